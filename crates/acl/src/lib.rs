@@ -1,0 +1,20 @@
+//! Who may do what with a file: [MS-DTYP] SIDs, access control lists and security descriptors, their bytes and their
+//! rules.
+//!
+//! Nothing here waits, asks for the time or knows a protocol: the same descriptor decides for SMB and for NFS.
+
+mod bytes;
+mod check;
+pub mod descriptor;
+mod inherit;
+mod mask;
+mod mode;
+mod sid;
+mod token;
+
+pub use bytes::Malformed;
+pub use descriptor::{Ace, AceBody, AceFlags, AceType, Acl, Control, SecurityDescriptor};
+pub use inherit::{Newborn, settled};
+pub use mask::AccessMask;
+pub use sid::{SUB_AUTHORITIES_MAX, Sid};
+pub use token::Token;

@@ -1,0 +1,267 @@
+//! Permission bits as access control lists, and back.
+//!
+//! Bits know three classes and a list knows anybody. Of a list the bits keep what it says about the owner, the group and
+//! everybody; a list that says no more than bits can is not worth keeping beside them.
+
+use crate::{AccessMask, Ace, AceBody, AceFlags, AceType, Acl, Control, SecurityDescriptor, Sid};
+
+/// Everybody may look at an object that they reach.
+const LOOK: AccessMask =
+    AccessMask::READ_ATTRIBUTES.union(AccessMask::READ_CONTROL).union(AccessMask::SYNCHRONIZE);
+const READ: AccessMask = AccessMask::READ_DATA.union(AccessMask::READ_EA);
+const WRITE: AccessMask = AccessMask::WRITE_DATA
+    .union(AccessMask::APPEND_DATA)
+    .union(AccessMask::WRITE_EA)
+    .union(AccessMask::WRITE_ATTRIBUTES);
+/// The owner may do this whatever the bits say.
+const OWNER: AccessMask =
+    AccessMask::WRITE_ATTRIBUTES.union(AccessMask::WRITE_EA).union(AccessMask::WRITE_DAC);
+
+/// What each of the three permission bits of a class stands for.
+const BITS: [(u32, AccessMask); 3] =
+    [(4, AccessMask::READ_DATA), (2, AccessMask::WRITE_DATA), (1, AccessMask::EXECUTE)];
+
+/// Whom permission bits speak of as everybody.
+const EVERYBODY: [Sid; 3] = [Sid::EVERYONE, Sid::AUTHENTICATED_USERS, Sid::USERS];
+
+impl SecurityDescriptor {
+    /// What permission bits say, as a descriptor.
+    #[must_use]
+    pub fn of_mode(mode: u32, is_dir: bool, uid: u32, gid: u32) -> Self {
+        let (owner, group) = (Sid::of_user(uid), Sid::of_group(gid));
+        Self {
+            control: Control::DACL_PRESENT,
+            owner: Some(owner),
+            group: Some(group),
+            sacl: None,
+            dacl: Some(Acl { revision: 2, aces: aces_of(mode, is_dir, owner, group) }),
+        }
+    }
+
+    /// Whether it says exactly what permission bits say.
+    #[must_use]
+    pub fn is_of_mode(&self, mode: u32, is_dir: bool, uid: u32, gid: u32) -> bool {
+        *self == Self::of_mode(mode, is_dir, uid, gid)
+    }
+
+    /// The permission bits that come nearest: what its list says about owner, group and everybody, in the order of the
+    /// entries. Without a list everybody may do everything.
+    #[must_use]
+    pub fn permission_bits(&self) -> u32 {
+        let Some(dacl) = &self.dacl else { return 0o777 };
+        // The bits of owner, group and others that have been decided, and those that are allowed.
+        let (mut decided, mut allowed) = (0, 0);
+        for ace in dacl.aces.iter().filter(|ace| ace.is_effective()) {
+            let AceBody::Basic { ace_type, mask, sid } = &ace.body else { continue };
+            let mask = mask.mapped();
+            let bits: u32 = BITS.iter().filter(|(_, right)| mask.contains(*right)).map(|(bit, _)| bit).sum();
+            let bits = bits * self.classes_of(sid);
+            match ace_type {
+                AceType::AccessAllowed => allowed |= bits & !decided,
+                AceType::AccessDenied => {}
+                _ => continue,
+            }
+            decided |= bits;
+        }
+        allowed
+    }
+
+    /// Whether permission bits keep what it says, as far as they go: it gives and denies data to owner, group and
+    /// everybody only, and hands nothing down.
+    #[must_use]
+    pub fn is_kept_by_bits(&self) -> bool {
+        let is_kept = |ace: &Ace| match &ace.body {
+            AceBody::Basic { mask, sid, .. } => {
+                let says_nothing = BITS.iter().all(|(_, right)| !mask.mapped().contains(*right));
+                ace.is_effective()
+                    && (says_nothing
+                        || self.classes_of(sid) != 0
+                        || *sid == Sid::LOCAL_SYSTEM
+                        || *sid == Sid::ADMINISTRATORS)
+            }
+            AceBody::Other { .. } => false,
+        };
+        self.dacl.as_ref().is_none_or(|dacl| dacl.aces.iter().all(is_kept))
+    }
+
+    /// One in the place of each class that a SID is about; 0 for others.
+    fn classes_of(&self, sid: &Sid) -> u32 {
+        if EVERYBODY.contains(sid) {
+            return 0o111;
+        }
+        let owner = if self.owner.as_ref() == Some(sid) || *sid == Sid::OWNER_RIGHTS { 0o100 } else { 0 };
+        let group = if self.group.as_ref() == Some(sid) { 0o010 } else { 0 };
+        owner | group
+    }
+
+    /// Takes away what the permission bits of a new object do not give, as with POSIX default ACLs: the owner's bits bound
+    /// the owner's entries, those of others the entries for everybody, and the group's all the rest. What it hands down
+    /// stays.
+    pub fn bound_by_mode(&mut self, mode: u32) {
+        let owner = self.owner;
+        let Some(dacl) = &mut self.dacl else { return };
+        for ace in dacl.aces.iter_mut().filter(|ace| ace.is_effective()) {
+            let AceBody::Basic { ace_type: AceType::AccessAllowed, mask, sid } = &mut ace.body else {
+                continue;
+            };
+            let shift = match *sid {
+                sid if EVERYBODY.contains(&sid) => 0,
+                sid if Some(sid) == owner => 6,
+                _ => 3,
+            };
+            *mask = mask.mapped().difference(beyond(mode >> shift, Some(*sid) == owner));
+        }
+    }
+}
+
+/// The rights that the three permission bits of a class do not give.
+fn beyond(bits: u32, is_owner: bool) -> AccessMask {
+    let denied = data_rights_of(!bits & 7, false);
+    let denied = if bits & 3 == 3 { denied } else { denied | AccessMask::DELETE_CHILD };
+    if is_owner { denied.difference(OWNER) } else { denied }
+}
+
+/// In a list everybody's rights are the owner's too; where the bits say otherwise it takes a denial.
+fn aces_of(mode: u32, is_dir: bool, owner: Sid, group: Sid) -> Vec<Ace> {
+    let class = |shift: u32| (mode >> shift) & 7;
+    let (of_owner, of_group, of_others) = (class(6), class(3), class(0));
+    let deny = |sid, bits: u32| {
+        let mask = data_rights_of(bits, is_dir).difference(OWNER);
+        (!mask.is_empty()).then(|| Ace::deny(sid, mask, AceFlags::empty()))
+    };
+    let allow =
+        |sid, bits, also| Ace::allow(sid, LOOK | data_rights_of(bits, is_dir) | also, AceFlags::empty());
+    let mut aces = Vec::with_capacity(5);
+    aces.extend(deny(owner, (of_group | of_others) & !of_owner));
+    aces.push(allow(owner, of_owner, OWNER));
+    aces.extend(deny(group, of_others & !of_group));
+    aces.push(allow(group, of_group, AccessMask::empty()));
+    aces.push(allow(Sid::EVERYONE, of_others, AccessMask::empty()));
+    aces
+}
+
+fn data_rights_of(bits: u32, is_dir: bool) -> AccessMask {
+    let mut mask = AccessMask::empty();
+    mask.set(READ, bits & 4 != 0);
+    mask.set(WRITE, bits & 2 != 0);
+    mask.set(AccessMask::EXECUTE, bits & 1 != 0);
+    mask.set(AccessMask::DELETE_CHILD, is_dir && bits & 3 == 3);
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Token;
+
+    const OWNER_SID: Sid = Sid::of_user(1000);
+    const GROUP_SID: Sid = Sid::of_group(100);
+
+    fn of_mode(mode: u32, is_dir: bool) -> SecurityDescriptor {
+        SecurityDescriptor::of_mode(mode, is_dir, 1000, 100)
+    }
+
+    #[test]
+    fn every_mode_comes_back() {
+        for is_dir in [false, true] {
+            for mode in 0..0o1000 {
+                assert_eq!(of_mode(mode, is_dir).permission_bits(), mode, "{mode:o}");
+                assert!(of_mode(mode, is_dir).is_of_mode(mode, is_dir, 1000, 100));
+            }
+        }
+        assert!(!of_mode(0o640, false).is_of_mode(0o644, false, 1000, 100));
+    }
+
+    /// What the list says to each class is what the bits say.
+    #[test]
+    fn the_list_allows_what_the_bits_allow() {
+        for mode in 0..0o1000 {
+            let described = of_mode(mode, true);
+            for (uid, gid, shift) in [(1000, 1, 6), (1, 100, 3), (1, 1, 0)] {
+                let may = described.maximal_access(&Token { uid, gid, groups: &[] });
+                for (bit, right) in BITS {
+                    assert_eq!(
+                        may.contains(right),
+                        (mode >> shift) & bit != 0,
+                        "{mode:o} {right:?} {uid} {gid}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_owner_keeps_the_permissions() {
+        let aces = of_mode(0, false).dacl.unwrap().aces;
+        assert_eq!(aces[0], Ace::allow(OWNER_SID, LOOK | OWNER, AceFlags::empty()));
+        assert_eq!(aces.len(), 3);
+    }
+
+    fn bits(aces: Vec<Ace>) -> u32 {
+        SecurityDescriptor { dacl: Some(Acl { revision: 2, aces }), ..of_mode(0, false) }.permission_bits()
+    }
+
+    fn allow(sid: Sid, mask: AccessMask) -> Ace {
+        Ace::allow(sid, mask, AceFlags::empty())
+    }
+
+    #[test]
+    fn the_first_entry_decides() {
+        let deny = Ace::deny(GROUP_SID, AccessMask::WRITE_DATA, AceFlags::empty());
+        let everybody = allow(Sid::EVERYONE, AccessMask::GENERIC_ALL);
+        assert_eq!(bits(vec![deny.clone(), everybody.clone()]), 0o757);
+        assert_eq!(bits(vec![everybody, deny]), 0o777);
+        assert_eq!(bits(vec![allow(Sid::AUTHENTICATED_USERS, AccessMask::READ_DATA)]), 0o444);
+        assert_eq!(bits(vec![allow(Sid::OWNER_RIGHTS, AccessMask::GENERIC_READ)]), 0o400);
+        assert_eq!(bits(vec![]), 0);
+        assert_eq!(SecurityDescriptor::default().permission_bits(), 0o777);
+    }
+
+    #[test]
+    fn what_bits_cannot_say_they_leave_out() {
+        assert_eq!(bits(vec![allow(Sid::of_user(7), AccessMask::FILE_ALL)]), 0);
+        let kept = |ace| {
+            let dacl = Some(Acl { revision: 2, aces: vec![ace] });
+            SecurityDescriptor { dacl, ..of_mode(0, false) }.is_kept_by_bits()
+        };
+        assert!(!kept(allow(Sid::of_user(7), AccessMask::READ_DATA)));
+        assert!(kept(allow(Sid::of_user(7), AccessMask::READ_CONTROL)), "no bit is concerned");
+        assert!(kept(allow(Sid::LOCAL_SYSTEM, AccessMask::GENERIC_ALL)), "the superuser may anyway");
+        assert!(!kept(Ace::allow(GROUP_SID, AccessMask::READ_DATA, AceFlags::INHERIT_ONLY)));
+        assert_eq!(bits(vec![Ace::deny(Sid::of_group(7), AccessMask::FILE_ALL, AceFlags::empty())]), 0);
+        assert_eq!(bits(vec![allow(Sid::LOCAL_SYSTEM, AccessMask::GENERIC_ALL)]), 0);
+        assert_eq!(
+            bits(vec![Ace { flags: AceFlags::empty(), body: AceBody::Other { ace_type: 9, data: vec![] } }]),
+            0
+        );
+        assert_eq!(bits(vec![Ace::allow(Sid::EVERYONE, AccessMask::FILE_ALL, AceFlags::INHERIT_ONLY)]), 0);
+    }
+
+    #[test]
+    fn a_mode_bounds_what_is_inherited() {
+        let mut bound = of_mode(0, true);
+        let inherit_only = Ace::allow(Sid::EVERYONE, AccessMask::FILE_ALL, AceFlags::INHERIT_ONLY);
+        bound.dacl = Some(Acl {
+            revision: 2,
+            aces: vec![
+                allow(OWNER_SID, AccessMask::FILE_ALL),
+                allow(Sid::of_user(7), AccessMask::FILE_READ | AccessMask::WRITE_DATA),
+                allow(Sid::EVERYONE, AccessMask::FILE_READ),
+                Ace::deny(Sid::of_user(8), AccessMask::FILE_ALL, AceFlags::empty()),
+                inherit_only.clone(),
+            ],
+        });
+        bound.bound_by_mode(0o640);
+        assert_eq!(bound.permission_bits(), 0o600);
+        let aces = &bound.dacl.as_ref().unwrap().aces;
+        let of = |uid| bound.maximal_access(&Token { uid, gid: 1, groups: &[] });
+        assert!(
+            of(1000).contains(AccessMask::WRITE_DATA | AccessMask::WRITE_DAC)
+                && !of(1000).contains(AccessMask::EXECUTE)
+        );
+        assert_eq!(of(7) & (READ | WRITE), READ);
+        assert!(!of(9).contains(AccessMask::READ_DATA));
+        assert_eq!(aces[3], Ace::deny(Sid::of_user(8), AccessMask::FILE_ALL, AceFlags::empty()));
+        assert_eq!(aces[4], inherit_only);
+    }
+}
