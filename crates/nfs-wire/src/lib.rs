@@ -1,0 +1,18 @@
+//! ONC RPC, XDR, MOUNT v3 and NFSv3: bytes to values and back, in both directions.
+//!
+//! Only bytes belong here: no sockets, no clock, no memory of earlier messages. Every procedure has one file with its
+//! arguments (`Args`) and its results (`ResOk`, and [`xdr::Failure`] for the other arm of the union), and every type
+//! both encodes and decodes, so that a server, a client and a test share one definition. Payloads are borrowed from
+//! the record that they arrived in.
+//!
+//! A malformed message is an [`xdr::XdrError`]; nothing here panics on what a peer sends.
+#![forbid(unsafe_code)]
+#![deny(clippy::little_endian_bytes, clippy::host_endian_bytes)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
+pub mod auth_sys;
+pub mod mount;
+pub mod record_mark;
+pub mod rpc;
+pub mod v3;
+pub mod xdr;

@@ -1,0 +1,67 @@
+//! CREATE, RFC 1813 3.3.8: make a regular file.
+
+use crate::v3::attr::SetAttributes;
+use crate::v3::types::{CreateVerifier, CreatedOk, DirOpArgs, ResWithWcc};
+use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
+
+/// Arguments.
+#[doc(alias = "CREATE3args")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Args<'a> {
+    /// Directory and name.
+    pub place: DirOpArgs<'a>,
+    /// How, and with which attributes.
+    pub how: How,
+}
+
+xdr_struct!(Args<'a> { place, how });
+
+/// What to do if the name exists.
+#[doc(alias = "createhow3")]
+#[doc(alias = "createmode3")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Take the file that is there, and set these attributes.
+    #[doc(alias = "UNCHECKED")]
+    Unchecked(SetAttributes),
+    /// Fail.
+    #[doc(alias = "GUARDED")]
+    Guarded(SetAttributes),
+    /// Fail, unless an earlier transmission of this same call made the file, which the verifier tells.
+    #[doc(alias = "EXCLUSIVE")]
+    Exclusive(CreateVerifier),
+}
+
+impl Encode for How {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        match self {
+            Self::Unchecked(attributes) => {
+                writer.u32(0);
+                attributes.encode(writer);
+            }
+            Self::Guarded(attributes) => {
+                writer.u32(1);
+                attributes.encode(writer);
+            }
+            Self::Exclusive(verifier) => {
+                writer.u32(2);
+                verifier.encode(writer);
+            }
+        }
+    }
+}
+
+impl Decode<'_> for How {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, XdrError> {
+        match reader.u32()? {
+            0 => SetAttributes::decode(reader).map(Self::Unchecked),
+            1 => SetAttributes::decode(reader).map(Self::Guarded),
+            2 => reader.opaque_fixed().map(Self::Exclusive),
+            value => Err(XdrError::UndefinedValue { kind: "createmode3", value }),
+        }
+    }
+}
+
+/// Result; its failing arm has the directory before and after.
+#[doc(alias = "CREATE3res")]
+pub type Res = ResWithWcc<CreatedOk>;

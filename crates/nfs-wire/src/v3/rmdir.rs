@@ -1,0 +1,29 @@
+//! RMDIR, RFC 1813 3.3.13: remove a directory.
+
+use crate::v3::attr::WccData;
+use crate::v3::types::{DirOpArgs, ResWithWcc};
+use crate::xdr::xdr_struct;
+
+/// Arguments.
+#[doc(alias = "RMDIR3args")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Args<'a> {
+    /// Directory and name.
+    pub object: DirOpArgs<'a>,
+}
+
+xdr_struct!(Args<'a> { object });
+
+/// Success.
+#[doc(alias = "RMDIR3resok")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResOk {
+    /// The directory, before and after.
+    pub dir_wcc: WccData,
+}
+
+xdr_struct!(ResOk { dir_wcc });
+
+/// Result; its failing arm has the directory before and after, too.
+#[doc(alias = "RMDIR3res")]
+pub type Res = ResWithWcc<ResOk>;
