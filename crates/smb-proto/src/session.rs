@@ -1,0 +1,492 @@
+//! Sessions. [MS-SMB2] 3.3.1.8, 3.3.5.5.
+//!
+//! [`Session`] is what the server decides by; [`SessionCrypto`] are its keys, made once when authentication succeeds
+//! and immutable from then on, to be shared by all connections of the session.
+
+use std::sync::Arc;
+
+use smb_wire::negotiate::Capabilities;
+use smb_wire::{Guid, NtStatus};
+
+use crate::channel::{Channel, ChannelList};
+use crate::dialect::{Cipher, Dialect, SigningAlgorithm};
+use crate::encryption::{Opener, Sealer};
+use crate::keys::SessionKeys;
+use crate::negotiate::Negotiated;
+use crate::preauth::PreauthHash;
+use crate::signing::SigningKey;
+
+/// Session.State.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Authentication is under way, for the first time or again.
+    InProgress,
+    /// Requests are served.
+    Valid,
+    /// The credentials have run out; only SESSION_SETUP, LOGOFF, CLOSE and LOCK are served.
+    Expired,
+}
+
+/// How far a protection goes that both sides can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Not offered.
+    Off,
+    /// Used when the client wants it.
+    Enabled,
+    /// Nothing goes without it.
+    Required,
+}
+
+/// Who has authenticated, as far as the protocol's rules care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Principal {
+    /// An account
+    User,
+    /// Session.IsGuest
+    Guest,
+    /// Session.IsAnonymous
+    Anonymous,
+}
+
+/// Why a connection does not become a channel of a session. [MS-SMB2] 3.3.5.5, step 4, and 3.3.5.5.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum BindingRefusal {
+    /// The session signs with AES-GMAC, the connection with something weaker.
+    #[error("the session signs with AES-GMAC, the connection does not")]
+    WeakerSigning,
+    /// The connection signs with AES-GMAC, the session does not.
+    #[error("the connection signs with AES-GMAC, the session does not")]
+    StrongerSigning,
+    /// Multichannel is switched off, or the connection's dialect does not have it.
+    #[error("multichannel is switched off, or the connection's dialect does not have it")]
+    NotMultichannel,
+    /// The connection has another dialect than the session.
+    #[error("the connection has another dialect than the session")]
+    Dialect,
+    /// The request is not signed.
+    #[error("the request is not signed")]
+    NotSigned,
+    /// The session is being authenticated.
+    #[error("the session is being authenticated")]
+    InProgress,
+    /// The credentials of the session have run out.
+    #[error("the session has expired")]
+    Expired,
+    /// The session is a guest's or anonymous: it has no key.
+    #[error("the session is that of a guest or of nobody, and has no key")]
+    NoKey,
+    /// The session is on this connection already.
+    #[error("the session is on this connection already")]
+    AlreadyBound,
+    /// The connection has another cipher than the session.
+    #[error("the connection has another cipher than the session")]
+    Cipher,
+    /// The request is not signed with the key of the session.
+    #[error("the signature is not that of the session's key")]
+    Signature,
+    /// The session has as many channels as it may have.
+    #[error("the session has as many channels as it may have")]
+    TooManyChannels,
+    /// The authentication failed.
+    #[error("the authentication failed")]
+    Authentication,
+    /// Another user authenticated.
+    #[error("another user authenticated")]
+    User,
+    /// The session has ended meanwhile.
+    #[error("the session has ended meanwhile")]
+    Ended,
+}
+
+impl BindingRefusal {
+    /// The status of the response. Where the specification is silent, or differs from what Windows does, this is what
+    /// Windows does (Samba's smb2.session tests say so): both of signing, `User`, `Cipher`.
+    pub fn status(self) -> NtStatus {
+        match self {
+            Self::WeakerSigning => NtStatus::REQUEST_OUT_OF_SEQUENCE,
+            Self::StrongerSigning | Self::NoKey => NtStatus::NOT_SUPPORTED,
+            Self::NotMultichannel | Self::InProgress | Self::AlreadyBound => NtStatus::REQUEST_NOT_ACCEPTED,
+            Self::Dialect | Self::NotSigned | Self::Cipher => NtStatus::INVALID_PARAMETER,
+            Self::Expired => NtStatus::NETWORK_SESSION_EXPIRED,
+            Self::Signature | Self::User => NtStatus::ACCESS_DENIED,
+            Self::TooManyChannels => NtStatus::INSUFFICIENT_RESOURCES,
+            Self::Authentication => NtStatus::LOGON_FAILURE,
+            Self::Ended => NtStatus::USER_SESSION_DELETED,
+        }
+    }
+}
+
+/// A prepared key could not be made: the cryptographic library failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the session's keys could not be prepared")]
+pub struct KeyError;
+
+/// The keys of a session, prepared.
+#[derive(Debug)]
+pub struct SessionCrypto {
+    /// All derived keys
+    pub keys: SessionKeys,
+    /// Session.SigningKey: signs SESSION_SETUP, the binding of channels too
+    pub signing: SigningKey,
+    /// Session.EncryptionKey; `None` without a cipher
+    pub sealer: Option<Sealer>,
+    /// Session.DecryptionKey; `None` without a cipher
+    pub opener: Option<Opener>,
+}
+
+impl SessionCrypto {
+    /// Derives and prepares the keys of a session that authentication gave `authenticated` for.
+    ///
+    /// `preauth` is the session's chain up to the last SESSION_SETUP request; `salt` is random (see [`Sealer::new`]).
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn new(
+        connection: &Negotiated,
+        session_id: u64,
+        authenticated: &[u8],
+        preauth: &PreauthHash,
+        salt: [u8; 4],
+    ) -> Result<Self, KeyError> {
+        let keys = SessionKeys::derive(connection.dialect, connection.cipher, authenticated, preauth);
+        let signing = SigningKey::new(connection.signing_algorithm, &keys.signing).map_err(|_| KeyError)?;
+        let (mut sealer, mut opener) = (None, None);
+        if let (Some(cipher), Some(out), Some(into)) = (connection.cipher, &keys.encryption, &keys.decryption)
+        {
+            let made = Sealer::new(cipher, out.as_bytes(), session_id, salt).map_err(|_| KeyError)?;
+            sealer = Some(made);
+            opener = Some(Opener::new(cipher, into.as_bytes()).map_err(|_| KeyError)?);
+        }
+        Ok(Self { keys, signing, sealer, opener })
+    }
+}
+
+/// A session, as the protocol's rules see it. What the server adds (identity, tree connects, opens) is beside it.
+#[derive(Debug)]
+pub struct Session {
+    /// Session.SessionId
+    pub id: u64,
+    /// Session.State
+    pub state: State,
+    /// Session.Connection.Dialect
+    pub dialect: Dialect,
+    /// Session.Connection.CipherId
+    pub cipher: Option<Cipher>,
+    /// Session.Connection.SigningAlgorithmId
+    pub signing_algorithm: SigningAlgorithm,
+    /// Session.Connection.ClientGuid
+    pub client_guid: Guid,
+    /// Whether SMB2_GLOBAL_CAP_MULTI_CHANNEL is in Connection.ClientCapabilities of the first connection
+    pub client_multichannel: bool,
+    /// Whether it is in Connection.ServerCapabilities of the first connection
+    pub multichannel: bool,
+    /// Session.IsGuest, Session.IsAnonymous; meaningful once the session has been valid
+    pub principal: Principal,
+    /// Session.SigningRequired
+    pub signing_required: bool,
+    /// Session.EncryptData
+    pub encrypt_data: bool,
+    /// The keys; `None` before the first authentication, and where it gave none (anonymous, guest)
+    pub crypto: Option<Arc<SessionCrypto>>,
+    /// Session.ChannelList
+    pub channels: ChannelList,
+}
+
+impl Session {
+    /// A new session, of which the first SESSION_SETUP request has come. [MS-SMB2] 3.3.5.5.1.
+    pub fn begin(id: u64, connection: &Negotiated, channels_max: usize) -> Self {
+        Self {
+            id,
+            state: State::InProgress,
+            dialect: connection.dialect,
+            cipher: connection.cipher,
+            signing_algorithm: connection.signing_algorithm,
+            client_guid: connection.client_guid,
+            client_multichannel: connection.client_capabilities.contains(Capabilities::MULTI_CHANNEL),
+            multichannel: connection.server_capabilities.contains(Capabilities::MULTI_CHANNEL),
+            principal: Principal::User,
+            signing_required: false,
+            encrypt_data: false,
+            crypto: None,
+            channels: ChannelList::new(channels_max),
+        }
+    }
+
+    /// The first authentication has succeeded. [MS-SMB2] 3.3.5.5.3: whether messages must be signed or encrypted.
+    ///
+    /// `crypto` is `None` where authentication gave no key; such a session neither signs nor encrypts.
+    /// `client_requires_signing` is SMB2_NEGOTIATE_SIGNING_REQUIRED in the SecurityMode of NEGOTIATE or of SESSION_SETUP.
+    pub fn authenticated(
+        &mut self,
+        principal: Principal,
+        crypto: Option<Arc<SessionCrypto>>,
+        client_requires_signing: bool,
+        signing: Protection,
+        encryption: Protection,
+    ) {
+        let keyed = crypto.is_some() && principal == Principal::User;
+        let can_encrypt = crypto.as_ref().is_some_and(|crypto| crypto.sealer.is_some());
+        self.principal = principal;
+        self.encrypt_data = keyed && can_encrypt && encryption == Protection::Required;
+        let wanted = signing == Protection::Required || client_requires_signing;
+        self.signing_required = keyed && wanted && !self.encrypt_data;
+        self.crypto = crypto;
+        self.state = State::Valid;
+    }
+
+    /// A further SESSION_SETUP of a session that has its keys: it authenticates again. [MS-SMB2] 3.3.5.5.2. The keys
+    /// and the protection stay as they are.
+    pub fn reauthenticate(&mut self) {
+        self.state = State::InProgress;
+    }
+
+    /// The connection on which the session was being authenticated again has ended, and others are left: they go on as
+    /// before.
+    pub fn abandon_reauthentication(&mut self) {
+        if self.state == State::InProgress && !self.channels.is_empty() {
+            self.state = State::Valid;
+        }
+    }
+
+    /// The credentials have run out.
+    pub fn expire(&mut self) {
+        if self.state == State::Valid {
+            self.state = State::Expired;
+        }
+    }
+
+    /// Whether a request other than SESSION_SETUP is served. [MS-SMB2] 3.3.5.2.9.
+    ///
+    /// `exempt` is set for LOGOFF, CLOSE and LOCK, which an expired session still serves.
+    ///
+    /// # Errors
+    /// STATUS_USER_SESSION_DELETED for a session that has never been valid, STATUS_NETWORK_SESSION_EXPIRED for one that
+    /// has expired.
+    pub fn check_usable(&self, exempt: bool) -> Result<(), NtStatus> {
+        match self.state {
+            State::Valid => Ok(()),
+            State::Expired if exempt => Ok(()),
+            State::Expired => Err(NtStatus::NETWORK_SESSION_EXPIRED),
+            // while it authenticates again, what the old credentials allow goes on
+            State::InProgress if self.crypto.is_some() || !self.channels.is_empty() => Ok(()),
+            State::InProgress => Err(NtStatus::USER_SESSION_DELETED),
+        }
+    }
+
+    /// Whether another connection may bind to this session, asked before its request's signature is verified with
+    /// Session.SigningKey. [MS-SMB2] 3.3.5.5, step 4.
+    ///
+    /// `signed` is SMB2_FLAGS_SIGNED of the request. That the session exists at all (else STATUS_USER_SESSION_DELETED)
+    /// is the caller's check. "If Session.Connection.ClientGuid is not the same as Connection.ClientGuid, the server MAY
+    /// fail the request": it does not, like Windows; who knows the session's key and the user's password is no stranger.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_binding(
+        &self,
+        connection: u64,
+        negotiated: &Negotiated,
+        signed: bool,
+    ) -> Result<(), BindingRefusal> {
+        let gmac = SigningAlgorithm::AesGmac;
+        match (self.signing_algorithm == gmac, negotiated.signing_algorithm == gmac) {
+            (true, false) => return Err(BindingRefusal::WeakerSigning),
+            (false, true) => return Err(BindingRefusal::StrongerSigning),
+            _ => {}
+        }
+        if !negotiated.dialect.is_smb3() {
+            return Err(BindingRefusal::NotMultichannel);
+        }
+        if self.dialect != negotiated.dialect {
+            return Err(BindingRefusal::Dialect);
+        }
+        if !signed {
+            return Err(BindingRefusal::NotSigned);
+        }
+        match self.state {
+            State::InProgress => return Err(BindingRefusal::InProgress),
+            State::Expired => return Err(BindingRefusal::Expired),
+            State::Valid => {}
+        }
+        if self.principal != Principal::User || self.crypto.is_none() {
+            return Err(BindingRefusal::NoKey);
+        }
+        if self.channels.find(connection).is_some() {
+            return Err(BindingRefusal::AlreadyBound);
+        }
+        // the session's keys are for one cipher
+        if self.cipher != negotiated.cipher {
+            return Err(BindingRefusal::Cipher);
+        }
+        Ok(())
+    }
+
+    /// Adds a further channel: it signs with a key of its own. [MS-SMB2] 3.3.5.5.3.
+    ///
+    /// # Errors
+    /// [`BindingRefusal::Ended`] when no other channel is left, [`BindingRefusal::TooManyChannels`] at the limit.
+    pub fn bind(&mut self, channel: Channel) -> Result<Arc<Channel>, BindingRefusal> {
+        if self.channels.is_empty() {
+            return Err(BindingRefusal::Ended);
+        }
+        let channel = Arc::new(channel);
+        self.channels.insert(Arc::clone(&channel)).map_err(|_| BindingRefusal::TooManyChannels)?;
+        Ok(channel)
+    }
+
+    /// Adds the first channel: signed with the session's own key.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the key cannot be prepared or the session may have no channel at all.
+    pub fn add_first_channel(&mut self, connection: u64) -> Result<Arc<Channel>, KeyError> {
+        let channel = match &self.crypto {
+            Some(crypto) => Channel::first(connection, self.signing_algorithm, &crypto.keys.signing)
+                .map_err(|_| KeyError)?,
+            None => Channel { connection, signing: None },
+        };
+        let channel = Arc::new(channel);
+        self.channels.insert(Arc::clone(&channel)).map_err(|_| KeyError)?;
+        Ok(channel)
+    }
+}
+
+/// Gives out SessionIds: never 0 or all ones, unique in the server. They count up from a random start: clients see no
+/// meaning in them, and one left from an earlier run of the server is not met again.
+#[derive(Debug)]
+pub struct SessionIds {
+    next: u64,
+}
+
+impl SessionIds {
+    /// Begins after `first`, which is random.
+    pub fn new(first: u64) -> Self {
+        Self { next: first }
+    }
+
+    /// The next identifier.
+    pub fn allocate(&mut self) -> u64 {
+        self.next = self.next.wrapping_add(1);
+        while self.next == 0 || self.next == u64::MAX {
+            self.next = self.next.wrapping_add(1);
+        }
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smb_wire::negotiate::{Dialect as WireDialect, Request, SecurityMode};
+
+    use super::*;
+    use crate::negotiate::{Offer, negotiate};
+
+    fn connection(dialect: u16) -> Negotiated {
+        let request = Request {
+            security_mode: SecurityMode::SIGNING_ENABLED,
+            capabilities: Capabilities::ENCRYPTION,
+            client_guid: Guid::default(),
+            dialects: vec![WireDialect::from(dialect)],
+            contexts: vec![],
+        };
+        negotiate(&Offer::default(), &request).unwrap()
+    }
+
+    fn valid(dialect: u16, signing: Protection, encryption: Protection, client_requires: bool) -> Session {
+        let connection = connection(dialect);
+        let mut session = Session::begin(9, &connection, 4);
+        let crypto = SessionCrypto::new(&connection, 9, &[7; 16], &PreauthHash::new(), [1; 4]).unwrap();
+        session.authenticated(Principal::User, Some(Arc::new(crypto)), client_requires, signing, encryption);
+        session.add_first_channel(1).unwrap();
+        session
+    }
+
+    #[test]
+    fn a_session_is_served_from_authentication_to_expiry() {
+        let mut session = Session::begin(9, &connection(0x0300), 4);
+        assert_eq!(session.check_usable(true), Err(NtStatus::USER_SESSION_DELETED));
+        session = valid(0x0300, Protection::Enabled, Protection::Enabled, false);
+        assert_eq!(session.check_usable(false), Ok(()));
+        session.expire();
+        assert_eq!(session.check_usable(false), Err(NtStatus::NETWORK_SESSION_EXPIRED));
+        assert_eq!(session.check_usable(true), Ok(()));
+        session.reauthenticate();
+        assert_eq!((session.state, session.check_usable(false)), (State::InProgress, Ok(())));
+    }
+
+    #[test]
+    fn signing_and_encryption_follow_both_sides() {
+        use Protection::{Enabled, Off, Required};
+        let cases = [
+            (0x0300, Enabled, Enabled, false, (false, false)),
+            (0x0300, Required, Off, false, (true, false)),
+            (0x0300, Enabled, Off, true, (true, false)),
+            (0x0300, Required, Required, true, (false, true)), // encryption takes the place of signing
+            (0x0210, Required, Required, false, (true, false)), // SMB 2.1 cannot encrypt
+        ];
+        for (dialect, signing, encryption, client, expected) in cases {
+            let session = valid(dialect, signing, encryption, client);
+            assert_eq!((session.signing_required, session.encrypt_data), expected, "{dialect:x}");
+        }
+    }
+
+    #[test]
+    fn an_anonymous_session_neither_signs_nor_encrypts() {
+        let mut session = Session::begin(9, &connection(0x0300), 4);
+        let required = Protection::Required;
+        session.authenticated(Principal::Anonymous, None, true, required, required);
+        assert_eq!((session.signing_required, session.encrypt_data), (false, false));
+        assert!(session.add_first_channel(1).unwrap().signing.is_none());
+        let answer = session.check_binding(2, &connection(0x0300), true);
+        assert_eq!(answer, Err(BindingRefusal::NoKey));
+    }
+
+    #[test]
+    fn a_connection_binds_under_the_rules_of_3_3_5_5() {
+        use BindingRefusal as Refusal;
+        let valid = |dialect| valid(dialect, Protection::Enabled, Protection::Enabled, false);
+        let session = || valid(0x0300);
+        let same = connection(0x0300);
+        assert_eq!(session().check_binding(2, &same, true), Ok(()));
+        assert_eq!(session().check_binding(2, &same, false), Err(Refusal::NotSigned));
+        assert_eq!(session().check_binding(1, &same, true), Err(Refusal::AlreadyBound));
+        assert_eq!(session().check_binding(2, &connection(0x0302), true), Err(Refusal::Dialect));
+        assert_eq!(session().check_binding(2, &connection(0x0210), true), Err(Refusal::NotMultichannel));
+        assert_eq!(valid(0x0210).check_binding(2, &same, true), Err(Refusal::Dialect));
+        let mut unlike = same.clone();
+        unlike.cipher = None;
+        assert_eq!(session().check_binding(2, &unlike, true), Err(Refusal::Cipher));
+        unlike = same.clone();
+        unlike.signing_algorithm = SigningAlgorithm::AesGmac;
+        assert_eq!(session().check_binding(2, &unlike, true), Err(Refusal::StrongerSigning));
+        unlike.signing_algorithm = SigningAlgorithm::HmacSha256;
+        assert_eq!(session().check_binding(2, &unlike, true), Ok(()));
+        let mut gmac = session();
+        gmac.signing_algorithm = SigningAlgorithm::AesGmac;
+        assert_eq!(gmac.check_binding(2, &same, true), Err(Refusal::WeakerSigning));
+        let mut expired = session();
+        expired.expire();
+        assert_eq!(expired.check_binding(2, &same, true), Err(Refusal::Expired));
+        let mut again = session();
+        again.reauthenticate();
+        assert_eq!(again.check_binding(2, &same, true), Err(Refusal::InProgress));
+    }
+
+    #[test]
+    fn channels_are_added_up_to_the_limit_while_one_is_left() {
+        let channel = |connection| Channel { connection, signing: None };
+        let mut session = valid(0x0300, Protection::Enabled, Protection::Enabled, false);
+        assert!((2..=4).all(|connection| session.bind(channel(connection)).is_ok()));
+        assert_eq!(session.bind(channel(5)).unwrap_err(), BindingRefusal::TooManyChannels);
+        for connection in 1..=4 {
+            session.channels.remove(connection);
+        }
+        assert_eq!(session.bind(channel(5)).unwrap_err(), BindingRefusal::Ended);
+    }
+
+    #[test]
+    fn session_identifiers_are_never_special() {
+        let mut ids = SessionIds::new(u64::MAX - 2);
+        assert_eq!([ids.allocate(), ids.allocate(), ids.allocate()], [u64::MAX - 1, 1, 2]);
+    }
+}
