@@ -1,0 +1,337 @@
+//! The duplicate request cache of NFSv3.
+//!
+//! A client that gets no answer sends its call again, with the same xid. To repeat a REMOVE that has been done already
+//! would answer NFS3ERR_NOENT; so the replies of procedures that must not run twice are kept for a while, and sent
+//! again (RFC 1813 4.5, "Duplicate request cache").
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hasher;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nfs_wire::rpc::Call;
+use nfs_wire::v3;
+use siphasher::sip::SipHasher13;
+
+/// How many bytes of a call's arguments its checksum covers.
+pub const CHECKSUM_BYTES: usize = 256;
+
+/// Whether a procedure changes something that a second run would find changed already, and answer otherwise.
+#[must_use]
+pub fn is_kept(procedure: v3::Procedure) -> bool {
+    use v3::Procedure as P;
+    match procedure {
+        P::SetAttr | P::Create | P::MkDir | P::SymLink | P::MkNod => true,
+        P::Remove | P::RmDir | P::Rename | P::Link => true,
+        // WRITE and COMMIT leave the same behind when they run again.
+        P::Null | P::GetAttr | P::Lookup | P::Access | P::ReadLink | P::Read | P::Write => false,
+        P::ReadDir | P::ReadDirPlus | P::FsStat | P::FsInfo | P::PathConf | P::Commit => false,
+    }
+}
+
+/// What tells one call from another.
+///
+/// The client's port is not in it: a client that connects anew, or has several connections, repeats its call from
+/// another port. The checksum keeps clients that share an address apart, and a client that started anew with old xids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    client: IpAddr,
+    xid: u32,
+    program: u32,
+    version: u32,
+    procedure: u32,
+    checksum: u64,
+}
+
+impl Key {
+    /// The key of a call whose arguments are these bytes.
+    #[must_use]
+    pub fn new(client: IpAddr, call: &Call<'_>, arguments: &[u8]) -> Self {
+        let mut hasher = SipHasher13::new();
+        hasher.write(arguments.get(..CHECKSUM_BYTES).unwrap_or(arguments));
+        hasher.write_usize(arguments.len());
+        Self {
+            client,
+            xid: call.xid,
+            program: call.program,
+            version: call.version,
+            procedure: call.procedure,
+            checksum: hasher.finish(),
+        }
+    }
+}
+
+/// What the cache may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most calls.
+    pub entries_max: usize,
+    /// Most bytes of replies.
+    pub bytes_max: usize,
+    /// How long a call is remembered after it came in.
+    pub age_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { entries_max: 64 * 1024, bytes_max: 32 << 20, age_max: Duration::from_secs(120) }
+    }
+}
+
+/// What is known of a call that comes in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing: run it, then tell [`DuplicateRequests::finish`] or [`DuplicateRequests::forget`].
+    New,
+    /// It is running: the reply is not known yet.
+    InProgress,
+    /// It has run: send this reply again.
+    Done(Arc<[u8]>),
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// The entry's place in the order of arrival.
+    number: u64,
+    arrived: Instant,
+    /// `None` while the call runs.
+    reply: Option<Arc<[u8]>>,
+}
+
+/// Calls that run or ran recently, and the replies of the latter.
+#[derive(Debug)]
+pub struct DuplicateRequests {
+    limits: Limits,
+    entries: HashMap<Key, Entry>,
+    /// The keys of `entries` by [`Entry::number`].
+    arrivals: BTreeMap<u64, Key>,
+    next_number: u64,
+    /// Bytes of the replies in `entries`.
+    bytes: usize,
+}
+
+impl DuplicateRequests {
+    /// An empty cache.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, entries: HashMap::new(), arrivals: BTreeMap::new(), next_number: 0, bytes: 0 }
+    }
+
+    /// A call has come in at `now`.
+    pub fn begin(&mut self, key: Key, now: Instant) -> Seen {
+        self.expire(now);
+        if let Some(entry) = self.entries.get(&key) {
+            return entry.reply.clone().map_or(Seen::InProgress, Seen::Done);
+        }
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        self.entries.insert(key, Entry { number, arrived: now, reply: None });
+        self.arrivals.insert(number, key);
+        self.shrink();
+        Seen::New
+    }
+
+    /// A call that [`DuplicateRequests::begin`] called new has run, and this is its reply.
+    pub fn finish(&mut self, key: &Key, reply: Arc<[u8]>) {
+        let Some(entry) = self.entries.get_mut(key) else { return }; // pushed out meanwhile
+        self.bytes = self.bytes.saturating_add(reply.len());
+        if let Some(replaced) = entry.reply.replace(reply) {
+            self.bytes = self.bytes.saturating_sub(replaced.len());
+        }
+        self.shrink();
+    }
+
+    /// A call that [`DuplicateRequests::begin`] called new has ended without a reply: a repetition runs again.
+    pub fn forget(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.arrivals.remove(&entry.number);
+            self.bytes = self.bytes.saturating_sub(entry.reply.map_or(0, |reply| reply.len()));
+        }
+    }
+
+    /// Calls remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no call is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes of replies remembered.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn expire(&mut self, now: Instant) {
+        while let Some(key) = self.oldest() {
+            let age = self.entries.get(&key).map(|entry| now.saturating_duration_since(entry.arrived));
+            if age.is_some_and(|age| age <= self.limits.age_max) {
+                break;
+            }
+            self.forget(&key);
+        }
+    }
+
+    fn shrink(&mut self) {
+        while self.entries.len() > self.limits.entries_max || self.bytes > self.limits.bytes_max {
+            let Some(key) = self.oldest() else { break };
+            self.forget(&key);
+        }
+    }
+
+    fn oldest(&self) -> Option<Key> {
+        self.arrivals.first_key_value().map(|(_, key)| *key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nfs_wire::rpc::OpaqueAuth;
+    use proptest::prelude::*;
+
+    fn key(client: u8, xid: u32, arguments: &[u8]) -> Key {
+        let call = Call {
+            xid,
+            program: v3::PROGRAM,
+            version: v3::VERSION,
+            procedure: v3::Procedure::Remove as u32,
+            credential: OpaqueAuth::NONE,
+            verifier: OpaqueAuth::NONE,
+        };
+        Key::new(IpAddr::from([10, 0, 0, client]), &call, arguments)
+    }
+
+    fn reply(length: usize) -> Arc<[u8]> {
+        vec![b'r'; length].into()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
+    fn start() -> Instant {
+        Instant::now()
+    }
+
+    #[test]
+    fn a_repetition_gets_the_first_reply() {
+        let (mut cache, now) = (DuplicateRequests::new(Limits::default()), start());
+        let key = key(1, 7, b"arguments");
+        assert_eq!(cache.begin(key, now), Seen::New);
+        assert_eq!(cache.begin(key, now), Seen::InProgress);
+        cache.finish(&key, reply(3));
+        assert_eq!(cache.begin(key, now), Seen::Done(reply(3)));
+    }
+
+    #[test]
+    fn a_call_that_ended_without_reply_runs_again() {
+        let (mut cache, now) = (DuplicateRequests::new(Limits::default()), start());
+        let key = key(1, 7, b"");
+        assert_eq!(cache.begin(key, now), Seen::New);
+        cache.forget(&key);
+        assert_eq!(cache.begin(key, now), Seen::New);
+    }
+
+    #[test]
+    fn client_xid_and_arguments_tell_calls_apart() {
+        let long = [b'a'; 300];
+        let mut other_end = long;
+        other_end[299] = b'b';
+        assert_ne!(key(1, 7, b"a"), key(2, 7, b"a"));
+        assert_ne!(key(1, 7, b"a"), key(1, 8, b"a"));
+        assert_ne!(key(1, 7, b"a"), key(1, 7, b"b"));
+        assert_ne!(key(1, 7, &long), key(1, 7, &long[..299]));
+        assert_eq!(key(1, 7, &long), key(1, 7, &other_end), "only the first 256 bytes count");
+    }
+
+    #[test]
+    fn calls_are_forgotten_after_a_while() {
+        let limits = Limits { age_max: Duration::from_secs(10), ..Limits::default() };
+        let (mut cache, now) = (DuplicateRequests::new(limits), start());
+        let key = key(1, 7, b"");
+        assert_eq!(cache.begin(key, now), Seen::New);
+        cache.finish(&key, reply(3));
+        assert_eq!(cache.begin(key, now + Duration::from_secs(10)), Seen::Done(reply(3)));
+        assert_eq!(cache.begin(key, now + Duration::from_secs(11)), Seen::New);
+        assert_eq!(cache.bytes(), 0);
+    }
+
+    /// One step of the model test.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Begin(u32),
+        Finish(u32, usize),
+        Forget(u32),
+        Wait(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..12_u32).prop_map(Step::Begin),
+            4 => (0..12_u32, 0..30_usize).prop_map(|(xid, length)| Step::Finish(xid, length)),
+            1 => (0..12_u32).prop_map(Step::Forget),
+            1 => (0..8_u64).prop_map(Step::Wait),
+        ]
+    }
+
+    /// The cache as a list in the order of arrival, searched from one end to the other.
+    #[derive(Default)]
+    struct Model(Vec<(u32, Duration, Option<usize>)>);
+
+    impl Model {
+        fn begin(&mut self, limits: Limits, xid: u32, now: Duration) -> Seen {
+            self.0.retain(|(_, arrived, _)| now - *arrived <= limits.age_max);
+            if let Some((.., length)) = self.0.iter().find(|(known, ..)| *known == xid) {
+                return length.map_or(Seen::InProgress, |length| Seen::Done(reply(length)));
+            }
+            self.0.push((xid, now, None));
+            self.shrink(limits);
+            Seen::New
+        }
+
+        fn shrink(&mut self, limits: Limits) {
+            while self.0.len() > limits.entries_max || self.bytes() > limits.bytes_max {
+                self.0.remove(0);
+            }
+        }
+
+        fn bytes(&self) -> usize {
+            self.0.iter().filter_map(|(.., length)| *length).sum()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_behaves_as_the_model_and_keeps_its_limits(steps in proptest::collection::vec(step(), 0..120)) {
+            let limits = Limits { entries_max: 6, bytes_max: 60, age_max: Duration::from_secs(9) };
+            let (mut cache, mut model, start) = (DuplicateRequests::new(limits), Model::default(), start());
+            let mut now = Duration::ZERO;
+            for step in steps {
+                match step {
+                    Step::Begin(xid) => {
+                        let expected = model.begin(limits, xid, now);
+                        prop_assert_eq!(cache.begin(key(1, xid, b""), start + now), expected);
+                    }
+                    Step::Finish(xid, length) => {
+                        cache.finish(&key(1, xid, b""), reply(length));
+                        if let Some(entry) = model.0.iter_mut().find(|(known, ..)| *known == xid) {
+                            entry.2 = Some(length);
+                        }
+                        model.shrink(limits);
+                    }
+                    Step::Forget(xid) => {
+                        cache.forget(&key(1, xid, b""));
+                        model.0.retain(|(known, ..)| *known != xid);
+                    }
+                    Step::Wait(seconds) => now += Duration::from_secs(seconds),
+                }
+                prop_assert!(cache.len() <= limits.entries_max && cache.bytes() <= limits.bytes_max);
+                prop_assert_eq!((cache.len(), cache.bytes()), (model.0.len(), model.bytes()));
+            }
+        }
+    }
+}
