@@ -1,0 +1,219 @@
+//! Byte-range locks: mandatory ones of opens, advisory ones of clients' lock owners.
+
+use crate::{ByteRange, LockOwner};
+
+mod range_list;
+#[cfg(test)]
+mod tests;
+
+use range_list::RangeList;
+
+/// What a lock keeps others from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// Others may hold shared locks on the range, and may read it.
+    Shared,
+    /// Others may hold no lock on the range.
+    Exclusive,
+}
+
+/// One lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteRangeLock {
+    /// Who holds it.
+    pub owner: LockOwner,
+    /// What it covers.
+    pub range: ByteRange,
+    /// What it keeps others from.
+    pub kind: LockKind,
+}
+
+/// What a call did to the locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockChange {
+    /// Something was given up: who waits for a lock on the file should try again.
+    pub freed: bool,
+}
+
+/// Why a lock was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LockError {
+    /// This lock is in the way (STATUS_LOCK_NOT_GRANTED, NFS4ERR_DENIED).
+    #[error("the range is locked")]
+    Conflict(ByteRangeLock),
+    /// [`Limits::locks_max`](crate::Limits::locks_max) is reached.
+    #[error("the file has too many locks")]
+    TooMany,
+}
+
+/// Why a range was not unlocked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnlockError {
+    /// The open holds no lock of exactly this range (STATUS_RANGE_NOT_LOCKED).
+    #[error("the range is not locked")]
+    NotLocked,
+    /// What is left would be more locks than [`Limits::locks_max`](crate::Limits::locks_max).
+    #[error("the file has too many locks")]
+    TooMany,
+}
+
+/// The locks of one file. Two lists, since reads have to look at the exclusive ones only.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Locks {
+    exclusive: RangeList,
+    shared: RangeList,
+}
+
+impl Locks {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ByteRangeLock> {
+        let exclusive = self.exclusive.iter().map(|(owner, range)| held(owner, range, LockKind::Exclusive));
+        exclusive.chain(self.shared.iter().map(|(owner, range)| held(owner, range, LockKind::Shared)))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.exclusive.len().saturating_add(self.shared.len())
+    }
+
+    /// A lock that keeps the owner from locking the range.
+    ///
+    /// An open gets no exclusive lock over any of its own locks ([MS-FSA] 2.1.4.10); a client's owner
+    /// never conflicts with itself (RFC 8881 9.2, 9.3).
+    pub(crate) fn test(&self, owner: LockOwner, range: ByteRange, kind: LockKind) -> Option<ByteRangeLock> {
+        if is_nothing(owner, range) {
+            return None;
+        }
+        let against_itself = owner.is_mandatory() && kind == LockKind::Exclusive;
+        let in_the_way = |&(other, _): &(LockOwner, ByteRange)| other != owner || against_itself;
+        let exclusive = self.exclusive.overlapping(range).find(in_the_way);
+        if let Some((owner, range)) = exclusive {
+            return Some(held(owner, range, LockKind::Exclusive));
+        }
+        if kind == LockKind::Shared {
+            return None;
+        }
+        let (owner, range) = self.shared.overlapping(range).find(in_the_way)?;
+        Some(held(owner, range, LockKind::Shared))
+    }
+
+    pub(crate) fn lock(
+        &mut self,
+        owner: LockOwner,
+        range: ByteRange,
+        kind: LockKind,
+        locks_max: usize,
+    ) -> Result<LockChange, LockError> {
+        if let Some(lock) = self.test(owner, range, kind) {
+            return Err(LockError::Conflict(lock));
+        }
+        if owner.is_mandatory() {
+            if self.len() >= locks_max {
+                return Err(LockError::TooMany);
+            }
+            self.list_mut(kind).insert(owner, range);
+            return Ok(LockChange { freed: false });
+        }
+        self.lock_merging(owner, range, kind, locks_max)
+    }
+
+    /// Locks as POSIX does: one lock of the owner where several touched, none of the other kind below it.
+    fn lock_merging(
+        &mut self,
+        owner: LockOwner,
+        range: ByteRange,
+        kind: LockKind,
+        locks_max: usize,
+    ) -> Result<LockChange, LockError> {
+        if is_nothing(owner, range) {
+            return Ok(LockChange { freed: false });
+        }
+        let (same, other) = match kind {
+            LockKind::Exclusive => (&self.exclusive, &self.shared),
+            LockKind::Shared => (&self.shared, &self.exclusive),
+        };
+        let merged = same.touching(owner, range);
+        let cut = other.cut(owner, range);
+        let len = self.len();
+        let after = len.saturating_add(1).saturating_sub(merged.count);
+        let after = after.saturating_add(cut.left().count()).saturating_sub(cut.count);
+        if after > locks_max && after > len {
+            return Err(LockError::TooMany);
+        }
+        let downgraded = kind == LockKind::Shared && cut.count > 0;
+        if merged.count > 0 {
+            self.list_mut(kind).remove_all(|o, r| o == owner && r.touches(range));
+        }
+        self.list_mut(kind).insert(owner, merged.hull);
+        let other = match kind {
+            LockKind::Exclusive => &mut self.shared,
+            LockKind::Shared => &mut self.exclusive,
+        };
+        other.carve(owner, range, &cut);
+        Ok(LockChange { freed: downgraded })
+    }
+
+    pub(crate) fn unlock(
+        &mut self,
+        owner: LockOwner,
+        range: ByteRange,
+        locks_max: usize,
+    ) -> Result<LockChange, UnlockError> {
+        if owner.is_mandatory() {
+            // [MS-FSA] 2.1.5.9: an exclusive lock of this range goes before a shared one.
+            let removed = self.exclusive.remove(owner, range) || self.shared.remove(owner, range);
+            return if removed { Ok(LockChange { freed: true }) } else { Err(UnlockError::NotLocked) };
+        }
+        if is_nothing(owner, range) {
+            return Ok(LockChange { freed: false });
+        }
+        let (exclusive, shared) = (self.exclusive.cut(owner, range), self.shared.cut(owner, range));
+        let len = self.len();
+        let left = exclusive.left().chain(shared.left()).count();
+        let after = len.saturating_add(left).saturating_sub(exclusive.count).saturating_sub(shared.count);
+        if after > locks_max && after > len {
+            return Err(UnlockError::TooMany);
+        }
+        self.exclusive.carve(owner, range, &exclusive);
+        self.shared.carve(owner, range, &shared);
+        Ok(LockChange { freed: exclusive.count > 0 || shared.count > 0 })
+    }
+
+    pub(crate) fn release_owner(&mut self, owner: LockOwner) -> LockChange {
+        let before = self.len();
+        self.exclusive.remove_all(|o, _| o == owner);
+        self.shared.remove_all(|o, _| o == owner);
+        LockChange { freed: self.len() < before }
+    }
+
+    /// A mandatory lock that stops `reader` from reading the range: another's exclusive one.
+    pub(crate) fn against_read(&self, reader: Option<LockOwner>, range: ByteRange) -> Option<ByteRangeLock> {
+        let stops = |&(owner, _): &(LockOwner, ByteRange)| owner.is_mandatory() && Some(owner) != reader;
+        let (owner, range) = self.exclusive.overlapping(range).find(stops)?;
+        Some(held(owner, range, LockKind::Exclusive))
+    }
+
+    /// A mandatory lock that stops `writer` from writing the range: another's exclusive one, or any
+    /// shared one, its own included ([MS-FSA] 2.1.4.10).
+    pub(crate) fn against_write(&self, writer: Option<LockOwner>, range: ByteRange) -> Option<ByteRangeLock> {
+        self.against_read(writer, range).or_else(|| {
+            let (owner, range) = self.shared.overlapping(range).find(|(owner, _)| owner.is_mandatory())?;
+            Some(held(owner, range, LockKind::Shared))
+        })
+    }
+
+    fn list_mut(&mut self, kind: LockKind) -> &mut RangeList {
+        match kind {
+            LockKind::Exclusive => &mut self.exclusive,
+            LockKind::Shared => &mut self.shared,
+        }
+    }
+}
+
+/// A client's owner locks bytes, so an empty range of it is nothing. (NFSv4 refuses it before it comes
+/// here, RFC 8881 18.10.3.)
+fn is_nothing(owner: LockOwner, range: ByteRange) -> bool {
+    !owner.is_mandatory() && range.is_empty()
+}
+
+fn held(owner: LockOwner, range: ByteRange, kind: LockKind) -> ByteRangeLock {
+    ByteRangeLock { owner, range, kind }
+}

@@ -1,0 +1,341 @@
+//! All that the opens of one file hold against each other.
+
+use crate::byte_range_lock::Locks;
+use crate::caching::{Grants, Room, is_quiet};
+use crate::share_reservation::Reservations;
+use crate::stream_opens::{StreamOpens, denies_deletion};
+use crate::{
+    Access, AcknowledgeError, Actor, Break, Breaks, ByteRange, ByteRangeLock, Caching, Holder, Limits,
+    LockChange, LockError, LockKind, LockOwner, OpenKey, Operation, Reservation, ReserveError, Sharing,
+    UnlockError,
+};
+
+/// What ended with an open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Released {
+    /// No open is left.
+    pub last: bool,
+    /// The file is to be deleted now: this was its last open, and a deletion was pending.
+    pub delete: bool,
+    /// A lock or a caching grant was given up: who waits on the file should try again.
+    pub freed: bool,
+}
+
+/// Why a read or a write was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IoConflict {
+    /// An open does not share this with one who has no open.
+    #[error("an open does not share the file")]
+    Sharing {
+        /// That open.
+        holder: OpenKey,
+    },
+    /// A mandatory lock is in the way (STATUS_FILE_LOCK_CONFLICT, NFS4ERR_LOCKED).
+    #[error("the range is locked")]
+    Locked(ByteRangeLock),
+}
+
+/// All state of one file (or directory) that outlives a request.
+#[derive(Debug, Clone, Default)]
+pub struct FileState {
+    limits: Limits,
+    reservations: Reservations,
+    stream_opens: StreamOpens,
+    locks: Locks,
+    grants: Grants,
+    delete_pending: bool,
+}
+
+impl FileState {
+    /// A file that nobody has open.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Whether nothing is held: the state can be dropped.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.opens() == 0 && self.locks.len() == 0 && self.grants.is_empty()
+    }
+
+    /// Lets the open in. A key that is in already is upgraded (RFC 8881 9.7, 9.9): the new access and
+    /// denial are checked against all opens, its own included, and added to what it has.
+    ///
+    /// # Errors
+    /// [`ReserveError`]; nothing was changed.
+    pub fn reserve(&mut self, open: OpenKey, access: Access, sharing: Sharing) -> Result<(), ReserveError> {
+        if self.delete_pending {
+            return Err(ReserveError::DeletePending);
+        }
+        let before = self.reservations.find(open).copied();
+        if before.is_none() && self.opens() >= self.limits.reservations_max {
+            return Err(ReserveError::TooMany);
+        }
+        if let Some(holder) = self.holder_against(access, sharing) {
+            return Err(ReserveError::Sharing { holder });
+        }
+        let new = Reservation { open, access, sharing, delete_on_close: false };
+        self.reservations.put(before.map_or(new, |had| Reservation {
+            access: had.access | access,
+            sharing: had.sharing & sharing,
+            ..had
+        }));
+        Ok(())
+    }
+
+    /// Lets in an open of one of the file's named streams, as far as the file is concerned: it holds the file, and may
+    /// deny that it is deleted. With `access` and `sharing` the open is admitted to the stream itself, which has a state
+    /// of its own.
+    ///
+    /// # Errors
+    /// [`ReserveError`]; nothing was changed.
+    pub fn reserve_stream(
+        &mut self,
+        open: OpenKey,
+        access: Access,
+        sharing: Sharing,
+    ) -> Result<(), ReserveError> {
+        if self.delete_pending {
+            return Err(ReserveError::DeletePending);
+        }
+        if self.opens() >= self.limits.reservations_max {
+            return Err(ReserveError::TooMany);
+        }
+        let denies = denies_deletion(access, sharing);
+        let deleting = self.reservations.iter().find(|had| denies && had.access.contains(Access::DELETE));
+        if let Some(holder) = deleting {
+            return Err(ReserveError::Sharing { holder: holder.open });
+        }
+        self.stream_opens.insert(open, denies);
+        Ok(())
+    }
+
+    /// Opens of the file and of its named streams.
+    fn opens(&self) -> usize {
+        self.reservations.len().saturating_add(self.stream_opens.len())
+    }
+
+    /// Whether one of the file's named streams is open.
+    #[must_use]
+    pub fn has_stream_opens(&self) -> bool {
+        self.stream_opens.len() > 0
+    }
+
+    /// An open that cannot be together with one of this access and sharing.
+    fn holder_against(&self, access: Access, sharing: Sharing) -> Option<OpenKey> {
+        let deletes = access.contains(Access::DELETE);
+        let of_stream = || self.stream_opens.against_deletion().filter(|_| deletes);
+        self.reservations.holder_against(access, sharing).or_else(of_stream)
+    }
+
+    /// Leaves the open with less access or more sharing (NFSv4 OPEN_DOWNGRADE): what goes beyond what it
+    /// has, is not added. Answers whether there is such an open.
+    pub fn downgrade(&mut self, open: OpenKey, access: Access, sharing: Sharing) -> bool {
+        let before = self.reservations.find(open).copied();
+        if let Some(had) = before {
+            let (access, sharing) = (had.access & access, had.sharing | sharing);
+            self.reservations.put(Reservation { access, sharing, ..had });
+        }
+        before.is_some()
+    }
+
+    /// What [`FileState::reserve`] would answer to one who does this without an open and shares
+    /// everything: for NFSv3, and for removing or renaming ([`Access::DELETE`]).
+    ///
+    /// # Errors
+    /// [`ReserveError::Sharing`] or [`ReserveError::DeletePending`].
+    pub fn check_access(&self, access: Access) -> Result<(), ReserveError> {
+        if self.delete_pending {
+            return Err(ReserveError::DeletePending);
+        }
+        match self.holder_against(access, Sharing::all()) {
+            Some(holder) => Err(ReserveError::Sharing { holder }),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the open: its reservation, the locks that it owns and its oplock. The grants and locks of
+    /// clients that stand above single opens stay. Unknown opens change nothing.
+    ///
+    /// After [`Released::delete`] the deletion stays pending: new opens are refused until the caller has
+    /// deleted the file, or takes the mark back.
+    pub fn release(&mut self, open: OpenKey) -> Released {
+        let unlocked = self.locks.release_owner(LockOwner::Open(open)).freed;
+        let oplock = self.grants.revoke(Holder::Oplock(open));
+        let ended = self.reservations.remove(open);
+        let of_stream = self.stream_opens.remove(open);
+        self.delete_pending |= ended.is_some_and(|r| r.delete_on_close);
+        let last = self.opens() == 0;
+        Released {
+            last,
+            delete: last && (ended.is_some() || of_stream) && self.delete_pending,
+            freed: unlocked || !oplock.is_empty(),
+        }
+    }
+
+    /// The reservations, in the order of their keys.
+    pub fn reservations(&self) -> impl Iterator<Item = &Reservation> {
+        self.reservations.iter()
+    }
+
+    /// What the open reserved.
+    #[must_use]
+    pub fn reservation(&self, open: OpenKey) -> Option<&Reservation> {
+        self.reservations.find(open)
+    }
+
+    /// Marks the file to be deleted when its last open closes, or takes that back ([MS-FSA]
+    /// 2.1.5.15.3). From then on new opens are refused. Whether this may be asked for, the caller knows.
+    /// The mark is the file's, not one name's: a file of several names has one.
+    pub fn set_delete_pending(&mut self, pending: bool) {
+        self.delete_pending = pending;
+    }
+
+    /// Whether the file goes when its last open closes.
+    #[must_use]
+    pub fn is_delete_pending(&self) -> bool {
+        self.delete_pending
+    }
+
+    /// Makes the deletion pending when this open closes, or takes that back ([MS-SMB2] 2.2.13
+    /// FILE_DELETE_ON_CLOSE). It is not the mark itself: until then others may still open the file.
+    pub fn set_delete_on_close(&mut self, open: OpenKey, delete: bool) {
+        if let Some(reservation) = self.reservations.find_mut(open) {
+            reservation.delete_on_close = delete;
+        }
+    }
+
+    /// Whether the actor may read the range now.
+    ///
+    /// # Errors
+    /// [`IoConflict`].
+    pub fn check_read(&self, actor: Actor, range: ByteRange) -> Result<(), IoConflict> {
+        let owner = self.check_sharing(actor, Access::READ_DATA)?;
+        match self.locks.against_read(owner, range) {
+            Some(held) if !range.is_empty() => Err(IoConflict::Locked(held)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the actor may write the range now.
+    ///
+    /// # Errors
+    /// [`IoConflict`].
+    pub fn check_write(&self, actor: Actor, range: ByteRange) -> Result<(), IoConflict> {
+        let owner = self.check_sharing(actor, Access::WRITE_DATA)?;
+        match self.locks.against_write(owner, range) {
+            Some(held) if !range.is_empty() => Err(IoConflict::Locked(held)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Who the actor is among the lock owners; one without an open must be let by every reservation.
+    fn check_sharing(&self, actor: Actor, access: Access) -> Result<Option<LockOwner>, IoConflict> {
+        match actor {
+            Actor::Open(open) => Ok(Some(LockOwner::Open(open))),
+            Actor::Stateless => match self.reservations.holder_against(access, Sharing::all()) {
+                Some(holder) => Err(IoConflict::Sharing { holder }),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Locks the range. The kind of owner decides the rules ([`LockOwner`]).
+    ///
+    /// # Errors
+    /// [`LockError`]; nothing was changed.
+    pub fn lock(
+        &mut self,
+        owner: LockOwner,
+        range: ByteRange,
+        kind: LockKind,
+    ) -> Result<LockChange, LockError> {
+        self.locks.lock(owner, range, kind, self.limits.locks_max)
+    }
+
+    /// Unlocks the range: of an open, the lock of exactly this range; of a client's owner, whatever it
+    /// has locked there, which may be nothing.
+    ///
+    /// # Errors
+    /// [`UnlockError`]; nothing was changed.
+    pub fn unlock(&mut self, owner: LockOwner, range: ByteRange) -> Result<LockChange, UnlockError> {
+        self.locks.unlock(owner, range, self.limits.locks_max)
+    }
+
+    /// A lock that keeps the owner from locking the range, if there is one (NFSv4 LOCKT, NLM TEST).
+    #[must_use]
+    pub fn test(&self, owner: LockOwner, range: ByteRange, kind: LockKind) -> Option<ByteRangeLock> {
+        self.locks.test(owner, range, kind)
+    }
+
+    /// Gives up all locks of the owner.
+    pub fn release_owner(&mut self, owner: LockOwner) -> LockChange {
+        self.locks.release_owner(owner)
+    }
+
+    /// The locks, in no order that means anything.
+    pub fn locks(&self) -> impl Iterator<Item = ByteRangeLock> {
+        self.locks.iter()
+    }
+
+    /// Grants as much of `wanted` as the other opens, locks and grants leave room for, or adds that to
+    /// what the holder has; answers what it has then, which may be nothing. `own` are the opens that work
+    /// under this grant.
+    pub fn grant(&mut self, holder: Holder, own: &[OpenKey], wanted: Caching) -> Caching {
+        let others = || self.reservations.iter().filter(|r| !own.contains(&r.open));
+        let writes = |r: &Reservation| {
+            let needs = r.access.needs();
+            needs.contains(Sharing::WRITE) || (!needs.is_empty() && !r.sharing.contains(Sharing::READ))
+        };
+        let owned = |lock: &ByteRangeLock| own.iter().any(|open| lock.owner == LockOwner::Open(*open));
+        let room = Room {
+            others_open: others().any(|r| !is_quiet(r.access)),
+            others_write: others().any(writes),
+            locked: self.locks.len() > 0,
+            others_lock: self.locks.iter().any(|lock| !owned(&lock)),
+        };
+        self.grants.grant(holder, wanted, room, self.limits.grants_max)
+    }
+
+    /// Whom the operation takes something from. `own` is the grant that the one who does it works under:
+    /// it is not disturbed.
+    pub fn breaks(&mut self, own: Option<Holder>, operation: Operation) -> Breaks {
+        self.grants.breaks(own, operation)
+    }
+
+    /// The holder has given up what it was told to, and keeps `keeps`. The break that comes back is the
+    /// next one that it must be told of, where operations took more in the meantime.
+    ///
+    /// # Errors
+    /// [`AcknowledgeError`]; nothing was changed.
+    pub fn acknowledge(&mut self, holder: Holder, keeps: Caching) -> Result<Option<Break>, AcknowledgeError> {
+        self.grants.acknowledge(holder, keeps)
+    }
+
+    /// Takes the whole grant away: the holder returned it, closed its last open, or did not answer in
+    /// time. Answers what it had.
+    pub fn revoke(&mut self, holder: Holder) -> Caching {
+        self.grants.revoke(holder)
+    }
+
+    /// What the holder may cache; while it is being broken, what it may still be caching.
+    #[must_use]
+    pub fn granted(&self, holder: Holder) -> Caching {
+        self.grants.state(holder)
+    }
+
+    /// What the holder was told that it may keep, if it has not answered yet.
+    #[must_use]
+    pub fn breaking_to(&self, holder: Holder) -> Option<Caching> {
+        self.grants.breaking_to(holder)
+    }
+
+    /// The grants, in no order that means anything.
+    pub fn grants(&self) -> impl Iterator<Item = (Holder, Caching)> {
+        self.grants.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Share reservations, byte-range locks and caching grants, for every protocol.
+//!
+//! [`FileState`] is everything that the opens of one file hold against each other, whichever protocol
+//! they came through. It decides, it does not act: no threads, no clock, no sockets. Who must be told
+//! about a caching grant is a value ([`Break`]); who waits for a lock is the caller's queue, which
+//! looks again when a call says that something was freed.
+//!
+//! Rules: [MS-FSA] 2.1.4.10 (range locks), 2.1.4.12 (oplock breaks), 2.1.5.1.2.2 (sharing);
+//! RFC 8881 9 (share reservations, byte-range locks) and 10.4 (delegations).
+
+mod access;
+mod byte_range_lock;
+mod caching;
+mod file;
+mod limits;
+mod owner;
+mod range;
+mod share_reservation;
+mod stream_opens;
+
+pub use access::{Access, Sharing};
+pub use byte_range_lock::{ByteRangeLock, LockChange, LockError, LockKind, UnlockError};
+pub use caching::{AcknowledgeError, Break, Breaks, Caching, Holder, Operation};
+pub use file::{FileState, IoConflict, Released};
+pub use limits::Limits;
+pub use owner::{Actor, LockOwner, OpenKey};
+pub use range::{ByteRange, InvalidRange};
+pub use share_reservation::{Reservation, ReserveError};

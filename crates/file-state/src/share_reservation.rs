@@ -1,0 +1,149 @@
+//! Share reservations: what each open does and what it lets others do.
+
+use crate::{Access, OpenKey, Sharing};
+
+/// One open's reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation {
+    /// Whose it is.
+    pub open: OpenKey,
+    /// What the open may do.
+    pub access: Access,
+    /// What the open lets others do.
+    pub sharing: Sharing,
+    /// Whether the file is to be deleted when this open closes ([MS-SMB2] 2.2.13 FILE_DELETE_ON_CLOSE).
+    pub delete_on_close: bool,
+}
+
+/// Why an open was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReserveError {
+    /// Another open does not share what this one needs, or does what this one will not share
+    /// (STATUS_SHARING_VIOLATION, NFS4ERR_SHARE_DENIED).
+    #[error("another open does not share the file")]
+    Sharing {
+        /// One open in the way.
+        holder: OpenKey,
+    },
+    /// The file goes when its last open closes (STATUS_DELETE_PENDING).
+    #[error("the file is about to be deleted")]
+    DeletePending,
+    /// [`Limits::reservations_max`](crate::Limits::reservations_max) is reached.
+    #[error("the file has too many opens")]
+    TooMany,
+}
+
+/// The reservations of one file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reservations {
+    /// In the order of their keys.
+    list: Vec<Reservation>,
+    /// How many reservations need each bit of [`Sharing`].
+    needing: [usize; 3],
+    /// How many reservations refuse each bit, among those that need any.
+    denying: [usize; 3],
+}
+
+const BITS: [Sharing; 3] = [Sharing::READ, Sharing::WRITE, Sharing::DELETE];
+
+/// Whether two opens cannot be at the same time ([MS-FSA] 2.1.5.1.2.2).
+fn conflict(a: (Sharing, Sharing), b: (Sharing, Sharing)) -> bool {
+    let ((a_needs, a_shares), (b_needs, b_shares)) = (a, b);
+    !a_needs.is_empty() && !b_needs.is_empty() && (!b_shares.contains(a_needs) || !a_shares.contains(b_needs))
+}
+
+impl Reservations {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Reservation> {
+        self.list.iter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn find(&self, open: OpenKey) -> Option<&Reservation> {
+        self.position(open).ok().and_then(|at| self.list.get(at))
+    }
+
+    pub(crate) fn find_mut(&mut self, open: OpenKey) -> Option<&mut Reservation> {
+        self.position(open).ok().and_then(|at| self.list.get_mut(at))
+    }
+
+    fn position(&self, open: OpenKey) -> Result<usize, usize> {
+        self.list.binary_search_by_key(&open, |r| r.open)
+    }
+
+    /// An open that cannot be together with one of this access and sharing.
+    pub(crate) fn holder_against(&self, access: Access, sharing: Sharing) -> Option<OpenKey> {
+        let needs = access.needs();
+        // The counts say at once that nothing is in the way, which is the ordinary case.
+        let mut counts = BITS.iter().zip(&self.needing).zip(&self.denying);
+        let possible = counts.any(|((&bit, &needing), &denying)| {
+            (needs.contains(bit) && denying > 0) || (!sharing.contains(bit) && needing > 0)
+        });
+        if needs.is_empty() || !possible {
+            return None;
+        }
+        let new = (needs, sharing);
+        self.list.iter().find(|r| conflict(new, (r.access.needs(), r.sharing))).map(|r| r.open)
+    }
+
+    /// Adds the reservation, or puts it in the place of the one with the same key.
+    pub(crate) fn put(&mut self, new: Reservation) {
+        match self.position(new.open) {
+            Ok(at) => {
+                if let Some(place) = self.list.get_mut(at) {
+                    let old = std::mem::replace(place, new);
+                    self.count(&old, false);
+                }
+            }
+            Err(at) => self.list.insert(at, new),
+        }
+        self.count(&new, true);
+    }
+
+    pub(crate) fn remove(&mut self, open: OpenKey) -> Option<Reservation> {
+        let old = self.position(open).ok().map(|at| self.list.remove(at))?;
+        self.count(&old, false);
+        Some(old)
+    }
+
+    fn count(&mut self, of: &Reservation, add: bool) {
+        let needs = of.access.needs();
+        if needs.is_empty() {
+            return;
+        }
+        let step = |n: &mut usize| *n = if add { n.saturating_add(1) } else { n.saturating_sub(1) };
+        for ((&bit, needing), denying) in BITS.iter().zip(&mut self.needing).zip(&mut self.denying) {
+            if needs.contains(bit) {
+                step(needing);
+            }
+            if !of.sharing.contains(bit) {
+                step(denying);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_follow_every_change() {
+        let open = OpenKey(1);
+        let with = |access, sharing| Reservation { open, access, sharing, delete_on_close: false };
+        let mut reservations = Reservations::default();
+        reservations.put(with(Access::READ_DATA | Access::DELETE, Sharing::READ));
+        assert_eq!((reservations.needing, reservations.denying), ([1, 0, 1], [0, 1, 1]));
+        reservations.put(with(Access::APPEND_DATA, Sharing::all()));
+        assert_eq!((reservations.needing, reservations.denying), ([0, 1, 0], [0, 0, 0]));
+        // One that needs nothing denies nothing.
+        reservations.put(with(Access::READ_ATTRIBUTES, Sharing::empty()));
+        assert_eq!((reservations.needing, reservations.denying), ([0; 3], [0; 3]));
+        reservations.put(with(Access::EXECUTE, Sharing::empty()));
+        assert!(reservations.remove(open).is_some());
+        assert!(reservations.remove(open).is_none());
+        assert_eq!((reservations.needing, reservations.denying), ([0; 3], [0; 3]));
+    }
+}
