@@ -1,0 +1,334 @@
+//! The server's side of an authentication: SPNEGO around NTLM, or NTLM alone. RFC 4178 4.2, 5; [MS-SPNG].
+
+use std::sync::Arc;
+
+use crate::accounts::{Account, Accounts};
+use crate::ntlm::{self, Challenge, MessageSigner, NtlmAuthenticated, ServerNames, Side};
+use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
+
+/// How a server authenticates its clients.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The server's names
+    pub names: ServerNames,
+    /// Whether clients without a name are let in, as [`Identity::Anonymous`]. Not, by default.
+    pub allow_anonymous: bool,
+    /// Who an unknown user becomes. Nobody, by default: unknown users are refused.
+    pub guest: Option<Account>,
+}
+
+/// Who a client is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// A user who proved to know the account's password
+    Account(Account),
+    /// A user without an account, admitted as this one; nothing was proved
+    Guest(Account),
+    /// A client that gave no name; nothing was proved
+    Anonymous,
+}
+
+/// A successful authentication.
+#[derive(Clone)]
+pub struct Authenticated {
+    /// Who it is
+    pub identity: Identity,
+    /// The key for signing and encryption; known to everyone unless `identity` is an account
+    pub session_key: [u8; 16],
+    /// Whether the client protected the exchange with a MIC
+    pub mic: bool,
+    /// The last token for the client; may be empty
+    pub reply: Vec<u8>,
+}
+
+impl std::fmt::Debug for Authenticated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Authenticated");
+        shown.field("identity", &self.identity).field("mic", &self.mic).finish_non_exhaustive()
+    }
+}
+
+/// Why an authentication failed: for logs. Clients are told [`Reason::class`] only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The account does not exist
+    #[error("there is no such account")]
+    UnknownUser,
+    /// The response does not prove the account's password
+    #[error("wrong password")]
+    WrongPassword,
+    /// The password was right, but the account may not log on
+    #[error("the account is disabled")]
+    Disabled,
+    /// No name was given, and anonymous clients are not let in
+    #[error("anonymous clients are not admitted")]
+    Anonymous,
+    /// There is no NTLMv2 response
+    #[error("the client sent no NTLMv2 response")]
+    EmptyResponse,
+    /// The response is one of NTLM version 1
+    #[error("the client uses NTLM version 1")]
+    Ntlmv1,
+    /// The response announces a MIC that is not there
+    #[error("the announced message integrity code is missing")]
+    MissingMic,
+    /// The messages were changed on the way
+    #[error("the message integrity code is wrong")]
+    WrongMic,
+    /// The SPNEGO mechanism list needs a MIC and has none
+    #[error("the mechanism list is not protected")]
+    MissingMechListMic,
+    /// The SPNEGO mechanism list was changed on the way
+    #[error("the mechanism list's integrity code is wrong")]
+    WrongMechListMic,
+    /// The client does not offer NTLM
+    #[error("the client offers no mechanism that this server has")]
+    NoCommonMechanism,
+    /// The client cannot do Unicode
+    #[error("the client does not negotiate Unicode")]
+    NoUnicode,
+    /// A token that is none, or not the one that is due
+    #[error("a malformed or unexpected token")]
+    Malformed,
+}
+
+/// What a client is told of a failure; one status of the protocol for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureClass {
+    /// STATUS_LOGON_FAILURE: the same for an unknown user and a wrong password
+    LogonFailure,
+    /// STATUS_ACCOUNT_DISABLED: only said to who knows the password
+    AccountDisabled,
+    /// STATUS_ACCESS_DENIED
+    AccessDenied,
+    /// STATUS_INVALID_PARAMETER
+    InvalidToken,
+}
+
+impl Reason {
+    /// What the client is told.
+    pub fn class(self) -> FailureClass {
+        match self {
+            Self::UnknownUser | Self::WrongPassword | Self::EmptyResponse | Self::Ntlmv1 => {
+                FailureClass::LogonFailure
+            }
+            Self::Disabled => FailureClass::AccountDisabled,
+            Self::Anonymous => FailureClass::AccessDenied,
+            Self::MissingMic
+            | Self::WrongMic
+            | Self::MissingMechListMic
+            | Self::WrongMechListMic
+            | Self::NoCommonMechanism
+            | Self::NoUnicode
+            | Self::Malformed => FailureClass::InvalidToken,
+        }
+    }
+}
+
+/// A failed authentication.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Why
+    pub reason: Reason,
+    /// The name that the client gave; chosen by the client, so to be escaped in logs
+    pub user: Option<String>,
+}
+
+impl From<Reason> for Failure {
+    fn from(reason: Reason) -> Self {
+        Self { reason, user: None }
+    }
+}
+
+/// What follows a token.
+#[derive(Debug)]
+pub enum Step {
+    /// Send the reply (STATUS_MORE_PROCESSING_REQUIRED) and feed the client's next token to `next`.
+    Continue {
+        /// The token for the client
+        reply: Vec<u8>,
+        /// The authentication, further on
+        next: Acceptor,
+    },
+    /// The client is who it says.
+    Done(Authenticated),
+    /// The authentication is over.
+    Fail(Failure),
+}
+
+/// One authentication of one client, as far as it has come.
+#[derive(Debug)]
+pub struct Acceptor {
+    config: Arc<Config>,
+    server_challenge: [u8; 8],
+    timestamp: u64,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing has come.
+    Start,
+    /// SPNEGO has settled on NTLM, which begins with the next token.
+    Chosen(Negotiation),
+    /// The challenge is with the client.
+    Challenged(Challenge, Option<Negotiation>),
+}
+
+/// A SPNEGO negotiation: what its MIC covers, and whether it must have one.
+#[derive(Debug)]
+struct Negotiation {
+    mech_types: MechTypes,
+}
+
+impl Negotiation {
+    /// RFC 4178 5: the MIC may be left out only if the mechanism is the initiator's favourite.
+    fn needs_mic(&self) -> bool {
+        !self.mech_types.prefers(NTLMSSP)
+    }
+}
+
+impl Acceptor {
+    /// A new authentication. `server_challenge` is random and used once; `timestamp` is the time now, in units of 100 ns
+    /// since 1601.
+    pub fn new(config: Arc<Config>, server_challenge: [u8; 8], timestamp: u64) -> Self {
+        Self { config, server_challenge, timestamp, state: State::Start }
+    }
+
+    /// Takes the client's next token.
+    pub fn step(self, token: &[u8], accounts: &dyn Accounts) -> Step {
+        self.advance(token, accounts).unwrap_or_else(Step::Fail)
+    }
+
+    fn advance(self, token: &[u8], accounts: &dyn Accounts) -> Result<Step, Failure> {
+        let Self { config, server_challenge, timestamp, state } = self;
+        let wait = |reply, state| {
+            let config = Arc::clone(&config);
+            Step::Continue { reply, next: Self { config, server_challenge, timestamp, state } }
+        };
+        let challenge = |token: &[u8]| Challenge::new(&config.names, token, server_challenge, timestamp);
+        match state {
+            State::Start if ntlm::is_ntlm(token) => {
+                let challenge = challenge(token)?;
+                Ok(wait(challenge.message().to_vec(), State::Challenged(challenge, None)))
+            }
+            State::Start => {
+                let Ok(Token::Init(init)) = Token::decode(token) else {
+                    return Err(Reason::Malformed.into());
+                };
+                let (negotiation, optimistic) = begin(init)?;
+                if let Some(token) = optimistic {
+                    let challenge = challenge(token)?;
+                    let reply = incomplete(&challenge, Some(NTLMSSP));
+                    Ok(wait(reply, State::Challenged(challenge, Some(negotiation))))
+                } else {
+                    Ok(wait(choose(&negotiation), State::Chosen(negotiation)))
+                }
+            }
+            State::Chosen(negotiation) => {
+                let response = response(token)?;
+                let challenge = challenge(response.response_token.ok_or(Reason::Malformed)?)?;
+                let reply = incomplete(&challenge, None);
+                Ok(wait(reply, State::Challenged(challenge, Some(negotiation))))
+            }
+            State::Challenged(challenge, None) => {
+                let outcome = authenticate(&config, &challenge, token, accounts)?;
+                Ok(done(outcome, Vec::new()))
+            }
+            State::Challenged(challenge, Some(negotiation)) => {
+                let response = response(token)?;
+                let token = response.response_token.ok_or(Reason::Malformed)?;
+                let outcome = authenticate(&config, &challenge, token, accounts)?;
+                let reply = complete(&negotiation, &outcome, response.mech_list_mic)?;
+                Ok(done(outcome, reply))
+            }
+        }
+    }
+}
+
+/// The negotiation that an initiator's first token opens, and the token for NTLM in it. A token for another mechanism
+/// is passed over (RFC 4178 4.2.1: it is optimistic).
+fn begin(init: NegTokenInit<'_>) -> Result<(Negotiation, Option<&[u8]>), Reason> {
+    if !init.mech_types.offers(NTLMSSP) {
+        return Err(Reason::NoCommonMechanism);
+    }
+    let optimistic = init.mech_token.filter(|_| init.mech_types.prefers(NTLMSSP));
+    Ok((Negotiation { mech_types: init.mech_types }, optimistic))
+}
+
+/// The answer that names NTLM without having a token for it yet.
+fn choose(negotiation: &Negotiation) -> Vec<u8> {
+    let state = if negotiation.needs_mic() { NegState::RequestMic } else { NegState::AcceptIncomplete };
+    NegTokenResp { neg_state: Some(state), supported_mech: Some(NTLMSSP), ..NegTokenResp::default() }.encode()
+}
+
+fn incomplete(challenge: &Challenge, supported_mech: Option<&[u8]>) -> Vec<u8> {
+    NegTokenResp {
+        neg_state: Some(NegState::AcceptIncomplete),
+        supported_mech,
+        response_token: Some(challenge.message()),
+        mech_list_mic: None,
+    }
+    .encode()
+}
+
+fn response(token: &[u8]) -> Result<NegTokenResp<'_>, Reason> {
+    match Token::decode(token) {
+        Ok(Token::Resp(response)) if response.neg_state != Some(NegState::Reject) => Ok(response),
+        Ok(_) | Err(_) => Err(Reason::Malformed),
+    }
+}
+
+/// NTLM's verdict, and the server's policy on anonymous clients and guests.
+fn authenticate(
+    config: &Config,
+    challenge: &Challenge,
+    token: &[u8],
+    accounts: &dyn Accounts,
+) -> Result<NtlmAuthenticated, Failure> {
+    match (challenge.authenticate(token, accounts), &config.guest) {
+        (Ok(outcome), _) if outcome.identity == Identity::Anonymous && !config.allow_anonymous => {
+            Err(Reason::Anonymous.into())
+        }
+        (Ok(outcome), _) => Ok(outcome),
+        (Err((Reason::UnknownUser, _)), Some(guest)) => Ok(ntlm::guest(guest.clone())),
+        (Err((reason, user)), _) => Err(Failure { reason, user }),
+    }
+}
+
+/// Checks the client's MIC over the mechanism list and answers it. RFC 4178 5.
+fn complete(
+    negotiation: &Negotiation,
+    outcome: &NtlmAuthenticated,
+    mech_list_mic: Option<&[u8]>,
+) -> Result<Vec<u8>, Failure> {
+    let mut answer = None;
+    match (mech_list_mic, &outcome.identity) {
+        // there is no key that anyone could check it with
+        (_, Identity::Guest(_)) => {}
+        (Some(mic), _) => {
+            let list = &negotiation.mech_types.encoding;
+            let signer = |side| MessageSigner::new(&outcome.session_key, outcome.flags, side);
+            let (Some(mut client), Some(mut server)) = (signer(Side::Client), signer(Side::Server)) else {
+                return Err(Reason::WrongMechListMic.into());
+            };
+            if !client.verify(list, mic) {
+                return Err(Reason::WrongMechListMic.into());
+            }
+            answer = Some(server.sign(list));
+        }
+        (None, _) if negotiation.needs_mic() => return Err(Reason::MissingMechListMic.into()),
+        (None, _) => {}
+    }
+    let mic = answer.as_ref().map(|mic| mic.as_slice());
+    let state = Some(NegState::AcceptCompleted);
+    Ok(NegTokenResp { neg_state: state, mech_list_mic: mic, ..NegTokenResp::default() }.encode())
+}
+
+fn done(outcome: NtlmAuthenticated, reply: Vec<u8>) -> Step {
+    let NtlmAuthenticated { identity, session_key, mic, .. } = outcome;
+    Step::Done(Authenticated { identity, session_key, mic, reply })
+}
+
+#[cfg(test)]
+mod tests;

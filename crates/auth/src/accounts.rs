@@ -1,0 +1,120 @@
+//! Accounts: who may log on, and who they are to the storage.
+
+use md4::{Digest, Md4};
+
+/// One account.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The name, as it is shown; compared without regard to case.
+    pub name: String,
+    /// NTOWFv1: MD4 over the password in UTF-16LE ([`nt_hash`]). As good as the password: never logged or shown.
+    pub nt_hash: [u8; 16],
+    /// The user that the account is on this machine.
+    pub uid: u32,
+    /// The user's first group.
+    pub gid: u32,
+    /// The user's further groups.
+    pub groups: Vec<u32>,
+    /// Whether the account may not log on, even with the right password.
+    pub disabled: bool,
+}
+
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Account")
+            .field("name", &self.name)
+            .field("uid", &self.uid)
+            .field("gid", &self.gid)
+            .field("groups", &self.groups)
+            .field("disabled", &self.disabled)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where accounts are looked up.
+pub trait Accounts {
+    /// The account of this name, without regard to case ([`same_name`]).
+    fn find(&self, name: &str) -> Option<Account>;
+}
+
+/// A handful of accounts in memory.
+#[derive(Clone, Debug, Default)]
+pub struct AccountList(pub Vec<Account>);
+
+impl Accounts for AccountList {
+    fn find(&self, name: &str) -> Option<Account> {
+        self.0.iter().find(|account| same_name(&account.name, name)).cloned()
+    }
+}
+
+/// Whether two user names are the same one.
+pub fn same_name(left: &str, right: &str) -> bool {
+    left.chars().map(upper_case).eq(right.chars().map(upper_case))
+}
+
+/// The NT hash of a password. [MS-NLMP] 3.3.1: NTOWFv1 is MD4(UNICODE(Passwd)).
+pub fn nt_hash(password: &str) -> [u8; 16] {
+    let mut md4 = Md4::new();
+    for unit in password.encode_utf16() {
+        md4.update(unit.to_le_bytes());
+    }
+    md4.finalize().into()
+}
+
+/// Upper case, one character for one: what has no single upper-case character stays as it is (as with Windows).
+pub(crate) fn upper_case(character: char) -> char {
+    let mut upper = character.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(single), None) => single,
+        _ => character,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// [MS-NLMP] 4.2.2.1.2: NTOWFv1 of "Password".
+    #[test]
+    fn the_nt_hash_is_that_of_the_specification() {
+        let expected =
+            [0xa4, 0xf4, 0x9c, 0x40, 0x65, 0x10, 0xbd, 0xca, 0xb6, 0x82, 0x4e, 0xe7, 0xc3, 0x0f, 0xd8, 0x52];
+        assert_eq!(nt_hash("Password"), expected);
+    }
+
+    #[test]
+    fn names_are_found_without_regard_to_case() {
+        let account = |name: &str| Account {
+            name: name.into(),
+            nt_hash: [0; 16],
+            uid: 1,
+            gid: 1,
+            groups: vec![],
+            disabled: false,
+        };
+        let list = AccountList(vec![account("Ann"), account("J\u{f6}rg")]);
+        for name in ["ann", "ANN", "Ann"] {
+            assert_eq!(list.find(name).unwrap().name, "Ann");
+        }
+        assert_eq!(list.find("J\u{d6}RG").unwrap().name, "J\u{f6}rg");
+        assert_eq!(list.find("anna"), None);
+        assert_eq!(list.find(""), None);
+        assert!(!same_name("stra\u{df}e", "STRASSE"));
+    }
+
+    #[test]
+    fn an_account_does_not_show_its_hash() {
+        let account = Account {
+            name: "a".into(),
+            nt_hash: [0xab; 16],
+            uid: 1,
+            gid: 1,
+            groups: vec![],
+            disabled: false,
+        };
+        let shown = format!("{account:?}");
+        assert!(
+            !shown.contains("171") && !shown.to_lowercase().contains("ab, ab") && !shown.contains("hash")
+        );
+    }
+}
