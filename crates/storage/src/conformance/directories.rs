@@ -1,0 +1,185 @@
+//! Directories and their listings.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::{Subject, attributes_of, directory, file, find, list, name, names, new};
+use crate::{Error, NewKind, NodeRef};
+
+/// How many entries the big directory has.
+const MANY: usize = 10_000;
+
+fn fill(dir: &NodeRef, count: usize) {
+    for number in 0..count {
+        file(dir, &format!("file-{number:05}"));
+    }
+}
+
+/// Up to `count` names behind a cookie, the last cookie, and whether that was the end.
+fn some(dir: &NodeRef, cookie: u64, count: usize) -> (Vec<String>, u64, bool) {
+    let (mut names, mut last) = (Vec::new(), cookie);
+    let end = dir.read_dir(cookie, &mut |entry| {
+        if names.len() == count {
+            return ControlFlow::Break(());
+        }
+        names.push(String::from_utf8(entry.name.to_vec()).unwrap());
+        last = entry.cookie;
+        ControlFlow::Continue(())
+    });
+    (names, last, end.unwrap())
+}
+
+/// Each entry once, with its number.
+pub fn lists_each_entry_once(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    assert!(list(&root, 0).is_empty());
+    fill(&root, 300);
+    directory(&root, "d");
+    let entries = list(&root, 0);
+    assert_eq!(entries.len(), 301);
+    assert_eq!(names(&root).len(), 301);
+    let cookies: BTreeSet<_> = entries.iter().map(|e| e.2).collect();
+    assert_eq!(cookies.len(), 301, "each entry has a cookie of its own");
+    for (bytes, id, _) in &entries {
+        let node = find(&root, std::str::from_utf8(bytes).unwrap()).unwrap();
+        assert_eq!(node.id(), *id);
+    }
+}
+
+/// A listing goes on behind any entry.
+pub fn goes_on_behind_each_cookie(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    fill(&root, 50);
+    let all = list(&root, 0);
+    for (position, (_, _, cookie)) in all.iter().enumerate() {
+        let rest = list(&root, *cookie);
+        assert_eq!(rest, all[position + 1..], "behind entry {position}");
+    }
+}
+
+/// Entries that stay are given exactly once, whatever comes and goes meanwhile.
+pub fn cookies_survive_changes(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    fill(&root, 1000);
+    let (mut seen, mut cookie, mut end) = (Vec::new(), 0, false);
+    let mut gone = BTreeSet::new();
+    for round in 0.. {
+        if end {
+            break;
+        }
+        let (mut names, last, at_end) = some(&root, cookie, 90);
+        seen.append(&mut names);
+        (cookie, end) = (last, at_end);
+        // The last entry seen goes, one that was seen earlier, and one somewhere.
+        for at in [seen.last(), seen.get(round * 3), Some(&format!("file-{:05}", 999 - round))] {
+            if at.is_some_and(|at| gone.insert(at.clone())) {
+                root.remove_file(name(at.unwrap())).unwrap();
+            }
+        }
+        file(&root, &format!("new-{round}"));
+    }
+    for number in 0..1000 {
+        let at = format!("file-{number:05}");
+        let times = seen.iter().filter(|s| **s == at).count();
+        assert!(times == 1 || (times == 0 && gone.contains(&at)), "{at} was given {times} times");
+    }
+    let unique: BTreeSet<_> = seen.iter().collect();
+    assert_eq!(unique.len(), seen.len(), "none was given twice");
+}
+
+/// A directory of many entries, in small steps.
+pub fn big(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let dir = directory(&root, "big");
+    fill(&dir, MANY);
+    let (mut seen, mut cookie) = (BTreeSet::new(), 0);
+    loop {
+        let (names, last, end) = some(&dir, cookie, 777);
+        cookie = last;
+        for at in names {
+            assert!(seen.insert(at.clone()), "{at} was given twice");
+        }
+        if end {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), MANY);
+    assert!(find(&dir, &format!("file-{:05}", MANY / 2)).is_ok());
+    for at in &seen {
+        dir.remove_file(name(at)).unwrap();
+    }
+    assert!(list(&dir, 0).is_empty());
+    root.remove_dir(name("big")).unwrap();
+}
+
+/// A directory knows the one above it.
+pub fn parents(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let a = directory(&root, "a");
+    let b = directory(&a, "b");
+    assert_eq!(b.parent().unwrap().id(), a.id());
+    assert_eq!(a.parent().unwrap().id(), root.id());
+    assert_eq!(root.parent().unwrap().id(), root.id());
+    a.rename(name("b"), &*root, name("b"), crate::Replace::Never).unwrap();
+    assert_eq!(b.parent().unwrap().id(), root.id());
+}
+
+/// Objects know where they lie.
+pub fn paths(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let a = directory(&root, "a");
+    let b = directory(&a, "b (deleted)");
+    let node = file(&b, "f (deleted)");
+    assert_eq!(root.path().unwrap(), b"");
+    assert_eq!(a.path().unwrap(), b"a");
+    assert_eq!(node.path().unwrap(), b"a/b (deleted)/f (deleted)");
+    root.rename(name("a"), &*root, name("z"), crate::Replace::Never).unwrap();
+    assert_eq!(node.path().unwrap(), b"z/b (deleted)/f (deleted)");
+    b.remove_file(name("f (deleted)")).unwrap();
+    assert_eq!(node.path(), Err(Error::Stale));
+}
+
+/// The links of a directory say whether it is there.
+pub fn counts_links(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let dir = directory(&root, "d");
+    assert!(attributes_of(&*dir).links > 0);
+    assert!(attributes_of(&*root).links > 0);
+    root.remove_dir(name("d")).unwrap();
+    assert_eq!(attributes_of(&*dir).links, 0);
+}
+
+/// A directory that has been removed takes nothing more.
+pub fn removed_while_held(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let dir = directory(&root, "d");
+    let node = file(&root, "f");
+    let id = dir.id();
+    root.remove_dir(name("d")).unwrap();
+    assert_eq!((dir.id(), attributes_of(&*dir).id), (id, id));
+    assert_eq!(dir.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
+    assert_eq!(dir.create(name("x"), &new(NewKind::Directory)).err(), Some(Error::Stale));
+    assert_eq!(dir.link(name("x"), &*node), Err(Error::Stale));
+    assert_eq!(root.rename(name("f"), &*dir, name("x"), crate::Replace::Never), Err(Error::NotFound));
+    assert_eq!(find(&dir, "x").err(), Some(Error::NotFound));
+    assert_eq!(dir.parent().err(), Some(Error::Stale));
+    assert_eq!(dir.path(), Err(Error::Stale));
+    assert_eq!(dir.read_dir(0, &mut |_| ControlFlow::Continue(())), Err(Error::Stale));
+    // The name is free again, for another object.
+    let other = directory(&root, "d");
+    assert_ne!(other.id(), id);
+    assert_eq!(dir.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
+}
+
+/// Only empty directories go, and only as directories.
+pub fn removes_only_empty(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let dir = directory(&root, "d");
+    file(&dir, "f");
+    assert_eq!(root.remove_dir(name("d")), Err(Error::NotEmpty));
+    assert_eq!(root.remove_file(name("d")), Err(Error::IsDirectory));
+    assert_eq!(dir.remove_dir(name("f")), Err(Error::NotDirectory));
+    dir.remove_file(name("f")).unwrap();
+    root.remove_dir(name("d")).unwrap();
+    assert_eq!(root.remove_dir(name("d")), Err(Error::NotFound));
+}

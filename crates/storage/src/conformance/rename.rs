@@ -1,0 +1,135 @@
+//! Renaming: every kind over every kind.
+
+use super::{Subject, attributes_of, directory, file, find, name, names, new, read, write};
+use crate::{Error, NewKind, Replace};
+
+const BOTH: [Replace; 2] = [Replace::Never, Replace::Yes];
+
+/// Within a directory and to another, with what is below.
+pub fn moves(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let (a, b) = (directory(&root, "a"), directory(&root, "b"));
+    let node = file(&a, "f");
+    for replace in BOTH {
+        a.rename(name("f"), &*a, name("g"), replace).unwrap();
+        assert_eq!(names(&a), ["g"]);
+        a.rename(name("g"), &*b, name("f"), replace).unwrap();
+        assert_eq!((names(&a), names(&b)), (vec![], vec!["f".into()]));
+        assert_eq!(find(&b, "f").unwrap().id(), node.id());
+        b.rename(name("f"), &*a, name("f"), replace).unwrap();
+    }
+    root.rename(name("a"), &*b, name("c"), Replace::Never).unwrap();
+    assert_eq!(names(&root), ["b"]);
+    let c = find(&b, "c").unwrap();
+    assert_eq!(c.id(), a.id());
+    assert_eq!(find(&c, "f").unwrap().id(), node.id());
+    assert_eq!(names(&a), ["f"], "the held directory is still itself");
+    assert_eq!(c.parent().unwrap().id(), b.id());
+}
+
+/// A replaced file is gone, and its holders still have it.
+pub fn replaces_files(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let (new_one, old) = (file(&root, "new"), file(&root, "old"));
+    write(&*old, 0, b"old");
+    write(&*new_one, 0, b"new");
+    root.rename(name("new"), &*root, name("old"), Replace::Yes).unwrap();
+    assert_eq!(names(&root), ["old"]);
+    assert_eq!(find(&root, "old").unwrap().id(), new_one.id());
+    assert_eq!(attributes_of(&*old).links, 0);
+    assert_eq!((read(&*old, 0, 9), read(&*new_one, 0, 9)), (b"old".to_vec(), b"new".to_vec()));
+    let link = root.create(name("l"), &new(NewKind::Symlink(b"old"))).unwrap();
+    root.rename(name("l"), &*root, name("old"), Replace::Yes).unwrap();
+    assert_eq!(find(&root, "old").unwrap().id(), link.id());
+}
+
+/// An empty directory may be replaced by a directory.
+pub fn replaces_directories(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let (from, to) = (directory(&root, "from"), directory(&root, "to"));
+    file(&from, "f");
+    file(&to, "g");
+    assert_eq!(root.rename(name("from"), &*root, name("to"), Replace::Yes), Err(Error::NotEmpty));
+    to.remove_file(name("g")).unwrap();
+    root.rename(name("from"), &*root, name("to"), Replace::Yes).unwrap();
+    assert_eq!(names(&root), ["to"]);
+    assert_eq!(names(&find(&root, "to").unwrap()), ["f"]);
+    assert_eq!(attributes_of(&*to).links, 0);
+    assert_eq!(to.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
+}
+
+/// Nothing is hidden unless that was asked for.
+pub fn never_replaces(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let node = file(&root, "f");
+    file(&root, "g");
+    directory(&root, "d");
+    directory(&root, "e");
+    for (from, to) in [("f", "g"), ("f", "d"), ("d", "f"), ("d", "e"), ("f", "f"), ("d", "d")] {
+        assert_eq!(
+            root.rename(name(from), &*root, name(to), Replace::Never),
+            Err(Error::Exists),
+            "{from} {to}"
+        );
+    }
+    assert_eq!(names(&root), ["d", "e", "f", "g"]);
+    assert_eq!(find(&root, "f").unwrap().id(), node.id());
+}
+
+/// Directories replace directories, the rest replaces the rest.
+pub fn kinds_must_match(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    file(&root, "f");
+    directory(&root, "d");
+    root.create(name("l"), &new(NewKind::Symlink(b"d"))).unwrap();
+    let renames = [
+        ("f", "d", Error::IsDirectory),
+        ("l", "d", Error::IsDirectory),
+        ("d", "f", Error::NotDirectory),
+        ("d", "l", Error::NotDirectory),
+    ];
+    for (from, to, error) in renames {
+        assert_eq!(root.rename(name(from), &*root, name(to), Replace::Yes), Err(error), "{from} {to}");
+    }
+    assert_eq!(names(&root), ["d", "f", "l"]);
+}
+
+/// A directory cannot come to lie below itself, nor replace what it lies in.
+pub fn not_into_itself(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let a = directory(&root, "a");
+    let b = directory(&a, "b");
+    let c = directory(&b, "c");
+    for replace in BOTH {
+        for below in [&a, &b, &c] {
+            assert_eq!(root.rename(name("a"), &**below, name("x"), replace), Err(Error::InvalidArgument));
+        }
+    }
+    assert_eq!(b.rename(name("c"), &*root, name("a"), Replace::Yes), Err(Error::NotEmpty));
+    assert_eq!(root.rename(name("a"), &*root, name("a"), Replace::Yes), Ok(()));
+    assert_eq!(c.path().unwrap(), b"a/b/c");
+}
+
+/// As in POSIX, a rename between two names of one object does nothing.
+pub fn onto_its_other_name(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let node = file(&root, "f");
+    root.link(name("g"), &*node).unwrap();
+    assert_eq!(root.rename(name("f"), &*root, name("g"), Replace::Never), Err(Error::Exists));
+    root.rename(name("f"), &*root, name("g"), Replace::Yes).unwrap();
+    root.rename(name("f"), &*root, name("f"), Replace::Yes).unwrap();
+    assert_eq!(names(&root), ["f", "g"]);
+    assert_eq!(attributes_of(&*node).links, 2);
+    assert_eq!(find(&root, "g").unwrap().id(), node.id());
+}
+
+/// What is not there stays not there.
+pub fn missing_names(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let dir = directory(&root, "d");
+    file(&dir, "f");
+    for replace in BOTH {
+        assert_eq!(root.rename(name("x"), &*dir, name("f"), replace), Err(Error::NotFound));
+    }
+    assert_eq!(names(&dir), ["f"]);
+}

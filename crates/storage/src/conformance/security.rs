@@ -1,0 +1,79 @@
+//! Security descriptors.
+
+use std::sync::Arc;
+
+use acl::{AccessMask, Ace, AceFlags, Acl, Control, SecurityDescriptor, Sid};
+
+use super::{Subject, attributes_of, directory, file, find, has};
+use crate::{Capabilities, Error, NewKind, Node, SetAttributes, Wait, XattrMode};
+
+fn descriptor(aces: usize) -> SecurityDescriptor {
+    let ace = Ace::deny(Sid::of_user(7), AccessMask::WRITE_DATA, AceFlags::empty());
+    SecurityDescriptor {
+        control: Control::DACL_PRESENT,
+        owner: Some(Sid::of_user(super::OWNER.0)),
+        group: Some(Sid::of_group(super::OWNER.1)),
+        sacl: None,
+        dacl: Some(Acl { revision: 2, aces: vec![ace; aces] }),
+    }
+}
+
+fn security(node: &dyn Node) -> Option<Arc<SecurityDescriptor>> {
+    node.security(&attributes_of(node), Wait::May).unwrap()
+}
+
+/// What is stored comes back, also after a restart, until it is taken away; clients do not see where it is.
+pub fn stored_and_taken_away(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    if !has(subject, Capabilities::XATTRS) {
+        assert_eq!(root.set_security(Some(descriptor(1))), Err(Error::NotSupported));
+        return;
+    }
+    for (node, aces) in [(file(&root, "f"), 1), (file(&root, "long"), 60), (directory(&root, "d"), 2)] {
+        assert_eq!(security(&*node), None);
+        let after = node.set_security(Some(descriptor(aces))).unwrap();
+        assert_eq!(after.id, node.id());
+        assert_eq!(security(&*node).as_deref(), Some(&descriptor(aces)));
+        assert_eq!(node.xattrs(), Ok(vec![]));
+    }
+    drop(root);
+    subject.restart();
+    let node = find(&subject.store().root(), "long").unwrap();
+    assert_eq!(security(&*node).as_deref(), Some(&descriptor(60)));
+    assert_eq!(node.set_xattr(b"a", b"1", XattrMode::Set), Ok(()));
+    assert_eq!(security(&*node).as_deref(), Some(&descriptor(60)), "other changes leave it");
+    node.set_security(None).unwrap();
+    assert_eq!(security(&*node), None);
+    node.set_security(None).unwrap();
+}
+
+/// Other permission bits take it out of force; the other bits of the mode do not.
+pub fn in_force_for_its_mode(subject: &mut dyn Subject) {
+    if !has(subject, Capabilities::XATTRS) {
+        return;
+    }
+    let node = file(&subject.store().root(), "f");
+    let chmod = |mode| node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() });
+    node.set_security(Some(descriptor(1))).unwrap();
+    chmod(0o4644).unwrap();
+    assert_eq!(security(&*node).as_deref(), Some(&descriptor(1)));
+    chmod(0o640).unwrap();
+    assert_eq!(security(&*node), None);
+    node.set_security(Some(descriptor(2))).unwrap();
+    assert_eq!(security(&*node).as_deref(), Some(&descriptor(2)));
+    if has(subject, Capabilities::OWNERS) {
+        node.set_attributes(&SetAttributes { uid: Some(9), ..SetAttributes::default() }).unwrap();
+        assert_eq!(security(&*node), None);
+    }
+}
+
+/// Only files and directories have one.
+pub fn not_of_every_kind(subject: &mut dyn Subject) {
+    if !has(subject, Capabilities::XATTRS) {
+        return;
+    }
+    let root = subject.store().root();
+    let link = root.create(super::name("l"), &super::new(NewKind::Symlink(b"t"))).unwrap();
+    assert_eq!(security(&*link), None);
+    assert_eq!(link.set_security(Some(descriptor(1))), Err(Error::WrongKind));
+}

@@ -1,0 +1,119 @@
+//! Extended attributes.
+
+use super::{Subject, directory, file, find, has, name, new};
+use crate::{Capabilities, Error, NewKind, SetAttributes, XATTR_NAME_BYTES_MAX, XattrMode};
+
+/// Whether there are any; if not, the calls say so.
+fn has_xattrs(subject: &dyn Subject) -> bool {
+    let has = has(subject, Capabilities::XATTRS);
+    if !has {
+        let root = subject.store().root();
+        assert_eq!(root.xattrs(), Err(Error::NotSupported));
+        assert_eq!(root.xattr(b"a"), Err(Error::NotSupported));
+        assert_eq!(root.set_xattr(b"a", b"", XattrMode::Set), Err(Error::NotSupported));
+        assert_eq!(root.remove_xattr(b"a"), Err(Error::NotSupported));
+    }
+    has
+}
+
+/// Values are bytes; an empty one is a value.
+pub fn set_and_removed(subject: &mut dyn Subject) {
+    if !has_xattrs(subject) {
+        return;
+    }
+    let root = subject.store().root();
+    for node in [file(&root, "f"), directory(&root, "d")] {
+        assert_eq!(node.xattr(b"a"), Err(Error::NoAttribute));
+        assert_eq!(node.remove_xattr(b"a"), Err(Error::NoAttribute));
+        for value in [&b"\0\xff\n"[..], b"", &[7; 2000]] {
+            node.set_xattr(b"a", value, XattrMode::Set).unwrap();
+            assert_eq!(node.xattr(b"a").unwrap(), value);
+        }
+        node.remove_xattr(b"a").unwrap();
+        assert_eq!(node.xattr(b"a"), Err(Error::NoAttribute));
+    }
+    find(&root, "f").unwrap().set_xattr(b"kept", b"1", XattrMode::Set).unwrap();
+    drop(root);
+    subject.restart();
+    assert_eq!(find(&subject.store().root(), "f").unwrap().xattr(b"kept").unwrap(), b"1");
+}
+
+/// Must or must not exist.
+pub fn modes(subject: &mut dyn Subject) {
+    if !has_xattrs(subject) {
+        return;
+    }
+    let node = file(&subject.store().root(), "f");
+    assert_eq!(node.set_xattr(b"a", b"1", XattrMode::Replace), Err(Error::NoAttribute));
+    node.set_xattr(b"a", b"2", XattrMode::Create).unwrap();
+    assert_eq!(node.set_xattr(b"a", b"3", XattrMode::Create), Err(Error::Exists));
+    assert_eq!(node.xattr(b"a").unwrap(), b"2");
+    node.set_xattr(b"a", b"4", XattrMode::Replace).unwrap();
+    assert_eq!(node.xattr(b"a").unwrap(), b"4");
+}
+
+/// All names, each once.
+pub fn lists(subject: &mut dyn Subject) {
+    if !has_xattrs(subject) {
+        return;
+    }
+    let node = file(&subject.store().root(), "f");
+    assert_eq!(node.xattrs().unwrap(), Vec::<Vec<u8>>::new());
+    let mut expected: Vec<Vec<u8>> = (0..30_u8).map(|n| vec![b'a' + n % 26, n + 1, b'.', 0xff]).collect();
+    for at in &expected {
+        node.set_xattr(at, b"v", XattrMode::Create).unwrap();
+    }
+    let mut listed = node.xattrs().unwrap();
+    listed.sort();
+    expected.sort();
+    assert_eq!(listed, expected);
+}
+
+/// Names and values at the edge.
+pub fn limits(subject: &mut dyn Subject) {
+    if !has_xattrs(subject) {
+        return;
+    }
+    let node = file(&subject.store().root(), "f");
+    let longest = [b'n'; XATTR_NAME_BYTES_MAX];
+    node.set_xattr(&longest, b"v", XattrMode::Set).unwrap();
+    assert_eq!(node.xattr(&longest).unwrap(), b"v");
+    let too_long = [b'n'; XATTR_NAME_BYTES_MAX + 1];
+    assert_eq!(node.set_xattr(&too_long, b"v", XattrMode::Set), Err(Error::NameTooLong));
+    assert_eq!(node.set_xattr(b"", b"v", XattrMode::Set), Err(Error::InvalidName));
+    assert_eq!(node.set_xattr(b"a\0b", b"v", XattrMode::Set), Err(Error::InvalidName));
+    let huge = vec![0; 65_537];
+    assert_eq!(node.set_xattr(b"huge", &huge, XattrMode::Set), Err(Error::AttributeTooLarge));
+    for bad in [&b""[..], b"a\0b", &too_long] {
+        assert_eq!(node.xattr(bad), Err(Error::NoAttribute));
+        assert_eq!(node.remove_xattr(bad), Err(Error::NoAttribute));
+    }
+}
+
+/// What the server keeps there itself is none of the clients' business.
+pub fn own_names_are_hidden(subject: &mut dyn Subject) {
+    if !has_xattrs(subject) {
+        return;
+    }
+    let node = file(&subject.store().root(), "f");
+    let set = SetAttributes { flags: Some(crate::FileFlags::HIDDEN), ..SetAttributes::default() };
+    node.set_attributes(&set).unwrap();
+    assert_eq!(node.xattrs().unwrap(), Vec::<Vec<u8>>::new());
+    assert_eq!(node.xattr(b"anabranch.dos"), Err(Error::NoAttribute));
+    assert_eq!(node.remove_xattr(b"anabranch.dos"), Err(Error::NoAttribute));
+    assert_eq!(node.set_xattr(b"anabranch.dos", b"x", XattrMode::Set), Err(Error::NotPermitted));
+    assert_eq!(super::attributes_of(&*node).flags, set.flags);
+}
+
+/// Only files and directories carry them.
+pub fn wrong_kinds(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let link = root.create(name("l"), &new(NewKind::Symlink(b"f"))).unwrap();
+    let fifo = root.create(name("p"), &new(NewKind::Fifo)).unwrap();
+    for node in [link, fifo] {
+        assert_eq!(node.xattrs(), Err(Error::WrongKind));
+        assert_eq!(node.xattr(b"a"), Err(Error::WrongKind));
+        assert_eq!(node.set_xattr(b"a", b"", XattrMode::Set), Err(Error::WrongKind));
+        assert_eq!(node.remove_xattr(b"a"), Err(Error::WrongKind));
+    }
+}

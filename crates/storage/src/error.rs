@@ -1,0 +1,91 @@
+//! The one error enum of every store.
+
+/// Why a storage call failed. Closed on purpose: each server maps it to its own status in one
+/// exhaustive match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Error {
+    /// No object of that name (ENOENT).
+    #[error("no such file or directory")]
+    NotFound,
+    /// The name is taken (EEXIST).
+    #[error("the name exists already")]
+    Exists,
+    /// A directory was needed (ENOTDIR).
+    #[error("not a directory")]
+    NotDirectory,
+    /// Anything but a directory was needed (EISDIR).
+    #[error("is a directory")]
+    IsDirectory,
+    /// The operation does not apply to this kind of object, for example data calls on a symbolic link.
+    #[error("wrong kind of object")]
+    WrongKind,
+    /// The directory still has entries (ENOTEMPTY).
+    #[error("directory not empty")]
+    NotEmpty,
+    /// The store itself refuses access (EACCES): the server's own account lacks the permission.
+    #[error("permission denied by the store")]
+    PermissionDenied,
+    /// The operation is not permitted to the server (EPERM), for example on an immutable file.
+    #[error("operation not permitted by the store")]
+    NotPermitted,
+    /// The store is read-only (EROFS).
+    #[error("read-only store")]
+    ReadOnly,
+    /// No space left (ENOSPC).
+    #[error("no space left")]
+    NoSpace,
+    /// Over a quota (EDQUOT).
+    #[error("quota exceeded")]
+    QuotaExceeded,
+    /// The file would grow beyond what the store carries (EFBIG).
+    #[error("file too large")]
+    TooLarge,
+    /// The name is longer than [`crate::NAME_BYTES_MAX`] (ENAMETOOLONG).
+    #[error("name too long")]
+    NameTooLong,
+    /// The name is empty, `.`, `..`, or holds `/` or NUL.
+    #[error("invalid name")]
+    InvalidName,
+    /// An argument is out of range (EINVAL).
+    #[error("invalid argument")]
+    InvalidArgument,
+    /// The handle names nothing that still exists (ESTALE).
+    #[error("stale handle")]
+    Stale,
+    /// The handle was not made by this store.
+    #[error("malformed handle")]
+    BadHandle,
+    /// Two nodes of different stores or devices (EXDEV).
+    #[error("crosses a device")]
+    CrossDevice,
+    /// Too many names for one object (EMLINK).
+    #[error("too many links")]
+    TooManyLinks,
+    /// A symbolic link stands where none is followed (ELOOP).
+    #[error("symbolic link not followed")]
+    SymlinkLoop,
+    /// The store has no such feature.
+    #[error("not supported by the store")]
+    NotSupported,
+    /// [`crate::Wait::Never`] was asked and the answer is not at hand: try again with [`crate::Wait::May`].
+    #[error("would block")]
+    WouldBlock,
+    /// The object is in use in a way that forbids the call (EBUSY, ETXTBSY).
+    #[error("busy")]
+    Busy,
+    /// No such extended attribute (ENODATA).
+    #[error("no such attribute")]
+    NoAttribute,
+    /// The extended attribute or list is too large (E2BIG, ERANGE).
+    #[error("attribute too large")]
+    AttributeTooLarge,
+    /// The server is out of descriptors or memory (EMFILE, ENFILE, ENOMEM).
+    #[error("out of resources")]
+    OutOfResources,
+    /// The device failed (EIO and all that is not named above); the number is the errno.
+    #[error("input/output error (errno {0})")]
+    Io(i32),
+}
+
+/// The result of a storage call.
+pub type Result<T> = std::result::Result<T, Error>;

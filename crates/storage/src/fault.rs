@@ -1,0 +1,276 @@
+//! A store that fails or waits on demand, around any other store: for tests.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use anabranch_storage::fault::{Call, Fault, FaultyStore, Rule};
+//! use anabranch_storage::memory::MemoryStore;
+//! use anabranch_storage::{Error, Storage};
+//!
+//! let store = FaultyStore::new(Arc::new(MemoryStore::new()));
+//! store.inject(Rule::once(Call::Space, Fault::Fail(Error::Io(5))));
+//! assert_eq!(store.space(), Err(Error::Io(5)));
+//! assert!(store.space().is_ok());
+//! ```
+
+mod node;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::{Capabilities, Error, Handle, NodeRef, Result, Space, Storage, Wait};
+use node::FaultyNode;
+
+/// The calls that can be made to fail, named as in the traits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is the method of that name")]
+pub enum Call {
+    ByHandle,
+    Space,
+    Handle,
+    Path,
+    Attributes,
+    Security,
+    Lookup,
+    Parent,
+    ReadDir,
+    ReadLink,
+    Read,
+    SetAttributes,
+    SetSecurity,
+    Create,
+    Link,
+    RemoveFile,
+    RemoveDir,
+    Rename,
+    Write,
+    Commit,
+    Allocate,
+    PunchHole,
+    Seek,
+    CopyRange,
+    CloneRange,
+    Xattr,
+    Xattrs,
+    SetXattr,
+    RemoveXattr,
+    Streams,
+    Stream,
+    CreateStream,
+    RemoveStream,
+    RenameStream,
+}
+
+/// What happens to a call.
+#[derive(Clone)]
+pub enum Fault {
+    /// It fails, and nothing is done.
+    Fail(Error),
+    /// It is slow: with [`Wait::Never`] it answers [`Error::WouldBlock`], else it runs this first, which may
+    /// sleep or wait for the test, and is done then.
+    Slow(Arc<dyn Fn() + Send + Sync>),
+}
+
+impl std::fmt::Debug for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fail(error) => write!(f, "Fail({error:?})"),
+            Self::Slow(_) => f.write_str("Slow"),
+        }
+    }
+}
+
+/// Which calls meet a fault.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Of this kind.
+    pub call: Call,
+    /// After so many that do not.
+    pub skip: u64,
+    /// So many.
+    pub times: u64,
+    /// What happens to them.
+    pub fault: Fault,
+}
+
+impl Rule {
+    /// The next call.
+    #[must_use]
+    pub fn once(call: Call, fault: Fault) -> Self {
+        Self { call, skip: 0, times: 1, fault }
+    }
+
+    /// All calls from now on.
+    #[must_use]
+    pub fn always(call: Call, fault: Fault) -> Self {
+        Self { call, skip: 0, times: u64::MAX, fault }
+    }
+}
+
+/// A store whose calls fail or wait by rules.
+#[derive(Debug)]
+pub struct FaultyStore(Arc<Shared>);
+
+struct Shared {
+    store: Arc<dyn Storage>,
+    /// Guards the rules and the counts.
+    plan: Mutex<Plan>,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    rules: Vec<Rule>,
+    calls: HashMap<Call, u64>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.plan.lock().fmt(f)
+    }
+}
+
+impl FaultyStore {
+    /// A store that does what `store` does, until rules are added.
+    #[must_use]
+    pub fn new(store: Arc<dyn Storage>) -> Self {
+        Self(Arc::new(Shared { store, plan: Mutex::default() }))
+    }
+
+    /// Adds a rule. Of several that match a call, the oldest is used; all of them count it.
+    pub fn inject(&self, rule: Rule) {
+        self.0.plan.lock().rules.push(rule);
+    }
+
+    /// Removes all rules.
+    pub fn clear(&self) {
+        self.0.plan.lock().rules.clear();
+    }
+
+    /// How many calls of a kind have been made, those that failed too.
+    #[must_use]
+    pub fn calls(&self, call: Call) -> u64 {
+        self.0.plan.lock().calls.get(&call).copied().unwrap_or(0)
+    }
+}
+
+impl Shared {
+    /// Lets a call through, or not.
+    fn enter(&self, call: Call, wait: Wait) -> Result<()> {
+        // The lock is not held while the fault runs.
+        let fault = self.plan.lock().meet(call);
+        match fault {
+            None => Ok(()),
+            Some(Fault::Fail(error)) => Err(error),
+            Some(Fault::Slow(_)) if wait == Wait::Never => Err(Error::WouldBlock),
+            Some(Fault::Slow(run)) => {
+                run();
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Plan {
+    fn meet(&mut self, call: Call) -> Option<Fault> {
+        *self.calls.entry(call).or_insert(0) += 1;
+        let mut met = None;
+        for rule in self.rules.iter_mut().filter(|rule| rule.call == call && rule.times > 0) {
+            if let Some(skip) = rule.skip.checked_sub(1) {
+                rule.skip = skip;
+            } else if met.is_none() {
+                rule.times -= 1;
+                met = Some(rule.fault.clone());
+            }
+        }
+        met
+    }
+}
+
+impl Storage for FaultyStore {
+    fn capabilities(&self) -> Capabilities {
+        self.0.store.capabilities()
+    }
+
+    fn root(&self) -> NodeRef {
+        FaultyNode::wrap(&self.0, self.0.store.root())
+    }
+
+    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
+        self.0.enter(Call::ByHandle, wait)?;
+        Ok(FaultyNode::wrap(&self.0, self.0.store.by_handle(handle, wait)?))
+    }
+
+    fn space(&self) -> Result<Space> {
+        self.0.enter(Call::Space, Wait::May)?;
+        self.0.store.space()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSlice;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::memory::MemoryStore;
+    use crate::{Name, NewKind, NewNode, Stability, Want};
+
+    fn store() -> FaultyStore {
+        FaultyStore::new(Arc::new(MemoryStore::new()))
+    }
+
+    #[test]
+    fn the_nth_call_fails_and_does_nothing() {
+        let store = store();
+        let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid: 0, gid: 0 };
+        let node = store.root().create(Name::new(b"f").unwrap(), &new).unwrap();
+        let fault = Fault::Fail(Error::NoSpace);
+        store.inject(Rule { call: Call::Write, skip: 1, times: 2, fault });
+        let write = |byte| node.write(0, &[IoSlice::new(&[byte])], Stability::Unstable, Wait::May);
+        let results = [1, 2, 3, 4].map(write);
+        assert_eq!(results, [Ok(1), Err(Error::NoSpace), Err(Error::NoSpace), Ok(1)]);
+        assert_eq!(store.calls(Call::Write), 4);
+        store.inject(Rule::always(Call::Write, Fault::Fail(Error::Io(5))));
+        assert_eq!(write(5), Err(Error::Io(5)));
+        let mut byte = [0];
+        node.read(0, &mut byte, Wait::May).unwrap();
+        assert_eq!(byte, [4]);
+        store.clear();
+        assert_eq!(write(6), Ok(1));
+    }
+
+    #[test]
+    fn a_slow_call_waits_or_would_block() {
+        let store = store();
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let fault = Fault::Slow(Arc::new(move || _ = counted.fetch_add(1, Ordering::Relaxed)));
+        store.inject(Rule::always(Call::Attributes, fault));
+        assert_eq!(store.root().attributes(Want::empty(), Wait::Never), Err(Error::WouldBlock));
+        assert_eq!(runs.load(Ordering::Relaxed), 0);
+        assert!(store.root().attributes(Want::empty(), Wait::May).is_ok());
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+    }
+
+    struct Faulty(FaultyStore);
+
+    impl crate::conformance::Subject for Faulty {
+        fn store(&self) -> &dyn Storage {
+            &self.0
+        }
+
+        fn restart(&mut self) {}
+
+        fn at_once(&self, jobs: &[&(dyn Fn() + Sync)]) {
+            std::thread::scope(|scope| jobs.iter().for_each(|job| _ = scope.spawn(job)));
+        }
+    }
+
+    /// Without rules it is a store like any other.
+    fn subject() -> Faulty {
+        Faulty(store())
+    }
+
+    crate::conformance_tests!(subject);
+}

@@ -1,0 +1,210 @@
+//! A node whose calls fail or wait by the rules of its store.
+
+use std::any::Any;
+use std::io::IoSlice;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use acl::SecurityDescriptor;
+
+use super::{Call, Shared};
+use crate::{
+    Attributes, DirEntry, Error, FileId, FileKind, Handle, Name, NewNode, Node, NodeRef, Replace, Result,
+    SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
+};
+
+#[derive(Debug)]
+pub(super) struct FaultyNode {
+    store: Arc<Shared>,
+    node: NodeRef,
+}
+
+impl FaultyNode {
+    pub(super) fn wrap(store: &Arc<Shared>, node: NodeRef) -> NodeRef {
+        Arc::new(Self { store: Arc::clone(store), node })
+    }
+
+    fn enter(&self, call: Call) -> Result<()> {
+        self.store.enter(call, Wait::May)
+    }
+
+    fn peer<'a>(&self, node: &'a dyn Node) -> Result<&'a dyn Node> {
+        let peer: Option<&Self> = node.as_any().downcast_ref();
+        let peer = peer.filter(|p| Arc::ptr_eq(&p.store, &self.store)).ok_or(Error::CrossDevice)?;
+        Ok(&*peer.node)
+    }
+}
+
+impl Node for FaultyNode {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn id(&self) -> FileId {
+        self.node.id()
+    }
+
+    fn kind(&self) -> FileKind {
+        self.node.kind()
+    }
+
+    fn handle(&self) -> Result<Handle> {
+        self.enter(Call::Handle)?;
+        self.node.handle()
+    }
+
+    fn path(&self) -> Result<Vec<u8>> {
+        self.enter(Call::Path)?;
+        self.node.path()
+    }
+
+    fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
+        self.store.enter(Call::Attributes, wait)?;
+        self.node.attributes(want, wait)
+    }
+
+    fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
+        self.store.enter(Call::Lookup, wait)?;
+        Ok(Self::wrap(&self.store, self.node.lookup(name, wait)?))
+    }
+
+    fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
+        self.store.enter(Call::Security, wait)?;
+        self.node.security(attributes, wait)
+    }
+
+    fn parent(&self) -> Result<NodeRef> {
+        self.enter(Call::Parent)?;
+        Ok(Self::wrap(&self.store, self.node.parent()?))
+    }
+
+    fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+        self.enter(Call::ReadDir)?;
+        self.node.read_dir(cookie, each)
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        self.enter(Call::ReadLink)?;
+        self.node.read_link()
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize> {
+        self.store.enter(Call::Read, wait)?;
+        self.node.read(offset, into, wait)
+    }
+
+    fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
+        self.enter(Call::SetAttributes)?;
+        self.node.set_attributes(set)
+    }
+
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
+        self.enter(Call::SetSecurity)?;
+        self.node.set_security(descriptor)
+    }
+
+    fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
+        self.enter(Call::Create)?;
+        Ok(Self::wrap(&self.store, self.node.create(name, new)?))
+    }
+
+    fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
+        self.enter(Call::Link)?;
+        self.node.link(name, self.peer(target)?)
+    }
+
+    fn remove_file(&self, name: Name<'_>) -> Result<()> {
+        self.enter(Call::RemoveFile)?;
+        self.node.remove_file(name)
+    }
+
+    fn remove_dir(&self, name: Name<'_>) -> Result<()> {
+        self.enter(Call::RemoveDir)?;
+        self.node.remove_dir(name)
+    }
+
+    fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
+        self.enter(Call::Rename)?;
+        self.node.rename(name, self.peer(to_dir)?, to_name, replace)
+    }
+
+    fn write(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability, wait: Wait) -> Result<usize> {
+        self.store.enter(Call::Write, wait)?;
+        self.node.write(offset, data, stability, wait)
+    }
+
+    fn commit(&self) -> Result<()> {
+        self.enter(Call::Commit)?;
+        self.node.commit()
+    }
+
+    fn allocate(&self, offset: u64, length: u64, grow: bool) -> Result<()> {
+        self.enter(Call::Allocate)?;
+        self.node.allocate(offset, length, grow)
+    }
+
+    fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
+        self.enter(Call::PunchHole)?;
+        self.node.punch_hole(offset, length)
+    }
+
+    fn seek(&self, offset: u64, to: SeekTo) -> Result<Option<u64>> {
+        self.enter(Call::Seek)?;
+        self.node.seek(offset, to)
+    }
+
+    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<u64> {
+        self.enter(Call::CopyRange)?;
+        self.node.copy_range(offset, self.peer(to)?, to_offset, length)
+    }
+
+    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<()> {
+        self.enter(Call::CloneRange)?;
+        self.node.clone_range(offset, self.peer(to)?, to_offset, length)
+    }
+
+    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+        self.enter(Call::Xattr)?;
+        self.node.xattr(name)
+    }
+
+    fn xattrs(&self) -> Result<Vec<Vec<u8>>> {
+        self.enter(Call::Xattrs)?;
+        self.node.xattrs()
+    }
+
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.enter(Call::SetXattr)?;
+        self.node.set_xattr(name, value, mode)
+    }
+
+    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
+        self.enter(Call::RemoveXattr)?;
+        self.node.remove_xattr(name)
+    }
+
+    fn streams(&self) -> Result<Vec<StreamEntry>> {
+        self.enter(Call::Streams)?;
+        self.node.streams()
+    }
+
+    fn stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+        self.enter(Call::Stream)?;
+        Ok(Self::wrap(&self.store, self.node.stream(name)?))
+    }
+
+    fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+        self.enter(Call::CreateStream)?;
+        Ok(Self::wrap(&self.store, self.node.create_stream(name)?))
+    }
+
+    fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
+        self.enter(Call::RemoveStream)?;
+        self.node.remove_stream(name)
+    }
+
+    fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
+        self.enter(Call::RenameStream)?;
+        self.node.rename_stream(name, to, replace)
+    }
+}

@@ -1,0 +1,32 @@
+//! The storage trait, its errors, its conformance suite and the in-memory store.
+//!
+//! A store is a tree of objects. Objects are [`Node`]s: pinned, named by a stable [`FileId`], and by a
+//! [`Handle`] that survives a restart of the server. Everything is synchronous and object-safe; whether
+//! a call may wait is an argument ([`Wait`]), so that a server can try it inline first.
+//!
+//! The trait is documented by subsets: what a read-only store needs, what writing adds, what sparse
+//! files, extended attributes and clones add. What a store lacks answers [`Error::NotSupported`].
+
+mod attributes;
+pub mod conformance;
+mod error;
+pub mod fault;
+mod handle;
+pub mod memory;
+mod name;
+mod node;
+mod observe;
+
+pub use attributes::{
+    Attributes, Device, FileFlags, FileId, FileKind, SetAttributes, SetTime, Space, Timestamp, Want,
+};
+pub use error::{Error, Result};
+pub use handle::{HANDLE_BYTES_MAX, Handle};
+pub use name::{
+    NAME_BYTES_MAX, Name, STREAM_NAME_BYTES_MAX, StreamName, XATTR_NAME_BYTES_MAX, check_xattr_name,
+};
+pub use node::{
+    Capabilities, DirEntry, NewKind, NewNode, Node, NodeRef, Replace, SeekTo, Stability, Storage,
+    StreamEntry, Wait, XattrMode,
+};
+pub use observe::{Deed, Observed, ObservedId, Observer};

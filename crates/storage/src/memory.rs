@@ -1,0 +1,212 @@
+//! The in-memory store: the model for property tests, and the store under the servers' tests.
+//!
+//! It does what POSIX file systems on Linux do, also in the order of their checks, except that reading
+//! changes no time. Handles hold as long as the store value lives, and numbers are never given twice.
+
+mod data;
+mod directory;
+mod namespace;
+mod node;
+mod object;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::{Capabilities, Error, FileId, Handle, NodeRef, Result, Space, Storage, Timestamp, Wait};
+use data::PAGE_BYTES;
+use node::MemoryNode;
+use object::{Content, Object};
+
+/// The number of the root.
+const ROOT: FileId = FileId(1);
+/// The first byte of each handle: the format.
+const HANDLE_FORMAT: u8 = b'M';
+/// How much a store holds by default, in bytes.
+const CAPACITY: u64 = 1 << 30;
+/// Where the store's own clock starts: 2026-01-01.
+const EPOCH_SECS: i64 = 1_767_225_600;
+
+/// A store that keeps everything in memory.
+#[derive(Debug)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Whether [`Wait::Never`] succeeds.
+    at_hand: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// All objects. A node holds its object (`held`), a directory names it (`names`); it goes when neither does.
+#[derive(Debug)]
+struct State {
+    objects: HashMap<FileId, Object>,
+    last_id: u64,
+    clock: Clock,
+    pages: u64,
+    pages_max: u64,
+}
+
+#[derive(Debug)]
+enum Clock {
+    /// One microsecond passes from one change to the next.
+    Ticks(u32),
+    Given(fn() -> Timestamp),
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store with a clock of its own, on which a microsecond passes with each change.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::build(Clock::Ticks(0), CAPACITY)
+    }
+
+    /// An empty store that takes the time from `clock`.
+    #[must_use]
+    pub fn with_clock(clock: fn() -> Timestamp) -> Self {
+        Self::build(Clock::Given(clock), CAPACITY)
+    }
+
+    /// An empty store that holds at most `bytes` of data.
+    #[must_use]
+    pub fn with_capacity(bytes: u64) -> Self {
+        Self::build(Clock::Ticks(0), bytes)
+    }
+
+    fn build(mut clock: Clock, capacity: u64) -> Self {
+        let mut root = Object::new(ROOT, Content::Directory(directory::Directory::default()), clock.now());
+        root.mode = 0o777;
+        let state = State {
+            objects: HashMap::from([(ROOT, root)]),
+            last_id: ROOT.0,
+            clock,
+            pages: 0,
+            pages_max: capacity / PAGE_BYTES,
+        };
+        Self { shared: Arc::new(Shared { at_hand: AtomicBool::new(true), state: Mutex::new(state) }) }
+    }
+
+    /// Whether [`Wait::Never`] calls succeed (as they do at first) or answer [`Error::WouldBlock`].
+    pub fn set_at_hand(&self, at_hand: bool) {
+        self.shared.at_hand.store(at_hand, Ordering::Relaxed);
+    }
+}
+
+impl Storage for MemoryStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::all()
+    }
+
+    fn root(&self) -> NodeRef {
+        MemoryNode::pin(&self.shared, &mut self.shared.state.lock(), ROOT, crate::FileKind::Directory)
+    }
+
+    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
+        self.shared.check_wait(wait)?;
+        let (format, number) = handle.as_bytes().split_first().ok_or(Error::BadHandle)?;
+        let number: [u8; 8] = number.try_into().map_err(|_| Error::BadHandle)?;
+        let id = FileId(u64::from_le_bytes(number));
+        let mut state = self.shared.state.lock();
+        if *format != HANDLE_FORMAT || id.0 == 0 || id.0 > state.last_id {
+            return Err(Error::BadHandle);
+        }
+        let kind = state.object(id)?.kind();
+        Ok(MemoryNode::pin(&self.shared, &mut state, id, kind))
+    }
+
+    fn space(&self) -> Result<Space> {
+        let state = self.shared.state.lock();
+        let free = state.pages_max.saturating_sub(state.pages) * PAGE_BYTES;
+        let files = u64::from(u32::MAX);
+        Ok(Space {
+            total: state.pages_max * PAGE_BYTES,
+            free,
+            available: free,
+            files,
+            files_free: files.saturating_sub(state.objects.len() as u64),
+            block: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+impl Shared {
+    fn check_wait(&self, wait: Wait) -> Result<()> {
+        let waits = wait == Wait::Never && !self.at_hand.load(Ordering::Relaxed);
+        if waits { Err(Error::WouldBlock) } else { Ok(()) }
+    }
+}
+
+impl State {
+    fn object(&self, id: FileId) -> Result<&Object> {
+        self.objects.get(&id).ok_or(Error::Stale)
+    }
+
+    fn object_mut(&mut self, id: FileId) -> Result<&mut Object> {
+        self.objects.get_mut(&id).ok_or(Error::Stale)
+    }
+
+    fn now(&mut self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Changes the data of a file if the store has room for the range (offset and length) that it fills.
+    fn change_data(
+        &mut self,
+        id: FileId,
+        (offset, length): (u64, u64),
+        change: impl FnOnce(&mut data::Data),
+    ) -> Result<()> {
+        let grows = self.object(id)?.data()?.absent(offset, length);
+        if self.pages.saturating_add(grows) > self.pages_max {
+            return Err(Error::NoSpace);
+        }
+        let now = self.now();
+        let object = self.object_mut(id)?;
+        let data = object.data_mut()?;
+        let before = data.pages();
+        change(data);
+        let after = data.pages();
+        object.mtime = now;
+        object.ctime = now;
+        self.pages = (self.pages + after).saturating_sub(before);
+        Ok(())
+    }
+
+    /// Forgets an object that has no name and that nobody holds.
+    fn free_unused(&mut self, id: FileId) {
+        if id != ROOT && self.objects.get(&id).is_some_and(|o| o.held == 0 && o.names.is_empty()) {
+            let Some(object) = self.objects.remove(&id) else { return };
+            self.pages = self.pages.saturating_sub(object.pages());
+            for stream in object.streams.into_values() {
+                self.leave_stream(stream);
+            }
+        }
+    }
+}
+
+impl Clock {
+    fn now(&mut self) -> Timestamp {
+        match self {
+            Self::Given(clock) => clock(),
+            Self::Ticks(ticks) => {
+                *ticks = ticks.wrapping_add(1);
+                let secs = EPOCH_SECS + i64::from(*ticks / 1_000_000);
+                Timestamp { secs, nanos: *ticks % 1_000_000 * 1000 }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The entries of a directory.
+
+use std::collections::BTreeMap;
+
+use crate::FileId;
+
+/// Names and what they stand for. Each entry has a cookie of its own that is never given again, so a
+/// listing can go on behind any entry whatever came and went meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Directory {
+    by_name: BTreeMap<Vec<u8>, Entry>,
+    by_cookie: BTreeMap<u64, Vec<u8>>,
+    last_cookie: u64,
+    /// How many of the entries are directories.
+    pub(super) directories: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    id: FileId,
+    cookie: u64,
+}
+
+/// An entry as a listing gives it.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) name: Vec<u8>,
+    pub(super) id: FileId,
+    pub(super) cookie: u64,
+}
+
+impl Directory {
+    pub(super) fn find(&self, name: &[u8]) -> Option<FileId> {
+        self.by_name.get(name).map(|entry| entry.id)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Enters a name that is not there.
+    pub(super) fn insert(&mut self, name: &[u8], id: FileId) {
+        self.last_cookie += 1;
+        let cookie = self.last_cookie;
+        self.by_cookie.insert(cookie, name.to_vec());
+        self.by_name.insert(name.to_vec(), Entry { id, cookie });
+    }
+
+    pub(super) fn remove(&mut self, name: &[u8]) {
+        if let Some(entry) = self.by_name.remove(name) {
+            self.by_cookie.remove(&entry.cookie);
+        }
+    }
+
+    /// Up to `count` entries behind `cookie`.
+    pub(super) fn behind(&self, cookie: u64, count: usize) -> Vec<Listed> {
+        let Some(from) = cookie.checked_add(1) else { return Vec::new() };
+        let listed = self.by_cookie.range(from..).take(count);
+        let entry = |(cookie, name): (&u64, &Vec<u8>)| {
+            let id = self.find(name)?;
+            Some(Listed { name: name.clone(), id, cookie: *cookie })
+        };
+        listed.filter_map(entry).collect()
+    }
+}

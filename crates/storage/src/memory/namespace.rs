@@ -1,0 +1,176 @@
+//! Names: making, linking, removing and renaming, in the order of checks that Linux has.
+
+use super::State;
+use super::directory::Directory;
+use super::object::{Content, Object};
+use crate::{Error, FileId, NewKind, NewNode, Replace, Result};
+
+/// The longest text of a symbolic link, as on Linux (PATH_MAX less the final zero).
+const SYMLINK_BYTES_MAX: usize = 4095;
+
+impl State {
+    /// What a name stands for.
+    pub(super) fn find(&self, dir: FileId, name: &[u8]) -> Result<&Object> {
+        let id = self.object(dir)?.directory()?.find(name).ok_or(Error::NotFound)?;
+        self.object(id)
+    }
+
+    /// Nothing can be entered in a directory that has been removed.
+    pub(super) fn check_enters(&self, dir: FileId) -> Result<&Directory> {
+        let object = self.object(dir)?;
+        let directory = object.directory()?;
+        if object.names.is_empty() && dir != super::ROOT { Err(Error::Stale) } else { Ok(directory) }
+    }
+
+    pub(super) fn create(&mut self, dir: FileId, name: &[u8], new: &NewNode<'_>) -> Result<FileId> {
+        self.object(dir)?.directory()?;
+        let content = match new.kind {
+            NewKind::Regular => Content::Data(super::data::Data::default()),
+            NewKind::Directory => Content::Directory(Directory::default()),
+            NewKind::Symlink([]) => return Err(Error::InvalidArgument),
+            NewKind::Symlink(text) if text.contains(&0) => return Err(Error::InvalidArgument),
+            NewKind::Symlink(text) if text.len() > SYMLINK_BYTES_MAX => return Err(Error::NameTooLong),
+            NewKind::Symlink(text) => Content::Symlink(text.to_vec()),
+            NewKind::Fifo => Content::Fifo,
+            NewKind::Socket => Content::Socket,
+            NewKind::BlockDevice(device) => Content::Block(device),
+            NewKind::CharDevice(device) => Content::Char(device),
+        };
+        if self.check_enters(dir)?.find(name).is_some() {
+            return Err(Error::Exists);
+        }
+        self.last_id += 1;
+        let id = FileId(self.last_id);
+        let mut object = Object::new(id, content, self.now());
+        let is_symlink = matches!(new.kind, NewKind::Symlink(_));
+        object.mode = if is_symlink { 0o777 } else { new.mode & 0o7777 };
+        (object.uid, object.gid) = (new.uid, new.gid);
+        self.objects.insert(id, object);
+        self.enter(dir, name, id)?;
+        Ok(id)
+    }
+
+    pub(super) fn link(&mut self, dir: FileId, name: &[u8], target: FileId) -> Result<()> {
+        self.object(dir)?.directory()?;
+        let object = self.object(target)?;
+        if object.is_directory() {
+            return Err(Error::IsDirectory);
+        }
+        let is_removed = object.names.is_empty();
+        if self.check_enters(dir)?.find(name).is_some() {
+            return Err(Error::Exists);
+        }
+        if is_removed {
+            return Err(Error::Stale);
+        }
+        self.enter(dir, name, target)
+    }
+
+    /// Removes a name; the number of what it stood for, to be freed.
+    pub(super) fn remove(&mut self, dir: FileId, name: &[u8], directory: bool) -> Result<()> {
+        let object = self.find(dir, name)?;
+        match (&object.content, directory) {
+            (Content::Directory(_), false) => return Err(Error::IsDirectory),
+            (Content::Directory(d), true) if !d.is_empty() => return Err(Error::NotEmpty),
+            (Content::Directory(_), true) | (_, false) => {}
+            (_, true) => return Err(Error::NotDirectory),
+        }
+        let id = object.id;
+        self.leave(dir, name, id)?;
+        self.free_unused(id);
+        Ok(())
+    }
+
+    pub(super) fn rename(
+        &mut self,
+        (dir, name): (FileId, &[u8]),
+        (to_dir, to_name): (FileId, &[u8]),
+        replace: Replace,
+    ) -> Result<()> {
+        self.object(to_dir)?.directory()?;
+        let moved = self.find(dir, name)?;
+        let (id, moves_directory) = (moved.id, moved.is_directory());
+        let replaced = self.check_enters(to_dir).map_err(|_| Error::NotFound)?.find(to_name);
+        if replaced.is_some() && replace == Replace::Never {
+            return Err(Error::Exists);
+        }
+        if self.is_above(id, to_dir) {
+            return Err(Error::InvalidArgument);
+        }
+        if let Some(old) = replaced {
+            if self.is_above(old, dir) {
+                return Err(Error::NotEmpty);
+            }
+            if old == id {
+                return Ok(());
+            }
+            self.check_replaces(moves_directory, old)?;
+            self.leave(to_dir, to_name, old)?;
+            self.free_unused(old);
+        }
+        self.leave(dir, name, id)?;
+        self.enter(to_dir, to_name, id)
+    }
+
+    fn check_replaces(&self, moves_directory: bool, old: FileId) -> Result<()> {
+        match (moves_directory, &self.object(old)?.content) {
+            (true, Content::Directory(d)) if !d.is_empty() => Err(Error::NotEmpty),
+            (true, Content::Directory(_)) => Ok(()),
+            (true, _) => Err(Error::NotDirectory),
+            (false, Content::Directory(_)) => Err(Error::IsDirectory),
+            (false, _) => Ok(()),
+        }
+    }
+
+    /// Whether `above` is `below` or a directory over it.
+    fn is_above(&self, above: FileId, below: FileId) -> bool {
+        let mut at = Some(below);
+        while let Some(id) = at {
+            if id == above {
+                return true;
+            }
+            at = self.objects.get(&id).and_then(|o| o.names.first()).map(|(dir, _)| *dir);
+        }
+        false
+    }
+
+    fn enter(&mut self, dir: FileId, name: &[u8], id: FileId) -> Result<()> {
+        let now = self.now();
+        let object = self.object_mut(id)?;
+        object.names.push((dir, name.to_vec()));
+        object.ctime = now;
+        let is_directory = object.is_directory();
+        let parent = self.object_mut(dir)?;
+        (parent.mtime, parent.ctime) = (now, now);
+        let directory = parent.directory_mut()?;
+        directory.insert(name, id);
+        directory.directories += u32::from(is_directory);
+        Ok(())
+    }
+
+    fn leave(&mut self, dir: FileId, name: &[u8], id: FileId) -> Result<()> {
+        let now = self.now();
+        let object = self.object_mut(id)?;
+        object.names.retain(|(d, n)| (*d, n.as_slice()) != (dir, name));
+        object.ctime = now;
+        let is_directory = object.is_directory();
+        let parent = self.object_mut(dir)?;
+        (parent.mtime, parent.ctime) = (now, now);
+        let directory = parent.directory_mut()?;
+        directory.remove(name);
+        directory.directories = directory.directories.saturating_sub(u32::from(is_directory));
+        Ok(())
+    }
+
+    /// Where an object lies below the root, by one of its names.
+    pub(super) fn path(&self, id: FileId) -> Result<Vec<u8>> {
+        let (mut names, mut at) = (Vec::new(), id);
+        while at != super::ROOT {
+            let (dir, name) = self.object(at)?.names.first().ok_or(Error::Stale)?;
+            names.push(name.as_slice());
+            at = *dir;
+        }
+        names.reverse();
+        Ok(names.join(&b'/'))
+    }
+}

@@ -1,0 +1,80 @@
+//! Named streams: objects without a place in any directory, which their object names.
+
+use super::State;
+use super::data::Data;
+use super::object::{Content, Object};
+use crate::{Error, FileId, Replace, Result, StreamEntry};
+
+impl State {
+    /// The named streams of an object, if it is one that has such.
+    fn streams_of(&mut self, id: FileId) -> Result<&mut Object> {
+        let object = self.object_mut(id)?;
+        object.check_carries_xattrs()?;
+        Ok(object)
+    }
+
+    pub(super) fn streams(&mut self, id: FileId) -> Result<Vec<StreamEntry>> {
+        let streams = self.streams_of(id)?.streams.clone();
+        let entry = |(name, stream): (Vec<u8>, FileId)| {
+            let known = self.object(stream)?.attributes(crate::Want::empty());
+            Ok(StreamEntry { name, size: known.size, allocated: known.allocated })
+        };
+        streams.into_iter().map(entry).collect()
+    }
+
+    pub(super) fn stream(&mut self, id: FileId, name: &[u8]) -> Result<FileId> {
+        self.streams_of(id)?.streams.get(name).copied().ok_or(Error::NotFound)
+    }
+
+    pub(super) fn create_stream(&mut self, id: FileId, name: &[u8]) -> Result<FileId> {
+        let object = self.streams_of(id)?;
+        if object.streams.contains_key(name) {
+            return Err(Error::Exists);
+        }
+        if object.names.is_empty() && id != super::ROOT {
+            return Err(Error::Stale);
+        }
+        self.last_id += 1;
+        let stream = FileId(self.last_id);
+        let mut new = Object::new(stream, Content::Data(Data::default()), self.now());
+        new.names.push((id, name.to_vec()));
+        self.objects.insert(stream, new);
+        self.streams_of(id)?.streams.insert(name.to_vec(), stream);
+        Ok(stream)
+    }
+
+    pub(super) fn remove_stream(&mut self, id: FileId, name: &[u8]) -> Result<()> {
+        let stream = self.streams_of(id)?.streams.remove(name).ok_or(Error::NotFound)?;
+        self.leave_stream(stream);
+        Ok(())
+    }
+
+    pub(super) fn rename_stream(
+        &mut self,
+        id: FileId,
+        name: &[u8],
+        to: &[u8],
+        replace: Replace,
+    ) -> Result<()> {
+        let streams = &mut self.streams_of(id)?.streams;
+        let stream = *streams.get(name).ok_or(Error::NotFound)?;
+        if replace == Replace::Never && streams.contains_key(to) {
+            return Err(Error::Exists);
+        }
+        streams.remove(name);
+        let replaced = streams.insert(to.to_vec(), stream);
+        if let Some(replaced) = replaced.filter(|replaced| *replaced != stream) {
+            self.leave_stream(replaced);
+        }
+        self.object_mut(stream)?.names = vec![(id, to.to_vec())];
+        Ok(())
+    }
+
+    /// A stream has lost its name.
+    pub(super) fn leave_stream(&mut self, stream: FileId) {
+        if let Some(object) = self.objects.get_mut(&stream) {
+            object.names.clear();
+        }
+        self.free_unused(stream);
+    }
+}
