@@ -1,0 +1,69 @@
+//! Times the calls that servers make most: `cargo run --release --example cycle -- DIR`.
+
+use std::hint::black_box;
+use std::io::IoSlice;
+use std::path::Path;
+use std::time::Instant;
+
+use anabranch_storage_local::{LocalOptions, LocalStore, raise_descriptor_limit};
+use storage::{Name, NewKind, NewNode, NodeRef, Result, Stability, Storage, Wait, Want};
+
+const ROUNDS: u32 = 20_000;
+
+/// Prints the best of several runs, in microseconds a round.
+fn time(what: &str, mut round: impl FnMut(u32) -> Result<()>) -> Result<()> {
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        for number in 0..ROUNDS {
+            round(number)?;
+        }
+        best = best.min(begun.elapsed().as_secs_f64() * 1e6 / f64::from(ROUNDS));
+    }
+    println!("{what:40} {best:8.2} us");
+    Ok(())
+}
+
+fn run(store: &LocalStore) -> Result<()> {
+    let root = store.root();
+    let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+    let foreign = NewNode { uid: 1000, gid: 1000, ..new };
+    let (name, kept) = (Name::new(b"cycle")?, Name::new(b"kept")?);
+    let node: NodeRef = root.create(kept, &new)?;
+    node.write(0, &[IoSlice::new(&[7; 8192])], Stability::Unstable, Wait::May)?;
+    let handle = node.handle()?;
+    let mut block = [0; 4096];
+    time("create + remove", |_| {
+        root.create(name, &new)?;
+        root.remove_file(name)
+    })?;
+    time("create for another owner + remove", |_| {
+        root.create(name, &foreign)?;
+        root.remove_file(name)
+    })?;
+    time("create + handle + lookup + stat + remove", |_| {
+        root.create(name, &new)?.handle()?;
+        black_box(root.lookup(name, Wait::May)?.attributes(Want::FLAGS, Wait::May)?);
+        root.remove_file(name)
+    })?;
+    time("lookup, cached", |_| root.lookup(kept, Wait::May).map(drop))?;
+    time("lookup, cached, Wait::Never", |_| root.lookup(kept, Wait::Never).map(drop))?;
+    time("attributes", |_| node.attributes(Want::empty(), Wait::Never).map(drop))?;
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    time("attributes with flags", |_| node.attributes(Want::FLAGS, Wait::May).map(drop))?;
+    time("by handle, cached", |_| store.by_handle(&handle, Wait::Never).map(drop))?;
+    time("read 4 KiB", |_| node.read(0, &mut block, Wait::Never).map(drop))?;
+    let data = [7; 4096];
+    time("write 4 KiB", |_| node.write(0, &[IoSlice::new(&data)], Stability::Unstable, Wait::May).map(drop))?;
+    time("write 1 byte + attributes with flags", |_| {
+        node.write(0, &[IoSlice::new(b"x")], Stability::Unstable, Wait::May)?;
+        node.attributes(Want::FLAGS, Wait::Never).map(drop)
+    })?;
+    root.remove_file(kept)
+}
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let dir = std::env::args().nth(1).ok_or("usage: cycle DIR")?;
+    raise_descriptor_limit();
+    Ok(run(&LocalStore::open(Path::new(&dir), LocalOptions::default())?)?)
+}

@@ -1,0 +1,306 @@
+//! The depot: where named streams are kept.
+//!
+//! It is the directory `.anabranch-streams` in the share's root. No lookup, no listing and no handle of the store leads
+//! there, so that neither protocol shows it. Below it:
+//!
+//! * one directory for the root that the depot is for, named by the root's handle and birth time: what a copy of the
+//!   share brings along is not taken for its own;
+//! * in it one directory for each object that has streams, named by the object's handle, which has the generation in
+//!   it: it means no later object of the same number, and it does not change when the object is renamed or linked;
+//! * in that a file for each stream (see [`crate::streams`]).
+//!
+//! An object's directory goes when its last name goes. A server that is killed in between, and a name that goes behind
+//! the server's back, leave a directory that belongs to nothing: it is removed when the store is opened again, if the
+//! file system itself says that there is no such object. Only a server that may use handles can ask it that
+//! (`CAP_DAC_READ_SEARCH`); another leaves them.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+use rustix::fs::{
+    Access, AtFlags, Mode, OFlags, RawDir, Statx, accessat, fstat, mkdirat, openat, openat2, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use siphasher::sip::SipHasher24;
+use storage::{Error, FileKind, Result};
+
+use crate::attributes::{btime_of, kind_of, stat};
+use crate::errno::from_errno;
+use crate::handle::Handles;
+use crate::node::LocalNode;
+use crate::probe;
+use crate::resolve::BELOW;
+use crate::store::Shared;
+use crate::sys::{self, KernelHandle};
+
+/// The depot's name in the root. It is nobody else's anywhere in the share: shares may lie in one another.
+const NAME: &[u8] = b".anabranch-streams";
+const NAME_IN_OTHER_CASE: &[u8] = b".ANABRANCH-STREAMS";
+/// Nobody but the server looks in.
+const PRIVATE: Mode = Mode::RWXU;
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Listings are read so much at a time, in bytes.
+const BUFFER_BYTES: usize = 32 << 10;
+/// The longest handle whose directory's name is not too long.
+const HANDLE_BYTES_MAX: usize = 120;
+
+/// Whether a name is the depot's.
+pub(crate) fn is_reserved(name: &[u8]) -> bool {
+    name == NAME
+}
+
+/// Where the streams of a store are.
+#[derive(Debug)]
+pub(crate) struct Depot {
+    /// The name of this root's directory in it.
+    root_name: String,
+    /// That directory, once there is one.
+    dir: OnceLock<OwnedFd>,
+}
+
+/// An object that may be losing its last name.
+#[derive(Debug)]
+pub(crate) struct Parting(OwnedFd);
+
+impl Depot {
+    /// The depot of a root, if it can have one: lasting handles, and a place to put it.
+    pub(crate) fn open(root: &OwnedFd, root_stat: &Statx) -> Result<Option<Self>> {
+        let Ok(handle) = sys::name_to_handle(root.as_fd()) else { return Ok(None) };
+        if !probe::has_lasting_handles(root)? || handle.bytes.len() > HANDLE_BYTES_MAX {
+            return Ok(None);
+        }
+        let depot = Self { root_name: root_name(&handle, root_stat), dir: OnceLock::new() };
+        match depot.reach(root, false) {
+            Ok(Some(_)) => Ok(Some(depot)),
+            Ok(None) => {
+                let writable = accessat(root, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+                Ok(writable.is_ok().then_some(depot))
+            }
+            Err(e) => {
+                tracing::warn!("there are no named streams, because of what is at .anabranch-streams: {e}");
+                Ok(None)
+            }
+        }
+    }
+
+    /// The directory of this root; None when there is none, and none is to be made.
+    fn reach(&self, root: &OwnedFd, make: bool) -> Result<Option<BorrowedFd<'_>>> {
+        if let Some(dir) = self.dir.get() {
+            return Ok(Some(dir.as_fd()));
+        }
+        if make {
+            make_directory(root, NAME)?;
+        }
+        let Some(top) = open_directory(root, NAME)? else { return Ok(None) };
+        let known = fstat(&top).map_err(from_errno)?;
+        if known.st_uid != geteuid().as_raw() {
+            // Somebody else's: they could look in.
+            return Err(Error::PermissionDenied);
+        }
+        let other = open_directory(root, NAME_IN_OTHER_CASE)?.map(fstat).transpose().map_err(from_errno)?;
+        if other.is_some_and(|other| other.st_ino == known.st_ino) {
+            // The directory folds case: clients would find it by other names.
+            if make {
+                gone(unlinkat(root, NAME, AtFlags::REMOVEDIR))?;
+            }
+            return Err(Error::NotSupported);
+        }
+        if make {
+            make_directory(&top, self.root_name.as_bytes())?;
+        }
+        let Some(dir) = open_directory(&top, self.root_name.as_bytes())? else { return Ok(None) };
+        Ok(Some(self.dir.get_or_init(|| dir).as_fd()))
+    }
+}
+
+/// Makes a directory of the depot where there is none.
+pub(crate) fn make_directory(dir: impl AsFd, name: &[u8]) -> Result<()> {
+    match mkdirat(dir, name, PRIVATE) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(from_errno(errno)),
+    }
+}
+
+/// A directory of the depot, to work in and to list; None when there is none.
+pub(crate) fn open_directory(dir: impl AsFd, name: &[u8]) -> Result<Option<OwnedFd>> {
+    match openat2(dir, name, DIRECTORY, Mode::empty(), BELOW) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(from_errno(errno)),
+    }
+}
+
+fn root_name(handle: &KernelHandle, stat: &Statx) -> String {
+    let born = btime_of(stat).unwrap_or_default();
+    let born = [&born.secs.to_le_bytes()[..], &born.nanos.to_le_bytes()].concat();
+    let parts = [&handle.kind.to_le_bytes()[..], &handle.bytes, &born].concat();
+    format!("{:016x}", SipHasher24::new().hash(&parts))
+}
+
+/// The name of an object's directory: the type of its handle, and the bytes.
+fn folder_name(handle: &KernelHandle) -> String {
+    let hex: String = handle.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{:x}.{hex}", handle.kind)
+}
+
+/// The handle that a directory is named by.
+fn handle_of_folder(name: &[u8]) -> Option<KernelHandle> {
+    let (kind, hex) = std::str::from_utf8(name).ok()?.split_once('.')?;
+    let kind = i32::from_str_radix(kind, 16).ok()?;
+    let digits = hex.as_bytes();
+    if digits.is_empty() || digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes = digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
+    Some(KernelHandle { kind, bytes })
+}
+
+/// The names in a directory of the depot.
+pub(crate) fn entries(dir: &OwnedFd) -> Result<Vec<Vec<u8>>> {
+    // A descriptor of its own, since the position belongs to the descriptor.
+    let fd = openat(dir, c".", DIRECTORY, Mode::empty()).map_err(from_errno)?;
+    let mut buffer: Vec<u8> = Vec::with_capacity(BUFFER_BYTES);
+    let mut listing = RawDir::new(&fd, buffer.spare_capacity_mut());
+    let mut names = Vec::new();
+    while let Some(entry) = listing.next() {
+        let entry = entry.map_err(from_errno)?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(name.to_vec());
+        }
+    }
+    Ok(names)
+}
+
+/// Removes all that is in a directory of the depot: files, and directories a few levels deep.
+fn empty(dir: &OwnedFd, depth: usize) -> Result<()> {
+    for name in entries(dir)? {
+        match unlinkat(dir, name.as_slice(), AtFlags::empty()) {
+            Err(Errno::ISDIR) if depth > 0 => {
+                if let Some(below) = open_directory(dir, &name)? {
+                    empty(&below, depth.saturating_sub(1))?;
+                }
+                gone(unlinkat(dir, name.as_slice(), AtFlags::REMOVEDIR))?;
+            }
+            removed => gone(removed)?,
+        }
+    }
+    Ok(())
+}
+
+fn gone(removed: rustix::io::Result<()>) -> Result<()> {
+    match removed {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(from_errno(errno)),
+    }
+}
+
+/// Levels of directories below an object's: see [`crate::streams`].
+const DEPTH_MAX: usize = 4;
+
+impl LocalNode {
+    /// The directory of this object's streams; None when there is none, and none is to be made.
+    pub(crate) fn stream_folder(&self, make: bool) -> Result<Option<OwnedFd>> {
+        if !matches!(self.kind, FileKind::Regular | FileKind::Directory) {
+            return Err(Error::WrongKind);
+        }
+        let depot = self.store.depot.as_ref().ok_or(Error::NotSupported)?;
+        let Some(dir) = depot.reach(&self.store.root, make)? else { return Ok(None) };
+        let handle = sys::name_to_handle(self.fd.as_fd()).map_err(from_errno)?;
+        let name = folder_name(&handle);
+        if make {
+            make_directory(dir, name.as_bytes())?;
+        }
+        self.store.with_descriptor(|| match openat2(dir, &name, DIRECTORY, Mode::empty(), BELOW) {
+            Err(Errno::NOENT) => Ok(None),
+            found => found.map(Some),
+        })
+    }
+
+    /// Removes the directory of this object's streams if it is empty.
+    pub(crate) fn tidy_folder(&self) {
+        let Some(dir) = self.store.depot.as_ref().and_then(|depot| depot.dir.get()) else { return };
+        if let Ok(handle) = sys::name_to_handle(self.fd.as_fd()) {
+            // It holds something, or it has gone already: both are well.
+            let _ = unlinkat(dir, folder_name(&handle), AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+impl Shared {
+    /// Before a name goes: holds the object that it names, if it may have streams that go with it.
+    pub(crate) fn part_with(&self, dir: &OwnedFd, name: &[u8], stat: &Statx) -> Option<Parting> {
+        self.depot.as_ref()?.dir.get()?;
+        if !matches!(kind_of(stat), FileKind::Regular | FileKind::Directory) {
+            return None;
+        }
+        self.pin(dir, name, rustix::fs::ResolveFlags::empty()).ok().map(Parting)
+    }
+
+    /// After a name has gone: removes the streams of the object, unless it has another name.
+    pub(crate) fn end_streams(&self, parting: Option<Parting>) {
+        let Some(Parting(fd)) = parting else { return };
+        // A name that it was given meanwhile counts: what is not surely gone keeps its streams.
+        if !stat(&fd).is_ok_and(|stat| stat.stx_nlink == 0) {
+            return;
+        }
+        let Ok(handle) = sys::name_to_handle(fd.as_fd()) else { return };
+        if let Err(e) = self.remove_folder(folder_name(&handle).as_bytes()) {
+            tracing::warn!("streams of an object that is gone stay until the next start: {e}");
+        }
+    }
+
+    fn remove_folder(&self, name: &[u8]) -> Result<()> {
+        let Some(depot) = self.depot.as_ref().and_then(|depot| depot.dir.get()) else { return Ok(()) };
+        let Some(folder) = open_directory(depot, name)? else { return Ok(()) };
+        empty(&folder, DEPTH_MAX)?;
+        gone(unlinkat(depot, name, AtFlags::REMOVEDIR))
+    }
+
+    /// Removes what belongs to nothing: directories whose object is gone, as the file system itself says.
+    pub(crate) fn sweep_depot(self: &Arc<Self>) {
+        let Some(depot) = self.depot.as_ref().and_then(|depot| depot.dir.get()) else { return };
+        if !matches!(self.handles, Handles::Native(_)) {
+            return;
+        }
+        let names = entries(depot).unwrap_or_else(|e| {
+            tracing::warn!("the depot of streams cannot be listed: {e}");
+            Vec::new()
+        });
+        for name in names {
+            let Some(handle) = handle_of_folder(&name) else { continue };
+            if self.cache.is_closed() {
+                return;
+            }
+            if matches!(self.open_handle(&handle), Err(Errno::STALE))
+                && let Err(e) = self.remove_folder(&name)
+            {
+                tracing::warn!("streams of an object that is gone cannot be removed: {e}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_named_by_handles() {
+        let handle = KernelHandle { kind: 0x81, bytes: vec![0x01, 0xab, 0x00, 0xff] };
+        assert_eq!(folder_name(&handle), "81.01ab00ff");
+        assert_eq!(handle_of_folder(b"81.01ab00ff"), Some(handle));
+        for other in [&b"81"[..], b"81.", b"81.0", b"81.0g", b".01", b"x.01", b"81.+1", b"\xff.01"] {
+            assert_eq!(handle_of_folder(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_depot_is_reserved() {
+        assert!(is_reserved(b".anabranch-streams"));
+        assert!(!is_reserved(b".anabranch-stream") && !is_reserved(b".ANABRANCH-STREAMS"));
+    }
+}

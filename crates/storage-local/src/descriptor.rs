@@ -1,0 +1,195 @@
+//! The security descriptor of an object, in one extended attribute.
+//!
+//! Its value begins with a version, the permission bits and the owners that the object had when it was stored. Who changes
+//! one of these behind the server's back (chmod, chown, or another server) has taken back what the descriptor says: it is
+//! no longer in force.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use acl::{Control, SecurityDescriptor};
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
+use storage::{Attributes, Error, Result, Timestamp, Wait};
+
+use crate::attributes::{ctime_of, is_settled, stat};
+use crate::errno::from_errno;
+use crate::node::LocalNode;
+
+/// Where the server is privileged: nobody else can change it then (xattr(7), "Trusted extended attributes").
+pub(crate) const TRUSTED_XATTR: &str = "trusted.anabranch.acl";
+/// Elsewhere: all files are the server's own there.
+pub(crate) const USER_XATTR: &str = "user.anabranch.acl";
+/// The first byte of the value. A value of another version reads as none.
+const VERSION: u8 = 1;
+/// Version, a reserved byte, permission bits (16 bits), owner and group (32 each), little-endian; the self-relative form
+/// of [MS-DTYP] 2.4.6 follows.
+const HEADER_LEN: usize = 12;
+/// The longest value in bytes (xattr(7)).
+const BYTES_MAX: usize = 65_536;
+/// Most descriptors are shorter than this.
+const BYTES_USUAL: usize = 1024;
+
+/// A descriptor, and what it was stored for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    stamp: Stamp,
+    descriptor: Arc<SecurityDescriptor>,
+}
+
+/// Permission bits and owners of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    permission_bits: u16,
+    uid: u32,
+    gid: u32,
+}
+
+impl Stamp {
+    fn of(attributes: &Attributes) -> Self {
+        let permission_bits = u16::try_from(attributes.mode & 0o777).unwrap_or(0);
+        Self { permission_bits, uid: attributes.uid, gid: attributes.gid }
+    }
+}
+
+/// For so long what was read is believed though the object has changed since: nearly all changes are of other things.
+/// Who stores a descriptor behind this store's back (another one on the same directory) is heeded that much later.
+const BELIEVED_FOR: Duration = Duration::from_millis(100);
+
+/// What was stored as last read: it holds until the object's time of last change moves, and for a moment in any case.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    stored: Option<Stored>,
+    /// None: read within a tick of the last change, so another change may carry the same time.
+    as_of: Option<Timestamp>,
+    read: Instant,
+}
+
+impl Known {
+    /// What a new object has, if it was not changed since then.
+    pub(crate) fn none(ctime: Option<Timestamp>) -> Self {
+        Self { stored: None, as_of: ctime, read: Instant::now() }
+    }
+
+    /// Whether this is what is stored with the object, which was last changed at `ctime`.
+    fn holds(&self, ctime: Timestamp) -> bool {
+        self.as_of == Some(ctime) || self.read.elapsed() < BELIEVED_FOR
+    }
+}
+
+impl Stored {
+    fn encode(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![VERSION, 0];
+        bytes.extend_from_slice(&self.stamp.permission_bits.to_le_bytes());
+        bytes.extend_from_slice(&self.stamp.uid.to_le_bytes());
+        bytes.extend_from_slice(&self.stamp.gid.to_le_bytes());
+        self.descriptor.encode_into(&mut bytes).map_err(|_| Error::AttributeTooLarge)?;
+        if bytes.len() > BYTES_MAX { Err(Error::AttributeTooLarge) } else { Ok(bytes) }
+    }
+
+    /// Values of another version, or damaged ones, are none at all.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (header, descriptor) = bytes.split_first_chunk::<HEADER_LEN>()?;
+        let [VERSION, _, a, b, c, d, e, f, g, h, i, j] = *header else { return None };
+        let stamp = Stamp {
+            permission_bits: u16::from_le_bytes([a, b]),
+            uid: u32::from_le_bytes([c, d, e, f]),
+            gid: u32::from_le_bytes([g, h, i, j]),
+        };
+        let mut descriptor = SecurityDescriptor::decode(descriptor).ok()?;
+        descriptor.control.remove(Control::SELF_RELATIVE); // true of the bytes, not of the value
+        Some(Self { stamp, descriptor: Arc::new(descriptor) })
+    }
+}
+
+impl LocalNode {
+    /// What is stored with an object of these attributes and still in force.
+    pub(crate) fn descriptor(
+        &self,
+        attributes: &Attributes,
+        wait: Wait,
+    ) -> Result<Option<Arc<SecurityDescriptor>>> {
+        if !self.carries_dos() {
+            return Ok(None);
+        }
+        let stamp = Stamp::of(attributes);
+        let in_force = |stored: &Option<Stored>| {
+            stored.as_ref().filter(|s| s.stamp == stamp).map(|s| Arc::clone(&s.descriptor))
+        };
+        // Held while it is read: what is stored meanwhile must not be forgotten again.
+        let mut known = self.security.lock();
+        match &*known {
+            Some(known) if known.holds(attributes.ctime) => return Ok(in_force(&known.stored)),
+            // It lies beside the inode, which has just been changed: surely in memory.
+            Some(_) => {}
+            None if wait == Wait::May || self.store.is_in_memory => {}
+            None => return Err(Error::WouldBlock),
+        }
+        let stored = self.read_descriptor()?;
+        let found = in_force(&stored);
+        let as_of = is_settled(attributes.ctime).then_some(attributes.ctime);
+        *known = Some(Known { stored, as_of, read: Instant::now() });
+        Ok(found)
+    }
+
+    fn read_descriptor(&self) -> Result<Option<Stored>> {
+        let name = self.store.descriptor_xattr;
+        let mut bytes = [0; BYTES_USUAL];
+        match self.fetch_xattr(name, &mut bytes) {
+            Ok(count) => Ok(bytes.get(..count).and_then(Stored::decode)),
+            Err(Errno::RANGE) => {
+                let mut bytes = vec![0; BYTES_MAX];
+                let count = self.fetch_xattr(name, &mut bytes).map_err(from_errno)?;
+                Ok(bytes.get(..count).and_then(Stored::decode))
+            }
+            // ACCESS: a server without privileges, and a file that it may not read.
+            Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::ACCESS) => Ok(None),
+            Err(errno) => Err(from_errno(errno)),
+        }
+    }
+
+    /// Stores a descriptor for the permission bits and owners that the object has now; None: removes it.
+    pub(crate) fn store_descriptor(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
+        self.check_carries_xattrs()?;
+        // Held meanwhile: of two changes at once, one counts.
+        let mut known = self.security.lock();
+        let attributes = self.attributes_now(storage::Want::empty(), Wait::May)?;
+        let name = self.store.descriptor_xattr;
+        let stored = descriptor.map(|d| Stored { stamp: Stamp::of(&attributes), descriptor: Arc::new(d) });
+        match &stored {
+            Some(stored) => {
+                self.put_xattr(name, &stored.encode()?, XattrFlags::empty()).map_err(from_errno)?;
+            }
+            None => match self.drop_xattr(name) {
+                Ok(()) | Err(Errno::NODATA) => {}
+                Err(errno) => return Err(from_errno(errno)),
+            },
+        }
+        let as_of = Some(ctime_of(&stat(&self.fd)?));
+        *known = Some(Known { stored, as_of, read: Instant::now() });
+        self.attributes_now(storage::Want::all(), Wait::May)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_on_disk() {
+        let descriptor =
+            Arc::new(SecurityDescriptor { owner: Some(acl::Sid::EVERYONE), ..Default::default() });
+        let stamp = Stamp { permission_bits: 0o640, uid: 1000, gid: 0x0102_0304 };
+        let stored = Stored { stamp, descriptor };
+        let bytes = stored.encode().unwrap();
+        let expected = b"\x01\0\xa0\x01\xe8\x03\0\0\x04\x03\x02\x01\
+            \x01\0\0\x80\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x01\0\0\0\0\0\x01\0\0\0\0";
+        assert_eq!(bytes, expected);
+        assert_eq!(Stored::decode(&bytes).as_ref(), Some(&stored));
+        assert_eq!(Stored::decode(&bytes[..bytes.len() - 1]), None, "damaged");
+        assert_eq!(Stored::decode(&bytes[..11]), None, "too short");
+        let mut other = bytes;
+        other[0] = 2;
+        assert_eq!(Stored::decode(&other), None, "another version");
+    }
+}

@@ -1,0 +1,244 @@
+//! Handles: from a node to bytes and back.
+//!
+//! Native: `N`, the inode number (64 bits), the keyed checksum (64), the file system's handle type (32) and
+//! bytes. By index: `I`, the inode number, the generation (64). All numbers are little-endian.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use siphasher::sip::SipHasher24;
+use storage::{Error, FileId, FileKind, Handle, Name, Result, Wait};
+
+use crate::attributes::{device_of, stat};
+use crate::errno::from_errno;
+use crate::index::{Index, Key};
+use crate::node::LocalNode;
+use crate::store::Shared;
+use crate::sys::{self, KernelHandle};
+
+const NATIVE: u8 = b'N';
+const BY_INDEX: u8 = b'I';
+/// How often a handle is tried before the server believes that there is no memory.
+const TRIES: usize = 20;
+
+/// How this store makes handles.
+pub(crate) enum Handles {
+    /// The file system's own, checked by a checksum with this key.
+    Native(SipHasher24),
+    /// By an index of names.
+    Index(Index),
+}
+
+impl Handles {
+    /// An object has a new name.
+    pub(crate) fn moved(&self, dir: &LocalNode, name: Name<'_>) {
+        let Self::Index(index) = self else { return };
+        let noted = dir.find(name, Wait::May).and_then(|(node, _)| {
+            // Entered anew, with the directories above it that nobody has asked a handle of.
+            if index.has(node.id)? { node.enter_in(index) } else { Ok(()) }
+        });
+        if let Err(e) = noted {
+            tracing::debug!("a renamed object is not in the index of handles: {e}");
+        }
+    }
+
+    /// An object is gone.
+    pub(crate) fn forget(&self, id: FileId) {
+        let Self::Index(index) = self else { return };
+        if let Err(e) = index.remove(id) {
+            tracing::debug!("a removed object stays in the index of handles: {e}");
+        }
+    }
+
+    /// Makes the index safe.
+    pub(crate) fn flush(&self) {
+        if let Self::Index(index) = self
+            && let Err(e) = index.flush()
+        {
+            tracing::warn!("the index of handles could not be written: {e}");
+        }
+    }
+}
+
+/// The keyed checksum: over everything else in the handle.
+fn checksum(key: &SipHasher24, id: FileId, handle: &KernelHandle) -> u64 {
+    key.hash(&[&id.0.to_le_bytes()[..], &handle.kind.to_le_bytes(), &handle.bytes].concat())
+}
+
+fn encode_native(key: &SipHasher24, id: FileId, handle: &KernelHandle) -> Result<Handle> {
+    let sum = checksum(key, id, handle).to_le_bytes();
+    let parts = [&[NATIVE][..], &id.0.to_le_bytes(), &sum, &handle.kind.to_le_bytes(), &handle.bytes];
+    // Too long: no known local file system does this, see `probe`.
+    Handle::new(&parts.concat()).map_err(|_| Error::NotSupported)
+}
+
+fn decode_native(key: &SipHasher24, bytes: &[u8]) -> Option<(FileId, KernelHandle)> {
+    let (id, rest) = bytes.split_first_chunk()?;
+    let (sum, rest) = rest.split_first_chunk()?;
+    let (kind, bytes) = rest.split_first_chunk()?;
+    let id = FileId(u64::from_le_bytes(*id));
+    let handle = KernelHandle { kind: i32::from_le_bytes(*kind), bytes: bytes.to_vec() };
+    (checksum(key, id, &handle) == u64::from_le_bytes(*sum)).then_some((id, handle))
+}
+
+fn encode_key(key: Key) -> Result<Handle> {
+    Handle::new(&[&[BY_INDEX][..], &key.id.0.to_le_bytes(), &key.generation.to_le_bytes()].concat())
+}
+
+fn decode_key(bytes: &[u8]) -> Option<Key> {
+    let (id, generation) = bytes.split_first_chunk()?;
+    let generation = u64::from_le_bytes(generation.try_into().ok()?);
+    Some(Key { id: FileId(u64::from_le_bytes(*id)), generation })
+}
+
+impl LocalNode {
+    /// What the index knows this object by. The file system's own handle, which any user may ask for, tells
+    /// it from other objects of the same number; else the birth time does, as far as clocks tell.
+    pub(crate) fn key(&self) -> Result<Key> {
+        if let Some(generation) = self.generation.get() {
+            return Ok(Key { id: self.id, generation: *generation });
+        }
+        let bytes = match sys::name_to_handle(self.fd.as_fd()) {
+            Ok(handle) => [&handle.kind.to_le_bytes()[..], &handle.bytes].concat(),
+            Err(_) => {
+                let btime = self.btime.ok_or(Error::NotSupported)?;
+                [&btime.secs.to_le_bytes()[..], &btime.nanos.to_le_bytes()].concat()
+            }
+        };
+        let generation = SipHasher24::new().hash(&bytes);
+        Ok(Key { id: self.id, generation: *self.generation.get_or_init(|| generation) })
+    }
+
+    pub(crate) fn handle_now(&self) -> Result<Handle> {
+        if let Some(handle) = self.handle.get() {
+            return Ok(*handle);
+        }
+        let handle = match &self.store.handles {
+            Handles::Native(key) => {
+                encode_native(key, self.id, &sys::name_to_handle(self.fd.as_fd()).map_err(from_errno)?)?
+            }
+            Handles::Index(index) => {
+                self.enter_in(index)?;
+                encode_key(self.key()?)?
+            }
+        };
+        Ok(*self.handle.get_or_init(|| handle))
+    }
+
+    /// Enters this object and the directories above it in the index.
+    fn enter_in(&self, index: &Index) -> Result<()> {
+        let path = self.path_below_root()?;
+        let mut dir = self.store.root_node()?;
+        let mut entries = Vec::new();
+        for name in path.split(|b| *b == b'/').filter(|name| !name.is_empty()) {
+            let (node, _) = dir.find(Name::new(name)?, Wait::May)?;
+            entries.push((node.key()?, dir.key()?, name));
+            dir = node;
+        }
+        if dir.id == self.id { index.insert(&entries) } else { Err(Error::Stale) }
+    }
+}
+
+impl Shared {
+    pub(crate) fn find_by_handle(self: &Arc<Self>, handle: &Handle, wait: Wait) -> Result<Arc<LocalNode>> {
+        let (format, bytes) = handle.as_bytes().split_first().ok_or(Error::BadHandle)?;
+        match (*format, &self.handles) {
+            (NATIVE, Handles::Native(key)) => {
+                let (id, kernel) = decode_native(key, bytes).ok_or(Error::BadHandle)?;
+                let at_hand = self.cache.get(id);
+                if let Some(node) = at_hand.filter(|node| node.handle_now().is_ok_and(|h| h == *handle)) {
+                    return Ok(node);
+                }
+                self.check_waits(wait)?;
+                self.open_native(&kernel)
+            }
+            (BY_INDEX, Handles::Index(index)) => {
+                let key = decode_key(bytes).ok_or(Error::BadHandle)?;
+                let at_hand = self.cache.get(key.id);
+                if let Some(node) = at_hand.filter(|node| node.key() == Ok(key)) {
+                    return Ok(node);
+                }
+                self.check_waits(wait)?;
+                self.walk_to(index, key)
+            }
+            _ => Err(Error::BadHandle),
+        }
+    }
+
+    fn check_waits(&self, wait: Wait) -> Result<()> {
+        if wait == Wait::Never && !self.is_in_memory { Err(Error::WouldBlock) } else { Ok(()) }
+    }
+
+    fn open_native(self: &Arc<Self>, kernel: &KernelHandle) -> Result<Arc<LocalNode>> {
+        let fd = self.with_descriptor(|| self.open_handle(kernel))?;
+        let stat = stat(&fd)?;
+        // Removed, and held by somebody else on this machine.
+        let is_gone = stat.stx_nlink == 0;
+        if is_gone || device_of(&stat) != self.device {
+            return Err(Error::Stale);
+        }
+        let node = self.adopt(fd, false)?;
+        if node.kind == FileKind::Directory && !self.is_below_root(&node.fd, node.id)? {
+            self.cache.release(node.id);
+            return Err(Error::BadHandle);
+        }
+        Ok(node)
+    }
+
+    /// While the number of an object that is gone is given to a new one, ext4 says that there is no memory; a
+    /// moment later it says that the handle is stale.
+    pub(crate) fn open_handle(&self, kernel: &KernelHandle) -> std::result::Result<OwnedFd, Errno> {
+        for _ in 0..TRIES {
+            match sys::open_by_handle(self.root.as_fd(), kernel) {
+                Err(Errno::NOMEM) => std::thread::yield_now(),
+                other => return other,
+            }
+        }
+        Err(Errno::NOMEM)
+    }
+
+    /// Follows the index up to the root, and the names down again.
+    fn walk_to(self: &Arc<Self>, index: &Index, key: Key) -> Result<Arc<LocalNode>> {
+        let mut node = self.root_node()?;
+        for name in index.path(key, node.key()?)?.iter().rev() {
+            (node, _) = node.find(Name::new(name)?, Wait::May).map_err(|e| match e {
+                Error::NotFound | Error::NotDirectory => Error::Stale,
+                other => other,
+            })?;
+        }
+        if node.key()? == key { Ok(node) } else { Err(Error::Stale) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forged_handle_is_refused() {
+        let key = SipHasher24::new_with_key(&[7; 16]);
+        let kernel = KernelHandle { kind: 1, bytes: vec![1, 2, 3, 4, 5, 6, 7, 8] };
+        let handle = encode_native(&key, FileId(0x1234), &kernel).unwrap();
+        let bytes = handle.as_bytes();
+        assert_eq!(decode_native(&key, &bytes[1..]), Some((FileId(0x1234), kernel)));
+        for bit in 8..bytes.len() * 8 {
+            let mut forged = bytes.to_vec();
+            forged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode_native(&key, &forged[1..]), None, "bit {bit}");
+        }
+        for length in 1..bytes.len() {
+            assert_eq!(decode_native(&key, &bytes[1..length]), None, "{length} bytes");
+        }
+        let other = SipHasher24::new_with_key(&[8; 16]);
+        assert_eq!(decode_native(&other, &bytes[1..]), None);
+    }
+
+    #[test]
+    fn keys_go_through_handles() {
+        let key = Key { id: FileId(u64::MAX), generation: 0x0123_4567_89ab_cdef };
+        let handle = encode_key(key).unwrap();
+        assert_eq!(decode_key(&handle.as_bytes()[1..]), Some(key));
+        assert_eq!(decode_key(&handle.as_bytes()[1..16]), None);
+    }
+}

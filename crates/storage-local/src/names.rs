@@ -1,0 +1,223 @@
+//! Making, linking, removing and renaming.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Statx, linkat, makedev, mkdirat, mknodat,
+    openat, renameat_with, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::path::DecInt;
+use storage::{
+    Capabilities, Device, Error, FileId, FileKind, Name, NewKind, NewNode, Replace, Result, Timestamp,
+};
+
+use crate::attributes::{btime_of, ctime_of, device_of, kind_of, stat, stat_name};
+use crate::errno::from_errno;
+use crate::node::LocalNode;
+use crate::{depot, descriptor, dos};
+
+/// Opens a new file for the server itself; fails if the name is taken, by a symbolic link too.
+const NEW_FILE: OFlags =
+    OFlags::CREATE.union(OFlags::EXCL).union(OFlags::RDWR).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// In a directory that has been removed nothing is found: the name is not what is missing.
+fn stale(error: Error) -> Error {
+    if error == Error::NotFound { Error::Stale } else { error }
+}
+
+impl LocalNode {
+    pub(crate) fn make(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<Arc<Self>> {
+        self.check_enters(name)?;
+        let begun = coarse_now();
+        let opened = if new.kind == NewKind::Regular {
+            Some(self.make_file(name, new).map_err(stale)?)
+        } else {
+            self.make_other(name, new).map_err(from_errno).map_err(stale)?;
+            None
+        };
+        let completed = self.complete(name, opened, new, begun);
+        if completed.as_ref().is_err_and(|e| *e != Error::Busy) {
+            // Half made: it must not stay.
+            let flags = if new.kind == NewKind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+            if let Err(errno) = unlinkat(&self.fd, name.as_bytes(), flags) {
+                tracing::warn!("an object that could not be completed stays: {errno}");
+            }
+        }
+        completed
+    }
+
+    /// Whether a name may be entered in this directory: the server's own may not.
+    fn check_enters(&self, name: Name<'_>) -> Result<()> {
+        if self.kind != FileKind::Directory {
+            return Err(Error::NotDirectory);
+        }
+        if depot::is_reserved(name.as_bytes()) { Err(Error::PermissionDenied) } else { Ok(()) }
+    }
+
+    fn make_file(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<OwnedFd> {
+        // Special bits come with the owner, not before.
+        let mode = Mode::from_raw_mode(new.mode & 0o777);
+        self.store.with_descriptor(|| openat(&self.fd, name.as_bytes(), NEW_FILE, mode))
+    }
+
+    /// Makes what is not opened by making it.
+    fn make_other(&self, name: Name<'_>, new: &NewNode<'_>) -> std::result::Result<(), Errno> {
+        let (dir, bytes) = (&self.fd, name.as_bytes());
+        let mode = Mode::from_raw_mode(new.mode & 0o777);
+        let node =
+            |kind, device: Device| mknodat(dir, bytes, kind, mode, makedev(device.major, device.minor));
+        match new.kind {
+            NewKind::Regular => Err(Errno::INVAL),
+            NewKind::Directory => mkdirat(dir, bytes, mode),
+            NewKind::Symlink([]) => Err(Errno::INVAL),
+            NewKind::Symlink(text) => symlinkat(text, dir, bytes),
+            NewKind::Fifo => node(FileType::Fifo, Device::default()),
+            NewKind::Socket => node(FileType::Socket, Device::default()),
+            NewKind::BlockDevice(device) => node(FileType::BlockDevice, device),
+            NewKind::CharDevice(device) => node(FileType::CharacterDevice, device),
+        }
+    }
+
+    /// Gives a new object its owner and mode.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when another object was moved over its name meanwhile: that one keeps its owner.
+    fn complete(
+        &self,
+        name: Name<'_>,
+        opened: Option<OwnedFd>,
+        new: &NewNode<'_>,
+        begun: Timestamp,
+    ) -> Result<Arc<Self>> {
+        let is_open = opened.is_some();
+        let fd = match opened {
+            Some(fd) => fd,
+            None => self.store.pin(&self.fd, name.as_bytes(), ResolveFlags::empty())?,
+        };
+        let stat = stat(&fd)?;
+        if device_of(&stat) != self.store.device || !(is_open || is_new(&stat, new.kind, begun)) {
+            return Err(Error::Busy);
+        }
+        let node = Self::new(&self.store, fd, is_open, &stat);
+        let is_owned = (stat.stx_uid, stat.stx_gid) == (new.uid, new.gid);
+        let chown = !is_owned && self.store.capabilities.contains(Capabilities::OWNERS);
+        if chown {
+            node.set_owner(Some(new.uid), Some(new.gid))?;
+        }
+        let mode = new.mode & 0o7777;
+        let is_link = node.kind == FileKind::Symlink;
+        let has_mode = u32::from(stat.stx_mode) & 0o7777 == mode;
+        if !is_link && !has_mode {
+            node.set_mode(mode)?;
+        }
+        let node = self.store.cache.enter(node);
+        let is_unchanged = is_owned && has_mode;
+        let as_of = is_unchanged.then(|| ctime_of(&stat));
+        *node.dos.lock() = Some(dos::Known::none(as_of));
+        *node.security.lock() = Some(descriptor::Known::none(as_of));
+        Ok(node)
+    }
+
+    pub(crate) fn add_name(&self, name: Name<'_>, target: &Self) -> Result<()> {
+        self.check_enters(name)?;
+        if target.kind == FileKind::Directory {
+            return Err(Error::IsDirectory);
+        }
+        let (from, fd) = (&self.store.descriptors, DecInt::from_fd(&target.fd));
+        let linked = linkat(from, fd, &self.fd, name.as_bytes(), AtFlags::SYMLINK_FOLLOW);
+        linked.map_err(from_errno).map_err(stale)
+    }
+
+    pub(crate) fn remove_name(&self, name: Name<'_>, directory: bool) -> Result<()> {
+        if self.kind != FileKind::Directory {
+            return Err(Error::NotDirectory);
+        }
+        if depot::is_reserved(name.as_bytes()) {
+            return Err(Error::NotFound);
+        }
+        let stat = stat_name(&self.fd, name.as_bytes())?;
+        let flags = match (kind_of(&stat), directory) {
+            (FileKind::Directory, true) => AtFlags::REMOVEDIR,
+            (FileKind::Directory, false) => return Err(Error::IsDirectory),
+            (_, true) => return Err(Error::NotDirectory),
+            (_, false) => AtFlags::empty(),
+        };
+        let parting = self.store.part_with(&self.fd, name.as_bytes(), &stat);
+        unlinkat(&self.fd, name.as_bytes(), flags).map_err(|errno| match errno {
+            // rmdir(2) allows both.
+            Errno::EXIST => Error::NotEmpty,
+            other => from_errno(other),
+        })?;
+        self.store.let_go(&stat, directory);
+        self.store.end_streams(parting);
+        Ok(())
+    }
+
+    pub(crate) fn move_name(
+        &self,
+        name: Name<'_>,
+        to: &Self,
+        to_name: Name<'_>,
+        replace: Replace,
+    ) -> Result<()> {
+        if self.kind != FileKind::Directory || to.kind != FileKind::Directory {
+            return Err(Error::NotDirectory);
+        }
+        if depot::is_reserved(name.as_bytes()) {
+            return Err(Error::NotFound);
+        }
+        to.check_enters(to_name)?;
+        let (flags, replaced) = match replace {
+            Replace::Never => (RenameFlags::NOREPLACE, None),
+            Replace::Yes => (RenameFlags::empty(), stat_name(&to.fd, to_name.as_bytes()).ok()),
+        };
+        let parting =
+            replaced.as_ref().and_then(|stat| self.store.part_with(&to.fd, to_name.as_bytes(), stat));
+        let moved = renameat_with(&self.fd, name.as_bytes(), &to.fd, to_name.as_bytes(), flags);
+        moved.map_err(|errno| match errno {
+            Errno::EXIST if replace == Replace::Yes => Error::NotEmpty,
+            other => from_errno(other),
+        })?;
+        if let Some(stat) = replaced {
+            self.store.let_go(&stat, kind_of(&stat) == FileKind::Directory);
+        }
+        self.store.end_streams(parting);
+        self.store.handles.moved(to, to_name);
+        Ok(())
+    }
+}
+
+impl crate::store::Shared {
+    /// An object lost a name.
+    fn let_go(&self, stat: &Statx, directory: bool) {
+        let id = FileId(stat.stx_ino);
+        self.cache.release(id);
+        if directory || stat.stx_nlink <= 1 {
+            self.handles.forget(id);
+        }
+    }
+}
+
+/// The time of a moment ago: file systems stamp new objects with a clock that ticks slowly.
+fn coarse_now() -> Timestamp {
+    let before = SystemTime::now() - Duration::from_millis(50);
+    let since = before.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp { secs: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
+}
+
+/// Whether this is the object that was just made, and not an older one.
+fn is_new(stat: &Statx, kind: NewKind<'_>, begun: Timestamp) -> bool {
+    let made = match kind {
+        NewKind::Regular => FileKind::Regular,
+        NewKind::Directory => FileKind::Directory,
+        NewKind::Symlink(_) => FileKind::Symlink,
+        NewKind::Fifo => FileKind::Fifo,
+        NewKind::Socket => FileKind::Socket,
+        NewKind::BlockDevice(_) => FileKind::BlockDevice,
+        NewKind::CharDevice(_) => FileKind::CharDevice,
+    };
+    kind_of(stat) == made && btime_of(stat).is_none_or(|btime| btime >= begun)
+}

@@ -1,0 +1,291 @@
+//! A pinned object.
+
+use std::any::Any;
+use std::io::IoSlice;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+use acl::SecurityDescriptor;
+use parking_lot::Mutex;
+use rustix::fs::{Mode, OFlags, Statx, openat, readlinkat};
+use rustix::io::Errno;
+use rustix::path::DecInt;
+use storage::{
+    Attributes, DirEntry, Error, FileId, FileKind, Handle, Name, NewNode, Node, NodeRef, Replace, Result,
+    SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Timestamp, Wait, Want, XattrMode,
+};
+
+use crate::attributes::{btime_of, kind_of};
+use crate::errno::from_errno;
+use crate::store::Shared;
+use crate::{descriptor, dos};
+
+/// How data is opened: without side effects, whatever it is.
+const OPEN: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// An object below the root.
+pub(crate) struct LocalNode {
+    pub(crate) store: Arc<Shared>,
+    /// Pins the object: O_PATH, or open for reading and writing when `is_open`.
+    pub(crate) fd: OwnedFd,
+    pub(crate) is_open: bool,
+    pub(crate) id: FileId,
+    pub(crate) kind: FileKind,
+    /// When it was made: tells it from another object of the same number.
+    pub(crate) btime: Option<Timestamp>,
+    /// Open for reading. A file that is only read is not open for writing: it could not be executed.
+    reader: OnceLock<OwnedFd>,
+    /// Open for writing, and for reading where that is permitted.
+    writer: OnceLock<OwnedFd>,
+    pub(crate) handle: OnceLock<Handle>,
+    /// For the index of handles.
+    pub(crate) generation: OnceLock<u64>,
+    /// Guards the flags and the birth time as last read.
+    pub(crate) dos: Mutex<Option<dos::Known>>,
+    /// Guards the security descriptor as last read.
+    pub(crate) security: Mutex<Option<descriptor::Known>>,
+}
+
+impl std::fmt::Debug for LocalNode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LocalNode({:?} {})", self.kind, self.id.0)
+    }
+}
+
+impl LocalNode {
+    pub(crate) fn new(store: &Arc<Shared>, fd: OwnedFd, is_open: bool, stat: &Statx) -> Self {
+        Self {
+            store: Arc::clone(store),
+            fd,
+            is_open,
+            id: FileId(stat.stx_ino),
+            kind: kind_of(stat),
+            btime: btime_of(stat),
+            reader: OnceLock::new(),
+            writer: OnceLock::new(),
+            handle: OnceLock::new(),
+            generation: OnceLock::new(),
+            dos: Mutex::new(None),
+            security: Mutex::new(None),
+        }
+    }
+
+    /// Whether statx spoke of this object.
+    pub(crate) fn is_object_of(&self, stat: &Statx) -> bool {
+        (self.id.0, self.kind, self.btime) == (stat.stx_ino, kind_of(stat), btime_of(stat))
+    }
+
+    pub(crate) fn check_data(&self) -> Result<()> {
+        match self.kind {
+            FileKind::Regular => Ok(()),
+            FileKind::Directory => Err(Error::IsDirectory),
+            _ => Err(Error::WrongKind),
+        }
+    }
+
+    /// A descriptor that is really open, if there is one already.
+    pub(crate) fn open_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        if self.is_open {
+            return Some(self.fd.as_fd());
+        }
+        self.writer.get().or_else(|| self.reader.get()).map(AsFd::as_fd)
+    }
+
+    /// A descriptor for reading. Only for files and directories.
+    pub(crate) fn reader(&self) -> Result<BorrowedFd<'_>> {
+        if self.is_open {
+            return Ok(self.fd.as_fd());
+        }
+        if let Some(fd) = self.reader.get() {
+            return Ok(fd.as_fd());
+        }
+        let fd = self.open(OFlags::RDONLY)?;
+        Ok(self.reader.get_or_init(|| fd).as_fd())
+    }
+
+    /// A descriptor for writing. Only for files.
+    pub(crate) fn writer(&self) -> Result<BorrowedFd<'_>> {
+        if self.is_open {
+            return Ok(self.fd.as_fd());
+        }
+        if let Some(fd) = self.writer.get() {
+            return Ok(fd.as_fd());
+        }
+        let fd = match self.open(OFlags::RDWR) {
+            Err(Error::PermissionDenied) => self.open(OFlags::WRONLY),
+            other => other,
+        }?;
+        Ok(self.writer.get_or_init(|| fd).as_fd())
+    }
+
+    fn open(&self, access: OFlags) -> Result<OwnedFd> {
+        let flags = access | OPEN;
+        let opened = self.store.with_descriptor(|| match self.kind {
+            FileKind::Directory => openat(&self.fd, c".", flags | OFlags::DIRECTORY, Mode::empty()),
+            FileKind::Regular => {
+                openat(&self.store.descriptors, DecInt::from_fd(&self.fd), flags, Mode::empty())
+            }
+            _ => Err(Errno::INVAL),
+        });
+        // Somebody on this machine holds a lease on it (fcntl(2), F_SETLEASE).
+        opened.map_err(|e| if e == Error::WouldBlock { Error::Busy } else { e })
+    }
+
+    /// Another node of the same store.
+    pub(crate) fn peer<'a>(&self, node: &'a dyn Node) -> Result<&'a Self> {
+        let peer: Option<&Self> = node.as_any().downcast_ref();
+        peer.filter(|p| Arc::ptr_eq(&p.store, &self.store)).ok_or(Error::CrossDevice)
+    }
+}
+
+impl Node for LocalNode {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn id(&self) -> FileId {
+        self.id
+    }
+
+    fn kind(&self) -> FileKind {
+        self.kind
+    }
+
+    fn handle(&self) -> Result<Handle> {
+        self.handle_now()
+    }
+
+    fn path(&self) -> Result<Vec<u8>> {
+        self.path_below_root()
+    }
+
+    fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
+        self.attributes_now(want, wait)
+    }
+
+    fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
+        self.descriptor(attributes, wait)
+    }
+
+    fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
+        Ok(self.find(name, wait)?.0)
+    }
+
+    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
+        let (node, stat) = self.find(name, wait)?;
+        let attributes = node.attributes_from(&stat, want, wait)?;
+        Ok((node, attributes))
+    }
+
+    fn parent(&self) -> Result<NodeRef> {
+        Ok(self.find_parent()?)
+    }
+
+    fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+        self.list(cookie, each)
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        if self.kind != FileKind::Symlink {
+            return Err(Error::WrongKind);
+        }
+        Ok(readlinkat(&self.fd, c"", Vec::new()).map_err(from_errno)?.into_bytes())
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize> {
+        self.read_data(offset, into, wait)
+    }
+
+    fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
+        self.change_attributes(set)
+    }
+
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
+        self.store_descriptor(descriptor)
+    }
+
+    fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
+        Ok(self.make(name, new)?)
+    }
+
+    fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
+        self.add_name(name, self.peer(target)?)
+    }
+
+    fn remove_file(&self, name: Name<'_>) -> Result<()> {
+        self.remove_name(name, false)
+    }
+
+    fn remove_dir(&self, name: Name<'_>) -> Result<()> {
+        self.remove_name(name, true)
+    }
+
+    fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
+        self.move_name(name, self.peer(to_dir)?, to_name, replace)
+    }
+
+    fn write(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability, wait: Wait) -> Result<usize> {
+        self.write_data(offset, data, stability, wait)
+    }
+
+    fn commit(&self) -> Result<()> {
+        self.sync()
+    }
+
+    fn allocate(&self, offset: u64, length: u64, grow: bool) -> Result<()> {
+        self.reserve(offset, length, grow)
+    }
+
+    fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
+        self.punch(offset, length)
+    }
+
+    fn seek(&self, offset: u64, to: SeekTo) -> Result<Option<u64>> {
+        self.seek_next(offset, to)
+    }
+
+    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<u64> {
+        self.copy_to(offset, self.peer(to)?, to_offset, length)
+    }
+
+    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<()> {
+        self.clone_to(offset, self.peer(to)?, to_offset, length)
+    }
+
+    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+        self.read_xattr(name)
+    }
+
+    fn xattrs(&self) -> Result<Vec<Vec<u8>>> {
+        self.list_xattrs()
+    }
+
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.write_xattr(name, value, mode)
+    }
+
+    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
+        self.delete_xattr(name)
+    }
+
+    fn streams(&self) -> Result<Vec<StreamEntry>> {
+        self.list_streams()
+    }
+
+    fn stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+        Ok(self.find_stream(name)?)
+    }
+
+    fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+        Ok(self.make_stream(name)?)
+    }
+
+    fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
+        self.delete_stream(name)
+    }
+
+    fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
+        self.move_stream(name, to, replace)
+    }
+}

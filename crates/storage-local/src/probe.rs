@@ -1,0 +1,100 @@
+//! What the file system under a store can do, found out by trying.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{
+    FallocateFlags, Mode, OFlags, StatVfsMountFlags, XattrFlags, fallocate, fgetxattr, fsetxattr, fstatfs,
+    fstatvfs, openat,
+};
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use rustix::thread::CapabilitySet;
+use storage::{Capabilities, HANDLE_BYTES_MAX, Result};
+
+use crate::attributes::{btime_of, stat};
+use crate::dos::DOS_XATTR;
+use crate::errno::from_errno;
+use crate::{descriptor, sys};
+
+/// statfs(2): file systems whose data is memory, so that reading it waits for no device.
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+const RAMFS_MAGIC: i64 = 0x8584_58f6;
+/// File systems whose handles tell an object from all that have had its number before, also after a remount: ext2 to
+/// ext4, XFS, Btrfs, F2FS, Bcachefs, ZFS, and tmpfs, of which nothing is left then. Elsewhere (FAT, FUSE) generations may
+/// be made up at each mount, and something kept by a handle could come to belong to another file.
+const LASTING_HANDLES: [i64; 7] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, TMPFS_MAGIC];
+/// What a native handle holds beside the file system's bytes.
+const HANDLE_OVERHEAD: usize = 21;
+
+/// Whether data is memory.
+pub(crate) fn is_in_memory(root: &OwnedFd) -> Result<bool> {
+    Ok(matches!(file_system(root)?, TMPFS_MAGIC | RAMFS_MAGIC))
+}
+
+/// Whether a handle of the file system means one object for good.
+pub(crate) fn has_lasting_handles(root: &OwnedFd) -> Result<bool> {
+    Ok(LASTING_HANDLES.contains(&file_system(root)?))
+}
+
+/// The type of the file system (statfs(2)).
+fn file_system(root: &OwnedFd) -> Result<i64> {
+    // It is signed on some architectures; the magic numbers have 32 bits.
+    Ok(fstatfs(root).map_err(from_errno)?.f_type & 0xffff_ffff)
+}
+
+/// All but [`Capabilities::NATIVE_HANDLES`].
+pub(crate) fn capabilities(root: &OwnedFd, is_in_memory: bool) -> Result<Capabilities> {
+    let mut found = Capabilities::empty();
+    let is_read_only = fstatvfs(root).map_err(from_errno)?.f_flag.contains(StatVfsMountFlags::RDONLY);
+    found.set(Capabilities::WRITE, !is_read_only);
+    found.set(Capabilities::OWNERS, can_set_owners());
+    found.set(Capabilities::BIRTH_TIME, btime_of(&stat(root)?).is_some());
+    let xattr = fgetxattr(root, DOS_XATTR, &mut [0; 64][..]);
+    found.set(Capabilities::XATTRS, !matches!(xattr, Err(Errno::OPNOTSUPP)));
+    match openat(root, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => found |= capabilities_of_files(&file),
+        // Nothing to try with: calls find out by themselves.
+        Err(_) => found |= Capabilities::READ_NEVER | Capabilities::SPARSE,
+    }
+    if is_in_memory {
+        found |= Capabilities::READ_NEVER | Capabilities::WRITE_NEVER;
+    }
+    Ok(found)
+}
+
+/// Tries on a file without a name.
+fn capabilities_of_files(file: &OwnedFd) -> Capabilities {
+    let mut found = Capabilities::empty();
+    let wrote = pwritev2(file, &[IoSlice::new(b"x")], 0, ReadWriteFlags::NOWAIT);
+    found.set(Capabilities::WRITE_NEVER, !matches!(wrote, Err(Errno::OPNOTSUPP)));
+    let read = preadv2(file, &mut [IoSliceMut::new(&mut [0])], 0, ReadWriteFlags::NOWAIT);
+    found.set(Capabilities::READ_NEVER, !matches!(read, Err(Errno::OPNOTSUPP)));
+    let punched = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 1);
+    found.set(Capabilities::SPARSE, !matches!(punched, Err(Errno::OPNOTSUPP)));
+    // A whole file cloned to itself: refused as an overlap where cloning works.
+    let cloned = sys::clone_range(file.as_fd(), 0, file.as_fd(), 1 << 20, 0);
+    found.set(Capabilities::CLONE, !matches!(cloned, Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS)));
+    found
+}
+
+/// The attribute for security descriptors: a trusted one where the server may write such.
+pub(crate) fn descriptor_xattr(root: &OwnedFd) -> &'static str {
+    let file = openat(root, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
+    let is_trusted =
+        file.is_ok_and(|file| fsetxattr(file, descriptor::TRUSTED_XATTR, b"", XattrFlags::empty()).is_ok());
+    if is_trusted { descriptor::TRUSTED_XATTR } else { descriptor::USER_XATTR }
+}
+
+fn can_set_owners() -> bool {
+    let needed = CapabilitySet::CHOWN | CapabilitySet::FOWNER;
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
+/// Whether the server may use the file system's own handles.
+pub(crate) fn has_native_handles(root: &OwnedFd) -> bool {
+    let Ok(handle) = sys::name_to_handle(root.as_fd()) else { return false };
+    // Directories and files may differ: twice the size of a directory's is never seen.
+    let fits = handle.bytes.len() + HANDLE_OVERHEAD <= HANDLE_BYTES_MAX;
+    fits && sys::open_by_handle(root.as_fd(), &handle).is_ok()
+}

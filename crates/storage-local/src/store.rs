@@ -1,0 +1,239 @@
+//! The store: a directory and what is known about its file system.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use redb::{ReadableTable, TableDefinition};
+use rustix::fs::{Mode, OFlags, fstatvfs, open};
+use siphasher::sip::SipHasher24;
+use storage::{Capabilities, Device, Error, FileId, Handle, NodeRef, Observer, Result, Space, Storage, Wait};
+
+use crate::attributes::{device_of, stat};
+use crate::cache::Cache;
+use crate::depot::Depot;
+use crate::errno::from_errno;
+use crate::handle::Handles;
+use crate::index::Index;
+use crate::node::LocalNode;
+use crate::observe::LocalObserver;
+use crate::{limits, probe};
+
+/// How often nodes that nobody uses are let go.
+const SWEEP: Duration = Duration::from_secs(5);
+/// The keys of handles, by the name of the store.
+const KEYS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("storage-local.keys");
+
+/// Where a store keeps what must survive a restart of the server.
+#[derive(Debug, Clone)]
+pub struct LocalState {
+    /// The server's database.
+    pub database: Arc<redb::Database>,
+    /// The store's name in it: two stores must not have the same.
+    pub name: String,
+}
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct LocalOptions {
+    /// Without it handles are good only as long as the store value lives.
+    pub state: Option<LocalState>,
+    /// How many nodes stay at hand; None: half of the descriptors that the process may have.
+    pub nodes_max: Option<usize>,
+    /// Whether the file system's own handles are used where the server may.
+    pub native_handles: bool,
+}
+
+impl Default for LocalOptions {
+    fn default() -> Self {
+        Self { state: None, nodes_max: None, native_handles: true }
+    }
+}
+
+/// A directory of this machine.
+#[derive(Debug)]
+pub struct LocalStore {
+    shared: Arc<Shared>,
+    root: Arc<LocalNode>,
+    sweeper: Option<JoinHandle<()>>,
+}
+
+/// What the nodes of a store share.
+pub(crate) struct Shared {
+    /// The root, really open: also the file system that handles are looked up on.
+    pub(crate) root: OwnedFd,
+    pub(crate) root_id: FileId,
+    pub(crate) device: Device,
+    /// `/proc/self/fd`, where a descriptor's number leads to its object.
+    pub(crate) descriptors: OwnedFd,
+    pub(crate) capabilities: Capabilities,
+    /// The attribute that holds security descriptors.
+    pub(crate) descriptor_xattr: &'static str,
+    /// Data is memory: nothing waits for a device.
+    pub(crate) is_in_memory: bool,
+    /// Whether the file system takes RWF_NOWAIT, as far as known.
+    pub(crate) reads_nowait: AtomicBool,
+    pub(crate) writes_nowait: AtomicBool,
+    pub(crate) handles: Handles,
+    pub(crate) cache: Cache,
+    /// Where named streams are; None where the file system cannot have any.
+    pub(crate) depot: Option<Depot>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("root", &self.root).field("capabilities", &self.capabilities).finish()
+    }
+}
+
+impl LocalStore {
+    /// Opens the directory `root` as a store.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::PermissionDenied`];
+    /// [`Error::NotSupported`] without `/proc`.
+    pub fn open(root: &Path, options: LocalOptions) -> Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = open(root, flags, Mode::empty()).map_err(from_errno)?;
+        let descriptors =
+            open(c"/proc/self/fd", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let descriptors = descriptors.map_err(|_| Error::NotSupported)?;
+        let stat = stat(&root)?;
+        let is_in_memory = probe::is_in_memory(&root)?;
+        let mut capabilities = probe::capabilities(&root, is_in_memory)?;
+        let native = options.native_handles && probe::has_native_handles(&root);
+        capabilities.set(Capabilities::NATIVE_HANDLES, native);
+        let depot = Depot::open(&root, &stat)?;
+        capabilities.set(Capabilities::STREAMS, depot.is_some());
+        let shared = Arc::new(Shared {
+            handles: if native {
+                Handles::Native(SipHasher24::new_with_key(&key(options.state.as_ref())?))
+            } else {
+                Handles::Index(Index::open(options.state.map_or_else(state_in_memory, Ok)?)?)
+            },
+            root_id: FileId(stat.stx_ino),
+            device: device_of(&stat),
+            reads_nowait: AtomicBool::new(capabilities.contains(Capabilities::READ_NEVER)),
+            writes_nowait: AtomicBool::new(capabilities.contains(Capabilities::WRITE_NEVER)),
+            cache: Cache::new(options.nodes_max.unwrap_or_else(limits::nodes_max)),
+            depot,
+            descriptor_xattr: probe::descriptor_xattr(&root),
+            root,
+            descriptors,
+            capabilities,
+            is_in_memory,
+        });
+        let root = shared.root_node()?;
+        let sweeper = start_sweeper(Arc::downgrade(&shared))?;
+        Ok(Self { shared, root, sweeper: Some(sweeper) })
+    }
+}
+
+impl Drop for LocalStore {
+    fn drop(&mut self) {
+        // Nodes refer to what they share; the cache refers to nodes.
+        self.shared.cache.close();
+        self.shared.handles.flush();
+        if let Some(sweeper) = self.sweeper.take() {
+            sweeper.thread().unpark();
+            // It must not keep the database open any longer.
+            if sweeper.join().is_err() {
+                tracing::error!("the thread that lets go of unused nodes has failed");
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// The node of the root. It is cached as long as the store lives.
+    pub(crate) fn root_node(self: &Arc<Self>) -> Result<Arc<LocalNode>> {
+        if let Some(node) = self.cache.get(self.root_id) {
+            return Ok(node);
+        }
+        self.adopt(self.root.try_clone().map_err(|_| Error::OutOfResources)?, false)
+    }
+}
+
+impl Storage for LocalStore {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities
+    }
+
+    fn root(&self) -> NodeRef {
+        Arc::<LocalNode>::clone(&self.root)
+    }
+
+    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
+        Ok(self.shared.find_by_handle(handle, wait)?)
+    }
+
+    fn observer(&self) -> Result<Arc<dyn Observer>> {
+        Ok(Arc::new(LocalObserver::new(&self.shared)?))
+    }
+
+    fn space(&self) -> Result<Space> {
+        let space = fstatvfs(&self.shared.root).map_err(from_errno)?;
+        Ok(Space {
+            total: space.f_blocks.saturating_mul(space.f_frsize),
+            free: space.f_bfree.saturating_mul(space.f_frsize),
+            available: space.f_bavail.saturating_mul(space.f_frsize),
+            files: space.f_files,
+            files_free: space.f_ffree,
+            block: u32::try_from(space.f_frsize).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// The key of the store's handles: made once, kept in the database.
+fn key(state: Option<&LocalState>) -> Result<[u8; 16]> {
+    let mut new = [0; 16];
+    getrandom::fill(&mut new).map_err(|_| Error::OutOfResources)?;
+    let Some(state) = state else { return Ok(new) };
+    keep_key(state, new).map_err(|e| {
+        tracing::error!("the key of handles cannot be kept: {e}");
+        Error::Io(libc::EIO)
+    })
+}
+
+/// The kept key; `new` is kept when there is none.
+fn keep_key(state: &LocalState, new: [u8; 16]) -> std::result::Result<[u8; 16], redb::Error> {
+    let transaction = state.database.begin_write()?;
+    let key = {
+        let mut keys = transaction.open_table(KEYS)?;
+        let old = keys.get(state.name.as_str())?.map(|key| key.value());
+        if old.is_none() {
+            keys.insert(state.name.as_str(), new)?;
+        }
+        old.unwrap_or(new)
+    };
+    transaction.commit()?;
+    Ok(key)
+}
+
+fn state_in_memory() -> Result<LocalState> {
+    let database = redb::Builder::new().create_with_backend(redb::backends::InMemoryBackend::new());
+    let database = Arc::new(database.map_err(|_| Error::OutOfResources)?);
+    Ok(LocalState { database, name: String::new() })
+}
+
+/// Lets go of nodes that nobody uses, so that what is removed behind the server's back is freed.
+fn start_sweeper(shared: Weak<Shared>) -> Result<JoinHandle<()>> {
+    let sweep = move || {
+        if let Some(shared) = shared.upgrade() {
+            shared.sweep_depot();
+        }
+        loop {
+            std::thread::park_timeout(SWEEP);
+            let Some(shared) = shared.upgrade().filter(|shared| !shared.cache.is_closed()) else { return };
+            shared.cache.sweep();
+            shared.handles.flush();
+        }
+    };
+    std::thread::Builder::new().name("storage-sweep".into()).spawn(sweep).map_err(|_| Error::OutOfResources)
+}
+
+#[cfg(test)]
+mod tests;

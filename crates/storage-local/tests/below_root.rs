@@ -1,0 +1,236 @@
+//! Nothing outside of the root is reached, whatever lies in it and whatever happens to it meanwhile.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anabranch_storage_local::{LocalOptions, LocalState, LocalStore};
+use storage::{Capabilities, Error, FileKind, Handle, Name, NewKind, NewNode, NodeRef, Storage, Wait, Want};
+use tempfile::TempDir;
+
+const NEW_FILE: NewNode<'static> = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+
+/// `outside/secret` and `root`, and a database for handles.
+struct Place {
+    dir: TempDir,
+    database: Arc<redb::Database>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(dir.path().join("outside/deep")).expect("outside");
+        fs::write(dir.path().join("outside/secret"), "secret").expect("secret");
+        fs::create_dir(dir.path().join("root")).expect("root");
+        let database = redb::Builder::new().create_with_backend(redb::backends::InMemoryBackend::new());
+        Self { dir, database: Arc::new(database.expect("a database")) }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    /// Stores opened so share the key of handles, as a server does over a restart.
+    fn open(&self, root: &str) -> LocalStore {
+        let state = Some(LocalState { database: Arc::clone(&self.database), name: "share".into() });
+        LocalStore::open(&self.at(root), LocalOptions { state, ..LocalOptions::default() }).expect("a store")
+    }
+}
+
+fn name(text: &str) -> Name<'_> {
+    Name::new(text.as_bytes()).expect("a name")
+}
+
+fn find(dir: &NodeRef, at: &str) -> storage::Result<NodeRef> {
+    dir.lookup(name(at), Wait::May)
+}
+
+fn data_of(node: &NodeRef) -> Vec<u8> {
+    let mut into = [0; 100];
+    let count = node.read(0, &mut into, Wait::May).expect("data");
+    into[..count].to_vec()
+}
+
+#[test]
+fn symbolic_links_lead_nowhere() {
+    let place = Place::new();
+    let links = ["/", "..", "../outside", "../outside/secret", "/proc/self/root", "/proc/self/fd/0", "."];
+    for (number, text) in links.iter().enumerate() {
+        symlink(text, place.at(&format!("root/l{number}"))).expect("a link");
+    }
+    let store = place.open("root");
+    let root = store.root();
+    for (number, text) in links.iter().enumerate() {
+        for wait in [Wait::May, Wait::Never] {
+            let link = root.lookup(name(&format!("l{number}")), wait).expect("the link");
+            assert_eq!(link.kind(), FileKind::Symlink, "{text}");
+            assert_eq!(link.read_link().expect("text"), text.as_bytes());
+            for below in ["secret", "etc", "root", "deep"] {
+                assert_eq!(link.lookup(name(below), wait).err(), Some(Error::NotDirectory), "{text}");
+            }
+            assert_eq!(link.create(name("x"), &NEW_FILE).err(), Some(Error::NotDirectory));
+            assert_eq!(link.read(0, &mut [0; 9], wait), Err(Error::WrongKind));
+            assert_eq!(link.read_dir(0, &mut |_| ControlFlow::Continue(())).err(), Some(Error::NotDirectory));
+        }
+    }
+    // Over a dangling link nothing is made either.
+    symlink(place.at("outside/made"), place.at("root/dangling")).expect("a link");
+    assert_eq!(root.create(name("dangling"), &NEW_FILE).err(), Some(Error::Exists));
+    assert!(!place.at("outside/made").exists());
+}
+
+#[test]
+fn a_directory_turned_into_a_link_during_resolution() {
+    let place = Place::new();
+    fs::create_dir(place.at("root/d")).expect("d");
+    fs::write(place.at("root/d/secret"), "mine").expect("mine");
+    let store = place.open("root");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..500 {
+                fs::rename(place.at("root/d"), place.at("root/away")).expect("away");
+                symlink(place.at("outside"), place.at("root/d")).expect("a link");
+                fs::remove_file(place.at("root/d")).expect("no link");
+                fs::rename(place.at("root/away"), place.at("root/d")).expect("back");
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        while !done.load(Ordering::Relaxed) {
+            let found = find(&store.root(), "d").and_then(|d| find(&d, "secret"));
+            match found {
+                Ok(node) => assert_eq!(data_of(&node), b"mine"),
+                Err(e) => assert!(matches!(e, Error::NotFound | Error::NotDirectory), "{e:?}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_directory_moved_out_while_it_is_held() {
+    let place = Place::new();
+    fs::create_dir_all(place.at("root/d/e")).expect("d/e");
+    let store = place.open("root");
+    let d = find(&store.root(), "d").expect("d");
+    let e = find(&d, "e").expect("e");
+    fs::rename(place.at("root/d"), place.at("outside/d")).expect("moved");
+    // What is held stays itself; the way up is closed.
+    assert_eq!(d.parent().err(), Some(Error::Stale));
+    assert_eq!(d.path(), Err(Error::Stale));
+    assert_eq!(e.path(), Err(Error::Stale));
+    assert_eq!(e.parent().err(), Some(Error::Stale));
+    assert_eq!(find(&store.root(), "d").err(), Some(Error::NotFound));
+}
+
+#[test]
+fn handles_of_what_lies_outside() {
+    let place = Place::new();
+    fs::create_dir_all(place.at("root/d/e")).expect("d/e");
+    fs::write(place.at("root/f"), "mine").expect("f");
+    let (outer, inner) = (place.open(""), place.open("root"));
+    if !inner.capabilities().contains(Capabilities::NATIVE_HANDLES) {
+        eprintln!("skipped: this user may not use the file system's handles");
+        return;
+    }
+    // Handles with the right key, of directories that are not below the inner root.
+    let outside = find(&outer.root(), "outside").expect("outside");
+    let deep = find(&outside, "deep").expect("deep");
+    for node in [&outer.root(), &outside, &deep] {
+        let handle = node.handle().expect("a handle");
+        assert_eq!(outer.by_handle(&handle, Wait::May).map(|n| n.id()), Ok(node.id()));
+        assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::BadHandle));
+    }
+    // A directory that was below and is moved out.
+    let handle =
+        find(&inner.root(), "d").and_then(|d| find(&d, "e")).and_then(|e| e.handle()).expect("a handle");
+    drop(inner);
+    let inner = place.open("root");
+    fs::rename(place.at("root/d"), place.at("outside/d")).expect("moved");
+    assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::BadHandle));
+    fs::rename(place.at("outside/d"), place.at("root/again")).expect("moved back");
+    assert!(inner.by_handle(&handle, Wait::May).is_ok());
+}
+
+#[test]
+fn handles_without_the_key() {
+    let place = Place::new();
+    fs::write(place.at("root/f"), "mine").expect("f");
+    let known = place.open("root");
+    let other = LocalStore::open(&place.at("root"), LocalOptions::default()).expect("a store");
+    if !known.capabilities().contains(Capabilities::NATIVE_HANDLES) {
+        eprintln!("skipped: this user may not use the file system's handles");
+        return;
+    }
+    let handle = find(&other.root(), "f").and_then(|f| f.handle()).expect("a handle");
+    assert_eq!(known.by_handle(&handle, Wait::May).err(), Some(Error::BadHandle));
+    // The same object, the checksum of another.
+    let mine = find(&known.root(), "f").and_then(|f| f.handle()).expect("a handle");
+    let secret = place.open("").root();
+    let secret =
+        find(&secret, "outside").and_then(|o| find(&o, "secret")).and_then(|f| f.handle()).expect("a handle");
+    let mut mixed = secret.as_bytes().to_vec();
+    mixed[9..17].copy_from_slice(&mine.as_bytes()[9..17]);
+    let mixed = Handle::new(&mixed).expect("bytes");
+    assert_eq!(known.by_handle(&mixed, Wait::May).err(), Some(Error::BadHandle));
+}
+
+#[test]
+fn special_files_are_never_opened() {
+    let place = Place::new();
+    let store = place.open("root");
+    let root = store.root();
+    // Opening a fifo without a writer would wait for ever.
+    let fifo = root.create(name("p"), &NewNode { kind: NewKind::Fifo, ..NEW_FILE }).expect("a fifo");
+    assert_eq!(fifo.read(0, &mut [0; 9], Wait::May), Err(Error::WrongKind));
+    assert!(fifo.attributes(Want::all(), Wait::May).is_ok());
+    assert_eq!(fifo.commit(), Ok(()));
+    assert!(fifo.handle().is_ok());
+}
+
+/// A file system mounted inside the root is another store's affair. Needs a mount name space of its own.
+#[test]
+fn mount_points_are_not_crossed() {
+    let place = Place::new();
+    fs::create_dir(place.at("root/mnt")).expect("mnt");
+    fs::create_dir(place.at("root/bound")).expect("bound");
+    let run = |command: &str| {
+        let shell = std::process::Command::new("unshare")
+            .args(["-m", "sh", "-c", command, "sh"])
+            .args([place.at("root"), place.at("outside"), Path::new(&program()).to_path_buf()])
+            .env("BELOW_ROOT_INSIDE", place.at("root"))
+            .output();
+        shell.ok().map(|output| (output.status.success(), format!("{output:?}")))
+    };
+    let mounted = run("mount -t tmpfs none $1/mnt && mount --bind $2 $1/bound");
+    if mounted.is_none_or(|(success, _)| !success) {
+        eprintln!("skipped: nothing can be mounted here");
+        return;
+    }
+    let (success, output) = run(
+        "mount -t tmpfs none $1/mnt && mount --bind $2 $1/bound && exec $3 --exact --nocapture inside_mounts",
+    )
+    .expect("the tests themselves");
+    assert!(success && output.contains("1 passed"), "{output}");
+}
+
+fn program() -> String {
+    std::env::current_exe().expect("this program").to_string_lossy().into_owned()
+}
+
+/// Run by the test above, among the mounts; by itself it does nothing.
+#[test]
+fn inside_mounts() {
+    let Ok(root) = std::env::var("BELOW_ROOT_INSIDE") else { return };
+    let store = LocalStore::open(Path::new(&root), LocalOptions::default()).expect("a store");
+    let root = store.root();
+    for at in ["mnt", "bound"] {
+        assert_eq!(root.lookup(name(at), Wait::May).err(), Some(Error::PermissionDenied), "{at}");
+        let never = root.lookup(name(at), Wait::Never).err();
+        assert!(matches!(never, Some(Error::PermissionDenied | Error::WouldBlock)), "{at} {never:?}");
+        assert_eq!(root.remove_dir(name(at)), Err(Error::Busy));
+    }
+    println!("inside");
+}

@@ -1,0 +1,79 @@
+//! The suite that every store passes, on the file systems that are at hand.
+#![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anabranch_storage_local::{LocalOptions, LocalState, LocalStore};
+use storage::Storage;
+use storage::conformance::Subject;
+use tempfile::TempDir;
+
+/// A store in a directory of its own, with its database beside it.
+struct Local {
+    dir: TempDir,
+    native_handles: bool,
+    store: Option<LocalStore>,
+}
+
+impl Local {
+    fn new(parent: &Path, native_handles: bool) -> Self {
+        let dir = tempfile::tempdir_in(parent).unwrap();
+        std::fs::create_dir(dir.path().join("root")).unwrap();
+        let mut local = Self { dir, native_handles, store: None };
+        local.restart();
+        local
+    }
+}
+
+impl Subject for Local {
+    fn store(&self) -> &dyn Storage {
+        self.store.as_ref().unwrap()
+    }
+
+    fn restart(&mut self) {
+        self.store = None;
+        let database = redb::Database::create(self.dir.path().join("state.redb")).unwrap();
+        let state = Some(LocalState { database: Arc::new(database), name: "share".into() });
+        let options = LocalOptions { state, native_handles: self.native_handles, ..LocalOptions::default() };
+        self.store = Some(LocalStore::open(&self.dir.path().join("root"), options).unwrap());
+    }
+
+    fn at_once(&self, jobs: &[&(dyn Fn() + Sync)]) {
+        std::thread::scope(|scope| jobs.iter().for_each(|job| _ = scope.spawn(job)));
+    }
+}
+
+/// tmpfs, where there is one.
+fn memory() -> PathBuf {
+    let shm = PathBuf::from("/dev/shm");
+    if shm.is_dir() { shm } else { std::env::temp_dir() }
+}
+
+mod on_tmpfs {
+    fn subject() -> super::Local {
+        super::Local::new(&super::memory(), true)
+    }
+    storage::conformance_tests!(subject);
+}
+
+mod on_disk {
+    fn subject() -> super::Local {
+        super::Local::new(&std::env::temp_dir(), true)
+    }
+    storage::conformance_tests!(subject);
+}
+
+mod on_tmpfs_by_index {
+    fn subject() -> super::Local {
+        super::Local::new(&super::memory(), false)
+    }
+    storage::conformance_tests!(subject);
+}
+
+mod on_disk_by_index {
+    fn subject() -> super::Local {
+        super::Local::new(&std::env::temp_dir(), false)
+    }
+    storage::conformance_tests!(subject);
+}

@@ -1,0 +1,34 @@
+//! When there are no descriptors left, nodes that nobody uses make room. One test only: the limit is the
+//! process's.
+
+use anabranch_storage_local::{LocalOptions, LocalStore, raise_descriptor_limit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use storage::{Name, NewKind, NewNode, Storage, Wait};
+
+#[test]
+fn few_descriptors_many_files() {
+    assert_eq!(Some(raise_descriptor_limit()), getrlimit(Resource::Nofile).maximum);
+    let limit = Rlimit { current: Some(100), maximum: getrlimit(Resource::Nofile).maximum };
+    setrlimit(Resource::Nofile, limit).expect("a lower limit");
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = LocalOptions { nodes_max: Some(10_000), ..LocalOptions::default() };
+    let store = LocalStore::open(dir.path(), options).expect("a store");
+    let root = store.root();
+    let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid: 0, gid: 0 };
+    let names: Vec<_> = (0..300).map(|n| format!("f{n}")).collect();
+    for name in &names {
+        root.create(Name::new(name.as_bytes()).expect("a name"), &new).expect("created");
+    }
+    for name in &names {
+        let node = root.lookup(Name::new(name.as_bytes()).expect("a name"), Wait::May).expect("found");
+        assert_eq!(node.read(0, &mut [0; 10], Wait::May), Ok(0));
+    }
+    // Held nodes take what there is, and then it is said so.
+    let held: Vec<_> =
+        names.iter().map_while(|n| root.lookup(Name::new(n.as_bytes()).ok()?, Wait::May).ok()).collect();
+    assert!(held.len() > 50 && held.len() < 100, "{} nodes", held.len());
+    let next = Name::new(names[held.len()].as_bytes()).expect("a name");
+    assert_eq!(root.lookup(next, Wait::May).err(), Some(storage::Error::OutOfResources));
+    drop(held);
+    assert!(root.lookup(next, Wait::May).is_ok());
+}

@@ -1,0 +1,63 @@
+//! The suite that every store passes, as an ordinary user: owners cannot be set, handles go by the index.
+//! The threads of these tests give up their privileges.
+#![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anabranch_storage_local::{LocalOptions, LocalState, LocalStore};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use storage::conformance::Subject;
+use storage::{Capabilities, Storage};
+use tempfile::TempDir;
+
+/// Nobody's.
+const USER: u32 = 65_534;
+
+struct Local {
+    dir: TempDir,
+    store: Option<LocalStore>,
+}
+
+/// Makes this thread, and those that it starts, an ordinary user's.
+fn give_up_privileges() {
+    if rustix::process::geteuid().is_root() {
+        let (uid, gid) = (Uid::from_raw(USER), Gid::from_raw(USER));
+        set_thread_groups(&[]).unwrap();
+        set_thread_res_gid(gid, gid, gid).unwrap();
+        set_thread_res_uid(uid, uid, uid).unwrap();
+    }
+}
+
+fn subject() -> Local {
+    give_up_privileges();
+    let shm = Path::new("/dev/shm");
+    let parent = if shm.is_dir() { shm.to_path_buf() } else { std::env::temp_dir() };
+    let mut local = Local { dir: tempfile::tempdir_in(parent).unwrap(), store: None };
+    std::fs::create_dir(local.dir.path().join("root")).unwrap();
+    local.restart();
+    let found = local.store().capabilities();
+    assert!(!found.intersects(Capabilities::OWNERS | Capabilities::NATIVE_HANDLES), "{found:?}");
+    local
+}
+
+impl Subject for Local {
+    fn store(&self) -> &dyn Storage {
+        self.store.as_ref().unwrap()
+    }
+
+    fn restart(&mut self) {
+        self.store = None;
+        let database = redb::Database::create(self.dir.path().join("state.redb")).unwrap();
+        let state = Some(LocalState { database: Arc::new(database), name: "share".into() });
+        let options = LocalOptions { state, ..LocalOptions::default() };
+        self.store = Some(LocalStore::open(&self.dir.path().join("root"), options).unwrap());
+    }
+
+    fn at_once(&self, jobs: &[&(dyn Fn() + Sync)]) {
+        std::thread::scope(|scope| jobs.iter().for_each(|job| _ = scope.spawn(job)));
+    }
+}
+
+storage::conformance_tests!(subject);
