@@ -1,0 +1,199 @@
+//! Pooled buffers with room in front.
+//!
+//! A reply is built behind [`HEADROOM`] bytes, so that what encloses it (a length, an encryption header)
+//! is put in front without moving it. Memory stays initialised while it is pooled: growing a pooled
+//! buffer costs no zeroing, and no `unsafe`.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+/// Room kept free in front of every buffer, in bytes: a frame prefix (4), an encryption header (52) and
+/// then some.
+pub const HEADROOM: usize = 128;
+
+/// Pooled sizes in bytes, headroom and protocol headers included, and how many of each a thread keeps.
+const CLASSES: [(usize, usize); 4] =
+    [(1024, 256), (8 * 1024, 256), (72 * 1024, 64), ((1 << 20) + 8 * 1024, 16)];
+
+thread_local! {
+    static POOL: RefCell<[Vec<Vec<u8>>; CLASSES.len()]> = const { RefCell::new([const { Vec::new() }; CLASSES.len()]) };
+}
+
+/// A growing run of bytes with room in front, given back to its thread's pool when dropped.
+///
+/// As [`AsMut`] it is the part from [`Buffer::mark`] on: what a storage read is to fill.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    /// Initialised throughout; at least `end` long.
+    memory: Vec<u8>,
+    start: usize,
+    end: usize,
+    mark: usize,
+}
+
+impl Buffer {
+    /// An empty buffer that can take about `capacity` bytes without moving.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        let needed = capacity.saturating_add(HEADROOM);
+        let memory = match class_of(needed) {
+            Some(class) => POOL
+                .with_borrow_mut(|pool| pool[class].pop())
+                .unwrap_or_else(|| Vec::with_capacity(CLASSES[class].0)),
+            None => Vec::with_capacity(needed),
+        };
+        let mut buffer = Self { memory, start: HEADROOM, end: HEADROOM, mark: HEADROOM };
+        buffer.initialise(HEADROOM);
+        buffer
+    }
+
+    /// Puts bytes behind the others.
+    pub fn append(&mut self, bytes: &[u8]) {
+        let at = self.end;
+        self.grow(bytes.len());
+        self.memory[at..self.end].copy_from_slice(bytes);
+    }
+
+    /// Makes the buffer `count` bytes longer. Their value is unspecified (earlier data of this server): the
+    /// caller must overwrite them or cut them off again with [`Buffer::truncate`].
+    pub fn grow(&mut self, count: usize) {
+        self.end += count;
+        self.initialise(self.end);
+    }
+
+    /// Keeps the first `length` bytes.
+    pub fn truncate(&mut self, length: usize) {
+        self.end = self.end.min(self.start + length);
+        self.mark = self.mark.min(self.end);
+    }
+
+    /// Puts bytes in front of the others.
+    ///
+    /// # Panics
+    /// When the headroom is used up: a fault of the program, never of a client.
+    pub fn prepend(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.start, "headroom of {HEADROOM} bytes exceeded");
+        self.start -= bytes.len();
+        self.memory[self.start..self.start + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Marks the present end: [`AsMut`] and [`Buffer::marked`] begin there.
+    pub fn mark(&mut self) {
+        self.mark = self.end;
+    }
+
+    /// The bytes from the mark on.
+    #[must_use]
+    pub fn marked(&self) -> &[u8] {
+        &self.memory[self.mark..self.end]
+    }
+
+    /// Lets `write` append to the buffer as to a vector, in which this buffer's bytes begin at the index
+    /// that it is given.
+    pub fn append_with<T>(&mut self, write: impl FnOnce(&mut Vec<u8>, usize) -> T) -> T {
+        self.memory.truncate(self.end);
+        let result = write(&mut self.memory, self.start);
+        self.end = self.memory.len().max(self.start);
+        self.initialise(self.end);
+        result
+    }
+
+    fn initialise(&mut self, length: usize) {
+        if self.memory.len() < length {
+            self.memory.resize(length, 0);
+        }
+    }
+}
+
+fn class_of(size: usize) -> Option<usize> {
+    CLASSES.iter().position(|(class, _)| size <= *class)
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let memory = std::mem::take(&mut self.memory);
+        // The largest class that this memory can serve; a thread that is ending has no pool any more.
+        let class = CLASSES.iter().rposition(|(size, _)| memory.capacity() >= *size);
+        if let Some(class) = class.filter(|c| memory.capacity() < 2 * CLASSES[*c].0) {
+            let _ = POOL.try_with(|pool| {
+                let kept = &mut pool.borrow_mut()[class];
+                if kept.len() < CLASSES[class].1 {
+                    kept.push(memory);
+                }
+            });
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.start..self.end]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.end]
+    }
+}
+
+impl AsMut<[u8]> for Buffer {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.mark..self.end]
+    }
+}
+
+impl From<&[u8]> for Buffer {
+    fn from(bytes: &[u8]) -> Self {
+        let mut buffer = Self::with_capacity(bytes.len());
+        buffer.append(bytes);
+        buffer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_behind_and_in_front() {
+        let mut b = Buffer::with_capacity(16);
+        b.append(b"head");
+        b.mark();
+        b.grow(4);
+        b.as_mut().copy_from_slice(b"data");
+        b.prepend(b"<<");
+        assert_eq!(&*b, b"<<headdata");
+        assert_eq!(b.marked(), b"data");
+        b.truncate(6);
+        assert_eq!(&*b, b"<<head");
+        let index = b.append_with(|v, start| {
+            v.extend_from_slice(b"more");
+            start
+        });
+        assert_eq!(&*b, b"<<headmore");
+        assert_eq!(index, HEADROOM - 2);
+    }
+
+    #[test]
+    fn memory_is_used_again_and_grows_past_its_class() {
+        let mut b = Buffer::with_capacity(60_000);
+        b.grow(60_000);
+        b.as_mut().fill(1);
+        let place = b.memory.as_ptr();
+        drop(b);
+        let b = Buffer::with_capacity(60_000);
+        assert_eq!(b.memory.as_ptr(), place);
+        assert!(b.is_empty());
+        let mut big = Buffer::with_capacity(10);
+        big.append(&[7; 3 << 20]);
+        assert_eq!(big.len(), 3 << 20);
+    }
+
+    #[test]
+    #[should_panic(expected = "headroom")]
+    fn headroom_is_bounded() {
+        Buffer::with_capacity(0).prepend(&[0; HEADROOM + 1]);
+    }
+}

@@ -1,0 +1,22 @@
+//! Shards, listeners, pooled buffers and the connection loop that both protocols run on.
+//!
+//! One thread a core, each with a runtime of its own (a *shard*); a connection lives on one shard. The
+//! loop takes everything that has arrived, answers what can be answered at once, and sends the answers
+//! as one vectored write. An answer that has to wait is finished in a task of its own and sent when it is
+//! ready, so a slow request never holds up its connection, and no request ever blocks a shard. What the server
+//! has to say unasked reaches a connection from any shard through its [`Mailbox`].
+
+mod buffer;
+mod connection;
+mod interfaces;
+mod mailbox;
+mod outbox;
+mod retransmissions;
+mod shards;
+
+pub use buffer::{Buffer, HEADROOM};
+pub use connection::{Answer, Later, Limits, Prefix, PrefixError, Protocol};
+pub use interfaces::{InterfaceAddr, interface_addrs};
+pub use mailbox::{Mailbox, PostError};
+pub use outbox::Outbox;
+pub use shards::{Peer, Service, Shards, ShardsError};

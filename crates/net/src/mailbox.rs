@@ -1,0 +1,172 @@
+//! Reaching a connection from any thread.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::Buffer;
+
+/// Puts framed messages into the outbox of a connection that may live on another shard: what the server has to say
+/// unasked. Clones name the same connection; a mailbox does not keep its connection alive.
+#[derive(Debug, Clone)]
+pub struct Mailbox(Arc<Post>);
+
+/// A message was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PostError {
+    /// The connection has ended, or is ending.
+    #[error("the connection has ended")]
+    Gone,
+    /// As many messages wait as may ([`crate::Limits::posted_frames`]): the peer takes nothing.
+    #[error("too many messages wait for the peer")]
+    Full,
+}
+
+#[derive(Debug)]
+pub(crate) struct Post {
+    /// Whether `letters` has anything to say: the only thing that a busy connection looks at.
+    waiting: AtomicBool,
+    /// Guards all that came from other threads.
+    letters: Mutex<Letters>,
+    /// Wakes the connection's loop, for what comes from its own shard as well.
+    pub(crate) ready: Notify,
+}
+
+#[derive(Debug)]
+struct Letters {
+    frames: VecDeque<Buffer>,
+    frames_max: usize,
+    urgent: Option<Duration>,
+    close: bool,
+    gone: bool,
+}
+
+/// What came from other threads.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) frames: VecDeque<Buffer>,
+    /// The patience of the most urgent of them, if one is.
+    pub(crate) urgent: Option<Duration>,
+    /// Whether the connection is to end.
+    pub(crate) close: bool,
+}
+
+impl Mailbox {
+    /// Sends a framed message, behind what waits already, in the order of the calls.
+    ///
+    /// # Errors
+    /// [`PostError`]: then nothing is sent. What is taken is lost if the connection ends before it is sent.
+    pub fn post(&self, frame: Buffer) -> Result<(), PostError> {
+        self.put(frame, None)
+    }
+
+    /// The same for what others wait for: if the peer's system has not acknowledged the message after `patience`,
+    /// although it was sent again, and nothing came from it meanwhile, the connection ends.
+    ///
+    /// # Errors
+    /// As [`Mailbox::post`].
+    pub fn post_urgently(&self, frame: Buffer, patience: Duration) -> Result<(), PostError> {
+        self.put(frame, Some(patience))
+    }
+
+    fn put(&self, frame: Buffer, urgent: Option<Duration>) -> Result<(), PostError> {
+        let mut letters = self.0.letters.lock();
+        if letters.gone || letters.close {
+            return Err(PostError::Gone);
+        }
+        if letters.frames.len() >= letters.frames_max {
+            return Err(PostError::Full);
+        }
+        letters.frames.push_back(frame);
+        letters.urgent = letters.urgent.into_iter().chain(urgent).min();
+        drop(letters);
+        self.0.announce();
+        Ok(())
+    }
+
+    /// Ends the connection once everything is sent.
+    pub fn close(&self) {
+        self.0.letters.lock().close = true;
+        self.0.announce();
+    }
+
+    /// Whether the connection has ended.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.0.letters.lock().gone
+    }
+
+    pub(crate) fn of(post: &Arc<Post>) -> Self {
+        Self(Arc::clone(post))
+    }
+}
+
+impl Post {
+    pub(crate) fn new(frames_max: usize) -> Arc<Self> {
+        let letters =
+            Letters { frames: VecDeque::new(), frames_max, urgent: None, close: false, gone: false };
+        Arc::new(Self { waiting: AtomicBool::new(false), letters: Mutex::new(letters), ready: Notify::new() })
+    }
+
+    fn announce(&self) {
+        self.waiting.store(true, Ordering::Release);
+        self.ready.notify_one();
+    }
+
+    /// What has come.
+    pub(crate) fn collect(&self) -> Option<Collected> {
+        if !self.waiting.load(Ordering::Relaxed) || !self.waiting.swap(false, Ordering::Acquire) {
+            return None;
+        }
+        let mut letters = self.letters.lock();
+        Some(Collected {
+            frames: std::mem::take(&mut letters.frames),
+            urgent: std::mem::take(&mut letters.urgent),
+            close: letters.close,
+        })
+    }
+
+    /// The connection has ended: nothing is taken any more.
+    pub(crate) fn end(&self) {
+        let mut letters = self.letters.lock();
+        letters.gone = true;
+        letters.frames = VecDeque::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(2);
+
+    #[test]
+    fn messages_wait_in_order_and_not_without_end() {
+        let post = Post::new(2);
+        let mailbox = Mailbox::of(&post);
+        assert!(post.collect().is_none());
+        assert_eq!(mailbox.post(Buffer::from(&b"1"[..])), Ok(()));
+        assert_eq!(mailbox.clone().post_urgently(Buffer::from(&b"2"[..]), PATIENCE), Ok(()));
+        assert_eq!(mailbox.post(Buffer::from(&b"3"[..])), Err(PostError::Full));
+        let Collected { frames, urgent, close } = post.collect().unwrap();
+        assert_eq!(frames.iter().map(|frame| frame.to_vec()).collect::<Vec<_>>(), [b"1", b"2"]);
+        assert!(urgent == Some(PATIENCE) && !close && post.collect().is_none());
+        mailbox.close();
+        assert_eq!(mailbox.post(Buffer::default()), Err(PostError::Gone));
+        let last = post.collect().unwrap();
+        assert!(last.close && last.urgent.is_none() && !mailbox.is_gone());
+    }
+
+    #[test]
+    fn what_has_ended_takes_nothing() {
+        let post = Post::new(2);
+        let mailbox = Mailbox::of(&post);
+        post.end();
+        assert_eq!(mailbox.post(Buffer::default()), Err(PostError::Gone));
+        assert!(mailbox.is_gone());
+    }
+}

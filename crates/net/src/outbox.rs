@@ -1,0 +1,146 @@
+//! What a connection has yet to send.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+
+use crate::mailbox::{Collected, Post};
+use crate::{Buffer, Mailbox};
+
+/// Bytes given to one vectored write at most (128 to 256 KiB a send is the measured optimum).
+pub(crate) const SEND_BYTES: usize = 256 * 1024;
+/// Slices given to one vectored write at most.
+const SEND_SLICES: usize = 64;
+
+/// The sending side of a connection, for its own shard: clones name the same connection. What is sent after
+/// the connection has ended is dropped.
+#[derive(Debug, Clone)]
+pub struct Outbox(Rc<Queue>);
+
+#[derive(Debug)]
+struct Queue {
+    buffers: RefCell<VecDeque<Buffer>>,
+    /// Bytes of the first buffer that are sent already.
+    sent: Cell<usize>,
+    bytes: Cell<usize>,
+    closing: Cell<bool>,
+    /// What comes from other shards, and what wakes the connection's loop.
+    post: Arc<Post>,
+}
+
+impl Outbox {
+    /// The outbox of a new connection. At most `posted_frames` messages from other shards wait to be taken in.
+    #[must_use]
+    pub fn new(posted_frames: usize) -> Self {
+        Self(Rc::new(Queue {
+            buffers: RefCell::default(),
+            sent: Cell::default(),
+            bytes: Cell::default(),
+            closing: Cell::default(),
+            post: Post::new(posted_frames),
+        }))
+    }
+
+    /// A way to this connection from any thread.
+    #[must_use]
+    pub fn mailbox(&self) -> Mailbox {
+        Mailbox::of(&self.0.post)
+    }
+
+    /// Sends a framed message behind all that was sent before.
+    pub fn send(&self, message: Buffer) {
+        if message.is_empty() {
+            return;
+        }
+        self.0.bytes.set(self.0.bytes.get() + message.len());
+        self.0.buffers.borrow_mut().push_back(message);
+        self.0.post.ready.notify_one();
+    }
+
+    /// Ends the connection once everything is sent.
+    pub fn close(&self) {
+        self.0.closing.set(true);
+        self.0.post.ready.notify_one();
+    }
+
+    /// Bytes that wait to be sent.
+    #[must_use]
+    pub fn pending_bytes(&self) -> usize {
+        self.0.bytes.get()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.buffers.borrow().is_empty()
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.0.closing.get()
+    }
+
+    pub(crate) async fn filled(&self) {
+        self.0.post.ready.notified().await;
+    }
+
+    /// Takes in what has come from other shards; the patience of what is urgent.
+    pub(crate) fn collect(&self) -> Option<Duration> {
+        let Collected { frames, urgent, close } = self.0.post.collect()?;
+        frames.into_iter().for_each(|frame| self.send(frame));
+        if close {
+            self.close();
+        }
+        urgent
+    }
+
+    /// The connection has ended: mailboxes take nothing any more.
+    pub(crate) fn end(&self) {
+        self.0.post.end();
+    }
+
+    /// Sends as much as the socket takes now; true when all is sent.
+    pub(crate) fn try_flush(&self, stream: &TcpStream) -> io::Result<bool> {
+        while !self.is_empty() {
+            match self.try_send(stream) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => self.advance(count),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(true)
+    }
+
+    fn try_send(&self, stream: &TcpStream) -> io::Result<usize> {
+        let buffers = self.0.buffers.borrow();
+        let mut slices = [IoSlice::new(&[]); SEND_SLICES];
+        let (mut count, mut bytes, mut skip) = (0, 0, self.0.sent.get());
+        for (slot, buffer) in slices.iter_mut().zip(buffers.iter()) {
+            *slot = IoSlice::new(&buffer[skip..]);
+            bytes += slot.len();
+            count += 1;
+            skip = 0;
+            if bytes >= SEND_BYTES {
+                break;
+            }
+        }
+        stream.try_write_vectored(&slices[..count])
+    }
+
+    fn advance(&self, count: usize) {
+        self.0.bytes.set(self.0.bytes.get() - count);
+        let mut buffers = self.0.buffers.borrow_mut();
+        let mut sent = self.0.sent.get() + count;
+        while let Some(first) = buffers.front() {
+            if sent < first.len() {
+                break;
+            }
+            sent -= first.len();
+            buffers.pop_front();
+        }
+        self.0.sent.set(sent);
+    }
+}
