@@ -1,0 +1,281 @@
+//! Attributes.
+
+use std::sync::Arc;
+
+use acl::SecurityDescriptor;
+use file_state::{Access, Operation};
+use storage::{
+    Attributes, FileKind, NodeRef, SetAttributes, SetTime, Space, Stability, Timestamp, Wait, Want,
+};
+
+use crate::caching::Admission;
+use crate::namespace::Found;
+use crate::notify::ChangeKinds;
+use crate::permission::Object;
+use crate::schedule::Work;
+use crate::{Caller, Error, File, Identity, Location, Result, Share, permission, security};
+
+/// A change is made only if the object's change time is still this one (RFC 1813 3.3.2).
+pub type Guard = Option<Timestamp>;
+
+/// Attributes before and after a change.
+#[derive(Debug, Clone, Copy)]
+pub struct Changed {
+    /// Before.
+    pub before: Attributes,
+    /// After.
+    pub after: Attributes,
+}
+
+impl Share {
+    /// What is known about an object. Whoever holds it may know this.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn attributes(self: &Arc<Self>, node: &NodeRef, want: Want) -> Result<Attributes> {
+        match node.attributes(want, Wait::Never) {
+            Err(storage::Error::WouldBlock) => {
+                let node = Arc::clone(node);
+                self.run(Work::Blocking, move |_| Ok(node.attributes(want, Wait::May)?)).await
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// Changes attributes. Without an open the rules of POSIX hold: modes and given times for the owner,
+    /// the present time for writers, owners for the superuser, groups for an owner who belongs to them.
+    /// Through an open its access decides, except for modes and owners.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`], [`Error::AccessDenied`], [`Error::GuardFailed`], [`Error::RangeLocked`] and
+    /// [`Error::SharingViolation`] for the size, the store's.
+    pub async fn set_attributes(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        set: &SetAttributes,
+        guard: Guard,
+    ) -> Result<Changed> {
+        self.check_writable()?;
+        let (caller_protocol, caller, file, set) = (caller.protocol, caller.clone(), file.clone(), *set);
+        let change = move |share: &Arc<Self>| share.set_attributes_now(&caller, &file, set, guard);
+        self.run_settled(caller_protocol, Work::Metadata, change).await
+    }
+
+    fn set_attributes_now(
+        &self,
+        caller: &Caller,
+        file: &File,
+        mut set: SetAttributes,
+        guard: Guard,
+    ) -> Result<Admission<Changed>> {
+        let given = self.grants_given();
+        let (before, security) = self.check_change(caller, file, &mut set, guard)?;
+        let operation = if set.size.is_some() { Operation::Write } else { Operation::SetAttributes };
+        if let Some(answering) = self.take_back(file.node().id(), file.holder(), operation) {
+            return Ok(Admission::Wait(answering));
+        }
+        let after = file.node().set_attributes(&set)?;
+        let after = security::keep_in_step(file.node(), security.as_deref(), &before, after)?;
+        if set.size.is_some() {
+            self.written_since(given, file);
+        }
+        self.tell_modified(file, kinds_of(&set));
+        Ok(Admission::Done(Changed { before, after }))
+    }
+
+    /// Gives an object that nobody knows yet the attributes that it is to begin with.
+    pub(crate) fn dress(
+        &self,
+        caller: &Caller,
+        node: &NodeRef,
+        mut set: SetAttributes,
+    ) -> Result<Attributes> {
+        self.check_change(caller, &File::Stateless(Arc::clone(node)), &mut set, None)?;
+        Ok(node.set_attributes(&set)?)
+    }
+
+    /// Checks a change, and adds to it what must go with it; attributes and security descriptor before.
+    fn check_change(
+        &self,
+        caller: &Caller,
+        file: &File,
+        set: &mut SetAttributes,
+        guard: Guard,
+    ) -> Result<(Attributes, Option<Arc<SecurityDescriptor>>)> {
+        let node = file.node();
+        let before = node.attributes(Want::empty(), Wait::May)?;
+        if guard.is_some_and(|guard| guard != before.ctime) {
+            return Err(Error::GuardFailed);
+        }
+        let security = node.security(&before, Wait::May)?;
+        let object = Object { attributes: &before, security: security.as_deref() };
+        check_owner_rules(&caller.identity, object, set)?;
+        check_times(caller, file, object, set)?;
+        if let Some(size) = set.size {
+            self.check_resize(caller, file, object, size)?;
+        }
+        keep_privilege_honest(&caller.identity, &before, set);
+        Ok((before, security))
+    }
+
+    fn check_resize(&self, caller: &Caller, file: &File, object: Object<'_>, size: u64) -> Result<()> {
+        let before = object.attributes;
+        match before.kind {
+            FileKind::Regular => {}
+            FileKind::Directory => return Err(storage::Error::IsDirectory.into()),
+            _ => return Err(storage::Error::InvalidArgument.into()),
+        }
+        match file {
+            File::Open(open) => open.require_any(Access::WRITE_DATA)?,
+            File::Stateless(_) if object.security.is_none() && caller.identity.uid == before.uid => {}
+            File::Stateless(_) => permission::check(&caller.identity, object, Access::WRITE_DATA)?,
+        }
+        self.check_cut(file, before.size, size)
+    }
+
+    /// How much the store holds.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn space(self: &Arc<Self>) -> Result<Space> {
+        self.run(Work::Metadata, |share| Ok(share.store.space()?)).await
+    }
+
+    /// Finds an object by the handle that it had, also before a restart.
+    ///
+    /// # Errors
+    /// [`storage::Error::Stale`], [`storage::Error::BadHandle`].
+    pub async fn by_handle(self: &Arc<Self>, handle: &storage::Handle) -> Result<NodeRef> {
+        match self.store.by_handle(handle, Wait::Never) {
+            Err(storage::Error::WouldBlock) => {
+                let handle = *handle;
+                self.run(Work::Blocking, move |share| Ok(share.store.by_handle(&handle, Wait::May)?)).await
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// The directory and name of an object, as far as the store knows.
+    pub(crate) fn locate(&self, node: &NodeRef) -> Option<Location> {
+        let path = node.path().ok()?;
+        let mut parent = Arc::clone(&self.root);
+        let mut parts = path.split(|b| *b == b'/').peekable();
+        while let Some(part) = parts.next() {
+            let name = storage::Name::new(part).ok()?;
+            if parts.peek().is_none() {
+                return Some(Location { parent, name: part.to_vec() });
+            }
+            parent = parent.lookup(name, Wait::May).ok()?;
+        }
+        None
+    }
+
+    /// What a node is found as when it is reached without its directory.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn found(self: &Arc<Self>, node: &NodeRef, want: Want) -> Result<Found> {
+        let attributes = self.attributes(node, want).await?;
+        let mut found = Found::alone(Arc::clone(node), attributes);
+        found.security = self.in_force(node, &found.attributes).await?;
+        Ok(found)
+    }
+
+    /// Makes pending attribute changes of a directory or file safe: for protocols that promise it.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn commit_node(self: &Arc<Self>, node: &NodeRef, stability: Stability) -> Result<()> {
+        if stability == Stability::Unstable {
+            return Ok(());
+        }
+        self.commit(&File::Stateless(Arc::clone(node))).await
+    }
+}
+
+/// POSIX chmod and chown; a security descriptor says who may change permissions.
+fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes) -> Result<()> {
+    if who.is_superuser() {
+        return Ok(());
+    }
+    let before = object.attributes;
+    let owns = who.uid == before.uid;
+    if set.uid.is_some_and(|uid| uid != before.uid || !owns) {
+        return Err(Error::NotOwner);
+    }
+    if let Some(gid) = set.gid
+        && (!owns || (gid != before.gid && !who.is_in_group(gid)))
+    {
+        return Err(Error::NotOwner);
+    }
+    if let Some(mode) = &mut set.mode {
+        let may = match object.security {
+            Some(_) => permission::permitted(who, object).contains(Access::WRITE_DAC),
+            None => owns,
+        };
+        if !may {
+            return Err(Error::NotOwner);
+        }
+        // POSIX chmod: the set-group-id bit only for members of the group. And whom a descriptor lets change permissions
+        // does not make others' programs run with their owners' rights.
+        if before.kind != FileKind::Directory {
+            if !owns {
+                *mode &= !0o6000;
+            } else if !who.is_in_group(set.gid.unwrap_or(before.gid)) {
+                *mode &= !0o2000;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// POSIX utimensat: given times for the owner, the present time also for who may write.
+fn check_times(caller: &Caller, file: &File, object: Object<'_>, set: &SetAttributes) -> Result<()> {
+    let given = matches!(set.atime, Some(SetTime::To(_))) || matches!(set.mtime, Some(SetTime::To(_)));
+    let given = given || set.btime.is_some() || set.flags.is_some() || set.ctime.is_some();
+    // A new length takes the present time as that of the last write with it.
+    let now = set.atime == Some(SetTime::Now) || (set.mtime == Some(SetTime::Now) && set.size.is_none());
+    if !given && !now {
+        return Ok(());
+    }
+    if let File::Open(open) = file {
+        return open.require(Access::WRITE_ATTRIBUTES);
+    }
+    let who = &caller.identity;
+    let may = match object.security {
+        Some(_) => permission::permitted(who, object).contains(Access::WRITE_ATTRIBUTES),
+        None => who.is_superuser() || who.uid == object.attributes.uid,
+    };
+    if may {
+        return Ok(());
+    }
+    if given {
+        return Err(Error::NotOwner);
+    }
+    permission::check(who, object, Access::WRITE_DATA)
+}
+
+/// A new owner or a new length takes the privilege bits from a program.
+pub(crate) fn keep_privilege_honest(who: &Identity, before: &Attributes, set: &mut SetAttributes) {
+    let given_away = set.uid.is_some() || set.gid.is_some();
+    if before.kind != FileKind::Directory
+        && !who.is_superuser()
+        && (given_away || set.size.is_some())
+        && set.mode.is_none()
+        && permission::mode_without_privilege(before.mode) != before.mode
+    {
+        set.mode = Some(permission::mode_without_privilege(before.mode));
+    }
+}
+
+fn kinds_of(set: &SetAttributes) -> ChangeKinds {
+    let mut kinds = ChangeKinds::empty();
+    kinds.set(ChangeKinds::SIZE, set.size.is_some());
+    kinds.set(ChangeKinds::LAST_WRITE, set.mtime.is_some() || set.size.is_some());
+    kinds.set(ChangeKinds::LAST_ACCESS, set.atime.is_some());
+    kinds.set(ChangeKinds::CREATION, set.btime.is_some());
+    kinds.set(ChangeKinds::ATTRIBUTES, set.flags.is_some() || set.mode.is_some());
+    kinds.set(ChangeKinds::SECURITY, set.mode.is_some() || set.uid.is_some() || set.gid.is_some());
+    kinds
+}

@@ -1,0 +1,157 @@
+//! Listings.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use file_state::Access;
+use storage::{Attributes, FileId, FileKind, Name, NodeRef, Wait, Want};
+
+use crate::permission::Object;
+use crate::schedule::Work;
+use crate::{Caller, Found, Result, Share, permission};
+
+/// One entry of a listing.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its number.
+    pub id: FileId,
+    /// What it is, where the directory itself tells.
+    pub kind: Option<FileKind>,
+    /// Go on behind this entry with this.
+    pub cookie: u64,
+    /// The object, when it was asked for and is still there.
+    pub node: Option<(NodeRef, Attributes)>,
+}
+
+/// A part of a directory.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The entries, without `.` and `..`.
+    pub entries: Vec<Entry>,
+    /// Whether the directory ends behind them.
+    pub end: bool,
+    /// The directory's own attributes.
+    pub dir: Attributes,
+    /// Go on with this behind the last entry that was looked at, whether it was taken or not.
+    pub cookie: u64,
+}
+
+/// What to do with an entry, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// It belongs into the listing.
+    Take,
+    /// It does not.
+    Skip,
+    /// Neither it nor anything behind it does.
+    Stop,
+}
+
+impl Share {
+    /// Whether listings show this object to the caller.
+    #[must_use]
+    pub fn is_listed(&self, caller: &Caller, found: &Found) -> bool {
+        !self.settings.access_based_enumeration || permission::is_listed(&caller.identity, found.object())
+    }
+
+    /// Lists up to `count_max` entries behind `cookie` (0: from the start). With `want` each entry comes with
+    /// its object and attributes; entries that vanish meanwhile are left out then.
+    ///
+    /// # Errors
+    /// [`crate::Error::AccessDenied`], [`storage::Error::NotDirectory`].
+    pub async fn list(
+        self: &Arc<Self>,
+        caller: &Caller,
+        dir: &NodeRef,
+        cookie: u64,
+        count_max: usize,
+        want: Option<Want>,
+    ) -> Result<Listing> {
+        let mut count = 0;
+        let pick = move |_: &[u8]| {
+            count += 1;
+            if count > count_max { Pick::Stop } else { Pick::Take }
+        };
+        self.list_picked(caller, dir, cookie, want, pick).await
+    }
+
+    /// Lists the entries behind `cookie` that `pick` takes, until it stops: as [`Share::list`], for whoever chooses by
+    /// the names. Only entries that are taken are looked up.
+    ///
+    /// # Errors
+    /// As [`Share::list`].
+    pub async fn list_picked(
+        self: &Arc<Self>,
+        caller: &Caller,
+        dir: &NodeRef,
+        cookie: u64,
+        want: Option<Want>,
+        mut pick: impl FnMut(&[u8]) -> Pick + Send + 'static,
+    ) -> Result<Listing> {
+        let (caller, dir) = (caller.clone(), Arc::clone(dir));
+        let hides = self.settings.access_based_enumeration;
+        self.run(Work::Metadata, move |_| {
+            let mut listing = list_now(&caller, &dir, cookie, want, &mut pick)?;
+            if hides {
+                listing.entries.retain(|entry| is_shown(&caller, &dir, entry));
+            }
+            Ok(listing)
+        })
+        .await
+    }
+}
+
+fn list_now(
+    caller: &Caller,
+    dir: &NodeRef,
+    mut cookie: u64,
+    want: Option<Want>,
+    pick: &mut dyn FnMut(&[u8]) -> Pick,
+) -> Result<Listing> {
+    let attributes = dir.attributes(Want::empty(), Wait::May)?;
+    if attributes.kind != FileKind::Directory {
+        return Err(storage::Error::NotDirectory.into());
+    }
+    let security = dir.security(&attributes, Wait::May)?;
+    let guard = Object { attributes: &attributes, security: security.as_deref() };
+    permission::check(&caller.identity, guard, Access::LIST_DIRECTORY)?;
+    let mut entries = Vec::new();
+    let end = dir.read_dir(cookie, &mut |entry| {
+        match pick(entry.name) {
+            Pick::Stop => return ControlFlow::Break(()),
+            Pick::Skip => {}
+            Pick::Take => entries.push(Entry {
+                name: entry.name.to_vec(),
+                id: entry.id,
+                kind: entry.kind,
+                cookie: entry.cookie,
+                node: None,
+            }),
+        }
+        cookie = entry.cookie;
+        ControlFlow::Continue(())
+    })?;
+    if let Some(want) = want {
+        entries.retain_mut(|entry| {
+            entry.node = look(dir, &entry.name, want);
+            entry.node.is_some()
+        });
+    }
+    Ok(Listing { entries, end, dir: attributes, cookie })
+}
+
+/// Whether the caller may read what an entry stands for.
+fn is_shown(caller: &Caller, dir: &NodeRef, entry: &Entry) -> bool {
+    let Some((node, attributes)) = entry.node.clone().or_else(|| look(dir, &entry.name, Want::empty()))
+    else {
+        return false;
+    };
+    let Ok(security) = node.security(&attributes, Wait::May) else { return false };
+    permission::is_listed(&caller.identity, Object { attributes: &attributes, security: security.as_deref() })
+}
+
+fn look(dir: &NodeRef, name: &[u8], want: Want) -> Option<(NodeRef, Attributes)> {
+    dir.lookup_attributes(Name::new(name).ok()?, want, Wait::May).ok()
+}

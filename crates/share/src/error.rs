@@ -1,0 +1,87 @@
+//! Why a call on a share failed.
+
+/// The share's own reasons, and the store's. Closed on purpose: each server maps it to its own status in
+/// one exhaustive match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The store's reason.
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+    /// The permissions of the object do not allow it to this user (EACCES).
+    #[error("access denied")]
+    AccessDenied,
+    /// Only the owner, or the superuser, may do this (EPERM).
+    #[error("not the owner")]
+    NotOwner,
+    /// Nobody whom the caller may make the owner.
+    #[error("not a possible owner")]
+    InvalidOwner,
+    /// No group that the caller may give the object to.
+    #[error("not a possible group")]
+    InvalidGroup,
+    /// Somebody has the file open in a way that excludes this open or this I/O.
+    #[error("sharing violation")]
+    SharingViolation,
+    /// The file is about to be deleted: it cannot be opened any more.
+    #[error("delete pending")]
+    DeletePending,
+    /// A byte range that this I/O needs is locked by somebody else.
+    #[error("a byte-range lock is in the way")]
+    RangeLocked,
+    /// The byte-range lock cannot be granted now.
+    #[error("lock not granted")]
+    LockNotGranted,
+    /// There is no such byte-range lock to release.
+    #[error("range not locked")]
+    RangeNotLocked,
+    /// A byte range that ends beyond 2^64.
+    #[error("invalid byte range")]
+    InvalidRange,
+    /// The open has been closed.
+    #[error("closed")]
+    Closed,
+    /// The open does not include this kind of access.
+    #[error("not opened for this")]
+    NotOpenedForThis,
+    /// The object changed since the caller looked (the guard of SETATTR3, RFC 1813 3.3.2).
+    #[error("changed meanwhile")]
+    GuardFailed,
+    /// A limit of this server is reached: opens, locks or watches.
+    #[error("limit reached: {0}")]
+    LimitReached(&'static str),
+    /// A client has yet to give back what it caches, and takes longer than this caller waits
+    /// ([`Settings::nfs3_patience`](crate::Settings::nfs3_patience)): nothing was done, try again later.
+    #[error("a client has yet to give back what it caches")]
+    Delayed,
+    /// The file cannot be deleted: it is marked read-only.
+    #[error("cannot delete a read-only file")]
+    CannotDelete,
+}
+
+/// The result of a call on a share.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl From<file_state::ReserveError> for Error {
+    fn from(refused: file_state::ReserveError) -> Self {
+        match refused {
+            file_state::ReserveError::Sharing { .. } => Self::SharingViolation,
+            file_state::ReserveError::DeletePending => Self::DeletePending,
+            file_state::ReserveError::TooMany => Self::LimitReached("opens of one file"),
+        }
+    }
+}
+
+impl From<file_state::IoConflict> for Error {
+    fn from(conflict: file_state::IoConflict) -> Self {
+        match conflict {
+            file_state::IoConflict::Sharing { .. } => Self::SharingViolation,
+            file_state::IoConflict::Locked(_) => Self::RangeLocked,
+        }
+    }
+}
+
+impl From<file_state::InvalidRange> for Error {
+    fn from(file_state::InvalidRange: file_state::InvalidRange) -> Self {
+        Self::InvalidRange
+    }
+}

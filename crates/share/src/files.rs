@@ -1,0 +1,142 @@
+//! The files that somebody has open, and what their openers must agree on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use file_state::{FileState, OpenKey};
+use parking_lot::Mutex;
+use storage::{FileId, NodeRef};
+use tokio::sync::Notify;
+
+use crate::caching::Held;
+use crate::{Error, Result};
+
+/// Tables, each with a lock of its own: neighbours rarely meet.
+const TABLES: usize = 64;
+
+/// By which name, in which directory, a file was opened. A rename changes it for all opens by that name.
+#[derive(Debug, Clone)]
+pub struct Location {
+    /// The directory.
+    pub parent: NodeRef,
+    /// The name in it.
+    pub name: Vec<u8>,
+}
+
+/// What is kept of a file while it is open.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Pins the object, so that its number stays its own.
+    pub node: NodeRef,
+    pub state: FileState,
+    /// By which name each open came: a file may have several, in directories of different permissions.
+    pub locations: Vec<(OpenKey, Location)>,
+    /// The name that goes when the last open is closed: that of the open which has asked for the deletion.
+    pub doomed: Option<Location>,
+    /// Opens of this file.
+    pub opens: usize,
+    /// The last open is closed and the name is being removed: nobody gets in any more.
+    pub deleting: bool,
+    /// The caching grants, with whom to tell of them.
+    pub held: Vec<Held>,
+    /// Wakes those who wait for a byte range, or for a caching grant to be given back.
+    pub freed: Arc<Notify>,
+}
+
+impl Entry {
+    /// By which name this open came.
+    pub(crate) fn location(&self, open: OpenKey) -> Option<&Location> {
+        self.locations.iter().find(|(key, _)| *key == open).map(|(_, location)| location)
+    }
+
+    /// The deletion that is pending, if any, is that of this open's name.
+    pub(crate) fn doom(&mut self, open: OpenKey) {
+        self.doomed = self.location(open).cloned();
+    }
+
+    /// A name of the object was moved.
+    pub(crate) fn moved(&mut self, from: &Location, to: &Location) {
+        let all = self.locations.iter_mut().map(|(_, location)| location).chain(&mut self.doomed);
+        for location in all.filter(|location| location.is(from)) {
+            *location = to.clone();
+        }
+    }
+}
+
+impl Location {
+    fn is(&self, other: &Self) -> bool {
+        self.parent.id() == other.parent.id() && self.name == other.name
+    }
+}
+
+/// The open files of a share. A table's lock guards its entries; no storage call is made under it.
+#[derive(Debug)]
+pub(crate) struct Files([Mutex<HashMap<FileId, Entry>>; TABLES]);
+
+impl Default for Files {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Mutex::default()))
+    }
+}
+
+impl Files {
+    fn table(&self, id: FileId) -> &Mutex<HashMap<FileId, Entry>> {
+        // Neighbouring inode numbers spread over the tables.
+        let index = usize::try_from(id.0 % TABLES as u64).unwrap_or(0);
+        &self.0[index]
+    }
+
+    /// Looks at an open file; None when nobody has it open.
+    pub(crate) fn with<T>(&self, id: FileId, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        self.table(id).lock().get_mut(&id).map(look)
+    }
+
+    /// Enters a file for a new open, unless `admit` refuses or has it wait.
+    pub(crate) fn admit<T>(
+        &self,
+        node: &NodeRef,
+        open: OpenKey,
+        location: Option<Location>,
+        admit: impl FnOnce(&mut Entry) -> (Result<()>, T),
+    ) -> (Result<()>, Option<T>) {
+        let mut table = self.table(node.id()).lock();
+        let entry = table.entry(node.id()).or_insert_with(|| Entry {
+            node: Arc::clone(node),
+            state: FileState::default(),
+            locations: Vec::new(),
+            doomed: None,
+            opens: 0,
+            deleting: false,
+            held: Vec::new(),
+            freed: Arc::new(Notify::new()),
+        });
+        if entry.deleting {
+            return (Err(Error::DeletePending), None);
+        }
+        let (admitted, more) = admit(entry);
+        if admitted.is_ok() {
+            entry.opens += 1;
+            entry.locations.extend(location.map(|location| (open, location)));
+        } else if entry.opens == 0 {
+            table.remove(&node.id());
+        }
+        (admitted, Some(more))
+    }
+
+    /// Forgets a file if nobody has it open.
+    pub(crate) fn forget_unused(&self, id: FileId) {
+        let mut table = self.table(id).lock();
+        if table.get(&id).is_some_and(|entry| entry.opens == 0) {
+            table.remove(&id);
+        }
+    }
+
+    /// Open files other than `id`, pinned; for checks that need the store.
+    pub(crate) fn others(&self, id: FileId) -> Vec<NodeRef> {
+        let mut nodes = Vec::new();
+        for table in &self.0 {
+            nodes.extend(table.lock().values().map(|e| &e.node).filter(|n| n.id() != id).cloned());
+        }
+        nodes
+    }
+}

@@ -1,0 +1,376 @@
+//! Data.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use file_state::{Access, Actor, ByteRange, Holder, IoConflict, Operation};
+use storage::{Attributes, FileKind, NodeRef, SetAttributes, Stability, Wait, Want};
+
+use crate::caching::Answering;
+use crate::notify::{ChangeAction, ChangeKinds, Event};
+use crate::permission::Object;
+use crate::schedule::Work;
+use crate::{Caller, Error, Location, Open, Protocol, Result, Share, permission};
+
+/// A file to work on: through an open that was admitted, or without one, as NFSv3 does.
+#[derive(Debug, Clone)]
+pub enum File {
+    /// Access was checked when it was opened.
+    Open(Arc<Open>),
+    /// Access is checked for each call; where permission bits decide the owner may always read and write, since the
+    /// client has checked the mode when its user opened the file.
+    Stateless(NodeRef),
+}
+
+impl File {
+    /// The object.
+    #[must_use]
+    pub fn node(&self) -> &NodeRef {
+        match self {
+            Self::Open(open) => open.node(),
+            Self::Stateless(node) => node,
+        }
+    }
+
+    pub(crate) fn actor(&self) -> Actor {
+        match self {
+            Self::Open(open) => Actor::Open(open.key()),
+            Self::Stateless(_) => Actor::Stateless,
+        }
+    }
+
+    /// The caching grant on the file's directory that is not in the way.
+    fn directory(&self) -> Option<Holder> {
+        match self {
+            Self::Open(open) => open.directory(),
+            Self::Stateless(_) => None,
+        }
+    }
+
+    /// The caching grant on the file that is not in the way.
+    pub(crate) fn holder(&self) -> Option<Holder> {
+        match self {
+            Self::Open(open) => Some(open.holder()),
+            Self::Stateless(_) => None,
+        }
+    }
+}
+
+/// The outcome of a write.
+#[derive(Debug, Clone, Copy)]
+pub struct Written {
+    /// Bytes written: all of them.
+    pub count: usize,
+    /// How safe they are now.
+    pub stability: Stability,
+}
+
+impl Share {
+    /// Reads from `offset` into the whole of `into`; gives it back with the count, which is short only at
+    /// the end of the file.
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`], [`Error::RangeLocked`], [`Error::SharingViolation`], the store's.
+    pub async fn read<B: AsMut<[u8]> + Send + 'static>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        offset: u64,
+        mut into: B,
+    ) -> Result<(B, usize)> {
+        let length = into.as_mut().len();
+        self.settled(caller.protocol, || self.check_read(caller, file, offset, length)).await?;
+        let node = file.node();
+        let at_hand = match node.read(offset, into.as_mut(), Wait::Never) {
+            Ok(count) if count == into.as_mut().len() => return Ok((into, count)),
+            // A short answer is the end of the file, or the end of what is at hand.
+            Ok(count) => count,
+            Err(storage::Error::WouldBlock) => 0,
+            Err(e) => return Err(e.into()),
+        };
+        let end = offset.saturating_add(at_hand as u64);
+        if at_hand > 0 && node.attributes(Want::empty(), Wait::Never).is_ok_and(|a| a.size <= end) {
+            return Ok((into, at_hand));
+        }
+        let node = Arc::clone(node);
+        self.run(Work::Blocking, move |_| {
+            let rest = into.as_mut().get_mut(at_hand..).unwrap_or_default();
+            let count = node.read(end, rest, Wait::May)?;
+            Ok((into, at_hand + count))
+        })
+        .await
+    }
+
+    /// Checks a read; and what it has to wait for, if anything.
+    fn check_read(
+        &self,
+        caller: &Caller,
+        file: &File,
+        offset: u64,
+        length: usize,
+    ) -> Result<((), Option<Answering>)> {
+        match file {
+            File::Open(open) => open.require_any(Access::READ_DATA | Access::EXECUTE)?,
+            File::Stateless(node) => {
+                let attributes = node.attributes(Want::empty(), Wait::May)?;
+                // Who may execute a program may read it: the client pages it in (RFC 1813 4.4).
+                check_data(caller, node, &attributes, Access::READ_DATA | Access::EXECUTE)?;
+            }
+        }
+        Ok(((), self.check_range(file, ByteRange::new(offset, length as u64)?, Operation::Read)?))
+    }
+
+    /// Asks the file's state, if it is open anywhere, whether these bytes may be read or written, and takes back what
+    /// others cache of them; what that has to wait for, if anything.
+    pub(crate) fn check_range(
+        &self,
+        file: &File,
+        range: ByteRange,
+        operation: Operation,
+    ) -> Result<Option<Answering>> {
+        let timeout = self.settings.break_timeout;
+        let answer = self.files.with(file.node().id(), |entry| {
+            match operation {
+                Operation::Read => entry.state.check_read(file.actor(), range)?,
+                _ => entry.state.check_write(file.actor(), range)?,
+            }
+            Ok::<_, IoConflict>(entry.take_back(file.holder(), operation, timeout))
+        });
+        match answer {
+            None => Ok(None),
+            Some(taken) => Ok(self.deliver(taken?)),
+        }
+    }
+
+    /// Writes all of `data` at `offset`; through an open that may append and not write, at the end of the file wherever
+    /// `offset` is, so that nothing is changed that is there (as Windows does: FILE_APPEND_DATA of NtCreateFile).
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`], [`Error::RangeLocked`], [`Error::SharingViolation`], the store's.
+    pub async fn write<B: AsRef<[u8]> + Send + 'static>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        offset: u64,
+        data: B,
+        stability: Stability,
+    ) -> Result<Written> {
+        let total = data.as_ref().len();
+        let given = self.grants_given();
+        let offset =
+            if only_appends(file) { self.attributes(file.node(), Want::empty()).await?.size } else { offset };
+        let check = || self.check_write(caller, file, offset, total);
+        let attributes = self.settled(caller.protocol, check).await?;
+        let node = Arc::clone(file.node());
+        let _under_way = self.changes.observation().own.begin();
+        let mut count = 0;
+        if stability == Stability::Unstable {
+            count = match node.write(offset, &[IoSlice::new(data.as_ref())], stability, Wait::Never) {
+                Ok(count) => count,
+                Err(storage::Error::WouldBlock) => 0,
+                Err(e) => return Err(e.into()),
+            };
+        }
+        if count < total {
+            let work = if stability == Stability::Unstable { Work::Write } else { Work::Blocking };
+            self.run(work, move |_| {
+                let rest = data.as_ref().get(count..).unwrap_or_default();
+                Ok(node.write(
+                    offset.saturating_add(count as u64),
+                    &[IoSlice::new(rest)],
+                    stability,
+                    Wait::May,
+                )?)
+            })
+            .await?;
+        }
+        self.written_since(given, file);
+        self.written(caller, file, attributes)?;
+        Ok(Written { count: total, stability })
+    }
+
+    /// Checks a write; the attributes come along where they had to be read, and what it has to wait for, if anything.
+    fn check_write(
+        &self,
+        caller: &Caller,
+        file: &File,
+        offset: u64,
+        length: usize,
+    ) -> Result<(Option<Attributes>, Option<Answering>)> {
+        self.check_writable()?;
+        let attributes = match file {
+            File::Open(open) => {
+                open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
+                None
+            }
+            File::Stateless(node) => {
+                let attributes = node.attributes(Want::empty(), Wait::May)?;
+                check_data(caller, node, &attributes, Access::WRITE_DATA)?;
+                Some(attributes)
+            }
+        };
+        let range = ByteRange::new(offset, length as u64)?;
+        Ok((attributes, self.check_range(file, range, Operation::Write)?))
+    }
+
+    /// Checks that cutting off or extending a file takes no bytes that somebody has locked.
+    pub(crate) fn check_cut(&self, file: &File, from: u64, to: u64) -> Result<()> {
+        let range = ByteRange::new(from.min(to), from.abs_diff(to))?;
+        let ask = |entry: &mut crate::files::Entry| entry.state.check_write(file.actor(), range);
+        self.files.with(file.node().id(), ask).unwrap_or(Ok(())).map_err(Error::from)
+    }
+
+    /// After a write: a program that somebody else has changed loses its privileges; watchers are told.
+    fn written(&self, caller: &Caller, file: &File, attributes: Option<Attributes>) -> Result<()> {
+        if !caller.identity.is_superuser() {
+            match (file, attributes) {
+                (File::Open(open), _) => take_privilege(open)?,
+                (File::Stateless(node), Some(attributes)) => take_privilege_bits(node, attributes.mode)?,
+                (File::Stateless(_), None) => {}
+            }
+        }
+        self.tell_written(file);
+        Ok(())
+    }
+
+    /// Tells watchers that data was written; those who cache a listing, when the open that it was written through is
+    /// closed: as long as it is there, more may come.
+    pub(crate) fn tell_written(&self, file: &File) {
+        let kinds = ChangeKinds::SIZE | ChangeKinds::LAST_WRITE;
+        match file {
+            File::Open(open) => {
+                open.note_written();
+                if self.changes.is_watched() {
+                    self.publish_modified(file, kinds);
+                }
+            }
+            File::Stateless(_) => self.tell_modified(file, kinds),
+        }
+    }
+
+    /// Tells watchers, and those who cache a listing, that an object changed, when its name is known: it is open, or
+    /// the store knows.
+    pub(crate) fn tell_modified(&self, file: &File, kinds: ChangeKinds) {
+        if (self.changes.is_watched() || self.caches_listings())
+            && let Some(location) = self.publish_modified(file, kinds)
+        {
+            self.entries_changed(location.parent.id(), file.directory());
+        }
+    }
+
+    /// Tells watchers that an object changed, and says where it is; a named stream's change is none of its directory.
+    fn publish_modified(&self, file: &File, kinds: ChangeKinds) -> Option<Location> {
+        let node = file.node();
+        if let File::Open(open) = file
+            && open.file().is_some()
+        {
+            self.tell_stream_modified(open, kinds);
+            return None;
+        }
+        let location =
+            self.files.with(node.id(), |entry| entry.locations.first().map(|(_, l)| l.clone())).flatten();
+        let location = location.or_else(|| self.locate(node))?;
+        let (dir, name) = (&location.parent, location.name.as_slice());
+        let unless = ChangeKinds::empty();
+        self.changes.publish(&Event { dir, name, action: ChangeAction::Modified, kinds, unless });
+        Some(location)
+    }
+
+    /// Makes sure that the first `length` bytes of a file have space, as far as the store can; the file stays as long
+    /// as it is.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`], [`storage::Error::NoSpace`], the store's.
+    pub async fn allocate(self: &Arc<Self>, open: &Arc<Open>, length: u64) -> Result<()> {
+        self.check_writable()?;
+        open.require(Access::WRITE_DATA)?;
+        // [MS-FSA] 2.1.4.12: it counts as a change of the size.
+        let take_back = || self.take_back(open.node().id(), Some(open.holder()), Operation::Write);
+        self.settled(Protocol::Smb, || Ok(((), take_back()))).await?;
+        let node = Arc::clone(open.node());
+        self.run(Work::Blocking, move |_| match node.allocate(0, length, false) {
+            // Space is promised, not content: a store that cannot promise it has none of it to take away.
+            Err(storage::Error::NotSupported) => Ok(()),
+            done => Ok(done?),
+        })
+        .await
+    }
+
+    /// Has the store set space aside for the first `length` bytes of an open file, which does not grow by it.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] unless the open may write; [`storage::Error::NoSpace`],
+    /// [`storage::Error::NotSupported`].
+    pub async fn reserve_space(self: &Arc<Self>, open: &Arc<Open>, length: u64) -> Result<()> {
+        self.check_writable()?;
+        open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
+        let node = Arc::clone(open.node());
+        self.run(Work::Blocking, move |_| Ok(node.allocate(0, length, false)?)).await
+    }
+
+    /// The text of a symbolic link.
+    ///
+    /// # Errors
+    /// [`storage::Error::WrongKind`].
+    pub async fn read_link(self: &Arc<Self>, node: &NodeRef) -> Result<Vec<u8>> {
+        let node = Arc::clone(node);
+        self.run(Work::Metadata, move |_| Ok(node.read_link()?)).await
+    }
+
+    /// Puts everything written to a file on stable storage.
+    ///
+    /// # Errors
+    /// The store's: data may be lost then.
+    pub async fn commit(self: &Arc<Self>, file: &File) -> Result<()> {
+        if let File::Open(open) = file {
+            open.require_open()?;
+        }
+        let node = Arc::clone(file.node());
+        self.run(Work::Blocking, move |_| Ok(node.commit()?)).await
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.settings.read_only { Err(storage::Error::ReadOnly.into()) } else { Ok(()) }
+    }
+}
+
+fn only_appends(file: &File) -> bool {
+    match file {
+        File::Open(open) => open.access() & (Access::WRITE_DATA | Access::APPEND_DATA) == Access::APPEND_DATA,
+        File::Stateless(_) => false,
+    }
+}
+
+/// Whether a caller without an open may read or write: by one of these rights, or as the owner where permission bits
+/// decide.
+fn check_data(caller: &Caller, node: &NodeRef, attributes: &Attributes, rights: Access) -> Result<()> {
+    match attributes.kind {
+        FileKind::Regular => {}
+        FileKind::Directory => return Err(storage::Error::IsDirectory.into()),
+        _ => return Err(storage::Error::WrongKind.into()),
+    }
+    let security = node.security(attributes, Wait::May)?;
+    if security.is_none() && caller.identity.uid == attributes.uid {
+        return Ok(());
+    }
+    let object = Object { attributes, security: security.as_deref() };
+    let allowed = permission::permitted(&caller.identity, object);
+    if allowed.intersects(rights) { Ok(()) } else { Err(Error::AccessDenied) }
+}
+
+/// The first write through an open takes the privilege bits from a program, as the mode is by then.
+pub(crate) fn take_privilege(open: &Open) -> Result<()> {
+    if !open.begins_to_write_program() {
+        return Ok(());
+    }
+    let mode = open.node().attributes(Want::empty(), Wait::May)?.mode;
+    take_privilege_bits(open.node(), mode)
+}
+
+fn take_privilege_bits(node: &NodeRef, mode: u32) -> Result<()> {
+    let left = permission::mode_without_privilege(mode);
+    if left != mode {
+        node.set_attributes(&SetAttributes { mode: Some(left), ..SetAttributes::default() })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! The one door to a share: identity, permission, file state, storage, accounting.
+//!
+//! SMB and NFS both come through here, and nothing here knows either. What two protocols must agree on
+//! (who has a file open and how, who has locked which bytes, what changed in a directory) is kept per
+//! share, and every call is counted. Calls are async, but complete at once unless they have to wait for
+//! the device, for a lock or for another client: a server polls them once inline ([`schedule`]).
+
+mod accounting;
+mod attributes;
+mod caching;
+mod caller;
+mod directory;
+mod error;
+mod files;
+mod folded;
+mod io;
+mod lock;
+mod namespace;
+mod notify;
+mod observe;
+mod open;
+mod overwrite;
+mod own_changes;
+mod permission;
+mod ranges;
+mod restore;
+pub mod schedule;
+mod security;
+mod short_name;
+mod streams;
+mod xattrs;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use storage::{NodeRef, Storage};
+
+pub use accounting::{Accounting, Api, Cell, HISTOGRAM_BUCKETS, Measure, bucket_limit};
+pub use attributes::{Changed, Guard};
+pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
+pub use caller::{Caller, Identity, Protocol};
+pub use directory::{Entry, Listing, Pick};
+pub use error::{Error, Result};
+pub use file_state::{
+    Access, AcknowledgeError, Break, ByteRange, Caching, Holder, LockKind, OpenKey, Sharing,
+};
+pub use files::Location;
+pub use io::{File, Written};
+pub use lock::LockWait;
+pub use namespace::{Case, Created, DirChange, Found, NewObject, RenameHow, Walk};
+pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
+pub use open::{Open, OpenRequest};
+pub use permission::{Object, may_delete, permitted};
+pub use restore::Holding;
+pub use security::SecurityChange;
+pub use short_name::{is_short_name, short_name};
+pub use streams::Stream;
+pub use xattrs::ExtendedAttribute;
+
+/// The number of a share on this server: the same after a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShareId(pub u32);
+
+/// What an administrator says of a share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Its name: clients connect to `\\server\NAME`, or mount `/NAME`.
+    pub name: String,
+    /// Nothing can be changed through it.
+    pub read_only: bool,
+    /// Listings show only what their reader may read.
+    pub access_based_enumeration: bool,
+    /// Opens at a time, of all clients together.
+    pub opens_max: usize,
+    /// Open watches for changes at a time, of all clients together.
+    pub watches_max: usize,
+    /// How long a client may take to give back what it caches, before it is taken from it. [MS-SMB2] 3.3.2.1
+    /// leaves it to the server; Windows waits for 35 seconds.
+    pub break_timeout: Duration,
+    /// How long an NFSv3 request waits for that, before its client is told to come back later: less than the
+    /// client waits before it sends the request again.
+    pub nfs3_patience: Duration,
+}
+
+impl Settings {
+    /// The defaults for a share of this name.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            read_only: false,
+            access_based_enumeration: false,
+            opens_max: 262_144,
+            watches_max: 65_536,
+            break_timeout: Duration::from_secs(35),
+            nfs3_patience: Duration::from_secs(3),
+        }
+    }
+}
+
+/// A share: a store, and everything that its clients must agree on.
+pub struct Share {
+    id: ShareId,
+    settings: Settings,
+    store: Arc<dyn Storage>,
+    root: NodeRef,
+    gate: schedule::Gate,
+    files: files::Files,
+    folded: folded::FoldedNames,
+    changes: Changes,
+    accounting: Accounting,
+    grants: GrantCounts,
+    opens: std::sync::atomic::AtomicUsize,
+    next_open: AtomicU64,
+}
+
+impl std::fmt::Debug for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Share")
+            .field("id", &self.id)
+            .field("name", &self.settings.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Share {
+    /// A share on a store.
+    #[must_use]
+    pub fn new(id: ShareId, settings: Settings, store: Arc<dyn Storage>) -> Arc<Self> {
+        let root = store.root();
+        Arc::new(Self {
+            id,
+            changes: Changes::new(Arc::clone(&root), settings.watches_max),
+            settings,
+            root,
+            store,
+            gate: schedule::Gate::default(),
+            files: files::Files::default(),
+            folded: folded::FoldedNames::default(),
+            accounting: Accounting::default(),
+            grants: GrantCounts::default(),
+            opens: std::sync::atomic::AtomicUsize::new(0),
+            next_open: AtomicU64::new(1),
+        })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn id(&self) -> ShareId {
+        self.id
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// What an administrator says of it.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The directory at its top.
+    #[must_use]
+    pub fn root(&self) -> &NodeRef {
+        &self.root
+    }
+
+    /// What its store can do.
+    #[must_use]
+    pub fn capabilities(&self) -> storage::Capabilities {
+        self.store.capabilities()
+    }
+
+    /// What its calls cost.
+    #[must_use]
+    pub fn accounting(&self) -> &Accounting {
+        &self.accounting
+    }
+
+    /// What changes in it.
+    #[must_use]
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+}

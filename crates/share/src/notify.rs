@@ -1,0 +1,402 @@
+//! What changes in a share, for whoever watches it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use bitflags::bitflags;
+use file_state::Access;
+use parking_lot::Mutex;
+use storage::{FileId, Name, NodeRef, Wait, Want};
+use tokio::sync::Notify;
+
+use crate::observe::Observation;
+use crate::permission::{self, Object};
+use crate::{Caller, Error, Identity, Result};
+
+/// Changes that wait in a watch until they are asked for; beyond that they are given up and the watch
+/// says so.
+const CHANGES_MAX: usize = 4096;
+/// Bytes of changes that wait in all watches of a share together; beyond that the watch that sees one more gives up.
+const CHANGES_BYTES_MAX: usize = 64 << 20;
+
+bitflags! {
+    /// Kinds of changes: the bits of CompletionFilter, [MS-SMB2] 2.2.35.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct ChangeKinds: u32 {
+        /// A name of a file came, went or changed.
+        const FILE_NAME = 0x001;
+        /// A name of a directory came, went or changed.
+        const DIR_NAME = 0x002;
+        /// Attributes.
+        const ATTRIBUTES = 0x004;
+        /// Length of the data.
+        const SIZE = 0x008;
+        /// Time of the last write.
+        const LAST_WRITE = 0x010;
+        /// Time of the last access.
+        const LAST_ACCESS = 0x020;
+        /// Time of creation.
+        const CREATION = 0x040;
+        /// Extended attributes.
+        const EA = 0x080;
+        /// Owner or permissions.
+        const SECURITY = 0x100;
+        /// A named stream came, went or changed its name.
+        const STREAM_NAME = 0x200;
+        /// Length of a named stream.
+        const STREAM_SIZE = 0x400;
+        /// Data of a named stream.
+        const STREAM_WRITE = 0x800;
+    }
+}
+
+/// What happened to a name: the values of FILE_NOTIFY_INFORMATION, [MS-FSCC] 2.7.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChangeAction {
+    /// It is new.
+    Added = 1,
+    /// It is gone.
+    Removed = 2,
+    /// The object behind it changed.
+    Modified = 3,
+    /// It was renamed: the old name.
+    RenamedFrom = 4,
+    /// It was renamed: the new name.
+    RenamedTo = 5,
+    /// A named stream is new. The name is the file's, a colon, and the stream's, which has no colon.
+    AddedStream = 6,
+    /// A named stream is gone.
+    RemovedStream = 7,
+    /// A named stream changed.
+    ModifiedStream = 8,
+}
+
+/// One change, as a watch sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What happened.
+    pub action: ChangeAction,
+    /// To which name, from the watched directory: `a/b`.
+    pub path: Vec<u8>,
+}
+
+/// A change as it happens: in which directory, to which name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Event<'a> {
+    pub dir: &'a NodeRef,
+    pub name: &'a [u8],
+    pub action: ChangeAction,
+    pub kinds: ChangeKinds,
+    /// Those who watch for these kinds hear of it by another event.
+    pub unless: ChangeKinds,
+}
+
+impl Event<'_> {
+    /// The name without that of a stream, which has no colon of its own.
+    fn file_name(&self) -> &[u8] {
+        let is_stream = matches!(
+            self.action,
+            ChangeAction::AddedStream | ChangeAction::RemovedStream | ChangeAction::ModifiedStream
+        );
+        let colon = self.name.iter().rposition(|byte| *byte == b':').filter(|_| is_stream);
+        self.name.get(..colon.unwrap_or(self.name.len())).unwrap_or_default()
+    }
+}
+
+#[derive(Debug)]
+struct Watcher {
+    dir: NodeRef,
+    /// Who watches.
+    identity: Arc<Identity>,
+    recursive: bool,
+    /// Bytes that wait in all watches of the share.
+    waiting_bytes: Arc<AtomicUsize>,
+    /// Guards the list and the overflow mark.
+    queue: Mutex<Queue>,
+    ready: Notify,
+}
+
+#[derive(Debug)]
+struct Queue {
+    kinds: ChangeKinds,
+    changes: VecDeque<Change>,
+    /// What they take of `waiting_bytes`.
+    bytes: usize,
+    overflow: bool,
+    /// The watched directory itself is being deleted.
+    gone: bool,
+}
+
+type Watchers = HashMap<FileId, Vec<Arc<Watcher>>>;
+
+/// The watches of a share.
+#[derive(Debug)]
+pub struct Changes {
+    root: NodeRef,
+    /// Guards the lists of watchers, by watched directory; recursive ones apart.
+    watchers: Mutex<(Watchers, Watchers)>,
+    waiting_bytes: Arc<AtomicUsize>,
+    count: AtomicUsize,
+    count_max: usize,
+    observation: Observation,
+}
+
+/// A watch on a directory. Changes are collected from its beginning; it ends when dropped.
+#[derive(Debug)]
+pub struct Watch {
+    share: Arc<crate::Share>,
+    watcher: Arc<Watcher>,
+}
+
+/// What a watch has seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// These changes, oldest first.
+    Changes(Vec<Change>),
+    /// So many that the list was given up: the client must look for itself.
+    Overflow,
+    /// The watched directory is being deleted.
+    Gone,
+}
+
+impl Changes {
+    pub(crate) fn new(root: NodeRef, count_max: usize) -> Self {
+        Self {
+            root,
+            watchers: Mutex::default(),
+            waiting_bytes: Arc::default(),
+            count: AtomicUsize::new(0),
+            count_max,
+            observation: Observation::default(),
+        }
+    }
+
+    /// How many directories are observed for what others do there: a moment after a watch begins its own is, and a
+    /// moment after the last has ended none.
+    #[must_use]
+    pub fn observed_directories(&self) -> usize {
+        self.observation.directories.load(Ordering::Relaxed)
+    }
+
+    /// What others do behind the server's back.
+    pub(crate) fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    /// Whether anybody watches anything.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Tells a change of the server's own to those who watch for it.
+    pub(crate) fn publish(&self, event: &Event<'_>) {
+        if !self.is_watched() {
+            return;
+        }
+        self.observation.own.tell(event.dir.id(), event.file_name(), event.action.into(), Instant::now());
+        self.announce(event);
+    }
+
+    /// Tells a change, whoever made it, to those who watch for it.
+    pub(crate) fn announce(&self, event: &Event<'_>) {
+        let (direct, is_deep) = {
+            let watchers = self.watchers.lock();
+            (watchers.0.get(&event.dir.id()).cloned().unwrap_or_default(), !watchers.1.is_empty())
+        };
+        for watcher in direct {
+            watcher.see(event, event.name);
+        }
+        if is_deep {
+            self.publish_upwards(event);
+        }
+    }
+
+    /// Tells a change to those who watch the tree below a directory above it and could find it there. The way is walked
+    /// once, however many watch.
+    fn publish_upwards(&self, event: &Event<'_>) {
+        let Ok(mut path) = event.dir.path() else { return };
+        let parts: Vec<usize> = path.split(|b| *b == b'/').map(<[u8]>::len).filter(|len| *len > 0).collect();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(event.name);
+        let (mut dir, mut start) = (Arc::clone(&self.root), 0);
+        let mut parts = parts.into_iter();
+        // Who watches, and where the path begins that it sees.
+        let mut watching: Vec<(Arc<Watcher>, usize)> = Vec::new();
+        loop {
+            let here = self.watchers.lock().1.get(&dir.id()).cloned().unwrap_or_default();
+            watching.extend(here.into_iter().map(|watcher| (watcher, start)));
+            let Some(length) = parts.next() else { break };
+            let end = start.saturating_add(length);
+            let name = Name::new(path.get(start..end).unwrap_or_default());
+            let Ok(next) = name.and_then(|name| dir.lookup(name, Wait::May)) else {
+                // It has just been moved or removed: who could find the change is not known any more.
+                return watching.iter().for_each(|(watcher, _)| watcher.overflow());
+            };
+            (dir, start) = (next, end.saturating_add(1));
+            let needed = if dir.id() == event.dir.id() { Access::LIST_DIRECTORY } else { Access::empty() };
+            retain_who_may(&mut watching, &dir, needed);
+        }
+        for (watcher, start) in watching {
+            watcher.see(event, path.get(start..).unwrap_or_default());
+        }
+    }
+
+    /// So much has changed that it is not known what: all who watch must look for themselves.
+    pub(crate) fn overflow(&self) {
+        let watchers = self.watchers.lock();
+        for watcher in [&watchers.0, &watchers.1].into_iter().flat_map(HashMap::values).flatten() {
+            watcher.overflow();
+        }
+    }
+
+    /// Tells those who watch a directory that it is being deleted.
+    pub(crate) fn publish_gone(&self, dir: FileId) {
+        if !self.is_watched() {
+            return;
+        }
+        let watchers = self.watchers.lock();
+        for watcher in [&watchers.0, &watchers.1].into_iter().filter_map(|all| all.get(&dir)).flatten() {
+            watcher.queue.lock().gone = true;
+            watcher.ready.notify_one();
+        }
+    }
+}
+
+/// Leaves those who may go through a directory above a change, and have the further right in it: a watch gives no names away
+/// that are kept from them.
+fn retain_who_may(watching: &mut Vec<(Arc<Watcher>, usize)>, dir: &NodeRef, needed: Access) {
+    if watching.iter().all(|(watcher, _)| watcher.identity.is_superuser()) {
+        return;
+    }
+    let known = dir.attributes(Want::empty(), Wait::May);
+    let known = known.and_then(|attributes| Ok((attributes, dir.security(&attributes, Wait::May)?)));
+    watching.retain(|(watcher, _)| {
+        known.as_ref().is_ok_and(|(attributes, security)| {
+            let dir = Object { attributes, security: security.as_deref() };
+            permission::check_traverse(&watcher.identity, dir).is_ok()
+                && permission::permitted(&watcher.identity, dir).contains(needed)
+        })
+    });
+}
+
+impl Watcher {
+    fn overflow(&self) {
+        let mut queue = self.queue.lock();
+        self.empty(&mut queue);
+        queue.overflow = true;
+        self.ready.notify_one();
+    }
+
+    fn see(&self, event: &Event<'_>, path: &[u8]) {
+        let mut queue = self.queue.lock();
+        let wanted = queue.kinds.intersects(event.kinds) && !queue.kinds.intersects(event.unless);
+        if !wanted || queue.overflow {
+            return;
+        }
+        let change = Change { action: event.action, path: path.to_vec() };
+        // The same object changed again before anybody asked: once is enough.
+        let once = matches!(change.action, ChangeAction::Modified | ChangeAction::ModifiedStream);
+        if !once || queue.changes.back() != Some(&change) {
+            let bytes = size_of::<Change>().saturating_add(path.len());
+            let before = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+            queue.bytes = queue.bytes.saturating_add(bytes);
+            queue.changes.push_back(change);
+            if queue.changes.len() > CHANGES_MAX || before.saturating_add(bytes) > CHANGES_BYTES_MAX {
+                self.empty(&mut queue);
+                queue.overflow = true;
+            }
+        }
+        self.ready.notify_one();
+    }
+
+    /// Takes out what waits.
+    fn empty(&self, queue: &mut Queue) -> VecDeque<Change> {
+        self.waiting_bytes.fetch_sub(std::mem::take(&mut queue.bytes), Ordering::Relaxed);
+        std::mem::take(&mut queue.changes)
+    }
+}
+
+impl crate::Share {
+    /// Watches a directory, which the caller may list, or the whole tree below it, for changes of these kinds. In the tree
+    /// the caller sees what it could find by listing: changes in directories that it may reach and list.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`].
+    pub fn watch(
+        self: &Arc<Self>,
+        caller: &Caller,
+        dir: &NodeRef,
+        recursive: bool,
+        kinds: ChangeKinds,
+    ) -> Result<Watch> {
+        let changes = self.changes();
+        if changes.count.fetch_add(1, Ordering::Relaxed) >= changes.count_max {
+            changes.count.fetch_sub(1, Ordering::Relaxed);
+            return Err(Error::LimitReached("watches"));
+        }
+        let queue = Queue { kinds, changes: VecDeque::new(), bytes: 0, overflow: false, gone: false };
+        let watcher = Arc::new(Watcher {
+            dir: Arc::clone(dir),
+            identity: Arc::clone(&caller.identity),
+            recursive,
+            waiting_bytes: Arc::clone(&changes.waiting_bytes),
+            queue: Mutex::new(queue),
+            ready: Notify::new(),
+        });
+        {
+            let mut watchers = changes.watchers.lock();
+            let table = if recursive { &mut watchers.1 } else { &mut watchers.0 };
+            table.entry(dir.id()).or_default().push(Arc::clone(&watcher));
+        }
+        changes.observation.begin(self, dir, recursive);
+        Ok(Watch { share: Arc::clone(self), watcher })
+    }
+}
+
+impl Watch {
+    /// What has been seen so far, if anything; it is then forgotten.
+    #[must_use]
+    pub fn take(&self) -> Option<Seen> {
+        let mut queue = self.watcher.queue.lock();
+        if std::mem::take(&mut queue.gone) {
+            return Some(Seen::Gone);
+        }
+        if std::mem::take(&mut queue.overflow) {
+            return Some(Seen::Overflow);
+        }
+        (!queue.changes.is_empty()).then(|| Seen::Changes(self.watcher.empty(&mut queue).into()))
+    }
+
+    /// Waits until something is seen.
+    pub async fn seen(&self) -> Seen {
+        loop {
+            if let Some(seen) = self.take() {
+                return seen;
+            }
+            self.watcher.ready.notified().await;
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let changes = self.share.changes();
+        changes.observation.end(&self.watcher.dir, self.watcher.recursive);
+        changes.count.fetch_sub(1, Ordering::Relaxed);
+        self.watcher.empty(&mut self.watcher.queue.lock());
+        let mut watchers = changes.watchers.lock();
+        let table = if self.watcher.recursive { &mut watchers.1 } else { &mut watchers.0 };
+        let dir = self.watcher.dir.id();
+        if let Some(list) = table.get_mut(&dir) {
+            list.retain(|w| !Arc::ptr_eq(w, &self.watcher));
+            if list.is_empty() {
+                table.remove(&dir);
+            }
+        }
+    }
+}

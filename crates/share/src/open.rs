@@ -1,0 +1,549 @@
+//! Opens: admission, deletion on close.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use file_state::{Access, FileState, Holder, OpenKey, Operation, ReserveError, Sharing};
+use storage::{Attributes, FileFlags, FileKind, Name, NodeRef, Want};
+
+use crate::caching::{Admission, GrantRequest, Granted, Taken};
+use crate::files::Entry;
+use crate::namespace::Found;
+use crate::notify::ChangeAction;
+use crate::schedule::Work;
+use crate::{Caller, Error, Location, Protocol, Result, Share, permission};
+
+/// How a file is to be opened.
+#[derive(Debug, Clone)]
+pub struct OpenRequest {
+    /// What the opener will do.
+    pub access: Access,
+    /// What others may do meanwhile.
+    pub sharing: Sharing,
+    /// The file goes when this open is closed.
+    pub delete_on_close: bool,
+    /// What the opener wants to cache.
+    pub grant: Option<GrantRequest>,
+    /// The caching grant on the file's directory that the opener works under, if any: what is done through the
+    /// open does not break it.
+    pub directory: Option<Holder>,
+}
+
+impl OpenRequest {
+    /// An open that caches nothing.
+    #[must_use]
+    pub fn new(access: Access, sharing: Sharing) -> Self {
+        Self { access, sharing, delete_on_close: false, grant: None, directory: None }
+    }
+}
+
+/// An open that was admitted. It counts until [`Share::close`].
+#[derive(Debug)]
+pub struct Open {
+    key: OpenKey,
+    node: NodeRef,
+    access: Access,
+    /// Of a named stream: what it holds of its file.
+    file: Option<Arc<Self>>,
+    holder: Holder,
+    directory: Option<Holder>,
+    granted: Granted,
+    closed: AtomicBool,
+    /// Whether data was written through it, of which those who cache a listing do not know yet.
+    wrote: AtomicBool,
+    /// Whether the first write must take privilege bits from the file's mode.
+    is_privileged: AtomicBool,
+}
+
+impl Open {
+    /// Its number, unique in its share.
+    #[must_use]
+    pub fn key(&self) -> OpenKey {
+        self.key
+    }
+
+    /// The object.
+    #[must_use]
+    pub fn node(&self) -> &NodeRef {
+        &self.node
+    }
+
+    /// When it is of a named stream: the open that holds the stream's file, and can do nothing with it.
+    #[must_use]
+    pub fn file(&self) -> Option<&Arc<Self>> {
+        self.file.as_ref()
+    }
+
+    /// What was granted.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// The caching grant that the open works under; one that asked for none is told from all others by it.
+    #[must_use]
+    pub fn holder(&self) -> Holder {
+        self.holder
+    }
+
+    /// The caching grant on the file's directory that the open works under.
+    #[must_use]
+    pub fn directory(&self) -> Option<Holder> {
+        self.directory
+    }
+
+    /// What its grant was when it was opened.
+    #[must_use]
+    pub fn granted(&self) -> Granted {
+        self.granted
+    }
+
+    /// Refuses what this open was not made for.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] unless all of `access` was granted; [`Error::Closed`].
+    pub fn require(&self, access: Access) -> Result<()> {
+        self.require_open()?;
+        if self.access.contains(access) { Ok(()) } else { Err(Error::NotOpenedForThis) }
+    }
+
+    /// Refuses what this open was not made for.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] unless some of `access` was granted; [`Error::Closed`].
+    pub fn require_any(&self, access: Access) -> Result<()> {
+        self.require_open()?;
+        if self.access.intersects(access) { Ok(()) } else { Err(Error::NotOpenedForThis) }
+    }
+
+    pub(crate) fn require_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    pub(crate) fn note_written(&self) {
+        let open = self.file.as_deref().unwrap_or(self); // a stream's data is its file's
+        if !open.wrote.load(Ordering::Relaxed) {
+            open.wrote.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether this is the first write through the open to a file that had privilege bits.
+    pub(crate) fn begins_to_write_program(&self) -> bool {
+        self.is_privileged.load(Ordering::Relaxed) && self.is_privileged.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Share {
+    /// All that a caller may do with an object that it has found: its permissions, deletion by those of the
+    /// directory, less what a read-only share or file forbids.
+    #[must_use]
+    pub fn maximal_access(&self, caller: &Caller, found: &Found) -> Access {
+        let who = &caller.identity;
+        let mut access = permission::permitted(who, found.object());
+        let own_delete = found.security.is_some() && access.contains(Access::DELETE);
+        let dir = found.dir_object();
+        let deletable = dir.is_some_and(|dir| permission::may_delete(who, dir, found.object()));
+        access.set(Access::DELETE, own_delete || deletable);
+        // [MS-FSA] 2.1.5.1.2.1: who may list the directory sees the attributes of what is in it.
+        if dir.is_some_and(|dir| permission::permitted(who, dir).contains(Access::LIST_DIRECTORY)) {
+            access |= Access::READ_ATTRIBUTES;
+        }
+        if self.settings.read_only {
+            access &= !CHANGES;
+        } else if is_marked_read_only(&found.attributes) && found.attributes.kind != FileKind::Directory {
+            access &= !(Access::WRITE_DATA | Access::APPEND_DATA);
+        }
+        access
+    }
+
+    /// Opens an object: checks the permissions, then whether the other opens allow it. Waits for clients who
+    /// must give back what they cache.
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`], [`Error::SharingViolation`], [`Error::DeletePending`],
+    /// [`Error::CannotDelete`], [`Error::LimitReached`].
+    pub async fn open(
+        self: &Arc<Self>,
+        caller: &Caller,
+        found: &Found,
+        request: &OpenRequest,
+    ) -> Result<Arc<Open>> {
+        if !self.maximal_access(caller, found).contains(request.access) {
+            return Err(Error::AccessDenied);
+        }
+        loop {
+            match self.open_granted(found, request)? {
+                Admission::Done(open) => return Ok(open),
+                Admission::Wait(answering) => answering.over().await,
+            }
+        }
+    }
+
+    /// Opens an object after the caller's permission was checked, or one that the caller has just made: its
+    /// maker may do what it asked for, whatever mode the object was given. Does not wait.
+    ///
+    /// # Errors
+    /// As [`Share::open`], but for the permissions.
+    pub fn open_granted(
+        self: &Arc<Self>,
+        found: &Found,
+        request: &OpenRequest,
+    ) -> Result<Admission<Arc<Open>>> {
+        let operation = Operation::Open { access: request.access, sharing: request.sharing };
+        self.admit(found, request, operation)
+    }
+
+    /// Enters an open if the other opens and the caches of others allow it. For an [`Operation::Overwrite`] they
+    /// must allow writing at this moment too, which the open then does not keep. An open of a named stream enters one of
+    /// its file before, which caches nothing.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        found: &Found,
+        request: &OpenRequest,
+        operation: Operation,
+    ) -> Result<Admission<Arc<Open>>> {
+        let Some(stream) = &found.stream else { return self.enter(found, request, operation, None) };
+        let held = Found { node: Arc::clone(&stream.file), stream: None, ..found.clone() };
+        let of_file = OpenRequest { grant: None, ..request.clone() };
+        let file = self.enter_with(&held, &of_file, None, None, |state, key| {
+            state.reserve_stream(key, request.access, request.sharing)
+        })?;
+        let file = match file {
+            Admission::Done(file) => file,
+            wait @ Admission::Wait(_) => return Ok(wait),
+        };
+        let admitted = self.enter(found, request, operation, Some(Arc::clone(&file)));
+        if !matches!(admitted, Ok(Admission::Done(_))) {
+            self.let_go(&file);
+        }
+        admitted
+    }
+
+    /// Ends what an open of a named stream held of its file; the file goes with it, if that was all that it waited for.
+    fn let_go(&self, file: &Arc<Open>) {
+        if let Some(doomed) = self.release(file)
+            && let Err(e) = self.end_deletion(file, &doomed)
+        {
+            tracing::debug!("a file that was to be deleted stays: {e}");
+        }
+    }
+
+    fn enter(
+        self: &Arc<Self>,
+        found: &Found,
+        request: &OpenRequest,
+        operation: Operation,
+        file: Option<Arc<Open>>,
+    ) -> Result<Admission<Arc<Open>>> {
+        let also = if operation == Operation::Overwrite { Access::WRITE_DATA } else { Access::empty() };
+        self.enter_with(found, request, Some(operation), file, |state, key| {
+            state.reserve(key, request.access | also, request.sharing)?;
+            state.downgrade(key, request.access, request.sharing);
+            if request.delete_on_close {
+                state.set_delete_on_close(key, true);
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn enter_with(
+        self: &Arc<Self>,
+        found: &Found,
+        request: &OpenRequest,
+        operation: Option<Operation>,
+        file: Option<Arc<Open>>,
+        reserve: impl FnOnce(&mut FileState, OpenKey) -> std::result::Result<(), ReserveError>,
+    ) -> Result<Admission<Arc<Open>>> {
+        if request.delete_on_close && is_marked_read_only(&found.attributes) {
+            return Err(Error::CannotDelete);
+        }
+        if self.opens.fetch_add(1, Ordering::Relaxed) >= self.settings.opens_max {
+            self.opens.fetch_sub(1, Ordering::Relaxed);
+            return Err(Error::LimitReached("opens"));
+        }
+        let key = OpenKey(self.next_open.fetch_add(1, Ordering::Relaxed));
+        let holder = request.grant.as_ref().map_or(Holder::Oplock(key), |grant| grant.key.holder(key));
+        let mut granted = Granted::default();
+        let (admitted, taken) = self.files.admit(&found.node, key, found.location(), |entry| {
+            let (admitted, taken) = self.admit_entry(entry, key, holder, operation, reserve);
+            if let (Ok(()), Some(grant)) = (admitted, &request.grant) {
+                granted = self.grant(entry, &found.node, key, grant);
+            }
+            (admitted, taken)
+        });
+        let answering = taken.and_then(|taken| self.deliver(taken));
+        if let Err(refused) = admitted {
+            self.opens.fetch_sub(1, Ordering::Relaxed);
+            return answering.map_or(Err(refused), |answering| Ok(Admission::Wait(answering)));
+        }
+        Ok(Admission::Done(Arc::new(Open {
+            key,
+            node: Arc::clone(&found.node),
+            access: request.access,
+            file,
+            holder,
+            directory: request.directory,
+            granted,
+            closed: AtomicBool::new(false),
+            wrote: AtomicBool::new(false),
+            // Writing to a named stream changes no program.
+            is_privileged: AtomicBool::new(found.stream.is_none() && found.attributes.mode & 0o6000 != 0),
+        })))
+    }
+
+    /// [MS-FSA] 2.1.5.1.2: first the other opens are asked; where one that a client only keeps for later is in the way,
+    /// the client closes it. Then the caches. An open that has to wait for either is refused with what it waits for.
+    fn admit_entry(
+        &self,
+        entry: &mut Entry,
+        key: OpenKey,
+        holder: Holder,
+        operation: Option<Operation>,
+        reserve: impl FnOnce(&mut FileState, OpenKey) -> std::result::Result<(), ReserveError>,
+    ) -> (Result<()>, Taken) {
+        let timeout = self.settings.break_timeout;
+        match reserve(&mut entry.state, key) {
+            Ok(()) => {}
+            Err(refused @ ReserveError::Sharing { .. }) => {
+                let taken = entry.take_back(Some(holder), Operation::SharingViolation, timeout);
+                return (Err(refused.into()), taken);
+            }
+            Err(refused) => return (Err(refused.into()), Taken::default()),
+        }
+        let Some(operation) = operation else { return (Ok(()), Taken::default()) };
+        let mut taken = entry.take_back(Some(holder), operation, timeout);
+        if taken.must_wait() {
+            entry.state.set_delete_on_close(key, false);
+            entry.state.release(key);
+            return (Err(Error::Delayed), taken);
+        }
+        if entry.state.reservation(key).is_some_and(|reservation| reservation.delete_on_close) {
+            // The file is to go: clients that only keep it open for later close it. Until this open is closed there is
+            // nothing to wait for.
+            taken.tell_only(entry.take_back(Some(holder), Operation::Delete, timeout));
+        }
+        (Ok(()), taken)
+    }
+
+    /// Closes an open: its locks are released, and the file goes if it was the last open of a file that is to
+    /// be deleted. A directory with entries stays. Closing twice does nothing.
+    ///
+    /// # Errors
+    /// Those of the deletion; the open is closed all the same.
+    pub async fn close(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
+        if open.node.kind() == FileKind::Directory && self.is_delete_on_close(open) {
+            let open = Arc::clone(open);
+            return self.run(Work::Metadata, move |share| share.close_directory(&open)).await;
+        }
+        let doomed = self.release(open);
+        let file = if doomed.is_none() { self.release_file(open) } else { None };
+        if doomed.is_none() && file.is_none() {
+            return Ok(());
+        }
+        let open = Arc::clone(open);
+        let end = move |share: &Arc<Self>| {
+            let ended = doomed.map_or(Ok(()), |doomed| share.end_deletion(&open, &doomed));
+            // A stream's file is held until the stream is gone.
+            let file = file.or_else(|| share.release_file(&open));
+            file.map_or(Ok(()), |(file, doomed)| share.end_deletion(&file, &doomed)).and(ended)
+        };
+        self.run(Work::Metadata, end).await
+    }
+
+    /// Ends what an open of a named stream holds of its file. The file, with the name that must be deleted now, if that was
+    /// all that it waited for.
+    fn release_file(&self, open: &Open) -> Option<(Arc<Open>, Location)> {
+        let file = open.file.as_ref()?;
+        Some((Arc::clone(file), self.release(file)?))
+    }
+
+    fn is_delete_on_close(&self, open: &Open) -> bool {
+        let marked = |entry: &mut Entry| {
+            entry.state.reservation(open.key).is_some_and(|reservation| reservation.delete_on_close)
+        };
+        self.files.with(open.node.id(), marked).unwrap_or(false)
+    }
+
+    /// [MS-FSA] 2.1.5.5, phase 1: only an empty directory is marked by the close of an open that is to delete it.
+    fn close_directory(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
+        if is_empty(&open.node).is_ok_and(|empty| !empty) {
+            self.files.with(open.node.id(), |entry| entry.state.set_delete_on_close(open.key, false));
+        }
+        self.release(open).map_or(Ok(()), |doomed| self.end_deletion(open, &doomed))
+    }
+
+    /// Deletes what nobody has open any more, and lets others use its number: here, so that it happens even if nobody
+    /// waits for the answer.
+    fn end_deletion(&self, open: &Open, doomed: &Location) -> Result<()> {
+        let result = match open.file {
+            Some(_) => self.delete_stream(open, doomed),
+            None => self.delete_closed(&open.node, doomed, open.directory),
+        };
+        self.files.forget_unused(open.node.id());
+        result
+    }
+
+    /// Ends an open that was refused after all: nothing is deleted.
+    pub(crate) fn withdraw(self: &Arc<Self>, open: &Arc<Open>) {
+        self.files.with(open.node.id(), |entry| entry.state.set_delete_on_close(open.key, false));
+        if self.release(open).is_some() {
+            self.files.forget_unused(open.node.id());
+        }
+        if let Some(file) = &open.file {
+            self.let_go(file);
+        }
+    }
+
+    /// Ends an open. The name that must be deleted now, if this was the last open of a file to be deleted: then
+    /// nobody gets in until it is forgotten.
+    fn release(&self, open: &Arc<Open>) -> Option<Location> {
+        if open.closed.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        self.opens.fetch_sub(1, Ordering::Relaxed);
+        let id = open.node.id();
+        let ended = self.files.with(id, |entry| {
+            let location = entry.location(open.key).cloned();
+            if entry.state.reservation(open.key).is_some_and(|reservation| reservation.delete_on_close) {
+                entry.doom(open.key);
+            }
+            let released = entry.state.release(open.key);
+            self.end_grants(entry, open.key);
+            entry.opens = entry.opens.saturating_sub(1);
+            entry.locations.retain(|(key, _)| *key != open.key);
+            // Also those who wait through this very open: their wait is over.
+            entry.freed.notify_waiters();
+            let doomed = if released.delete { entry.doomed.take() } else { None };
+            entry.deleting = doomed.is_some();
+            (doomed, location)
+        });
+        let (doomed, location) = ended.unwrap_or_default();
+        if let Some(location) = location.filter(|_| open.wrote.load(Ordering::Relaxed)) {
+            self.entries_changed(location.parent.id(), open.directory);
+        }
+        if doomed.is_none() {
+            self.files.forget_unused(id);
+            if self.changes.is_watched() && self.is_delete_pending(&open.node) {
+                self.changes.publish_gone(id);
+            }
+        }
+        doomed
+    }
+
+    /// Removes the name of a file whose last open is closed, if it still names that file.
+    fn delete_closed(&self, node: &NodeRef, location: &Location, by: Option<Holder>) -> Result<()> {
+        let name = Name::new(&location.name)?;
+        let dir = &location.parent;
+        let named = dir.lookup(name, storage::Wait::May)?;
+        if named.id() != node.id() {
+            return Ok(());
+        }
+        let before = dir.attributes(Want::empty(), storage::Wait::May)?;
+        let is_dir = node.kind() == FileKind::Directory;
+        if is_dir {
+            dir.remove_dir(name)?;
+            self.changes.publish_gone(node.id());
+        } else {
+            dir.remove_file(name)?;
+        }
+        let after = dir.attributes(Want::empty(), storage::Wait::May)?;
+        self.folded.changed(dir.id(), before.ctime, after.ctime, Some(name), None);
+        self.tell_name(dir, &location.name, ChangeAction::Removed, is_dir, by);
+        Ok(())
+    }
+
+    /// Marks a file to be deleted when its last open is closed, or takes the mark back.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] without DELETE, [`Error::CannotDelete`] for a file marked read-only,
+    /// [`storage::Error::NotEmpty`] for a directory with entries.
+    pub async fn set_delete_pending(self: &Arc<Self>, open: &Arc<Open>, pending: bool) -> Result<()> {
+        open.require(Access::DELETE)?;
+        if pending {
+            self.check_writable()?;
+            let node = Arc::clone(&open.node);
+            self.run(Work::Metadata, move |share| share.check_deletable(&node)).await?;
+            let take_back = || self.take_back(open.node.id(), Some(open.holder), Operation::Delete);
+            self.settled(Protocol::Smb, || Ok(((), take_back()))).await?;
+        }
+        self.files.with(open.node.id(), |entry| {
+            entry.state.set_delete_pending(pending);
+            entry.doom(open.key);
+        });
+        if pending {
+            self.changes.publish_gone(open.node.id());
+        }
+        Ok(())
+    }
+
+    fn check_deletable(&self, node: &NodeRef) -> Result<()> {
+        if node.id() == self.root.id() {
+            return Err(Error::CannotDelete);
+        }
+        let attributes = node.attributes(Want::FLAGS, storage::Wait::May)?;
+        if is_marked_read_only(&attributes) {
+            return Err(Error::CannotDelete);
+        }
+        if attributes.kind == FileKind::Directory && !is_empty(node)? {
+            return Err(storage::Error::NotEmpty.into());
+        }
+        Ok(())
+    }
+
+    /// Whether a file is to be deleted when its last open is closed.
+    #[must_use]
+    pub fn is_delete_pending(&self, node: &NodeRef) -> bool {
+        self.files.with(node.id(), |entry| entry.deleting || entry.state.is_delete_pending()).unwrap_or(false)
+    }
+
+    /// Whether the object is open, or anything below it when it is a directory: such cannot be renamed or
+    /// replaced by SMB clients.
+    #[must_use]
+    pub fn is_open(&self, node: &NodeRef) -> bool {
+        if node.kind() != FileKind::Directory {
+            return self.files.with(node.id(), |_| ()).is_some();
+        }
+        let Ok(own) = node.path() else { return false };
+        self.files.others(node.id()).iter().any(|other| {
+            let path = other.path().unwrap_or_default();
+            path.strip_prefix(own.as_slice()).is_some_and(|rest| rest.starts_with(b"/") || own.is_empty())
+        })
+    }
+
+    /// Whether a named stream of the object is open: such an object cannot be renamed by SMB clients.
+    #[must_use]
+    pub fn has_open_streams(&self, node: &NodeRef) -> bool {
+        self.files.with(node.id(), |entry| entry.state.has_stream_opens()).unwrap_or(false)
+    }
+
+    /// By which name an open knows its file now, also when it is of one of the file's streams; None when it is closed,
+    /// and for the root.
+    #[must_use]
+    pub fn location(&self, open: &Open) -> Option<Location> {
+        let open = open.file.as_deref().unwrap_or(open);
+        self.files.with(open.node.id(), |entry| entry.location(open.key).cloned()).flatten()
+    }
+}
+
+/// Every access that changes something.
+const CHANGES: Access = Access::WRITE_DATA
+    .union(Access::APPEND_DATA)
+    .union(Access::WRITE_EA)
+    .union(Access::DELETE_CHILD)
+    .union(Access::WRITE_ATTRIBUTES)
+    .union(Access::DELETE)
+    .union(Access::WRITE_DAC)
+    .union(Access::WRITE_OWNER);
+
+fn is_empty(dir: &NodeRef) -> Result<bool> {
+    let mut empty = true;
+    dir.read_dir(0, &mut |_| {
+        empty = false;
+        std::ops::ControlFlow::Break(())
+    })?;
+    Ok(empty)
+}
+
+fn is_marked_read_only(attributes: &Attributes) -> bool {
+    attributes.flags.is_some_and(|flags| flags.contains(FileFlags::READONLY))
+}

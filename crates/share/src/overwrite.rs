@@ -1,0 +1,74 @@
+//! Overwriting: an open that empties the file first.
+
+use std::sync::Arc;
+
+use file_state::Operation;
+use storage::{Attributes, FileFlags, SetAttributes, SetTime};
+
+use crate::attributes::keep_privilege_honest;
+use crate::namespace::Found;
+use crate::notify::ChangeKinds;
+use crate::schedule::Work;
+use crate::{Admission, Caller, File, Open, OpenRequest, Result, Share, streams};
+
+/// An open that is ended again unless the work that it was made for succeeds.
+struct Tentative<'a> {
+    share: &'a Arc<Share>,
+    open: Option<Arc<Open>>,
+}
+
+impl Drop for Tentative<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.share.withdraw(&open);
+        }
+    }
+}
+
+/// Whether the file itself is open, and not one of its streams.
+fn open_of_file(file: &File) -> bool {
+    matches!(file, File::Open(open) if open.file().is_none())
+}
+
+impl Share {
+    /// Opens a file or a named stream and empties it, after the caller's permission was checked. A file loses its named
+    /// streams by it. The other opens must allow
+    /// writing, whatever `request` asks for; that they have locked bytes of the file is no hindrance
+    /// ([MS-FSA] 2.1.5.1.2). Does not wait for clients who must give back what they cache. `flags` replaces those of the file. Returns the attributes as they are then.
+    ///
+    /// # Errors
+    /// Those of [`Share::open`] and of the store; the file is not open then.
+    pub async fn open_overwriting(
+        self: &Arc<Self>,
+        caller: &Caller,
+        found: &Found,
+        request: &OpenRequest,
+        flags: Option<FileFlags>,
+    ) -> Result<Admission<(Arc<Open>, Attributes)>> {
+        self.check_writable()?;
+        let open = match self.admit(found, request, Operation::Overwrite)? {
+            Admission::Done(open) => open,
+            Admission::Wait(answering) => return Ok(Admission::Wait(answering)),
+        };
+        let mut tentative = Tentative { share: self, open: Some(Arc::clone(&open)) };
+        let mut set =
+            SetAttributes { size: Some(0), mtime: Some(SetTime::Now), flags, ..SetAttributes::default() };
+        keep_privilege_honest(&caller.identity, &found.attributes, &mut set);
+        let file = File::Open(Arc::clone(&open));
+        let after = self
+            .run(Work::Metadata, move |share| {
+                if open_of_file(&file) {
+                    streams::remove_all(file.node())?;
+                }
+                let after = file.node().set_attributes(&set)?;
+                share.tell_modified(
+                    &file,
+                    ChangeKinds::SIZE | ChangeKinds::LAST_WRITE | ChangeKinds::ATTRIBUTES,
+                );
+                Ok(after)
+            })
+            .await?;
+        tentative.open = None;
+        Ok(Admission::Done((open, after)))
+    }
+}

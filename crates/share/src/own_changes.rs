@@ -1,0 +1,296 @@
+//! Which of the changes that are observed are the server's own.
+//!
+//! Who observes directories sees what the server itself does there too, and watchers have been told of that already. So
+//! the server's own changes are remembered until the observer has come past them. A change is told a moment after it is
+//! made: before the observer judges what it has seen, it waits until every call that was under way then has told.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use storage::FileId;
+
+use crate::ChangeAction;
+
+/// Changes that are remembered; with more, the older ones are forgotten, and may be told twice.
+const TOLD_MAX: usize = 16_384;
+/// The observer comes past within this time, unless the machine is very busy.
+const TOLD_FOR: Duration = Duration::from_secs(1);
+/// How long the observer waits for calls that are under way, at most, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_micros(200);
+
+/// What a change does to a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Come,
+    Gone,
+    Modified,
+}
+
+impl From<ChangeAction> for Effect {
+    fn from(action: ChangeAction) -> Self {
+        match action {
+            ChangeAction::Added | ChangeAction::RenamedTo => Self::Come,
+            ChangeAction::Removed | ChangeAction::RenamedFrom => Self::Gone,
+            // A stream is an attribute of its file, to who observes.
+            ChangeAction::Modified
+            | ChangeAction::AddedStream
+            | ChangeAction::RemovedStream
+            | ChangeAction::ModifiedStream => Self::Modified,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Told {
+    at: Instant,
+    effect: Effect,
+    /// Whether it has been seen by the observer: each coming and going is seen once.
+    seen: bool,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    told: HashMap<(FileId, Vec<u8>), Vec<Told>>,
+    count: usize,
+}
+
+/// Where somebody observes.
+#[derive(Debug, Default)]
+struct Places {
+    dirs: HashSet<FileId>,
+    /// Also below them: what comes there is looked into.
+    has_tree: bool,
+}
+
+/// The server's own changes, while somebody observes.
+#[derive(Debug, Default)]
+pub(crate) struct OwnChanges {
+    /// Whether somebody does.
+    is_observed: AtomicBool,
+    /// Guards where: elsewhere nothing is remembered.
+    places: RwLock<Places>,
+    /// Guards what is remembered.
+    memory: Mutex<Memory>,
+    /// Which of the counters calls that begin now use.
+    turn: AtomicUsize,
+    /// Calls under way that may change something.
+    under_way: [AtomicUsize; 2],
+}
+
+/// A call that may change something; until it is dropped.
+#[derive(Debug)]
+pub(crate) struct UnderWay<'a>(&'a AtomicUsize);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl OwnChanges {
+    /// Somebody observes from now on, or nobody.
+    pub(crate) fn set_observed(&self, is_observed: bool) {
+        self.is_observed.store(is_observed, Ordering::SeqCst);
+        if !is_observed {
+            *self.memory.lock() = Memory::default();
+            *self.places.write() = Places::default();
+        }
+    }
+
+    /// A directory will be observed, or is no more.
+    pub(crate) fn set_place(&self, dir: FileId, is_observed: bool) {
+        let dirs = &mut self.places.write().dirs;
+        if is_observed {
+            dirs.insert(dir)
+        } else {
+            dirs.remove(&dir)
+        };
+    }
+
+    /// Trees will be observed, or are no more.
+    pub(crate) fn set_trees(&self, has_tree: bool) {
+        self.places.write().has_tree = has_tree;
+    }
+
+    /// A call begins that may change something. It tells of that before it ends.
+    pub(crate) fn begin(&self) -> Option<UnderWay<'_>> {
+        if !self.is_observed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let counter = &self.under_way[self.turn.load(Ordering::SeqCst) & 1];
+        counter.fetch_add(1, Ordering::SeqCst);
+        Some(UnderWay(counter))
+    }
+
+    /// Watchers are told of a change of the server's own.
+    pub(crate) fn tell(&self, dir: FileId, name: &[u8], effect: Effect, at: Instant) {
+        if !self.is_observed.load(Ordering::Relaxed) {
+            return;
+        }
+        {
+            let places = self.places.read();
+            if !places.has_tree && !places.dirs.contains(&dir) {
+                return;
+            }
+        }
+        let mut memory = self.memory.lock();
+        if memory.count >= TOLD_MAX {
+            memory.forget(at.checked_sub(TOLD_FOR));
+            if memory.count >= TOLD_MAX {
+                *memory = Memory::default();
+            }
+        }
+        let told = memory.told.entry((dir, name.to_vec())).or_default();
+        match told.last_mut() {
+            // A file that is written again and again.
+            Some(last) if (last.effect, effect) == (Effect::Modified, Effect::Modified) => last.at = at,
+            _ => {
+                told.push(Told { at, effect, seen: false });
+                memory.count += 1;
+            }
+        }
+    }
+
+    /// Waits until every call that is under way now has ended, and so has told what it changed.
+    pub(crate) fn settle(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        // Twice: a call that began with the counter that was used before the last time is waited for too.
+        for _ in 0..2 {
+            let before = self.turn.fetch_xor(1, Ordering::SeqCst) & 1;
+            while self.under_way[before].load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+
+    /// Whether what is observed was the server's own doing.
+    pub(crate) fn is_own(&self, dir: FileId, name: &[u8], effect: Effect) -> bool {
+        let mut memory = self.memory.lock();
+        let Some(told) = memory.told.get_mut(&(dir, name.to_vec())) else { return false };
+        if effect == Effect::Modified {
+            // What has just been made by the server was not modified by others: it gets its owner, for example. And
+            // of several modifications the kernel may make one.
+            return true;
+        }
+        match told.iter_mut().find(|told| told.effect == effect && !told.seen) {
+            Some(told) => {
+                told.seen = true;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The observer has come past everything that was done until then.
+    pub(crate) fn forget(&self, until: Instant) {
+        self.memory.lock().forget(Some(until));
+    }
+}
+
+impl Memory {
+    fn forget(&mut self, until: Option<Instant>) {
+        let Some(until) = until else { return };
+        self.told.retain(|_, told| {
+            told.retain(|told| told.at > until);
+            !told.is_empty()
+        });
+        self.count = self.told.values().map(Vec::len).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    const DIR: FileId = FileId(1);
+
+    fn observed() -> OwnChanges {
+        let own = OwnChanges::default();
+        own.set_observed(true);
+        own.set_place(DIR, true);
+        own
+    }
+
+    #[test]
+    fn each_coming_and_going_is_known_once() {
+        let (own, now) = (observed(), Instant::now());
+        own.tell(DIR, b"a", Effect::Come, now);
+        own.tell(DIR, b"a", Effect::Gone, now);
+        assert!(!own.is_own(DIR, b"b", Effect::Come) && !own.is_own(FileId(2), b"a", Effect::Come));
+        assert!(own.is_own(DIR, b"a", Effect::Come) && own.is_own(DIR, b"a", Effect::Gone));
+        assert!(!own.is_own(DIR, b"a", Effect::Come) && !own.is_own(DIR, b"a", Effect::Gone));
+    }
+
+    #[test]
+    fn what_the_server_touched_was_modified_by_the_server() {
+        let (own, now) = (observed(), Instant::now());
+        assert!(!own.is_own(DIR, b"a", Effect::Modified));
+        own.tell(DIR, b"a", Effect::Come, now);
+        assert!(own.is_own(DIR, b"a", Effect::Come));
+        assert!(own.is_own(DIR, b"a", Effect::Modified) && own.is_own(DIR, b"a", Effect::Modified));
+        own.forget(now);
+        assert!(!own.is_own(DIR, b"a", Effect::Modified));
+    }
+
+    #[test]
+    fn what_came_after_is_not_forgotten() {
+        let (own, now) = (observed(), Instant::now());
+        own.tell(DIR, b"a", Effect::Come, now);
+        own.tell(DIR, b"b", Effect::Come, now + LOOK);
+        own.forget(now);
+        assert!(!own.is_own(DIR, b"a", Effect::Come) && own.is_own(DIR, b"b", Effect::Come));
+    }
+
+    #[test]
+    fn nothing_is_remembered_while_nobody_observes_and_never_too_much() {
+        let (own, now) = (observed(), Instant::now());
+        for n in 0..TOLD_MAX + 10 {
+            own.tell(DIR, &n.to_le_bytes(), Effect::Come, now);
+        }
+        assert!(own.memory.lock().count <= TOLD_MAX);
+        own.set_observed(false);
+        assert_eq!(own.memory.lock().count, 0);
+        own.tell(DIR, b"a", Effect::Come, now);
+        assert!(own.memory.lock().told.is_empty() && own.begin().is_none());
+    }
+
+    #[test]
+    fn nothing_is_remembered_of_places_that_nobody_observes() {
+        const ELSEWHERE: FileId = FileId(2);
+        let (own, now) = (observed(), Instant::now());
+        own.tell(ELSEWHERE, b"a", Effect::Come, now);
+        assert!(!own.is_own(ELSEWHERE, b"a", Effect::Come));
+        own.set_trees(true);
+        own.tell(ELSEWHERE, b"a", Effect::Come, now);
+        assert!(own.is_own(ELSEWHERE, b"a", Effect::Come));
+    }
+
+    #[test]
+    fn the_observer_waits_for_calls_that_are_under_way_and_for_no_others() {
+        let own = Arc::new(observed());
+        own.settle();
+        for _ in 0..3 {
+            let call = own.begin().unwrap();
+            let waiting = std::thread::spawn({
+                let own = Arc::clone(&own);
+                move || {
+                    own.settle();
+                    own.is_own(DIR, b"a", Effect::Come)
+                }
+            });
+            while own.turn.load(Ordering::SeqCst) & 1 == 0 && !waiting.is_finished() {
+                std::thread::yield_now();
+            }
+            let _later = own.begin();
+            own.tell(DIR, b"a", Effect::Come, Instant::now());
+            drop(call);
+            drop(_later);
+            assert!(waiting.join().unwrap());
+        }
+    }
+}

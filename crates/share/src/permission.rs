@@ -1,0 +1,249 @@
+//! May they: permission bits and security descriptors in the terms of access masks.
+//!
+//! This is the one place where both protocols are told what a user may do. Where an object has a security descriptor in
+//! force, that decides; elsewhere the permission bits do.
+
+use acl::SecurityDescriptor;
+use file_state::Access;
+use storage::{Attributes, FileKind};
+
+use crate::{Error, Identity, Result};
+
+const STICKY: u32 = 0o1000;
+const SET_UID: u32 = 0o4000;
+const SET_GID: u32 = 0o2000;
+
+/// What everybody may do who reaches an object: look at it.
+const ALWAYS: Access = Access::READ_ATTRIBUTES.union(Access::READ_CONTROL).union(Access::SYNCHRONIZE);
+/// The read bit.
+const READ: Access = Access::READ_DATA.union(Access::READ_EA);
+/// The write bit.
+const WRITE: Access =
+    Access::WRITE_DATA.union(Access::APPEND_DATA).union(Access::WRITE_EA).union(Access::WRITE_ATTRIBUTES);
+/// What the owner may do whatever the bits say.
+const OWNER: Access = Access::WRITE_ATTRIBUTES.union(Access::WRITE_EA).union(Access::WRITE_DAC);
+
+/// An object, and what decides who may do what with it.
+#[derive(Debug, Clone, Copy)]
+pub struct Object<'a> {
+    /// What is known about it.
+    pub attributes: &'a Attributes,
+    /// The security descriptor that is in force; without one the permission bits decide.
+    pub security: Option<&'a SecurityDescriptor>,
+}
+
+impl Object<'_> {
+    fn is_dir(&self) -> bool {
+        self.attributes.kind == FileKind::Directory
+    }
+}
+
+/// What `who` may do with an object. Deleting also depends on the directory: [`may_delete`].
+#[must_use]
+pub fn permitted(who: &Identity, object: Object<'_>) -> Access {
+    if who.is_superuser() {
+        let all = Access::all();
+        // A file that nobody may execute is no program for the superuser either.
+        let executable = object.is_dir() || object.attributes.mode & 0o111 != 0;
+        return if executable { all } else { all.difference(Access::EXECUTE) };
+    }
+    match object.security {
+        Some(descriptor) => Access::from_bits_truncate(descriptor.maximal_access(&who.token()).bits()),
+        None => permitted_by_mode(who, object.attributes),
+    }
+}
+
+fn permitted_by_mode(who: &Identity, object: &Attributes) -> Access {
+    let bits = class_bits(who, object);
+    let mut access = ALWAYS;
+    access.set(READ, bits & 0o4 != 0);
+    access.set(WRITE, bits & 0o2 != 0);
+    access.set(Access::DELETE_CHILD, object.kind == FileKind::Directory && bits & 0o3 == 0o3);
+    access.set(Access::EXECUTE, bits & 0o1 != 0);
+    if who.uid == object.uid {
+        access |= OWNER;
+    }
+    access
+}
+
+/// The three permission bits that apply to a user: exactly one class counts, as POSIX says.
+fn class_bits(who: &Identity, object: &Attributes) -> u32 {
+    let shift = if who.uid == object.uid {
+        6
+    } else if who.is_in_group(object.gid) {
+        3
+    } else {
+        0
+    };
+    (object.mode >> shift) & 0o7
+}
+
+/// Whether `who` may remove or rename `object` of `dir`: where its own descriptor says so, or by the permissions of the
+/// directory (write and search) and, where that is sticky, ownership of the one or the other.
+#[must_use]
+pub fn may_delete(who: &Identity, dir: Object<'_>, object: Object<'_>) -> bool {
+    may_delete_checked(who, dir, object).is_ok()
+}
+
+/// [`may_delete`] with the reason: no permission in the directory (EACCES), or a sticky one (EPERM in POSIX).
+pub(crate) fn may_delete_checked(who: &Identity, dir: Object<'_>, object: Object<'_>) -> Result<()> {
+    // [MS-FSA] 2.1.5.1.2.1: DELETE of the object, or FILE_DELETE_CHILD of its directory.
+    if object.security.is_some() && permitted(who, object).contains(Access::DELETE) {
+        return Ok(());
+    }
+    check(who, dir, Access::DELETE_CHILD)?;
+    let owners = [dir.attributes.uid, object.attributes.uid];
+    let owns = who.is_superuser() || owners.contains(&who.uid);
+    if dir.attributes.mode & STICKY != 0 && !owns { Err(Error::NotOwner) } else { Ok(()) }
+}
+
+/// Refuses what the object's permissions do not give.
+///
+/// # Errors
+/// [`Error::AccessDenied`].
+pub(crate) fn check(who: &Identity, object: Object<'_>, wanted: Access) -> Result<()> {
+    if permitted(who, object).contains(wanted) { Ok(()) } else { Err(Error::AccessDenied) }
+}
+
+/// Refuses to look names up in a directory. Where a descriptor is in force the owner may anyhow, as it could give itself
+/// that right at any time: lists made on Windows rely on everybody's privilege to pass through.
+///
+/// # Errors
+/// [`Error::AccessDenied`].
+pub(crate) fn check_traverse(who: &Identity, dir: Object<'_>) -> Result<()> {
+    let owns = dir.security.is_some() && who.uid == dir.attributes.uid;
+    if owns { Ok(()) } else { check(who, dir, Access::TRAVERSE) }
+}
+
+/// Refuses to make an entry in a directory; `right` says of which kind (ADD_FILE, ADD_SUBDIRECTORY).
+///
+/// # Errors
+/// [`Error::AccessDenied`].
+pub(crate) fn check_add(who: &Identity, dir: Object<'_>, right: Access) -> Result<()> {
+    check(who, dir, right)?;
+    check_traverse(who, dir)
+}
+
+/// Whether a directory whose listings depend on permissions shows `object` to `who`: who may read all of it sees it.
+#[must_use]
+pub(crate) fn is_listed(who: &Identity, object: Object<'_>) -> bool {
+    permitted(who, object).contains(ALWAYS | READ)
+}
+
+/// The mode that is left after `who` has written data or changed the owner: other users' privilege bits go
+/// (the set-group-id bit only where the group may execute, as it marks mandatory locking otherwise).
+pub(crate) fn mode_without_privilege(mode: u32) -> u32 {
+    let group = if mode & 0o010 != 0 { SET_GID } else { 0 };
+    mode & !(SET_UID | group)
+}
+
+/// The mode that a new object gets: in a set-group-id directory a directory inherits the bit, and a
+/// file loses it when its maker does not belong to the group.
+pub(crate) fn mode_of_new(who: &Identity, dir: &Attributes, mode: u32, is_dir: bool) -> u32 {
+    let inherits = dir.mode & SET_GID != 0;
+    let group = group_of_new(who, dir);
+    let mut mode = mode & 0o7777;
+    if is_dir && inherits {
+        mode |= SET_GID;
+    } else if mode & SET_GID != 0 && !who.is_superuser() && !who.is_in_group(group) {
+        mode &= !SET_GID;
+    }
+    mode
+}
+
+/// The group that a new object in `dir` gets.
+pub(crate) fn group_of_new(who: &Identity, dir: &Attributes) -> u32 {
+    if dir.mode & SET_GID != 0 { dir.gid } else { who.gid }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use storage::{Device, FileId, Timestamp};
+
+    fn object(kind: FileKind, mode: u32, uid: u32, gid: u32) -> Attributes {
+        Attributes {
+            id: FileId(1),
+            kind,
+            mode,
+            links: 1,
+            uid,
+            gid,
+            device: Device::default(),
+            size: 0,
+            allocated: 0,
+            atime: Timestamp::default(),
+            mtime: Timestamp::default(),
+            ctime: Timestamp::default(),
+            btime: None,
+            flags: None,
+            ctime_set: None,
+        }
+    }
+
+    fn by_mode(attributes: &Attributes) -> Object<'_> {
+        Object { attributes, security: None }
+    }
+
+    fn user(uid: u32, gid: u32, groups: &[u32]) -> Identity {
+        Identity { uid, gid, groups: groups.to_vec() }
+    }
+
+    #[test]
+    fn exactly_one_class_counts() {
+        let file = object(FileKind::Regular, 0o074, 10, 20);
+        assert!(
+            !permitted(&user(10, 20, &[]), by_mode(&file)).contains(Access::READ_DATA),
+            "owner bits are empty"
+        );
+        assert!(permitted(&user(11, 1, &[20]), by_mode(&file)).contains(READ | WRITE | Access::EXECUTE));
+        let other = permitted(&user(11, 1, &[]), by_mode(&file));
+        assert!(other.contains(READ) && !other.intersects(Access::WRITE_DATA | Access::EXECUTE));
+    }
+
+    #[test]
+    fn the_owner_keeps_the_attributes() {
+        let file = object(FileKind::Regular, 0, 10, 20);
+        let owner = permitted(&user(10, 20, &[]), by_mode(&file));
+        assert!(owner.contains(OWNER) && !owner.contains(Access::WRITE_DATA));
+        assert!(!permitted(&user(11, 20, &[]), by_mode(&file)).contains(Access::WRITE_ATTRIBUTES));
+    }
+
+    #[test]
+    fn the_superuser_executes_only_programs() {
+        let root = user(0, 0, &[]);
+        assert!(
+            !permitted(&root, by_mode(&object(FileKind::Regular, 0o644, 1, 1))).contains(Access::EXECUTE)
+        );
+        assert!(permitted(&root, by_mode(&object(FileKind::Regular, 0o001, 1, 1))).contains(Access::EXECUTE));
+        assert!(permitted(&root, by_mode(&object(FileKind::Directory, 0, 1, 1))).contains(Access::EXECUTE));
+    }
+
+    #[test]
+    fn sticky_directories_protect_the_files_of_others() {
+        let dir = object(FileKind::Directory, 0o1777, 1, 1);
+        let file = object(FileKind::Regular, 0o666, 10, 10);
+        assert!(may_delete(&user(10, 10, &[]), by_mode(&dir), by_mode(&file)));
+        assert!(may_delete(&user(1, 1, &[]), by_mode(&dir), by_mode(&file)));
+        assert_eq!(
+            may_delete_checked(&user(11, 11, &[]), by_mode(&dir), by_mode(&file)),
+            Err(Error::NotOwner)
+        );
+        let closed = object(FileKind::Directory, 0o755, 1, 1);
+        assert_eq!(
+            may_delete_checked(&user(10, 10, &[]), by_mode(&closed), by_mode(&file)),
+            Err(Error::AccessDenied)
+        );
+    }
+
+    #[test]
+    fn privilege_bits() {
+        assert_eq!(mode_without_privilege(0o6755), 0o0755);
+        assert_eq!(mode_without_privilege(0o6745), 0o2745);
+        let dir = object(FileKind::Directory, 0o2775, 1, 50);
+        assert_eq!(mode_of_new(&user(10, 10, &[]), &dir, 0o2755, false), 0o0755);
+        assert_eq!(mode_of_new(&user(10, 10, &[50]), &dir, 0o2755, false), 0o2755);
+        assert_eq!(mode_of_new(&user(10, 10, &[]), &dir, 0o755, true), 0o2755);
+        assert_eq!(group_of_new(&user(10, 10, &[]), &dir), 50);
+    }
+}

@@ -1,0 +1,274 @@
+//! Parts of files: holes, zeroes, copies that do not pass through the client.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use file_state::{Access, ByteRange, Operation};
+use storage::{Attributes, FileFlags, NodeRef, SeekTo, SetAttributes, SetTime, Stability, Wait, Want};
+
+use crate::io::{File, take_privilege};
+use crate::notify::ChangeKinds;
+use crate::schedule::Work;
+use crate::{Error, Open, Protocol, Result, Share};
+
+/// What is written or copied at once where the store cannot do it alone, in bytes.
+const PIECE: usize = 256 * 1024;
+
+impl Share {
+    /// Makes `length` bytes from `offset` of an open file read as zeroes, and frees their space where the store can. The
+    /// file keeps its length: what lies behind its end is left out.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] unless the open may write, [`Error::RangeLocked`], [`Error::InvalidRange`], the store's.
+    pub async fn zero_range(self: &Arc<Self>, open: &Arc<Open>, offset: u64, length: u64) -> Result<()> {
+        self.check_writable()?;
+        open.require(Access::WRITE_DATA)?;
+        let given = self.grants_given();
+        self.bytes_settled(open, ByteRange::new(offset, length)?, Operation::Write).await?;
+        let node = Arc::clone(open.node());
+        let _under_way = self.changes.observation().own.begin();
+        self.run(Work::Blocking, move |_| zero_now(&node, offset, length)).await?;
+        take_privilege(open)?;
+        let file = File::Open(Arc::clone(open));
+        self.written_since(given, &file);
+        self.tell_written(&file);
+        Ok(())
+    }
+
+    /// Marks an open file as sparse, or takes the mark away: for that an open may write data or attributes.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`], the store's.
+    pub async fn set_sparse(self: &Arc<Self>, open: &Arc<Open>, sparse: bool) -> Result<()> {
+        self.check_writable()?;
+        open.require_any(Access::WRITE_DATA | Access::APPEND_DATA | Access::WRITE_ATTRIBUTES)?;
+        let node = Arc::clone(open.node());
+        let _under_way = self.changes.observation().own.begin();
+        self.run(Work::Metadata, move |_| {
+            // A file without any flags counts as changed since the last backup.
+            let before = node.attributes(Want::FLAGS, Wait::May)?.flags.unwrap_or(FileFlags::ARCHIVE);
+            let mut flags = before;
+            flags.set(FileFlags::SPARSE, sparse);
+            if flags != before {
+                node.set_attributes(&SetAttributes { flags: Some(flags), ..SetAttributes::default() })?;
+            }
+            Ok(())
+        })
+        .await?;
+        self.tell_modified(&File::Open(Arc::clone(open)), ChangeKinds::ATTRIBUTES);
+        Ok(())
+    }
+
+    /// The parts of `length` bytes from `offset` of an open file that hold data, up to `count_max` of them; and whether
+    /// there are more. A store without holes has one part.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] unless the open may read, [`Error::InvalidRange`], the store's.
+    pub async fn data_ranges(
+        self: &Arc<Self>,
+        open: &Arc<Open>,
+        offset: u64,
+        length: u64,
+        count_max: usize,
+    ) -> Result<(Vec<ByteRange>, bool)> {
+        open.require(Access::READ_DATA)?;
+        ByteRange::new(offset, length)?;
+        let node = Arc::clone(open.node());
+        self.run(Work::Blocking, move |_| data_ranges_now(&node, offset, length, count_max)).await
+    }
+
+    /// Copies `length` bytes from one open file of this share to another, or inside one; all of them, or an error. Where the
+    /// store cannot do it alone they are held in memory: the caller limits `length`.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] unless the one may be read and the other written, [`Error::RangeLocked`],
+    /// [`Error::InvalidRange`], [`storage::Error::InvalidArgument`] when the source ends before, the store's.
+    pub async fn copy_range(
+        self: &Arc<Self>,
+        from: &Arc<Open>,
+        offset: u64,
+        to: &Arc<Open>,
+        to_offset: u64,
+        length: u64,
+    ) -> Result<()> {
+        self.check_writable()?;
+        from.require_any(Access::READ_DATA | Access::EXECUTE)?;
+        to.require(Access::WRITE_DATA)?;
+        let given = self.grants_given();
+        self.copy_settled((from, offset), (to, to_offset), length).await?;
+        let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
+        let _under_way = self.changes.observation().own.begin();
+        self.run(Work::Blocking, move |_| copy_now(&source, offset, &target, to_offset, length)).await?;
+        self.end_copy(to, given)
+    }
+
+    /// Others have given back what a copy of this part goes against, and their locks leave it alone.
+    async fn copy_settled(
+        self: &Arc<Self>,
+        (from, offset): (&Arc<Open>, u64),
+        (to, to_offset): (&Arc<Open>, u64),
+        length: u64,
+    ) -> Result<()> {
+        self.bytes_settled(from, ByteRange::new(offset, length)?, Operation::Read).await?;
+        self.bytes_settled(to, ByteRange::new(to_offset, length)?, Operation::Write).await
+    }
+
+    /// Has a part of one open file share the blocks of a part of another, or of its own ([MS-FSA] 2.1.5.10.4): neither
+    /// file's length changes.
+    ///
+    /// # Errors
+    /// [`storage::Error::NotSupported`] when a part ends behind its file, when the parts overlap, for a sparse source and
+    /// a target that is not, and without [`storage::Capabilities::CLONE`]; [`Error::NotOpenedForThis`] unless the one may
+    /// be read and the other written, [`Error::RangeLocked`], [`Error::InvalidRange`],
+    /// [`storage::Error::InvalidArgument`] for parts that are no whole blocks, the store's.
+    pub async fn clone_range(
+        self: &Arc<Self>,
+        from: &Arc<Open>,
+        offset: u64,
+        to: &Arc<Open>,
+        to_offset: u64,
+        length: u64,
+    ) -> Result<()> {
+        self.check_writable()?;
+        from.require(Access::READ_DATA)?;
+        to.require(Access::WRITE_DATA)?;
+        if length == 0 {
+            return Ok(());
+        }
+        let given = self.grants_given();
+        self.copy_settled((from, offset), (to, to_offset), length).await?;
+        let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
+        let clone = move |_: &Arc<Self>| {
+            check_cloneable(&source, offset, &target, to_offset, length)?;
+            Ok(source.clone_range(offset, &*target, to_offset, length)?)
+        };
+        self.run(Work::Blocking, clone).await?;
+        self.end_copy(to, given)
+    }
+
+    /// After bytes of a file were replaced without passing by here.
+    fn end_copy(&self, to: &Arc<Open>, given: u64) -> Result<()> {
+        take_privilege(to)?;
+        if to.file().is_some() {
+            // The store has not heard of the stream's file.
+            to.node()
+                .set_attributes(&SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() })?;
+        }
+        let file = File::Open(Arc::clone(to));
+        self.written_since(given, &file);
+        self.tell_written(&file);
+        Ok(())
+    }
+
+    /// Whether these bytes may be written, or read, in spite of others' locks and opens; waits until others have given
+    /// back what they cache of them.
+    async fn bytes_settled(&self, open: &Arc<Open>, range: ByteRange, operation: Operation) -> Result<()> {
+        let file = File::Open(Arc::clone(open));
+        self.settled(Protocol::Smb, || Ok(((), self.check_range(&file, range, operation)?))).await
+    }
+}
+
+fn check_cloneable(
+    source: &NodeRef,
+    offset: u64,
+    target: &NodeRef,
+    to_offset: u64,
+    length: u64,
+) -> Result<()> {
+    let known = |node: &NodeRef| node.attributes(Want::FLAGS, Wait::May);
+    let (of_source, of_target) = (known(source)?, known(target)?);
+    let ends_within = |offset: u64, size: u64| offset.checked_add(length).is_some_and(|end| end <= size);
+    let is_sparse = |of: &Attributes| of.flags.is_some_and(|flags| flags.contains(FileFlags::SPARSE));
+    let overlaps = source.id() == target.id() && offset.abs_diff(to_offset) < length;
+    let fits = ends_within(offset, of_source.size) && ends_within(to_offset, of_target.size);
+    if !fits || overlaps || (is_sparse(&of_source) && !is_sparse(&of_target)) {
+        return Err(storage::Error::NotSupported.into());
+    }
+    Ok(())
+}
+
+fn zero_now(node: &NodeRef, offset: u64, length: u64) -> Result<()> {
+    let size = node.attributes(Want::empty(), Wait::May)?.size;
+    let end = offset.saturating_add(length).min(size);
+    if offset >= end {
+        return Ok(());
+    }
+    match node.punch_hole(offset, end - offset) {
+        Err(storage::Error::NotSupported) => {}
+        done => return Ok(done?),
+    }
+    let zeroes = vec![0; PIECE];
+    let mut at = offset;
+    while at < end {
+        let piece = piece(&zeroes, end - at);
+        let count = node.write(at, &[IoSlice::new(piece)], Stability::Unstable, Wait::May)?;
+        at += count as u64;
+    }
+    Ok(())
+}
+
+/// As much of `bytes` as `left` asks for.
+fn piece(bytes: &[u8], left: u64) -> &[u8] {
+    usize::try_from(left).ok().and_then(|left| bytes.get(..left)).unwrap_or(bytes)
+}
+
+fn data_ranges_now(
+    node: &NodeRef,
+    offset: u64,
+    length: u64,
+    count_max: usize,
+) -> Result<(Vec<ByteRange>, bool)> {
+    let size = node.attributes(Want::empty(), Wait::May)?.size;
+    let end = offset.saturating_add(length).min(size);
+    let mut ranges = Vec::new();
+    let mut at = offset;
+    while at < end {
+        let (start, stop) = match node.seek(at, SeekTo::Data) {
+            Err(storage::Error::NotSupported) => (at, end),
+            Ok(Some(start)) if start < end => {
+                (start, node.seek(start, SeekTo::Hole)?.unwrap_or(end).min(end))
+            }
+            Ok(_) => break,
+            Err(e) => return Err(e.into()),
+        };
+        if ranges.len() >= count_max {
+            return Ok((ranges, true));
+        }
+        ranges.push(ByteRange::new(start, stop.saturating_sub(start))?);
+        // Always forward, whatever a file that changes meanwhile makes the store say.
+        at = stop.max(at + 1);
+    }
+    Ok((ranges, false))
+}
+
+fn copy_now(source: &NodeRef, offset: u64, target: &NodeRef, to_offset: u64, length: u64) -> Result<()> {
+    let size = source.attributes(Want::empty(), Wait::May)?.size;
+    if offset.checked_add(length).is_none_or(|end| end > size) {
+        return Err(storage::Error::InvalidArgument.into());
+    }
+    // Inside one file the store's call may refuse what overlaps; then, as elsewhere, the data comes by here.
+    let overlaps = source.id() == target.id() && offset.abs_diff(to_offset) < length;
+    let mut done = 0;
+    while done < length && !overlaps {
+        match source.copy_range(offset + done, &**target, to_offset + done, length - done) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(storage::Error::NotSupported | storage::Error::CrossDevice) => break,
+            Err(e) => return Err(e.into()),
+        }
+    }
+    let mut rest = vec![0; usize::try_from(length - done).map_err(|_| Error::InvalidRange)?];
+    let mut read = 0;
+    while let Some(into) = rest.get_mut(read..).filter(|into| !into.is_empty()) {
+        match source.read(offset + done + read as u64, into, Wait::May)? {
+            0 => return Err(storage::Error::InvalidArgument.into()),
+            count => read += count,
+        }
+    }
+    let mut written = 0;
+    while let Some(data) = rest.get(written..).filter(|data| !data.is_empty()) {
+        let at = to_offset + done + written as u64;
+        written += target.write(at, &[IoSlice::new(data)], Stability::Unstable, Wait::May)?;
+    }
+    Ok(())
+}

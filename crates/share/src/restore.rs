@@ -1,0 +1,137 @@
+//! Opens that outlive the server: what is written down of them, and how they are there again when it starts.
+
+use std::sync::Arc;
+
+use file_state::{Access, ByteRange, Caching, LockKind, LockOwner, Sharing};
+use storage::{Handle, NodeRef, Wait, Want};
+
+use crate::caching::Admission;
+use crate::namespace::Found;
+use crate::schedule::Work;
+use crate::{Error, GrantKey, GrantRequest, Open, OpenRequest, Result, Share};
+
+/// What an open holds against others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// What it may do.
+    pub access: Access,
+    /// What it lets others do.
+    pub sharing: Sharing,
+    /// The file goes when it is closed.
+    pub delete_on_close: bool,
+    /// The file goes when the last open is closed.
+    pub delete_pending: bool,
+    /// What it has locked.
+    pub locks: Vec<(ByteRange, LockKind)>,
+    /// What its client may cache.
+    pub caching: Caching,
+}
+
+impl Share {
+    /// The handle by which the store finds an object again, also after a restart.
+    ///
+    /// # Errors
+    /// [`storage::Error::NotSupported`] for a named stream, the store's.
+    pub async fn handle(self: &Arc<Self>, open: &Arc<Open>) -> Result<Handle> {
+        if open.file().is_some() {
+            return Err(storage::Error::NotSupported.into());
+        }
+        let node = Arc::clone(open.node());
+        self.run(Work::Metadata, move |_| Ok(node.handle()?)).await
+    }
+
+    /// The number of the object with this handle. It blocks.
+    ///
+    /// # Errors
+    /// [`storage::Error::Stale`] when it is gone, the store's.
+    pub fn file_of(&self, handle: &Handle) -> Result<storage::FileId> {
+        Ok(self.store.by_handle(handle, Wait::May)?.id())
+    }
+
+    /// What an open holds; None when it is closed.
+    #[must_use]
+    pub fn holding(&self, open: &Open) -> Option<Holding> {
+        let look = |entry: &mut crate::files::Entry| {
+            let state = &entry.state;
+            let reservation = state.reservation(open.key())?;
+            let own = |lock: &file_state::ByteRangeLock| lock.owner == LockOwner::Open(open.key());
+            Some(Holding {
+                access: reservation.access,
+                sharing: reservation.sharing,
+                delete_on_close: reservation.delete_on_close,
+                delete_pending: state.is_delete_pending(),
+                locks: state.locks().filter(own).map(|lock| (lock.range, lock.kind)).collect(),
+                caching: state.granted(open.holder()),
+            })
+        };
+        self.files.with(open.node().id(), look).flatten()
+    }
+
+    /// Lets an open in again that there was before the server was started: with its access, share mode and locks. What its
+    /// client caches, and a deletion that was asked for, come with [`Share::settle_restored`], once all are in. Nobody is told
+    /// and nothing waits, so nobody else may have been let in yet. It blocks.
+    ///
+    /// # Errors
+    /// [`storage::Error::Stale`] when the file is gone, [`Error::SharingViolation`] or [`Error::LockNotGranted`] when it
+    /// contradicts another one, the store's.
+    pub fn restore(
+        self: &Arc<Self>,
+        handle: &Handle,
+        holding: &Holding,
+        grant: GrantRequest,
+    ) -> Result<Arc<Open>> {
+        let found = self.find_restored(handle)?;
+        let request = OpenRequest {
+            delete_on_close: holding.delete_on_close,
+            grant: Some(GrantRequest { wanted: Caching::empty(), ..grant }),
+            ..OpenRequest::new(holding.access, holding.sharing)
+        };
+        let entered = self.enter_with(&found, &request, None, None, |state, key| {
+            state.reserve(key, holding.access, holding.sharing)?;
+            state.set_delete_on_close(key, holding.delete_on_close);
+            Ok(())
+        })?;
+        let Admission::Done(open) = entered else { return Err(Error::SharingViolation) };
+        let locked = self.files.with(open.node().id(), |entry| {
+            let owner = LockOwner::Open(open.key());
+            holding.locks.iter().all(|(range, kind)| entry.state.lock(owner, *range, *kind).is_ok())
+        });
+        if locked == Some(true) {
+            return Ok(open);
+        }
+        self.withdraw(&open);
+        Err(Error::LockNotGranted)
+    }
+
+    /// Grants a restored open what its client could cache, as far as the others leave room for it, and marks its file to be
+    /// deleted if it was.
+    pub fn settle_restored(&self, open: &Open, key: GrantKey, holding: &Holding) {
+        self.files.with(open.node().id(), |entry| {
+            entry.grant_again(key.holder(open.key()), holding.caching);
+            if holding.delete_pending {
+                entry.state.set_delete_pending(true);
+                entry.doom(open.key());
+            }
+        });
+    }
+
+    fn find_restored(&self, handle: &Handle) -> Result<Found> {
+        let node: NodeRef = self.store.by_handle(handle, Wait::May)?;
+        let attributes = node.attributes(Want::FLAGS, Wait::May)?;
+        if attributes.links == 0 {
+            return Err(storage::Error::Stale.into());
+        }
+        let location = self.locate(&node);
+        let (dir, name) = location.map(|at| (at.parent, at.name)).unzip();
+        Ok(Found {
+            node,
+            attributes,
+            security: None,
+            dir,
+            dir_attributes: None,
+            dir_security: None,
+            name: name.unwrap_or_default(),
+            stream: None,
+        })
+    }
+}

@@ -1,0 +1,292 @@
+//! Security descriptors: what is told, set and inherited, kept in step with the permission bits.
+//!
+//! A descriptor that says more than permission bits can is stored with its object, which gets the bits that come nearest.
+//! One that says no more is not stored: the bits say it.
+
+use std::sync::Arc;
+
+use acl::{Acl, Control, Newborn, SecurityDescriptor, Sid};
+use file_state::Access;
+use storage::{Attributes, Capabilities, FileKind, NodeRef, SetAttributes, Wait, Want};
+
+use crate::notify::ChangeKinds;
+use crate::schedule::Work;
+use crate::{Caller, Error, File, NewObject, Result, Share, permission};
+
+/// The low bits of a mode, that say who may read, write and execute.
+const PERMISSION_BITS: u32 = 0o777;
+
+/// The parts of a security descriptor to set: what is None stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SecurityChange {
+    /// The owner.
+    pub owner: Option<Sid>,
+    /// The group.
+    pub group: Option<Sid>,
+    /// The DACL (None in it: everybody may do everything), with the control flags that came with it.
+    pub dacl: Option<(Control, Option<Acl>)>,
+}
+
+impl Share {
+    /// Who may do what with an object, in the terms of access control lists: the descriptor that is in force, else what
+    /// the permission bits say.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn security(self: &Arc<Self>, node: &NodeRef) -> Result<SecurityDescriptor> {
+        let attributes = self.attributes(node, Want::empty()).await?;
+        let in_force = self.in_force(node, &attributes).await?;
+        Ok(in_force.map_or_else(|| of_mode(&attributes), Arc::unwrap_or_clone))
+    }
+
+    /// The descriptor that is in force for an object of these attributes.
+    pub(crate) async fn in_force(
+        self: &Arc<Self>,
+        node: &NodeRef,
+        attributes: &Attributes,
+    ) -> Result<Option<Arc<SecurityDescriptor>>> {
+        match node.security(attributes, Wait::Never) {
+            Err(storage::Error::WouldBlock) => {
+                let (node, attributes) = (Arc::clone(node), *attributes);
+                self.run(Work::Blocking, move |_| Ok(node.security(&attributes, Wait::May)?)).await
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// Sets owner, group and DACL of an open object ([MS-FSA] 2.1.5.17).
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] without WRITE_OWNER or WRITE_DAC for what is set, [`Error::InvalidOwner`] and
+    /// [`Error::InvalidGroup`]; [`storage::Error::NotSupported`] where the store keeps no descriptors and the permission
+    /// bits would lose what this one says; the store's.
+    pub async fn set_security(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        change: SecurityChange,
+    ) -> Result<()> {
+        self.check_writable()?;
+        if let File::Open(open) = file {
+            let owners = change.owner.is_some() || change.group.is_some();
+            open.require(if owners { Access::WRITE_OWNER } else { Access::empty() })?;
+            open.require(if change.dacl.is_some() { Access::WRITE_DAC } else { Access::empty() })?;
+        }
+        let (caller, file) = (caller.clone(), file.clone());
+        self.run(Work::Metadata, move |share| {
+            share.set_security_now(&caller, file.node(), change)?;
+            share.tell_modified(&file, ChangeKinds::SECURITY);
+            Ok(())
+        })
+        .await
+    }
+
+    fn set_security_now(&self, caller: &Caller, node: &NodeRef, change: SecurityChange) -> Result<()> {
+        let before = node.attributes(Want::empty(), Wait::May)?;
+        let in_force = node.security(&before, Wait::May)?;
+        let owners = Owners::of(caller, &before, in_force.as_deref(), &change)?;
+        let (uid, gid) = (owners.uid, owners.gid);
+        let is_dir = before.kind == FileKind::Directory;
+        // A program is not to run as the new owner because the old one wanted that.
+        let is_handed_on = !is_dir && (uid, gid) != (before.uid, before.gid);
+        let had_mode =
+            if is_handed_on { permission::mode_without_privilege(before.mode) } else { before.mode };
+        let newborn = Newborn { owner: owners.owner, group: owners.group, is_dir };
+        let (mode, wanted) = match change.dacl {
+            Some((control, dacl)) => {
+                let control = control | Control::DACL_PRESENT;
+                let given = SecurityDescriptor { control, dacl, ..SecurityDescriptor::default() };
+                let given = given.given_to(&newborn);
+                (had_mode & !PERMISSION_BITS | given.permission_bits(), given)
+            }
+            None => {
+                let had = in_force.clone().map_or_else(|| of_mode(&before), Arc::unwrap_or_clone);
+                (had_mode, had.owned_by(&newborn))
+            }
+        };
+        let keeps = Some(wanted).filter(|wanted| !wanted.is_of_mode(mode, is_dir, uid, gid));
+        if !self.keeps_security() && keeps.as_ref().is_some_and(|keeps| !keeps.is_kept_by_bits()) {
+            return Err(storage::Error::NotSupported.into());
+        }
+        let set = SetAttributes {
+            uid: (uid != before.uid).then_some(uid),
+            gid: (gid != before.gid).then_some(gid),
+            mode: (mode != before.mode).then_some(mode),
+            ..SetAttributes::default()
+        };
+        if set != SetAttributes::default() {
+            node.set_attributes(&set).map_err(|error| refused_owner(error, &set))?;
+        }
+        if self.keeps_security()
+            && (keeps.is_some() || in_force.is_some())
+            && let Err(refused) = node.set_security(keeps)
+        {
+            put_back(node, &before, &set);
+            return Err(refused.into());
+        }
+        Ok(())
+    }
+
+    fn keeps_security(&self) -> bool {
+        self.capabilities().contains(Capabilities::XATTRS)
+    }
+}
+
+/// Who an object is to belong to: in the store, and as its descriptor says.
+struct Owners {
+    uid: u32,
+    gid: u32,
+    owner: Sid,
+    group: Sid,
+}
+
+impl Owners {
+    /// After a change of an object that has these attributes and this descriptor.
+    ///
+    /// An owner or group that is none of this machine (Everyone, an account of a domain) is one in the descriptor only.
+    fn of(
+        caller: &Caller,
+        before: &Attributes,
+        in_force: Option<&SecurityDescriptor>,
+        change: &SecurityChange,
+    ) -> Result<Self> {
+        let uid = change.owner.as_ref().and_then(Sid::uid).unwrap_or(before.uid);
+        let gid = change.group.as_ref().and_then(Sid::gid).unwrap_or(before.gid);
+        check_owners(caller, (before.uid, before.gid), (uid, gid))?;
+        let had = in_force.map_or_else(|| of_mode(before), Clone::clone);
+        let owner = change.owner.or(had.owner).unwrap_or_else(|| Sid::of_user(uid));
+        let group = change.group.or(had.group).unwrap_or_else(|| Sid::of_group(gid));
+        Ok(Self { uid, gid, owner, group })
+    }
+}
+
+/// Users take ownership for themselves and give objects to groups of theirs; the superuser names anybody.
+fn check_owners(caller: &Caller, had: (u32, u32), wanted: (u32, u32)) -> Result<()> {
+    let who = &caller.identity;
+    if who.is_superuser() {
+        return Ok(());
+    }
+    if wanted.0 != had.0 && wanted.0 != who.uid {
+        return Err(Error::InvalidOwner);
+    }
+    if wanted.1 != had.1 && !who.is_in_group(wanted.1) { Err(Error::InvalidGroup) } else { Ok(()) }
+}
+
+/// A store without privileges cannot give objects away.
+fn refused_owner(error: storage::Error, set: &SetAttributes) -> Error {
+    match error {
+        storage::Error::NotPermitted if set.uid.is_some() => Error::InvalidOwner,
+        storage::Error::NotPermitted if set.gid.is_some() => Error::InvalidGroup,
+        error => error.into(),
+    }
+}
+
+/// The bits alone may allow more than was wanted, or than there was before: with the old ones, what was in force is again.
+fn put_back(node: &NodeRef, before: &Attributes, set: &SetAttributes) {
+    let had = SetAttributes {
+        uid: set.uid.map(|_| before.uid),
+        gid: set.gid.map(|_| before.gid),
+        // After the owner, whose change may take some.
+        mode: (*set != SetAttributes::default()).then_some(before.mode),
+        ..SetAttributes::default()
+    };
+    if had != SetAttributes::default()
+        && let Err(e) = node.set_attributes(&had)
+    {
+        tracing::warn!("an object keeps permission bits of a descriptor that could not be stored: {e}");
+    }
+}
+
+fn of_mode(attributes: &Attributes) -> SecurityDescriptor {
+    let is_dir = attributes.kind == FileKind::Directory;
+    SecurityDescriptor::of_mode(attributes.mode, is_dir, attributes.uid, attributes.gid)
+}
+
+/// After a change of attributes: other permission bits take the place of the descriptor that was in force, for good; new
+/// owners take theirs in it.
+pub(crate) fn keep_in_step(
+    node: &NodeRef,
+    in_force: Option<&SecurityDescriptor>,
+    before: &Attributes,
+    after: Attributes,
+) -> Result<Attributes> {
+    let Some(descriptor) = in_force else { return Ok(after) };
+    if (before.mode ^ after.mode) & PERMISSION_BITS != 0 {
+        return Ok(node.set_security(None)?);
+    }
+    if (before.uid, before.gid) != (after.uid, after.gid) {
+        let newborn = newborn(&after);
+        return Ok(node.set_security(Some(descriptor.owned_by(&newborn)))?);
+    }
+    Ok(after)
+}
+
+fn newborn(attributes: &Attributes) -> Newborn {
+    Newborn {
+        owner: Sid::of_user(attributes.uid),
+        group: Sid::of_group(attributes.gid),
+        is_dir: attributes.kind == FileKind::Directory,
+    }
+}
+
+/// How a new object comes to its descriptor.
+pub(crate) struct Birth<'a> {
+    pub(crate) new: &'a NewObject,
+    /// The descriptor of its directory.
+    pub(crate) parent: Option<&'a SecurityDescriptor>,
+    pub(crate) is_dir: bool,
+}
+
+impl Birth<'_> {
+    /// The owner and group that its maker gives it, where they are of this machine.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOwner`], [`Error::InvalidGroup`].
+    pub(crate) fn owners(&self, caller: &Caller, default: (u32, u32)) -> Result<(u32, u32)> {
+        let Some(given) = &self.new.security else { return Ok(default) };
+        let uid = given.owner.as_ref().and_then(Sid::uid).unwrap_or(default.0);
+        let gid = given.group.as_ref().and_then(Sid::gid).unwrap_or(default.1);
+        check_owners(caller, default, (uid, gid))?;
+        Ok((uid, gid))
+    }
+
+    /// The descriptor that an object of these owners gets: the one that its maker gives it, else what it inherits.
+    pub(crate) fn descriptor(&self, (uid, gid): (u32, u32)) -> Option<SecurityDescriptor> {
+        if !matches!(self.new.kind, FileKind::Regular | FileKind::Directory) {
+            return None;
+        }
+        let mut newborn =
+            Newborn { owner: Sid::of_user(uid), group: Sid::of_group(gid), is_dir: self.is_dir };
+        let inherited = |newborn: &Newborn| self.parent.and_then(|parent| parent.inherited_by(newborn));
+        let Some(given) = &self.new.security else {
+            let mut inherited = inherited(&newborn)?;
+            if self.new.mode_bounds {
+                inherited.bound_by_mode(self.new.mode);
+            }
+            return Some(inherited);
+        };
+        newborn.owner = given.owner.filter(|owner| owner.uid().is_none()).unwrap_or(newborn.owner);
+        newborn.group = given.group.filter(|group| group.gid().is_none()).unwrap_or(newborn.group);
+        if given.control.contains(Control::DACL_PRESENT) {
+            return Some(given.given_to(&newborn));
+        }
+        let default = || SecurityDescriptor::of_mode(self.new.mode, self.is_dir, uid, gid).owned_by(&newborn);
+        Some(inherited(&newborn).unwrap_or_else(default))
+    }
+
+    /// Stores it with the object, which has been made.
+    pub(crate) fn secure(&self, node: &NodeRef, made: Attributes) -> Result<Attributes> {
+        let Some(descriptor) = self.descriptor((made.uid, made.gid)) else { return Ok(made) };
+        let mode = made.mode & !PERMISSION_BITS | descriptor.permission_bits();
+        if mode != made.mode {
+            node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() })?;
+        }
+        if !descriptor.is_of_mode(mode, self.is_dir, made.uid, made.gid) {
+            match node.set_security(Some(descriptor.clone())) {
+                Err(storage::Error::NotSupported) if descriptor.is_kept_by_bits() => {}
+                secured => return Ok(secured?),
+            }
+        }
+        Ok(node.attributes(self.new.want, Wait::May)?)
+    }
+}

@@ -1,0 +1,464 @@
+//! Named streams of files and directories.
+//!
+//! A stream has data, opens, locks and caching grants of its own; all else that is known about it is its file's: identity,
+//! times, attributes, permissions. So it is a node that is made of two, and an open of it holds its file too.
+
+use std::any::Any;
+use std::io::IoSlice;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use acl::SecurityDescriptor;
+use file_state::Access;
+use storage::{
+    Attributes, DirEntry, Error as StoreError, FileFlags, FileId, FileKind, Handle, Name, NewNode, Node,
+    NodeRef, Replace, SeekTo, SetAttributes, SetTime, Stability, StreamEntry, StreamName, Wait, Want,
+    XattrMode,
+};
+
+use crate::folded::fold;
+use crate::namespace::Found;
+use crate::notify::{ChangeAction, ChangeKinds, Event};
+use crate::schedule::Work;
+use crate::{Error, Location, Open, Result, Share};
+
+/// Named streams of one file.
+const STREAMS_MAX: usize = 4096;
+
+/// Whose stream an object is, and which.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// The file or directory.
+    pub file: NodeRef,
+    /// The stream's name, as it was made with.
+    pub name: Vec<u8>,
+}
+
+impl Stream {
+    pub(crate) fn location(&self) -> Location {
+        Location { parent: Arc::clone(&self.file), name: self.name.clone() }
+    }
+}
+
+impl Share {
+    /// The named streams of an object; none where the store keeps none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn streams(self: &Arc<Self>, node: &NodeRef) -> Result<Vec<StreamEntry>> {
+        let node = Arc::clone(node);
+        self.run(Work::Metadata, move |_| match node.streams() {
+            Err(StoreError::NotSupported | StoreError::WrongKind) => Ok(Vec::new()),
+            listed => Ok(listed?),
+        })
+        .await
+    }
+
+    /// The named stream of a file that was found, whatever its case; a stream whose name matches exactly comes first.
+    ///
+    /// # Errors
+    /// [`storage::Error::NotSupported`], the store's.
+    pub async fn find_stream(self: &Arc<Self>, file: &Found, name: &[u8]) -> Result<Option<Found>> {
+        let (file, name) = (file.clone(), name.to_vec());
+        self.run(Work::Metadata, move |_| {
+            Ok(match look(&file.node, &name)? {
+                Some((name, data)) => Some(found(&file, name, data)?),
+                None => None,
+            })
+        })
+        .await
+    }
+
+    /// Makes a named stream of a file that was found, after the caller's permission to write to it was checked.
+    ///
+    /// # Errors
+    /// [`storage::Error::Exists`] also for a name that differs in case only, [`Error::DeletePending`],
+    /// [`Error::LimitReached`], [`storage::Error::NotSupported`], the store's.
+    pub async fn create_stream(self: &Arc<Self>, file: &Found, name: &[u8]) -> Result<Found> {
+        self.check_writable()?;
+        let (file, name) = (file.clone(), name.to_vec());
+        self.run(Work::Metadata, move |share| {
+            if share.is_delete_pending(&file.node) {
+                return Err(Error::DeletePending);
+            }
+            let present = file.node.streams()?;
+            if present.len() >= STREAMS_MAX {
+                return Err(Error::LimitReached("streams of one file"));
+            }
+            if same_name(&present, &name).is_some() {
+                return Err(StoreError::Exists.into());
+            }
+            let data = file.node.create_stream(StreamName::new(&name)?)?;
+            share.tell_stream(
+                file.location().as_ref(),
+                &name,
+                ChangeAction::AddedStream,
+                ChangeKinds::STREAM_NAME,
+            );
+            found(&file, name, data)
+        })
+        .await
+    }
+
+    /// Removes a stream that was made and cannot be used after all.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn discard_stream(self: &Arc<Self>, found: &Found) -> Result<()> {
+        let Some(stream) = found.stream.clone() else { return Ok(()) };
+        self.run(Work::Metadata, move |_| Ok(stream.file.remove_stream(StreamName::new(&stream.name)?)?))
+            .await
+    }
+
+    /// Gives the open stream another name. A stream of that name goes if the caller wants that, nobody has it open and it
+    /// is empty ([MS-FSA] 2.1.5.15.12.1).
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] without DELETE, [`storage::Error::Exists`] with [`Replace::Never`],
+    /// [`storage::Error::InvalidArgument`] for what is no stream and for a stream that cannot be replaced.
+    pub async fn rename_stream(
+        self: &Arc<Self>,
+        open: &Arc<Open>,
+        to: &[u8],
+        replace: Replace,
+    ) -> Result<()> {
+        self.check_writable()?;
+        open.require(Access::DELETE)?;
+        let (open, to) = (Arc::clone(open), to.to_vec());
+        self.run(Work::Metadata, move |share| share.rename_stream_now(&open, &to, replace)).await
+    }
+
+    fn rename_stream_now(&self, open: &Open, to: &[u8], replace: Replace) -> Result<()> {
+        let file = open.file().ok_or(StoreError::InvalidArgument)?;
+        let from = self.stream_location(open).ok_or(Error::Closed)?;
+        if fold(&from.name) == fold(to) {
+            return Ok(());
+        }
+        let node = file.node();
+        if let Some(other) = same_name(&node.streams()?, to) {
+            if replace == Replace::Never {
+                return Err(StoreError::Exists.into());
+            }
+            let name = StreamName::new(&other.name)?;
+            let is_open = self.files.with(node.stream(name)?.id(), |_| ()).is_some();
+            if is_open || other.size != 0 {
+                return Err(StoreError::InvalidArgument.into());
+            }
+            node.remove_stream(name)?;
+        }
+        node.rename_stream(StreamName::new(&from.name)?, StreamName::new(to)?, Replace::Never)?;
+        let target = Location { parent: Arc::clone(node), name: to.to_vec() };
+        self.files.with(open.node().id(), |entry| entry.moved(&from, &target));
+        let location = self.location(open);
+        let (gone, come) = (ChangeAction::RemovedStream, ChangeAction::AddedStream);
+        self.tell_stream(location.as_ref(), &from.name, gone, ChangeKinds::STREAM_NAME);
+        self.tell_stream(location.as_ref(), to, come, ChangeKinds::STREAM_NAME);
+        Ok(())
+    }
+
+    /// The name of the stream that is open; None when it is the file itself.
+    #[must_use]
+    pub fn stream_name(&self, open: &Open) -> Option<Vec<u8>> {
+        self.stream_location(open).map(|location| location.name)
+    }
+
+    /// Which stream of which file is open.
+    fn stream_location(&self, open: &Open) -> Option<Location> {
+        open.file()?;
+        self.files.with(open.node().id(), |entry| entry.location(open.key()).cloned()).flatten()
+    }
+
+    /// Removes a stream whose last open is closed, if its name still is that stream's.
+    pub(crate) fn delete_stream(&self, open: &Open, stream: &Location) -> Result<()> {
+        let name = StreamName::new(&stream.name)?;
+        if stream.parent.stream(name)?.id() != open.node().id() {
+            return Ok(());
+        }
+        stream.parent.remove_stream(name)?;
+        let location = open.file().and_then(|file| self.location(file));
+        let action = ChangeAction::RemovedStream;
+        self.tell_stream(location.as_ref(), &stream.name, action, ChangeKinds::STREAM_NAME);
+        Ok(())
+    }
+
+    /// Tells watchers that the data of an open stream changed, and its file with it.
+    pub(crate) fn tell_stream_modified(&self, open: &Open, kinds: ChangeKinds) {
+        if !self.changes.is_watched() {
+            return;
+        }
+        let (Some(location), Some(stream)) = (self.location(open), self.stream_name(open)) else { return };
+        let mut of_stream = ChangeKinds::empty();
+        of_stream.set(ChangeKinds::STREAM_SIZE, kinds.contains(ChangeKinds::SIZE));
+        of_stream.set(ChangeKinds::STREAM_WRITE, kinds.contains(ChangeKinds::LAST_WRITE));
+        self.tell_stream(Some(&location), &stream, ChangeAction::ModifiedStream, of_stream);
+        self.changes.publish(&Event {
+            dir: &location.parent,
+            name: &location.name,
+            action: ChangeAction::Modified,
+            kinds: kinds.difference(ChangeKinds::SIZE),
+            unless: ChangeKinds::empty(),
+        });
+    }
+
+    /// Tells watchers of a stream: its name is that of the file, a colon, and its own.
+    fn tell_stream(&self, file: Option<&Location>, stream: &[u8], action: ChangeAction, kinds: ChangeKinds) {
+        let Some(file) = file else { return };
+        let name = [&file.name, &b":"[..], stream].concat();
+        let unless = ChangeKinds::empty();
+        self.changes.publish(&Event { dir: &file.parent, name: &name, action, kinds, unless });
+    }
+}
+
+/// Removes all named streams of a file that is being overwritten: those that somebody has open stay with them.
+pub(crate) fn remove_all(node: &NodeRef) -> Result<()> {
+    let streams = match node.streams() {
+        Err(StoreError::NotSupported | StoreError::WrongKind) => return Ok(()),
+        listed => listed?,
+    };
+    for stream in streams {
+        match node.remove_stream(StreamName::new(&stream.name)?) {
+            Ok(()) | Err(StoreError::NotFound) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The stream of a name that differs in case at most.
+fn same_name<'a>(streams: &'a [StreamEntry], name: &[u8]) -> Option<&'a StreamEntry> {
+    let folded = fold(name);
+    streams.iter().find(|stream| fold(&stream.name) == folded)
+}
+
+/// A stream's own name and data.
+fn look(file: &NodeRef, name: &[u8]) -> Result<Option<(Vec<u8>, NodeRef)>> {
+    match file.stream(StreamName::new(name)?) {
+        Ok(data) => return Ok(Some((name.to_vec(), data))),
+        Err(StoreError::NotFound) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let streams = file.streams()?;
+    let Some(other) = same_name(&streams, name) else { return Ok(None) };
+    match file.stream(StreamName::new(&other.name)?) {
+        Ok(data) => Ok(Some((other.name.clone(), data))),
+        Err(StoreError::NotFound) => Ok(None), // it has just gone
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// What a stream is found as: in its file's place.
+fn found(file: &Found, name: Vec<u8>, data: NodeRef) -> Result<Found> {
+    let attributes = combine(&file.attributes, &data.attributes(Want::empty(), Wait::May)?, true);
+    let node: NodeRef = Arc::new(StreamNode { file: Arc::clone(&file.node), data });
+    let stream = Some(Arc::new(Stream { file: Arc::clone(&file.node), name }));
+    Ok(Found { node, attributes, stream, ..file.clone() })
+}
+
+/// What is known about a stream: its own size, and all else of the file. A directory's stream is no directory.
+fn combine(file: &Attributes, data: &Attributes, has_flags: bool) -> Attributes {
+    // A file that has no flags of its own has others than a directory that has none.
+    let none = (has_flags && file.kind == FileKind::Directory).then_some(FileFlags::empty());
+    Attributes {
+        kind: FileKind::Regular,
+        size: data.size,
+        allocated: data.allocated,
+        flags: file.flags.or(none),
+        ..*file
+    }
+}
+
+/// A named stream as a node: its data, and the file that it belongs to.
+#[derive(Debug)]
+struct StreamNode {
+    file: NodeRef,
+    data: NodeRef,
+}
+
+impl StreamNode {
+    /// The file has been modified; that it cannot say when, takes nothing from what was written.
+    fn modified(&self) {
+        let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
+        if let Err(e) = self.file.set_attributes(&set) {
+            tracing::debug!("a file does not show that its stream was written: {e}");
+        }
+    }
+}
+
+#[deny(clippy::missing_trait_methods, reason = "each call is for the data, for the file, or for neither")]
+impl Node for StreamNode {
+    /// The store knows the data for its own.
+    fn as_any(&self) -> &dyn Any {
+        self.data.as_any()
+    }
+
+    fn id(&self) -> FileId {
+        self.data.id()
+    }
+
+    fn kind(&self) -> FileKind {
+        FileKind::Regular
+    }
+
+    fn handle(&self) -> storage::Result<Handle> {
+        Err(StoreError::NotSupported)
+    }
+
+    fn path(&self) -> storage::Result<Vec<u8>> {
+        self.file.path()
+    }
+
+    fn attributes(&self, want: Want, wait: Wait) -> storage::Result<Attributes> {
+        let file = self.file.attributes(want, wait)?;
+        Ok(combine(&file, &self.data.attributes(Want::empty(), wait)?, want.contains(Want::FLAGS)))
+    }
+
+    fn lookup(&self, _: Name<'_>, _: Wait) -> storage::Result<NodeRef> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn lookup_attributes(&self, _: Name<'_>, _: Want, _: Wait) -> storage::Result<(NodeRef, Attributes)> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn parent(&self) -> storage::Result<NodeRef> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn read_dir(&self, _: u64, _: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> storage::Result<bool> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn read_link(&self) -> storage::Result<Vec<u8>> {
+        Err(StoreError::WrongKind)
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> storage::Result<usize> {
+        self.data.read(offset, into, wait)
+    }
+
+    fn set_attributes(&self, set: &SetAttributes) -> storage::Result<Attributes> {
+        let mut of_file = SetAttributes { size: None, ..*set };
+        if set.size.is_some() {
+            self.data.set_attributes(&SetAttributes { size: set.size, ..SetAttributes::default() })?;
+            of_file.mtime = of_file.mtime.or(Some(SetTime::Now));
+        }
+        let file = self.file.set_attributes(&of_file)?;
+        Ok(combine(&file, &self.data.attributes(Want::empty(), Wait::May)?, true))
+    }
+
+    fn security(
+        &self,
+        attributes: &Attributes,
+        wait: Wait,
+    ) -> storage::Result<Option<Arc<SecurityDescriptor>>> {
+        self.file.security(attributes, wait)
+    }
+
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> storage::Result<Attributes> {
+        let file = self.file.set_security(descriptor)?;
+        Ok(combine(&file, &self.data.attributes(Want::empty(), Wait::May)?, true))
+    }
+
+    fn create(&self, _: Name<'_>, _: &NewNode<'_>) -> storage::Result<NodeRef> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn link(&self, _: Name<'_>, _: &dyn Node) -> storage::Result<()> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn remove_file(&self, _: Name<'_>) -> storage::Result<()> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn remove_dir(&self, _: Name<'_>) -> storage::Result<()> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn rename(&self, _: Name<'_>, _: &dyn Node, _: Name<'_>, _: Replace) -> storage::Result<()> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn write(
+        &self,
+        offset: u64,
+        data: &[IoSlice<'_>],
+        stability: Stability,
+        wait: Wait,
+    ) -> storage::Result<usize> {
+        if wait == Wait::Never {
+            return Err(StoreError::WouldBlock); // what it does to the file may wait
+        }
+        let count = self.data.write(offset, data, stability, wait)?;
+        self.modified();
+        Ok(count)
+    }
+
+    fn commit(&self) -> storage::Result<()> {
+        self.data.commit()?;
+        self.file.commit()
+    }
+
+    fn allocate(&self, offset: u64, length: u64, grow: bool) -> storage::Result<()> {
+        self.data.allocate(offset, length, grow)
+    }
+
+    fn punch_hole(&self, offset: u64, length: u64) -> storage::Result<()> {
+        self.data.punch_hole(offset, length)?;
+        self.modified();
+        Ok(())
+    }
+
+    fn seek(&self, offset: u64, to: SeekTo) -> storage::Result<Option<u64>> {
+        self.data.seek(offset, to)
+    }
+
+    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> storage::Result<u64> {
+        self.data.copy_range(offset, to, to_offset, length)
+    }
+
+    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> storage::Result<()> {
+        self.data.clone_range(offset, to, to_offset, length)
+    }
+
+    fn xattr(&self, name: &[u8]) -> storage::Result<Vec<u8>> {
+        self.file.xattr(name)
+    }
+
+    fn xattrs(&self) -> storage::Result<Vec<Vec<u8>>> {
+        self.file.xattrs()
+    }
+
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> storage::Result<()> {
+        self.file.set_xattr(name, value, mode)
+    }
+
+    fn remove_xattr(&self, name: &[u8]) -> storage::Result<()> {
+        self.file.remove_xattr(name)
+    }
+
+    fn streams(&self) -> storage::Result<Vec<StreamEntry>> {
+        self.file.streams()
+    }
+
+    fn stream(&self, name: StreamName<'_>) -> storage::Result<NodeRef> {
+        self.file.stream(name)
+    }
+
+    fn create_stream(&self, name: StreamName<'_>) -> storage::Result<NodeRef> {
+        self.file.create_stream(name)
+    }
+
+    fn remove_stream(&self, name: StreamName<'_>) -> storage::Result<()> {
+        self.file.remove_stream(name)
+    }
+
+    fn rename_stream(
+        &self,
+        name: StreamName<'_>,
+        to: StreamName<'_>,
+        replace: Replace,
+    ) -> storage::Result<()> {
+        self.file.rename_stream(name, to, replace)
+    }
+}
