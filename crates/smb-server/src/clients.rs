@@ -1,0 +1,64 @@
+//! The connections of each client: ConnectionList of [MS-SMB2] 3.3.1.5, by Connection.ClientGuid.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use smb_wire::Guid;
+use smb_wire::oplock_break::Notification;
+
+use crate::endpoint::Endpoint;
+use crate::notification::{self, NoChannel};
+
+/// Where clients can be reached, whatever session they are asked about. Connections enter when somebody has logged on: a
+/// GUID alone proves nothing, and must not let strangers hear what another client is told. The lock guards them all, and is
+/// taken for no more than that and for breaks.
+#[derive(Debug, Default)]
+pub(crate) struct Clients(Mutex<HashMap<Guid, Vec<Arc<Endpoint>>>>);
+
+impl Clients {
+    /// A session of this client has a channel on the connection; it may be there already.
+    pub(crate) fn enter(&self, client: Guid, endpoint: &Arc<Endpoint>) {
+        let mut clients = self.0.lock();
+        let endpoints = clients.entry(client).or_default();
+        if !endpoints.iter().any(|known| known.connection == endpoint.connection) {
+            endpoints.push(Arc::clone(endpoint));
+        }
+    }
+
+    /// A connection has ended. True when the client could be reached over it, and can over others.
+    pub(crate) fn leave(&self, client: Guid, connection: u64) -> bool {
+        let mut clients = self.0.lock();
+        let Some(endpoints) = clients.get_mut(&client) else { return false };
+        let before = endpoints.len();
+        endpoints.retain(|endpoint| endpoint.connection != connection);
+        if endpoints.is_empty() {
+            clients.remove(&client);
+            return false;
+        }
+        endpoints.len() < before
+    }
+
+    /// Whether this is a connection of the client.
+    pub(crate) fn has(&self, client: Guid, connection: u64) -> bool {
+        let clients = self.0.lock();
+        clients.get(&client).is_some_and(|all| all.iter().any(|one| one.connection == connection))
+    }
+
+    /// Sends a notification that belongs to no session, over the client's first connection that takes it. 3.3.4.7: "The
+    /// server MUST look up all the connections in ConnectionList where Connection.ClientGuid matches", and "MUST send
+    /// Lease.BreakNotification using the first available connection". Gives that connection.
+    ///
+    /// # Errors
+    /// [`NoChannel`] when none takes it.
+    pub(crate) fn notify(
+        &self,
+        client: Guid,
+        notification: &Notification,
+    ) -> Result<Arc<Endpoint>, NoChannel> {
+        let endpoints = self.0.lock().get(&client).cloned().unwrap_or_default();
+        let takes =
+            |endpoint: &Arc<Endpoint>| !endpoint.ended.is_set() && notification::post(endpoint, notification);
+        endpoints.into_iter().find(takes).ok_or(NoChannel)
+    }
+}

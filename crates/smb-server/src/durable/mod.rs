@@ -1,0 +1,132 @@
+//! Opens that outlive their connection, and CREATEs that are sent again: what the server remembers of them beyond the
+//! session. [MS-SMB2] 3.3.1.10, 3.3.5.9.6 to 3.3.5.9.13, 3.3.7.1.
+//!
+//! The rules are those of [`smb_proto::durable`]. [`DurableOpens`] is the part of GlobalOpenTable in which opens are
+//! looked for from other sessions; an open in it has a [`Durable`]. When its session ends, an open that is to survive
+//! waits there, with its locks, its share modes and what its client caches, until the client takes it up again with a
+//! new session, or its time is over.
+
+mod journal;
+mod persistent;
+mod table;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use smb_proto::durable::{AppInstanceVersion, Durability, Known, LeaseName};
+use smb_wire::create::{CreateAction, ShareAccess};
+use smb_wire::{AccessMask, Guid};
+
+pub use journal::{Change, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens};
+pub(crate) use table::{Before, DurableOpens, Reservation, is_same_share};
+
+use crate::open::Open;
+
+/// What an open keeps when it passes from one session to the next.
+#[derive(Debug)]
+pub(crate) struct Durable {
+    /// The CREATE that made it.
+    pub(crate) origin: Origin,
+    /// How it outlives its connection, if it does. Guards only itself.
+    durability: Mutex<Option<Durability>>,
+    /// Open.IsReplayEligible
+    replayable: AtomicBool,
+    table: Weak<DurableOpens>,
+}
+
+/// A CREATE that made an open: who sent it, and what it said.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    /// Open.CreateGuid; zero without one.
+    pub(crate) create_guid: Guid,
+    /// Open.ClientGuid
+    pub(crate) client_guid: Guid,
+    /// Open.DurableOwner: the user's name.
+    pub(crate) owner: String,
+    /// The lease that the open was given, if it was.
+    pub(crate) lease: Option<LeaseName>,
+    /// Open.AppInstanceId
+    pub(crate) app_instance: Option<Guid>,
+    /// Open.ApplicationInstanceVersionHigh and Low
+    pub(crate) app_instance_version: Option<AppInstanceVersion>,
+    /// Open.DesiredAccess
+    pub(crate) desired_access: AccessMask,
+    /// Open.ShareAccess
+    pub(crate) share_access: ShareAccess,
+    /// What was done: a replay is told the same.
+    pub(crate) action: CreateAction,
+    /// Of a persistent open: by which the store finds the file again.
+    pub(crate) handle: Option<storage::Handle>,
+}
+
+impl Durable {
+    /// How it outlives its connection, if it does.
+    pub(crate) fn durability(&self) -> Option<Durability> {
+        *self.durability.lock()
+    }
+
+    /// It does so in another way from now on.
+    pub(crate) fn set_durability(&self, durability: Durability) {
+        *self.durability.lock() = Some(durability);
+    }
+
+    /// Open.IsReplayEligible
+    pub(crate) fn is_replayable(&self) -> bool {
+        self.replayable.load(Ordering::Relaxed)
+    }
+
+    /// The client has used the open: it knows that it has it, and does not send its CREATE again.
+    fn used(&self) {
+        if self.replayable.load(Ordering::Relaxed) {
+            self.replayable.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Open {
+    /// Makes the open one that is looked for from other sessions. [`DurableOpens::enter`] comes next.
+    pub(crate) fn make_durable(
+        &self,
+        table: &Arc<DurableOpens>,
+        origin: Origin,
+        durability: Option<Durability>,
+        replayable: bool,
+    ) {
+        let made = Durable {
+            origin,
+            durability: Mutex::new(durability),
+            replayable: AtomicBool::new(replayable),
+            table: Arc::downgrade(table),
+        };
+        let _ = self.durable.set(Arc::new(made));
+    }
+
+    /// What the rules know of the open; `None` unless it was made durable.
+    pub(crate) fn known(&self) -> Option<Known<'_>> {
+        let durable = self.durable.get()?;
+        Some(Known {
+            durability: durable.durability(),
+            create_guid: durable.origin.create_guid,
+            client_guid: durable.origin.client_guid,
+            owner: &durable.origin.owner,
+            lease: durable.origin.lease,
+            keeps_handle: self.keeps_handle(),
+            delete_on_close: self.create_options.contains(smb_wire::create::CreateOptions::DELETE_ON_CLOSE),
+        })
+    }
+
+    /// A request has named the open.
+    pub(crate) fn used(&self) {
+        if let Some(durable) = self.durable.get() {
+            durable.used();
+        }
+    }
+
+    /// Takes the open out of the table. False when its client has taken it up again meanwhile: it is not this one's to
+    /// close any more.
+    pub(crate) fn leave_durable(&self) -> bool {
+        let durable = self.durable.get();
+        durable.and_then(|durable| durable.table.upgrade()).is_none_or(|table| table.leave(self))
+    }
+}

@@ -1,0 +1,263 @@
+//! Persistent opens: what is written down of them, and how they are there again when the server starts. [MS-SMB2] 3.3.1.10
+//! (Open.IsPersistent).
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use share::{Access, ByteRange, Caching, GrantRequest, Holding, LockKind, Share, ShareId, Sharing};
+use smb_proto::durable::{Durability, Kind, LeaseName};
+use smb_wire::create::{CreateOptions, ShareAccess};
+use smb_wire::create_context::{Lease, LeaseFlags, LeaseV2};
+use smb_wire::{AccessMask, FileId, Guid, NtStatus};
+use storage::Handle;
+
+use super::journal::{Change, Journal, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens};
+use super::{Durable, Origin};
+use crate::lease::LeaseId;
+use crate::open::{Grant, Open, Target};
+use crate::oplock::{Oplock, Place};
+use crate::server::Server;
+use crate::status::Failure;
+use crate::tree::{self, Tree};
+
+impl Open {
+    /// Whether it outlives the server.
+    pub(crate) fn is_persistent(&self) -> bool {
+        let durability = self.durable.get().and_then(|durable| durable.durability());
+        durability.is_some_and(|durability| durability.kind == Kind::Persistent)
+    }
+
+    /// Its lease, if it is persistent and has one.
+    pub(super) fn persistent_lease(&self) -> Option<LeaseId> {
+        let origin = &self.durable.get().filter(|_| self.is_persistent())?.origin;
+        Some(LeaseId { client: origin.client_guid, key: origin.lease?.key })
+    }
+
+    /// Writes down how a persistent open is now, and returns when that is on stable storage; does nothing for others.
+    ///
+    /// # Errors
+    /// STATUS_UNEXPECTED_IO_ERROR when that is not sure.
+    pub(crate) async fn write_down(&self) -> Result<(), Failure> {
+        let Some((durable, journal)) = self.journal() else { return Ok(()) };
+        let table = durable.table.upgrade();
+        let is_open = || table.as_ref().is_some_and(|table| table.get(self.id.persistent).is_some());
+        let change = || Some(Change::Keep(Box::new(self.record(&durable)?)));
+        journal.write(|| if is_open() { change() } else { None }).await
+    }
+
+    /// Forgets what was written down of a persistent open that is closed.
+    pub(crate) async fn forget(&self) {
+        if let Some((_, journal)) = self.journal()
+            && let Err(failure) = journal.write(|| Some(Change::Forget(self.id.persistent))).await
+        {
+            tracing::error!(
+                path = self.path,
+                "an open is closed, but still written down: {}",
+                failure.status
+            );
+        }
+    }
+
+    fn journal(&self) -> Option<(Arc<Durable>, Arc<Journal>)> {
+        if !self.is_persistent() {
+            return None;
+        }
+        let durable = self.durable.get()?;
+        Some((Arc::clone(durable), durable.table.upgrade()?.journal()?))
+    }
+
+    fn record(&self, durable: &Durable) -> Option<PersistentOpen> {
+        let (Target::File(file), tree::Target::Disk(share)) = (&self.target, &self.tree.target) else {
+            return None;
+        };
+        let holding = share.holding(file)?;
+        let lock = |(range, kind): &(ByteRange, LockKind)| PersistentLock {
+            offset: range.offset(),
+            length: range.length(),
+            exclusive: *kind == LockKind::Exclusive,
+        };
+        let lease = match &*self.grant.lock() {
+            Some(Grant::Lease(hold)) => Some(hold.lease().record()),
+            _ => None,
+        };
+        let origin = &durable.origin;
+        let timeout = durable.durability()?.timeout;
+        Some(PersistentOpen {
+            id: self.id.persistent,
+            share: share.id().0,
+            handle: origin.handle?.as_bytes().to_vec(),
+            access: holding.access.bits(),
+            sharing: holding.sharing.bits(),
+            delete_on_close: holding.delete_on_close,
+            delete_pending: holding.delete_pending,
+            locks: holding.locks.iter().map(lock).collect(),
+            caching: holding.caching.bits(),
+            lease,
+            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            path: self.path.clone(),
+            granted_access: self.granted_access.bits(),
+            create_options: self.create_options.bits(),
+            desired_access: origin.desired_access.bits(),
+            share_access: origin.share_access.bits(),
+            action: origin.action.into(),
+            create_guid: origin.create_guid.0,
+            client_guid: origin.client_guid.0,
+            owner: origin.owner.clone(),
+            app_instance: origin.app_instance.map(|guid| guid.0),
+            app_instance_version: origin.app_instance_version,
+            lock_sequence: self.state.lock().lock_sequence.clone(),
+        })
+    }
+}
+
+/// Why an open that was written down is not there any more.
+#[derive(Debug, thiserror::Error)]
+enum Lost {
+    #[error("its share is not served, or not continuously available, any more")]
+    Share,
+    #[error("{0}")]
+    File(#[from] share::Error),
+    #[error("what is written down of it makes no sense")]
+    Damaged,
+}
+
+/// An open that is there again, but has nothing of what its client cached yet.
+struct Restored {
+    open: Arc<Open>,
+    share: Arc<Share>,
+    grant: GrantRequest,
+    holding: Holding,
+}
+
+impl Server {
+    /// Has persistent opens written down in `store`, and brings those back that are there: they wait for their clients from
+    /// now on. To be called before anybody is served, on whatever protocol. It blocks.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn keep_persistent_opens(&self, store: Arc<dyn PersistentOpens>) -> io::Result<()> {
+        let (mut restored, mut lost) = (Vec::new(), Vec::new());
+        for record in store.all()? {
+            match self.restore(&record) {
+                Ok(open) => restored.push(open),
+                Err(reason) => {
+                    tracing::warn!(path = ?record.path, owner = ?record.owner, "a persistent open is lost: {reason}");
+                    lost.push(Change::Forget(record.id));
+                }
+            }
+        }
+        if !lost.is_empty() {
+            store.write(&lost)?;
+        }
+        self.durable.set_journal(Journal::new(store));
+        let now = Instant::now();
+        for Restored { open, share, grant, holding } in restored {
+            if let Target::File(file) = &open.target {
+                share.settle_restored(file, grant.key, &holding);
+            }
+            self.durable.enter_disconnected(&open, now);
+        }
+        Ok(())
+    }
+
+    fn restore(&self, record: &PersistentOpen) -> Result<Restored, Lost> {
+        let share = self.share_numbered(ShareId(record.share)).ok_or(Lost::Share)?;
+        if !self.config.is_continuously_available(share.name()) {
+            return Err(Lost::Share);
+        }
+        let (handle, holding) = (handle(record)?, holding(record)?);
+        let id = FileId { persistent: record.id, volatile: self.file_id().volatile };
+        let (request, grant) = self.restored_grant(share, id, &handle, record)?;
+        let file = share.restore(&handle, &holding, request.clone())?;
+        let tree = Tree {
+            id: 0,
+            target: tree::Target::Disk(Arc::clone(share)),
+            maximal_access: AccessMask::empty(),
+            encrypt_data: self.config.is_encrypted_share(share.name()),
+        };
+        let open = Open::new(
+            id,
+            Arc::new(tree),
+            Target::File(file),
+            AccessMask::from_bits_retain(record.granted_access),
+            record.path.clone(),
+            CreateOptions::from_bits_retain(record.create_options),
+            false,
+        );
+        open.state.lock().lock_sequence.clone_from(&record.lock_sequence);
+        *open.grant.lock() = Some(grant);
+        let timeout = Duration::from_millis(record.timeout_ms);
+        let durability = Durability { kind: Kind::Persistent, timeout };
+        open.make_durable(&self.durable, origin(record, handle), Some(durability), true);
+        Ok(Restored { open, share: Arc::clone(share), grant: request, holding })
+    }
+
+    /// The grant that the open works under, of which it has nothing yet.
+    fn restored_grant(
+        &self,
+        share: &Arc<Share>,
+        id: FileId,
+        handle: &Handle,
+        record: &PersistentOpen,
+    ) -> Result<(GrantRequest, Grant), Lost> {
+        let share_encrypts = self.config.is_encrypted_share(share.name());
+        let file = share.file_of(handle)?;
+        let place = Place { share, file, share_encrypts, durable: &self.durable };
+        let no_session = std::sync::Weak::new();
+        let Some(lease) = record.lease else {
+            let oplock = Oplock::new(id, no_session, &place);
+            let client = Arc::clone(&oplock) as _;
+            let request = GrantRequest { key: share::GrantKey::Open, wanted: Caching::empty(), client };
+            return Ok((request, Grant::Oplock(oplock)));
+        };
+        let lease_id = LeaseId { client: Guid(record.client_guid), key: lease.key };
+        let held = self.leases.hold(lease_id, place, &lease_context(lease), no_session);
+        let hold = held.map_err(|_: NtStatus| Lost::Damaged)?;
+        let client = Arc::clone(hold.lease()) as _;
+        let request = GrantRequest { key: lease_id.grant_key(), wanted: Caching::empty(), client };
+        Ok((request, Grant::Lease(hold)))
+    }
+}
+
+fn handle(record: &PersistentOpen) -> Result<Handle, Lost> {
+    Handle::new(&record.handle).map_err(|_| Lost::Damaged)
+}
+
+fn holding(record: &PersistentOpen) -> Result<Holding, Lost> {
+    let lock = |lock: &PersistentLock| {
+        let kind = if lock.exclusive { LockKind::Exclusive } else { LockKind::Shared };
+        ByteRange::new(lock.offset, lock.length).map(|range| (range, kind)).map_err(|_| Lost::Damaged)
+    };
+    Ok(Holding {
+        access: Access::from_bits_truncate(record.access),
+        sharing: Sharing::from_bits_truncate(record.sharing),
+        delete_on_close: record.delete_on_close,
+        delete_pending: record.delete_pending,
+        locks: record.locks.iter().map(lock).collect::<Result<_, _>>()?,
+        caching: Caching::from_bits_truncate(record.caching),
+    })
+}
+
+fn lease_context(lease: PersistentLease) -> Lease {
+    let mut flags = LeaseFlags::empty();
+    flags.set(LeaseFlags::PARENT_LEASE_KEY_SET, lease.parent_key.is_some());
+    let v2 = LeaseV2 { parent_key: lease.parent_key.unwrap_or_default(), epoch: lease.epoch };
+    let state = smb_wire::create_context::LeaseState::empty();
+    Lease { key: lease.key, state, flags, v2: (lease.version == 2).then_some(v2) }
+}
+
+fn origin(record: &PersistentOpen, handle: Handle) -> Origin {
+    Origin {
+        create_guid: Guid(record.create_guid),
+        client_guid: Guid(record.client_guid),
+        owner: record.owner.clone(),
+        lease: record.lease.map(|lease| LeaseName { key: lease.key, version: lease.version }),
+        app_instance: record.app_instance.map(Guid),
+        app_instance_version: record.app_instance_version,
+        desired_access: AccessMask::from_bits_retain(record.desired_access),
+        share_access: ShareAccess::from_bits_retain(record.share_access),
+        action: record.action.into(),
+        handle: Some(handle),
+    }
+}

@@ -1,0 +1,494 @@
+//! GlobalOpenTable, as far as opens are looked for in it: by their persistent identifier, by the CREATE that made them, and
+//! by the application that has them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use share::{Holder, Share};
+use smb_proto::durable::Kind;
+use smb_wire::{FileId, Guid, NtStatus};
+use tokio::sync::Notify;
+
+use super::journal::Journal;
+use crate::config::folded;
+use crate::lease::LeaseId;
+use crate::open::Open;
+use crate::session::Session;
+use crate::status::Failure;
+use crate::tree::{Target, Tree};
+
+/// How long a client that has come back waits for the end of its former connection to be noticed: that may be on another
+/// shard, which has not looked at it yet.
+const NOTICED: Duration = Duration::from_millis(300);
+
+/// The opens that outlive their connection or may be asked for from another one.
+#[derive(Debug)]
+pub(crate) struct DurableOpens {
+    /// Guards the tables. Under it the tables of a session and of a share's open files may be looked into, never the
+    /// other way round.
+    tables: Mutex<Tables>,
+    /// Wakes who closes the opens whose time is over.
+    changed: Notify,
+    /// Wakes who waits for an open to have no session.
+    left: Notify,
+    /// Opens without a session at a time.
+    disconnected_max: usize,
+    /// Persistent opens at a time.
+    persistent_max: usize,
+    /// Where persistent opens are written down; without it there are none.
+    journal: OnceLock<Arc<Journal>>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    /// By their persistent identifier.
+    opens: HashMap<u64, Entry>,
+    /// By the client and its CreateGuid.
+    creates: HashMap<CreateKey, Create>,
+    /// By AppInstanceId.
+    instances: HashMap<Guid, Vec<u64>>,
+    /// The opens without a session, by the time until which they are kept.
+    deadlines: BTreeSet<(Instant, u64)>,
+    /// How many are persistent.
+    persistent: usize,
+    /// The persistent ones by their leases.
+    leases: HashMap<LeaseId, Vec<u64>>,
+    /// The persistent ones by the names that they were opened by, folded: every CREATE asks for them.
+    names: HashMap<String, Vec<u64>>,
+}
+
+/// Open.ClientGuid and Open.CreateGuid
+type CreateKey = (Guid, Guid);
+
+#[derive(Debug)]
+struct Entry {
+    open: Arc<Open>,
+    place: Place,
+}
+
+/// Open.Session
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The session with this SessionId.
+    Session(u64),
+    /// None: it is kept until then.
+    Disconnected(Instant),
+}
+
+/// What became of a CREATE with this CreateGuid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Create {
+    /// It is being carried out.
+    Pending,
+    /// It has made the open with this persistent identifier.
+    Made(u64),
+}
+
+/// What is there before a CREATE with a CreateGuid is carried out.
+#[derive(Debug)]
+pub(crate) enum Before {
+    /// Nothing.
+    Nothing(Reservation),
+    /// The open that it has made before, and the SessionId of its session, if it has one.
+    Made(Arc<Open>, Option<u64>),
+}
+
+/// A CREATE that is being carried out: the same one, sent again, must wait for it. Dropping it ends that.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    key: CreateKey,
+    table: Weak<DurableOpens>,
+}
+
+impl Reservation {
+    /// The CREATE is over, and has made the open with this persistent identifier: from now on that is what the same one
+    /// gets, sent again.
+    pub(crate) fn made(self, id: u64) {
+        let Some(table) = self.table.upgrade() else { return };
+        let tables = &mut *table.tables.lock();
+        if self.key.1 != Guid::ZERO
+            && tables.opens.contains_key(&id)
+            && let Some(create @ Create::Pending) = tables.creates.get_mut(&self.key)
+        {
+            *create = Create::Made(id);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(table) = self.table.upgrade() {
+            let creates = &mut table.tables.lock().creates;
+            if creates.get(&self.key) == Some(&Create::Pending) {
+                creates.remove(&self.key);
+            }
+        }
+    }
+}
+
+impl DurableOpens {
+    /// Empty tables, with room for so many opens without a session and so many persistent ones.
+    pub(crate) fn new(disconnected_max: usize, persistent_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            tables: Mutex::default(),
+            changed: Notify::new(),
+            left: Notify::new(),
+            disconnected_max,
+            persistent_max,
+            journal: OnceLock::new(),
+        })
+    }
+
+    /// Begins a CREATE with this CreateGuid of this client.
+    ///
+    /// # Errors
+    /// STATUS_FILE_NOT_AVAILABLE while the same CREATE, sent before, is being carried out.
+    pub(crate) fn begin(self: &Arc<Self>, client_guid: Guid, create_guid: Guid) -> Result<Before, NtStatus> {
+        let key = (client_guid, create_guid);
+        let mut tables = self.tables.lock();
+        match tables.creates.get(&key) {
+            Some(Create::Pending) => return Err(NtStatus::FILE_NOT_AVAILABLE),
+            Some(Create::Made(id)) => {
+                if let Some(entry) = tables.opens.get(id).filter(|entry| entry.is_replayable()) {
+                    return Ok(Before::Made(Arc::clone(&entry.open), entry.place.session()));
+                }
+            }
+            None => {}
+        }
+        tables.creates.insert(key, Create::Pending);
+        Ok(Before::Nothing(Reservation { key, table: Arc::downgrade(self) }))
+    }
+
+    /// Persistent opens are written down here.
+    pub(super) fn set_journal(&self, journal: Arc<Journal>) {
+        let _ = self.journal.set(journal);
+    }
+
+    /// Where persistent opens are written down.
+    pub(super) fn journal(&self) -> Option<Arc<Journal>> {
+        self.journal.get().map(Arc::clone)
+    }
+
+    /// Whether persistent opens can be had at all.
+    pub(crate) fn offers_persistence(&self) -> bool {
+        self.journal.get().is_some()
+    }
+
+    /// Whether there is room for another persistent open.
+    pub(crate) fn has_room_for_persistent(&self) -> bool {
+        self.offers_persistence() && self.tables.lock().persistent < self.persistent_max
+    }
+
+    /// Enters an open of a session.
+    pub(crate) fn enter(&self, open: &Arc<Open>, session_id: u64) {
+        self.tables.lock().enter(open, Place::Session(session_id));
+    }
+
+    /// Enters an open that has waited for its client since before the server was started.
+    pub(super) fn enter_disconnected(&self, open: &Arc<Open>, now: Instant) {
+        let timeout = open.durable.get().and_then(|durable| durable.durability()).map(|had| had.timeout);
+        let deadline = timeout.and_then(|timeout| now.checked_add(timeout)).unwrap_or(now);
+        let mut tables = self.tables.lock();
+        tables.enter(open, Place::Disconnected(deadline));
+        tables.deadlines.insert((deadline, open.id.persistent));
+        drop(tables);
+        self.changed.notify_one();
+    }
+
+    /// An open's session has ended: keeps the open, if it is one to be kept. False: it is to be closed.
+    pub(crate) fn keep(&self, open: &Arc<Open>, now: Instant) -> bool {
+        let durability = open.durable.get().and_then(|durable| durable.durability());
+        let Some(durability) = durability.filter(|durability| durability.survives(open.keeps_handle()))
+        else {
+            return false;
+        };
+        let id = open.id.persistent;
+        {
+            let tables = &mut *self.tables.lock();
+            let Some(entry) = tables.opens.get_mut(&id) else { return false };
+            if tables.deadlines.len() >= self.disconnected_max && durability.kind != Kind::Persistent {
+                tracing::warn!("an open is closed with its connection: too many are kept already");
+                return false;
+            }
+            let deadline = now.checked_add(durability.timeout).unwrap_or(now);
+            entry.place = Place::Disconnected(deadline);
+            tables.deadlines.insert((deadline, id));
+        }
+        open.detach();
+        self.changed.notify_one();
+        self.left.notify_waiters();
+        true
+    }
+
+    /// Gives an open that has no session to a new one, if `check` allows it.
+    ///
+    /// # Errors
+    /// STATUS_OBJECT_NAME_NOT_FOUND when there is no such open without a session in the share of the tree connect; what
+    /// `check` or the session refuses it with. It stays as it is then.
+    pub(crate) fn reclaim(
+        &self,
+        id: FileId,
+        session: &Arc<Session>,
+        tree: &Arc<Tree>,
+        check: impl FnOnce(&Open) -> Result<(), NtStatus>,
+    ) -> Result<Arc<Open>, Failure> {
+        let tables = &mut *self.tables.lock();
+        let entry = tables.opens.get_mut(&id.persistent).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
+        let Place::Disconnected(deadline) = entry.place else {
+            return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
+        };
+        if !is_same_share(&entry.open.tree, tree) {
+            return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
+        }
+        check(&entry.open)?;
+        let again = Open::resume(&entry.open, id, Arc::clone(tree))?;
+        session.add_open(&again)?;
+        again.take_grant(&entry.open, session);
+        entry.open = Arc::clone(&again);
+        entry.place = Place::Session(session.id);
+        tables.deadlines.remove(&(deadline, id.persistent));
+        Ok(again)
+    }
+
+    /// The open with this persistent identifier.
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<Open>> {
+        self.tables.lock().opens.get(&id).map(|entry| Arc::clone(&entry.open))
+    }
+
+    /// Waits a little for an open to have no session, if it has another one than this.
+    pub(crate) async fn left_by_others(&self, id: u64, session_id: u64) {
+        let end = Instant::now() + NOTICED;
+        loop {
+            // Registered before the look, so that nothing between the two is missed.
+            let mut left = std::pin::pin!(self.left.notified());
+            left.as_mut().enable();
+            let place = self.tables.lock().opens.get(&id).and_then(|entry| entry.place.session());
+            if place.is_none_or(|place| place == session_id)
+                || tokio::time::timeout_at(end.into(), left).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// The persistent identifier of the open that a CREATE has made.
+    pub(crate) fn made_by(&self, client_guid: Guid, create_guid: Guid) -> Option<u64> {
+        match self.tables.lock().creates.get(&(client_guid, create_guid)) {
+            Some(Create::Made(id)) => Some(*id),
+            Some(Create::Pending) | None => None,
+        }
+    }
+
+    /// The opens of an application, with the SessionIds of their sessions.
+    pub(crate) fn of_instance(&self, instance: Guid) -> Vec<(Arc<Open>, Option<u64>)> {
+        let tables = self.tables.lock();
+        let ids = tables.instances.get(&instance).map_or(&[][..], Vec::as_slice);
+        let entries = ids.iter().filter_map(|id| tables.opens.get(id));
+        entries.map(|entry| (Arc::clone(&entry.open), entry.place.session())).collect()
+    }
+
+    /// Writes down how the persistent opens of a lease are now.
+    ///
+    /// # Errors
+    /// STATUS_UNEXPECTED_IO_ERROR when it is not sure that they are on stable storage.
+    pub(crate) async fn write_down_lease(&self, lease: LeaseId) -> Result<(), Failure> {
+        let opens: Vec<Arc<Open>> = {
+            let tables = self.tables.lock();
+            let ids = tables.leases.get(&lease).map_or(&[][..], Vec::as_slice);
+            ids.iter().filter_map(|id| tables.opens.get(id)).map(|entry| Arc::clone(&entry.open)).collect()
+        };
+        for open in opens {
+            open.write_down().await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a persistent open without a session that was opened by this name, which is folded, satisfies this.
+    pub(crate) fn any_disconnected(&self, name: &str, is_it: impl Fn(&Open) -> bool) -> bool {
+        let tables = self.tables.lock();
+        let ids = tables.names.get(name).map_or(&[][..], Vec::as_slice);
+        let mut entries = ids.iter().filter_map(|id| tables.opens.get(id));
+        entries.any(|entry| entry.place.session().is_none() && is_it(&entry.open))
+    }
+
+    /// Something is to be taken from what this holder caches, and it cannot be told. Opens without a session that live by
+    /// it end; resilient ones go on without it, and persistent ones are waited for. False: what it caches is to be taken
+    /// from it as it is. [MS-SMB2] 3.3.4.6, 3.3.4.7.
+    pub(crate) fn cannot_be_told(&self, share: &Arc<Share>, holder: Holder) -> bool {
+        let tables = &mut *self.tables.lock();
+        let now = Instant::now();
+        let (mut ends, mut goes_on) = (Vec::new(), false);
+        // One that is still with a session will not be for long: if that cannot be told, its last connection is ending.
+        // Then the open is closed, since something is being taken from it.
+        let mut waits = tables
+            .opens
+            .values()
+            .any(|entry| matches!(entry.place, Place::Session(_)) && entry.open.works_under(share, holder));
+        for &(deadline, id) in &tables.deadlines {
+            let Some(entry) = tables.opens.get(&id).filter(|entry| entry.open.works_under(share, holder))
+            else {
+                continue;
+            };
+            match entry.open.durable.get().and_then(|durable| durable.durability()).map(|had| had.kind) {
+                Some(Kind::Persistent) => waits = true,
+                Some(Kind::Resilient) => goes_on = true,
+                Some(Kind::Durable) | None => ends.push((deadline, id)),
+            }
+        }
+        for (deadline, id) in &ends {
+            if let Some(entry) = tables.opens.get_mut(id) {
+                entry.place = Place::Disconnected(now);
+                tables.deadlines.remove(&(*deadline, *id));
+                tables.deadlines.insert((now, *id));
+            }
+        }
+        self.changed.notify_one();
+        waits || (!ends.is_empty() && !goes_on)
+    }
+
+    /// Takes an open out of the tables, since it is being closed. False when the open with its identifier is another one by
+    /// now.
+    pub(super) fn leave(&self, open: &Open) -> bool {
+        let mut tables = self.tables.lock();
+        match tables.opens.get(&open.id.persistent) {
+            Some(entry) if !std::ptr::eq(Arc::as_ptr(&entry.open), open) => return false,
+            Some(_) => tables.remove(open.id.persistent),
+            None => None,
+        };
+        true
+    }
+
+    /// Closes the opens whose time is over, for as long as it is polled.
+    pub(crate) async fn scavenge(&self) {
+        loop {
+            // Registered before the look, so that no change between the two is missed.
+            let changed = self.changed.notified();
+            let next = self.tables.lock().deadlines.first().map(|(deadline, _)| *deadline);
+            match next {
+                Some(deadline) => {
+                    let _ = tokio::time::timeout_at(deadline.into(), changed).await;
+                }
+                None => changed.await,
+            }
+            self.close_expired(Instant::now()).await;
+        }
+    }
+
+    async fn close_expired(&self, now: Instant) {
+        loop {
+            let expired = {
+                let mut tables = self.tables.lock();
+                let first = tables.deadlines.first().filter(|(deadline, _)| *deadline <= now).copied();
+                first.and_then(|(_, id)| tables.remove(id))
+            };
+            let Some(open) = expired else { return };
+            tracing::debug!(path = open.path, "nobody has taken up the open again");
+            if let Err(failure) = open.close().await {
+                tracing::warn!(path = open.path, status = %failure.status, "closing what nobody takes up again");
+            }
+        }
+    }
+
+    /// Closes the opens without a session that nobody can take up again once the server has ended: all but persistent ones.
+    pub(crate) async fn close_mortal(&self) {
+        let ids: Vec<u64> = self.tables.lock().deadlines.iter().map(|(_, id)| *id).collect();
+        for id in ids {
+            let mortal = {
+                let mut tables = self.tables.lock();
+                let is_mortal = tables.opens.get(&id).is_some_and(|entry| !entry.open.is_persistent());
+                if is_mortal { tables.remove(id) } else { None }
+            };
+            let Some(open) = mortal else { continue };
+            if let Err(failure) = open.close().await {
+                tracing::warn!(path = open.path, status = %failure.status, "closing as the server ends");
+            }
+        }
+    }
+
+    /// Opens without a session.
+    pub(crate) fn disconnected(&self) -> usize {
+        self.tables.lock().deadlines.len()
+    }
+}
+
+impl Tables {
+    fn enter(&mut self, open: &Arc<Open>, place: Place) {
+        let Some(durable) = open.durable.get() else { return };
+        let (id, origin) = (open.id.persistent, &durable.origin);
+        if let Place::Disconnected(_) = place {
+            // Of an earlier server. That of a CREATE of this one is entered when it is over ([`Reservation::made`]).
+            self.creates.insert((origin.client_guid, origin.create_guid), Create::Made(id));
+        }
+        if let Some(instance) = origin.app_instance {
+            self.instances.entry(instance).or_default().push(id);
+        }
+        if open.is_persistent() {
+            self.persistent += 1;
+            self.names.entry(folded(&open.path)).or_default().push(id);
+        }
+        if let Some(lease) = open.persistent_lease() {
+            self.leases.entry(lease).or_default().push(id);
+        }
+        self.opens.insert(id, Entry { open: Arc::clone(open), place });
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Arc<Open>> {
+        let Entry { open, place } = self.opens.remove(&id)?;
+        if open.is_persistent() {
+            self.persistent = self.persistent.saturating_sub(1);
+            forget(&mut self.names, &folded(&open.path), id);
+        }
+        if let Place::Disconnected(deadline) = place {
+            self.deadlines.remove(&(deadline, id));
+        }
+        if let Some(durable) = open.durable.get() {
+            let origin = &durable.origin;
+            let key = (origin.client_guid, origin.create_guid);
+            if self.creates.get(&key) == Some(&Create::Made(id)) {
+                self.creates.remove(&key);
+            }
+            if let Some(instance) = origin.app_instance {
+                forget(&mut self.instances, &instance, id);
+            }
+            if let Some(lease) = open.persistent_lease() {
+                forget(&mut self.leases, &lease, id);
+            }
+        }
+        Some(open)
+    }
+}
+
+/// Takes one of those with this key out.
+fn forget<K: Hash + Eq>(ids: &mut HashMap<K, Vec<u64>>, key: &K, id: u64) {
+    if let Some(listed) = ids.get_mut(key) {
+        listed.retain(|other| *other != id);
+        if listed.is_empty() {
+            ids.remove(key);
+        }
+    }
+}
+
+impl Entry {
+    fn is_replayable(&self) -> bool {
+        self.open.durable.get().is_some_and(|durable| durable.is_replayable())
+    }
+}
+
+impl Place {
+    fn session(self) -> Option<u64> {
+        match self {
+            Self::Session(id) => Some(id),
+            Self::Disconnected(_) => None,
+        }
+    }
+}
+
+pub(crate) fn is_same_share(one: &Tree, other: &Tree) -> bool {
+    match (&one.target, &other.target) {
+        (Target::Disk(one), Target::Disk(other)) => Arc::ptr_eq(one, other),
+        _ => false,
+    }
+}

@@ -1,0 +1,123 @@
+//! A connection, as far as other shards may know it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use net::{Buffer, Mailbox, Outbox, Peer};
+
+use crate::interim::Signal;
+use crate::report;
+
+/// After so long a client's system must have acknowledged what it was told unasked, while its session has other channels.
+const ONE_OF_SEVERAL_PATIENCE: Duration = Duration::from_secs(2);
+/// The same for the only channel of a session: well within the 35 s that a client has to answer a break.
+const ONLY_ONE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Channel.Connection: where a session reaches its client, from whatever shard.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    /// The connection's number.
+    pub(crate) connection: u64,
+    /// Its addresses, and its shard.
+    pub(crate) peer: Peer,
+    /// When the client connected.
+    pub(crate) since: SystemTime,
+    /// The same, for measuring.
+    connected: Instant,
+    /// Requests that came, those that only ask whether the server is there left out. Changed by the connection's own
+    /// shard only.
+    requests: AtomicU64,
+    /// Milliseconds from `connected` to the last of them.
+    last_request: AtomicU64,
+    /// Milliseconds from `connected` to the last frame of any kind.
+    last_frame: AtomicU64,
+    /// Puts messages into its outbox.
+    mailbox: Mailbox,
+    /// Whether its session has other channels: it can be given up.
+    is_one_of_several: AtomicBool,
+    /// Set when the connection has ended: what was posted shortly before may be lost.
+    pub(crate) ended: Signal,
+}
+
+impl Endpoint {
+    /// That of a new connection.
+    pub(crate) fn new(connection: u64, peer: Peer, outbox: &Outbox) -> Arc<Self> {
+        Arc::new(Self {
+            connection,
+            peer,
+            since: SystemTime::now(),
+            connected: Instant::now(),
+            requests: AtomicU64::new(0),
+            last_request: AtomicU64::new(0),
+            last_frame: AtomicU64::new(0),
+            mailbox: outbox.mailbox(),
+            is_one_of_several: AtomicBool::new(false),
+            ended: Signal::default(),
+        })
+    }
+
+    /// Whether there are other channels of its session at present.
+    pub(crate) fn set_one_of_several(&self, several: bool) {
+        self.is_one_of_several.store(several, Ordering::Relaxed);
+    }
+
+    /// Sends what the client is told unasked; false when that is not taken. The connection ends if the client's system
+    /// does not acknowledge it: soon, while it can be told over another one; else before those who wait for the answer
+    /// would go on without.
+    pub(crate) fn post(&self, frame: Buffer) -> bool {
+        let several = self.is_one_of_several.load(Ordering::Relaxed);
+        let patience = if several { ONE_OF_SEVERAL_PATIENCE } else { ONLY_ONE_PATIENCE };
+        self.mailbox.post_urgently(frame, patience).is_ok()
+    }
+
+    /// A request has come at this time.
+    pub(crate) fn note_request(&self, at: Instant) {
+        // No more than a store: no other shard counts here.
+        self.requests.store(self.requests.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        self.last_request
+            .store(milliseconds(at.saturating_duration_since(self.connected)), Ordering::Relaxed);
+    }
+
+    /// A frame of any kind has come.
+    pub(crate) fn note_frame(&self) {
+        self.last_frame.store(milliseconds(self.connected.elapsed()), Ordering::Relaxed);
+    }
+
+    /// For how long nothing has come.
+    pub(crate) fn silence(&self) -> Duration {
+        let last = Duration::from_millis(self.last_frame.load(Ordering::Relaxed));
+        self.connected.elapsed().saturating_sub(last)
+    }
+
+    /// Ends the connection.
+    pub(crate) fn close(&self) {
+        self.mailbox.close();
+    }
+
+    /// Whether this connection and another are between the same two addresses.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        let ends = |peer: &Peer| (peer.address.ip(), peer.local.ip());
+        ends(&self.peer) == ends(&other.peer)
+    }
+
+    /// What an administrator is told of it.
+    pub(crate) fn report(&self) -> report::Channel {
+        report::Channel {
+            connection: self.connection,
+            peer: self.peer.address,
+            local: self.peer.local,
+            shard: self.peer.shard,
+            since: self.since,
+            requests: self.requests.load(Ordering::Relaxed),
+            idle: self
+                .connected
+                .elapsed()
+                .saturating_sub(Duration::from_millis(self.last_request.load(Ordering::Relaxed))),
+        }
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,17 @@
+//! CANCEL. [MS-SMB2] 3.3.5.16.
+
+use smb_proto::request::CancelTarget;
+use smb_wire::Target;
+
+use crate::context::RequestContext;
+
+/// Tells the request that the CANCEL names to stop: its own handler answers it. CANCEL itself has no answer.
+pub(crate) fn handle(ctx: &RequestContext) {
+    let target = match ctx.header.target {
+        Target::Async { async_id } => CancelTarget::Async(async_id),
+        Target::Sync { .. } => CancelTarget::Message(ctx.header.message_id),
+    };
+    if let Some(cancel) = ctx.connection.requests.borrow().find(target) {
+        cancel.notify_one();
+    }
+}

@@ -1,0 +1,163 @@
+//! CHANGE_NOTIFY. [MS-SMB2] 3.3.5.19, [MS-FSA] 2.1.5.11.
+//!
+//! Changes are collected from the first request on an open on; its filter, its depth and its room hold for all that
+//! follow. Requests are answered in their order, each with everything collected until then.
+
+use std::sync::Arc;
+
+use net::Buffer;
+use share::{ChangeAction, ChangeKinds, Seen, Share};
+use smb_wire::change_notify::{ChangeNotifyFlags, Request, Response};
+use smb_wire::codec::Utf16;
+use smb_wire::fscc::notify::{Action, Change, writer};
+use smb_wire::{AccessMask, NtStatus};
+use tokio::sync::Semaphore;
+
+use crate::context::RequestContext;
+use crate::name::path_to_client;
+use crate::open::{DirectoryWatch, Open};
+use crate::status::Failure;
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    if request.output_buffer_length > ctx.io_bytes_max() || !open.is_directory {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    if !open.granted_access.contains(AccessMask::LIST_DIRECTORY) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let share = ctx.share()?;
+    let watch = watch(ctx, &open, &request)?;
+    let limit = request.output_buffer_length.min(watch.answer_bytes_max);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if share.is_delete_pending(open.file()?.node()) {
+        return Err(NtStatus::DELETE_PENDING.into());
+    }
+    if let Ok(_turn) = watch.turn.try_acquire()
+        && let Some(seen) = watch.changes.take()
+    {
+        return answer(ctx, seen, limit);
+    }
+    let cancelled = ctx.go_async()?;
+    tokio::select! {
+        biased;
+        () = open.closed.wait() => Err(NtStatus::NOTIFY_CLEANUP.into()),
+        () = cancelled => Err(NtStatus::CANCELLED.into()),
+        seen = next(share, &open, &watch) => answer(ctx, seen?, limit),
+    }
+}
+
+/// The watch of an open, begun with its first request.
+fn watch(ctx: &RequestContext, open: &Open, request: &Request) -> Result<Arc<DirectoryWatch>, Failure> {
+    let mut state = open.state.lock();
+    if let Some(watch) = &state.watch {
+        return Ok(Arc::clone(watch));
+    }
+    let recursive = request.flags.contains(ChangeNotifyFlags::WATCH_TREE);
+    let kinds = ChangeKinds::from_bits_truncate(request.completion_filter.bits());
+    let watch = Arc::new(DirectoryWatch {
+        changes: ctx.share()?.watch(ctx.caller()?, open.file()?.node(), recursive, kinds)?,
+        turn: Semaphore::new(1),
+        answer_bytes_max: request.output_buffer_length,
+    });
+    state.watch = Some(Arc::clone(&watch));
+    Ok(watch)
+}
+
+/// The next changes, once those before have been answered.
+async fn next(share: &Share, open: &Open, watch: &DirectoryWatch) -> Result<Seen, Failure> {
+    let _turn = watch.turn.acquire().await.map_err(|_| NtStatus::NOTIFY_CLEANUP)?;
+    // The request whose turn it was has heard of the deletion; this one was waiting.
+    if share.is_delete_pending(open.file()?.node()) {
+        return Ok(Seen::Gone);
+    }
+    Ok(watch.changes.seen().await)
+}
+
+fn answer(ctx: &RequestContext, seen: Seen, limit: usize) -> Result<Buffer, Failure> {
+    let changes = match seen {
+        Seen::Changes(changes) => changes,
+        Seen::Overflow => Vec::new(),
+        Seen::Gone => return Err(NtStatus::DELETE_PENDING.into()),
+    };
+    let data = encode(&changes, limit);
+    if data.is_empty() {
+        // What does not fit is not told in part: the client looks for itself.
+        ctx.set_status(NtStatus::NOTIFY_ENUM_DIR);
+    }
+    ctx.moved(data.len());
+    let mut reply = ctx.reply(data.len().saturating_add(8));
+    reply.append_with(|out, _| Response { output_buffer: &data }.encode(out))?;
+    Ok(reply)
+}
+
+/// The changes, all of them or none.
+fn encode(changes: &[share::Change], limit: usize) -> Vec<u8> {
+    let mut data = Vec::new();
+    let mut list = writer(&mut data, limit);
+    for change in changes {
+        let name = name_of(change);
+        let change = Change { action: action(change.action), name: Utf16::from(name.as_str()) };
+        if change.push(&mut list).is_err() {
+            return Vec::new();
+        }
+    }
+    data
+}
+
+/// The path as the client sees it; that of a stream has the stream's name behind its last colon.
+fn name_of(change: &share::Change) -> String {
+    let is_stream = matches!(
+        change.action,
+        ChangeAction::AddedStream | ChangeAction::RemovedStream | ChangeAction::ModifiedStream
+    );
+    let colon = change.path.iter().rposition(|byte| *byte == b':').filter(|_| is_stream);
+    match colon.and_then(|at| change.path.split_at_checked(at)) {
+        Some((file, stream)) => path_to_client(file) + &String::from_utf8_lossy(stream),
+        None => path_to_client(&change.path),
+    }
+}
+
+fn action(action: ChangeAction) -> Action {
+    match action {
+        ChangeAction::Added => Action::Added,
+        ChangeAction::Removed => Action::Removed,
+        ChangeAction::Modified => Action::Modified,
+        ChangeAction::RenamedFrom => Action::RenamedOldName,
+        ChangeAction::RenamedTo => Action::RenamedNewName,
+        ChangeAction::AddedStream => Action::AddedStream,
+        ChangeAction::RemovedStream => Action::RemovedStream,
+        ChangeAction::ModifiedStream => Action::ModifiedStream,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(action: ChangeAction, path: &[u8]) -> share::Change {
+        share::Change { action, path: path.to_vec() }
+    }
+
+    #[test]
+    fn changes_are_told_all_or_not_at_all() {
+        let changes =
+            [change(ChangeAction::Added, b"d/a"), change(ChangeAction::RenamedTo, "d/\u{e9}:".as_bytes())];
+        let data = encode(&changes, 100);
+        let told: Vec<_> = Change::list(&data).map(Result::unwrap).collect();
+        assert_eq!(told.len(), 2);
+        assert!(told[0].action == Action::Added && told[0].name == "d\\a");
+        assert!(told[1].action == Action::RenamedNewName && told[1].name == "d\\\u{e9}\u{f022}");
+        assert_eq!(encode(&changes, data.len()), data);
+        assert_eq!(encode(&changes, data.len() - 1), []);
+        assert_eq!(encode(&changes, 0), []);
+    }
+
+    #[test]
+    fn streams_are_told_with_their_file() {
+        let name = |action, path: &[u8]| name_of(&change(action, path));
+        assert_eq!(name(ChangeAction::AddedStream, b"d/a:b:s?"), "d\\a\u{f022}b:s?");
+        assert_eq!(name(ChangeAction::Added, b"d/a:b"), "d\\a\u{f022}b");
+    }
+}

@@ -1,0 +1,47 @@
+//! CLOSE. [MS-SMB2] 3.3.5.10.
+
+use net::Buffer;
+use smb_wire::NtStatus;
+use smb_wire::close::{Attributes, CloseFlags, Request, Response};
+use storage::Want;
+
+use crate::attributes;
+use crate::context::RequestContext;
+use crate::open::Open;
+use crate::status::Failure;
+
+/// Bytes of the answer.
+const ANSWER_LEN: usize = 60;
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    // Of two CLOSEs that come at the same time, one closes.
+    ctx.session()?.remove_open(open.id).ok_or(NtStatus::FILE_CLOSED)?;
+    let wants_attributes = request.flags.contains(CloseFlags::POSTQUERY_ATTRIB);
+    let attributes = if wants_attributes { attributes_of(ctx, &open).await } else { None };
+    // [MS-FSA] 2.1.5.5: closing succeeds, whatever becomes of a deletion that waited for it; a directory with entries
+    // just stays.
+    if let Err(failure) = open.close().await {
+        tracing::debug!("{} was closed but not deleted: {}", open.path, failure.status);
+    }
+    let mut reply = ctx.reply(ANSWER_LEN);
+    reply.append_with(|out, _| Response { attributes }.encode(out));
+    Ok(reply)
+}
+
+/// What the file is when it is closed; where that cannot be read the answer says so.
+async fn attributes_of(ctx: &RequestContext, open: &Open) -> Option<Attributes> {
+    let node = open.file().ok()?.node();
+    let info = ctx.share().ok()?.attributes(node, Want::FLAGS).await.ok()?;
+    let info = attributes::network_open(&info);
+    Some(Attributes {
+        creation_time: info.creation_time,
+        last_access_time: info.last_access_time,
+        last_write_time: info.last_write_time,
+        change_time: info.change_time,
+        allocation_size: info.allocation_size,
+        end_of_file: info.end_of_file,
+        file_attributes: info.file_attributes,
+    })
+}

@@ -1,0 +1,114 @@
+//! Oplocks and leases of a CREATE. [MS-SMB2] 3.3.5.9 ("Oplock Acquisition"), 3.3.5.9.8, 3.3.5.9.11.
+
+use std::sync::Arc;
+
+use share::{Caching, Found, GrantKey, GrantRequest, Holder};
+use smb_proto::dialect::Dialect;
+use smb_wire::create::OplockLevel;
+use smb_wire::create_context::{self, LeaseFlags, ResponseContext};
+use smb_wire::{FileId, NtStatus};
+use storage::FileKind;
+
+use super::Outcome;
+use super::wish::Wish;
+use crate::context::RequestContext;
+use crate::lease::{self, LeaseId};
+use crate::open::Grant;
+use crate::oplock::{self, Oplock, Place};
+use crate::status::Failure;
+
+/// An open that is about to be made, with what it is to cache.
+pub(super) struct Asking {
+    /// The open's identifier: a break of its oplock names it.
+    pub(super) id: FileId,
+    /// The grant, before it is known how much is granted.
+    pub(super) grant: Grant,
+    wanted: Caching,
+}
+
+impl Asking {
+    /// What the share is asked for.
+    pub(super) fn request(&self) -> GrantRequest {
+        match &self.grant {
+            Grant::Oplock(oplock) => {
+                GrantRequest { key: GrantKey::Open, wanted: self.wanted, client: Arc::clone(oplock) as _ }
+            }
+            Grant::Lease(hold) => GrantRequest {
+                key: hold.lease().id.grant_key(),
+                wanted: self.wanted,
+                client: Arc::clone(hold.lease()) as _,
+            },
+        }
+    }
+}
+
+/// The lease context of a request that asks for a lease, as the connection's dialect knows it. 3.3.5.9.8: "If
+/// RequestedOplockLevel is not SMB2_OPLOCK_LEVEL_LEASE, the server SHOULD ignore" it; 3.3.5.9.11: version 2 belongs to
+/// SMB 3.x.
+fn lease_asked<'a>(ctx: &RequestContext, wish: &'a Wish) -> Option<&'a create_context::Lease> {
+    let dialect = ctx.connection.dialect()?;
+    let lease = wish.asked.lease.as_ref().filter(|_| wish.oplock_level == OplockLevel::Lease)?;
+    let known = if lease.v2.is_some() { dialect.is_smb3() } else { dialect >= Dialect::Smb210 };
+    known.then_some(lease)
+}
+
+fn lease_id(ctx: &RequestContext, key: [u8; 16]) -> Option<LeaseId> {
+    let client = ctx.connection.negotiated.get()?.client_guid;
+    Some(LeaseId { client, key })
+}
+
+/// The lease of the file's directory that the open works under: what is done through it does not break that.
+pub(super) fn directory(ctx: &RequestContext, wish: &Wish) -> Option<Holder> {
+    let lease = lease_asked(ctx, wish)?;
+    let v2 = lease.v2.filter(|_| lease.flags.contains(LeaseFlags::PARENT_LEASE_KEY_SET))?;
+    Some(lease_id(ctx, v2.parent_key)?.holder())
+}
+
+/// A file that is yet to be made cannot have the key of a lease that there is: that is another file's.
+///
+/// # Errors
+/// STATUS_INVALID_PARAMETER.
+pub(super) fn check_new(ctx: &RequestContext, wish: &Wish) -> Result<(), Failure> {
+    let id = lease_asked(ctx, wish).and_then(|lease| lease_id(ctx, lease.key));
+    match id.and_then(|id| ctx.server.leases.find(id)) {
+        Some(_) => Err(NtStatus::INVALID_PARAMETER.into()),
+        None => Ok(()),
+    }
+}
+
+/// What the client asks to cache of an object.
+///
+/// # Errors
+/// STATUS_INVALID_PARAMETER for a lease key that is another file's.
+pub(super) fn ask(ctx: &RequestContext, wish: &Wish, found: &Found) -> Result<Asking, Failure> {
+    let (share, session, file) = (ctx.share()?, ctx.session()?, found.node.id());
+    let id = ctx.server.file_id();
+    let (share_encrypts, durable) = (ctx.tree()?.encrypt_data, &ctx.server.durable);
+    let place = Place { share, file, share_encrypts, durable };
+    let is_directory = found.attributes.kind == FileKind::Directory;
+    let lease = lease_asked(ctx, wish).and_then(|lease| Some((lease, lease_id(ctx, lease.key)?)));
+    let Some((lease, lease_id)) = lease else {
+        let oplock = Oplock::new(id, Arc::downgrade(session), &place);
+        // [MS-FSA] 2.1.5.18: directories know leases only.
+        let wanted = if is_directory { Caching::empty() } else { oplock::caching_of(wish.oplock_level) };
+        return Ok(Asking { id, grant: Grant::Oplock(oplock), wanted });
+    };
+    let hold = ctx.server.leases.hold(lease_id, place, lease, Arc::downgrade(session))?;
+    let mut wanted = lease::caching_of(lease.state);
+    if is_directory {
+        // Only version 2 knows leases of directories, and nobody writes to them.
+        wanted = if lease.v2.is_some() { wanted.difference(Caching::WRITE) } else { Caching::empty() };
+    }
+    Ok(Asking { id, grant: Grant::Lease(hold), wanted })
+}
+
+/// Tells the client what it may cache.
+pub(super) fn answer(granted: share::Granted, grant: &Grant, outcome: &mut Outcome) {
+    match grant {
+        Grant::Oplock(_) => outcome.oplock_level = oplock::level_of(granted.state),
+        Grant::Lease(hold) => {
+            outcome.oplock_level = OplockLevel::Lease;
+            outcome.contexts.push(ResponseContext::Lease(hold.lease().answer(granted)));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! CreateDisposition: open what is there, empty it, or make it. [MS-SMB2] 2.2.13; [MS-FSA] 2.1.5.1.1, 2.1.5.1.2.
+
+use std::sync::Arc;
+
+use share::{Access, Admission, Case, File, Found, NewObject, OpenRequest, Walk};
+use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions};
+use smb_wire::{FileId, NtStatus};
+use storage::{Attributes, Device, FileFlags, FileKind, NodeRef, SetAttributes, Want};
+
+use super::caching::Asking;
+use super::wish::Wish;
+use super::{access, caching, find, stream};
+use crate::attributes;
+use crate::context::RequestContext;
+use crate::interim::Cancelled;
+use crate::name::StreamPart;
+use crate::open::Grant;
+use crate::status::Failure;
+
+/// How often a name is looked up again that somebody else made between the look and the making.
+const ATTEMPTS_MAX: usize = 8;
+
+/// An object that has been opened.
+pub(super) struct Opened {
+    /// The identifier that the client is to know the open by.
+    pub(super) id: FileId,
+    pub(super) open: Arc<share::Open>,
+    /// What it may cache; taken when the open is entered.
+    pub(super) grant: Option<Grant>,
+    pub(super) attributes: Attributes,
+    pub(super) granted: Access,
+    /// All that the client may do with the object.
+    pub(super) maximal: Access,
+    pub(super) action: CreateAction,
+}
+
+/// Does what the client wishes. Where a client has to give back first what it caches, the request waits for it, and looks
+/// again.
+pub(super) async fn carry_out(ctx: &RequestContext, wish: &Wish) -> Result<Opened, Failure> {
+    let (mut attempts, mut cancelled, session) = (1, None, ctx.session()?);
+    loop {
+        match attempt(ctx, wish).await {
+            Err(failure)
+                if failure.status == NtStatus::OBJECT_NAME_COLLISION
+                    && !wish.must_make()
+                    && attempts < ATTEMPTS_MAX =>
+            {
+                attempts += 1;
+            }
+            Err(failure) => return Err(failure),
+            Ok(Admission::Done(opened)) => return Ok(opened),
+            Ok(Admission::Wait(answering)) => {
+                let cancelled = match &mut cancelled {
+                    Some(cancelled) => cancelled,
+                    none => none.insert(ctx.linger()?),
+                };
+                tokio::select! {
+                    () = session.ended.wait() => return Err(NtStatus::USER_SESSION_DELETED.into()),
+                    () = cancelled_by_client(ctx, cancelled) => return Err(NtStatus::CANCELLED.into()),
+                    () = answering.over() => {}
+                }
+            }
+        }
+    }
+}
+
+/// Resolves when the client cancels the request. That its connection has ended is no reason: the session may have another, on
+/// which the client sends the request again to have its answer (3.3.5.9.10).
+async fn cancelled_by_client(ctx: &RequestContext, cancelled: &mut Cancelled) {
+    cancelled.await;
+    if ctx.connection.endpoint.ended.is_set() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn attempt(ctx: &RequestContext, wish: &Wish) -> Result<Admission<Opened>, Failure> {
+    match (find::find(ctx, wish).await?, &wish.path.stream) {
+        (walk, StreamPart::Named(name)) => stream::open(ctx, wish, walk, name).await,
+        (Walk::Found(found), _) => existing(ctx, wish, found).await,
+        (Walk::Missing { dir, name, .. }, _) => missing(ctx, wish, &dir, &name).await,
+    }
+}
+
+/// The object, or the named stream, is there. [MS-FSA] 2.1.5.1.2.
+pub(super) async fn existing(
+    ctx: &RequestContext,
+    wish: &Wish,
+    found: Found,
+) -> Result<Admission<Opened>, Failure> {
+    let is_directory = found.attributes.kind == FileKind::Directory;
+    if wish.must_make() {
+        return Err(NtStatus::OBJECT_NAME_COLLISION.into());
+    }
+    let wants_data = wish.options.contains(CreateOptions::NON_DIRECTORY_FILE);
+    if is_directory && (wants_data || wish.path.stream == StreamPart::Data) {
+        return Err(NtStatus::FILE_IS_A_DIRECTORY.into());
+    }
+    if !is_directory && wish.wants_directory() {
+        return Err(NtStatus::NOT_A_DIRECTORY.into());
+    }
+    let maximal = access::maximal(ctx.share()?, ctx.caller()?, &found, ctx.tree()?.maximal_access);
+    let granted = wish.desired.grant(maximal)?;
+    if wish.delete_on_close() && !granted.contains(Access::DELETE) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    if wish.overwrites() {
+        if is_directory {
+            return Err(NtStatus::INVALID_PARAMETER.into());
+        }
+        return overwrite(ctx, wish, found, granted, maximal).await;
+    }
+    let attempt = Attempt { granted, maximal, action: CreateAction::Opened };
+    open_as_it_is(ctx, wish, &found, attempt)
+}
+
+/// What is known of an open before it is made.
+pub(super) struct Attempt {
+    pub(super) granted: Access,
+    pub(super) maximal: Access,
+    pub(super) action: CreateAction,
+}
+
+impl Attempt {
+    fn opened(self, asking: Asking, open: Arc<share::Open>, attributes: Attributes) -> Admission<Opened> {
+        let Self { granted, maximal, action } = self;
+        Admission::Done(Opened {
+            id: asking.id,
+            open,
+            grant: Some(asking.grant),
+            attributes,
+            granted,
+            maximal,
+            action,
+        })
+    }
+}
+
+fn open_request(ctx: &RequestContext, wish: &Wish, access: Access, asking: &Asking) -> OpenRequest {
+    OpenRequest {
+        access,
+        sharing: wish.sharing,
+        delete_on_close: wish.delete_on_close(),
+        grant: Some(asking.request()),
+        directory: caching::directory(ctx, wish),
+    }
+}
+
+/// Opens an object and leaves it as it is.
+pub(super) fn open_as_it_is(
+    ctx: &RequestContext,
+    wish: &Wish,
+    found: &Found,
+    attempt: Attempt,
+) -> Result<Admission<Opened>, Failure> {
+    let asking = caching::ask(ctx, wish, found)?;
+    let request = open_request(ctx, wish, attempt.granted, &asking);
+    Ok(match ctx.share()?.open_granted(found, &request)? {
+        Admission::Done(open) => attempt.opened(asking, open, found.attributes),
+        Admission::Wait(answering) => Admission::Wait(answering),
+    })
+}
+
+async fn overwrite(
+    ctx: &RequestContext,
+    wish: &Wish,
+    found: Found,
+    granted: Access,
+    maximal: Access,
+) -> Result<Admission<Opened>, Failure> {
+    let had = attributes::file_flags(attributes::file_attributes(&found.attributes));
+    // Overwriting a named stream changes nothing else of its file.
+    let is_file = found.stream.is_none();
+    let protected = had & (FileFlags::HIDDEN | FileFlags::SYSTEM);
+    if is_file && !wish.flags.contains(protected) || !maximal.contains(needed_to_overwrite(wish, is_file)) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let flags = wish.flags | FileFlags::ARCHIVE;
+    let changed = (is_file && flags != had).then_some(flags);
+    let asking = caching::ask(ctx, wish, &found)?;
+    let request = open_request(ctx, wish, granted, &asking);
+    let admission = ctx.share()?.open_overwriting(ctx.caller()?, &found, &request, changed).await?;
+    let (open, after) = match admission {
+        Admission::Done(overwritten) => overwritten,
+        Admission::Wait(answering) => return Ok(Admission::Wait(answering)),
+    };
+    let attributes =
+        Attributes { flags: changed.or(found.attributes.flags), btime: found.attributes.btime, ..after };
+    let superseded = wish.disposition == CreateDisposition::Supersede;
+    let action = if superseded { CreateAction::Superseded } else { CreateAction::Overwritten };
+    Ok(Attempt { granted, maximal, action }.opened(asking, open, attributes))
+}
+
+/// What the permissions must allow beside what is asked for ([MS-FSA] 2.1.5.1.2): a superseded file is a new one.
+fn needed_to_overwrite(wish: &Wish, is_file: bool) -> Access {
+    let mut needed = Access::WRITE_DATA;
+    needed.set(Access::WRITE_EA | Access::WRITE_ATTRIBUTES, is_file);
+    needed.set(Access::DELETE, is_file && wish.disposition == CreateDisposition::Supersede);
+    needed
+}
+
+/// There is no such object. [MS-FSA] 2.1.5.1.1.
+async fn missing(
+    ctx: &RequestContext,
+    wish: &Wish,
+    dir: &NodeRef,
+    name: &[u8],
+) -> Result<Admission<Opened>, Failure> {
+    if matches!(wish.disposition, CreateDisposition::Open | CreateDisposition::Overwrite) {
+        return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
+    }
+    let tree = ctx.tree()?.maximal_access;
+    let makes_directory = wish.options.contains(CreateOptions::DIRECTORY_FILE);
+    if wish.path.names_directory && !makes_directory {
+        return Err(NtStatus::OBJECT_NAME_INVALID.into());
+    }
+    if !tree.contains(smb_wire::AccessMask::ADD_FILE) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    caching::check_new(ctx, wish)?;
+    let share = ctx.share()?;
+    let found = make(ctx, wish, dir, name, makes_directory).await?;
+    let maximal = access::maximal(share, ctx.caller()?, &found, tree);
+    let granted = wish.desired.grant_maker(maximal);
+    let attempt = Attempt { granted, maximal, action: CreateAction::Created };
+    open_as_it_is(ctx, wish, &found, attempt)
+}
+
+/// Makes a file or directory.
+pub(super) async fn make(
+    ctx: &RequestContext,
+    wish: &Wish,
+    dir: &NodeRef,
+    name: &[u8],
+    is_directory: bool,
+) -> Result<Found, Failure> {
+    let (share, caller) = (ctx.share()?, &ctx.caller()?.under(caching::directory(ctx, wish)));
+    let new = new_object(&ctx.server.config, wish, is_directory);
+    let found = share.create(caller, dir, name, Case::Insensitive, new).await?.found;
+    let extended = &wish.asked.extended_attributes;
+    if !extended.is_empty() {
+        let file = File::Stateless(Arc::clone(&found.node));
+        if let Err(refused) = share.set_extended_attributes(&file, extended.clone()).await {
+            // A file without them is not what was asked for.
+            share.remove(caller, dir, name, is_directory).await?;
+            return Err(refused.into());
+        }
+    }
+    Ok(found)
+}
+
+fn new_object(config: &crate::Config, wish: &Wish, is_directory: bool) -> NewObject {
+    let (kind, mode, default) = if is_directory {
+        (FileKind::Directory, config.directory_mode, FileFlags::empty())
+    } else {
+        (FileKind::Regular, config.file_mode, FileFlags::ARCHIVE)
+    };
+    let flags = wish.flags | default;
+    NewObject {
+        kind,
+        target: Vec::new(),
+        device: Device::default(),
+        mode,
+        // What is the default anyway is not stored.
+        set: SetAttributes { flags: (flags != default).then_some(flags), ..SetAttributes::default() },
+        want: Want::FLAGS,
+        security: wish.asked.security_descriptor.clone(),
+        mode_bounds: false,
+    }
+}

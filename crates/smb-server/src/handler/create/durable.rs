@@ -1,0 +1,446 @@
+//! Opens that outlive their connection: durable and persistent handles, the replay of a CREATE, and the instances of an
+//! application. [MS-SMB2] 3.3.5.9.6, 3.3.5.9.7, 3.3.5.9.10, 3.3.5.9.12, 3.3.5.9.13.
+
+use std::sync::Arc;
+
+use share::{Holder, Share};
+use smb_proto::durable::{
+    self, Contexts, Durability, Kind, LeaseName, Reconnect, ReconnectV2, Replay, check_app_instance,
+    check_reconnect, check_replay,
+};
+use smb_proto::session::Principal;
+use smb_wire::create::{CreateAction, CreateOptions, OplockLevel, Request};
+use smb_wire::create_context::{DurableFlags, Lease, ResponseContext};
+use smb_wire::negotiate::Capabilities;
+use smb_wire::{AccessMask, FileId, Guid, HeaderFlags, NtStatus};
+use storage::{Handle, Want};
+
+use super::contexts::{Asked, DurableV2};
+use super::{Outcome, access, caching};
+use crate::config::folded;
+use crate::context::RequestContext;
+use crate::durable::{Before, Origin, Reservation, is_same_share};
+use crate::lease::LeaseId;
+use crate::open::{Grant, Open};
+use crate::oplock;
+use crate::status::Failure;
+
+/// How a CREATE goes on.
+pub(super) enum Start {
+    /// It makes an open, which is replayed as long as this is held.
+    New(Option<Reservation>),
+    /// The open is there already.
+    Again(Outcome),
+}
+
+/// Looks for an open that is there already: one that a client takes up again after its connection broke (3.3.5.9.7,
+/// 3.3.5.9.12), or one that this very CREATE has made before (3.3.5.9.10).
+///
+/// # Errors
+/// STATUS_OBJECT_NAME_NOT_FOUND for an open that is not there, or is not the client's; STATUS_FILE_NOT_AVAILABLE while the
+/// same CREATE is being carried out; what [`check_reconnect`], [`check_replay`] and [`check_app_instance`] refuse.
+pub(super) async fn begin(
+    ctx: &RequestContext,
+    request: &Request<'_>,
+    asked: &Asked,
+) -> Result<Start, Failure> {
+    check_contexts(asked)?;
+    if let Some(outcome) = reconnect(ctx, request, asked).await? {
+        return Ok(Start::Again(outcome));
+    }
+    take_from_instance(ctx, request, asked).await?;
+    let Some(v2) = request_v2(ctx, asked) else {
+        check_available(ctx, request)?;
+        return Ok(Start::New(None));
+    };
+    match ctx.server.durable.begin(client_guid(ctx)?, v2.create_guid)? {
+        Before::Made(open, session_id) => {
+            replay(ctx, request, asked, v2, open, session_id).await.map(Start::Again)
+        }
+        Before::Nothing(reservation) => {
+            check_available(ctx, request)?;
+            Ok(Start::New(Some(reservation)))
+        }
+    }
+}
+
+fn check_contexts(asked: &Asked) -> Result<(), NtStatus> {
+    let durable = &asked.durable;
+    let contexts = Contexts {
+        request: durable.request,
+        reconnect: durable.reconnect.is_some(),
+        request_v2: durable.request_v2.is_some(),
+        reconnect_v2: durable.reconnect_v2.is_some(),
+    };
+    contexts.check()
+}
+
+/// SMB2_CREATE_DURABLE_HANDLE_REQUEST_V2, which only SMB 3 has.
+fn request_v2(ctx: &RequestContext, asked: &Asked) -> Option<DurableV2> {
+    asked.durable.request_v2.filter(|_| is_smb3(ctx) && is_user(ctx))
+}
+
+/// Whether it is somebody who can show later that an open is theirs: a guest may have the name of an account.
+fn is_user(ctx: &RequestContext) -> bool {
+    ctx.login.get().is_some_and(|login| login.principal == Principal::User)
+}
+
+fn is_smb3(ctx: &RequestContext) -> bool {
+    ctx.connection.dialect().is_some_and(|dialect| dialect.is_smb3())
+}
+
+/// Connection.ClientGuid
+fn client_guid(ctx: &RequestContext) -> Result<Guid, NtStatus> {
+    ctx.connection.negotiated.get().map(|agreed| agreed.client_guid).ok_or(NtStatus::INVALID_PARAMETER)
+}
+
+fn lease_name(lease: &Lease) -> LeaseName {
+    LeaseName { key: lease.key, version: if lease.v2.is_some() { 2 } else { 1 } }
+}
+
+/// Whether persistent handles are to be had: TreeConnect.Share.IsCA, SMB2_GLOBAL_CAP_PERSISTENT_HANDLES.
+fn may_persist(ctx: &RequestContext) -> Result<bool, Failure> {
+    let agreed = ctx.connection.negotiated.get();
+    let agreed = agreed.is_some_and(|a| a.server_capabilities.contains(Capabilities::PERSISTENT_HANDLES));
+    Ok(agreed && ctx.server.config.is_continuously_available(ctx.share()?.name()))
+}
+
+/// 3.3.5.9.7, 3.3.5.9.12
+async fn reconnect(
+    ctx: &RequestContext,
+    request: &Request<'_>,
+    asked: &Asked,
+) -> Result<Option<Outcome>, Failure> {
+    let (mut file_id, v2) = match (asked.durable.reconnect, asked.durable.reconnect_v2) {
+        (Some(file_id), _) => (file_id, None),
+        (None, Some(v2)) if is_smb3(ctx) => {
+            let persistent = v2.flags.contains(DurableFlags::PERSISTENT);
+            (v2.file_id, Some(ReconnectV2 { create_guid: v2.create_guid, persistent }))
+        }
+        (None, _) => return Ok(None),
+    };
+    if !is_user(ctx) {
+        return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
+    }
+    let table = &ctx.server.durable;
+    let client_guid = client_guid(ctx)?;
+    if let Some(v2) = v2.filter(|v2| v2.persistent)
+        && table.get(file_id.persistent).is_none()
+        && may_persist(ctx)?
+    {
+        let made = table.made_by(client_guid, v2.create_guid);
+        file_id.persistent = made.ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
+    }
+    table.left_by_others(file_id.persistent, ctx.session()?.id).await;
+    let open = table.get(file_id.persistent).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
+    let wanted = Reconnect {
+        v2,
+        client_guid,
+        user: &ctx.login()?.user,
+        lease: asked.lease.as_ref().map(lease_name),
+        names_file: names(ctx.share()?, request, &open)?,
+    };
+    let found = Found::of(ctx, &open).await?;
+    let open = take_up(ctx, &open, |open| {
+        check_reconnect(&open.known().ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?, &wanted)
+    })?;
+    resume_lease(ctx.share()?, asked, &open)?;
+    Ok(Some(found.outcome(ctx.share()?, open, CreateAction::Opened, Vec::new())))
+}
+
+/// Of a lease that was there before the server was started, the client says the epoch.
+fn resume_lease(share: &Share, asked: &Asked, open: &Open) -> Result<(), Failure> {
+    let granted = share.granted(open.file()?).state;
+    if let (Some(v2), Some(Grant::Lease(hold))) =
+        (asked.lease.and_then(|lease| lease.v2), &*open.grant.lock())
+    {
+        hold.lease().resume(v2.epoch, granted);
+    }
+    Ok(())
+}
+
+/// The file name of the request, whatever its case; one that is none is refused later.
+fn name(request: &Request<'_>) -> Option<String> {
+    request.name.decode().ok().map(|name| folded(name.trim_end_matches('\\')))
+}
+
+/// Whether the request has the name that the open's file was opened by, or has now.
+fn names(share: &Share, request: &Request<'_>, open: &Open) -> Result<bool, Failure> {
+    let Some(name) = name(request) else { return Ok(false) };
+    if name == folded(&open.path) {
+        return Ok(true);
+    }
+    let now = share.location(open.file()?).and_then(|at| {
+        let mut path = at.parent.path().ok()?;
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend(at.name);
+        String::from_utf8(path).ok()
+    });
+    Ok(now.is_some_and(|now| name == folded(&now.replace('/', "\\"))))
+}
+
+/// Takes up an open without a session for the session of this request.
+fn take_up(
+    ctx: &RequestContext,
+    open: &Open,
+    check: impl FnOnce(&Open) -> Result<(), NtStatus>,
+) -> Result<Arc<Open>, Failure> {
+    let id = FileId { persistent: open.id.persistent, volatile: ctx.server.file_id().volatile };
+    let open = ctx.server.durable.reclaim(id, ctx.session()?, ctx.tree()?, check)?;
+    ctx.set_related_file(open.id);
+    Ok(open)
+}
+
+/// The CreateOptions of a request as they hold: "the server MUST set FILE_WRITE_THROUGH" where persistent handles are to be
+/// had (3.3.5.9), whether one is asked for or not.
+pub(super) fn options(ctx: &RequestContext, request: &Request<'_>) -> Result<CreateOptions, NtStatus> {
+    let through = is_smb3(ctx) && may_persist(ctx).map_err(|failure| failure.status)?;
+    let mut options = request.create_options;
+    if through {
+        options |= CreateOptions::WRITE_THROUGH;
+    }
+    Ok(options)
+}
+
+/// What is answered about an open that is there already.
+struct Found {
+    attributes: storage::Attributes,
+    maximal: share::Access,
+}
+
+impl Found {
+    async fn of(ctx: &RequestContext, open: &Open) -> Result<Self, Failure> {
+        // The persistent identifier may be one of another share.
+        if !is_same_share(&open.tree, ctx.tree()?) {
+            return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
+        }
+        let share = ctx.share()?;
+        let found = share.found(open.file()?.node(), Want::FLAGS).await?;
+        let maximal = access::maximal(share, ctx.caller()?, &found, ctx.tree()?.maximal_access);
+        Ok(Self { attributes: found.attributes, maximal })
+    }
+
+    fn outcome(
+        self,
+        share: &Share,
+        open: Arc<Open>,
+        action: CreateAction,
+        contexts: Vec<ResponseContext<'static>>,
+    ) -> Outcome {
+        let Self { attributes, maximal } = self;
+        let mut outcome = Outcome {
+            open: Arc::clone(&open),
+            attributes,
+            maximal,
+            action,
+            oplock_level: OplockLevel::None,
+            contexts,
+        };
+        if let (Ok(file), Some(grant)) = (open.file(), &*open.grant.lock()) {
+            caching::answer(share.granted(file), grant, &mut outcome);
+        }
+        outcome
+    }
+}
+
+/// A CREATE that has made an open before.
+async fn replay(
+    ctx: &RequestContext,
+    request: &Request<'_>,
+    asked: &Asked,
+    v2: DurableV2,
+    open: Arc<Open>,
+    session_id: Option<u64>,
+) -> Result<Outcome, Failure> {
+    let session = ctx.session()?;
+    let replay = Replay {
+        flagged: ctx.header.flags.contains(HeaderFlags::REPLAY_OPERATION),
+        user: &ctx.login()?.user,
+        lease: asked.lease.as_ref().map(lease_name),
+        persistent: v2.flags.contains(DurableFlags::PERSISTENT),
+        other_session: session_id.is_some_and(|id| id != session.id),
+    };
+    check_replay(&open.known().ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?, &replay)?;
+    let found = Found::of(ctx, &open).await?;
+    let origin = open.durable.get().ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?.origin.clone();
+    let open = if session_id.is_some() {
+        ctx.set_related_file(open.id);
+        open
+    } else {
+        take_up(ctx, &open, |open| {
+            let same = open.create_options == options(ctx, request)?
+                && origin.desired_access == request.desired_access
+                && origin.share_access == request.share_access;
+            if same { Ok(()) } else { Err(NtStatus::CONTEXT_MISMATCH) }
+        })?
+    };
+    let mut contexts = Vec::new();
+    let durability = open.durable.get().and_then(|durable| durable.durability());
+    // Whether the answer says so depends on what is asked for now: smb2.replay.replay-dhv2-oplock2 shows it of Windows.
+    let may_be_told = matches!(request.requested_oplock_level, OplockLevel::Batch | OplockLevel::Lease);
+    if let Some(durability) = durability.filter(|had| may_be_told || had.kind == Kind::Persistent) {
+        contexts.push(response_v2(durability));
+    }
+    let mut outcome = found.outcome(ctx.share()?, open, origin.action, contexts);
+    if outcome.oplock_level != OplockLevel::Lease
+        && !covers(request.requested_oplock_level, outcome.oplock_level)
+    {
+        // Less is asked for than there is: the answer says no more than was asked for.
+        outcome.oplock_level = request.requested_oplock_level;
+    }
+    Ok(outcome)
+}
+
+/// Whether one level lets the client do all that another one does.
+fn covers(one: OplockLevel, other: OplockLevel) -> bool {
+    oplock::caching_of(one).contains(oplock::caching_of(other))
+}
+
+fn response_v2(durability: Durability) -> ResponseContext<'static> {
+    let timeout_ms = u32::try_from(durability.timeout.as_millis()).unwrap_or(u32::MAX);
+    let mut flags = DurableFlags::empty();
+    flags.set(DurableFlags::PERSISTENT, durability.kind == Kind::Persistent);
+    ResponseContext::DurableHandleV2 { timeout_ms, flags }
+}
+
+/// 3.3.5.9: "an existing open ... where Open.FileName matches ...: Open.IsPersistent is TRUE, Open.Connection is NULL" keeps
+/// others away, unless what it caches can be taken from it.
+fn check_available(ctx: &RequestContext, request: &Request<'_>) -> Result<(), Failure> {
+    if !is_smb3(ctx) {
+        return Ok(());
+    }
+    let Some(name) = name(request) else { return Ok(()) };
+    let tree = ctx.tree()?;
+    let waits_for_its_client = |open: &Open| is_same_share(&open.tree, tree) && !open.keeps_handle();
+    if ctx.server.durable.any_disconnected(&name, waits_for_its_client) {
+        return Err(NtStatus::FILE_NOT_AVAILABLE.into());
+    }
+    Ok(())
+}
+
+/// 3.3.5.9.13: an application that goes on at another client takes its files from where it was before.
+async fn take_from_instance(
+    ctx: &RequestContext,
+    request: &Request<'_>,
+    asked: &Asked,
+) -> Result<(), Failure> {
+    let Some(instance) = asked.app_instance.filter(|_| is_smb3(ctx)) else { return Ok(()) };
+    let Some(name) = name(request) else { return Ok(()) };
+    let client_guid = client_guid(ctx)?;
+    for (open, session_id) in ctx.server.durable.of_instance(instance) {
+        let Some(durable) = open.durable.get() else { continue };
+        if durable.origin.client_guid == client_guid
+            || folded(&open.path) != name
+            || !is_same_share(&open.tree, ctx.tree()?)
+        {
+            continue;
+        }
+        check_app_instance(durable.origin.app_instance_version, asked.app_instance_version)?;
+        if Found::of(ctx, &open).await?.maximal.contains(access::READ) {
+            let session = session_id.and_then(|id| ctx.server.session(id));
+            session.and_then(|session| session.remove_open(open.id));
+            open.close().await?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the new open durable, if that was asked for and can be (3.3.5.9.6, 3.3.5.9.10), and lets it be found by those
+/// who come for it later.
+///
+/// # Errors
+/// STATUS_USER_SESSION_DELETED when the session has ended meanwhile; STATUS_UNEXPECTED_IO_ERROR when a persistent open cannot
+/// be written down.
+pub(super) async fn make_durable(
+    ctx: &RequestContext,
+    request: &Request<'_>,
+    asked: &Asked,
+    outcome: &mut Outcome,
+) -> Result<(), Failure> {
+    let (login, session) = (ctx.login()?, ctx.session()?);
+    let v2 = request_v2(ctx, asked);
+    if !is_user(ctx) || (v2.is_none() && !asked.durable.request && !has_instance(asked)) {
+        return Ok(());
+    }
+    let open = &outcome.open;
+    let handle = handle_to_persist(ctx, asked, open).await?;
+    let durability = granted(ctx, asked, open, handle.is_some());
+    let kind = durability.map(|durability| durability.kind);
+    let access = AccessMask::from_bits_retain(open.granted_access.bits());
+    let replayable = v2.is_some() && durable::is_replay_eligible(kind, open.is_directory, access);
+    if durability.is_none() && !replayable && !has_instance(asked) {
+        return Ok(());
+    }
+    let has_lease = outcome.oplock_level == OplockLevel::Lease;
+    let origin = Origin {
+        create_guid: v2.map_or(Guid::ZERO, |v2| v2.create_guid),
+        client_guid: client_guid(ctx)?,
+        owner: login.user.clone(),
+        lease: asked.lease.as_ref().filter(|_| has_lease).map(lease_name),
+        app_instance: asked.app_instance,
+        app_instance_version: asked.app_instance_version,
+        desired_access: request.desired_access,
+        share_access: request.share_access,
+        action: outcome.action,
+        handle: handle.filter(|_| kind == Some(Kind::Persistent)),
+    };
+    let table = &ctx.server.durable;
+    open.make_durable(table, origin, durability, replayable);
+    table.enter(open, session.id);
+    if open.closed.is_set() {
+        // The session has ended before the open was found: nobody else closes it.
+        return Err(NtStatus::USER_SESSION_DELETED.into());
+    }
+    open.write_down().await?;
+    let answer = durability.map(|durability| match v2 {
+        Some(_) => response_v2(durability),
+        None => ResponseContext::DurableHandle,
+    });
+    outcome.contexts.extend(answer);
+    Ok(())
+}
+
+/// What a lease may cache more is so for all its opens: before the client hears of it, that is written down of those that are
+/// persistent.
+pub(super) async fn write_down_grown(ctx: &RequestContext, open: &share::Open) -> Result<(), Failure> {
+    match open.holder() {
+        Holder::Lease { client, key } if open.granted().grown => {
+            ctx.server.durable.write_down_lease(LeaseId { client: Guid(client), key }).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the application is one that may go on at another client.
+fn has_instance(asked: &Asked) -> bool {
+    asked.app_instance.is_some()
+}
+
+/// The handle of a file of which a persistent open is asked for and can be had. An object whose handle the store cannot
+/// give, and named streams, have none.
+async fn handle_to_persist(
+    ctx: &RequestContext,
+    asked: &Asked,
+    open: &Open,
+) -> Result<Option<Handle>, Failure> {
+    let asks = request_v2(ctx, asked).is_some_and(|v2| v2.flags.contains(DurableFlags::PERSISTENT));
+    if !asks || !may_persist(ctx)? || !ctx.server.durable.has_room_for_persistent() {
+        return Ok(None);
+    }
+    Ok(ctx.share()?.handle(open.file()?).await.ok())
+}
+
+fn granted(ctx: &RequestContext, asked: &Asked, open: &Open, may_persist: bool) -> Option<Durability> {
+    let request = match request_v2(ctx, asked) {
+        Some(v2) => durable::Request::V2 {
+            timeout_ms: v2.timeout_ms,
+            persistent: v2.flags.contains(DurableFlags::PERSISTENT),
+        },
+        None if asked.durable.request => durable::Request::V1,
+        None => return None,
+    };
+    let timeouts = &ctx.server.config.durable;
+    durable::grant(request, open.keeps_handle(), open.is_directory, may_persist, timeouts)
+}

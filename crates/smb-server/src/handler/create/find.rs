@@ -1,0 +1,43 @@
+//! Where the path of a CREATE leads. [MS-SMB2] 3.3.5.9; [MS-FSA] 2.1.5.1.
+
+use share::{Case, Walk};
+use smb_wire::NtStatus;
+use smb_wire::create::CreateOptions;
+use storage::Want;
+
+use super::wish::Wish;
+use crate::context::RequestContext;
+use crate::status::{Failure, status_of};
+
+/// Where the path leads. With FILE_OPEN_REPARSE_POINT a link at its end is meant itself; otherwise links are followed
+/// here, as long as they stay in the share.
+pub(super) async fn find(ctx: &RequestContext, wish: &Wish) -> Result<Walk, Failure> {
+    let (share, caller) = (ctx.share()?, ctx.caller()?);
+    let path = &wish.path.components;
+    let nofollow = wish.options.contains(CreateOptions::OPEN_REPARSE_POINT);
+    let Some((name, parents)) = path.split_last().filter(|_| nofollow) else {
+        let walk = share.walk(caller, path.clone(), Case::Insensitive, Want::FLAGS).await;
+        return walk.map_err(on_the_way);
+    };
+    let walk = share.walk(caller, parents.to_vec(), Case::Insensitive, Want::empty()).await;
+    let Walk::Found(dir) = walk.map_err(on_the_way)? else {
+        return Err(NtStatus::OBJECT_PATH_NOT_FOUND.into());
+    };
+    match share.lookup(caller, &dir.node, name, Case::Insensitive, Want::FLAGS).await {
+        Ok(found) => Ok(Walk::Found(found)),
+        Err(share::Error::Storage(storage::Error::NotFound)) => {
+            Ok(Walk::Missing { dir: dir.node, dir_attributes: dir.attributes, name: name.clone() })
+        }
+        Err(error) => Err(on_the_way(error)),
+    }
+}
+
+/// A directory on the way that is missing or none is told apart from a missing file.
+fn on_the_way(error: share::Error) -> Failure {
+    match error {
+        share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory) => {
+            NtStatus::OBJECT_PATH_NOT_FOUND.into()
+        }
+        error => status_of(error).into(),
+    }
+}

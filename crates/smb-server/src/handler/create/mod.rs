@@ -1,0 +1,179 @@
+//! CREATE, in the steps of [MS-SMB2] 3.3.5.9: [`handle`] is their list, each has a file.
+
+mod access;
+mod caching;
+mod contexts;
+mod disposition;
+mod durable;
+mod find;
+mod stream;
+mod wish;
+
+use std::sync::Arc;
+
+use net::Buffer;
+use share::{Access, File};
+use smb_wire::AccessMask;
+use smb_wire::create::{CreateAction, OplockLevel, Request, Response, ResponseFlags};
+use smb_wire::create_context::ResponseContext;
+use storage::{Attributes, FileKind, Want};
+
+use self::contexts::{Answerable, Asked};
+use self::disposition::Opened;
+use self::durable::Start;
+use self::wish::Wish;
+use crate::attributes;
+use crate::context::RequestContext;
+use crate::open::{Open, Target};
+use crate::status::Failure;
+
+/// Bytes of the answer: the fixed part and the contexts MxAc, QFid, RqLs, DH2Q.
+const ANSWER_LEN: usize = 88 + 32 + 56 + 80 + 32;
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    let asked = Asked::of(&request.contexts)?;
+    let reservation = match durable::begin(ctx, &request, &asked).await? {
+        Start::Again(outcome) => return answer(ctx, &asked, outcome),
+        Start::New(reservation) => reservation,
+    };
+    wish::check_impersonation(&request)?;
+    let wish = Wish::of(&request, asked)?;
+    let mut opened = disposition::carry_out(ctx, &wish).await?;
+    let open = enter(ctx, &request, &mut opened).await?;
+    match complete(ctx, &request, &wish, opened, &open).await {
+        Ok(outcome) => {
+            if let Some(reservation) = reservation {
+                reservation.made(open.id.persistent);
+            }
+            answer(ctx, &wish.asked, outcome)
+        }
+        Err(failure) => {
+            ctx.session()?.remove_open(open.id);
+            open.close().await?;
+            Err(failure)
+        }
+    }
+}
+
+/// What the client gets.
+struct Outcome {
+    open: Arc<Open>,
+    attributes: Attributes,
+    /// All that the client may do with the object.
+    maximal: Access,
+    action: CreateAction,
+    oplock_level: OplockLevel,
+    /// The answers to requests for leases and durable handles.
+    contexts: Vec<ResponseContext<'static>>,
+}
+
+/// Enters the open into the session's table. From here on it is the client's.
+async fn enter(
+    ctx: &RequestContext,
+    request: &Request<'_>,
+    opened: &mut Opened,
+) -> Result<Arc<Open>, Failure> {
+    let path = request.name.decode()?;
+    let open = Open::new(
+        opened.id,
+        Arc::clone(ctx.tree()?),
+        Target::File(Arc::clone(&opened.open)),
+        AccessMask::from_bits_retain(opened.granted.bits()),
+        path.trim_end_matches('\\').to_owned(),
+        durable::options(ctx, request)?,
+        opened.attributes.kind == FileKind::Directory,
+    );
+    *open.grant.lock() = opened.grant.take();
+    if let Err(failure) = ctx.add_open(&open) {
+        open.close().await?;
+        return Err(failure);
+    }
+    Ok(open)
+}
+
+/// What is done through the new open before the client hears of it.
+async fn complete(
+    ctx: &RequestContext,
+    request: &Request<'_>,
+    wish: &Wish,
+    mut opened: Opened,
+    open: &Arc<Open>,
+) -> Result<Outcome, Failure> {
+    replace_extended_attributes(ctx, wish, &opened).await?;
+    set_space_aside(ctx, wish, &mut opened).await;
+    let mut outcome = Outcome {
+        open: Arc::clone(open),
+        attributes: opened.attributes,
+        maximal: opened.maximal,
+        action: opened.action,
+        oplock_level: OplockLevel::None,
+        contexts: Vec::new(),
+    };
+    if let Some(grant) = &*open.grant.lock() {
+        caching::answer(opened.open.granted(), grant, &mut outcome);
+    }
+    durable::make_durable(ctx, request, &wish.asked, &mut outcome).await?;
+    durable::write_down_grown(ctx, &opened.open).await?;
+    Ok(outcome)
+}
+
+/// A file that was overwritten gets the extended attributes that came along, as a new one does.
+async fn replace_extended_attributes(
+    ctx: &RequestContext,
+    wish: &Wish,
+    opened: &Opened,
+) -> Result<(), Failure> {
+    let overwritten = matches!(opened.action, CreateAction::Overwritten | CreateAction::Superseded)
+        && opened.open.file().is_none();
+    let extended = &wish.asked.extended_attributes;
+    if overwritten && !extended.is_empty() {
+        let file = File::Open(Arc::clone(&opened.open));
+        ctx.share()?.set_extended_attributes(&file, extended.clone()).await?;
+    }
+    Ok(())
+}
+
+/// The AllocationSize of a file that is empty ([MS-FSA] 2.1.5.1.1). Like any such size it is a hint: where the store has
+/// no room the file is open all the same.
+async fn set_space_aside(ctx: &RequestContext, wish: &Wish, opened: &mut Opened) {
+    let bytes = wish.asked.allocation_size;
+    let is_new = opened.action != CreateAction::Opened && opened.attributes.kind == FileKind::Regular;
+    let Ok(share) = ctx.share() else { return };
+    if bytes > 0
+        && is_new
+        && share.reserve_space(&opened.open, bytes).await.is_ok()
+        && let Ok(attributes) = share.attributes(opened.open.node(), Want::FLAGS).await
+    {
+        opened.attributes = attributes;
+    }
+}
+
+fn answer(ctx: &RequestContext, asked: &Asked, outcome: Outcome) -> Result<Buffer, Failure> {
+    let info = attributes::network_open(&outcome.attributes);
+    let is_link = outcome.attributes.kind == FileKind::Symlink;
+    let mut contexts = asked.answers(&Answerable {
+        maximal_access: outcome.maximal,
+        last_write_time: info.last_write_time,
+        file_number: outcome.attributes.id.0,
+        volume_number: u64::from(ctx.share()?.id().0),
+    });
+    contexts.extend(outcome.contexts);
+    let response = Response {
+        oplock_level: outcome.oplock_level,
+        flags: if is_link { ResponseFlags::REPARSEPOINT } else { ResponseFlags::empty() },
+        create_action: outcome.action,
+        creation_time: info.creation_time,
+        last_access_time: info.last_access_time,
+        last_write_time: info.last_write_time,
+        change_time: info.change_time,
+        allocation_size: info.allocation_size,
+        end_of_file: info.end_of_file,
+        file_attributes: info.file_attributes,
+        file_id: outcome.open.id,
+        contexts,
+    };
+    let mut reply = ctx.reply(ANSWER_LEN);
+    reply.append_with(|out, _| response.encode(out))?;
+    Ok(reply)
+}

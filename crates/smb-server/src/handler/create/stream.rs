@@ -1,0 +1,101 @@
+//! Opening, emptying and making named streams, and their files where there are none. [MS-FSA] 2.1.5.1.1, 2.1.5.1.2.
+
+use share::{Access, Admission, Found, Walk};
+use smb_wire::create::{CreateAction, CreateDisposition};
+use smb_wire::{AccessMask, NtStatus};
+use storage::{Capabilities, FileKind, NodeRef};
+
+use super::disposition::{Attempt, Opened, existing, make, open_as_it_is};
+use super::wish::Wish;
+use super::{access, caching};
+use crate::context::RequestContext;
+use crate::status::Failure;
+
+/// Does what the client wishes with the stream `name` of the object where the path leads.
+pub(super) async fn open(
+    ctx: &RequestContext,
+    wish: &Wish,
+    walk: Walk,
+    name: &[u8],
+) -> Result<Admission<Opened>, Failure> {
+    if !ctx.share()?.capabilities().contains(Capabilities::STREAMS) {
+        return Err(NtStatus::OBJECT_NAME_INVALID.into()); // as Windows answers on a file system without them
+    }
+    match walk {
+        Walk::Found(file) => of_file(ctx, wish, &file, name).await,
+        Walk::Missing { dir, name: file, .. } => of_new_file(ctx, wish, &dir, &file, name).await,
+    }
+}
+
+async fn of_file(
+    ctx: &RequestContext,
+    wish: &Wish,
+    file: &Found,
+    name: &[u8],
+) -> Result<Admission<Opened>, Failure> {
+    if !matches!(file.attributes.kind, FileKind::Regular | FileKind::Directory) {
+        return Err(NtStatus::OBJECT_NAME_INVALID.into());
+    }
+    if let Some(found) = ctx.share()?.find_stream(file, name).await? {
+        return existing(ctx, wish, found).await;
+    }
+    check_makes(wish)?;
+    let maximal = access::maximal(ctx.share()?, ctx.caller()?, file, ctx.tree()?.maximal_access);
+    let granted = wish.desired.grant(maximal)?;
+    if !maximal.contains(Access::WRITE_DATA) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    caching::check_new(ctx, wish)?;
+    create(ctx, wish, file, name, (granted, maximal)).await
+}
+
+/// Nobody may expect a stream where there is none.
+fn check_makes(wish: &Wish) -> Result<(), NtStatus> {
+    match wish.disposition {
+        CreateDisposition::Open | CreateDisposition::Overwrite => Err(NtStatus::OBJECT_NAME_NOT_FOUND),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the file too: the client is its maker.
+async fn of_new_file(
+    ctx: &RequestContext,
+    wish: &Wish,
+    dir: &NodeRef,
+    file: &[u8],
+    name: &[u8],
+) -> Result<Admission<Opened>, Failure> {
+    check_makes(wish)?;
+    let tree = ctx.tree()?.maximal_access;
+    if !tree.contains(AccessMask::ADD_FILE) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let (share, caller) = (ctx.share()?, ctx.caller()?);
+    caching::check_new(ctx, wish)?;
+    let found = make(ctx, wish, dir, file, false).await?;
+    let maximal = access::maximal(share, caller, &found, tree);
+    let granted = wish.desired.grant_maker(maximal);
+    let opened = create(ctx, wish, &found, name, (granted, maximal)).await;
+    if opened.is_err() {
+        // A file without the stream is not what was asked for.
+        share.remove(caller, dir, file, false).await?;
+    }
+    opened
+}
+
+async fn create(
+    ctx: &RequestContext,
+    wish: &Wish,
+    file: &Found,
+    name: &[u8],
+    (granted, maximal): (Access, Access),
+) -> Result<Admission<Opened>, Failure> {
+    let share = ctx.share()?;
+    let found = share.create_stream(file, name).await?;
+    let attempt = Attempt { granted, maximal, action: CreateAction::Created };
+    let opened = open_as_it_is(ctx, wish, &found, attempt);
+    if opened.is_err() {
+        share.discard_stream(&found).await?;
+    }
+    opened
+}

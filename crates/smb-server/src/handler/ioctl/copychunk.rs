@@ -1,0 +1,118 @@
+//! Copies on the server: FSCTL_SRV_REQUEST_RESUME_KEY names a source, FSCTL_SRV_COPYCHUNK copies from it.
+//! [MS-SMB2] 3.3.5.15.5, 3.3.5.15.6.
+
+use std::sync::Arc;
+
+use net::Buffer;
+use smb_wire::fscc::fsctl::{Chunk, Copychunk, CopychunkResponse, Fsctl, ResumeKey};
+use smb_wire::ioctl::Request;
+use smb_wire::{AccessMask, FileId, NtStatus};
+
+use super::{require_room, respond};
+use crate::context::RequestContext;
+use crate::open::Open;
+use crate::status::Failure;
+
+/// ServerSideCopyMaxNumberofChunks, ServerSideCopyMaxChunkSize, ServerSideCopyMaxDataSize: the values of Windows.
+const CHUNKS_MAX: usize = 256;
+const CHUNK_BYTES_MAX: u32 = 1 << 20;
+const TOTAL_BYTES_MAX: u32 = 16 << 20;
+
+/// FSCTL_SRV_REQUEST_RESUME_KEY: the name of an open for copies. It is of use in its own session only, so it need not be
+/// secret.
+pub(super) fn resume_key(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    let _ = open.file()?;
+    require_room(request, ResumeKey::LEN, NtStatus::INVALID_PARAMETER)?;
+    let mut key = [0; 24];
+    let id = open.id.persistent.to_le_bytes().into_iter().chain(open.id.volatile.to_le_bytes());
+    for (byte, value) in key.iter_mut().zip(id) {
+        *byte = value;
+    }
+    let mut output = Vec::with_capacity(ResumeKey::LEN);
+    ResumeKey { resume_key: key }.encode_into(&mut output);
+    respond(ctx, request, &output)
+}
+
+/// The open that a key names, if it is of this session and share.
+fn source(ctx: &RequestContext, key: &[u8; 24]) -> Result<Arc<Open>, Failure> {
+    let number =
+        |at: usize| key.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
+    let id = FileId { persistent: number(0).unwrap_or(0), volatile: number(8).unwrap_or(0) };
+    let open = ctx.session()?.open(id).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
+    match &open.tree.target {
+        crate::tree::Target::Disk(share) if Arc::ptr_eq(share, ctx.share()?) => Ok(open),
+        _ => Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()),
+    }
+}
+
+/// FSCTL_SRV_COPYCHUNK, and FSCTL_SRV_COPYCHUNK_WRITE for a target that cannot be read.
+pub(super) async fn copy(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let target = ctx.open(request.file_id)?;
+    require_room(request, CopychunkResponse::LEN, NtStatus::INVALID_PARAMETER)?;
+    let asked = Copychunk::decode(request.input)?;
+    if !is_within_limits(&asked.chunks) {
+        // "the server MUST return ... STATUS_INVALID_PARAMETER", with what it would take.
+        ctx.set_status(NtStatus::INVALID_PARAMETER);
+        let chunks = u32::try_from(CHUNKS_MAX).unwrap_or(u32::MAX);
+        return answer(ctx, request, chunks, CHUNK_BYTES_MAX, TOTAL_BYTES_MAX);
+    }
+    let source = source(ctx, &asked.source_key)?;
+    let mut needed = AccessMask::WRITE_DATA;
+    needed.set(AccessMask::READ_DATA, request.ctl_code == Fsctl::SrvCopychunk);
+    let readable = source.granted_access.intersects(AccessMask::READ_DATA | AccessMask::EXECUTE);
+    if !readable || !target.granted_access.contains(needed) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    if source.is_directory || target.is_directory {
+        return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
+    }
+    let (mut done, mut total) = (0, 0_u32);
+    for chunk in &asked.chunks {
+        match copy_chunk(ctx, &source, &target, chunk).await {
+            Ok(()) => (done, total) = (done + 1, total.saturating_add(chunk.length)),
+            Err(failure) => {
+                ctx.set_status(failure.status);
+                break;
+            }
+        }
+    }
+    ctx.moved(usize::try_from(total).unwrap_or(usize::MAX));
+    answer(ctx, request, done, 0, total)
+}
+
+fn is_within_limits(chunks: &[Chunk]) -> bool {
+    let total = chunks.iter().fold(0_u64, |total, chunk| total.saturating_add(chunk.length.into()));
+    let each = chunks.iter().all(|chunk| (1..=CHUNK_BYTES_MAX).contains(&chunk.length));
+    chunks.len() <= CHUNKS_MAX && each && total <= TOTAL_BYTES_MAX.into()
+}
+
+async fn copy_chunk(
+    ctx: &RequestContext,
+    source: &Open,
+    target: &Open,
+    chunk: &Chunk,
+) -> Result<(), Failure> {
+    let (from, to) = (source.file()?, target.file()?);
+    let length = u64::from(chunk.length);
+    match ctx.share()?.copy_range(from, chunk.source_offset, to, chunk.target_offset, length).await {
+        // The source ends before the chunk does.
+        Err(share::Error::Storage(storage::Error::InvalidArgument)) => {
+            Err(NtStatus::INVALID_VIEW_SIZE.into())
+        }
+        done => Ok(done?),
+    }
+}
+
+fn answer(
+    ctx: &RequestContext,
+    request: &Request<'_>,
+    chunks_written: u32,
+    chunk_bytes_written: u32,
+    total_bytes_written: u32,
+) -> Result<Buffer, Failure> {
+    let response = CopychunkResponse { chunks_written, chunk_bytes_written, total_bytes_written };
+    let mut output = Vec::with_capacity(CopychunkResponse::LEN);
+    response.encode_into(&mut output);
+    respond(ctx, request, &output)
+}

@@ -1,0 +1,45 @@
+//! FSCTL_DUPLICATE_EXTENTS_TO_FILE: a copy that shares its blocks with the source. [MS-FSCC] 2.3.7, [MS-FSA] 2.1.5.10.4.
+
+use std::sync::Arc;
+
+use net::Buffer;
+use smb_wire::NtStatus;
+use smb_wire::fscc::fsctl::DuplicateExtents;
+use smb_wire::ioctl::Request;
+use storage::Capabilities;
+
+use super::respond;
+use super::sparse::signed;
+use crate::context::RequestContext;
+use crate::open::Open;
+use crate::status::Failure;
+
+/// Answers the request, which is about the target.
+pub(super) async fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let target = ctx.open(request.file_id)?;
+    let to = target.file()?;
+    if !ctx.share()?.capabilities().contains(Capabilities::CLONE) {
+        return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
+    }
+    if request.input.len() < DuplicateExtents::LEN {
+        return Err(NtStatus::BUFFER_TOO_SMALL.into());
+    }
+    let wanted = DuplicateExtents::decode(request.input)?;
+    let source = source(ctx, &wanted)?;
+    if source.is_directory || target.is_directory {
+        return Err(NtStatus::NOT_SUPPORTED.into());
+    }
+    let length = signed(wanted.byte_count)?;
+    let (offset, to_offset) = (signed(wanted.source_file_offset)?, signed(wanted.target_file_offset)?);
+    ctx.share()?.clone_range(source.file()?, offset, to, to_offset, length).await?;
+    respond(ctx, request, &[])
+}
+
+/// The open that the input names, if it is of this session and share.
+fn source(ctx: &RequestContext, wanted: &DuplicateExtents) -> Result<Arc<Open>, Failure> {
+    let open = ctx.session()?.open(wanted.source_file_id).ok_or(NtStatus::INVALID_HANDLE)?;
+    match &open.tree.target {
+        crate::tree::Target::Disk(share) if Arc::ptr_eq(share, ctx.share()?) => Ok(open),
+        _ => Err(NtStatus::INVALID_PARAMETER.into()),
+    }
+}

@@ -1,0 +1,80 @@
+//! IOCTL: what each control code asks for. [MS-SMB2] 3.3.5.15.
+
+mod compression;
+mod copychunk;
+mod duplicate_extents;
+mod network_interfaces;
+mod object_id;
+mod pipe;
+mod resiliency;
+mod sparse;
+mod validate_negotiate;
+
+use net::Buffer;
+use smb_wire::fscc::fsctl::Fsctl;
+use smb_wire::ioctl::{IoctlFlags, Request, Response};
+use smb_wire::{FileId, NtStatus};
+
+use crate::context::RequestContext;
+use crate::status::Failure;
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    // "If the Flags field of the request is not SMB2_0_IOCTL_IS_FSCTL, the server MUST fail the request with
+    // STATUS_NOT_SUPPORTED."
+    if request.flags != IoctlFlags::IS_FSCTL {
+        return Err(NtStatus::NOT_SUPPORTED.into());
+    }
+    let max = ctx.io_bytes_max();
+    let input = u32::try_from(request.input.len()).unwrap_or(u32::MAX);
+    let sizes = [input, request.output_count, request.max_input_response, request.max_output_response];
+    if sizes.into_iter().any(|size| size > max) {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    match request.ctl_code {
+        // 3.3.5.15.2: this is no DFS server.
+        Fsctl::DfsGetReferrals | Fsctl::DfsGetReferralsEx => {
+            require_no_file(&request)?;
+            Err(NtStatus::FS_DRIVER_REQUIRED.into())
+        }
+        Fsctl::ValidateNegotiateInfo => validate_negotiate::handle(ctx, &request),
+        Fsctl::QueryNetworkInterfaceInfo => network_interfaces::handle(ctx, &request).await,
+        Fsctl::LmrRequestResiliency => resiliency::handle(ctx, &request),
+        Fsctl::PipeTransceive => pipe::transceive(ctx, &request),
+        Fsctl::PipePeek => pipe::peek(ctx, &request),
+        Fsctl::PipeWait => pipe::wait(&request),
+        Fsctl::CreateOrGetObjectId | Fsctl::GetObjectId => object_id::handle(ctx, &request),
+        Fsctl::GetCompression => compression::get(ctx, &request),
+        Fsctl::SetCompression => compression::set(ctx, &request),
+        Fsctl::SetSparse => sparse::set(ctx, &request).await,
+        Fsctl::SetZeroData => sparse::zero(ctx, &request).await,
+        Fsctl::QueryAllocatedRanges => sparse::ranges(ctx, &request).await,
+        Fsctl::SrvRequestResumeKey => copychunk::resume_key(ctx, &request),
+        Fsctl::SrvCopychunk | Fsctl::SrvCopychunkWrite => copychunk::copy(ctx, &request).await,
+        Fsctl::DuplicateExtentsToFile => duplicate_extents::handle(ctx, &request).await,
+        _ => {
+            let _ = ctx.open(request.file_id)?;
+            Err(NtStatus::INVALID_DEVICE_REQUEST.into())
+        }
+    }
+}
+
+/// "If the FileId is not { 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF } the server MUST fail the request with
+/// STATUS_INVALID_PARAMETER."
+fn require_no_file(request: &Request<'_>) -> Result<(), Failure> {
+    if request.file_id == FileId::ANY { Ok(()) } else { Err(NtStatus::INVALID_PARAMETER.into()) }
+}
+
+/// The response with this output.
+fn respond(ctx: &RequestContext, request: &Request<'_>, output: &[u8]) -> Result<Buffer, Failure> {
+    let response = Response { ctl_code: request.ctl_code, file_id: request.file_id, input: &[], output };
+    let mut reply = ctx.reply(output.len().saturating_add(64));
+    reply.append_with(|bytes, _| response.encode(bytes))?;
+    Ok(reply)
+}
+
+/// Whether an output of `bytes` fits what the client allows.
+fn require_room(request: &Request<'_>, bytes: usize, status: NtStatus) -> Result<(), Failure> {
+    let room = usize::try_from(request.max_output_response).unwrap_or(usize::MAX);
+    if bytes <= room { Ok(()) } else { Err(status.into()) }
+}

@@ -1,0 +1,38 @@
+//! FSCTLs of named pipes. [MS-SMB2] 3.3.5.15.
+
+use net::Buffer;
+use smb_wire::NtStatus;
+use smb_wire::ioctl::Request;
+
+use super::respond;
+use crate::context::RequestContext;
+use crate::pipe::{Message, pipe_of};
+use crate::status::Failure;
+
+/// FSCTL_PIPE_TRANSCEIVE: writes a message and reads the answer.
+pub(super) fn transceive(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    let room = usize::try_from(request.max_output_response).unwrap_or(usize::MAX);
+    let answer = {
+        let mut pipe = pipe_of(&open)?.lock();
+        pipe.write(&ctx.server, request.input)?;
+        pipe.read(room)
+    };
+    let Message { bytes, more } = answer.unwrap_or(Message { bytes: Vec::new(), more: false });
+    if more {
+        ctx.set_status(NtStatus::BUFFER_OVERFLOW);
+    }
+    respond(ctx, request, &bytes)
+}
+
+/// FSCTL_PIPE_PEEK is not for RPC.
+pub(super) fn peek(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let _ = ctx.open(request.file_id)?;
+    Err(NtStatus::INVALID_DEVICE_REQUEST.into())
+}
+
+/// FSCTL_PIPE_WAIT: there is always an instance of a pipe that exists, so nobody has to wait.
+pub(super) fn wait(request: &Request<'_>) -> Result<Buffer, Failure> {
+    super::require_no_file(request)?;
+    Err(NtStatus::NOT_SUPPORTED.into())
+}

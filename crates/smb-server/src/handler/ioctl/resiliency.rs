@@ -1,0 +1,63 @@
+//! FSCTL_LMR_REQUEST_RESILIENCY: the open is to outlive its connection, whatever its client caches.
+//! [MS-SMB2] 3.3.5.15.9.
+
+use net::Buffer;
+use smb_proto::dialect::Dialect;
+use smb_proto::durable::resilient;
+use smb_proto::session::Principal;
+use smb_wire::create::{CreateAction, ShareAccess};
+use smb_wire::fscc::fsctl::ResiliencyRequest;
+use smb_wire::ioctl::Request;
+use smb_wire::{Guid, NtStatus};
+
+use super::respond;
+use crate::context::RequestContext;
+use crate::durable::Origin;
+use crate::open::Open;
+use crate::status::Failure;
+
+/// Answers the request.
+pub(super) fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
+    if negotiated.dialect == Dialect::Smb202 {
+        return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
+    }
+    let asked = ResiliencyRequest::decode(request.input).map_err(|_| NtStatus::INVALID_PARAMETER)?;
+    // Nobody could show later that the open is theirs.
+    if open.file().is_err() || ctx.login()?.principal != Principal::User {
+        return Err(NtStatus::NOT_SUPPORTED.into());
+    }
+    let before = open.durable.get().and_then(|durable| durable.durability());
+    let durability = resilient(before, asked.timeout_ms, &ctx.server.config.durable)?;
+    match open.durable.get() {
+        Some(durable) => durable.set_durability(durability),
+        None => {
+            let origin = origin(&open, negotiated.client_guid, &ctx.login()?.user);
+            open.make_durable(&ctx.server.durable, origin, Some(durability), false);
+            ctx.server.durable.enter(&open, ctx.session()?.id);
+            if open.closed.is_set() {
+                // By another channel, before it was found in the table: nobody else takes it out.
+                open.leave_durable();
+                return Err(NtStatus::FILE_CLOSED.into());
+            }
+        }
+    }
+    respond(ctx, request, &[])
+}
+
+/// What is known of an open whose CREATE asked for nothing of the kind.
+fn origin(open: &Open, client_guid: Guid, owner: &str) -> Origin {
+    Origin {
+        create_guid: Guid::ZERO,
+        client_guid,
+        owner: owner.to_owned(),
+        lease: None,
+        app_instance: None,
+        app_instance_version: None,
+        desired_access: open.granted_access,
+        share_access: ShareAccess::empty(),
+        action: CreateAction::Opened,
+        handle: None,
+    }
+}

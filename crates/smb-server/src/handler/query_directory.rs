@@ -1,0 +1,335 @@
+//! QUERY_DIRECTORY. [MS-SMB2] 3.3.5.18, [MS-FSA] 2.1.5.6.3.
+//!
+//! A name that is not UTF-8 is left out, as no client could open it, and so is a symbolic link that leads nowhere or out
+//! of the share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use net::Buffer;
+use share::{Case, Pick, Walk};
+use smb_wire::codec::Utf16;
+use smb_wire::fscc::FileInfoClass;
+use smb_wire::fscc::directory_info::{DirectoryWriter, Entry, is_directory_class};
+use smb_wire::fscc::next_entry::DoesNotFit;
+use smb_wire::query_directory::{QueryDirectoryFlags, Request, Response};
+use smb_wire::{AccessMask, NtStatus};
+use storage::{Attributes, FileKind, NodeRef, Want};
+
+use crate::attributes;
+use crate::context::RequestContext;
+use crate::name::{self, Pattern};
+use crate::open::{Enumeration, Location, Open};
+use crate::status::Failure;
+
+/// Names looked at before others get their turn: a pattern may match few of many.
+const SCAN_MAX: usize = 4096;
+/// Entries looked up before others get their turn.
+const TAKE_MAX: usize = 256;
+/// Entries are aligned to so many bytes.
+const ALIGNMENT: usize = 8;
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    let class = request.file_information_class;
+    let limit = check(ctx, &open, &request)?;
+    let mut slot = open.enumeration.lock().await;
+    let enumeration = prepare(&mut slot, &request)?;
+    let from_start = enumeration.at == Location::Start;
+    let mut data = Vec::with_capacity(limit.min(usize::from(u16::MAX)));
+    let mut answer = Answer {
+        ctx,
+        open: &open,
+        class,
+        single: request.flags.contains(QueryDirectoryFlags::RETURN_SINGLE_ENTRY),
+        limit,
+        used: 0,
+        count: 0,
+        entries: DirectoryWriter::new(class, &mut data, limit)?,
+    };
+    answer.fill(enumeration).await?;
+    if answer.count == 0 {
+        let none = if from_start { NtStatus::NO_SUCH_FILE } else { NtStatus::NO_MORE_FILES };
+        return Err(none.into());
+    }
+    ctx.moved(data.len());
+    let mut reply = ctx.reply(data.len().saturating_add(8));
+    reply.append_with(|out, _| Response { output_buffer: &data }.encode(out))?;
+    Ok(reply)
+}
+
+/// Checks what needs no look at the directory; the most bytes of the answer.
+fn check(ctx: &RequestContext, open: &Open, request: &Request<'_>) -> Result<usize, Failure> {
+    if !open.is_directory || request.output_buffer_length > ctx.io_bytes_max() {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    if !open.granted_access.contains(AccessMask::LIST_DIRECTORY) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let class = request.file_information_class;
+    if !is_directory_class(class) {
+        return Err(NtStatus::INVALID_INFO_CLASS.into());
+    }
+    let limit = usize::try_from(request.output_buffer_length).unwrap_or(usize::MAX);
+    // [MS-FSA] 2.1.5.6.3.1 and its neighbours.
+    if limit < Entry::byte_len(class, 0)? {
+        return Err(NtStatus::INFO_LENGTH_MISMATCH.into());
+    }
+    Ok(limit)
+}
+
+/// The enumeration as the flags of the request have it. SMB2_INDEX_SPECIFIED can give a new pattern, but no position:
+/// entries have none (their `FileIndex` is 0).
+fn prepare<'e>(
+    slot: &'e mut Option<Enumeration>,
+    request: &Request<'_>,
+) -> Result<&'e mut Enumeration, Failure> {
+    let flags = request.flags;
+    if flags.contains(QueryDirectoryFlags::REOPEN) {
+        *slot = None;
+    }
+    if let Some(enumeration) = slot.as_mut() {
+        if flags.contains(QueryDirectoryFlags::INDEX_SPECIFIED) && !request.file_name.is_empty() {
+            enumeration.pattern = Pattern::parse(&request.file_name)?;
+        }
+        if flags.contains(QueryDirectoryFlags::RESTART_SCANS) {
+            enumeration.at = Location::Start;
+        }
+    }
+    if slot.is_none() {
+        *slot = Some(Enumeration { pattern: Pattern::parse(&request.file_name)?, at: Location::Start });
+    }
+    slot.as_mut().ok_or_else(|| NtStatus::INTERNAL_ERROR.into())
+}
+
+/// An answer being written.
+struct Answer<'a, 'o> {
+    ctx: &'a RequestContext,
+    open: &'a Open,
+    class: FileInfoClass,
+    /// One entry is enough.
+    single: bool,
+    limit: usize,
+    /// Bytes of the entries so far.
+    used: usize,
+    count: usize,
+    entries: DirectoryWriter<'o>,
+}
+
+/// How an enumeration has gone on.
+struct Step {
+    at: Location,
+    /// What comes next has no room.
+    full: bool,
+}
+
+impl Step {
+    fn to(at: Location) -> Self {
+        Self { at, full: false }
+    }
+
+    fn full(at: Location) -> Self {
+        Self { at, full: true }
+    }
+
+    /// An entry was written, or had no room.
+    fn over(from: Location, to: Location, written: Result<(), DoesNotFit>) -> Self {
+        if written.is_ok() { Self::to(to) } else { Self::full(from) }
+    }
+}
+
+impl Answer<'_, '_> {
+    /// Writes entries until there is no room or there are no more.
+    ///
+    /// # Errors
+    /// STATUS_BUFFER_OVERFLOW when there is not room for one.
+    async fn fill(&mut self, enumeration: &mut Enumeration) -> Result<(), Failure> {
+        while !(self.single && self.count > 0) {
+            let step = match enumeration.at {
+                Location::Start => self.dot(&enumeration.pattern).await?,
+                Location::Parent => self.dot_dot(&enumeration.pattern).await?,
+                Location::Behind(cookie) => match enumeration.pattern.literal() {
+                    Some(literal) => self.one(literal).await?,
+                    None => self.some(&enumeration.pattern, cookie).await?,
+                },
+                Location::End => break,
+            };
+            enumeration.at = step.at;
+            if step.full && self.count == 0 {
+                return Err(NtStatus::BUFFER_OVERFLOW.into());
+            }
+            if step.full {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn dir(&self) -> Result<&NodeRef, Failure> {
+        Ok(self.open.file()?.node())
+    }
+
+    /// The entry `.`
+    async fn dot(&mut self, pattern: &Pattern) -> Result<Step, Failure> {
+        if !pattern.matches(".") {
+            return Ok(Step::to(Location::Parent));
+        }
+        let attributes = self.ctx.share()?.attributes(self.dir()?, Want::FLAGS).await?;
+        Ok(Step::over(Location::Start, Location::Parent, self.push(".", None, Some(&attributes))))
+    }
+
+    /// The entry `..`; that of the root, and of a directory whose parent the client may not see, is the directory itself.
+    async fn dot_dot(&mut self, pattern: &Pattern) -> Result<Step, Failure> {
+        if !pattern.matches("..") {
+            return Ok(Step::to(Location::Behind(0)));
+        }
+        let (share, dir) = (self.ctx.share()?, self.dir()?);
+        let parent = share.lookup(self.ctx.caller()?, dir, b"..", Case::Sensitive, Want::FLAGS).await;
+        let attributes = match parent {
+            Ok(parent) => parent.attributes,
+            Err(_) => share.attributes(dir, Want::FLAGS).await?,
+        };
+        Ok(Step::over(Location::Parent, Location::Behind(0), self.push("..", None, Some(&attributes))))
+    }
+
+    /// The one entry that a pattern without wildcards can match: found without a scan.
+    async fn one(&mut self, literal: &str) -> Result<Step, Failure> {
+        let Ok(stored) = name::component(literal) else { return Ok(Step::to(Location::End)) };
+        let (share, dir) = (self.ctx.share()?, self.dir()?);
+        let found = share.lookup(self.ctx.caller()?, dir, &stored, Case::Insensitive, Want::FLAGS).await;
+        let found = match found {
+            Ok(found) if share.is_listed(self.ctx.caller()?, &found) => found,
+            Ok(_) | Err(share::Error::Storage(storage::Error::NotFound)) => {
+                return Ok(Step::to(Location::End));
+            }
+            Err(e) => return Err(e.into()),
+        };
+        let written = self.entry(&found.name, Some(found.attributes)).await;
+        Ok(Step::over(Location::Behind(0), Location::End, written))
+    }
+
+    /// The next entries that match.
+    async fn some(&mut self, pattern: &Pattern, cookie: u64) -> Result<Step, Failure> {
+        let full = Arc::new(AtomicBool::new(false));
+        let pick = self.picker(pattern.clone(), Arc::clone(&full))?;
+        let want = (self.class != FileInfoClass::Names).then_some(Want::FLAGS);
+        let (share, dir) = (self.ctx.share()?, self.dir()?);
+        let part = share.list_picked(self.ctx.caller()?, dir, cookie, want, pick).await?;
+        let mut behind = cookie;
+        for entry in &part.entries {
+            let attributes = entry.node.as_ref().map(|(_, attributes)| *attributes);
+            if self.entry(&entry.name, attributes).await.is_err() {
+                return Ok(Step::full(Location::Behind(behind)));
+            }
+            behind = entry.cookie;
+        }
+        if part.end {
+            return Ok(Step::to(Location::End));
+        }
+        let full = full.load(Ordering::Relaxed);
+        if !full {
+            tokio::task::yield_now().await;
+        }
+        Ok(Step { at: Location::Behind(part.cookie), full })
+    }
+
+    /// Picks the names that match and have room.
+    fn picker(
+        &self,
+        pattern: Pattern,
+        full: Arc<AtomicBool>,
+    ) -> Result<impl FnMut(&[u8]) -> Pick + Send + 'static, Failure> {
+        let fixed = Entry::byte_len(self.class, 0)?;
+        let (mut used, limit) = (self.used, self.limit);
+        let (mut scan, mut take) = (SCAN_MAX, if self.single { 1 } else { TAKE_MAX });
+        Ok(move |stored: &[u8]| {
+            if scan == 0 || take == 0 {
+                return Pick::Stop;
+            }
+            scan = scan.saturating_sub(1);
+            let Some(shown) = name::to_client(stored).filter(|shown| pattern.matches(shown)) else {
+                return Pick::Skip;
+            };
+            let end = end_of_entry(used, fixed, &shown);
+            if end > limit {
+                full.store(true, Ordering::Relaxed);
+                return Pick::Stop;
+            }
+            used = end;
+            take = take.saturating_sub(1);
+            Pick::Take
+        })
+    }
+
+    /// Writes an entry by the name that the store has; what cannot be shown is left out.
+    async fn entry(&mut self, stored: &[u8], attributes: Option<Attributes>) -> Result<(), DoesNotFit> {
+        let Some(shown) = name::to_client(stored) else { return Ok(()) };
+        match attributes {
+            Some(link) if link.kind == FileKind::Symlink => match self.follow(stored).await {
+                Some(target) => self.push(&shown, self.short_name(stored).as_deref(), Some(&target)),
+                None => Ok(()),
+            },
+            attributes => self.push(&shown, self.short_name(stored).as_deref(), attributes.as_ref()),
+        }
+    }
+
+    /// What a symbolic link leads to: clients see that instead of the link.
+    async fn follow(&self, stored: &[u8]) -> Option<Attributes> {
+        let mut path = self.dir().ok()?.path().ok()?;
+        path.push(b'/');
+        path.extend_from_slice(stored);
+        let path = path.split(|b| *b == b'/').filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
+        let (share, caller) = (self.ctx.share().ok()?, self.ctx.caller().ok()?);
+        match share.walk(caller, path, Case::Sensitive, Want::FLAGS).await {
+            Ok(Walk::Found(found)) => Some(found.attributes),
+            _ => None,
+        }
+    }
+
+    /// The 8.3 name of a name that is none itself, for the classes that tell it.
+    fn short_name(&self, stored: &[u8]) -> Option<String> {
+        let tells = matches!(
+            self.class,
+            FileInfoClass::BothDirectory
+                | FileInfoClass::IdBothDirectory
+                | FileInfoClass::IdExtdBothDirectory
+        );
+        tells.then(|| share::short_name(stored)).flatten().and_then(|name| String::from_utf8(name).ok())
+    }
+
+    fn push(
+        &mut self,
+        shown: &str,
+        short: Option<&str>,
+        attributes: Option<&Attributes>,
+    ) -> Result<(), DoesNotFit> {
+        let short_name = Utf16::from(short.unwrap_or_default());
+        let mut entry = Entry { name: Utf16::from(shown), short_name, ..Entry::default() };
+        if let Some(attributes) = attributes {
+            let info = attributes::network_open(attributes);
+            entry = Entry {
+                creation_time: info.creation_time,
+                last_access_time: info.last_access_time,
+                last_write_time: info.last_write_time,
+                change_time: info.change_time,
+                end_of_file: info.end_of_file,
+                allocation_size: info.allocation_size,
+                file_attributes: info.file_attributes,
+                file_id: u128::from(attributes.id.0),
+                ..entry
+            };
+        }
+        self.entries.push(&entry)?;
+        let fixed = Entry::byte_len(self.class, 0).unwrap_or(0);
+        self.used = end_of_entry(self.used, fixed, shown);
+        self.count = self.count.saturating_add(1);
+        Ok(())
+    }
+}
+
+/// Where an entry ends that is written behind `used` bytes of others.
+fn end_of_entry(used: usize, fixed: usize, shown: &str) -> usize {
+    let start = used.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
+    start.saturating_add(fixed).saturating_add(Utf16::from(shown).byte_len())
+}

@@ -1,0 +1,83 @@
+//! QUERY_INFO. [MS-SMB2] 3.3.5.20.
+
+mod file;
+mod filesystem;
+mod security;
+
+use net::Buffer;
+use smb_wire::NtStatus;
+use smb_wire::query_info::{InfoType, Request, Response, SecurityInformation};
+
+use crate::context::RequestContext;
+use crate::status::Failure;
+
+/// What a class answers with: the whole of it, and how much of it must fit.
+pub(crate) struct Information {
+    data: Vec<u8>,
+    /// Bytes without which the answer means nothing.
+    fixed: usize,
+}
+
+impl Information {
+    /// Information of fixed length.
+    fn fixed(encode: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut data = Vec::new();
+        encode(&mut data);
+        Self { fixed: data.len(), data }
+    }
+
+    /// Information of which the part behind `fixed` bytes may be cut off.
+    fn variable(
+        fixed: usize,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), smb_wire::WireError>,
+    ) -> Result<Self, Failure> {
+        let mut data = Vec::new();
+        encode(&mut data).map_err(|_| NtStatus::INSUFFICIENT_RESOURCES)?;
+        Ok(Self { data, fixed })
+    }
+}
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    if request.output_buffer_length > ctx.io_bytes_max() {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    let limit = usize::try_from(request.output_buffer_length).unwrap_or(usize::MAX);
+    let information = match request.info_type {
+        InfoType::File => file::query(ctx, &open, &request).await?,
+        InfoType::FileSystem => filesystem::query(ctx, &open, request.info_class).await?,
+        InfoType::Security => {
+            let parts = SecurityInformation::from_bits_retain(request.additional_information);
+            return security_reply(ctx, limit, security::query(ctx, &open, parts).await?);
+        }
+        InfoType::Quota => return Err(NtStatus::NOT_SUPPORTED.into()),
+        _ => return Err(NtStatus::INVALID_PARAMETER.into()),
+    };
+    if limit < information.fixed {
+        return Err(NtStatus::INFO_LENGTH_MISMATCH.into());
+    }
+    let mut data = information.data;
+    if data.len() > limit {
+        data.truncate(limit);
+        ctx.set_status(NtStatus::BUFFER_OVERFLOW);
+    }
+    reply(ctx, &data)
+}
+
+/// [MS-SMB2] 3.3.5.20.3: a descriptor that does not fit is not cut; the client is told what it needs.
+fn security_reply(ctx: &RequestContext, limit: usize, data: Vec<u8>) -> Result<Buffer, Failure> {
+    if data.len() > limit {
+        let needed = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        return Err(Failure::with_data(NtStatus::BUFFER_TOO_SMALL, &needed.to_le_bytes()));
+    }
+    reply(ctx, &data)
+}
+
+fn reply(ctx: &RequestContext, data: &[u8]) -> Result<Buffer, Failure> {
+    let mut buffer = ctx.reply(data.len().saturating_add(8));
+    buffer
+        .append_with(|out, _| Response { output_buffer: data }.encode(out))
+        .map_err(|_| NtStatus::INSUFFICIENT_RESOURCES)?;
+    Ok(buffer)
+}

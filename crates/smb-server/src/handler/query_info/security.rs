@@ -1,0 +1,47 @@
+//! Security descriptors, out. [MS-SMB2] 3.3.5.20.3.
+
+use std::sync::Arc;
+
+use acl::{Control, SecurityDescriptor};
+use smb_wire::query_info::SecurityInformation;
+use smb_wire::{AccessMask, NtStatus};
+
+use crate::context::RequestContext;
+use crate::open::Open;
+use crate::status::Failure;
+
+/// The parts of a descriptor that READ_CONTROL is for.
+const DESCRIBED: SecurityInformation = SecurityInformation::OWNER
+    .union(SecurityInformation::GROUP)
+    .union(SecurityInformation::DACL)
+    .union(SecurityInformation::LABEL);
+
+/// The descriptor, self-relative.
+pub(super) async fn query(
+    ctx: &RequestContext,
+    open: &Arc<Open>,
+    parts: SecurityInformation,
+) -> Result<Vec<u8>, Failure> {
+    let needed = |part, right| !parts.intersects(part) || open.granted_access.contains(right);
+    if !needed(SecurityInformation::SACL, AccessMask::ACCESS_SYSTEM_SECURITY)
+        || !needed(DESCRIBED, AccessMask::READ_CONTROL)
+    {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let security = ctx.share()?.security(open.file()?.node()).await?;
+    let mut data = Vec::new();
+    select(security, parts).encode_into(&mut data).map_err(|_| NtStatus::INSUFFICIENT_RESOURCES)?;
+    Ok(data)
+}
+
+/// The parts that a client asks for. There is never a SACL.
+fn select(security: SecurityDescriptor, parts: SecurityInformation) -> SecurityDescriptor {
+    let dacl = parts.contains(SecurityInformation::DACL);
+    SecurityDescriptor {
+        control: if dacl { security.control } else { Control::empty() },
+        owner: security.owner.filter(|_| parts.contains(SecurityInformation::OWNER)),
+        group: security.group.filter(|_| parts.contains(SecurityInformation::GROUP)),
+        sacl: None,
+        dacl: security.dacl.filter(|_| dacl),
+    }
+}

@@ -1,0 +1,81 @@
+//! READ. [MS-SMB2] 3.3.5.12.
+
+use std::sync::Arc;
+
+use net::Buffer;
+use share::File;
+use smb_proto::dialect::Dialect;
+use smb_wire::read::{Channel, PAYLOAD_OFFSET, Request, ResponseHead};
+use smb_wire::{NtStatus, header};
+
+use crate::context::RequestContext;
+use crate::status::Failure;
+
+/// Answers the request. The file is read into the answer, behind its header and fixed part.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    if request.length > ctx.io_bytes_max() {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    check_channel(ctx, request.channel)?;
+    let open = ctx.open(request.file_id)?;
+    if open.is_directory {
+        return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
+    }
+    check_extent(request.offset, u64::from(request.length))?;
+    let file = File::Open(Arc::clone(open.file()?));
+    let length = usize::try_from(request.length).unwrap_or(usize::MAX);
+    let mut into = ctx.reply(ResponseHead::LEN.saturating_add(length));
+    into.append(&[0; ResponseHead::LEN]);
+    into.mark();
+    into.grow(length);
+    let (mut reply, count) = ctx.share()?.read(ctx.caller()?, &file, request.offset, into).await?;
+    reply.truncate(PAYLOAD_OFFSET.saturating_add(count));
+    open.state.lock().position = request.offset.saturating_add(count as u64);
+    finish(ctx, reply, &request)
+}
+
+/// Judges what was read and puts the fixed part of the answer in front of it.
+fn finish(ctx: &RequestContext, mut reply: Buffer, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let count = u32::try_from(reply.marked().len()).unwrap_or(u32::MAX);
+    let nothing = count == 0 && request.length > 0;
+    if nothing || count < request.minimum_count {
+        return Err(NtStatus::END_OF_FILE.into());
+    }
+    ctx.moved(reply.marked().len());
+    if let Some(head) = reply.get_mut(header::LEN..PAYLOAD_OFFSET) {
+        head.copy_from_slice(&ResponseHead::new(count).encode());
+    }
+    if count == 0 {
+        // [MS-SMB2] 2.2.20: the buffer has at least one byte.
+        reply.append(&[0]);
+    }
+    Ok(reply)
+}
+
+/// The payload travels in the message: there is no RDMA here. Before SMB 3 the field says nothing.
+pub(super) fn check_channel(ctx: &RequestContext, channel: Channel) -> Result<(), NtStatus> {
+    let counts = ctx.connection.dialect().is_some_and(Dialect::is_smb3);
+    if counts && channel != Channel::None { Err(NtStatus::INVALID_PARAMETER) } else { Ok(()) }
+}
+
+/// Whether a read or write lies below 2^63, as far as files can reach.
+pub(super) fn check_extent(offset: u64, length: u64) -> Result<(), NtStatus> {
+    let end = offset.checked_add(length).filter(|end| i64::try_from(*end).is_ok());
+    end.map(|_| ()).ok_or(NtStatus::INVALID_PARAMETER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_end_at_two_to_the_63() {
+        const MAX: u64 = i64::MAX.cast_unsigned();
+        for (offset, length) in [(0, 0), (MAX, 0), (MAX - 1, 1), (0, MAX)] {
+            assert_eq!(check_extent(offset, length), Ok(()), "{offset} {length}");
+        }
+        for (offset, length) in [(MAX, 1), (MAX + 1, 0), (u64::MAX, 0), (u64::MAX, 1), (1, MAX)] {
+            assert_eq!(check_extent(offset, length), Err(NtStatus::INVALID_PARAMETER), "{offset} {length}");
+        }
+    }
+}

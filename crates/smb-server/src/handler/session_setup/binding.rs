@@ -1,0 +1,192 @@
+//! A further channel: binding a connection to a session that began on another. [MS-SMB2] 3.3.5.5, step 4, and 3.3.5.5.3.
+//!
+//! Whatever fails here fails for this connection only; the session and its channels go on.
+
+use std::sync::Arc;
+
+use auth::{Authenticated, Step};
+use net::Buffer;
+use smb_proto::channel::Channel;
+use smb_proto::negotiate::Negotiated;
+use smb_proto::preauth::PreauthHash;
+use smb_proto::session::{BindingRefusal, Principal, SessionCrypto};
+use smb_proto::signing::Sender;
+use smb_wire::session_setup::{Request, SessionFlags};
+use smb_wire::{HeaderFlags, NtStatus};
+
+use super::{Setup, new_acceptor, respond, status_of, who};
+use crate::context::RequestContext;
+use crate::session::Session;
+use crate::status::Failure;
+
+/// What became of a request.
+enum Bound {
+    /// The client has to go on, with this token.
+    Continue(Vec<u8>),
+    /// The connection is a channel of the session; the client gets this token.
+    Done(Arc<Channel>, Vec<u8>),
+}
+
+/// Why it failed.
+struct Refused {
+    reason: BindingRefusal,
+    status: NtStatus,
+}
+
+impl From<BindingRefusal> for Refused {
+    fn from(reason: BindingRefusal) -> Self {
+        Self { reason, status: reason.status() }
+    }
+}
+
+/// Answers a request with SMB2_SESSION_FLAG_BINDING.
+pub(super) fn handle(
+    ctx: &RequestContext,
+    negotiated: &Negotiated,
+    request: &Request<'_>,
+) -> Result<Buffer, Failure> {
+    if !ctx.server.config.offers_multichannel() {
+        return Err(BindingRefusal::NotMultichannel.status().into());
+    }
+    let session = ctx.server.session(ctx.header.session_id).filter(|session| !session.ended.is_set());
+    let session = session.ok_or(NtStatus::USER_SESSION_DELETED)?;
+    let signer = session_signer(ctx, &session);
+    match bind(ctx, negotiated, request, &session, signer.is_some()) {
+        Ok(Bound::Done(channel, token)) => {
+            let _ = ctx.channel.set(channel);
+            tracing::info!(
+                peer = %ctx.connection.peer.address, session = session.id,
+                channels = session.channel_count(), "a channel joins its session"
+            );
+            respond(ctx, SessionFlags::empty(), &token)
+        }
+        Ok(Bound::Continue(token)) => {
+            signer.map(|signer| ctx.channel.set(signer));
+            ctx.set_status(NtStatus::MORE_PROCESSING_REQUIRED);
+            respond(ctx, SessionFlags::empty(), &token)
+        }
+        Err(Refused { reason, status }) => {
+            signer.map(|signer| ctx.channel.set(signer));
+            let times = session.binding_refused(reason);
+            if times.is_power_of_two() {
+                let (peer, session) = (ctx.connection.peer.address, session.id);
+                tracing::warn!(%peer, session, times, "a channel is refused: {reason}");
+            }
+            Err(status.into())
+        }
+    }
+}
+
+/// What signs the answers until the channel has a key of its own, 3.3.4.1.1: the session's key. `None` unless the request
+/// is signed with it; else the session is noted as that of the request. (With AES-GMAC this can use a nonce that the first
+/// connection has used for the same key: the MessageIds of connections are not apart. The protocol demands it.)
+fn session_signer(ctx: &RequestContext, session: &Arc<Session>) -> Option<Arc<Channel>> {
+    if !ctx.header.flags.contains(HeaderFlags::SIGNED) || ctx.session.get().is_some() {
+        return None;
+    }
+    let login = session.login()?;
+    let crypto = login.crypto.as_ref()?;
+    verify(ctx, crypto).ok()?;
+    let algorithm = crypto.signing.algorithm();
+    let signer = Channel::first(ctx.connection.id, algorithm, &crypto.keys.signing).ok()?;
+    let _ = ctx.session.set(Arc::clone(session));
+    let _ = ctx.login.set(login);
+    Some(Arc::new(signer))
+}
+
+fn verify(ctx: &RequestContext, crypto: &SessionCrypto) -> Result<(), BindingRefusal> {
+    let mut message = ctx.message.to_vec();
+    crypto.signing.verify(&mut message, Sender::Client).map_err(|_| BindingRefusal::Signature)
+}
+
+/// Goes one step on, if the session allows it.
+fn bind(
+    ctx: &RequestContext,
+    negotiated: &Negotiated,
+    request: &Request<'_>,
+    session: &Arc<Session>,
+    verified: bool,
+) -> Result<Bound, Refused> {
+    let signed = ctx.header.flags.contains(HeaderFlags::SIGNED);
+    let setup = take_setup(ctx, session.id);
+    session.state.lock().rules.check_binding(ctx.connection.id, negotiated, signed)?;
+    if !verified {
+        return Err(BindingRefusal::Signature.into());
+    }
+    let Setup { acceptor, mut preauth, .. } = setup.map_or_else(|| begin(ctx, session), Ok)?;
+    preauth.update(&ctx.message);
+    match acceptor.step(request.security_buffer, &*ctx.server.accounts) {
+        Step::Continue { reply, next } => {
+            let setup = Setup { session_id: session.id, binding: true, preauth, acceptor: next };
+            ctx.connection.setups.borrow_mut().push(setup);
+            Ok(Bound::Continue(reply))
+        }
+        Step::Done(authenticated) => {
+            let channel = join(ctx, negotiated, session, &authenticated, &preauth)?;
+            Ok(Bound::Done(channel, authenticated.reply))
+        }
+        Step::Fail(failure) => {
+            let status = status_of(failure.reason.class());
+            Err(Refused { reason: BindingRefusal::Authentication, status })
+        }
+    }
+}
+
+/// The binding to this session that is under way on this connection.
+fn take_setup(ctx: &RequestContext, session_id: u64) -> Option<Setup> {
+    let mut setups = ctx.connection.setups.borrow_mut();
+    let index = setups.iter().position(|setup| setup.binding && setup.session_id == session_id)?;
+    Some(setups.swap_remove(index))
+}
+
+/// A new binding: its preauthentication hash goes on from the connection's.
+fn begin(ctx: &RequestContext, session: &Session) -> Result<Setup, Refused> {
+    let mut setups = ctx.connection.setups.borrow_mut();
+    setups.retain(|setup| !setup.binding || ctx.server.session(setup.session_id).is_some());
+    let bindings = setups.iter().filter(|setup| setup.binding).count();
+    if bindings >= ctx.server.config.limits.logons_per_connection_max {
+        return Err(BindingRefusal::TooManyChannels.into());
+    }
+    Ok(Setup {
+        session_id: session.id,
+        binding: true,
+        preauth: ctx.connection.preauth.get(),
+        acceptor: new_acceptor(&ctx.server.acceptor),
+    })
+}
+
+/// The authentication has succeeded: the connection becomes a channel, if it is the session's user who came.
+fn join(
+    ctx: &RequestContext,
+    negotiated: &Negotiated,
+    session: &Arc<Session>,
+    authenticated: &Authenticated,
+    preauth: &PreauthHash,
+) -> Result<Arc<Channel>, Refused> {
+    let conn = &ctx.connection;
+    let (principal, user, _) = who(&authenticated.identity, &ctx.server.config.guest);
+    let login = session.login().ok_or(BindingRefusal::Ended)?;
+    if principal != Principal::User || user != login.user {
+        return Err(BindingRefusal::User.into());
+    }
+    let channel = Channel::bind(
+        conn.id,
+        negotiated.dialect,
+        negotiated.signing_algorithm,
+        &authenticated.session_key,
+        preauth,
+    );
+    let channel = channel
+        .map_err(|_| Refused { reason: BindingRefusal::Signature, status: NtStatus::INTERNAL_ERROR })?;
+    conn.add_session(session).map_err(|_| BindingRefusal::TooManyChannels)?;
+    match session.bind(channel, &conn.endpoint) {
+        Ok(channel) => {
+            conn.set_channel(session.id, &channel);
+            Ok(channel)
+        }
+        Err(reason) => {
+            conn.remove_session(session.id);
+            Err(reason.into())
+        }
+    }
+}

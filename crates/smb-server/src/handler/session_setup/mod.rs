@@ -1,0 +1,235 @@
+//! SESSION_SETUP. [MS-SMB2] 3.3.5.5.
+
+mod binding;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use auth::{Acceptor, Authenticated, FailureClass, Identity, Step};
+use net::Buffer;
+use share::{Caller, Protocol};
+use smb_proto::negotiate::Negotiated;
+use smb_proto::preauth::PreauthHash;
+use smb_proto::session::{Principal, Protection, Session as Rules, SessionCrypto, State};
+use smb_wire::NtStatus;
+use smb_wire::session_setup::{Request, RequestFlags, Response, SecurityMode, SessionFlags};
+
+use crate::context::RequestContext;
+use crate::server::{now, random};
+use crate::session::{Login, Session};
+use crate::status::Failure;
+
+/// An authentication under way on a connection.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    /// The session that it is for.
+    pub(crate) session_id: u64,
+    /// Whether the session is another connection's, that this one is to become a channel of.
+    pub(crate) binding: bool,
+    /// Session.PreauthIntegrityHashValue
+    pub(crate) preauth: PreauthHash,
+    acceptor: Acceptor,
+}
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
+    if ctx.connection.endpoint.ended.is_set() {
+        // It comes behind a request that was finished without the connection: nobody would end what begins here.
+        return Err(NtStatus::USER_SESSION_DELETED.into());
+    }
+    // 3.3.5.5, steps 1 and 2
+    if ctx.server.config.encryption == Protection::Required && negotiated.cipher.is_none() {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    // Step 3, step 4
+    if ctx.header.session_id == 0 && !ctx.is_related() {
+        begin(ctx, negotiated)?;
+    } else if request.flags.contains(RequestFlags::BINDING) {
+        return binding::handle(ctx, negotiated, &request);
+    }
+    let session = Arc::clone(ctx.session()?);
+    let setup = take_setup(ctx, &session);
+    let Setup { acceptor, mut preauth, .. } = setup;
+    preauth.update(&ctx.message);
+    match acceptor.step(request.security_buffer, &*ctx.server.accounts) {
+        Step::Continue { reply, next } => {
+            let setup = Setup { session_id: session.id, binding: false, preauth, acceptor: next };
+            ctx.connection.setups.borrow_mut().push(setup);
+            ctx.compound.borrow_mut().chain.generated_session(session.id);
+            ctx.set_status(NtStatus::MORE_PROCESSING_REQUIRED);
+            respond(ctx, SessionFlags::empty(), &reply)
+        }
+        Step::Done(authenticated) => match establish(ctx, &session, &request, &authenticated, &preauth) {
+            Ok(flags) => {
+                end_previous(ctx, &session, request.previous_session_id).await;
+                ctx.compound.borrow_mut().chain.generated_session(session.id);
+                respond(ctx, flags, &authenticated.reply)
+            }
+            Err(failure) => {
+                abandon(ctx, &session).await;
+                Err(failure)
+            }
+        },
+        Step::Fail(failure) => {
+            let peer = ctx.connection.peer.address;
+            let user = failure.user.as_deref().unwrap_or_default();
+            tracing::warn!(%peer, ?user, reason = %failure.reason, "authentication failed");
+            abandon(ctx, &session).await;
+            Err(status_of(failure.reason.class()).into())
+        }
+    }
+}
+
+/// 3.3.5.5.1: Authenticating a New Session.
+fn begin(ctx: &RequestContext, negotiated: &Negotiated) -> Result<(), Failure> {
+    let limits = &ctx.server.config.limits;
+    let rules = Rules::begin(ctx.server.session_id(), negotiated, limits.channels_per_session_max);
+    let session = Session::new(rules, limits);
+    ctx.connection.add_session(&session)?;
+    let _ = ctx.session.set(session);
+    Ok(())
+}
+
+/// The authentication of this session that is under way, or a new one. 3.3.5.5.2: Reauthenticating an Existing Session.
+fn take_setup(ctx: &RequestContext, session: &Arc<Session>) -> Setup {
+    let mut setups = ctx.connection.setups.borrow_mut();
+    if let Some(index) = setups.iter().position(|setup| !setup.binding && setup.session_id == session.id) {
+        return setups.swap_remove(index);
+    }
+    let rules = &mut session.state.lock().rules;
+    if rules.state != State::InProgress {
+        rules.reauthenticate();
+    }
+    let again = rules.crypto.is_some();
+    Setup {
+        session_id: session.id,
+        binding: false,
+        preauth: ctx.connection.preauth.get(),
+        acceptor: new_acceptor(if again { &ctx.server.acceptor_again } else { &ctx.server.acceptor }),
+    }
+}
+
+fn new_acceptor(config: &Arc<auth::Config>) -> Acceptor {
+    Acceptor::new(Arc::clone(config), random(), now().0)
+}
+
+/// 3.3.5.5.3, after success: the session becomes valid.
+fn establish(
+    ctx: &RequestContext,
+    session: &Arc<Session>,
+    request: &Request<'_>,
+    authenticated: &Authenticated,
+    preauth: &PreauthHash,
+) -> Result<SessionFlags, Failure> {
+    let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
+    let (principal, user, caller) = who(&authenticated.identity, &ctx.server.config.guest);
+    let mut state = session.state.lock();
+    if let Some(before) = state.login.clone() {
+        // 3.3.5.5.2: keys and protection stay as they are, whoever it is now. A session without keys gets none.
+        if before.crypto.is_none() && principal != before.principal {
+            return Err(NtStatus::ACCESS_DENIED.into());
+        }
+        state.rules.state = State::Valid;
+        state.login = Some(Arc::new(Login { user, caller, principal, ..(*before).clone() }));
+        return Ok(session_flags(&before));
+    }
+    let crypto = match principal {
+        Principal::User => {
+            let key = &authenticated.session_key;
+            let made = SessionCrypto::new(negotiated, session.id, key, preauth, random());
+            Some(Arc::new(made.map_err(|_| NtStatus::INTERNAL_ERROR)?))
+        }
+        Principal::Guest | Principal::Anonymous => None,
+    };
+    let config = &ctx.server.config;
+    let requires_signing = negotiated.client_requires_signing()
+        || request.security_mode.contains(SecurityMode::SIGNING_REQUIRED);
+    let required = [config.signing, config.encryption].contains(&Protection::Required);
+    if crypto.is_none() && (requires_signing || required) {
+        // Without a key nothing can be signed or encrypted.
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    // Only now: those who cannot log on take no room from those who can.
+    ctx.server.add_session(session)?;
+    state.rules.authenticated(principal, crypto.clone(), requires_signing, config.signing, config.encryption);
+    let channel = state.rules.add_first_channel(ctx.connection.id).map_err(|_| NtStatus::INTERNAL_ERROR)?;
+    state.endpoints.push(Arc::clone(&ctx.connection.endpoint));
+    let login = Arc::new(Login {
+        user,
+        since: SystemTime::now(),
+        caller,
+        principal,
+        signing_required: state.rules.signing_required,
+        encrypt_data: state.rules.encrypt_data,
+        crypto,
+    });
+    state.login = Some(Arc::clone(&login));
+    drop(state);
+    ctx.connection.set_channel(session.id, &channel);
+    let flags = session_flags(&login);
+    tracing::info!(peer = %ctx.connection.peer.address, user = ?login.user, ?principal, "session begins");
+    let _ = ctx.login.set(login);
+    let _ = ctx.channel.set(channel);
+    Ok(flags)
+}
+
+/// Who that is; a client without a name is `nobody` to the shares.
+fn who(identity: &Identity, nobody: &share::Identity) -> (Principal, String, Caller) {
+    let caller = |account: &auth::Account| share::Identity {
+        uid: account.uid,
+        gid: account.gid,
+        groups: account.groups.clone(),
+    };
+    let (principal, user, identity) = match identity {
+        Identity::Account(account) => (Principal::User, account.name.clone(), caller(account)),
+        Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account)),
+        Identity::Anonymous => (Principal::Anonymous, String::new(), nobody.clone()),
+    };
+    (principal, user, Caller::new(Protocol::Smb, identity))
+}
+
+fn session_flags(login: &Login) -> SessionFlags {
+    let mut flags = SessionFlags::empty();
+    flags.set(SessionFlags::IS_GUEST, login.principal == Principal::Guest);
+    flags.set(SessionFlags::IS_NULL, login.principal == Principal::Anonymous);
+    flags.set(SessionFlags::ENCRYPT_DATA, login.encrypt_data);
+    flags
+}
+
+/// 3.3.5.5.3: the session that this one replaces ends, if it is the same user's. A guest cannot show that it is the same.
+async fn end_previous(ctx: &RequestContext, session: &Arc<Session>, previous_id: u64) {
+    if previous_id == 0 || previous_id == session.id {
+        return;
+    }
+    let Some(previous) = ctx.server.session(previous_id) else { return };
+    let user = |session: &Session| {
+        session.login().filter(|login| login.principal == Principal::User).map(|login| login.user.clone())
+    };
+    if user(&previous).is_some_and(|previous| Some(previous) == user(session)) {
+        ctx.server.remove_session(previous_id);
+        previous.end(&ctx.server.durable).await;
+    }
+}
+
+/// 3.3.5.5.3: after a failed authentication, also a repeated one, the session ends.
+async fn abandon(ctx: &RequestContext, session: &Arc<Session>) {
+    ctx.server.remove_session(session.id);
+    ctx.connection.remove_session(session.id);
+    session.end(&ctx.server.durable).await;
+}
+
+fn status_of(class: FailureClass) -> NtStatus {
+    match class {
+        FailureClass::LogonFailure => NtStatus::LOGON_FAILURE,
+        FailureClass::AccountDisabled => NtStatus::ACCOUNT_DISABLED,
+        FailureClass::AccessDenied => NtStatus::ACCESS_DENIED,
+        FailureClass::InvalidToken => NtStatus::INVALID_PARAMETER,
+    }
+}
+
+fn respond(ctx: &RequestContext, session_flags: SessionFlags, token: &[u8]) -> Result<Buffer, Failure> {
+    let mut reply = ctx.reply(token.len().saturating_add(16));
+    reply.append_with(|bytes, _| Response { session_flags, security_buffer: token }.encode(bytes))?;
+    Ok(reply)
+}

@@ -1,0 +1,92 @@
+//! SET_INFO. [MS-SMB2] 3.3.5.21.
+
+mod disposition;
+mod file;
+mod rename;
+mod security;
+
+use net::Buffer;
+use smb_wire::fscc::{FileInfoClass, FsInfoClass};
+use smb_wire::query_info::{InfoType, SecurityInformation};
+use smb_wire::set_info::{Request, Response};
+use smb_wire::{AccessMask, NtStatus, WireError};
+
+use crate::context::RequestContext;
+use crate::open::{Open, Target};
+use crate::status::Failure;
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    if u32::try_from(request.buffer.len()).map_or(true, |length| length > ctx.io_bytes_max()) {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    match (request.info_type, &open.target) {
+        (InfoType::File, Target::File(_)) => ctx.patiently(set_file(ctx, &open, &request)).await?,
+        (InfoType::File, Target::Pipe(_)) => set_pipe(&request)?,
+        (InfoType::FileSystem, _) => return Err(refuse_filesystem(request.info_class).into()),
+        (InfoType::Security, _) => {
+            let parts = SecurityInformation::from_bits_retain(request.additional_information);
+            security::set(ctx, &open, parts, request.buffer).await?;
+        }
+        (InfoType::Quota, _) => return Err(NtStatus::NOT_SUPPORTED.into()),
+        (InfoType::Unknown(_), _) => return Err(NtStatus::INVALID_PARAMETER.into()),
+    }
+    let mut reply = ctx.reply(2);
+    reply.append_with(|out, _| Response.encode(out));
+    Ok(reply)
+}
+
+/// [MS-SMB2] 3.3.5.21.1.
+async fn set_file(ctx: &RequestContext, open: &Open, request: &Request<'_>) -> Result<(), Failure> {
+    let buffer = request.buffer;
+    match FileInfoClass::from(request.info_class) {
+        FileInfoClass::Basic => file::basic(ctx, open, buffer).await,
+        FileInfoClass::EndOfFile => file::end_of_file(ctx, open, buffer).await,
+        FileInfoClass::Allocation => file::allocation(ctx, open, buffer).await,
+        FileInfoClass::ValidDataLength => file::valid_data_length(open, buffer),
+        FileInfoClass::Position => file::position(open, buffer),
+        FileInfoClass::Mode => file::mode(open, buffer),
+        FileInfoClass::Disposition => disposition::set(ctx, open, buffer).await,
+        FileInfoClass::DispositionEx => disposition::set_ex(ctx, open, buffer).await,
+        FileInfoClass::Rename => rename::rename(ctx, open, &rename::decode(buffer)?).await,
+        FileInfoClass::RenameEx => rename::rename(ctx, open, &rename::decode_ex(buffer)?).await,
+        FileInfoClass::Link => rename::link(ctx, open, &rename::decode(buffer)?).await,
+        FileInfoClass::LinkEx => rename::link(ctx, open, &rename::decode_ex(buffer)?).await,
+        FileInfoClass::FullEa => file::extended_attributes(ctx, open, buffer).await,
+        // Short names are not kept; the others are those of [MS-FSCC] 2.4 that are for local use.
+        FileInfoClass::ShortName | FileInfoClass::Pipe | FileInfoClass::PipeRemote | FileInfoClass::Quota => {
+            Err(NtStatus::NOT_SUPPORTED.into())
+        }
+        _ => Err(NtStatus::INVALID_INFO_CLASS.into()),
+    }
+}
+
+/// A pipe of this server carries messages and does not wait, whatever the client wishes.
+fn set_pipe(request: &Request<'_>) -> Result<(), NtStatus> {
+    match FileInfoClass::from(request.info_class) {
+        FileInfoClass::Pipe => {
+            smb_wire::fscc::file_info::Pipe::decode(request.buffer).map_err(length_mismatch)?;
+            Ok(())
+        }
+        _ => Err(NtStatus::NOT_SUPPORTED),
+    }
+}
+
+/// [MS-SMB2] 3.3.5.21.2: nothing of a file system can be set through a share.
+fn refuse_filesystem(class: u8) -> NtStatus {
+    match FsInfoClass::from(class) {
+        FsInfoClass::Label | FsInfoClass::Control | FsInfoClass::ObjectId => NtStatus::NOT_SUPPORTED,
+        _ => NtStatus::INVALID_INFO_CLASS,
+    }
+}
+
+/// Refuses what the open was not granted.
+fn require(open: &Open, access: AccessMask) -> Result<(), Failure> {
+    if open.granted_access.contains(access) { Ok(()) } else { Err(NtStatus::ACCESS_DENIED.into()) }
+}
+
+/// [MS-FSA] 2.1.5.15: an input buffer that is too short for its class.
+fn length_mismatch(_: WireError) -> NtStatus {
+    NtStatus::INFO_LENGTH_MISMATCH
+}

@@ -1,0 +1,208 @@
+//! New names: FileRenameInformation, FileLinkInformation and their Ex forms. [MS-FSA] 2.1.5.15.11, 2.1.5.15.6.
+
+use share::{Access, Case, Found, Location, RenameHow, Walk};
+use smb_wire::codec::Utf16;
+use smb_wire::fscc::file_info::{Rename, RenameFlags};
+use smb_wire::{AccessMask, NtStatus};
+use storage::{FileFlags, FileKind, NodeRef, Replace, Want};
+
+use super::require;
+use crate::attributes;
+use crate::context::RequestContext;
+use crate::name::{Path, StreamPart, parse_stream_rename};
+use crate::open::Open;
+use crate::status::Failure;
+
+/// Reads FileRenameInformation or FileLinkInformation.
+pub(super) fn decode(buffer: &[u8]) -> Result<Rename<'_>, Failure> {
+    check(buffer, Rename::decode)
+}
+
+/// Reads FileRenameInformationEx or FileLinkInformationEx.
+pub(super) fn decode_ex(buffer: &[u8]) -> Result<Rename<'_>, Failure> {
+    let wanted = check(buffer, Rename::decode_ex)?;
+    if wanted.flags.contains(RenameFlags::POSIX_SEMANTICS) {
+        return Err(NtStatus::NOT_SUPPORTED.into());
+    }
+    Ok(wanted)
+}
+
+fn check<'a>(
+    buffer: &'a [u8],
+    decode: fn(&'a [u8]) -> Result<Rename<'a>, smb_wire::WireError>,
+) -> Result<Rename<'a>, Failure> {
+    if buffer.len() < Rename::FIXED_LEN {
+        return Err(NtStatus::INFO_LENGTH_MISMATCH.into());
+    }
+    let wanted = decode(buffer)?;
+    // [MS-FSCC] 2.4.42: "the RootDirectory field value was nonzero for a network operation"
+    if wanted.root_directory != 0 || wanted.name.is_empty() {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    Ok(wanted)
+}
+
+/// Where a new name is to be.
+struct Target {
+    dir: NodeRef,
+    name: Vec<u8>,
+    /// What has the name already.
+    existing: Option<Found>,
+}
+
+impl Target {
+    async fn find(ctx: &RequestContext, name: &Utf16<'_>, is_directory: bool) -> Result<Self, Failure> {
+        let text = name.decode()?;
+        // A full path name may begin at the root of the share.
+        let path = Path::parse(&Utf16::from(text.strip_prefix('\\').unwrap_or(&text)))?;
+        if path.stream != StreamPart::None || (path.names_directory && !is_directory) {
+            return Err(NtStatus::OBJECT_NAME_INVALID.into());
+        }
+        let mut parents = path.components;
+        let name = parents.pop().ok_or(NtStatus::OBJECT_NAME_INVALID)?;
+        let (share, caller) = (ctx.share()?, ctx.caller()?);
+        let dir = match share.walk(caller, parents, Case::Insensitive, Want::empty()).await {
+            Ok(Walk::Found(found)) if found.attributes.kind == FileKind::Directory => found.node,
+            Ok(_) | Err(share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory)) => {
+                return Err(NtStatus::OBJECT_PATH_NOT_FOUND.into());
+            }
+            Err(e) => return Err(e.into()),
+        };
+        let existing = match share.lookup(caller, &dir, &name, Case::Insensitive, Want::FLAGS).await {
+            Ok(found) => Some(found),
+            Err(share::Error::Storage(storage::Error::NotFound)) => None,
+            Err(e) => return Err(e.into()),
+        };
+        Ok(Self { dir, name, existing })
+    }
+
+    /// What has the name already, if it is another object than `node`.
+    fn other(&self, node: &NodeRef) -> Option<&Found> {
+        self.existing.as_ref().filter(|existing| existing.node.id() != node.id())
+    }
+
+    /// Refuses to replace what must stay: anything, unless the client asks for it; directories, read-only files, and
+    /// files that somebody has open.
+    fn check_replaceable(
+        &self,
+        ctx: &RequestContext,
+        node: &NodeRef,
+        flags: RenameFlags,
+    ) -> Result<(), Failure> {
+        let Some(other) = self.other(node) else { return Ok(()) };
+        if !flags.contains(RenameFlags::REPLACE_IF_EXISTS) {
+            return Err(NtStatus::OBJECT_NAME_COLLISION.into());
+        }
+        let read_only = attributes::flags(&other.attributes).contains(FileFlags::READONLY)
+            && !flags.contains(RenameFlags::IGNORE_READONLY_ATTRIBUTE);
+        let is_directory = other.attributes.kind == FileKind::Directory;
+        if is_directory || read_only || ctx.share()?.is_open(&other.node) {
+            return Err(NtStatus::ACCESS_DENIED.into());
+        }
+        Ok(())
+    }
+}
+
+/// Moves the object to another name.
+pub(super) async fn rename(ctx: &RequestContext, open: &Open, wanted: &Rename<'_>) -> Result<(), Failure> {
+    require(open, AccessMask::DELETE)?;
+    let share = ctx.share()?;
+    if let Some(stream) = parse_stream_rename(&wanted.name.decode()?)? {
+        return rename_stream(ctx, open, stream, wanted.flags).await;
+    }
+    let node = open.file()?.node();
+    let target = Target::find(ctx, &wanted.name, open.is_directory).await?;
+    // The root of the share has no name.
+    let from = share.location(open.file()?).ok_or(NtStatus::INVALID_PARAMETER)?;
+    // [MS-FSA] 2.1.5.15.11: neither what is being deleted, nor a directory with something open below it.
+    let in_use = (open.is_directory && share.is_open(node)) || share.has_open_streams(node);
+    if share.is_delete_pending(node) || in_use || open.file()?.file().is_some() {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    target.check_replaceable(ctx, node, wanted.flags)?;
+    let replace =
+        if wanted.flags.contains(RenameFlags::REPLACE_IF_EXISTS) { Replace::Yes } else { Replace::Never };
+    let to = Location { parent: target.dir, name: target.name };
+    let how = RenameHow { replace, case: Case::Insensitive, opened: Some(open.file()?.holder()) };
+    share.rename(ctx.caller()?, from, to, how).await?;
+    Ok(())
+}
+
+/// Gives the open stream another name. That the unnamed stream gets a name, or a named one loses its own, is not done: the
+/// data would have to move from one file of the store to another while it is open.
+async fn rename_stream(
+    ctx: &RequestContext,
+    open: &Open,
+    to: StreamPart,
+    flags: RenameFlags,
+) -> Result<(), Failure> {
+    if open.is_directory {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    let file = open.file()?;
+    let StreamPart::Named(name) = to else { return Err(NtStatus::NOT_SUPPORTED.into()) };
+    if file.file().is_none() {
+        return Err(NtStatus::NOT_SUPPORTED.into());
+    }
+    let replace = if flags.contains(RenameFlags::REPLACE_IF_EXISTS) { Replace::Yes } else { Replace::Never };
+    Ok(ctx.share()?.rename_stream(file, &name, replace).await?)
+}
+
+/// Gives the object a further name.
+pub(super) async fn link(ctx: &RequestContext, open: &Open, wanted: &Rename<'_>) -> Result<(), Failure> {
+    if open.is_directory {
+        return Err(NtStatus::FILE_IS_A_DIRECTORY.into());
+    }
+    if open.file()?.file().is_some() {
+        return Err(NtStatus::INVALID_PARAMETER.into()); // [MS-FSA] 2.1.5.15.7: a stream has no links
+    }
+    let (share, caller) = (ctx.share()?, ctx.caller()?);
+    let node = open.file()?.node();
+    let target = Target::find(ctx, &wanted.name, false).await?;
+    if share.is_delete_pending(node) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    target.check_replaceable(ctx, node, wanted.flags)?;
+    match target.other(node) {
+        Some(other) => {
+            // Before what has the name goes.
+            let dir = share.found(&target.dir, Want::empty()).await?;
+            if !share.maximal_access(caller, &dir).contains(Access::ADD_FILE) {
+                return Err(NtStatus::ACCESS_DENIED.into());
+            }
+            share.remove(caller, &target.dir, &other.name, false).await?;
+        }
+        None if target.existing.is_some() && wanted.flags.contains(RenameFlags::REPLACE_IF_EXISTS) => {
+            return Ok(()); // it has this name already
+        }
+        None => {}
+    }
+    share
+        .link(caller, node, &target.dir, &target.name, Case::Insensitive, Some(open.file()?.holder()))
+        .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(name: &str, root_directory: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        let flags = RenameFlags::POSIX_SEMANTICS;
+        Rename { flags, root_directory, name: Utf16::from(name) }.encode_ex_into(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        let refused = |buffer: &[u8]| decode(buffer).unwrap_err().status;
+        let good = wire("x", 0);
+        assert!(decode(&good).is_ok());
+        assert_eq!(refused(&good[..19]), NtStatus::INFO_LENGTH_MISMATCH);
+        assert_eq!(refused(&good[..21]), NtStatus::INVALID_PARAMETER, "the name is cut off");
+        assert_eq!(refused(&wire("x", 1)), NtStatus::INVALID_PARAMETER);
+        assert_eq!(refused(&wire("", 0)), NtStatus::INVALID_PARAMETER);
+        assert_eq!(decode_ex(&good).unwrap_err().status, NtStatus::NOT_SUPPORTED);
+    }
+}

@@ -1,0 +1,116 @@
+//! TREE_CONNECT. [MS-SMB2] 3.3.5.7.
+
+use std::sync::Arc;
+
+use net::Buffer;
+use smb_proto::dialect::Dialect;
+use smb_proto::session::Principal;
+use smb_wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
+use smb_wire::{AccessMask, HeaderFlags, NtStatus};
+
+use crate::config::Config;
+use crate::context::RequestContext;
+use crate::session::Login;
+use crate::status::Failure;
+use crate::tree::{Target, Tree};
+
+/// The share of named pipes.
+pub(crate) const IPC: &str = "IPC$";
+
+/// FILE_ALL_ACCESS
+const ALL: AccessMask = AccessMask::from_bits_retain(0x001F_01FF);
+/// FILE_GENERIC_READ and FILE_GENERIC_EXECUTE
+const READ_ONLY: AccessMask = AccessMask::from_bits_retain(0x0012_00A9);
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    let login = ctx.login()?;
+    let is_protected = ctx.encrypted || ctx.header.flags.contains(HeaderFlags::SIGNED);
+    if ctx.connection.dialect() == Some(Dialect::Smb311)
+        && login.principal == Principal::User
+        && !is_protected
+    {
+        // 3.3.5.7: in SMB 3.1.1 "the server MUST disconnect the connection".
+        ctx.connection.disconnect("an unprotected TREE_CONNECT in SMB 3.1.1");
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let path = request.path.decode().map_err(|_| NtStatus::INVALID_PARAMETER)?;
+    let name = share_name(&path)?;
+    let target = if name.eq_ignore_ascii_case(IPC) {
+        Target::Pipe
+    } else {
+        Target::Disk(Arc::clone(ctx.server.share(name).ok_or(NtStatus::BAD_NETWORK_NAME)?))
+    };
+    let encrypt_data = admit(&ctx.server.config, login, &target)?;
+    let maximal_access = maximal_access(&target);
+    let tree = ctx.session()?.add_tree(|id| Tree { id, target, maximal_access, encrypt_data })?;
+    ctx.compound.borrow_mut().chain.generated_tree(tree.id);
+    let mut reply = ctx.reply(16);
+    let continuous = is_continuous(ctx, &tree);
+    reply.append_with(|bytes, _| response(&tree, continuous).encode(bytes));
+    let _ = ctx.tree.set(tree);
+    Ok(reply)
+}
+
+/// The share of `\\server\share`; the server's name may be any of its aliases.
+fn share_name(path: &str) -> Result<&str, Failure> {
+    let share = path.strip_prefix(r"\\").and_then(|rest| rest.split_once('\\')).map(|(_, share)| share);
+    match share {
+        Some(share) if !share.is_empty() && !share.contains('\\') => Ok(share),
+        _ => Err(NtStatus::INVALID_PARAMETER.into()),
+    }
+}
+
+/// Whether this user may connect; gives Share.EncryptData. Refused to guests unless the share lets them in, and to a
+/// session that cannot encrypt where the share demands it.
+fn admit(config: &Config, login: &Login, target: &Target) -> Result<bool, Failure> {
+    let Target::Disk(share) = target else { return Ok(false) };
+    if login.principal != Principal::User && !config.is_guest_share(share.name()) {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let must_encrypt = config.is_encrypted_share(share.name());
+    let can_encrypt = login.crypto.as_ref().is_some_and(|crypto| crypto.sealer.is_some());
+    if must_encrypt && !can_encrypt { Err(NtStatus::ACCESS_DENIED.into()) } else { Ok(must_encrypt) }
+}
+
+/// What anybody may do in the share: the permissions of each file are another matter.
+fn maximal_access(target: &Target) -> AccessMask {
+    match target {
+        Target::Disk(share) if share.settings().read_only => READ_ONLY,
+        Target::Disk(_) | Target::Pipe => ALL,
+    }
+}
+
+/// TreeConnect.Share.IsCA, which only SMB 3 knows.
+fn is_continuous(ctx: &RequestContext, tree: &Tree) -> bool {
+    let is_smb3 = ctx.connection.dialect().is_some_and(|dialect| dialect.is_smb3());
+    let Target::Disk(share) = &tree.target else { return false };
+    is_smb3 && ctx.server.offers_persistence() && ctx.server.config.is_continuously_available(share.name())
+}
+
+fn response(tree: &Tree, continuous: bool) -> Response {
+    let (share_type, mut share_flags) = match tree.target {
+        Target::Disk(_) => (ShareType::Disk, ShareFlags::empty()),
+        Target::Pipe => (ShareType::Pipe, ShareFlags::NO_CACHING),
+    };
+    share_flags.set(ShareFlags::ENCRYPT_DATA, tree.encrypt_data);
+    let mut capabilities = ShareCapabilities::empty();
+    capabilities.set(ShareCapabilities::CONTINUOUS_AVAILABILITY, continuous);
+    let hides = matches!(&tree.target, Target::Disk(share) if share.settings().access_based_enumeration);
+    share_flags.set(ShareFlags::ACCESS_BASED_DIRECTORY_ENUM, hides);
+    Response { share_type, share_flags, capabilities, maximal_access: tree.maximal_access }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_the_second_component() {
+        assert_eq!(share_name(r"\\server\Data"), Ok("Data"));
+        assert_eq!(share_name(r"\\10.0.0.1\ipc$"), Ok("ipc$"));
+        for bad in ["", r"\", r"\\", r"\\server", r"\\server\", r"\server\data", r"\\server\a\b", "data"] {
+            assert_eq!(share_name(bad), Err(NtStatus::INVALID_PARAMETER.into()), "{bad}");
+        }
+    }
+}

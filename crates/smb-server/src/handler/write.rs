@@ -1,0 +1,82 @@
+//! WRITE. [MS-SMB2] 3.3.5.13.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use net::Buffer;
+use share::{Access, File};
+use smb_wire::NtStatus;
+use smb_wire::create::CreateOptions;
+use smb_wire::write::{Request, Response, WriteFlags};
+use storage::{SetAttributes, SetTime, Stability};
+
+use super::read::{check_channel, check_extent};
+use crate::attributes;
+use crate::context::RequestContext;
+use crate::open::{FrozenTimes, Open};
+use crate::status::Failure;
+
+/// The payload begins no later than here, from the header ("If DataOffset is greater than 0x100 ...").
+const DATA_OFFSET_MAX: usize = 0x100;
+/// Bytes of the answer.
+const ANSWER_LEN: usize = 16;
+
+/// Answers the request.
+pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+    let range = request.payload_range();
+    let length = u32::try_from(range.len()).unwrap_or(u32::MAX);
+    if length > ctx.io_bytes_max() || range.start > DATA_OFFSET_MAX {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    check_channel(ctx, request.channel)?;
+    let open = ctx.open(request.file_id)?;
+    if open.is_directory {
+        return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
+    }
+    check_extent(request.offset, u64::from(length))?;
+    if length == 0 {
+        // Nothing is written, but the client is told whether it might.
+        open.file()?.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
+    } else {
+        write(ctx, &open, &request, ctx.message.slice(range)).await?;
+    }
+    ctx.moved(request.data.len());
+    let mut reply = ctx.reply(ANSWER_LEN);
+    reply.append_with(|out, _| Response { count: length }.encode(out));
+    Ok(reply)
+}
+
+async fn write(ctx: &RequestContext, open: &Open, request: &Request<'_>, data: Bytes) -> Result<(), Failure> {
+    let end = request.offset.saturating_add(data.len() as u64);
+    let file = File::Open(Arc::clone(open.file()?));
+    let stability = stability(open, request.flags);
+    ctx.share()?.write(ctx.caller()?, &file, request.offset, data, stability).await?;
+    let frozen = {
+        let mut state = open.state.lock();
+        state.position = end;
+        state.frozen
+    };
+    keep_frozen_times(ctx, &file, frozen).await
+}
+
+/// How safe the data must be before the answer goes.
+fn stability(open: &Open, flags: WriteFlags) -> Stability {
+    let through = flags.contains(WriteFlags::WRITE_THROUGH)
+        || open.create_options.contains(CreateOptions::WRITE_THROUGH);
+    if through { Stability::Data } else { Stability::Unstable }
+}
+
+/// Puts back the times that the client wants to stay as they were ([MS-FSCC] 2.4.7).
+async fn keep_frozen_times(ctx: &RequestContext, file: &File, frozen: FrozenTimes) -> Result<(), Failure> {
+    let time = |frozen: Option<smb_wire::FileTime>| frozen.map(|t| SetTime::To(attributes::timestamp(t)));
+    let set = SetAttributes {
+        atime: time(frozen.access),
+        mtime: time(frozen.write),
+        ctime: frozen.change.map(attributes::timestamp),
+        ..SetAttributes::default()
+    };
+    if set != SetAttributes::default() {
+        ctx.share()?.set_attributes(ctx.caller()?, file, &set, None).await?;
+    }
+    Ok(())
+}

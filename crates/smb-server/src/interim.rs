@@ -1,0 +1,132 @@
+//! Requests that wait: interim responses, and how they are told to stop. [MS-SMB2] 3.3.4.2, 3.3.5.16.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use smb_wire::NtStatus;
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+
+use crate::context::RequestContext;
+use crate::reply;
+use crate::status::Failure;
+
+/// Something that happens once, and whoever waits for it is woken.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    set: AtomicBool,
+    wake: Notify,
+}
+
+impl Signal {
+    /// It has happened.
+    pub(crate) fn set(&self) {
+        self.set.store(true, Ordering::Release);
+        self.wake.notify_waiters();
+    }
+
+    /// Whether it has happened.
+    pub(crate) fn is_set(&self) -> bool {
+        self.set.load(Ordering::Acquire)
+    }
+
+    /// Waits until it has happened.
+    pub(crate) async fn wait(&self) {
+        // Registered before the look, so that nothing between the two is missed.
+        let woken = self.wake.notified();
+        if !self.is_set() {
+            woken.await;
+        }
+    }
+}
+
+/// Resolves when the client cancels the request. Dropping it changes nothing.
+#[derive(Debug)]
+pub(crate) struct Cancelled(Pin<Box<OwnedNotified>>);
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+/// A request that takes longer than this is answered with an interim response first.
+const INTERIM_AFTER: Duration = Duration::from_millis(500);
+
+impl RequestContext {
+    /// Does work that may have to wait for another client to give back what it caches. If that takes a while, this one is
+    /// told so with an interim response. A CANCEL does nothing: half of the work may be done.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub(crate) async fn patiently<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            outcome = &mut work => return outcome,
+            () = tokio::time::sleep(INTERIM_AFTER) => {}
+        }
+        // Where it cannot be told, it waits all the same.
+        if let Err(failure) = self.linger() {
+            tracing::debug!("a request waits without an interim response: {}", failure.status);
+        }
+        work.await
+    }
+
+    /// Like [`RequestContext::go_async`], for a request that must not fail where it would have to wait inside a compound:
+    /// there it waits without an interim response, and cannot be cancelled.
+    ///
+    /// # Errors
+    /// STATUS_INSUFFICIENT_RESOURCES when too many requests of the connection are waiting.
+    pub(crate) fn linger(&self) -> Result<Cancelled, Failure> {
+        if self.header.next_command != 0 {
+            return Ok(Cancelled(Box::pin(Arc::new(Notify::new()).notified_owned())));
+        }
+        self.go_async()
+    }
+
+    /// The answer is going to wait: sends the interim response with STATUS_PENDING, at the first call, and lets CANCEL
+    /// find the request.
+    ///
+    /// In a compound, the answers before this one are sent at once, ahead of the interim response.
+    ///
+    /// # Errors
+    /// STATUS_INTERNAL_ERROR inside a compound, where the requests behind this one would wait too: 3.3.5.2.7 "The server
+    /// MAY fail requests in a compound chain which require asynchronous processing", and Windows does, with this status.
+    /// STATUS_INSUFFICIENT_RESOURCES when too many requests of the connection are waiting.
+    pub(crate) fn go_async(&self) -> Result<Cancelled, Failure> {
+        if self.header.next_command != 0 {
+            return Err(NtStatus::INTERNAL_ERROR.into());
+        }
+        let cancel = Arc::new(Notify::new());
+        if self.connection.endpoint.ended.is_set() {
+            // Those that wait have been cancelled, and nobody comes to cancel this one, which is behind one that was finished.
+            cancel.notify_one();
+        }
+        let first = self.async_id.get().is_none();
+        let async_id = {
+            let mut requests = self.connection.requests.borrow_mut();
+            if first {
+                requests.insert(self.header.message_id, Arc::clone(&cancel));
+            }
+            requests.make_async(self.header.message_id).map_err(|_| {
+                requests.remove(self.header.message_id);
+                Failure::from(NtStatus::INSUFFICIENT_RESOURCES)
+            })?
+        };
+        if first {
+            self.async_id.set(Some(async_id));
+            reply::send_interim(self, async_id);
+        }
+        Ok(Cancelled(Box::pin(cancel.notified_owned())))
+    }
+}

@@ -1,0 +1,387 @@
+//! Leases: what all opens of a lease key may cache. [MS-SMB2] 3.3.1.11, 3.3.1.12, 3.3.4.7.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use share::{AcknowledgeError, Break, Caching, GrantHolder, GrantKey, Holder, Share};
+use smb_wire::create_context::{self, LeaseFlags, LeaseState, LeaseV2};
+use smb_wire::oplock_break::{LeaseBreak, LeaseBreakFlags, Notification};
+use smb_wire::{Guid, NtStatus};
+
+use crate::clients::Clients;
+use crate::durable::{DurableOpens, PersistentLease};
+use crate::endpoint::Endpoint;
+use crate::oplock::{Place, waits_for_its_client};
+use crate::session::Session;
+
+/// Tables of leases, each with a lock of its own: clients rarely meet.
+const TABLES: usize = 16;
+
+/// A lease key is a client's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct LeaseId {
+    /// LeaseTable.ClientGuid
+    pub(crate) client: Guid,
+    /// Lease.LeaseKey
+    pub(crate) key: [u8; 16],
+}
+
+impl LeaseId {
+    /// Its name in a share.
+    pub(crate) fn grant_key(self) -> GrantKey {
+        GrantKey::Lease { client: self.client.0, key: self.key }
+    }
+
+    /// Its name among the holders of grants.
+    pub(crate) fn holder(self) -> Holder {
+        Holder::Lease { client: self.client.0, key: self.key }
+    }
+}
+
+/// A break that the client has to acknowledge.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    /// What is sent.
+    notification: Notification,
+    /// Over which connection, if it was.
+    connection: Option<u64>,
+}
+
+/// GlobalLeaseTableList: all leases of all clients. A lease is in it while an open works under it, or is about to; so the
+/// limits of opens are limits of leases.
+#[derive(Debug)]
+pub(crate) struct LeaseTable {
+    tables: [Mutex<HashMap<LeaseId, Listed>>; TABLES],
+    clients: Arc<Clients>,
+}
+
+/// A lease with the number of its [`LeaseHold`]s.
+#[derive(Debug)]
+struct Listed {
+    lease: Arc<Lease>,
+    holds: usize,
+}
+
+impl LeaseTable {
+    /// An empty one, for clients that are reached there.
+    pub(crate) fn new(clients: &Arc<Clients>) -> Arc<Self> {
+        let tables = std::array::from_fn(|_| Mutex::default());
+        Arc::new(Self { tables, clients: Arc::clone(clients) })
+    }
+
+    fn table(&self, id: LeaseId) -> &Mutex<HashMap<LeaseId, Listed>> {
+        let [first, ..] = id.key;
+        let [client, ..] = id.client.0;
+        &self.tables[usize::from(first ^ client) % TABLES]
+    }
+
+    /// The lease of this key, if there is one.
+    pub(crate) fn find(&self, id: LeaseId) -> Option<Arc<Lease>> {
+        self.table(id).lock().get(&id).map(|listed| Arc::clone(&listed.lease))
+    }
+
+    /// A connection of a client has ended, and others are left: breaks that went over it are sent again.
+    pub(crate) fn resend(&self, client: Guid, connection: u64) {
+        for table in &self.tables {
+            let of_client =
+                |(id, listed): (&LeaseId, &Listed)| (id.client == client).then(|| Arc::clone(&listed.lease));
+            let leases: Vec<_> = table.lock().iter().filter_map(of_client).collect();
+            leases.iter().for_each(|lease| lease.resend(connection));
+        }
+    }
+
+    /// Finds or makes the lease that is asked for, and holds it. 3.3.5.9.8, 3.3.5.9.11.
+    ///
+    /// # Errors
+    /// STATUS_INVALID_PARAMETER for a key that is another file's.
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        id: LeaseId,
+        place: Place<'_>,
+        asked: &create_context::Lease,
+        session: Weak<Session>,
+    ) -> Result<LeaseHold, NtStatus> {
+        let mut table = self.table(id).lock();
+        let listed = match table.entry(id) {
+            Entry::Occupied(listed) if !listed.get().lease.is_at(place) => {
+                return Err(NtStatus::INVALID_PARAMETER);
+            }
+            Entry::Occupied(listed) => listed.into_mut(),
+            Entry::Vacant(free) => {
+                free.insert(Listed { lease: Lease::new(id, place, asked, &self.clients), holds: 0 })
+            }
+        };
+        listed.holds += 1;
+        listed.lease.add_session(session.clone());
+        Ok(LeaseHold { table: Arc::clone(self), lease: Arc::clone(&listed.lease), session })
+    }
+}
+
+/// Keeps a lease in the table: one of Lease.LeaseOpens. Its session is told of breaks.
+#[derive(Debug)]
+pub(crate) struct LeaseHold {
+    table: Arc<LeaseTable>,
+    lease: Arc<Lease>,
+    session: Weak<Session>,
+}
+
+impl LeaseHold {
+    /// The lease.
+    pub(crate) fn lease(&self) -> &Arc<Lease> {
+        &self.lease
+    }
+
+    /// The open goes on in another session: from now on that is told, also of a break that has not been acknowledged.
+    pub(crate) fn move_to(&mut self, session: &Arc<Session>) {
+        self.lease.add_session(Arc::downgrade(session));
+        self.lease.remove_session(&std::mem::replace(&mut self.session, Arc::downgrade(session)));
+        let told = self.lease.state.lock().told;
+        // Another open of the lease may have come back before, and the client been told.
+        let clients = &self.lease.clients;
+        let has = |connection| clients.has(self.lease.id.client, connection);
+        told.filter(|told| !told.connection.is_some_and(has)).into_iter().for_each(|told| {
+            self.lease.tell(&told.notification);
+        });
+    }
+}
+
+impl Drop for LeaseHold {
+    fn drop(&mut self) {
+        self.lease.remove_session(&self.session);
+        let mut table = self.table.table(self.lease.id).lock();
+        if let Entry::Occupied(mut listed) = table.entry(self.lease.id) {
+            let holds = &mut listed.get_mut().holds;
+            *holds = holds.saturating_sub(1);
+            if *holds == 0 {
+                listed.remove();
+            }
+        }
+    }
+}
+
+/// A lease. What may be cached under it, the share knows.
+pub(crate) struct Lease {
+    /// Its name.
+    pub(crate) id: LeaseId,
+    share: Arc<Share>,
+    file: storage::FileId,
+    share_encrypts: bool,
+    /// Where its opens are when the client has no connection.
+    durable: Weak<DurableOpens>,
+    clients: Arc<Clients>,
+    /// Lease.Version: whether the client knows of epochs.
+    is_v2: bool,
+    state: Mutex<State>,
+}
+
+/// Its name, for a log: what it reaches is the whole server.
+impl std::fmt::Debug for Lease {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lease").field("id", &self.id).field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// What changes of a lease; guarded by [`Lease::state`].
+#[derive(Debug)]
+struct State {
+    /// Lease.Epoch
+    epoch: u16,
+    /// Whether a CREATE was answered with the lease.
+    answered: bool,
+    /// Lease.ParentLeaseKey
+    parent_key: Option<[u8; 16]>,
+    /// The sessions of Lease.LeaseOpens, of each open one.
+    sessions: Vec<Weak<Session>>,
+    /// The break that the client has to acknowledge.
+    told: Option<Told>,
+}
+
+impl Lease {
+    fn new(
+        id: LeaseId,
+        place: Place<'_>,
+        asked: &create_context::Lease,
+        clients: &Arc<Clients>,
+    ) -> Arc<Self> {
+        let has_parent = asked.flags.contains(LeaseFlags::PARENT_LEASE_KEY_SET);
+        let state = State {
+            epoch: asked.v2.map_or(0, |v2| v2.epoch),
+            answered: false,
+            parent_key: asked.v2.filter(|_| has_parent).map(|v2| v2.parent_key),
+            sessions: Vec::new(),
+            told: None,
+        };
+        Arc::new(Self {
+            id,
+            share: Arc::clone(place.share),
+            file: place.file,
+            share_encrypts: place.share_encrypts,
+            durable: Arc::downgrade(place.durable),
+            clients: Arc::clone(clients),
+            is_v2: asked.v2.is_some(),
+            state: Mutex::new(state),
+        })
+    }
+
+    fn is_at(&self, place: Place<'_>) -> bool {
+        Arc::ptr_eq(&self.share, place.share) && self.file == place.file
+    }
+
+    fn add_session(&self, session: Weak<Session>) {
+        self.state.lock().sessions.push(session);
+    }
+
+    fn remove_session(&self, session: &Weak<Session>) {
+        let sessions = &mut self.state.lock().sessions;
+        if let Some(index) = sessions.iter().position(|one| one.ptr_eq(session)) {
+            sessions.swap_remove(index);
+        }
+    }
+
+    /// The answer to a CREATE that was granted this. 3.3.5.9.8, 3.3.5.9.11: the epoch counts every change of the state;
+    /// the first open of a lease is one.
+    pub(crate) fn answer(&self, granted: share::Granted) -> create_context::Lease {
+        let mut state = self.state.lock();
+        let is_first = !std::mem::replace(&mut state.answered, true);
+        if granted.grown || is_first {
+            state.epoch = state.epoch.wrapping_add(1);
+        }
+        let mut flags = LeaseFlags::empty();
+        flags.set(LeaseFlags::BREAK_IN_PROGRESS, granted.breaking);
+        flags.set(LeaseFlags::PARENT_LEASE_KEY_SET, state.parent_key.is_some());
+        let parent_key = state.parent_key.unwrap_or_default();
+        create_context::Lease {
+            key: self.id.key,
+            state: lease_state(granted.state),
+            flags,
+            v2: self.is_v2.then_some(LeaseV2 { parent_key, epoch: state.epoch }),
+        }
+    }
+
+    /// What is written down of it for a persistent open.
+    pub(crate) fn record(&self) -> PersistentLease {
+        let state = self.state.lock();
+        let version = if self.is_v2 { 2 } else { 1 };
+        PersistentLease { key: self.id.key, version, epoch: state.epoch, parent_key: state.parent_key }
+    }
+
+    /// A client takes up an open of a lease that was there before the server was started: it knows better which epoch that
+    /// was. [MS-SMB2] 3.3.5.9.12, note 353, has the rule of Windows.
+    pub(crate) fn resume(&self, client_epoch: u16, granted: Caching) {
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.answered, true) {
+            let changed = u16::from(!granted.contains(Caching::WRITE));
+            state.epoch = client_epoch.wrapping_add(changed);
+        }
+    }
+
+    /// The client acknowledges a break. It may be told of a further one at once.
+    ///
+    /// # Errors
+    /// As [`Share::acknowledge`].
+    pub(crate) fn acknowledge(&self, keeps: Caching) -> Result<(), AcknowledgeError> {
+        let told = self.state.lock().told.take();
+        let outcome = self.share.acknowledge(self.file, self.id.holder(), keeps);
+        if outcome == Err(AcknowledgeError::TooMuch) {
+            self.state.lock().told = told; // it still has to be
+        }
+        outcome
+    }
+
+    fn acknowledged(&self) {
+        self.state.lock().told = None;
+    }
+
+    /// A connection has ended: a break that went over it is sent again.
+    fn resend(&self, connection: u64) {
+        let told = self.state.lock().told.filter(|told| told.connection == Some(connection));
+        if let Some(told) = told {
+            self.tell(&told.notification);
+        }
+    }
+
+    /// Sends a break; false when nobody takes it: then the next session that one of its opens goes on in is told.
+    fn tell(&self, notification: &Notification) -> bool {
+        loop {
+            let sessions = {
+                let mut state = self.state.lock();
+                state.told = Some(Told { notification: *notification, connection: None });
+                state.sessions.clone()
+            };
+            let sent = self.send(&sessions, notification);
+            let mut state = self.state.lock();
+            let others = || state.sessions.iter().any(|s| !sessions.iter().any(|told| told.ptr_eq(s)));
+            match sent {
+                None if others() => continue,
+                None => return false,
+                Some(endpoint) => {
+                    // Unless it was acknowledged at once.
+                    let Some(told) = &mut state.told else { return true };
+                    told.connection = Some(endpoint.connection);
+                    if endpoint.ended.is_set() {
+                        // Before this could be seen: nobody else sends it again.
+                        continue;
+                    }
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// Sends a notification over the client's first connection, as long as a session is there that has the file open; where
+    /// such a session encrypts, over one of its own channels.
+    fn send(&self, sessions: &[Weak<Session>], notification: &Notification) -> Option<Arc<Endpoint>> {
+        let mut sessions: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
+        sessions.retain(|session| !session.ended.is_set());
+        let encrypted = sessions.iter().find(|session| session.encrypts(self.share_encrypts));
+        match encrypted {
+            Some(session) => session.notify(notification, self.share_encrypts).ok(),
+            None if sessions.is_empty() => None,
+            None => self.clients.notify(self.id.client, notification).ok(),
+        }
+    }
+}
+
+impl GrantHolder for Lease {
+    fn shrink(&self, told: &Break) {
+        let new_epoch = {
+            let mut state = self.state.lock();
+            if !told.continues {
+                state.epoch = state.epoch.wrapping_add(1);
+            }
+            if self.is_v2 { state.epoch } else { 0 }
+        };
+        let mut flags = LeaseBreakFlags::empty();
+        flags.set(LeaseBreakFlags::ACK_REQUIRED, told.ack_required);
+        let sent = self.tell(&Notification::Lease(LeaseBreak {
+            new_epoch,
+            flags,
+            lease_key: self.id.key,
+            current_lease_state: lease_state(told.from),
+            new_lease_state: lease_state(told.to),
+        }));
+        if !told.ack_required {
+            self.acknowledged();
+        } else if !sent && !waits_for_its_client(&self.durable, &self.share, told.holder) {
+            // 3.3.4.7: nobody is there to be told.
+            self.acknowledged();
+            self.share.give_up(self.file, told.holder);
+        }
+    }
+
+    fn revoked(&self, _had: Caching) {
+        self.acknowledged();
+    }
+}
+
+/// A state as clients know it: the bits are the same.
+pub(crate) fn lease_state(caching: Caching) -> LeaseState {
+    LeaseState::from_bits_retain(caching.bits().into())
+}
+
+/// What a lease of this state caches.
+pub(crate) fn caching_of(state: LeaseState) -> Caching {
+    Caching::from_bits_truncate(u8::try_from(state.bits() & 0x7).unwrap_or(0))
+}

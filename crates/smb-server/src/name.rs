@@ -1,0 +1,155 @@
+//! Names: the client's UTF-16 paths and the store's bytes. [MS-FSCC] 2.1.5.
+//!
+//! The last component of a path may have a stream behind it: `file:stream:$DATA`, see [`stream`].
+//!
+//! Windows forbids some characters in names that POSIX allows. Clients that have to send them use the private
+//! characters of Services for Macintosh (U+F001 to U+F029; Linux calls it `mapposix`, macOS does so always), so
+//! that a file `a:b` made over NFS or on the server is `a:b` to such clients too.
+
+mod pattern;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use smb_wire::{NtStatus, Utf16};
+
+pub(crate) use pattern::Pattern;
+pub(crate) use stream::{StreamPart, parse_rename as parse_stream_rename};
+
+/// Units of UTF-16 in one component ([MS-FSCC] 2.1.5.2).
+const COMPONENT_UNITS_MAX: usize = 255;
+/// Components of one path.
+const COMPONENTS_MAX: usize = 512;
+
+/// What no component may hold ([MS-FSCC] 2.1.5.2); control characters neither.
+const RESERVED: &[char] = &['"', '\\', '/', ':', '|', '<', '>', '*', '?'];
+
+/// The characters that Windows reserves, and the private ones that stand for them.
+const PRIVATE: [(char, char); 8] = [
+    ('"', '\u{f020}'),
+    ('*', '\u{f021}'),
+    (':', '\u{f022}'),
+    ('<', '\u{f023}'),
+    ('>', '\u{f024}'),
+    ('?', '\u{f025}'),
+    ('\\', '\u{f026}'),
+    ('|', '\u{f027}'),
+];
+/// Stand for a space and a period at the end of a name.
+const PRIVATE_SPACE: char = '\u{f028}';
+const PRIVATE_PERIOD: char = '\u{f029}';
+/// U+F001 to U+F01F stand for the control characters.
+const PRIVATE_CONTROL: u32 = 0xf000;
+
+/// A path from the root of a share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Path {
+    /// The names on the way, as the store has them; none for the root.
+    pub components: Vec<Vec<u8>>,
+    /// It ended in a backslash: only a directory can be meant.
+    pub names_directory: bool,
+    /// Which of the object's streams is meant.
+    pub stream: StreamPart,
+}
+
+impl Path {
+    /// Takes apart the name of a CREATE, or the target of a rename or link.
+    ///
+    /// # Errors
+    /// STATUS_INVALID_PARAMETER for a backslash in front ([MS-SMB2] 3.3.5.9), STATUS_OBJECT_PATH_SYNTAX_BAD for
+    /// `..`, STATUS_OBJECT_NAME_INVALID for all else that is no name.
+    pub(crate) fn parse(name: &Utf16<'_>) -> Result<Self, NtStatus> {
+        let text = name.decode().map_err(|_| NtStatus::OBJECT_NAME_INVALID)?;
+        if text.starts_with(['\\', '/']) {
+            return Err(NtStatus::INVALID_PARAMETER);
+        }
+        let (path, stream) = stream::split(&text)?;
+        let (path, names_directory) = match path.strip_suffix('\\') {
+            Some(directory) if stream == StreamPart::None => (directory, true),
+            _ => (path, stream == StreamPart::Index),
+        };
+        let mut components = Vec::new();
+        // Nothing at all, or nothing but a stream: the root.
+        let parts = Some(path).filter(|path| !path.is_empty()).map(|path| path.split('\\'));
+        for part in parts.into_iter().flatten() {
+            if components.len() == COMPONENTS_MAX {
+                return Err(NtStatus::OBJECT_NAME_INVALID);
+            }
+            components.push(component(part)?);
+        }
+        Ok(Self { components, names_directory, stream })
+    }
+}
+
+/// One component as the store names it.
+///
+/// # Errors
+/// STATUS_OBJECT_PATH_SYNTAX_BAD for `..`, STATUS_OBJECT_NAME_INVALID for all else that is no name.
+pub(crate) fn component(part: &str) -> Result<Vec<u8>, NtStatus> {
+    if part == ".." {
+        return Err(NtStatus::OBJECT_PATH_SYNTAX_BAD);
+    }
+    let forbidden = |c: char| c < ' ' || RESERVED.contains(&c);
+    if part == "." || part.is_empty() || part.contains(forbidden) {
+        return Err(NtStatus::OBJECT_NAME_INVALID);
+    }
+    let stored = to_stored(part);
+    let reserved = matches!(stored.as_ref(), "." | "..") || stored.contains(['/', '\0']);
+    if reserved || stored.len() > storage::NAME_BYTES_MAX || part.encode_utf16().count() > COMPONENT_UNITS_MAX
+    {
+        return Err(NtStatus::OBJECT_NAME_INVALID);
+    }
+    Ok(stored.into_owned().into_bytes())
+}
+
+/// The private characters of a client's name as what they stand for.
+fn to_stored(part: &str) -> Cow<'_, str> {
+    if !part.contains(is_private) {
+        return Cow::Borrowed(part);
+    }
+    let stored = part.chars().map(|c| match c {
+        PRIVATE_SPACE => ' ',
+        PRIVATE_PERIOD => '.',
+        '\u{f001}'..='\u{f01f}' => char::from_u32(u32::from(c).wrapping_sub(PRIVATE_CONTROL)).unwrap_or(c),
+        _ => PRIVATE.iter().find(|(_, private)| *private == c).map_or(c, |(plain, _)| *plain),
+    });
+    Cow::Owned(stored.collect())
+}
+
+fn is_private(c: char) -> bool {
+    ('\u{f001}'..=PRIVATE_PERIOD).contains(&c)
+}
+
+/// A name of the store as clients see it; None for one that is not UTF-8, which they cannot name.
+pub(crate) fn to_client(stored: &[u8]) -> Option<Cow<'_, str>> {
+    let text = std::str::from_utf8(stored).ok()?;
+    let strange = |c: char| c < ' ' || RESERVED.contains(&c);
+    if !text.contains(strange) && !text.ends_with([' ', '.']) {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut name: String = text
+        .chars()
+        .map(|c| match c {
+            '\u{1}'..='\u{1f}' => char::from_u32(u32::from(c).saturating_add(PRIVATE_CONTROL)).unwrap_or(c),
+            _ => PRIVATE.iter().find(|(plain, _)| *plain == c).map_or(c, |(_, private)| *private),
+        })
+        .collect();
+    let last = match name.pop() {
+        Some(' ') => PRIVATE_SPACE,
+        Some('.') => PRIVATE_PERIOD,
+        Some(other) => other,
+        None => return Some(Cow::Owned(name)),
+    };
+    name.push(last);
+    Some(Cow::Owned(name))
+}
+
+/// A path of the store (`a/b`) as clients see it (`a\b`); names that are not UTF-8 show U+FFFD.
+pub(crate) fn path_to_client(stored: &[u8]) -> String {
+    let parts = stored
+        .split(|b| *b == b'/')
+        .map(|part| to_client(part).unwrap_or_else(|| String::from_utf8_lossy(part)));
+    parts.collect::<Vec<_>>().join("\\")
+}

@@ -1,0 +1,266 @@
+//! Open: what a client has open. [MS-SMB2] 3.3.1.10.
+
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use share::{Caching, Holder, Share};
+use smb_proto::channel_sequence::{ChannelSequence, Late};
+use smb_wire::create::CreateOptions;
+use smb_wire::{AccessMask, FileId, FileTime};
+
+use crate::durable::Durable;
+use crate::interim::Signal;
+use crate::lease::LeaseHold;
+use crate::name::Pattern;
+use crate::oplock::Oplock;
+use crate::pipe::Pipe;
+use crate::session::Session;
+use crate::status::Failure;
+use crate::tree::Tree;
+
+/// What is open.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// A file or directory of a share.
+    File(Arc<share::Open>),
+    /// A named pipe of IPC$.
+    Pipe(Mutex<Pipe>),
+}
+
+/// The caching grant that an open works under.
+#[derive(Debug)]
+pub(crate) enum Grant {
+    /// The open's own; it may be none.
+    Oplock(Arc<Oplock>),
+    /// That of a lease key, with the other opens of the key.
+    Lease(LeaseHold),
+}
+
+/// An open, in its session's table.
+#[derive(Debug)]
+pub(crate) struct Open {
+    /// Open.FileId, Open.DurableFileId
+    pub(crate) id: FileId,
+    /// Open.TreeConnect
+    pub(crate) tree: Arc<Tree>,
+    /// Open.LocalOpen
+    pub(crate) target: Target,
+    /// Open.GrantedAccess
+    pub(crate) granted_access: AccessMask,
+    /// The path from the share's root as the client named it, with backslashes.
+    pub(crate) path: String,
+    /// Open.CreateOptions
+    pub(crate) create_options: CreateOptions,
+    /// Whether it is a directory.
+    pub(crate) is_directory: bool,
+    /// What changes while it is open. No lock is held across an await.
+    pub(crate) state: Mutex<OpenState>,
+    /// Open.ChannelSequence and the requests that are under way; it outlives the session with what it counts.
+    sequence: Arc<Mutex<ChannelSequence>>,
+    /// Open.OplockLevel, Open.Lease; none for pipes, and when it is closed.
+    pub(crate) grant: Mutex<Option<Grant>>,
+    /// Where QUERY_DIRECTORY goes on; requests wait for each other here, in their order.
+    pub(crate) enumeration: tokio::sync::Mutex<Option<Enumeration>>,
+    /// What it keeps when its session ends; only of an open that is looked for from other sessions.
+    pub(crate) durable: OnceLock<Arc<Durable>>,
+    /// Set when it is closed, or its session ends: wakes what waits for it (CHANGE_NOTIFY, LOCK).
+    pub(crate) closed: Signal,
+}
+
+/// A request under way, as its open counts it; not any more when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Outstanding {
+    counted: Arc<Mutex<ChannelSequence>>,
+    sequence: u16,
+}
+
+impl Drop for Outstanding {
+    fn drop(&mut self) {
+        self.counted.lock().answer(self.sequence);
+    }
+}
+
+/// What changes while a file is open; guarded by [`Open::state`].
+#[derive(Debug, Default, Clone)]
+pub(crate) struct OpenState {
+    /// What CHANGE_NOTIFY is told of: collected from the first request on.
+    pub(crate) watch: Option<Arc<DirectoryWatch>>,
+    /// FilePositionInformation
+    pub(crate) position: u64,
+    /// FileModeInformation, where SET_INFO has changed it.
+    pub(crate) mode: Option<u32>,
+    /// Times that operations on this open no longer change.
+    pub(crate) frozen: FrozenTimes,
+    /// Open.LockSequenceArray: the last sequence number of each bucket.
+    pub(crate) lock_sequence: Vec<Option<u8>>,
+}
+
+/// An enumeration of a directory.
+#[derive(Debug)]
+pub(crate) struct Enumeration {
+    /// Open.EnumerationSearchPattern
+    pub(crate) pattern: Pattern,
+    /// Open.EnumerationLocation
+    pub(crate) at: Location,
+}
+
+/// Where an enumeration goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// At its beginning, with `.`.
+    Start,
+    /// With `..`.
+    Parent,
+    /// Behind this entry of the share's listing; 0: with its first.
+    Behind(u64),
+    /// There is nothing more.
+    End,
+}
+
+/// What a client watches through an open directory.
+#[derive(Debug)]
+pub(crate) struct DirectoryWatch {
+    /// Collects the changes.
+    pub(crate) changes: share::Watch,
+    /// Requests wait here for those before them, in their order.
+    pub(crate) turn: tokio::sync::Semaphore,
+    /// The most bytes of an answer: what the first request had room for.
+    pub(crate) answer_bytes_max: u32,
+}
+
+/// Times that SET_INFO has frozen on an open ([MS-FSCC] 2.4.7: -1), with the value to keep.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct FrozenTimes {
+    /// LastAccessTime
+    pub(crate) access: Option<FileTime>,
+    /// LastWriteTime
+    pub(crate) write: Option<FileTime>,
+    /// ChangeTime
+    pub(crate) change: Option<FileTime>,
+}
+
+impl Open {
+    /// An open that has just been made.
+    pub(crate) fn new(
+        id: FileId,
+        tree: Arc<Tree>,
+        target: Target,
+        granted_access: AccessMask,
+        path: String,
+        create_options: CreateOptions,
+        is_directory: bool,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            tree,
+            target,
+            granted_access,
+            path,
+            create_options,
+            is_directory,
+            state: Mutex::default(),
+            sequence: Arc::default(),
+            grant: Mutex::default(),
+            enumeration: tokio::sync::Mutex::default(),
+            durable: OnceLock::new(),
+            closed: Signal::default(),
+        })
+    }
+
+    /// The same open for another session and its tree connect: it had none until now. `id` has the same persistent half and
+    /// a new volatile one.
+    pub(crate) fn resume(before: &Self, id: FileId, tree: Arc<Tree>) -> Result<Arc<Self>, Failure> {
+        Ok(Arc::new(Self {
+            id,
+            tree,
+            target: Target::File(Arc::clone(before.file()?)),
+            granted_access: before.granted_access,
+            path: before.path.clone(),
+            create_options: before.create_options,
+            is_directory: before.is_directory,
+            state: Mutex::new(before.state.lock().clone()),
+            sequence: Arc::clone(&before.sequence),
+            grant: Mutex::default(),
+            enumeration: tokio::sync::Mutex::default(),
+            durable: before.durable.clone(),
+            closed: Signal::default(),
+        }))
+    }
+
+    /// A CREATE with this ChannelSequence has made it.
+    pub(crate) fn begin_sequence(&self, sequence: u16) {
+        *self.sequence.lock() = ChannelSequence::new(sequence);
+    }
+
+    /// 3.3.5.2.10: a request arrives; it is under way until what is given is dropped.
+    ///
+    /// # Errors
+    /// [`Late`]: a newer one may have overtaken it.
+    pub(crate) fn arrive(&self, sequence: u16, replay: bool) -> Result<Outstanding, Late> {
+        self.sequence.lock().arrive(sequence, replay)?;
+        Ok(Outstanding { counted: Arc::clone(&self.sequence), sequence })
+    }
+
+    /// The open of the share behind it.
+    ///
+    /// # Errors
+    /// STATUS_INVALID_DEVICE_REQUEST for a pipe.
+    pub(crate) fn file(&self) -> Result<&Arc<share::Open>, Failure> {
+        match &self.target {
+            Target::File(open) => Ok(open),
+            Target::Pipe(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
+        }
+    }
+
+    /// Whether the client may keep the handle when its application has closed it, and nobody is about to take that from
+    /// it: it has a batch oplock or a lease with handle caching.
+    pub(crate) fn keeps_handle(&self) -> bool {
+        let (Target::File(open), crate::tree::Target::Disk(share)) = (&self.target, &self.tree.target) else {
+            return false;
+        };
+        let granted = share.granted(open);
+        granted.state.contains(Caching::HANDLE) && !granted.breaking
+    }
+
+    /// Whether it works under this grant.
+    pub(crate) fn works_under(&self, share: &Arc<Share>, holder: Holder) -> bool {
+        let here = matches!(&self.tree.target, crate::tree::Target::Disk(own) if Arc::ptr_eq(own, share));
+        here && matches!(&self.target, Target::File(open) if open.holder() == holder)
+    }
+
+    /// Takes over what the same open could cache in an earlier session: this one is told of breaks from now on.
+    pub(crate) fn take_grant(&self, before: &Self, session: &Arc<Session>) {
+        let mut grant = before.grant.lock().take();
+        match &mut grant {
+            Some(Grant::Oplock(oplock)) => oplock.move_to(self.id, session),
+            Some(Grant::Lease(hold)) => hold.move_to(session),
+            None => {}
+        }
+        *self.grant.lock() = grant;
+    }
+
+    /// Its session has ended: what waits for it is woken.
+    pub(crate) fn detach(&self) {
+        self.closed.set();
+        self.state.lock().watch = None;
+    }
+
+    /// Closes it: wakes what waits for it, and closes the share's open, which may delete the file. An open that its client
+    /// has taken up again in the meantime stays open.
+    ///
+    /// # Errors
+    /// Those of the deletion; it is closed all the same.
+    pub(crate) async fn close(&self) -> Result<(), Failure> {
+        self.detach();
+        if !self.leave_durable() {
+            return Ok(());
+        }
+        let closed = match (&self.target, &self.tree.target) {
+            (Target::File(open), crate::tree::Target::Disk(share)) => share.close(open).await,
+            _ => Ok(()),
+        };
+        *self.grant.lock() = None;
+        self.forget().await;
+        Ok(closed?)
+    }
+}

@@ -1,0 +1,188 @@
+//! Oplocks: what one open may cache. [MS-SMB2] 3.3.1.10 (Open.OplockLevel), 3.3.4.6.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use share::{Break, Caching, GrantHolder, Holder, Share};
+use smb_wire::FileId;
+use smb_wire::create::OplockLevel;
+use smb_wire::oplock_break::{Notification, OplockBreak};
+
+use crate::durable::DurableOpens;
+use crate::session::Session;
+
+/// What a level lets its holder cache.
+pub(crate) fn caching_of(level: OplockLevel) -> Caching {
+    match level {
+        OplockLevel::LevelII => Caching::READ,
+        OplockLevel::Exclusive => Caching::READ | Caching::WRITE,
+        OplockLevel::Batch => Caching::all(),
+        OplockLevel::None | OplockLevel::Lease | OplockLevel::Unknown(_) => Caching::empty(),
+    }
+}
+
+/// The level that lets its holder cache this.
+pub(crate) fn level_of(caching: Caching) -> OplockLevel {
+    if caching.contains(Caching::WRITE | Caching::HANDLE) {
+        OplockLevel::Batch
+    } else if caching.contains(Caching::WRITE) {
+        OplockLevel::Exclusive
+    } else if caching.contains(Caching::READ) {
+        OplockLevel::LevelII
+    } else {
+        OplockLevel::None
+    }
+}
+
+/// Where a grant is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The share.
+    pub(crate) share: &'a Arc<Share>,
+    /// The file in it.
+    pub(crate) file: storage::FileId,
+    /// Whether messages about the share are encrypted.
+    pub(crate) share_encrypts: bool,
+    /// Where opens are whose clients have no connection.
+    pub(crate) durable: &'a Arc<DurableOpens>,
+}
+
+/// A client cannot be told of a break: whether that is left until it is back, or until the opens that lived by the grant are
+/// closed.
+pub(crate) fn waits_for_its_client(durable: &Weak<DurableOpens>, share: &Arc<Share>, holder: Holder) -> bool {
+    durable.upgrade().is_some_and(|table| table.cannot_be_told(share, holder))
+}
+
+/// The oplock of an open, as the share sees it.
+pub(crate) struct Oplock {
+    share: Arc<Share>,
+    file: storage::FileId,
+    share_encrypts: bool,
+    /// Where the open is when its client has no connection.
+    durable: Weak<DurableOpens>,
+    state: Mutex<State>,
+}
+
+/// Its file, for a log: what it reaches is the whole server.
+impl std::fmt::Debug for Oplock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Oplock").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+/// What changes of an oplock; guarded by [`Oplock::state`].
+#[derive(Debug)]
+struct State {
+    /// Open.FileId
+    id: FileId,
+    /// Open.Session
+    session: Weak<Session>,
+    /// The break that the client has to acknowledge.
+    told: Option<Told>,
+}
+
+/// A break that the client has to acknowledge.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    level: OplockLevel,
+    /// Over which connection it was sent, if it was.
+    connection: Option<u64>,
+}
+
+impl Oplock {
+    /// The oplock that an open of this identifier may get.
+    pub(crate) fn new(id: FileId, session: Weak<Session>, place: &Place<'_>) -> Arc<Self> {
+        Arc::new(Self {
+            share: Arc::clone(place.share),
+            file: place.file,
+            share_encrypts: place.share_encrypts,
+            durable: Arc::downgrade(place.durable),
+            state: Mutex::new(State { id, session, told: None }),
+        })
+    }
+
+    /// The client has acknowledged a break.
+    pub(crate) fn acknowledged(&self) {
+        self.state.lock().told = None;
+    }
+
+    /// The open goes on in another session: from now on that is told, also of a break that has not been acknowledged.
+    pub(crate) fn move_to(&self, id: FileId, session: &Arc<Session>) {
+        let told = {
+            let mut state = self.state.lock();
+            state.id = id;
+            state.session = Arc::downgrade(session);
+            state.told
+        };
+        if let Some(told) = told {
+            self.tell(told.level);
+        }
+    }
+
+    /// A connection has ended: a break that went over it is sent again.
+    pub(crate) fn resend(&self, connection: u64) {
+        let told = self.state.lock().told.filter(|told| told.connection == Some(connection));
+        if let Some(told) = told {
+            self.tell(told.level);
+        }
+    }
+
+    /// Sends a break over the first channel that takes it; false when there is none: then the session that the open goes on
+    /// in is told.
+    fn tell(&self, level: OplockLevel) -> bool {
+        loop {
+            let (file_id, session) = {
+                let mut state = self.state.lock();
+                state.told = Some(Told { level, connection: None });
+                (state.id, state.session.clone())
+            };
+            let notification = Notification::Oplock(OplockBreak { oplock_level: level, file_id });
+            let sent = session.upgrade().and_then(|s| s.notify(&notification, self.share_encrypts).ok());
+            let mut state = self.state.lock();
+            match sent {
+                None if !state.session.ptr_eq(&session) => continue,
+                None => return false,
+                Some(endpoint) => {
+                    // Unless it was acknowledged at once.
+                    let Some(told) = &mut state.told else { return true };
+                    told.connection = Some(endpoint.connection);
+                    if endpoint.ended.is_set() {
+                        // Before this could be seen: nobody else sends it again.
+                        continue;
+                    }
+                    return true;
+                }
+            }
+        }
+    }
+}
+
+impl GrantHolder for Oplock {
+    fn shrink(&self, told: &Break) {
+        let sent = self.tell(level_of(told.to));
+        if !told.ack_required {
+            self.acknowledged();
+        } else if !sent && !waits_for_its_client(&self.durable, &self.share, told.holder) {
+            // 3.3.4.6: "the server MUST complete the oplock break ... with SMB2_OPLOCK_LEVEL_NONE".
+            self.acknowledged();
+            self.share.give_up(self.file, told.holder);
+        }
+    }
+
+    fn revoked(&self, _had: Caching) {
+        self.acknowledged();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_what_they_cache() {
+        for level in [OplockLevel::None, OplockLevel::LevelII, OplockLevel::Exclusive, OplockLevel::Batch] {
+            assert_eq!(level_of(caching_of(level)), level);
+        }
+        assert_eq!(caching_of(OplockLevel::Lease), Caching::empty());
+    }
+}

@@ -1,0 +1,229 @@
+//! Named pipes of IPC$, in message mode: what a client writes is a PDU of DCE/RPC, what it reads is one.
+//! C706 chapter 12, [MS-RPCE] 2.2.2.
+
+mod request;
+mod srvsvc;
+mod wkssvc;
+
+use std::collections::VecDeque;
+
+use smb_wire::dcerpc::{
+    Bind, BindAck, Body, Pdu, PduFlags, PresentationContext, PresentationResult, SyntaxId, fault, fragments,
+};
+use smb_wire::{NtStatus, WireError};
+
+pub(crate) use request::{dispatch, pipe_of};
+
+use crate::server::Server;
+
+/// The most bytes of a fragment, either way: what Windows offers.
+const FRAGMENT_BYTES_MAX: u16 = 4280;
+/// The most bytes of a call's arguments.
+const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
+/// The most answers that wait to be read.
+const ANSWERS_MAX: usize = 64;
+/// The one association of this server: each pipe is on its own.
+const ASSOCIATION: u32 = 1;
+
+/// Reasons of a provider rejection, C706 12.6.3.1.
+const ABSTRACT_SYNTAX_NOT_SUPPORTED: u16 = 1;
+const TRANSFER_SYNTAXES_NOT_SUPPORTED: u16 = 2;
+
+/// The services behind the pipes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Service {
+    /// `\srvsvc`: the shares and the server itself.
+    Srvsvc,
+    /// `\wkssvc`: the name of the server.
+    Wkssvc,
+}
+
+/// A pipe that a client has open.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    service: Service,
+    /// Identifiers of the presentation contexts that were accepted.
+    contexts: Vec<u16>,
+    /// The most bytes of a fragment that the client takes.
+    fragment_bytes_max: u16,
+    /// The arguments of a call whose last fragment has not come.
+    arguments: Vec<u8>,
+    /// Answers, one message each, the first of them perhaps read in part.
+    answers: VecDeque<Vec<u8>>,
+}
+
+/// What a read gives: bytes, and whether there is more of the message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) more: bool,
+}
+
+/// What a call fails with inside RPC: the status of the fault.
+type Fault = u32;
+
+impl Service {
+    fn named(name: &str) -> Option<Self> {
+        let is = |service: &str| name.eq_ignore_ascii_case(service);
+        if is("srvsvc") {
+            Some(Self::Srvsvc)
+        } else if is("wkssvc") {
+            Some(Self::Wkssvc)
+        } else {
+            None
+        }
+    }
+
+    fn interface(self) -> SyntaxId {
+        match self {
+            Self::Srvsvc => smb_wire::srvsvc::INTERFACE,
+            Self::Wkssvc => smb_wire::wkssvc::INTERFACE,
+        }
+    }
+
+    fn address(self) -> &'static [u8] {
+        match self {
+            Self::Srvsvc => br"\PIPE\srvsvc",
+            Self::Wkssvc => br"\PIPE\wkssvc",
+        }
+    }
+
+    /// Answers a call.
+    fn call(self, server: &Server, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, Fault> {
+        match self {
+            Self::Srvsvc => srvsvc::call(server, opnum, stub),
+            Self::Wkssvc => wkssvc::call(server, opnum, stub),
+        }
+    }
+}
+
+impl Pipe {
+    /// The pipe of this name, if there is one: `srvsvc`, with or without a backslash in front.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let service = Service::named(name.strip_prefix('\\').unwrap_or(name))?;
+        Some(Self {
+            service,
+            contexts: Vec::new(),
+            fragment_bytes_max: FRAGMENT_BYTES_MAX,
+            arguments: Vec::new(),
+            answers: VecDeque::new(),
+        })
+    }
+
+    /// Takes what a client writes: whole PDUs. The answers wait to be read.
+    ///
+    /// # Errors
+    /// STATUS_INVALID_PARAMETER for what is no PDU, STATUS_INSUFFICIENT_RESOURCES when nothing is read.
+    pub(crate) fn write(&mut self, server: &Server, mut bytes: &[u8]) -> Result<(), NtStatus> {
+        while !bytes.is_empty() {
+            if self.answers.len() >= ANSWERS_MAX {
+                return Err(NtStatus::INSUFFICIENT_RESOURCES);
+            }
+            let (pdu, length) = Pdu::decode(bytes).map_err(|_| NtStatus::INVALID_PARAMETER)?;
+            self.take(server, &pdu).map_err(|_| NtStatus::INVALID_PARAMETER)?;
+            bytes = bytes.get(length..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Up to `count` bytes of the first answer; `None` when there is none.
+    pub(crate) fn read(&mut self, count: usize) -> Option<Message> {
+        let first = self.answers.front_mut()?;
+        if first.len() <= count {
+            return self.answers.pop_front().map(|bytes| Message { bytes, more: false });
+        }
+        let rest = first.split_off(count);
+        Some(Message { bytes: std::mem::replace(first, rest), more: true })
+    }
+
+    fn take(&mut self, server: &Server, pdu: &Pdu<'_>) -> Result<(), WireError> {
+        match &pdu.body {
+            Body::Bind(bind) => {
+                let ack = self.bind(bind);
+                self.answer(pdu.call_id, Body::BindAck(ack))
+            }
+            Body::AlterContext(bind) => {
+                let ack = self.bind(bind);
+                self.answer(pdu.call_id, Body::AlterContextResponse(ack))
+            }
+            Body::Request { context_id, opnum, stub, .. } => {
+                if pdu.flags.contains(PduFlags::FIRST_FRAG) {
+                    self.arguments.clear();
+                }
+                if self.arguments.len().saturating_add(stub.len()) > ARGUMENTS_BYTES_MAX {
+                    return self.fail(pdu.call_id, *context_id, fault::PROTOCOL_ERROR);
+                }
+                self.arguments.extend_from_slice(stub);
+                if !pdu.flags.contains(PduFlags::LAST_FRAG) {
+                    return Ok(());
+                }
+                let arguments = std::mem::take(&mut self.arguments);
+                if !self.contexts.contains(context_id) {
+                    return self.fail(pdu.call_id, *context_id, fault::UNKNOWN_INTERFACE);
+                }
+                match self.service.call(server, *opnum, &arguments) {
+                    Ok(results) => self.respond(pdu.call_id, *context_id, &results),
+                    Err(status) => self.fail(pdu.call_id, *context_id, status),
+                }
+            }
+            Body::Other(_)
+            | Body::BindAck(_)
+            | Body::BindNak(_)
+            | Body::AlterContextResponse(_)
+            | Body::Response { .. }
+            | Body::Fault { .. } => Ok(()),
+        }
+    }
+
+    fn bind(&mut self, bind: &Bind) -> BindAck {
+        // C706 12.6.4.4: at least 1,432 bytes are taken by everybody.
+        self.fragment_bytes_max = bind.max_recv_frag.clamp(1432, FRAGMENT_BYTES_MAX);
+        BindAck {
+            max_xmit_frag: self.fragment_bytes_max,
+            max_recv_frag: FRAGMENT_BYTES_MAX,
+            assoc_group_id: ASSOCIATION,
+            secondary_address: self.service.address().to_vec(),
+            results: bind.contexts.iter().map(|context| self.accept(context)).collect(),
+        }
+    }
+
+    fn accept(&mut self, context: &PresentationContext) -> PresentationResult {
+        if context.transfer_syntaxes.iter().any(SyntaxId::is_feature_negotiation) {
+            return PresentationResult::NegotiateAck(0);
+        }
+        if context.abstract_syntax != self.service.interface() {
+            return PresentationResult::ProviderRejection(ABSTRACT_SYNTAX_NOT_SUPPORTED);
+        }
+        if !context.transfer_syntaxes.contains(&SyntaxId::NDR) {
+            return PresentationResult::ProviderRejection(TRANSFER_SYNTAXES_NOT_SUPPORTED);
+        }
+        if !self.contexts.contains(&context.context_id) && self.contexts.len() < usize::from(u8::MAX) {
+            self.contexts.push(context.context_id);
+        }
+        PresentationResult::Acceptance(SyntaxId::NDR)
+    }
+
+    fn respond(&mut self, call_id: u32, context_id: u16, results: &[u8]) -> Result<(), WireError> {
+        let mut left = results.len();
+        for (flags, stub) in fragments(results, self.fragment_bytes_max) {
+            let alloc_hint = u32::try_from(left).unwrap_or(u32::MAX);
+            left = left.saturating_sub(stub.len());
+            let body = Body::Response { alloc_hint, context_id, stub };
+            let mut message = Vec::new();
+            Pdu { flags, ..Pdu::new(call_id, body) }.encode_into(&mut message)?;
+            self.answers.push_back(message);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, call_id: u32, context_id: u16, status: Fault) -> Result<(), WireError> {
+        self.answer(call_id, Body::Fault { context_id, status })
+    }
+
+    fn answer(&mut self, call_id: u32, body: Body<'_>) -> Result<(), WireError> {
+        let mut message = Vec::new();
+        Pdu::new(call_id, body).encode_into(&mut message)?;
+        self.answers.push_back(message);
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! The server: its shares, accounts and sessions. [MS-SMB2] 3.3.1.5.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use auth::ntlm::ServerNames;
+use auth::{Account, Accounts};
+use parking_lot::Mutex;
+use share::Share;
+use smb_proto::open::FileIds;
+use smb_proto::session::SessionIds;
+use smb_wire::{FileId, FileTime, Guid, NtStatus};
+
+use crate::clients::Clients;
+use crate::config::{Config, folded};
+use crate::durable::DurableOpens;
+use crate::handler::negotiate::security_token;
+use crate::lease::LeaseTable;
+use crate::network_interfaces::NetworkInterfaces;
+use crate::report;
+use crate::session::Session;
+use crate::status::Failure;
+
+/// Tables of sessions, each with a lock of its own: sessions rarely meet.
+const SESSION_TABLES: usize = 16;
+
+/// An SMB server: one for all its connections.
+pub struct Server {
+    pub(crate) config: Config,
+    guid: Guid,
+    /// ServerStartTime
+    pub(crate) started: FileTime,
+    /// What the NEGOTIATE response says about authentication.
+    pub(crate) security_token: Vec<u8>,
+    pub(crate) accounts: Arc<dyn Accounts + Send + Sync>,
+    /// How clients authenticate.
+    pub(crate) acceptor: Arc<auth::Config>,
+    /// How they do so again, in a session that has its keys: as another user, or as nobody if they like.
+    pub(crate) acceptor_again: Arc<auth::Config>,
+    /// By their names, folded.
+    shares: HashMap<String, Arc<Share>>,
+    /// GlobalSessionTable
+    sessions: [Mutex<HashMap<u64, Arc<Session>>>; SESSION_TABLES],
+    /// ConnectionList
+    pub(crate) clients: Arc<Clients>,
+    /// GlobalLeaseTableList
+    pub(crate) leases: Arc<LeaseTable>,
+    session_ids: Mutex<SessionIds>,
+    file_ids: Mutex<FileIds>,
+    /// GlobalOpenTable: the opens that may be asked for from another session than theirs.
+    pub(crate) durable: Arc<DurableOpens>,
+    next_connection: AtomicU64,
+    /// What clients are told of.
+    pub(crate) interfaces: NetworkInterfaces,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("guid", &self.guid).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server of these shares, for these accounts.
+    #[must_use]
+    pub fn new(
+        config: Config,
+        shares: Vec<Arc<Share>>,
+        accounts: Arc<dyn Accounts + Send + Sync>,
+    ) -> Arc<Self> {
+        let guid = Guid(config.server_guid.unwrap_or_else(random));
+        let names = ServerNames {
+            nb_computer: config.server_name.clone(),
+            nb_domain: config.server_name.clone(),
+            dns_computer: config.server_name.to_lowercase(),
+            dns_domain: String::new(),
+        };
+        let guests = shares.iter().any(|share| config.is_guest_share(share.name()));
+        let allow_anonymous = guests || config.anonymous_ipc;
+        let acceptor = auth::Config { names, allow_anonymous, guest: guests.then(|| guest(&config)) };
+        let acceptor_again = auth::Config { allow_anonymous: true, guest: None, ..acceptor.clone() };
+        let clients = Arc::default();
+        Arc::new(Self {
+            guid,
+            started: now(),
+            security_token: security_token(),
+            accounts,
+            acceptor: Arc::new(acceptor),
+            acceptor_again: Arc::new(acceptor_again),
+            shares: shares.into_iter().map(|share| (folded(share.name()), share)).collect(),
+            sessions: std::array::from_fn(|_| Mutex::default()),
+            leases: LeaseTable::new(&clients),
+            clients,
+            // Of 32 bits as far as it goes: some clients keep no more.
+            session_ids: Mutex::new(SessionIds::new((u32::from_le_bytes(random()) >> 1).into())),
+            durable: DurableOpens::new(
+                config.limits.disconnected_opens_max,
+                config.limits.persistent_opens_max,
+            ),
+            file_ids: Mutex::new(FileIds::new(u64::from_le_bytes(random()))),
+            next_connection: AtomicU64::new(1),
+            interfaces: NetworkInterfaces::new(config.interfaces.clone()),
+            config,
+        })
+    }
+
+    /// The server's name for itself on the wire.
+    pub(crate) fn guid(&self) -> Guid {
+        self.guid
+    }
+
+    /// The share of this name, whatever its case.
+    pub(crate) fn share(&self, name: &str) -> Option<&Arc<Share>> {
+        self.shares.get(&folded(name))
+    }
+
+    /// The share of this number.
+    pub(crate) fn share_numbered(&self, id: share::ShareId) -> Option<&Arc<Share>> {
+        self.shares.values().find(|share| share.id() == id)
+    }
+
+    /// All shares, by name.
+    pub(crate) fn shares(&self) -> Vec<&Arc<Share>> {
+        let mut shares: Vec<_> = self.shares.values().collect();
+        shares.sort_by_key(|share| share.name());
+        shares
+    }
+
+    /// Closes opens that outlived their connection and were not taken up again in time, for as long as it is polled: run it
+    /// beside the server, on any runtime.
+    pub async fn scavenge(&self) {
+        self.durable.scavenge().await;
+    }
+
+    /// Closes the opens that are kept for clients without a connection, but for persistent ones: for when the server has
+    /// ended, and nobody is served any more.
+    pub async fn close_disconnected(&self) {
+        self.durable.close_mortal().await;
+    }
+
+    /// How many opens are kept for clients that have lost their connection.
+    #[must_use]
+    pub fn disconnected_opens(&self) -> usize {
+        self.durable.disconnected()
+    }
+
+    /// Whether clients of some share may have persistent handles: they are told so.
+    pub(crate) fn offers_persistence(&self) -> bool {
+        self.durable.offers_persistence() && !self.config.continuously_available_shares.is_empty()
+    }
+
+    /// A number for a new connection.
+    pub(crate) fn connection_id(&self) -> u64 {
+        self.next_connection.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A SessionId that was never given out before.
+    pub(crate) fn session_id(&self) -> u64 {
+        self.session_ids.lock().allocate()
+    }
+
+    /// An identifier for a new open.
+    pub(crate) fn file_id(&self) -> FileId {
+        self.file_ids.lock().allocate()
+    }
+
+    fn table(&self, session_id: u64) -> &Mutex<HashMap<u64, Arc<Session>>> {
+        // The identifiers count up, so their low bits spread them evenly.
+        let index = usize::try_from(session_id % SESSION_TABLES as u64).unwrap_or(0);
+        &self.sessions[index]
+    }
+
+    /// Enters a session.
+    ///
+    /// # Errors
+    /// STATUS_INSUFFICIENT_RESOURCES at the limit.
+    pub(crate) fn add_session(&self, session: &Arc<Session>) -> Result<(), Failure> {
+        let mut table = self.table(session.id).lock();
+        // The limit is dealt out to the tables evenly, so that no lock counts them all.
+        if table.len() >= self.config.limits.sessions_max.div_ceil(SESSION_TABLES) {
+            return Err(NtStatus::INSUFFICIENT_RESOURCES.into());
+        }
+        table.insert(session.id, Arc::clone(session));
+        Ok(())
+    }
+
+    /// The session with this SessionId, on whatever connection.
+    pub(crate) fn session(&self, id: u64) -> Option<Arc<Session>> {
+        self.table(id).lock().get(&id).cloned()
+    }
+
+    /// What clients are offered for further channels. It may wait for the kernel: not for a shard.
+    #[must_use]
+    pub fn offer(&self) -> report::Offer {
+        report::Offer {
+            channels_max: self.config.limits.channels_per_session_max,
+            interfaces: self.interfaces.current().to_vec(),
+        }
+    }
+
+    /// Every session, in the order of their identifiers.
+    #[must_use]
+    pub fn report(&self) -> Vec<report::Session> {
+        let mut sessions: Vec<Arc<Session>> = Vec::new();
+        for table in &self.sessions {
+            sessions.extend(table.lock().values().cloned());
+        }
+        let mut reports: Vec<_> = sessions.iter().filter_map(|session| session.report()).collect();
+        reports.sort_by_key(|session| session.id);
+        reports
+    }
+
+    /// Takes a session out of the table; the caller ends it.
+    pub(crate) fn remove_session(&self, id: u64) -> Option<Arc<Session>> {
+        self.table(id).lock().remove(&id)
+    }
+}
+
+/// The account that users without one get.
+fn guest(config: &Config) -> Account {
+    let share::Identity { uid, gid, groups } = config.guest.clone();
+    Account { name: "guest".to_owned(), nt_hash: [0; 16], uid, gid, groups, disabled: false }
+}
+
+/// Random bytes.
+///
+/// # Panics
+/// When the system has none: then there is no security to be had.
+pub(crate) fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    #[expect(clippy::expect_used, reason = "without randomness keys and nonces would be worthless")]
+    getrandom::fill(&mut bytes).expect("the system's source of randomness works");
+    bytes
+}
+
+/// The present time.
+pub(crate) fn now() -> FileTime {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    FileTime::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
+}

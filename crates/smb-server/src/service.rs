@@ -1,0 +1,40 @@
+//! The server as what listens.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use net::{Outbox, Peer};
+use smb_proto::credits::CREDITS_MAX;
+
+use crate::{Connection, Server};
+
+/// Serves SMB on the connections of a listener.
+#[derive(Debug, Clone)]
+pub struct Service(Arc<Server>);
+
+impl Service {
+    /// The service of a server.
+    #[must_use]
+    pub fn new(server: Arc<Server>) -> Self {
+        Self(server)
+    }
+}
+
+impl net::Service for Service {
+    type Connection = Connection;
+
+    fn connected(&self, peer: Peer, outbox: Outbox) -> Rc<Connection> {
+        Rc::new(Connection::new(Arc::clone(&self.0), peer, outbox))
+    }
+
+    fn limits(&self) -> net::Limits {
+        // Those that wait for long are refused beyond their own limit, and the others need credits: whatever waits, a
+        // CANCEL or a CLOSE is always read.
+        let waiting = self.0.config.limits.pending_requests_max;
+        net::Limits { pending_frames: waiting.saturating_add(CREDITS_MAX.into()), ..net::Limits::default() }
+    }
+
+    fn connections_max(&self) -> usize {
+        self.0.config.limits.connections_max
+    }
+}

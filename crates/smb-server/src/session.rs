@@ -1,0 +1,323 @@
+//! Session: a user on a client, with what the user has connected to and opened. [MS-SMB2] 3.3.1.8.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
+use share::Caller;
+use smb_proto::channel::Channel;
+use smb_proto::open::OpenTable;
+use smb_proto::session::{BindingRefusal, Principal, SessionCrypto};
+use smb_wire::{FileId, NtStatus};
+
+use crate::config::{Interface, Limits};
+use crate::durable::DurableOpens;
+use crate::endpoint::Endpoint;
+use crate::interim::Signal;
+use crate::open::{Grant, Open};
+use crate::report::{self, InterfacesAsked, RefusedBinding};
+use crate::status::Failure;
+use crate::tree::Tree;
+
+/// A channel over which nothing has come for so long may give way to a new one.
+const SILENT: Duration = Duration::from_secs(5);
+/// In so long no more channels give way than there may be.
+const GAVE_WAY_WINDOW: Duration = Duration::from_secs(60);
+
+/// Who has logged on, and how the session's messages are protected. Replaced as a whole when the user authenticates
+/// again.
+#[derive(Debug, Clone)]
+pub(crate) struct Login {
+    /// Session.UserName, as the account has it; empty for an anonymous session.
+    pub(crate) user: String,
+    /// When the user logged on first.
+    pub(crate) since: SystemTime,
+    /// The user in the terms of the shares.
+    pub(crate) caller: Caller,
+    /// Session.IsGuest, Session.IsAnonymous
+    pub(crate) principal: Principal,
+    /// Session.SigningRequired
+    pub(crate) signing_required: bool,
+    /// Session.EncryptData
+    pub(crate) encrypt_data: bool,
+    /// The keys; none where authentication gave none.
+    pub(crate) crypto: Option<Arc<SessionCrypto>>,
+}
+
+/// A session. Its channels may live on several shards: everything that changes is behind locks, none of which is held
+/// across an await or a call of a share.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Session.SessionId
+    pub(crate) id: u64,
+    /// Guards the protocol's state and the login.
+    pub(crate) state: Mutex<SessionState>,
+    /// Session.TreeConnectTable
+    trees: Mutex<Trees>,
+    /// Session.OpenTable
+    opens: Mutex<OpenTable<Arc<Open>>>,
+    /// Set when the session ends.
+    pub(crate) ended: Signal,
+}
+
+/// What changes as a session authenticates; guarded by [`Session::state`].
+#[derive(Debug)]
+pub(crate) struct SessionState {
+    /// The rules of the protocol.
+    pub(crate) rules: smb_proto::session::Session,
+    /// Who has logged on; `None` before the first authentication has succeeded.
+    pub(crate) login: Option<Arc<Login>>,
+    /// The connections of the channels, oldest first.
+    pub(crate) endpoints: Vec<Arc<Endpoint>>,
+    /// When channels have given way to others; not those of more than [`GAVE_WAY_WINDOW`] ago.
+    gave_way: Vec<Instant>,
+    /// What the client was told of the server's interfaces.
+    pub(crate) interfaces_asked: Option<InterfacesAsked>,
+    /// Bindings that were refused; no reason twice.
+    pub(crate) refused_bindings: Vec<RefusedBinding>,
+}
+
+#[derive(Debug)]
+struct Trees {
+    by_id: HashMap<u32, Arc<Tree>>,
+    next: u32,
+    trees_max: usize,
+}
+
+impl SessionState {
+    /// Their number has changed: each knows whether it is the only one.
+    fn count_channels(&self) {
+        let several = self.endpoints.len() > 1;
+        self.endpoints.iter().for_each(|endpoint| endpoint.set_one_of_several(several));
+    }
+
+    /// The connection is no channel of the session any more. True when none is left.
+    pub(crate) fn remove_channel(&mut self, connection: u64) -> bool {
+        self.rules.channels.remove(connection);
+        self.endpoints.retain(|endpoint| endpoint.connection != connection);
+        self.count_channels();
+        self.rules.channels.is_empty()
+    }
+
+    /// At the limit, the channel between the same two addresses as a new one gives way to it, if nothing has come over it
+    /// for [`SILENT`]. The client has most likely lost it, and its TCP need not tell: Linux forgets what its
+    /// SMB client's closed sockets have not sent yet, and goes on answering for them.
+    ///
+    /// A client that wants more channels than it may have would push its own idle ones out, in a circle: no more
+    /// give way in a minute than there may be.
+    fn make_room(&mut self, newcomer: &Endpoint) {
+        if !self.rules.channels.is_full() {
+            return;
+        }
+        self.gave_way.retain(|at| at.elapsed() < GAVE_WAY_WINDOW);
+        if self.gave_way.len() >= self.rules.channels.channels_max() {
+            return;
+        }
+        let beside = self.endpoints.iter().filter(|known| known.is_beside(newcomer));
+        let quietest = beside.max_by_key(|known| known.silence()).filter(|known| known.silence() >= SILENT);
+        if let Some(silent) = quietest.cloned() {
+            tracing::info!(peer = %silent.peer.address, by = %newcomer.peer.address, "a silent channel gives way");
+            self.remove_channel(silent.connection);
+            self.gave_way.push(Instant::now());
+            silent.close();
+        }
+    }
+}
+
+impl Session {
+    /// A session of which the first SESSION_SETUP has come.
+    pub(crate) fn new(rules: smb_proto::session::Session, limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            id: rules.id,
+            state: Mutex::new(SessionState {
+                rules,
+                login: None,
+                endpoints: Vec::new(),
+                gave_way: Vec::new(),
+                interfaces_asked: None,
+                refused_bindings: Vec::new(),
+            }),
+            trees: Mutex::new(Trees {
+                by_id: HashMap::new(),
+                next: 0,
+                trees_max: limits.trees_per_session_max,
+            }),
+            opens: Mutex::new(OpenTable::new(limits.opens_per_session_max)),
+            ended: Signal::default(),
+        })
+    }
+
+    /// Who has logged on.
+    pub(crate) fn login(&self) -> Option<Arc<Login>> {
+        self.state.lock().login.clone()
+    }
+
+    /// Adds a further channel, on the connection of this endpoint; one that was lost may give way to it.
+    ///
+    /// # Errors
+    /// The session has ended, or has as many as it may have.
+    pub(crate) fn bind(
+        &self,
+        channel: Channel,
+        endpoint: &Arc<Endpoint>,
+    ) -> Result<Arc<Channel>, BindingRefusal> {
+        let mut state = self.state.lock();
+        if self.ended.is_set() {
+            return Err(BindingRefusal::Ended);
+        }
+        state.make_room(endpoint);
+        let channel = state.rules.bind(channel)?;
+        state.endpoints.push(Arc::clone(endpoint));
+        state.count_channels();
+        Ok(channel)
+    }
+
+    /// How many channels it has.
+    pub(crate) fn channel_count(&self) -> usize {
+        self.state.lock().rules.channels.len()
+    }
+
+    /// The client has asked for the server's interfaces, and was told of these: for the administrator.
+    pub(crate) fn interfaces_told(&self, told: &[Interface]) {
+        self.state.lock().interfaces_asked = Some(InterfacesAsked {
+            at: SystemTime::now(),
+            addresses: told.len(),
+            rss_addresses: told.iter().filter(|told| told.rss).count(),
+        });
+    }
+
+    /// A connection was not let in: for the administrator.
+    /// How often it was for this reason. Linux tries again without a pause.
+    pub(crate) fn binding_refused(&self, reason: BindingRefusal) -> u64 {
+        let refused = &mut self.state.lock().refused_bindings;
+        let last = SystemTime::now();
+        if let Some(known) = refused.iter_mut().find(|refused| refused.reason == reason) {
+            (known.count, known.last) = (known.count.saturating_add(1), last);
+            return known.count;
+        }
+        refused.push(RefusedBinding { reason, count: 1, last });
+        1
+    }
+
+    /// Adds a tree connect, made from its new TreeId.
+    ///
+    /// # Errors
+    /// STATUS_INSUFFICIENT_RESOURCES at the limit.
+    pub(crate) fn add_tree(&self, make: impl FnOnce(u32) -> Tree) -> Result<Arc<Tree>, Failure> {
+        let mut trees = self.trees.lock();
+        if trees.by_id.len() >= trees.trees_max {
+            return Err(NtStatus::INSUFFICIENT_RESOURCES.into());
+        }
+        loop {
+            trees.next = trees.next.wrapping_add(1);
+            let id = trees.next;
+            // 0 is no tree, all ones is none in particular.
+            if id != 0 && id != u32::MAX && !trees.by_id.contains_key(&id) {
+                let tree = Arc::new(make(id));
+                trees.by_id.insert(id, Arc::clone(&tree));
+                return Ok(tree);
+            }
+        }
+    }
+
+    /// The tree connect with this TreeId.
+    pub(crate) fn tree(&self, id: u32) -> Option<Arc<Tree>> {
+        self.trees.lock().by_id.get(&id).cloned()
+    }
+
+    /// Ends a tree connect and closes what was opened through it. False when it had ended already.
+    pub(crate) async fn disconnect_tree(&self, tree: &Arc<Tree>) -> bool {
+        if self.trees.lock().by_id.remove(&tree.id).is_none() {
+            return false;
+        }
+        let opens: Vec<Arc<Open>> = {
+            let mut table = self.opens.lock();
+            let ids: Vec<FileId> =
+                table.iter().filter(|(_, open)| Arc::ptr_eq(&open.tree, tree)).map(|(id, _)| id).collect();
+            ids.into_iter().filter_map(|id| table.remove(id)).collect()
+        };
+        close_all(opens).await;
+        true
+    }
+
+    /// Enters an open.
+    ///
+    /// # Errors
+    /// STATUS_INSUFFICIENT_RESOURCES at the limit, STATUS_USER_SESSION_DELETED when the session has ended meanwhile.
+    pub(crate) fn add_open(&self, open: &Arc<Open>) -> Result<(), Failure> {
+        let mut opens = self.opens.lock();
+        if self.ended.is_set() {
+            return Err(NtStatus::USER_SESSION_DELETED.into());
+        }
+        opens.insert(open.id, Arc::clone(open)).map_err(|_| NtStatus::INSUFFICIENT_RESOURCES.into())
+    }
+
+    /// The open with this identifier.
+    pub(crate) fn open(&self, id: FileId) -> Option<Arc<Open>> {
+        self.opens.lock().find(id).cloned()
+    }
+
+    /// A connection of the session has ended: breaks of oplocks that went over it go over another one.
+    pub(crate) fn resend_breaks(&self, connection: u64) {
+        let opens: Vec<Arc<Open>> = self.opens.lock().iter().map(|(_, open)| Arc::clone(open)).collect();
+        for open in opens {
+            if let Some(Grant::Oplock(oplock)) = &*open.grant.lock() {
+                oplock.resend(connection);
+            }
+        }
+    }
+
+    /// Takes an open out of the table; the caller closes it.
+    pub(crate) fn remove_open(&self, id: FileId) -> Option<Arc<Open>> {
+        self.opens.lock().remove(id)
+    }
+
+    /// What an administrator is told of it; `None` while nobody has logged on.
+    pub(crate) fn report(&self) -> Option<report::Session> {
+        let (trees, opens) = (self.trees.lock().by_id.len(), self.opens.lock().len());
+        let state = self.state.lock();
+        let (rules, login) = (&state.rules, state.login.as_ref()?);
+        Some(report::Session {
+            id: self.id,
+            user: login.user.clone(),
+            principal: login.principal,
+            since: login.since,
+            client_guid: rules.client_guid.0,
+            dialect: rules.dialect,
+            signing_algorithm: rules.signing_algorithm,
+            signing_required: login.signing_required,
+            cipher: login.crypto.as_ref().and(rules.cipher),
+            encryption_required: login.encrypt_data,
+            client_multichannel: rules.client_multichannel,
+            multichannel: rules.multichannel,
+            channels_max: rules.channels.channels_max(),
+            channels: state.endpoints.iter().map(|endpoint| endpoint.report()).collect(),
+            interfaces_asked: state.interfaces_asked,
+            refused_bindings: state.refused_bindings.clone(),
+            trees,
+            opens,
+        })
+    }
+
+    /// Ends the session: nothing more is served, what it had open is kept if it outlives the session, and closed otherwise
+    /// (3.3.5.6, 3.3.7.1). Ending twice does nothing.
+    pub(crate) async fn end(&self, durable: &DurableOpens) {
+        let opens: Vec<Arc<Open>> = {
+            let mut table = self.opens.lock();
+            self.ended.set();
+            table.drain().collect()
+        };
+        self.trees.lock().by_id.clear();
+        let now = Instant::now();
+        close_all(opens.into_iter().filter(|open| !durable.keep(open, now)).collect()).await;
+    }
+}
+
+async fn close_all(opens: Vec<Arc<Open>>) {
+    for open in opens {
+        if let Err(failure) = open.close().await {
+            tracing::warn!(path = open.path, status = %failure.status, "closing for a client that has gone");
+        }
+    }
+}

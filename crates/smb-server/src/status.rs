@@ -1,0 +1,99 @@
+//! Why a request fails: the one place where errors become NTSTATUS values.
+#![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
+
+use smb_wire::{NtStatus, WireError};
+
+/// A request that fails: the status and the data of the error response ([MS-SMB2] 2.2.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The status.
+    pub(crate) status: NtStatus,
+    /// ErrorData; empty for most.
+    pub(crate) data: Vec<u8>,
+}
+
+impl Failure {
+    /// A status with data.
+    pub(crate) fn with_data(status: NtStatus, data: &[u8]) -> Self {
+        Self { status, data: data.to_vec() }
+    }
+}
+
+impl From<NtStatus> for Failure {
+    fn from(status: NtStatus) -> Self {
+        Self { status, data: Vec::new() }
+    }
+}
+
+/// [MS-SMB2] 3.3.5.2.6: "If the server receives a request that does not conform to the structures outlined in
+/// section 2, the server MUST fail the request ... with the error code STATUS_INVALID_PARAMETER."
+impl From<WireError> for Failure {
+    fn from(_: WireError) -> Self {
+        NtStatus::INVALID_PARAMETER.into()
+    }
+}
+
+impl From<share::Error> for Failure {
+    fn from(error: share::Error) -> Self {
+        status_of(error).into()
+    }
+}
+
+impl From<storage::Error> for Failure {
+    fn from(error: storage::Error) -> Self {
+        status_of_storage(error).into()
+    }
+}
+
+/// What a share's refusal is called in SMB.
+pub(crate) fn status_of(error: share::Error) -> NtStatus {
+    use share::Error;
+    match error {
+        Error::Storage(error) => status_of_storage(error),
+        Error::AccessDenied | Error::NotOwner | Error::NotOpenedForThis => NtStatus::ACCESS_DENIED,
+        Error::InvalidOwner => NtStatus::INVALID_OWNER,
+        Error::InvalidGroup => NtStatus::INVALID_PRIMARY_GROUP,
+        Error::SharingViolation => NtStatus::SHARING_VIOLATION,
+        Error::DeletePending => NtStatus::DELETE_PENDING,
+        Error::RangeLocked => NtStatus::FILE_LOCK_CONFLICT,
+        Error::LockNotGranted => NtStatus::LOCK_NOT_GRANTED,
+        Error::RangeNotLocked => NtStatus::RANGE_NOT_LOCKED,
+        Error::InvalidRange => NtStatus::INVALID_LOCK_RANGE,
+        Error::Closed => NtStatus::FILE_CLOSED,
+        Error::GuardFailed => NtStatus::UNSUCCESSFUL,
+        Error::LimitReached(_) => NtStatus::INSUFFICIENT_RESOURCES,
+        // SMB requests wait.
+        Error::Delayed => NtStatus::SHARING_VIOLATION,
+        Error::CannotDelete => NtStatus::CANNOT_DELETE,
+    }
+}
+
+/// What a store's error is called in SMB.
+pub(crate) fn status_of_storage(error: storage::Error) -> NtStatus {
+    use storage::Error;
+    match error {
+        Error::NotFound | Error::Stale => NtStatus::OBJECT_NAME_NOT_FOUND,
+        Error::Exists => NtStatus::OBJECT_NAME_COLLISION,
+        Error::NotDirectory => NtStatus::NOT_A_DIRECTORY,
+        Error::IsDirectory => NtStatus::FILE_IS_A_DIRECTORY,
+        Error::WrongKind => NtStatus::INVALID_DEVICE_REQUEST,
+        Error::NotEmpty => NtStatus::DIRECTORY_NOT_EMPTY,
+        Error::PermissionDenied | Error::NotPermitted => NtStatus::ACCESS_DENIED,
+        Error::ReadOnly => NtStatus::MEDIA_WRITE_PROTECTED,
+        Error::NoSpace => NtStatus::DISK_FULL,
+        Error::QuotaExceeded => NtStatus::QUOTA_EXCEEDED,
+        Error::TooLarge => NtStatus::FILE_SYSTEM_LIMITATION,
+        // [MS-FSCC] 2.1.5: a component has at most 255 characters.
+        Error::NameTooLong | Error::InvalidName => NtStatus::OBJECT_NAME_INVALID,
+        Error::InvalidArgument | Error::BadHandle => NtStatus::INVALID_PARAMETER,
+        Error::CrossDevice => NtStatus::NOT_SAME_DEVICE,
+        Error::TooManyLinks => NtStatus::TOO_MANY_LINKS,
+        Error::SymlinkLoop => NtStatus::ACCESS_DENIED,
+        Error::NotSupported => NtStatus::NOT_SUPPORTED,
+        Error::WouldBlock | Error::OutOfResources => NtStatus::INSUFFICIENT_RESOURCES,
+        Error::Busy => NtStatus::SHARING_VIOLATION,
+        Error::NoAttribute => NtStatus::NONEXISTENT_EA_ENTRY,
+        Error::AttributeTooLarge => NtStatus::EA_TOO_LARGE,
+        Error::Io(_) => NtStatus::UNEXPECTED_IO_ERROR,
+    }
+}

@@ -1,0 +1,30 @@
+//! What a share's requests are counted as.
+
+use std::sync::atomic::Ordering;
+
+use anabranch_smb_server::Config;
+use share::{Api, Protocol};
+use smb_wire::create::CreateDisposition;
+
+use crate::client::TestServer;
+
+#[test]
+fn requests_are_counted_in_their_share() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.client();
+    let file = client.create("f", CreateDisposition::Create).unwrap();
+    client.write(file, 0, &[1; 5000]).unwrap();
+    client.read(file, 0, 3000).unwrap();
+    client.read(file, 9000, 1).unwrap_err();
+    client.close(file).unwrap();
+    let count = |api| {
+        let cell = server.share.accounting().cell(api, Protocol::Smb);
+        let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        (read(&cell.calls), read(&cell.errors), read(&cell.bytes))
+    };
+    assert_eq!(count(Api::TreeConnect), (1, 0, 0));
+    assert_eq!(count(Api::Create), (1, 0, 0));
+    assert_eq!(count(Api::Write), (1, 0, 5000));
+    assert_eq!(count(Api::Read), (2, 1, 3000));
+    assert_eq!(count(Api::Close), (1, 0, 0));
+}

@@ -1,0 +1,97 @@
+//! A server for a test.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use anabranch_smb_server::{Config, Server, Service};
+use auth::{Account, AccountList, nt_hash};
+use net::Shards;
+use share::{Settings, Share, ShareId};
+use smb_proto::dialect::Dialect;
+use storage::memory::MemoryStore;
+
+use super::Client;
+
+pub(crate) const USER: &str = "ann";
+pub(crate) const PASSWORD: &str = "correct horse";
+pub(crate) const OTHER_USER: &str = "bob";
+/// An account of the name that guests have.
+pub(crate) const GUEST: &str = "guest";
+pub(crate) const SHARE: &str = "Data";
+
+/// A running server with the share [`SHARE`] and one that can only be read, `Fixed`. It ends when dropped.
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) share: Arc<Share>,
+    pub(crate) server: Arc<Server>,
+    _shards: Shards,
+}
+
+impl TestServer {
+    pub(crate) fn start(config: Config) -> Self {
+        Self::start_on(config, Arc::new(MemoryStore::new()))
+    }
+
+    /// The share [`SHARE`] is on this store.
+    pub(crate) fn start_on(config: Config, store: Arc<dyn storage::Storage>) -> Self {
+        Self::sharing(config, Settings::new(SHARE), store)
+    }
+
+    /// The same, with these settings of [`SHARE`].
+    pub(crate) fn sharing(config: Config, settings: Settings, store: Arc<dyn storage::Storage>) -> Self {
+        Self::prepared(config, settings, store, |_| {})
+    }
+
+    /// The same; `prepare` sees the server before it serves anybody.
+    pub(crate) fn prepared(
+        config: Config,
+        settings: Settings,
+        store: Arc<dyn storage::Storage>,
+        prepare: impl FnOnce(&Server),
+    ) -> Self {
+        let share = Share::new(ShareId(1), settings, store);
+        let read_only = Settings { read_only: true, ..Settings::new("Fixed") };
+        let shares =
+            vec![Arc::clone(&share), Share::new(ShareId(2), read_only, Arc::new(MemoryStore::new()))];
+        let account = |name: &str, uid| Account {
+            name: name.to_owned(),
+            nt_hash: nt_hash(PASSWORD),
+            uid,
+            gid: uid,
+            groups: Vec::new(),
+            disabled: name == "gone",
+        };
+        // The superuser of the store: what a user may do is not these tests' concern.
+        let accounts = [(USER, 0), (OTHER_USER, 1000), ("gone", 1001), (GUEST, 1002)];
+        let accounts = AccountList(accounts.map(|(name, uid)| account(name, uid)).to_vec());
+        let server = Server::new(config, shares, Arc::new(accounts));
+        prepare(&server);
+        let shards = Shards::start(2).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let scavenged = Arc::clone(&server);
+        shards.spawn(async move { scavenged.scavenge().await }).unwrap();
+        shards.listen(listener, Arc::new(Service::new(Arc::clone(&server)))).unwrap();
+        Self { address, share, server, _shards: shards }
+    }
+
+    /// A connection on which nothing has been said.
+    pub(crate) fn connect(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// A connection with SMB 3.1.1 and a session of [`USER`].
+    pub(crate) fn log_in(&self) -> Client {
+        let mut client = self.connect();
+        client.negotiate(&[Dialect::Smb311]);
+        client.log_in(USER, PASSWORD).unwrap();
+        client
+    }
+
+    /// The same, connected to [`SHARE`].
+    pub(crate) fn client(&self) -> Client {
+        let mut client = self.log_in();
+        client.tree_connect(SHARE).unwrap();
+        client
+    }
+}

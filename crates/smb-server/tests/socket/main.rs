@@ -1,0 +1,41 @@
+//! The server through sockets, over the store in memory, with a client of these tests.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod accounting;
+mod cancel;
+mod channels;
+mod client;
+mod close;
+mod compound;
+mod create;
+mod credits;
+mod directory;
+mod durable;
+mod encryption;
+mod guest;
+mod hostile;
+mod information;
+mod ioctl;
+mod lease;
+mod limits;
+mod local_changes;
+mod lock;
+mod names;
+mod negotiate;
+mod notify;
+mod opening;
+mod oplock;
+mod persistent;
+mod pipes;
+mod query_info;
+mod read_write;
+mod rename;
+mod report;
+mod security;
+mod sequence;
+mod session;
+mod set_info;
+mod sharing;
+mod signing;
+mod streams;
+mod tree;
