@@ -1,0 +1,115 @@
+//! The NFS server: NFSv3 and MOUNT on one port, on top of [`net`] and [`share`].
+//!
+//! One file a procedure, named as its codec in [`nfs_wire`]. What two protocols must agree on is in [`share`]; what
+//! only NFS remembers (filehandles, repeated calls, exports) is in [`nfs_proto`].
+//!
+//! ```no_run
+//! # fn shares() -> Vec<anabranch_nfs_server::ExportedShare> { Vec::new() }
+//! # fn random<const N: usize>() -> [u8; N] { [0; N] }
+//! use anabranch_nfs_server::{Config, NfsServer};
+//!
+//! let server = NfsServer::new(Config::new(
+//!     shares(),
+//!     random(), // the key of the filehandles: the same at every start, or those of clients are void
+//!     random(), // the write verifier: another one at every start
+//! ));
+//! let shards = net::Shards::start(2)?;
+//! shards.listen(std::net::TcpListener::bind("127.0.0.1:2049")?, server)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod attributes;
+mod config;
+mod connection;
+mod credentials;
+mod mount;
+mod name;
+mod object;
+mod repeated;
+mod rpc_dispatch;
+mod status;
+mod traffic;
+mod v3;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use net::{Outbox, Peer, Service};
+use nfs_proto::filehandle::FileHandleCodec;
+use nfs_wire::v3::types::WriteVerifier;
+
+pub use config::{Config, ExportedShare, TRANSFER_BYTES_MAX};
+pub use connection::Connection;
+pub use mount::Mounted;
+pub use traffic::ConnectionReport;
+
+use config::Exports;
+use mount::MountTable;
+use repeated::RepeatedCalls;
+use traffic::Connections;
+
+/// The server. Its clones of state are one.
+#[derive(Debug)]
+pub struct NfsServer {
+    state: Arc<ServerState>,
+    connections_max: usize,
+}
+
+/// What all connections have in common.
+#[derive(Debug)]
+pub(crate) struct ServerState {
+    pub(crate) exports: Exports,
+    pub(crate) file_handles: FileHandleCodec,
+    pub(crate) write_verifier: WriteVerifier,
+    pub(crate) repeated: Arc<RepeatedCalls>,
+    pub(crate) mounts: MountTable,
+    pub(crate) connections: Connections,
+}
+
+impl NfsServer {
+    /// A server of these shares. Give it to [`net::Shards::listen`].
+    #[must_use]
+    pub fn new(config: Config) -> Arc<Self> {
+        let state = ServerState {
+            exports: Exports::new(config.shares),
+            file_handles: FileHandleCodec::new(&config.file_handle_key),
+            write_verifier: config.write_verifier,
+            repeated: Arc::new(RepeatedCalls::new(config.repeated_calls)),
+            mounts: MountTable::default(),
+            connections: Connections::default(),
+        };
+        Arc::new(Self { state: Arc::new(state), connections_max: config.connections_max })
+    }
+
+    /// Who has mounted what, as far as clients told: an NFSv3 client may go without a word.
+    #[must_use]
+    pub fn mounts(&self) -> Vec<Mounted> {
+        self.state.mounts.all()
+    }
+
+    /// The connections there are now, by the client's address.
+    #[must_use]
+    pub fn connections(&self) -> Vec<ConnectionReport> {
+        self.state.connections.report()
+    }
+}
+
+impl Service for NfsServer {
+    type Connection = Connection;
+
+    fn connected(&self, peer: Peer, _outbox: Outbox) -> Rc<Connection> {
+        Rc::new(Connection::new(Arc::clone(&self.state), peer))
+    }
+
+    fn limits(&self) -> net::Limits {
+        net::Limits {
+            frame_bytes: config::RECORD_BYTES_MAX,
+            pending_frames: config::PENDING_CALLS_MAX,
+            ..net::Limits::default()
+        }
+    }
+
+    fn connections_max(&self) -> usize {
+        self.connections_max
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs a call that must not run twice, or finds the reply of its first run.
+
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use net::Buffer;
+use nfs_proto::duplicate_request::{DuplicateRequests, Key, Limits, Seen};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// The duplicate request cache of all connections.
+#[derive(Debug)]
+pub(crate) struct RepeatedCalls {
+    /// Guards the cache; held for a look-up only.
+    cache: Mutex<DuplicateRequests>,
+    /// Rung when a call has ended, for its repetitions that wait.
+    ended: Notify,
+}
+
+impl RepeatedCalls {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { cache: Mutex::new(DuplicateRequests::new(limits)), ended: Notify::new() }
+    }
+}
+
+/// Runs `call` unless it is a repetition: then it gives the reply of the first run, once there is one.
+pub(crate) async fn once(
+    calls: Arc<RepeatedCalls>,
+    key: Key,
+    call: impl Future<Output = Option<Buffer>> + 'static,
+) -> Option<Buffer> {
+    loop {
+        let ended = calls.ended.notified(); // first this, then the look: no ring is missed
+        let seen = calls.cache.lock().begin(key, Instant::now());
+        match seen {
+            Seen::New => break,
+            Seen::InProgress => ended.await,
+            Seen::Done(reply) => return Some(Buffer::from(&*reply)),
+        }
+    }
+    let running = Running { calls, key, reply: None };
+    let mut run = Box::pin(async move {
+        let mut running = running;
+        let reply = call.await;
+        running.reply = reply.as_deref().map(Arc::from);
+        reply
+    });
+    // Once begun, a call goes on even if its connection ends, since the client will repeat it over another one.
+    match poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await {
+        Poll::Ready(reply) => reply,
+        Poll::Pending => tokio::task::spawn_local(run).await.ok().flatten(),
+    }
+}
+
+/// A call under way. When it is dropped, the call has ended: with a reply, or without one for want of a server.
+struct Running {
+    calls: Arc<RepeatedCalls>,
+    key: Key,
+    reply: Option<Arc<[u8]>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut cache = self.calls.cache.lock();
+        match self.reply.take() {
+            Some(reply) => cache.finish(&self.key, reply),
+            None => cache.forget(&self.key),
+        }
+        drop(cache);
+        self.calls.ended.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::net::Ipv4Addr;
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    use super::*;
+    use nfs_wire::rpc::{Call, OpaqueAuth};
+    use nfs_wire::v3;
+    use tokio::task::{LocalSet, spawn_local};
+
+    fn calls() -> Arc<RepeatedCalls> {
+        Arc::new(RepeatedCalls::new(Limits::default()))
+    }
+
+    fn key() -> Key {
+        let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
+        let (program, version, procedure) = (v3::PROGRAM, v3::VERSION, v3::Procedure::Remove as u32);
+        let call = Call { xid: 1, program, version, procedure, credential, verifier };
+        Key::new(Ipv4Addr::LOCALHOST.into(), &call, b"")
+    }
+
+    /// A call that takes a moment, and counts how often it has run.
+    async fn slow(runs: Rc<Cell<u32>>) -> Option<Buffer> {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        runs.set(runs.get() + 1);
+        Some(Buffer::from(&b"reply"[..]))
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        LocalSet::new().block_on(&runtime, test);
+    }
+
+    #[test]
+    fn a_repetition_waits_for_the_call_under_way() {
+        run(async {
+            let (calls, runs) = (calls(), Rc::new(Cell::new(0)));
+            let first = spawn_local(once(Arc::clone(&calls), key(), slow(Rc::clone(&runs))));
+            let second = spawn_local(once(calls, key(), slow(Rc::clone(&runs))));
+            for reply in [first, second] {
+                assert_eq!(reply.await.unwrap().as_deref(), Some(&b"reply"[..]));
+            }
+            assert_eq!(runs.get(), 1);
+        });
+    }
+
+    #[test]
+    fn a_call_goes_on_when_its_connection_ends() {
+        run(async {
+            let (calls, runs) = (calls(), Rc::new(Cell::new(0)));
+            let first = spawn_local(once(Arc::clone(&calls), key(), slow(Rc::clone(&runs))));
+            tokio::task::yield_now().await;
+            first.abort();
+            let second = once(calls, key(), slow(Rc::clone(&runs))).await;
+            assert_eq!(second.as_deref(), Some(&b"reply"[..]));
+            assert_eq!(runs.get(), 1);
+        });
+    }
+
+    #[test]
+    fn a_call_without_a_reply_runs_again() {
+        run(async {
+            let (calls, runs) = (calls(), Rc::new(Cell::new(0)));
+            assert!(once(Arc::clone(&calls), key(), async { None }).await.is_none());
+            assert!(once(calls, key(), slow(Rc::clone(&runs))).await.is_some());
+            assert_eq!(runs.get(), 1);
+        });
+    }
+}

@@ -1,0 +1,85 @@
+//! From the errors of a share to the status of NFSv3 (RFC 1813 2.6) and of MOUNT.
+#![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
+
+use nfs_wire::{mount, v3};
+use share::Error;
+use v3::status::Status;
+
+/// The NFSv3 status of an error.
+pub(crate) fn of(error: Error) -> Status {
+    match error {
+        Error::Storage(error) => of_storage(error),
+        Error::AccessDenied => Status::Acces,
+        // chmod, chown and sticky directories: EPERM in POSIX.
+        Error::NotOwner | Error::InvalidOwner | Error::InvalidGroup => Status::Perm,
+        Error::GuardFailed => Status::NotSync,
+        // Somebody of another protocol is in the way. That may pass: the client is to try again (RFC 1813 2.6,
+        // NFS3ERR_JUKEBOX).
+        Error::SharingViolation
+        | Error::DeletePending
+        | Error::RangeLocked
+        | Error::LockNotGranted
+        | Error::Delayed
+        | Error::LimitReached(_) => Status::JukeBox,
+        Error::InvalidRange | Error::RangeNotLocked => Status::Inval,
+        Error::CannotDelete => Status::Acces,
+        // NFSv3 has no opens: these tell of a fault of this server.
+        Error::Closed | Error::NotOpenedForThis => Status::ServerFault,
+    }
+}
+
+fn of_storage(error: storage::Error) -> Status {
+    use storage::Error as E;
+    match error {
+        E::NotFound => Status::NoEnt,
+        E::Exists => Status::Exist,
+        E::NotDirectory => Status::NotDir,
+        E::IsDirectory => Status::IsDir,
+        E::NotEmpty => Status::NotEmpty,
+        E::WrongKind | E::InvalidArgument | E::InvalidName | E::SymlinkLoop => Status::Inval,
+        // A text file that is busy (ETXTBSY), a directory that is a mount point (EBUSY): it will not pass.
+        E::PermissionDenied | E::Busy => Status::Acces,
+        E::NotPermitted => Status::Perm,
+        E::ReadOnly => Status::RoFs,
+        E::NoSpace => Status::NoSpc,
+        E::QuotaExceeded => Status::DQuot,
+        E::TooLarge => Status::FBig,
+        E::NameTooLong => Status::NameTooLong,
+        E::Stale => Status::Stale,
+        E::BadHandle => Status::BadHandle,
+        E::CrossDevice => Status::XDev,
+        E::TooManyLinks => Status::MLink,
+        E::NotSupported => Status::NotSupp,
+        // It will be answered later.
+        E::WouldBlock | E::OutOfResources => Status::JukeBox,
+        E::NoAttribute | E::AttributeTooLarge => Status::ServerFault,
+        E::Io(_) => Status::Io,
+    }
+}
+
+/// The MOUNT status that says the same as an NFSv3 status, as far as MOUNT can (RFC 1813 5.1.5).
+pub(crate) fn of_mount(status: Status) -> mount::Status {
+    match status {
+        Status::Perm => mount::Status::Perm,
+        Status::NoEnt | Status::Stale | Status::BadHandle => mount::Status::NoEnt,
+        Status::Io | Status::NxIo | Status::NoDev => mount::Status::Io,
+        Status::Acces | Status::RoFs => mount::Status::Acces,
+        Status::NotDir => mount::Status::NotDir,
+        Status::Inval | Status::IsDir | Status::BadType => mount::Status::Inval,
+        Status::NameTooLong => mount::Status::NameTooLong,
+        Status::NotSupp => mount::Status::NotSupp,
+        Status::Exist
+        | Status::XDev
+        | Status::FBig
+        | Status::NoSpc
+        | Status::MLink
+        | Status::NotEmpty
+        | Status::DQuot
+        | Status::Remote
+        | Status::NotSync
+        | Status::BadCookie
+        | Status::TooSmall
+        | Status::ServerFault
+        | Status::JukeBox => mount::Status::ServerFault,
+    }
+}

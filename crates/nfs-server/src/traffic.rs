@@ -1,0 +1,142 @@
+//! The connections there are, with what goes over them: for whoever looks after the server.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use net::Peer;
+use nfs_wire::rpc::Call;
+use nfs_wire::v3;
+use parking_lot::Mutex;
+
+/// One connection of a client, as it is at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionReport {
+    /// The client's end.
+    pub client: SocketAddr,
+    /// The server's end.
+    pub server: SocketAddr,
+    /// The version of the NFS calls that came; `None` before the first.
+    pub version: Option<u32>,
+    /// Calls that came.
+    pub calls: u64,
+    /// Calls that are not answered yet.
+    pub in_flight: u64,
+    /// Since the client connected.
+    pub age: Duration,
+    /// Since the last call, or since the client connected.
+    pub idle: Duration,
+}
+
+/// What one connection counts.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    peer: Peer,
+    since: Instant,
+    /// 0 before the first call of NFS.
+    version: AtomicU32,
+    calls: AtomicU64,
+    answered: AtomicU64,
+    /// Milliseconds from `since` to the last call.
+    last_call: AtomicU64,
+}
+
+impl Traffic {
+    /// A call has come.
+    pub(crate) fn begin(&self, call: &Call<'_>) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.last_call.store(milliseconds(self.since.elapsed()), Ordering::Relaxed);
+        if call.program == v3::PROGRAM {
+            self.version.store(call.version, Ordering::Relaxed);
+        }
+    }
+
+    /// A call has its answer.
+    pub(crate) fn end(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn report(&self) -> ConnectionReport {
+        let age = self.since.elapsed();
+        // In this order: what is answered in between does not make it less than nothing.
+        let answered = self.answered.load(Ordering::Relaxed);
+        let calls = self.calls.load(Ordering::Relaxed);
+        let version = self.version.load(Ordering::Relaxed);
+        ConnectionReport {
+            client: self.peer.address,
+            server: self.peer.local,
+            version: (version > 0).then_some(version),
+            calls,
+            in_flight: calls.saturating_sub(answered),
+            age,
+            idle: age.saturating_sub(Duration::from_millis(self.last_call.load(Ordering::Relaxed))),
+        }
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The connections there are: no more than the server lets in.
+#[derive(Debug, Default)]
+pub(crate) struct Connections(Mutex<HashMap<Peer, Arc<Traffic>>>);
+
+impl Connections {
+    /// Enters a connection that begins.
+    pub(crate) fn enter(&self, peer: Peer) -> Arc<Traffic> {
+        let traffic = Arc::new(Traffic {
+            peer,
+            since: Instant::now(),
+            version: AtomicU32::new(0),
+            calls: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            last_call: AtomicU64::new(0),
+        });
+        self.0.lock().insert(peer, Arc::clone(&traffic));
+        traffic
+    }
+
+    /// Takes out a connection that has ended.
+    pub(crate) fn leave(&self, traffic: &Arc<Traffic>) {
+        let mut connections = self.0.lock();
+        // The client may have come again from the same port before this one was noticed to be gone.
+        if connections.get(&traffic.peer).is_some_and(|present| Arc::ptr_eq(present, traffic)) {
+            connections.remove(&traffic.peer);
+        }
+    }
+
+    /// All connections, by the client's address.
+    pub(crate) fn report(&self) -> Vec<ConnectionReport> {
+        let mut reports: Vec<_> = self.0.lock().values().map(|traffic| traffic.report()).collect();
+        reports.sort_unstable_by_key(|report| report.client);
+        reports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(port: u16) -> Peer {
+        Peer { address: ([10, 0, 0, 2], port).into(), local: ([10, 0, 0, 1], 2049).into(), shard: 0 }
+    }
+
+    #[test]
+    fn a_connection_is_there_until_it_ends() {
+        let connections = Connections::default();
+        let (first, second) = (connections.enter(peer(800)), connections.enter(peer(700)));
+        let ports = || connections.report().iter().map(|report| report.client.port()).collect::<Vec<_>>();
+        assert_eq!(ports(), [700, 800]);
+        connections.leave(&second);
+        assert_eq!(ports(), [800]);
+        // The one that took its place stays.
+        let again = connections.enter(peer(800));
+        connections.leave(&first);
+        assert_eq!(ports(), [800]);
+        connections.leave(&again);
+        assert!(ports().is_empty());
+    }
+}

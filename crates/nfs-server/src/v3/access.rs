@@ -1,0 +1,38 @@
+//! ACCESS, RFC 1813 3.3.4.
+
+use nfs_wire::v3::access::{Access, Args, Res, ResOk};
+use share::Access as May;
+use storage::{FileKind, Want};
+
+use crate::rpc_dispatch::Request;
+use crate::status;
+
+/// Every right that changes something.
+const CHANGES: Access = Access::MODIFY.union(Access::EXTEND).union(Access::DELETE);
+
+pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
+    let object = request.object(&args.object).await?;
+    let found = object.share.found(&object.node, Want::empty()).await.map_err(status::of)?;
+    let mut access = rights(object.share.maximal_access(&object.caller, &found), found.attributes.kind);
+    if object.is_read_only() {
+        access &= !CHANGES;
+    }
+    Ok(ResOk { object_attributes: Some(object.told(&found.attributes)), access: access & args.access })
+}
+
+/// What a caller may do with an object of this kind, in the terms of NFS.
+fn rights(may: May, kind: FileKind) -> Access {
+    let is_dir = kind == FileKind::Directory;
+    let search = may.contains(May::EXECUTE);
+    let write = may.contains(May::WRITE_DATA) && (search || !is_dir);
+    let mut rights = Access::empty();
+    rights.set(Access::READ, may.contains(May::READ_DATA));
+    rights.set(Access::MODIFY | Access::EXTEND, write);
+    if is_dir {
+        rights.set(Access::LOOKUP, search);
+        rights.set(Access::DELETE, may.contains(May::DELETE_CHILD));
+    } else {
+        rights.set(Access::EXECUTE, search);
+    }
+    rights
+}

@@ -1,0 +1,145 @@
+//! CREATE, RFC 1813 3.3.8: the three ways to make a file.
+
+use std::sync::Arc;
+
+use nfs_wire::v3::attr::{SetAttributes, WccData};
+use nfs_wire::v3::create::{Args, How, Res};
+use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::{CreateVerifier, CreatedOk, Name};
+use share::{Case, File, Found};
+use storage::{FileKind, SetTime, Timestamp, Want};
+
+use super::new_object::{made, make, new_object};
+use crate::attributes::to_set;
+use crate::object::Object;
+use crate::rpc_dispatch::Request;
+use crate::{name, status};
+
+pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
+    let dir = request.object_to_change(&args.place.dir).await?;
+    let name = args.place.name;
+    let created = match &args.how {
+        How::Unchecked(attributes) => unchecked(request, &dir, name, attributes).await,
+        How::Guarded(attributes) => guarded(request, &dir, name, attributes).await,
+        How::Exclusive(verifier) => exclusive(request, &dir, name, *verifier).await,
+    };
+    match created {
+        Ok(created) => Ok(created),
+        Err(status) => Err(dir.failed_change(status).await),
+    }
+}
+
+async fn guarded(
+    request: &Request<'_>,
+    dir: &Object,
+    name: Name<'_>,
+    attributes: &SetAttributes,
+) -> Result<CreatedOk, Status> {
+    let created = make(dir, name, new_object(dir, FileKind::Regular, attributes)?).await?;
+    Ok(made(request, dir, &created))
+}
+
+/// Makes the file or takes the one that is there, whose size alone is set then, as clients mean it with O_TRUNC.
+async fn unchecked(
+    request: &Request<'_>,
+    dir: &Object,
+    name: Name<'_>,
+    attributes: &SetAttributes,
+) -> Result<CreatedOk, Status> {
+    let refused = match guarded(request, dir, name, attributes).await {
+        // To open a file that exists, the directory need not be writable.
+        Err(status @ (Status::Exist | Status::Acces | Status::RoFs)) => status,
+        answer => return answer,
+    };
+    let Some(mut found) = existing(dir, name).await? else { return Err(refused) };
+    if found.attributes.kind != FileKind::Regular {
+        return Err(Status::Exist);
+    }
+    if let Some(size) = attributes.size {
+        let set = to_set(&SetAttributes { size: Some(size), ..SetAttributes::default() })?;
+        let file = File::Stateless(Arc::clone(&found.node));
+        let changed = dir.share.set_attributes(&dir.caller, &file, &set, None).await;
+        found.attributes = changed.map_err(status::of)?.after;
+    }
+    taken(request, dir, &found).await
+}
+
+/// Makes the file, marked with the verifier; or finds the one that an earlier transmission of this call has made.
+async fn exclusive(
+    request: &Request<'_>,
+    dir: &Object,
+    name: Name<'_>,
+    verifier: CreateVerifier,
+) -> Result<CreatedOk, Status> {
+    let mark = Mark::of(verifier);
+    let closed = SetAttributes { mode: Some(0), ..SetAttributes::default() }; // until the client's SETATTR
+    let mut new = new_object(dir, FileKind::Regular, &closed)?;
+    new.set.atime = Some(SetTime::To(mark.atime));
+    new.set.mtime = Some(SetTime::To(mark.mtime));
+    let refused = match make(dir, name, new).await {
+        Ok(created) => return Ok(made(request, dir, &created)),
+        Err(Status::Exist) => Status::Exist,
+        Err(status) => return Err(status),
+    };
+    match existing(dir, name).await? {
+        Some(found) if mark.is_on(&found) => taken(request, dir, &found).await,
+        _ => Err(refused),
+    }
+}
+
+/// How the verifier of an exclusive creation is kept with the file, where it survives a restart: in the seconds of the
+/// two times, which the client sets when it has the reply (RFC 1813 3.3.8). Each has 31 bits of it, which every
+/// storage can hold.
+struct Mark {
+    atime: Timestamp,
+    mtime: Timestamp,
+}
+
+impl Mark {
+    fn of(verifier: CreateVerifier) -> Self {
+        let bits = u64::from_be_bytes(verifier);
+        let seconds = |word: u64| Timestamp { secs: (word & 0x7fff_ffff).cast_signed(), nanos: 0 };
+        Self { atime: seconds(bits >> 32), mtime: seconds(bits) }
+    }
+
+    fn is_on(&self, found: &Found) -> bool {
+        let attributes = &found.attributes;
+        attributes.kind == FileKind::Regular
+            && attributes.size == 0
+            && (attributes.atime, attributes.mtime) == (self.atime, self.mtime)
+    }
+}
+
+/// The object of that name, if there is one.
+async fn existing(dir: &Object, name: Name<'_>) -> Result<Option<Found>, Status> {
+    let name = name::to_make(name)?;
+    match dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::empty()).await {
+        Ok(found) => Ok(Some(found)),
+        Err(error) => match status::of(error) {
+            Status::NoEnt => Ok(None),
+            status => Err(status),
+        },
+    }
+}
+
+/// What the client is told of a file that was there already.
+async fn taken(request: &Request<'_>, dir: &Object, found: &Found) -> Result<CreatedOk, Status> {
+    Ok(CreatedOk {
+        object: Some(dir.file_handle_of(&request.connection.server, &found.node)?),
+        object_attributes: Some(dir.told(&found.attributes)),
+        dir_wcc: WccData { before: None, after: dir.attributes().await },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_halves_of_a_verifier_are_kept() {
+        let mark = Mark::of([0, 0, 0, 1, 0, 0, 0, 2]);
+        assert_eq!((mark.atime.secs, mark.mtime.secs), (1, 2));
+        let mark = Mark::of([0xff; 8]);
+        assert_eq!((mark.atime.secs, mark.mtime.secs), (0x7fff_ffff, 0x7fff_ffff));
+    }
+}

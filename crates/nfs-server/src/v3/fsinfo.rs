@@ -1,0 +1,35 @@
+//! FSINFO, RFC 1813 3.3.19.
+
+use nfs_wire::v3::fsinfo::{Args, Properties, Res, ResOk};
+use nfs_wire::v3::types::Time;
+
+use crate::attributes::FILE_BYTES_MAX;
+use crate::config::TRANSFER_BYTES_MAX;
+use crate::rpc_dispatch::Request;
+
+/// What the size of a transfer should be a multiple of: a page.
+const TRANSFER_MULTIPLE_BYTES: u32 = 4096;
+/// What a listing is preferably asked for.
+const READDIR_BYTES: u32 = 64 * 1024;
+/// Times are told in nanoseconds.
+const TIME_DELTA: Time = Time { seconds: 0, nanoseconds: 1 };
+
+pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
+    let object = request.object(&args.root).await?;
+    Ok(ResOk {
+        object_attributes: object.attributes().await,
+        read_bytes_max: TRANSFER_BYTES_MAX,
+        read_bytes_preferred: TRANSFER_BYTES_MAX,
+        read_bytes_multiple: TRANSFER_MULTIPLE_BYTES,
+        write_bytes_max: TRANSFER_BYTES_MAX,
+        write_bytes_preferred: TRANSFER_BYTES_MAX,
+        write_bytes_multiple: TRANSFER_MULTIPLE_BYTES,
+        readdir_bytes_preferred: READDIR_BYTES,
+        file_bytes_max: FILE_BYTES_MAX,
+        time_delta: TIME_DELTA,
+        properties: Properties::LINK
+            | Properties::SYMLINK
+            | Properties::HOMOGENEOUS
+            | Properties::CAN_SET_TIME,
+    })
+}

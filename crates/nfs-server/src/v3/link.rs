@@ -1,0 +1,30 @@
+//! LINK, RFC 1813 3.3.15.
+
+use nfs_wire::v3::link::{Args, FileAndDir, Res};
+use nfs_wire::v3::status::Status;
+use nfs_wire::xdr::Failure;
+use share::{Case, DirChange};
+
+use crate::attributes::dir_wcc;
+use crate::object::Object;
+use crate::rpc_dispatch::Request;
+use crate::{name, status};
+
+pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
+    let file = request.object_to_change(&args.file).await?;
+    let dir = request.object_to_change(&args.link.dir).await?;
+    let linked = link(&file, &dir, &args).await;
+    let file_attributes = file.attributes().await;
+    match linked {
+        Ok(change) => Ok(FileAndDir { file_attributes, link_dir_wcc: dir_wcc(dir.share.id(), &change) }),
+        Err(status) => {
+            let body = FileAndDir { file_attributes, link_dir_wcc: dir.wcc_after().await };
+            Err(Failure { status, body })
+        }
+    }
+}
+
+async fn link(file: &Object, dir: &Object, args: &Args<'_>) -> Result<DirChange, Status> {
+    let name = name::to_make(args.link.name)?;
+    dir.share.link(&dir.caller, &file.node, &dir.node, name, Case::Sensitive, None).await.map_err(status::of)
+}

@@ -1,0 +1,162 @@
+//! What READDIR and READDIRPLUS have in common: which entries, how many, and where the next call goes on.
+
+use nfs_wire::v3::readdir::{Entry, ListingWriter};
+use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::{CookieVerifier, Name, ResWithAttributes};
+use nfs_wire::v3::{attr::Attributes, readdirplus};
+use nfs_wire::xdr::{Encode, Writer};
+use share::Listing;
+use storage::{FileId, NodeRef, Want};
+
+use crate::ServerState;
+use crate::config::TRANSFER_BYTES_MAX;
+use crate::object::Object;
+use crate::rpc_dispatch::Request;
+use crate::status;
+
+/// Cookies stay valid while a directory changes, so nothing has to be verified (RFC 1813 3.3.16 allows it).
+const COOKIE_VERIFIER: CookieVerifier = [0; 8];
+
+/// Where a listing goes on behind `.` and behind `..`: positive to clients that take cookies for signed numbers, and
+/// above the cookies of the directories of all local file systems.
+const AFTER_DOT: u64 = 0x7fff_ffff_ffff_fffd;
+const AFTER_DOT_DOT: u64 = 0x7fff_ffff_ffff_fffe;
+
+/// What entries take up, about, when their names have 16 bytes: how many are asked of the share at a time.
+const ENTRY_BYTES: usize = 44;
+const ENTRY_PLUS_BYTES: usize = 176;
+
+/// Most entries asked of the share at a time.
+const BATCH_MAX: usize = 4096;
+
+/// What a client wants of a directory.
+pub(super) struct Ask {
+    pub(super) cookie: u64,
+    /// Most bytes of the result.
+    pub(super) bytes_max: u32,
+    /// Attributes and filehandles too; then most bytes of names, fileids and cookies.
+    pub(super) plus: Option<u32>,
+}
+
+/// A successful result, encoded.
+pub(super) struct Encoded(Vec<u8>);
+
+impl Encode for Encoded {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.opaque_fixed(&self.0); // a multiple of four bytes: no padding follows
+    }
+}
+
+pub(super) async fn list(request: &Request<'_>, dir: &Object, ask: &Ask) -> ResWithAttributes<Encoded> {
+    match encode(&request.connection.server, dir, ask).await {
+        Ok(encoded) => Ok(encoded),
+        Err(status) => Err(dir.failed(status).await),
+    }
+}
+
+async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded, Status> {
+    let bytes_max = ask.bytes_max.min(TRANSFER_BYTES_MAX) as usize;
+    let batch =
+        (bytes_max / if ask.plus.is_some() { ENTRY_PLUS_BYTES } else { ENTRY_BYTES }).clamp(1, BATCH_MAX);
+    let mut position = match ask.cookie {
+        AFTER_DOT | AFTER_DOT_DOT => 0,
+        cookie => cookie,
+    };
+    let mut part = next_part(dir, position, batch, ask).await?;
+    let mut bytes = Vec::with_capacity(bytes_max.min(64 * 1024));
+    let mut writer = Writer::new(&mut bytes);
+    Some(dir.told(&part.dir)).encode(&mut writer);
+    COOKIE_VERIFIER.encode(&mut writer);
+    let listing = ListingWriter::new(&mut writer, 0, bytes_max);
+    let mut page = Page { server, dir, listing, names_left: ask.plus.map(|max| max as usize), any: false };
+    let mut fits = page.push_dots(ask.cookie, &part);
+    while fits {
+        for entry in &part.entries {
+            position = entry.cookie;
+            let node = entry.node.as_ref().map(|(node, attributes)| (node, attributes));
+            fits = page.push(Item { name: &entry.name, id: entry.id, cookie: entry.cookie, node });
+            if !fits {
+                break;
+            }
+        }
+        if !fits || part.end {
+            break;
+        }
+        part = next_part(dir, position, batch, ask).await?;
+    }
+    if !fits && !page.any {
+        return Err(Status::TooSmall);
+    }
+    page.listing.finish(fits);
+    Ok(Encoded(bytes))
+}
+
+/// Entries behind a position. None of them is left only at the end of the directory.
+async fn next_part(dir: &Object, position: u64, batch: usize, ask: &Ask) -> Result<Listing, Status> {
+    let want = ask.plus.map(|_| Want::empty());
+    let mut count = batch;
+    loop {
+        let part = dir.share.list(&dir.caller, &dir.node, position, count, want).await.map_err(status::of)?;
+        if part.end || !part.entries.is_empty() {
+            return Ok(part);
+        }
+        count = count.saturating_mul(2); // all of them have just gone
+    }
+}
+
+/// An entry to be told.
+struct Item<'a> {
+    name: &'a [u8],
+    id: FileId,
+    cookie: u64,
+    node: Option<(&'a NodeRef, &'a storage::Attributes)>,
+}
+
+/// A result that is being filled.
+struct Page<'r, 'w, 'b> {
+    server: &'r ServerState,
+    dir: &'r Object,
+    listing: ListingWriter<'w, 'b>,
+    /// For READDIRPLUS, the bytes that names, fileids and cookies may still take.
+    names_left: Option<usize>,
+    /// Whether there is an entry.
+    any: bool,
+}
+
+impl Page<'_, '_, '_> {
+    /// `.` and `..`, as far as the client has not had them. False when the page is full.
+    fn push_dots(&mut self, cookie: u64, part: &Listing) -> bool {
+        let dir = self.dir;
+        if cookie == 0 {
+            let node = Some((&dir.node, &part.dir));
+            if !self.push(Item { name: b".", id: part.dir.id, cookie: AFTER_DOT, node }) {
+                return false;
+            }
+        }
+        if matches!(cookie, 0 | AFTER_DOT) {
+            let parent = dir.node.parent().map_or(part.dir.id, |parent| parent.id());
+            return self.push(Item { name: b"..", id: parent, cookie: AFTER_DOT_DOT, node: None });
+        }
+        true
+    }
+
+    /// Adds an entry. False when the page is full.
+    fn push(&mut self, item: Item<'_>) -> bool {
+        let (fileid, name, cookie) = (item.id.0, Name(item.name), item.cookie);
+        let fits = match self.names_left {
+            None => self.listing.push(&Entry { fileid, name, cookie }),
+            Some(left) => {
+                let attributes: Option<Attributes> =
+                    item.node.map(|(_, attributes)| self.dir.told(attributes));
+                let handle = item.node.and_then(|(node, _)| self.dir.file_handle_of(self.server, node).ok());
+                let entry = readdirplus::Entry { fileid, name, cookie, attributes, file_handle: handle };
+                // One entry is told even when its name alone is more than the client wants.
+                let left = left.checked_sub(entry.directory_bytes());
+                self.names_left = Some(left.unwrap_or(0));
+                (left.is_some() || !self.any) && self.listing.push(&entry)
+            }
+        };
+        self.any |= fits;
+        fits
+    }
+}

@@ -1,0 +1,30 @@
+//! LOOKUP, RFC 1813 3.3.3.
+
+use nfs_wire::v3::lookup::{Args, Res, ResOk};
+use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::Name;
+use share::Case;
+use storage::Want;
+
+use crate::object::Object;
+use crate::rpc_dispatch::Request;
+use crate::{name, status};
+
+pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
+    let dir = request.object(&args.what.dir).await?;
+    match find(request, &dir, args.what.name).await {
+        Ok(found) => Ok(found),
+        Err(status) => Err(dir.failed(status).await),
+    }
+}
+
+async fn find(request: &Request<'_>, dir: &Object, name: Name<'_>) -> Result<ResOk, Status> {
+    let name = name::to_find(name)?;
+    let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::empty()).await;
+    let found = found.map_err(status::of)?;
+    Ok(ResOk {
+        object: dir.file_handle_of(&request.connection.server, &found.node)?,
+        object_attributes: Some(dir.told(&found.attributes)),
+        dir_attributes: found.dir_attributes.map(|attributes| dir.told(&attributes)),
+    })
+}

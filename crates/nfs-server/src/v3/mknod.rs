@@ -1,0 +1,43 @@
+//! MKNOD, RFC 1813 3.3.11.
+
+use nfs_wire::v3::attr::SetAttributes;
+use nfs_wire::v3::mknod::{Args, Res, What};
+use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::SpecData;
+use share::Created;
+use storage::FileKind;
+
+use super::new_object::{made, make, new_object};
+use crate::attributes;
+use crate::object::Object;
+use crate::rpc_dispatch::Request;
+
+pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
+    let dir = request.object_to_change(&args.place.dir).await?;
+    match node(&dir, &args).await {
+        Ok(created) => Ok(made(request, &dir, &created)),
+        Err(status) => Err(dir.failed_change(status).await),
+    }
+}
+
+async fn node(dir: &Object, args: &Args<'_>) -> Result<Created, Status> {
+    let (kind, set, device) = parts(&args.what)?;
+    let is_device = matches!(kind, FileKind::BlockDevice | FileKind::CharDevice);
+    if is_device && !dir.caller.identity.is_superuser() {
+        return Err(Status::Perm); // as mknod(2)
+    }
+    let mut new = new_object(dir, kind, set)?;
+    new.device = attributes::device(device);
+    make(dir, args.place.name, new).await
+}
+
+/// RFC 1813 3.3.11: NFS3ERR_BADTYPE for what other procedures make.
+fn parts(what: &What) -> Result<(FileKind, &SetAttributes, SpecData), Status> {
+    match what {
+        What::CharacterDevice(set, device) => Ok((FileKind::CharDevice, set, *device)),
+        What::BlockDevice(set, device) => Ok((FileKind::BlockDevice, set, *device)),
+        What::Socket(set) => Ok((FileKind::Socket, set, SpecData::default())),
+        What::Fifo(set) => Ok((FileKind::Fifo, set, SpecData::default())),
+        What::Other(_) => Err(Status::BadType),
+    }
+}

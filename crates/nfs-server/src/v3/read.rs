@@ -1,0 +1,86 @@
+//! READ, RFC 1813 3.3.6: the data is read straight into the reply.
+
+use net::Buffer;
+use nfs_wire::rpc::{AcceptStatus, Reply, ReplyBody};
+use nfs_wire::v3::attr::Attributes;
+use nfs_wire::v3::read::{Args, Head};
+use nfs_wire::v3::status::Status;
+use nfs_wire::xdr::{Encode, Failure, Writer, padding};
+
+use crate::attributes::FILE_BYTES_MAX;
+use crate::config::TRANSFER_BYTES_MAX;
+use crate::rpc_dispatch::{REPLY_HEADER_BYTES, Request, mark};
+use crate::status;
+
+/// Bytes in front of the data: a head with attributes is always as long as this.
+const FRONT_BYTES: usize = REPLY_HEADER_BYTES + Head::BYTES_MAX;
+
+pub(super) type Failed = Failure<Status, Option<Attributes>>;
+
+/// Data with room for the head in front of it.
+pub(super) struct Data {
+    pub(super) head: Head,
+    reply: Buffer,
+}
+
+pub(super) async fn handle(request: &Request<'_>, args: Args) -> Result<Data, Failed> {
+    let file = request.object(&args.file).await?;
+    let (offset, count) = within_largest_file(args.offset, args.count);
+    let mut reply = Buffer::with_capacity(FRONT_BYTES + count + padding(count));
+    reply.append(&[0; FRONT_BYTES]);
+    reply.mark();
+    reply.grow(count);
+    let (mut reply, count) = match file.share.read(&file.caller, &file.file(), offset, reply).await {
+        Ok(read) => read,
+        Err(error) => {
+            // RFC 1813 3.3.6: NFS3ERR_INVAL for whatever is no regular file.
+            let status = match status::of(error) {
+                Status::IsDir => Status::Inval,
+                status => status,
+            };
+            return Err(file.failed(status).await);
+        }
+    };
+    reply.truncate(FRONT_BYTES + count);
+    reply.append(&[0; 3][..padding(count)]);
+    let attributes = file.look().await?;
+    let end = args.offset.saturating_add(count as u64);
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let eof = end >= attributes.size;
+    Ok(Data { head: Head { file_attributes: Some(file.told(&attributes)), count, eof }, reply })
+}
+
+/// What of a read can have data: at most [`TRANSFER_BYTES_MAX`], and nothing where no file reaches.
+fn within_largest_file(offset: u64, count: u32) -> (u64, usize) {
+    let offset = offset.min(FILE_BYTES_MAX);
+    let count = u64::from(count.min(TRANSFER_BYTES_MAX)).min(FILE_BYTES_MAX - offset);
+    (offset, usize::try_from(count).unwrap_or(0))
+}
+
+impl Data {
+    /// The whole reply.
+    pub(super) fn into_reply(self, request: &Request<'_>) -> Buffer {
+        let Self { head, mut reply } = self;
+        let mut front = Vec::with_capacity(FRONT_BYTES);
+        let mut writer = Writer::new(&mut front);
+        let header = Reply { xid: request.call.xid, body: ReplyBody::accepted(AcceptStatus::Success) };
+        header.encode(&mut writer);
+        head.encode(&mut writer);
+        reply[..FRONT_BYTES].copy_from_slice(&front);
+        mark(reply)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_are_cut_to_what_can_have_data() {
+        let most = TRANSFER_BYTES_MAX as usize;
+        assert_eq!(within_largest_file(5, 7), (5, 7));
+        assert_eq!(within_largest_file(5, u32::MAX), (5, most));
+        assert_eq!(within_largest_file(u64::MAX, 7), (FILE_BYTES_MAX, 0));
+        assert_eq!(within_largest_file(FILE_BYTES_MAX - 3, 7), (FILE_BYTES_MAX - 3, 3));
+    }
+}

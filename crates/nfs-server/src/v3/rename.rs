@@ -1,0 +1,38 @@
+//! RENAME, RFC 1813 3.3.14.
+
+use std::sync::Arc;
+
+use nfs_wire::v3::rename::{Args, DirsWcc, Res};
+use nfs_wire::v3::status::Status;
+use nfs_wire::xdr::Failure;
+use share::{Case, DirChange, Location, RenameHow};
+use storage::Replace;
+
+use crate::attributes::dir_wcc;
+use crate::object::Object;
+use crate::rpc_dispatch::Request;
+use crate::{name, status};
+
+pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
+    let from = request.object_to_change(&args.from.dir).await?;
+    let to = request.object_to_change(&args.to.dir).await?;
+    match rename(&from, &to, &args).await {
+        Ok((old, new)) => Ok(DirsWcc {
+            from_dir_wcc: dir_wcc(from.share.id(), &old),
+            to_dir_wcc: dir_wcc(to.share.id(), &new),
+        }),
+        Err(status) => {
+            let body = DirsWcc { from_dir_wcc: from.wcc_after().await, to_dir_wcc: to.wcc_after().await };
+            Err(Failure { status, body })
+        }
+    }
+}
+
+async fn rename(from: &Object, to: &Object, args: &Args<'_>) -> Result<(DirChange, DirChange), Status> {
+    let old = name::to_take_away(args.from.name)?.to_vec();
+    let new = name::to_take_away(args.to.name)?.to_vec();
+    let old = Location { parent: Arc::clone(&from.node), name: old };
+    let new = Location { parent: Arc::clone(&to.node), name: new };
+    let how = RenameHow { replace: Replace::Yes, case: Case::Sensitive, opened: None };
+    from.share.rename(&from.caller, old, new, how).await.map_err(status::of)
+}

@@ -1,0 +1,33 @@
+//! SYMLINK, RFC 1813 3.3.10.
+
+use nfs_wire::v3::status::Status;
+use nfs_wire::v3::symlink::{Args, Res};
+use share::Created;
+use storage::FileKind;
+
+use super::new_object::{made, make, new_object};
+use crate::object::Object;
+use crate::rpc_dispatch::Request;
+
+/// A link's own mode, which nothing looks at: what POSIX systems show.
+const SYMLINK_MODE: u32 = 0o777;
+
+pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
+    let dir = request.object_to_change(&args.place.dir).await?;
+    match link(&dir, &args).await {
+        Ok(created) => Ok(made(request, &dir, &created)),
+        Err(status) => Err(dir.failed_change(status).await),
+    }
+}
+
+async fn link(dir: &Object, args: &Args<'_>) -> Result<Created, Status> {
+    let target = args.data.within_limit()?;
+    // POSIX has no link with an empty text, and none can hold a NUL.
+    if target.is_empty() || target.contains(&0) {
+        return Err(Status::Inval);
+    }
+    let mut new = new_object(dir, FileKind::Symlink, &args.attributes)?;
+    new.mode = SYMLINK_MODE;
+    new.target = target.to_vec();
+    make(dir, args.place.name, new).await
+}

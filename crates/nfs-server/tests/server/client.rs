@@ -1,0 +1,262 @@
+//! A server to test, and a client to test it with.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_nfs_server::{Config, ExportedShare, NfsServer};
+use net::Shards;
+use nfs_proto::export::{Anonymous, ClientRule, Export, Network, Squash};
+use nfs_wire::auth_sys::{AuthSys, Groups, MachineName};
+use nfs_wire::mount::{self, DirPath, MntOk, MntRes};
+use nfs_wire::record_mark::{MARK_BYTES, Mark, Scan, scan};
+use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
+use nfs_wire::v3::attr::{Attributes, SetAttributes};
+use nfs_wire::v3::types::{DirOpArgs, FileHandle, Name};
+use nfs_wire::v3::{self, Procedure, create, getattr, lookup, mkdir, write};
+use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
+use share::{Settings, Share, ShareId};
+use storage::memory::MemoryStore;
+
+/// Nobody waits longer for a reply.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running server with the shares `data` and `other`.
+pub(crate) struct TestServer {
+    _shards: Shards,
+    pub(crate) address: SocketAddr,
+    pub(crate) server: Arc<NfsServer>,
+    pub(crate) data: Arc<Share>,
+    pub(crate) store: Arc<MemoryStore>,
+}
+
+/// An export to everybody on this machine.
+pub(crate) fn export(squash: Squash) -> Export {
+    let rule = ClientRule {
+        network: Network::Any,
+        read_only: false,
+        squash,
+        anonymous: Anonymous { uid: 5000, gid: 5001 },
+    };
+    Export { rules: vec![rule] }
+}
+
+impl TestServer {
+    /// A server whose clients are believed.
+    pub(crate) fn start() -> Self {
+        Self::exporting(export(Squash::None))
+    }
+
+    pub(crate) fn exporting(export: Export) -> Self {
+        Self::over(Arc::new(MemoryStore::new()), export, 1)
+    }
+
+    /// A run of the server over what an earlier one may have left.
+    pub(crate) fn over(store: Arc<MemoryStore>, data_export: Export, run: u8) -> Self {
+        let share = |id, name, store| Share::new(ShareId(id), Settings::new(name), store);
+        let data = share(7, "data", Arc::clone(&store) as Arc<dyn storage::Storage>);
+        let other = share(8, "other", Arc::new(MemoryStore::new()));
+        let exported = vec![
+            ExportedShare { share: Arc::clone(&data), export: data_export },
+            ExportedShare { share: other, export: export(Squash::None) },
+        ];
+        let server = NfsServer::new(Config::new(exported, *b"key of the tests", [run; 8]));
+        let shards = Shards::start(2).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        shards.listen(listener, Arc::clone(&server)).unwrap();
+        Self { _shards: shards, address, server, data, store }
+    }
+
+    /// A client whose user is the superuser.
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// A client whose user is this one.
+    pub(crate) fn client_of(&self, uid: u32, gid: u32, groups: &[u32]) -> Client {
+        let mut client = self.client();
+        client.user = Some((uid, gid, groups.to_vec()));
+        client
+    }
+
+    /// The superuser's client, and the root of `/data`.
+    pub(crate) fn mounted(&self) -> (Client, FileHandle) {
+        let mut client = self.client();
+        let root = client.mount("/data").unwrap().file_handle;
+        (client, root)
+    }
+}
+
+/// One connection.
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    /// The next call's.
+    pub(crate) xid: u32,
+    /// uid, gid and groups; `None` sends AUTH_NONE.
+    pub(crate) user: Option<(u32, u32, Vec<u32>)>,
+}
+
+/// A whole call without its mark.
+pub(crate) fn call_record(
+    xid: u32,
+    ids: (u32, u32, u32),
+    credential: OpaqueAuth<'_>,
+    args: &impl Encode,
+) -> Vec<u8> {
+    let (program, version, procedure) = ids;
+    let call = Call { xid, program, version, procedure, credential, verifier: OpaqueAuth::NONE };
+    let mut record = Vec::new();
+    let mut writer = Writer::new(&mut record);
+    call.encode(&mut writer);
+    args.encode(&mut writer);
+    record
+}
+
+/// Any bytes as they are.
+pub(crate) struct Raw<'a>(pub(crate) &'a [u8]);
+
+impl Encode for Raw<'_> {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        assert_eq!(self.0.len() % 4, 0);
+        writer.opaque_fixed(self.0);
+    }
+}
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, xid: 1, user: Some((0, 0, Vec::new())) }
+    }
+
+    /// The body of the credential.
+    pub(crate) fn credential(&self) -> Option<Vec<u8>> {
+        let (uid, gid, groups) = self.user.clone()?;
+        let (machine_name, groups) = (MachineName(b"test"), Groups::new(&groups).unwrap());
+        Some(AuthSys { stamp: 0, machine_name, uid, gid, groups }.encode_to_vec())
+    }
+
+    pub(crate) fn send_record(&mut self, record: &[u8]) {
+        let mark = Mark::whole_record(record.len()).to_bytes();
+        self.stream.write_all(&[&mark[..], record].concat()).unwrap();
+    }
+
+    /// The next reply, without its mark.
+    pub(crate) fn receive_record(&mut self) -> Vec<u8> {
+        let mut mark = [0; MARK_BYTES];
+        self.stream.read_exact(&mut mark).unwrap();
+        let mut record = vec![0; Mark::from_bytes(mark).length as usize];
+        self.stream.read_exact(&mut record).unwrap();
+        let whole = [&mark[..], &record].concat();
+        assert_eq!(scan(&whole, usize::MAX), Ok(Scan::Whole { message: MARK_BYTES..whole.len() }));
+        record
+    }
+
+    /// Whether the server has ended the connection.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
+    }
+
+    pub(crate) fn send(&mut self, ids: (u32, u32, u32), args: &impl Encode) {
+        let body = self.credential();
+        let credential = match &body {
+            Some(body) => OpaqueAuth { flavor: flavor::AUTH_SYS, body },
+            None => OpaqueAuth::NONE,
+        };
+        let record = call_record(self.xid, ids, credential, args);
+        self.xid += 1;
+        self.send_record(&record);
+    }
+
+    /// Calls and returns how the call was received, and the results.
+    pub(crate) fn exchange(
+        &mut self,
+        ids: (u32, u32, u32),
+        args: &impl Encode,
+    ) -> (ReplyBody<'static>, Vec<u8>) {
+        let xid = self.xid;
+        self.send(ids, args);
+        let record = self.receive_record();
+        let mut reader = Reader::new(&record);
+        let reply = Reply::decode(&mut reader).unwrap();
+        assert_eq!(reply.xid, xid);
+        let body = match reply.body {
+            ReplyBody::Accepted { verifier, status } => {
+                assert_eq!(verifier, OpaqueAuth::NONE);
+                ReplyBody::accepted(status)
+            }
+            ReplyBody::Denied(denied) => ReplyBody::Denied(denied),
+        };
+        (body, reader.rest().to_vec())
+    }
+
+    /// The results of an NFS procedure, to be decoded.
+    pub(crate) fn raw(&mut self, procedure: Procedure, args: &impl Encode) -> Vec<u8> {
+        let (body, results) = self.exchange((v3::PROGRAM, v3::VERSION, procedure as u32), args);
+        assert_eq!(body, ReplyBody::accepted(AcceptStatus::Success));
+        results
+    }
+
+    /// Calls an NFS procedure.
+    pub(crate) fn nfs<R: for<'a> Decode<'a>>(&mut self, procedure: Procedure, args: &impl Encode) -> R {
+        R::from_bytes(&self.raw(procedure, args)).unwrap()
+    }
+
+    /// Calls a MOUNT procedure.
+    pub(crate) fn mount_raw(&mut self, procedure: mount::Procedure, args: &impl Encode) -> Vec<u8> {
+        let ids = (mount::PROGRAM, mount::VERSION, procedure as u32);
+        let (body, results) = self.exchange(ids, args);
+        assert_eq!(body, ReplyBody::accepted(AcceptStatus::Success));
+        results
+    }
+
+    pub(crate) fn mount(&mut self, path: &str) -> Result<MntOk, mount::Status> {
+        let results = self.mount_raw(mount::Procedure::Mnt, &DirPath(path.as_bytes()));
+        MntRes::from_bytes(&results).unwrap().map_err(|failure| failure.status)
+    }
+
+    // --- what many tests begin with ---
+
+    pub(crate) fn attributes(&mut self, object: FileHandle) -> Attributes {
+        let result: getattr::Res = self.nfs(Procedure::GetAttr, &getattr::Args { object });
+        result.unwrap().object_attributes
+    }
+
+    pub(crate) fn lookup(&mut self, dir: FileHandle, name: &str) -> lookup::Res {
+        self.nfs(Procedure::Lookup, &lookup::Args { what: place(dir, name) })
+    }
+
+    /// Makes a file of this mode and content.
+    pub(crate) fn make_file(&mut self, dir: FileHandle, name: &str, mode: u32, data: &[u8]) -> FileHandle {
+        let how = create::How::Guarded(with_mode(mode));
+        let made: create::Res = self.nfs(Procedure::Create, &create::Args { place: place(dir, name), how });
+        let file = made.unwrap().object.unwrap();
+        if !data.is_empty() {
+            self.write(file, 0, data).unwrap();
+        }
+        file
+    }
+
+    pub(crate) fn make_dir(&mut self, dir: FileHandle, name: &str, mode: u32) -> FileHandle {
+        let args = mkdir::Args { place: place(dir, name), attributes: with_mode(mode) };
+        let made: mkdir::Res = self.nfs(Procedure::MkDir, &args);
+        made.unwrap().object.unwrap()
+    }
+
+    pub(crate) fn write(&mut self, file: FileHandle, offset: u64, data: &[u8]) -> write::Res {
+        let count = u32::try_from(data.len()).unwrap();
+        let stable = v3::types::StableHow::Unstable;
+        self.nfs(Procedure::Write, &write::Args { file, offset, count, stable, data })
+    }
+}
+
+pub(crate) fn place(dir: FileHandle, name: &str) -> DirOpArgs<'_> {
+    DirOpArgs { dir, name: Name(name.as_bytes()) }
+}
+
+pub(crate) fn with_mode(mode: u32) -> SetAttributes {
+    SetAttributes { mode: Some(mode), ..SetAttributes::default() }
+}

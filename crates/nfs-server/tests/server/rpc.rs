@@ -1,0 +1,154 @@
+//! RPC: what is answered before any procedure runs (RFC 5531).
+
+use std::io::Write;
+
+use nfs_wire::mount;
+use nfs_wire::record_mark::Mark;
+use nfs_wire::rpc::{AcceptStatus, AuthStatus, Denied, OpaqueAuth, Reply, ReplyBody, flavor};
+use nfs_wire::v3::{self, Procedure, getattr};
+use nfs_wire::xdr::{Decode, Encode, Writer};
+
+use crate::client::{Raw, TestServer, call_record};
+
+const NULL: (u32, u32, u32) = (v3::PROGRAM, v3::VERSION, 0);
+
+#[test]
+fn null_answers_anybody() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    for flavor in [flavor::AUTH_NONE, flavor::AUTH_SYS, flavor::RPCSEC_GSS, 77] {
+        client.send_record(&call_record(5, NULL, OpaqueAuth { flavor, body: b"any" }, &()));
+        let record = client.receive_record();
+        let reply = Reply::from_bytes(&record).unwrap();
+        assert_eq!(reply, Reply { xid: 5, body: ReplyBody::accepted(AcceptStatus::Success) });
+    }
+}
+
+#[test]
+fn unknown_programs_versions_and_procedures() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let mut status = |ids| match client.exchange(ids, &()).0 {
+        ReplyBody::Accepted { status, .. } => status,
+        ReplyBody::Denied(denied) => panic!("{denied:?}"),
+    };
+    assert_eq!(status((100_227, 3, 0)), AcceptStatus::ProgramUnavailable);
+    assert_eq!(status((v3::PROGRAM, 4, 1)), AcceptStatus::ProgramMismatch { low: 3, high: 3 });
+    assert_eq!(status((v3::PROGRAM, 2, 0)), AcceptStatus::ProgramMismatch { low: 3, high: 3 });
+    assert_eq!(status((mount::PROGRAM, 1, 1)), AcceptStatus::ProgramMismatch { low: 3, high: 3 });
+    assert_eq!(status((v3::PROGRAM, 3, 22)), AcceptStatus::ProcedureUnavailable);
+    assert_eq!(status((mount::PROGRAM, 3, 6)), AcceptStatus::ProcedureUnavailable);
+}
+
+#[test]
+fn arguments_that_do_not_decode() {
+    let server = TestServer::start();
+    let (mut client, root) = server.mounted();
+    let good = getattr::Args { object: root }.encode_to_vec();
+    let short = &good[..good.len() - 4];
+    let long = [&good[..], &[0; 4]].concat();
+    let lying = [&[0xff; 4][..], &good[4..]].concat();
+    for bad in [short, &long, &lying, &[]] {
+        for procedure in (1..=21).chain([1]) {
+            let (body, _) = client.exchange((v3::PROGRAM, v3::VERSION, procedure), &Raw(bad));
+            if procedure == Procedure::GetAttr as u32 {
+                assert_eq!(body, ReplyBody::accepted(AcceptStatus::GarbageArgs));
+            }
+        }
+    }
+    let (body, _) = client.exchange((mount::PROGRAM, mount::VERSION, 1), &Raw(&[0xff; 4]));
+    assert_eq!(body, ReplyBody::accepted(AcceptStatus::GarbageArgs));
+    client.attributes(root);
+}
+
+#[test]
+fn another_rpc_version_is_denied() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let mut record = call_record(5, NULL, OpaqueAuth::NONE, &());
+    record[11] = 3;
+    client.send_record(&record);
+    let record = client.receive_record();
+    let mismatch = Denied::RpcMismatch { low: 2, high: 2 };
+    assert_eq!(Reply::from_bytes(&record).unwrap().body, ReplyBody::Denied(mismatch));
+}
+
+#[test]
+fn credentials_that_are_none_are_denied() {
+    let server = TestServer::start();
+    let (mut client, root) = server.mounted();
+    let ids = (v3::PROGRAM, v3::VERSION, Procedure::GetAttr as u32);
+    let mut too_many_groups = Vec::new();
+    let mut writer = Writer::new(&mut too_many_groups);
+    for word in [0, 0, 0, 0, 17] {
+        writer.u32(word);
+    }
+    for group in 0..17 {
+        writer.u32(group);
+    }
+    for (flavor, body, status) in [
+        (flavor::AUTH_SYS, &b"none"[..], AuthStatus::BadCredential),
+        (flavor::AUTH_SYS, &too_many_groups, AuthStatus::BadCredential),
+        (flavor::AUTH_SYS, &[0; 401], AuthStatus::BadCredential),
+        (flavor::RPCSEC_GSS, &[0; 20], AuthStatus::RejectedCredential),
+        (flavor::AUTH_SHORT, &[0; 20], AuthStatus::RejectedCredential),
+    ] {
+        let args = getattr::Args { object: root };
+        client.send_record(&call_record(5, ids, OpaqueAuth { flavor, body }, &args));
+        let record = client.receive_record();
+        let denied = ReplyBody::Denied(Denied::AuthError(status));
+        assert_eq!(Reply::from_bytes(&record).unwrap().body, denied, "{flavor} {}", body.len());
+    }
+}
+
+#[test]
+fn a_call_in_fragments_is_answered() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let record = call_record(9, NULL, OpaqueAuth::NONE, &());
+    for (index, part) in record.chunks(7).enumerate() {
+        let last = (index + 1) * 7 >= record.len();
+        let mark = Mark { last, length: u32::try_from(part.len()).unwrap() };
+        client.stream.write_all(&mark.to_bytes()).unwrap();
+        client.stream.write_all(part).unwrap();
+    }
+    assert_eq!(Reply::from_bytes(&client.receive_record()).unwrap().xid, 9);
+}
+
+#[test]
+fn calls_that_arrive_together_are_all_answered() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let mut stream = Vec::new();
+    for xid in 0..300 {
+        let record = call_record(xid, NULL, OpaqueAuth::NONE, &());
+        stream.extend_from_slice(&Mark::whole_record(record.len()).to_bytes());
+        stream.extend_from_slice(&record);
+    }
+    client.stream.write_all(&stream).unwrap();
+    let mut answered: Vec<_> =
+        (0..300).map(|_| Reply::from_bytes(&client.receive_record()).unwrap().xid).collect();
+    answered.sort_unstable();
+    assert_eq!(answered, (0..300).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_record_that_lies_about_its_length_ends_its_connection_only() {
+    let server = TestServer::start();
+    let (mut neighbour, root) = server.mounted();
+    let mut client = server.client();
+    client.stream.write_all(&[0xff; 4]).unwrap();
+    assert!(client.is_closed());
+    neighbour.attributes(root);
+}
+
+#[test]
+fn what_is_no_call_ends_its_connection_only() {
+    let server = TestServer::start();
+    let (mut neighbour, root) = server.mounted();
+    let mut client = server.client();
+    let reply = Reply { xid: 1, body: ReplyBody::accepted(AcceptStatus::Success) };
+    client.send_record(&reply.encode_to_vec());
+    assert!(client.is_closed());
+    neighbour.attributes(root);
+}
