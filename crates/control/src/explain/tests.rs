@@ -1,0 +1,199 @@
+//! Each finding by a session that has it.
+
+use std::net::SocketAddr;
+
+use super::*;
+use crate::clients::{Channel, Encryption, NfsConnection, Signing};
+
+const GBIT: u64 = 1_000_000_000;
+
+fn interface(index: u32, bits_per_second: u64, rss: bool) -> Interface {
+    let last = u8::try_from(index).unwrap();
+    Interface { index, address: IpAddr::from([10, 0, last, 1]), bits_per_second, rss }
+}
+
+fn offer(interfaces: &[Interface]) -> SmbOffer {
+    SmbOffer { multichannel: true, max_channels: 8, interfaces: interfaces.to_vec() }
+}
+
+fn channel(interface: Interface, port: u16) -> Channel {
+    Channel {
+        client: SocketAddr::from(([10, 0, 9, 9], port)),
+        server: SocketAddr::new(interface.address, 445),
+        interface: Some(interface),
+        requests: 9,
+        age_seconds: 60,
+        idle_seconds: 0,
+    }
+}
+
+/// A session that has asked for everything, with channels to these interfaces.
+fn session(channels: &[Interface]) -> SmbSession {
+    SmbSession {
+        id: "0x1".to_owned(),
+        client_guid: String::new(),
+        user: "anna".to_owned(),
+        principal: Principal::User,
+        dialect: "3.1.1".to_owned(),
+        signing: Signing { algorithm: "AES-GMAC".to_owned(), required: true },
+        encryption: Some(Encryption { cipher: "AES-128-GCM".to_owned(), required: false }),
+        trees: 1,
+        opens: 0,
+        age_seconds: 60,
+        idle_seconds: 0,
+        client_multichannel: true,
+        max_channels: 8,
+        channels: channels.iter().zip(50_000..).map(|(interface, port)| channel(*interface, port)).collect(),
+        addresses_told: Some(1),
+        refused_bindings: Vec::new(),
+    }
+}
+
+fn ids(offer: &SmbOffer, session: &SmbSession) -> Vec<&'static str> {
+    let findings = smb_session(offer, session);
+    for finding in &findings {
+        assert!(!finding.evidence.is_empty() && finding.advice.ends_with('.'), "{finding:?}");
+        assert!(finding.what.ends_with('.') && !finding.what.contains("  "), "{finding:?}");
+    }
+    findings.iter().map(|finding| finding.id).collect()
+}
+
+#[test]
+fn nothing_is_found_where_nothing_limits() {
+    let (one, two) = (interface(1, GBIT, true), interface(2, GBIT, true));
+    assert_eq!(ids(&offer(&[one]), &session(&[one; 4])), [""; 0]);
+    assert_eq!(ids(&offer(&[one, two]), &session(&[one, one, one, one, two, two, two, two])), [""; 0]);
+}
+
+#[test]
+fn what_allows_one_channel_only_is_found() {
+    let one = interface(1, GBIT, true);
+    let two = interface(2, GBIT, true);
+    let (all, few) = (offer(&[one, two]), session(&[one]));
+    let off = SmbOffer { multichannel: false, max_channels: 1, ..all.clone() };
+    let table: [(&SmbOffer, SmbSession, &[&str]); 6] = [
+        (&off, SmbSession { max_channels: 1, ..few.clone() }, &["server-has-it-off"]),
+        (
+            &all,
+            SmbSession { dialect: "2.1".to_owned(), client_multichannel: false, ..few.clone() },
+            &["dialect-too-old"],
+        ),
+        (&all, SmbSession { principal: Principal::Guest, ..few.clone() }, &["no-key"]),
+        (
+            &all,
+            SmbSession { principal: Principal::Anonymous, client_multichannel: false, ..few.clone() },
+            &["no-key", "client-did-not-ask"],
+        ),
+        (
+            &all,
+            SmbSession { client_multichannel: false, addresses_told: None, ..few.clone() },
+            &["client-did-not-ask"],
+        ),
+        (&all, SmbSession { addresses_told: None, ..few.clone() }, &["client-never-queried"]),
+    ];
+    for (offer, session, expected) in table {
+        assert_eq!(ids(offer, &session), expected);
+        assert!(smb_session(offer, &session).iter().all(|finding| finding.limits));
+    }
+}
+
+#[test]
+fn the_servers_addresses_limit() {
+    let poor = interface(1, GBIT, false);
+    assert_eq!(channels_possible(&offer(&[poor]), &session(&[poor])), 1);
+    assert_eq!(ids(&offer(&[poor]), &session(&[poor])), ["not-rss-capable"]);
+    assert_eq!(ids(&offer(&[]), &session(&[poor])), ["no-address-offered"]);
+    // Linux opens one channel more.
+    assert_eq!(channels_possible(&offer(&[poor]), &session(&[poor, poor])), 2);
+    assert_eq!(ids(&offer(&[poor]), &session(&[poor, poor])), ["not-rss-capable"]);
+    // Two addresses of one interface are one.
+    let other = Interface { address: IpAddr::from([10, 0, 1, 2]), ..poor };
+    assert_eq!(channels_possible(&offer(&[poor, other]), &session(&[poor])), 1);
+}
+
+#[test]
+fn the_limit_is_found_where_the_addresses_carry_more() {
+    let interfaces = [1, 2, 3].map(|index| interface(index, GBIT, true));
+    let full = session(&interfaces.repeat(3)[..8]);
+    assert_eq!(ids(&offer(&interfaces), &full), ["limit-reached"]);
+    assert!(smb_session(&offer(&interfaces), &full)[0].advice.contains("--max-channels 12"));
+}
+
+#[test]
+fn a_refused_binding_is_told_with_its_reason() {
+    let one = interface(1, GBIT, true);
+    let refused =
+        |reason, count| RefusedBinding { reason, message: "the cipher is another".to_owned(), count };
+    let few = SmbSession {
+        refused_bindings: vec![refused(RefusalReason::Cipher, 3), refused(RefusalReason::User, 1)],
+        ..session(&[one])
+    };
+    let findings = smb_session(&offer(&[one]), &few);
+    assert_eq!(ids(&offer(&[one]), &few), ["binding-refused", "binding-refused"]);
+    assert_eq!(findings[0].evidence, "3 times: the cipher is another");
+    assert!(findings[1].evidence.starts_with("once"), "{findings:?}");
+    // What was refused earlier limits nothing once all channels are there.
+    let whole = SmbSession { channels: session(&[one; 4]).channels, ..few };
+    assert!(smb_session(&offer(&[one]), &whole).iter().all(|finding| !finding.limits));
+}
+
+#[test]
+fn an_address_without_a_channel_is_named() {
+    let (one, two) = (interface(1, GBIT, true), interface(2, GBIT, true));
+    let few = SmbSession { addresses_told: Some(2), ..session(&[one]) };
+    assert_eq!(ids(&offer(&[one, two]), &few), ["address-not-used", "client-opened-no-more"]);
+    let findings = smb_session(&offer(&[one, two]), &few);
+    assert!(
+        findings[0].evidence.contains("was told of 2 addresses, has channels to 10.0.1.1, none to 10.0.2.1")
+    );
+    assert!(findings[0].advice.contains("nc -vz 10.0.2.1 445"), "{findings:?}");
+    assert!(findings[1].advice.contains("max_channels=8"), "{findings:?}");
+    // A slower one is not missed.
+    let slow = interface(2, GBIT / 10, true);
+    assert_eq!(ids(&offer(&[one, slow]), &few), ["address-slower", "client-opened-no-more"]);
+    let poor = interface(2, 10 * GBIT, false);
+    assert_eq!(ids(&offer(&[one, poor]), &few), ["address-slower", "client-opened-no-more"]);
+}
+
+#[test]
+fn a_client_that_stops_by_itself_is_told_apart() {
+    let one = interface(1, GBIT, true);
+    assert_eq!(ids(&offer(&[one]), &session(&[one, one])), ["client-opened-no-more"]);
+    let young = SmbSession { age_seconds: 1, ..session(&[one]) };
+    assert_eq!(ids(&offer(&[one]), &young), ["client-opened-no-more", "just-logged-on"]);
+}
+
+#[test]
+fn slow_signing_is_noted() {
+    let one = interface(1, GBIT, true);
+    let signing = |required| Signing { algorithm: "AES-CMAC".to_owned(), required };
+    let whole = SmbSession { signing: signing(true), ..session(&[one; 4]) };
+    assert_eq!(ids(&offer(&[one]), &whole), ["slow-signing"]);
+    assert!(!smb_session(&offer(&[one]), &whole)[0].limits);
+    assert_eq!(ids(&offer(&[one]), &SmbSession { signing: signing(false), ..whole.clone() }), [""; 0]);
+    let encryption = Some(Encryption { cipher: "AES-128-GCM".to_owned(), required: true });
+    assert_eq!(ids(&offer(&[one]), &SmbSession { encryption, ..whole }), [""; 0]);
+}
+
+#[test]
+fn an_nfs_client_is_told_of_nconnect() {
+    let connection = NfsConnection {
+        client: SocketAddr::from(([10, 0, 9, 9], 700)),
+        server: SocketAddr::from(([10, 0, 1, 1], 2049)),
+        version: Some(3),
+        calls: 1,
+        in_flight: 0,
+        age_seconds: 1,
+        idle_seconds: 1,
+    };
+    let mut client =
+        NfsClient { address: connection.client.ip(), mounts: Vec::new(), connections: vec![connection] };
+    assert_eq!(nfs_client(&client)[0].id, "one-connection");
+    // That of the mount protocol does not count.
+    client.connections.push(NfsConnection { version: None, ..connection });
+    assert_eq!(nfs_client(&client)[0].id, "one-connection");
+    client.connections = vec![connection; 4];
+    assert_eq!(nfs_client(&client), []);
+    client.connections = vec![connection; 16];
+    assert_eq!(nfs_client(&client)[0].id, "many-connections");
+}

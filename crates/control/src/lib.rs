@@ -1,0 +1,233 @@
+//! The control address: health, metrics and the API over HTTP.
+//!
+//! It runs on a thread and a runtime of its own, so that a slow reader of metrics never holds up a shard.
+//! Health and metrics ask for no password: it is bound to the loopback address unless someone says otherwise. The API
+//! asks for a token that only those have who may read the server's state directory.
+
+mod api;
+pub mod clients;
+pub mod explain;
+mod metrics;
+pub mod report;
+mod server;
+mod token;
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use share::Share;
+use tokio::sync::oneshot;
+
+pub use api::ApiError;
+pub use token::Token;
+
+use clients::Clients;
+
+/// The running control server. Dropping it ends it.
+#[derive(Debug)]
+pub struct Control {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the control address tells of.
+pub struct Subject {
+    /// The shares, for the metrics.
+    pub shares: Vec<Arc<Share>>,
+    /// Who is connected now.
+    pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
+    /// What callers of the API show.
+    pub token: Token,
+}
+
+impl std::fmt::Debug for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subject").field("shares", &self.shares.len()).finish_non_exhaustive()
+    }
+}
+
+impl Control {
+    /// Serves `GET /healthz`, `GET /metrics` and, for who shows the token, `GET /v1/clients` on `listener`.
+    ///
+    /// # Errors
+    /// When the system has no more threads or descriptors.
+    pub fn start(listener: TcpListener, subject: Subject) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _inside = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let routes = router(About { subject, started: Instant::now() });
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    never = server::serve(listener, routes) => match never {},
+                    _ = stopped => {}
+                }
+            });
+        })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the control thread ended with a panic");
+        }
+    }
+}
+
+struct About {
+    subject: Subject,
+    started: Instant,
+}
+
+fn router(about: About) -> Router {
+    let about = Arc::new(about);
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route(
+            "/metrics",
+            get(async |State(about): State<Arc<About>>| {
+                let text = metrics::render(&about.subject.shares, about.started.elapsed());
+                ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+            }),
+        )
+        .nest("/v1", api::router(&about))
+        .with_state(about)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream};
+
+    use super::*;
+
+    struct Served {
+        control: Control,
+        address: SocketAddr,
+        token: Token,
+    }
+
+    fn serve() -> Served {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let token = Token::new([7; 32]);
+        let clients = || Clients {
+            smb_offer: clients::SmbOffer { multichannel: true, max_channels: 4, interfaces: Vec::new() },
+            ..Clients::default()
+        };
+        let subject = Subject { shares: Vec::new(), clients: Box::new(clients), token: token.clone() };
+        Served { control: Control::start(listener, subject).unwrap(), address, token }
+    }
+
+    fn send(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let _ = stream.write_all(request.as_bytes());
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+
+    fn ask(address: SocketAddr, path: &str) -> String {
+        send(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"))
+    }
+
+    fn ask_with(address: SocketAddr, path: &str, authorization: &str) -> String {
+        send(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n\r\n"))
+    }
+
+    fn error(answer: &str) -> String {
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        serde_json::from_str::<ApiError>(body).unwrap().error
+    }
+
+    #[test]
+    fn health_and_metrics_are_served_until_it_is_dropped() {
+        let Served { control, address, .. } = serve();
+        let answer = ask(address, "/healthz");
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
+        let answer = ask(address, "/metrics");
+        assert!(answer.contains("content-type: text/plain; version=0.0.4"), "{answer}");
+        assert!(answer.contains("\nanabranch_uptime_seconds "), "{answer}");
+        assert!(ask(address, "/nothing").starts_with("HTTP/1.1 404 "));
+        drop(control);
+        assert!(TcpStream::connect(address).is_err());
+    }
+
+    #[test]
+    fn the_api_answers_who_shows_the_token() {
+        let Served { control: _control, address, token } = serve();
+        let answer = ask_with(address, "/v1/clients", &format!("Bearer {}", token.as_str()));
+        assert!(
+            answer.starts_with("HTTP/1.1 200 ") && answer.contains("cache-control: no-store"),
+            "{answer}"
+        );
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let clients: Clients = serde_json::from_str(body).unwrap();
+        assert_eq!(clients.smb_offer.max_channels, 4);
+    }
+
+    #[test]
+    fn nobody_else_learns_anything() {
+        let Served { control: _control, address, token } = serve();
+        let whole = token.as_str();
+        for path in ["/v1/clients", "/v1/nothing"] {
+            let answer = ask(address, path);
+            assert!(answer.starts_with("HTTP/1.1 401 "), "{path}: {answer}");
+            assert!(answer.to_lowercase().contains("www-authenticate: bearer"), "{answer}");
+            assert_eq!(error(&answer), "no-token");
+        }
+        for wrong in [
+            "Bearer".to_owned(),
+            "Bearer x".to_owned(),
+            format!("Basic {whole}"),
+            format!("Bearer {}", &whole[..whole.len() - 1]),
+            format!("Bearer {whole}0"),
+            whole.to_owned(),
+        ] {
+            let answer = ask_with(address, "/v1/clients", &wrong);
+            assert!(answer.starts_with("HTTP/1.1 401 "), "{wrong}: {answer}");
+            assert_eq!(error(&answer), "wrong-token");
+            assert!(!answer.contains(whole), "the token is in {answer}");
+        }
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused_in_json() {
+        let Served { control: _control, address, token } = serve();
+        let answer = ask_with(address, "/v1/nothing", &format!("Bearer {}", token.as_str()));
+        assert!(answer.starts_with("HTTP/1.1 404 ") && error(&answer) == "not-found", "{answer}");
+        let request = format!(
+            "POST /v1/clients HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\n\r\n",
+            token.as_str()
+        );
+        let answer = send(address, &request);
+        assert!(answer.starts_with("HTTP/1.1 405 ") && error(&answer) == "method-not-allowed", "{answer}");
+    }
+
+    #[test]
+    fn requests_are_limited_and_those_who_say_nothing_keep_nobody_out() {
+        let Served { control: _control, address, .. } = serve();
+        let _silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let long = "x".repeat(64 * 1024);
+        let answer = ask_with(address, "/v1/clients", &format!("Bearer {long}"));
+        assert!(!answer.contains(" 200 "), "{answer}");
+        let answer = ask(address, &format!("/{long}"));
+        assert!(!answer.contains(" 200 "), "{answer}");
+        assert!(ask(address, "/healthz").ends_with("ok\n"));
+    }
+}

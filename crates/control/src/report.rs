@@ -1,0 +1,144 @@
+//! What the two servers report of their clients, as the API tells it.
+
+use std::net::IpAddr;
+use std::time::SystemTime;
+
+use nfs_server::{ConnectionReport, NfsServer};
+use smb_server::report;
+
+use crate::clients::{
+    Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, Principal, RefusalReason,
+    RefusedBinding, Signing, SmbOffer, SmbSession,
+};
+
+/// The clients of both servers now.
+#[must_use]
+pub fn clients(smb: &smb_server::Server, nfs: &NfsServer) -> Clients {
+    let offer = smb.offer();
+    let mut sessions = smb.report();
+    sessions.sort_by_key(|session| session.since);
+    let now = SystemTime::now();
+    Clients {
+        smb_offer: SmbOffer {
+            multichannel: offer.channels_max > 1,
+            max_channels: u32::try_from(offer.channels_max).unwrap_or(u32::MAX),
+            interfaces: offer.interfaces.iter().map(interface).collect(),
+        },
+        smb_sessions: sessions.iter().map(|session| smb_session(session, &offer, now)).collect(),
+        nfs_clients: nfs_clients(nfs),
+    }
+}
+
+fn smb_session(session: &report::Session, offer: &report::Offer, now: SystemTime) -> SmbSession {
+    let channels: Vec<Channel> =
+        session.channels.iter().map(|channel| smb_channel(channel, offer, now)).collect();
+    SmbSession {
+        id: format!("0x{:x}", session.id),
+        client_guid: session.client_guid.iter().map(|byte| format!("{byte:02x}")).collect(),
+        user: session.user.clone(),
+        principal: principal(session.principal),
+        dialect: session.dialect.name().to_owned(),
+        signing: Signing {
+            algorithm: session.signing_algorithm.name().to_owned(),
+            required: session.signing_required,
+        },
+        encryption: session.cipher.map(|cipher| Encryption {
+            cipher: cipher.name().to_owned(),
+            required: session.encryption_required,
+        }),
+        trees: session.trees as u64,
+        opens: session.opens as u64,
+        age_seconds: seconds(session.since, now),
+        idle_seconds: channels.iter().map(|channel| channel.idle_seconds).min().unwrap_or(0),
+        client_multichannel: session.client_multichannel,
+        max_channels: u32::try_from(session.channels_max).unwrap_or(u32::MAX),
+        channels,
+        addresses_told: session.interfaces_asked.map(|asked| asked.addresses as u64),
+        refused_bindings: session.refused_bindings.iter().map(refused_binding).collect(),
+    }
+}
+
+fn smb_channel(channel: &report::Channel, offer: &report::Offer, now: SystemTime) -> Channel {
+    let told = offer.interfaces.iter().find(|told| told.address == channel.local.ip().to_canonical());
+    Channel {
+        client: channel.peer,
+        server: channel.local,
+        interface: told.map(interface),
+        requests: channel.requests,
+        age_seconds: seconds(channel.since, now),
+        idle_seconds: channel.idle.as_secs(),
+    }
+}
+
+fn interface(interface: &smb_server::Interface) -> Interface {
+    Interface {
+        index: interface.index,
+        address: interface.address,
+        bits_per_second: interface.link_speed,
+        rss: interface.rss,
+    }
+}
+
+fn principal(principal: report::Principal) -> Principal {
+    match principal {
+        report::Principal::User => Principal::User,
+        report::Principal::Guest => Principal::Guest,
+        report::Principal::Anonymous => Principal::Anonymous,
+    }
+}
+
+fn refused_binding(refused: &report::RefusedBinding) -> RefusedBinding {
+    use report::BindingRefusal as Refusal;
+    let reason = match refused.reason {
+        Refusal::NotMultichannel => RefusalReason::NotMultichannel,
+        Refusal::Dialect => RefusalReason::Dialect,
+        Refusal::NotSigned => RefusalReason::NotSigned,
+        Refusal::InProgress => RefusalReason::InProgress,
+        Refusal::Expired => RefusalReason::Expired,
+        Refusal::NoKey => RefusalReason::NoKey,
+        Refusal::AlreadyBound => RefusalReason::AlreadyBound,
+        Refusal::Cipher => RefusalReason::Cipher,
+        Refusal::WeakerSigning | Refusal::StrongerSigning => RefusalReason::SigningAlgorithm,
+        Refusal::Ended => RefusalReason::Ended,
+        Refusal::Signature => RefusalReason::Signature,
+        Refusal::Authentication => RefusalReason::Authentication,
+        Refusal::User => RefusalReason::User,
+        Refusal::TooManyChannels => RefusalReason::TooManyChannels,
+    };
+    RefusedBinding { reason, message: refused.reason.to_string(), count: refused.count }
+}
+
+fn seconds(since: SystemTime, now: SystemTime) -> u64 {
+    now.duration_since(since).map_or(0, |age| age.as_secs())
+}
+
+fn nfs_clients(nfs: &NfsServer) -> Vec<NfsClient> {
+    let mut clients: Vec<NfsClient> = Vec::new();
+    for connection in nfs.connections() {
+        let address = connection.client.ip().to_canonical();
+        let known = clients.last().is_some_and(|client| client.address == address);
+        if !known {
+            clients.push(NfsClient { address, mounts: mounts(nfs, address), connections: Vec::new() });
+        }
+        if let Some(client) = clients.last_mut() {
+            client.connections.push(nfs_connection(&connection));
+        }
+    }
+    clients
+}
+
+fn mounts(nfs: &NfsServer, client: IpAddr) -> Vec<String> {
+    nfs.mounts().into_iter().filter(|mounted| mounted.client == client).map(|mounted| mounted.path).collect()
+}
+
+fn nfs_connection(report: &ConnectionReport) -> NfsConnection {
+    NfsConnection {
+        client: report.client,
+        server: report.server,
+        version: report.version,
+        calls: report.calls,
+        in_flight: report.in_flight,
+        age_seconds: report.age.as_secs(),
+        idle_seconds: report.idle.as_secs(),
+    }
+}
