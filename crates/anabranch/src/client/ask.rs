@@ -1,0 +1,105 @@
+//! One question to the control address, over HTTP.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use control::ApiError;
+use serde::de::DeserializeOwned;
+
+use super::harmless;
+use crate::control_access::Access;
+use crate::problem::{Cause, Problem, Result};
+
+/// How long the server may take to be reached, and to say something.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of an answer.
+const ANSWER_BYTES_MAX: u64 = 256 << 20;
+
+/// Asks for a path.
+///
+/// # Errors
+/// No server answers, it refuses, or it says what is not understood.
+pub(crate) fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T> {
+    let answer = exchange(access, path).map_err(|e| unreachable(access, &e))?;
+    let (status, body) = parse(&answer).ok_or_else(|| {
+        Problem::new(Cause::Asking, format!("{} does not answer as HTTP", access.address), "")
+    })?;
+    if status != 200 {
+        return Err(refused(access, status, body));
+    }
+    serde_json::from_slice(body).map_err(|e| {
+        Problem::new(
+            Cause::Asking,
+            format!("the answer of {} is not understood: {}", access.address, harmless(&e.to_string())),
+            "Use the program of the server's version.",
+        )
+    })
+}
+
+/// HTTP/1.0: the answer comes in one piece, and its end is the end of the connection.
+fn exchange(access: &Access, path: &str) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&access.address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let Access { address, token } = access;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+/// The status and the body of an answer.
+fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
+    const END: &[u8] = b"\r\n\r\n";
+    let end = answer.windows(END.len()).position(|window| window == END)?;
+    let (head, body) = answer.split_at_checked(end)?;
+    let mut words = head.split(|byte| *byte == b' ');
+    let version = words.next()?;
+    let status = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+    version.starts_with(b"HTTP/1.").then_some((status, body.get(END.len()..)?))
+}
+
+fn unreachable(access: &Access, error: &io::Error) -> Problem {
+    let address = access.address;
+    if error.kind() == ErrorKind::ConnectionRefused {
+        return Problem::new(
+            Cause::Asking,
+            format!("no server answers at {address}: it has ended without a word, or uses another address"),
+            "Start it, or pass its address: --control ADDR:PORT",
+        );
+    }
+    Problem::new(Cause::Asking, format!("cannot ask {address}: {error}"), "")
+}
+
+fn refused(access: &Access, status: u16, body: &[u8]) -> Problem {
+    let address = access.address;
+    let said = match serde_json::from_slice::<ApiError>(body) {
+        Ok(refusal) => harmless(&refusal.message),
+        Err(_) => "it does not say why".to_owned(),
+    };
+    if status == 401 {
+        return Problem::new(
+            Cause::Asking,
+            format!("the server at {address} does not take the token of this state directory"),
+            "It is another server: pass the state directory of that one (--state DIR), or leave --control out.",
+        );
+    }
+    Problem::new(Cause::Asking, format!("the server at {address} refuses (HTTP {status}): {said}"), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_taken_apart() {
+        assert_eq!(parse(b"HTTP/1.0 200 OK\r\na: b\r\n\r\nbody"), Some((200, &b"body"[..])));
+        assert_eq!(parse(b"HTTP/1.1 401 Unauthorized\r\n\r\n"), Some((401, &b""[..])));
+        for nonsense in
+            [&b""[..], b"HTTP/1.0 200 OK\r\n", b"SSH-2.0 200\r\n\r\n", b"HTTP/1.0\r\n\r\n", b"\r\n\r\n"]
+        {
+            assert_eq!(parse(nonsense), None);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `anabranch client list`: the clients and their connections, as tables.
+
+use std::fmt::Write;
+
+use control::clients::{Clients, NfsClient, SmbSession};
+
+use super::{counted, duration, harmless, table};
+
+/// The clients, for people.
+pub(crate) fn render(clients: &Clients) -> String {
+    let mut text = String::new();
+    let channels = clients.smb_sessions.iter().map(|session| session.channels.len()).sum();
+    let _ = writeln!(
+        text,
+        "SMB: {}, {}",
+        counted(clients.smb_sessions.len(), "session"),
+        counted(channels, "channel")
+    );
+    if !clients.smb_sessions.is_empty() {
+        let _ =
+            write!(text, "\n{}\n{}", sessions(&clients.smb_sessions), channel_table(&clients.smb_sessions));
+    }
+    let connections = clients.nfs_clients.iter().map(|client| client.connections.len()).sum();
+    let _ = writeln!(
+        text,
+        "\nNFS: {}, {}",
+        counted(clients.nfs_clients.len(), "client"),
+        counted(connections, "connection")
+    );
+    if !clients.nfs_clients.is_empty() {
+        let _ = write!(text, "\n{}", nfs(&clients.nfs_clients));
+    }
+    text
+}
+
+fn sessions(sessions: &[SmbSession]) -> String {
+    let rows: Vec<_> = sessions.iter().map(session).collect();
+    let heads =
+        ["SESSION", "USER", "CLIENT", "DIALECT", "SIGNING", "ENCRYPTION", "CURRENT", "MAX", "OPENS", "IDLE"];
+    table::render(heads, &rows)
+}
+
+fn session(session: &SmbSession) -> [String; 10] {
+    [
+        session.id.clone(),
+        user(session),
+        session.client().map_or_else(|| "-".to_owned(), |client| client.to_string()),
+        session.dialect.clone(),
+        signing(session),
+        encryption(session),
+        session.channels.len().to_string(),
+        session.max_channels.to_string(),
+        session.opens.to_string(),
+        duration(session.idle_seconds),
+    ]
+}
+
+/// The user, or as what a client without an account was let in.
+pub(crate) fn user(session: &SmbSession) -> String {
+    if session.user.is_empty() { format!("({})", session.principal) } else { harmless(&session.user) }
+}
+
+/// How messages are signed: what is encrypted needs no signature.
+pub(crate) fn signing(session: &SmbSession) -> String {
+    let need = match (session.encrypts(), session.signing.required) {
+        (true, _) => "not needed",
+        (false, true) => "required",
+        (false, false) => "optional",
+    };
+    format!("{}, {need}", session.signing.algorithm)
+}
+
+/// How messages are encrypted.
+pub(crate) fn encryption(session: &SmbSession) -> String {
+    match &session.encryption {
+        None => "none".to_owned(),
+        Some(encryption) if encryption.required => format!("{}, required", encryption.cipher),
+        Some(encryption) => format!("{}, optional", encryption.cipher),
+    }
+}
+
+fn channel_table(sessions: &[SmbSession]) -> String {
+    let of_session = |session: &SmbSession| {
+        let row = |channel: &control::clients::Channel| {
+            let interface = channel.interface;
+            [
+                session.id.clone(),
+                channel.client.to_string(),
+                channel.server.to_string(),
+                interface.map_or_else(|| "-".to_owned(), |interface| interface.index.to_string()),
+                interface.map_or_else(|| "-".to_owned(), |interface| speed(interface.bits_per_second)),
+                interface.map_or("-", |interface| if interface.rss { "yes" } else { "no" }).to_owned(),
+                channel.requests.to_string(),
+                duration(channel.idle_seconds),
+                duration(channel.age_seconds),
+            ]
+        };
+        session.channels.iter().map(row).collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = sessions.iter().flat_map(of_session).collect();
+    table::render(
+        ["SESSION", "CHANNEL FROM", "TO", "INTERFACE", "SPEED", "RSS", "REQUESTS", "IDLE", "AGE"],
+        &rows,
+    )
+}
+
+fn speed(bits_per_second: u64) -> String {
+    let (unit, name) = match bits_per_second {
+        1_000_000_000.. => (1_000_000_000, "Gbit/s"),
+        1_000_000.. => (1_000_000, "Mbit/s"),
+        _ => (1000, "kbit/s"),
+    };
+    let (whole, tenth) = (bits_per_second / unit, bits_per_second % unit * 10 / unit);
+    if tenth == 0 { format!("{whole} {name}") } else { format!("{whole}.{tenth} {name}") }
+}
+
+fn nfs(clients: &[NfsClient]) -> String {
+    let rows: Vec<_> = clients.iter().map(nfs_client).collect();
+    table::render(["CLIENT", "MOUNTED", "VERSION", "CONNECTIONS", "CALLS", "IN FLIGHT", "IDLE"], &rows)
+}
+
+fn nfs_client(client: &NfsClient) -> [String; 7] {
+    let connections = &client.connections;
+    let mut versions: Vec<u32> = connections.iter().filter_map(|connection| connection.version).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
+    let mounts: Vec<String> = client.mounts.iter().map(|mount| harmless(mount)).collect();
+    let or_none = |text: String| if text.is_empty() { "-".to_owned() } else { text };
+    [
+        client.address.to_string(),
+        or_none(mounts.join(" ")),
+        or_none(versions.join(", ")),
+        connections.len().to_string(),
+        connections.iter().map(|connection| connection.calls).sum::<u64>().to_string(),
+        connections.iter().map(|connection| connection.in_flight).sum::<u64>().to_string(),
+        connections
+            .iter()
+            .map(|connection| connection.idle_seconds)
+            .min()
+            .map_or_else(|| "-".to_owned(), duration),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_are_short() {
+        for (bits, text) in [
+            (10_000_000_000, "10 Gbit/s"),
+            (2_500_000_000, "2.5 Gbit/s"),
+            (100_000_000, "100 Mbit/s"),
+            (0, "0 kbit/s"),
+        ] {
+            assert_eq!(speed(bits), text);
+        }
+    }
+
+    #[test]
+    fn nobody_is_no_table() {
+        assert_eq!(
+            render(&Clients::default()),
+            "SMB: 0 sessions, 0 channels\n\nNFS: 0 clients, 0 connections\n"
+        );
+    }
+}

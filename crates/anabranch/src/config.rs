@@ -1,0 +1,195 @@
+//! The configuration file: TOML, with the names of the flags.
+//!
+//! ```toml
+//! smb = "0.0.0.0:445"
+//! state = "/var/lib/anabranch"
+//!
+//! [[share]]
+//! name = "data"
+//! directory = "/srv/data"
+//!
+//! [[user]]
+//! name = "anna"
+//! password = "..."
+//! ```
+
+use std::ops::Range;
+use std::path::Path;
+
+use clap::Args as _;
+use toml::de::{DeTable, DeValue};
+
+use crate::problem::{Cause, Problem, Result};
+use crate::settings::{Given, SHARE_KEYS, USER_KEYS};
+
+/// Reads a configuration file.
+///
+/// # Errors
+/// It cannot be read, is not TOML, has a setting that does not exist, or one with an impossible value.
+pub(crate) fn read(path: &Path) -> Result<Given> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Problem::new(Cause::Settings, format!("cannot read {}: {e}", path.display()), ""))?;
+    parse(&path.display().to_string(), &text)
+}
+
+fn parse(file: &str, text: &str) -> Result<Given> {
+    let table = DeTable::parse(text).map_err(|e| refuse(file, text, e.span(), e.message()))?;
+    if let Some(unknown) = find_unknown(table.get_ref()) {
+        return Err(unknown.refuse(file, text));
+    }
+    // Not the error's own text: it would repeat the line, which may hold a password.
+    toml::from_str(text).map_err(|e| refuse(file, text, e.span(), e.message()))
+}
+
+/// The names of all settings: those of the flags.
+fn settings() -> Vec<String> {
+    let command = Given::augment_args(clap::Command::new("names"));
+    command.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
+}
+
+struct Unknown {
+    name: String,
+    place: Range<usize>,
+    known: Vec<String>,
+}
+
+impl Unknown {
+    fn refuse(&self, file: &str, text: &str) -> Problem {
+        let line = line_of(text, self.place.start);
+        let advice = match nearest(&self.name, &self.known) {
+            Some(known) => format!("Did you mean `{known}`?"),
+            None => format!("The settings here are: {}.", self.known.join(", ")),
+        };
+        Problem::new(
+            Cause::Settings,
+            format!("{file} line {line}: there is no setting `{}`", self.name),
+            advice,
+        )
+    }
+}
+
+fn refuse(file: &str, text: &str, place: Option<Range<usize>>, message: &str) -> Problem {
+    let line = place.map_or(1, |place| line_of(text, place.start));
+    Problem::new(Cause::Settings, format!("{file} line {line}: {message}"), "")
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
+}
+
+fn find_unknown(top: &DeTable<'_>) -> Option<Unknown> {
+    unknown_key(top, &settings()).or_else(|| {
+        let inner = |setting: &str, keys: &[&str]| {
+            let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+            let DeValue::Array(tables) = top.get(setting)?.get_ref() else { return None };
+            tables.iter().find_map(|table| unknown_key(table.get_ref().as_table()?, &keys))
+        };
+        inner("share", &SHARE_KEYS).or_else(|| inner("user", &USER_KEYS))
+    })
+}
+
+fn unknown_key(table: &DeTable<'_>, known: &[String]) -> Option<Unknown> {
+    table.keys().find(|key| !known.iter().any(|k| k == key.get_ref().as_ref())).map(|key| Unknown {
+        name: key.get_ref().to_string(),
+        place: key.span(),
+        known: known.to_vec(),
+    })
+}
+
+/// The known name that `name` was most likely meant to be.
+fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
+    let name = name.to_lowercase().replace('_', "-");
+    let distance = |k: &String| strsim::damerau_levenshtein(&name, k);
+    let near = known.iter().min_by_key(|k| distance(k))?;
+    let contained = known.iter().find(|k| k.len() > 2 && (k.contains(&name) || name.contains(k.as_str())));
+    if distance(near) <= 1 + near.len() / 4 { Some(near) } else { contained }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Requirement, Settings};
+
+    #[test]
+    fn every_setting_can_be_given() {
+        let text = r#"
+            smb = "127.0.0.1:10445"
+            nfs = "[::1]:12049"
+            control = "127.0.0.1:18080"
+            state = "/var/lib/x"
+            smb-signing = "required"
+            smb-encryption = "off"
+            max-channels = 4
+            smb-interface = ["10.0.0.1", "10.0.1.1"]
+            nfs-squash = "none"
+            log-format = "json"
+            log = "debug"
+            continuous-availability = ["data"]
+            [[share]]
+            name = "data"
+            directory = "/srv/data"
+            read-only = true
+            guest = true
+            continuous-availability = true
+            access-based-enumeration = true
+            [[user]]
+            name = "anna"
+            password = "secret"
+            uid = 1000
+            gid = 100
+        "#;
+        let given = parse("f", text).unwrap();
+        for name in settings() {
+            assert!(text.contains(&name), "{name} is not in this test");
+        }
+        assert!(given.share[0].read_only && given.share[0].guest);
+        assert!(given.share[0].continuous_availability && given.share[0].access_based_enumeration);
+        assert_eq!(given.user[0].uid, Some(1000));
+        let settings = Settings::new(given).unwrap();
+        assert_eq!(settings.smb_signing, Requirement::Required);
+        assert_eq!(settings.smb_interfaces.len(), 2);
+        assert_eq!(settings.nfs.to_string(), "[::1]:12049");
+    }
+
+    #[test]
+    fn shares_and_users_can_be_given_as_on_the_command_line() {
+        let given = parse("f", "share = [\"data=/srv\"]\nuser = [\"anna:pw\"]").unwrap();
+        assert!(!given.share[0].guest && !given.share[0].read_only);
+        assert_eq!((given.share[0].name.as_str(), given.user[0].password.as_deref()), ("data", Some("pw")));
+    }
+
+    fn refused(text: &str) -> Problem {
+        let problem = parse("a.toml", text).unwrap_err();
+        assert_eq!(problem.cause, Cause::Settings);
+        problem
+    }
+
+    #[test]
+    fn an_unknown_setting_is_refused_with_the_nearest_one() {
+        let problem = refused("\n\nsmb-singing = \"off\"\n");
+        assert_eq!(problem.what, "a.toml line 3: there is no setting `smb-singing`");
+        assert_eq!(problem.advice, "Did you mean `smb-signing`?");
+        assert_eq!(refused("max_channels = 1").advice, "Did you mean `max-channels`?");
+        assert_eq!(refused("signing = 1").advice, "Did you mean `smb-signing`?");
+        assert!(refused("colour = 1").advice.contains("nfs-squash"));
+        let problem = refused("[[share]]\nname = \"a\"\ndirectroy = \"/b\"");
+        assert_eq!(problem.what, "a.toml line 3: there is no setting `directroy`");
+        assert_eq!(problem.advice, "Did you mean `directory`?");
+        assert_eq!(refused("[[share]]\nguests = true").advice, "Did you mean `guest`?");
+        assert_eq!(refused("[[user]]\npasword = \"x\"").advice, "Did you mean `password`?");
+    }
+
+    #[test]
+    fn a_bad_value_is_refused_with_its_line_and_without_its_text() {
+        let problem = refused("state = \"x\"\nsmb = \"here\"");
+        assert!(problem.what.starts_with("a.toml line 2: "), "{problem}");
+        assert!(refused("max-channels = -1").what.contains("line 1"), "negative");
+        assert!(
+            refused("[[share]]\nname = \"a\"\ndirectory = \"/b\"\nguest = \"no\"").what.contains("line 4")
+        );
+        assert!(refused("smb-signing = \"maybe\"").what.contains("maybe"));
+        assert!(!refused("[[user]]\nname = \"a\"\npassword = [\"hush\"]").what.contains("hush"));
+        assert!(refused("share = [\"x\"]").what.contains("NAME=DIR"));
+        assert!(refused("not toml").what.starts_with("a.toml line 1: "));
+    }
+}

@@ -1,0 +1,43 @@
+//! Who may take how many of the process's descriptors: without some for files and some for sockets nobody is served, so
+//! no client may take all of them.
+
+/// What each part may take up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Allotment {
+    /// Opens of one share, two descriptors each.
+    pub(crate) opens: usize,
+    /// Connections of SMB.
+    pub(crate) smb_connections: usize,
+    /// Connections of NFS.
+    pub(crate) nfs_connections: usize,
+}
+
+impl Allotment {
+    /// Of `descriptors` half are for the files of all `shares`, an eighth for each protocol's connections; the rest is
+    /// for what comes and goes.
+    pub(crate) fn of(descriptors: u64, shares: usize) -> Self {
+        let part = |of: usize| (usize::try_from(descriptors).unwrap_or(usize::MAX) / of).max(16);
+        Self {
+            opens: part(shares.max(1).saturating_mul(4)),
+            smb_connections: part(8),
+            nfs_connections: part(8),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_gets_all() {
+        for (descriptors, shares) in [(1024_u64, 1), (1024, 3), (20_000, 1), (1 << 20, 10)] {
+            let given = Allotment::of(descriptors, shares);
+            let most = given.opens * 2 * shares + given.smb_connections + given.nfs_connections;
+            assert!(u64::try_from(most).unwrap() <= descriptors / 4 * 3, "{descriptors} {shares}: {given:?}");
+        }
+        let few = Allotment { opens: 16, smb_connections: 16, nfs_connections: 16 };
+        assert_eq!(Allotment::of(0, 0), few);
+        assert_eq!(Allotment::of(u64::MAX, 1).opens, usize::MAX / 4);
+    }
+}

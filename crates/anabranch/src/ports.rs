@@ -1,0 +1,169 @@
+//! The listening sockets, and why one cannot be had.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener};
+
+use crate::problem::{Cause, Problem, Result};
+
+/// Ports below this are for root.
+const PRIVILEGED_BELOW: u16 = 1024;
+/// How many ports after the wanted one [`first_free`] tries.
+const TRIES: u16 = 100;
+
+/// What listens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Role {
+    /// For messages.
+    pub(crate) name: &'static str,
+    /// The flag that names its address.
+    pub(crate) flag: &'static str,
+    /// A port that anyone may take.
+    pub(crate) free_port: u16,
+}
+
+pub(crate) const SMB: Role = Role { name: "SMB", flag: "--smb", free_port: 10445 };
+pub(crate) const NFS: Role = Role { name: "NFS", flag: "--nfs", free_port: 12049 };
+pub(crate) const CONTROL: Role = Role { name: "control", flag: "--control", free_port: 18080 };
+
+/// Listens on an address.
+///
+/// # Errors
+/// The address cannot be had; says by whom it is taken, and what to pass instead.
+pub(crate) fn listen(role: Role, address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).map_err(|error| explain(role, address, &error))
+}
+
+/// Listens on the wanted port or one of the next that is free.
+///
+/// # Errors
+/// None of them is.
+pub(crate) fn first_free(role: Role, wanted: SocketAddr) -> Result<TcpListener> {
+    let mut address = wanted;
+    for port in wanted.port()..=wanted.port().saturating_add(TRIES) {
+        address.set_port(port);
+        match TcpListener::bind(address) {
+            Err(e) if e.kind() == ErrorKind::AddrInUse => {}
+            result => return result.map_err(|error| explain(role, address, &error)),
+        }
+    }
+    Err(explain(role, wanted, &ErrorKind::AddrInUse.into()))
+}
+
+fn explain(role: Role, address: SocketAddr, error: &io::Error) -> Problem {
+    let (port, flag) = (address.port(), role.flag);
+    let instead = SocketAddr::new(address.ip(), role.free_port);
+    let (why, advice) = match error.kind() {
+        ErrorKind::AddrInUse => {
+            let by = owner::of_listener(port).map_or_else(String::new, |owner| format!(" by {owner}"));
+            let instead = if port == role.free_port { SocketAddr::new(address.ip(), 0) } else { instead };
+            let any = if instead.port() == 0 { " (any free port)" } else { "" };
+            (
+                format!("port {port} is taken{by}"),
+                format!("Stop that, or pass another: {flag} {instead}{any}"),
+            )
+        }
+        ErrorKind::PermissionDenied if port < PRIVILEGED_BELOW => (
+            format!("port {port} is below {PRIVILEGED_BELOW}, for root or with CAP_NET_BIND_SERVICE only"),
+            format!("Start as root, or pass a port that anyone may take: {flag} {instead}"),
+        ),
+        ErrorKind::AddrNotAvailable => (
+            format!("this machine does not have the address {}", address.ip()),
+            format!("Pass one that it has (`ip address` lists them), or all of them: {flag} 0.0.0.0:{port}"),
+        ),
+        _ => (error.to_string(), format!("Pass another address with {flag} ADDR:PORT.")),
+    };
+    Problem::new(Cause::Address, format!("cannot listen on {address} for {}: {why}", role.name), advice)
+}
+
+mod owner {
+    //! Which process has a port.
+
+    use std::fs;
+    use std::path::Path;
+
+    /// The process that listens on a port, as `NAME (process PID)`, as far as this process may see it.
+    pub(super) fn of_listener(port: u16) -> Option<String> {
+        let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+        let inodes: Vec<u64> = tables
+            .iter()
+            .filter_map(|t| fs::read_to_string(t).ok())
+            .flat_map(|t| listeners(&t, port))
+            .collect();
+        let pids =
+            fs::read_dir("/proc").ok()?.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        let mut processes = pids.map(|pid| (pid, Path::new("/proc").join(pid.to_string())));
+        let (pid, process) = processes.find(|(_, process)| holds_one(process, &inodes))?;
+        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+        Some(format!("{} (process {pid})", name.trim()))
+    }
+
+    /// Inodes of the sockets in a table of `/proc/net` that listen on a port.
+    pub(super) fn listeners(table: &str, port: u16) -> Vec<u64> {
+        /// TCP_LISTEN
+        const LISTEN: &str = "0A";
+        let of_line = |line: &str| {
+            let mut words = line.split_whitespace();
+            let local = words.nth(1)?;
+            let state = words.nth(1)?;
+            let inode = words.nth(5)?.parse().ok()?;
+            let found = u16::from_str_radix(local.rsplit(':').next()?, 16).ok()?;
+            (state == LISTEN && found == port).then_some(inode)
+        };
+        table.lines().skip(1).filter_map(of_line).collect()
+    }
+
+    fn holds_one(process: &Path, inodes: &[u64]) -> bool {
+        let Ok(descriptors) = fs::read_dir(process.join("fd")) else { return false };
+        descriptors.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).any(|target| {
+            let target = target.to_string_lossy();
+            let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+            inode.and_then(|i| i.parse().ok()).is_some_and(|inode| inodes.contains(&inode))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_port_is_explained_with_its_owner_and_what_to_pass() {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = first.local_addr().unwrap();
+        let problem = listen(SMB, address).unwrap_err();
+        assert_eq!(problem.cause, Cause::Address);
+        assert!(problem.what.contains(&format!("(process {})", std::process::id())), "{problem}");
+        assert!(problem.advice.contains("--smb 127.0.0.1:10445"), "{problem}");
+    }
+
+    #[test]
+    fn the_next_free_port_is_found() {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = first.local_addr().unwrap();
+        let second = first_free(SMB, address).unwrap().local_addr().unwrap();
+        assert!(second.port() > address.port());
+    }
+
+    #[test]
+    fn a_foreign_address_is_explained() {
+        let problem = listen(NFS, "192.0.2.1:12049".parse().unwrap()).unwrap_err();
+        assert!(problem.what.contains("does not have the address 192.0.2.1"), "{problem}");
+    }
+
+    #[test]
+    fn a_privileged_port_is_explained() {
+        let refused = io::Error::from(ErrorKind::PermissionDenied);
+        let problem = explain(SMB, "0.0.0.0:445".parse().unwrap(), &refused);
+        assert!(problem.what.contains("CAP_NET_BIND_SERVICE"), "{problem}");
+        assert!(problem.advice.ends_with("--smb 0.0.0.0:10445"), "{problem}");
+    }
+
+    #[test]
+    fn listening_sockets_are_read_from_the_kernels_table() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+   0: 0100007F:28CD 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0\n\
+   1: 0100007F:28CD 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0 100 0 0 10 0\n";
+        assert_eq!(owner::listeners(table, 10445), [4711]);
+        assert!(owner::listeners(table, 10446).is_empty());
+    }
+}

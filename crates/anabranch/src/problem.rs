@@ -1,0 +1,50 @@
+//! What a person is told when the program cannot go on: what was wrong, where, what to do.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why the program ends; its number is the exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Something failed while serving.
+    Serving = 1,
+    /// The command line or the configuration file is wrong (clap ends with the same status).
+    Settings = 2,
+    /// The state directory cannot be used.
+    State = 3,
+    /// An address cannot be listened on.
+    Address = 4,
+    /// The directory of a share cannot be used.
+    Directory = 5,
+    /// The server that runs cannot be asked.
+    Asking = 6,
+}
+
+/// A message for the person who started the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) cause: Cause,
+    /// What was wrong, and where.
+    pub(crate) what: String,
+    /// What to do about it; empty when nothing sensible can be said.
+    pub(crate) advice: String,
+}
+
+impl Problem {
+    pub(crate) fn new(cause: Cause, what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { cause, what: what.into(), advice: advice.into() }
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.cause as u8)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.what)?;
+        if self.advice.is_empty() { Ok(()) } else { write!(f, "\n  {}", self.advice) }
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Problem>;

@@ -1,0 +1,87 @@
+//! A server of the program, for the length of a test.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// The program with these arguments.
+pub(crate) fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// A server that is killed when the test ends.
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    /// What it printed first.
+    pub(crate) ready: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut child = program(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+        Self { child, ready }
+    }
+
+    /// Where it listens: `smb`, `nfs` or `control`.
+    pub(crate) fn address(&self, name: &str) -> &str {
+        let words = self.ready.trim_end().split(' ');
+        words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name).unwrap().1
+    }
+
+    /// Sends a signal (by name) and waits for the end; the exit status.
+    pub(crate) fn end_with(&mut self, signal: &str) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it did not end within 20 s of {signal}");
+    }
+}
+
+/// The path of a name in a directory.
+pub(crate) fn path(directory: &TempDir, name: &str) -> String {
+    directory.path().join(name).to_str().unwrap().to_owned()
+}
+
+/// The flags of a server on free ports with one share.
+pub(crate) fn flags(directory: &TempDir) -> Vec<String> {
+    std::fs::create_dir_all(directory.path().join("data")).unwrap();
+    let share = format!("data={}", path(directory, "data"));
+    let state = path(directory, "state");
+    let any = "127.0.0.1:0";
+    [
+        "serve",
+        "--share",
+        &share,
+        "--user",
+        "anna:hush-hush",
+        "--smb",
+        any,
+        "--nfs",
+        any,
+        "--control",
+        any,
+        "--state",
+        &state,
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
