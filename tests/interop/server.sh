@@ -1,0 +1,83 @@
+# Sourced by the scripts beside it: one Anabranch server for the length of a script.
+#   ANABRANCH     the program (target/debug/anabranch)
+#   SERVER SMB_PORT NFS_PORT SHARE EXPORT SMB_USER SMB_PASS   where and as whom; with SMB_PORT or
+#                 NFS_PORT set from outside, that server is tested and none is started
+. "$(dirname "${BASH_SOURCE[0]}")/../lab/guest/lib.sh"
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+: "${ANABRANCH:=${CARGO_TARGET_DIR:-$top/target}/debug/anabranch}"
+: "${SHARE:=data}" "${SMB_USER:=tester}" "${SMB_PASS:=test-Pass1}"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/anabranch-interop.XXXXXX")
+server_pid=''
+
+# must NAME COMMAND...: a check that runs in this shell, for what starts or ends the server.
+must() {
+  local name=$1; shift
+  if "$@" >"$scratch/said" 2>&1; then pass "$name"; else fail "$name" "$(tail -n 1 "$scratch/said")"; return 1; fi
+}
+
+# start_server FLAG...: serve $share_dir with further flags; sets the ports from the ready line.
+# With a file $config, serve what that says instead.
+# START (a command and its arguments) comes before the program: START="ip netns exec NAME".
+start_server() {
+  : "${share_dir:=$scratch/share}" "${listen:=127.0.0.1}"
+  mkdir -p -m 700 "$scratch/state"
+  # Owned by an ordinary user: the account of the tests is to be no superuser in the share.
+  if [ ! -d "$share_dir" ]; then
+    mkdir -p "$share_dir" && { [ "$(id -u)" != 0 ] || chown 1000:1000 "$share_dir"; }
+  fi
+  local what=(--share "$SHARE=$share_dir" --user "$SMB_USER:$SMB_PASS")
+  [ -z "${config:-}" ] || what=(--config "$config")
+  : >"$scratch/ready"
+  # shellcheck disable=SC2086
+  setpriv --pdeathsig KILL -- ${START:-} "$ANABRANCH" serve "${what[@]}" \
+    --smb "$listen:${want_smb:-0}" --nfs "$listen:${want_nfs:-0}" --control "127.0.0.1:${want_control:-0}" \
+    --state "$scratch/state" "$@" >"$scratch/ready" 2>>"$scratch/server.log" </dev/null &
+  server_pid=$!
+  local tries
+  for ((tries = 0; tries < 200; tries++)); do
+    grep -q '^ready ' "$scratch/ready" && break
+    kill -0 "$server_pid" 2>/dev/null || break
+    sleep 0.05
+  done
+  if ! grep -q '^ready ' "$scratch/ready"; then
+    echo "the server printed no ready line:"; tail -n 20 "$scratch/server.log"
+    return 1
+  fi
+  SERVER=127.0.0.1 EXPORT=/$SHARE
+  SMB_PORT=$(sed -n 's/^ready .*smb=[^ ]*:\([0-9]*\).*/\1/p' "$scratch/ready")
+  NFS_PORT=$(sed -n 's/^ready .*nfs=[^ ]*:\([0-9]*\).*/\1/p' "$scratch/ready")
+  CONTROL_PORT=$(sed -n 's/^ready .*control=[^ ]*:\([0-9]*\).*/\1/p' "$scratch/ready")
+  MOUNT_PORT=$NFS_PORT
+}
+
+# stop_server: SIGTERM must end it within 10 s, with status 0.
+stop_server() {
+  local p=$server_pid tries
+  [ -n "$p" ] || return 0
+  kill -0 "$p" 2>/dev/null || { echo "the server is gone"; return 1; }
+  kill -TERM "$p"
+  for ((tries = 0; tries < 200; tries++)); do kill -0 "$p" 2>/dev/null || break; sleep 0.05; done
+  if kill -0 "$p" 2>/dev/null; then echo "still there 10 s after SIGTERM"; return 1; fi
+  wait "$p"; local status=$?
+  server_pid=''
+  [ "$status" = 0 ] || { echo "exit status $status"; return 1; }
+}
+
+# kill_server: no chance to clean up.
+kill_server() { kill -KILL "$server_pid"; wait "$server_pid" 2>/dev/null; server_pid=''; }
+
+# What a server must not have written: a panic, or a password.
+log_is_clean() {
+  if grep -nE 'panicked|RUST_BACKTRACE' "$scratch/server.log"; then return 1; fi
+  if grep -nF "$SMB_PASS" "$scratch/server.log" "$scratch/ready"; then return 1; fi
+}
+
+end_scratch() {
+  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null
+  if [ "$failed" != 0 ] && grep -qv ' INFO ' "$scratch/server.log" 2>/dev/null; then
+    echo "the server's last warnings:"; grep -v ' INFO ' "$scratch/server.log" | tail -n 10
+  fi
+  rm -rf "$scratch"
+}
+trap end_scratch EXIT
+trap 'exit 130' INT TERM HUP

@@ -1,0 +1,50 @@
+#!/bin/bash
+# Samba's smbcacls against a server: access control lists set, inherited, denied, read back, kept in step with the mode.
+# smbcacls knows no port but 445: the server listens there on a loopback address of its own. (root)
+. "$(dirname "$0")/server.sh"
+[ "$(id -u)" = 0 ] || { echo "skipped: only root may listen on port 445"; exit 0; }
+SERVER_ADDRESS=127.$((64 + $$ % 64)).$((RANDOM % 256)).$((RANDOM % 254 + 1))
+listen=$SERVER_ADDRESS want_smb=445 must "server starts" start_server || { finish; exit 1; }
+printf '[global]\n' >"$scratch/smb.conf"
+
+acl() { timeout 60 smbcacls -s "$scratch/smb.conf" "//$SERVER_ADDRESS/$SHARE" -U "$SMB_USER%$SMB_PASS" --numeric "$@" 2>&1; }
+smb() {
+  local out; out=$(timeout 60 smbclient -s "$scratch/smb.conf" "//$SERVER_ADDRESS/$SHARE" -U "$SMB_USER%$SMB_PASS" -c "$1" 2>&1)
+  echo "$out"; ! grep -q NT_STATUS <<<"$out"
+}
+says() { local want=$1; shift; local out; out=$("$@"); echo "$out"; grep -q -- "$want" <<<"$out"; }
+refuses() { local out; if out=$("$@"); then echo "not refused: $out"; return 1; fi; echo "$out"; grep -q NT_STATUS_ACCESS_DENIED <<<"$out"; }
+mode() { [ "$(stat -c %a "$share_dir/$2")" = "$1" ] || { stat -c %a "$share_dir/$2"; return 1; }; }
+
+echo data >"$scratch/data"
+me=S-1-22-1-$(stat -c %u "$share_dir") everyone=S-1-1-0 other=S-1-22-1-1234
+check "a file" smb "put $scratch/data f; mkdir d"
+check "the mode as a list" says "ACL:$everyone:0/0x0/0x00120089" acl f
+check "set" acl -S "ACL:$me:0/0/0x1f01ff,ACL:$everyone:0/0/0x120089" f
+check "read back" says "ACL:$me:0/0x0/0x001f01ff" acl f
+check "the mode follows" mode 744 f
+check "deny another" acl -a "ACL:$other:1/0/0x2" f
+check "the denial is kept" says "ACL:$other:1/0x0/0x00000002" acl f
+check "chmod" chmod 640 "$share_dir/f"
+check "chmod takes the list back" says "ACL:$everyone:0/0x0/0x00120080" acl f
+check "deny everybody reading" acl -S "ACL:$everyone:1/0/0x1,ACL:$everyone:0/0/0x1f01ff" f
+check "reading is denied" refuses smb "get f $scratch/back"
+check "allow it again" acl -S "ACL:$everyone:0/0/0x1f01ff" f
+check "reading is allowed" smb "get f $scratch/back"
+check "entries to inherit" acl -a "ACL:$other:0/3/0x120089,ACL:S-1-3-0:0/11/0x10000000" d
+check "made in it" smb "cd d; put $scratch/data f; mkdir e"
+check "a file inherits it" says "ACL:$other:0/0x0/0x00120089" acl 'd\f'
+check "its owner takes the creator's place" says "ACL:$me:0/0x0/0x001f01ff" acl 'd\f'
+check "a directory hands it on" says "ACL:$other:0/0x3/0x00120089" acl 'd\e'
+check "protect it" acl -I copy 'd\f'
+check "protected" says 'CONTROL:0x9004' acl 'd\f'
+check "taken out" acl -D "ACL:$other:0/3/0x120089" 'd\e'
+gone() { ! acl 'd\e' | grep "ACL:$other"; }
+check "gone" gone
+check "an owner of another machine" acl -C S-1-5-21-1-2-3-1000 f
+check "is kept" says 'OWNER:S-1-5-21-1-2-3-1000' acl f
+given_away() { local out; out=$(acl -C "$other" f); echo "$out"; grep -q NT_STATUS_INVALID_OWNER <<<"$out"; }
+check "it is not given to another user" given_away
+must "the log is clean" log_is_clean
+must "server ends" stop_server
+finish
