@@ -7,8 +7,8 @@ use crate::Protocol;
 
 macro_rules! apis {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// What a client asked for: an SMB command or an NFS procedure. Where both have one of the same name
-        /// and meaning they share it; [`Protocol`] tells them apart.
+        /// What a client asked for: an SMB command, an NFSv3 procedure or an NFSv4 operation. Where two have one of the
+        /// same name and meaning they share it; [`Protocol`] tells them apart.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Api { $($(#[$doc])* $name),+ }
 
@@ -28,7 +28,7 @@ macro_rules! apis {
 apis! {
     /// SMB CREATE, NFS CREATE.
     Create,
-    /// SMB CLOSE.
+    /// SMB CLOSE, NFSv4 CLOSE.
     Close,
     /// SMB READ, NFS READ.
     Read,
@@ -36,7 +36,7 @@ apis! {
     Write,
     /// SMB FLUSH.
     Flush,
-    /// SMB LOCK.
+    /// SMB LOCK, NFSv4 LOCK.
     Lock,
     /// SMB IOCTL.
     Ioctl,
@@ -92,6 +92,42 @@ apis! {
     Commit,
     /// MOUNT MNT.
     Mount,
+    /// NFSv4 OPEN.
+    Open,
+    /// NFSv4 OPEN_DOWNGRADE.
+    OpenDowngrade,
+    /// NFSv4 LOCKT.
+    LockTest,
+    /// NFSv4 LOCKU.
+    Unlock,
+    /// NFSv4 DELEGRETURN.
+    DelegReturn,
+    /// NFSv4 VERIFY and NVERIFY.
+    Verify,
+    /// NFSv4 SECINFO and SECINFO_NO_NAME.
+    SecInfo,
+    /// NFSv4.2 SEEK.
+    Seek,
+    /// NFSv4.2 ALLOCATE.
+    Allocate,
+    /// NFSv4.2 DEALLOCATE.
+    Deallocate,
+    /// NFSv4.2 READ_PLUS.
+    ReadPlus,
+    /// NFSv4.2 COPY.
+    Copy,
+    /// NFSv4.2 CLONE.
+    Clone,
+    /// NFSv4.2 IO_ADVISE.
+    IoAdvise,
+    /// NFSv4 GETXATTR (RFC 8276).
+    GetXattr,
+    /// NFSv4 SETXATTR (RFC 8276).
+    SetXattr,
+    /// NFSv4 LISTXATTRS (RFC 8276).
+    ListXattrs,
+    /// NFSv4 REMOVEXATTR (RFC 8276).
+    RemoveXattr,
 }
 
 /// Buckets of a latency histogram: [`bucket_limit`].

@@ -315,8 +315,8 @@ impl Share {
         match protocol {
             // As long as the holder may take.
             Protocol::Smb => answering.over().await,
-            Protocol::Nfs3 => {
-                let end = *patience.get_or_insert_with(|| Instant::now() + self.settings.nfs3_patience);
+            Protocol::Nfs3 | Protocol::Nfs4 => {
+                let end = *patience.get_or_insert_with(|| Instant::now() + self.settings.nfs_patience);
                 let waited = tokio::time::timeout_at(end.into(), answering.over()).await;
                 waited.map_err(|_| Error::Delayed)?;
             }

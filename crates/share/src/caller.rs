@@ -12,11 +12,13 @@ pub enum Protocol {
     Smb,
     /// NFS version 3 and MOUNT.
     Nfs3,
+    /// NFS version 4.1 and 4.2.
+    Nfs4,
 }
 
 impl Protocol {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 2] = [Self::Smb, Self::Nfs3];
+    pub const ALL: [Self; 3] = [Self::Smb, Self::Nfs3, Self::Nfs4];
 
     /// Its name in metrics.
     #[must_use]
@@ -24,6 +26,7 @@ impl Protocol {
         match self {
             Self::Smb => "smb",
             Self::Nfs3 => "nfs3",
+            Self::Nfs4 => "nfs4",
         }
     }
 }

@@ -50,7 +50,7 @@ pub enum Error {
     #[error("limit reached: {0}")]
     LimitReached(&'static str),
     /// A client has yet to give back what it caches, and takes longer than this caller waits
-    /// ([`Settings::nfs3_patience`](crate::Settings::nfs3_patience)): nothing was done, try again later.
+    /// ([`Settings::nfs_patience`](crate::Settings::nfs_patience)): nothing was done, try again later.
     #[error("a client has yet to give back what it caches")]
     Delayed,
     /// The file cannot be deleted: it is marked read-only.

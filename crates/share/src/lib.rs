@@ -78,9 +78,9 @@ pub struct Settings {
     /// How long a client may take to give back what it caches, before it is taken from it. [MS-SMB2] 3.3.2.1
     /// leaves it to the server; Windows waits for 35 seconds.
     pub break_timeout: Duration,
-    /// How long an NFSv3 request waits for that, before its client is told to come back later: less than the
+    /// How long an NFS request waits for that, before its client is told to come back later: less than the
     /// client waits before it sends the request again.
-    pub nfs3_patience: Duration,
+    pub nfs_patience: Duration,
 }
 
 impl Settings {
@@ -94,7 +94,7 @@ impl Settings {
             opens_max: 262_144,
             watches_max: 65_536,
             break_timeout: Duration::from_secs(35),
-            nfs3_patience: Duration::from_secs(3),
+            nfs_patience: Duration::from_secs(3),
         }
     }
 }

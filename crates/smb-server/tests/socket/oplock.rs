@@ -24,8 +24,8 @@ pub(crate) fn asking(oplock: OplockLevel) -> Asking {
 }
 
 /// A server that takes grants back from clients that are silent for so long.
-pub(crate) fn impatient(break_timeout: Duration, nfs3_patience: Duration) -> TestServer {
-    let settings = Settings { break_timeout, nfs3_patience, ..Settings::new(SHARE) };
+pub(crate) fn impatient(break_timeout: Duration, nfs_patience: Duration) -> TestServer {
+    let settings = Settings { break_timeout, nfs_patience, ..Settings::new(SHARE) };
     TestServer::sharing(Config::default(), settings, Arc::new(MemoryStore::new()))
 }
 
