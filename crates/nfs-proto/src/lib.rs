@@ -8,3 +8,4 @@
 pub mod duplicate_request;
 pub mod export;
 pub mod filehandle;
+pub mod v4;

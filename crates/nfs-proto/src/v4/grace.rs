@@ -1,0 +1,154 @@
+//! The grace period after a restart: who may reclaim what it held before, and who has to wait (RFC 8881 8.4.2, 18.51).
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::recovery::ClientRecord;
+
+/// The grace period of one run of the server.
+#[derive(Debug)]
+pub struct Grace {
+    ends: Instant,
+    /// Recorded clients that have not said yet that they are done.
+    awaited: HashSet<Vec<u8>>,
+    is_over: bool,
+}
+
+/// Why an operation that takes a lock is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GraceError {
+    /// Clients may be about to reclaim what goes against this (NFS4ERR_GRACE).
+    #[error("clients are reclaiming")]
+    Grace,
+    /// It is too late to reclaim (NFS4ERR_NO_GRACE).
+    #[error("too late to reclaim")]
+    NoGrace,
+    /// The client held nothing when the server ended (NFS4ERR_RECLAIM_BAD).
+    #[error("nothing to reclaim")]
+    ReclaimBad,
+}
+
+/// What a client has said of its reclaims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reclaims {
+    /// It has done a RECLAIM_COMPLETE for all file systems.
+    pub complete: bool,
+}
+
+impl Grace {
+    /// The grace period of a server that starts now, with these clients in its records. Without any there is none:
+    /// nobody has anything to reclaim.
+    #[must_use]
+    pub fn begin(now: Instant, length: Duration, recorded: impl IntoIterator<Item = ClientRecord>) -> Self {
+        let awaited: HashSet<_> = recorded.into_iter().map(|record| record.owner).collect();
+        let ends = now.checked_add(length).unwrap_or(now);
+        Self { ends, is_over: awaited.is_empty(), awaited }
+    }
+
+    /// Whether it is still going on.
+    #[must_use]
+    pub fn is_on(&self, now: Instant) -> bool {
+        !self.is_over && now < self.ends
+    }
+
+    /// When it ends at the latest.
+    #[must_use]
+    pub fn ends(&self) -> Instant {
+        self.ends
+    }
+
+    /// Whether this client may reclaim what it held.
+    ///
+    /// # Errors
+    /// [`GraceError::NoGrace`], [`GraceError::ReclaimBad`].
+    pub fn check_reclaim(&self, owner: &[u8], reclaims: Reclaims, now: Instant) -> Result<(), GraceError> {
+        // RFC 8881 18.51.3: "Once a RECLAIM_COMPLETE is done, there can be no further reclaim operations".
+        if reclaims.complete || !self.is_on(now) {
+            return Err(GraceError::NoGrace);
+        }
+        if self.awaited.contains(owner) { Ok(()) } else { Err(GraceError::ReclaimBad) }
+    }
+
+    /// Whether a client may take locks that it did not hold before.
+    ///
+    /// # Errors
+    /// [`GraceError::Grace`].
+    pub fn check_new(&self, reclaims: Reclaims, now: Instant) -> Result<(), GraceError> {
+        // RFC 8881 18.51.3: "If non-reclaim locking operations are done before the RECLAIM_COMPLETE, an NFS4ERR_GRACE
+        // error will be returned."
+        if self.is_on(now) || !reclaims.complete { Err(GraceError::Grace) } else { Ok(()) }
+    }
+
+    /// A client is done, by RECLAIM_COMPLETE. Whether the grace period is over with it: "the server [...] is in a
+    /// position to use the fact that all such clients have done a RECLAIM_COMPLETE to terminate the grace period".
+    pub fn complete(&mut self, owner: &[u8]) -> bool {
+        if self.awaited.remove(owner) && self.awaited.is_empty() && !self.is_over {
+            self.is_over = true;
+            return true;
+        }
+        false
+    }
+
+    /// Ends it when its time has come. Those who have not come back in time: their records are void, so that they
+    /// reclaim nothing after another restart that somebody else may have had meanwhile (RFC 8881 8.4.3).
+    pub fn end(&mut self, now: Instant) -> Vec<ClientRecord> {
+        if self.is_on(now) {
+            return Vec::new();
+        }
+        self.is_over = true;
+        self.awaited.drain().map(|owner| ClientRecord { owner }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: Duration = Duration::from_secs(90);
+    const DONE: Reclaims = Reclaims { complete: true };
+    const NOT_DONE: Reclaims = Reclaims { complete: false };
+
+    fn record(owner: &[u8]) -> ClientRecord {
+        ClientRecord { owner: owner.to_vec() }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
+    fn without_records_there_is_no_grace() {
+        let now = Instant::now();
+        let grace = Grace::begin(now, LENGTH, []);
+        assert!(!grace.is_on(now));
+        assert_eq!(grace.check_new(DONE, now), Ok(()));
+        assert_eq!(grace.check_new(NOT_DONE, now), Err(GraceError::Grace));
+        assert_eq!(grace.check_reclaim(b"a", NOT_DONE, now), Err(GraceError::NoGrace));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
+    fn the_recorded_reclaim_and_the_others_wait() {
+        let now = Instant::now();
+        let mut grace = Grace::begin(now, LENGTH, [record(b"a"), record(b"b")]);
+        assert_eq!(grace.check_reclaim(b"a", NOT_DONE, now), Ok(()));
+        assert_eq!(grace.check_reclaim(b"c", NOT_DONE, now), Err(GraceError::ReclaimBad));
+        assert_eq!(grace.check_new(DONE, now), Err(GraceError::Grace));
+        assert!(!grace.complete(b"a") && !grace.complete(b"c"));
+        assert_eq!(grace.check_reclaim(b"a", DONE, now), Err(GraceError::NoGrace));
+        assert!(grace.complete(b"b"), "the last one ends it");
+        assert!(!grace.complete(b"b"), "once");
+        assert!(!grace.is_on(now) && grace.end(now).is_empty());
+        assert_eq!(grace.check_new(DONE, now), Ok(()));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
+    fn it_ends_in_time_and_those_who_did_not_come_are_forgotten() {
+        let now = Instant::now();
+        let mut grace = Grace::begin(now, LENGTH, [record(b"a"), record(b"b")]);
+        grace.complete(b"a");
+        let last = now + LENGTH - Duration::from_nanos(1);
+        assert!(grace.is_on(last) && grace.end(last).is_empty());
+        assert!(!grace.is_on(now + LENGTH));
+        assert_eq!(grace.end(now + LENGTH), [record(b"b")]);
+        assert_eq!(grace.check_reclaim(b"b", NOT_DONE, now), Err(GraceError::NoGrace));
+    }
+}

@@ -1,0 +1,463 @@
+//! All that one client holds: opens, byte-range locks, delegations, by their stateids (RFC 8881 8.2, 9, 10).
+//!
+//! `O` is what the server keeps with an open, `D` with a delegation: what is given back must be closed.
+
+use std::collections::HashMap;
+
+use super::limits::{LimitReached, Limits};
+use super::lock_owner::LockOwners;
+use super::lock_state::LockState;
+use super::open_state::{NoSuchUnion, OpenState, Opened, ShareAccess, ShareDeny};
+use super::stateid::{Names, Other, Stateid, StateidError, check_seqid, seqid_after};
+
+#[cfg(test)]
+mod tests;
+
+/// A file, on this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileKey {
+    /// The number of the share.
+    pub share: u32,
+    /// The number of the file in it.
+    pub file: u64,
+}
+
+/// A delegation that a client holds (RFC 8881 10.4).
+#[derive(Debug)]
+pub struct Delegation<D> {
+    /// Reading alone, or writing too.
+    pub access: ShareAccess,
+    /// What the server keeps with it.
+    pub held: D,
+}
+
+/// What a stateid stands for.
+#[derive(Debug)]
+pub enum Kind<O, D> {
+    /// What an open-owner has of a file.
+    Open(OpenState<O>),
+    /// What a lock-owner has locked of it.
+    Lock(LockState),
+    /// A delegation.
+    Delegation(Delegation<D>),
+    /// The delegation was revoked, and the client has not acknowledged that.
+    Revoked(StateidError),
+}
+
+#[derive(Debug)]
+struct State<O, D> {
+    seqid: u32,
+    file: FileKey,
+    kind: Kind<O, D>,
+}
+
+/// Everything that one client holds.
+#[derive(Debug)]
+pub struct Holdings<O, D> {
+    limits: Limits,
+    names: Names,
+    states: HashMap<Other, State<O, D>>,
+    opens: HashMap<(FileKey, Box<[u8]>), Other>,
+    locks: HashMap<(Other, u64), Other>,
+    delegations: HashMap<FileKey, Other>,
+    lock_owners: LockOwners,
+    revoked: usize,
+}
+
+/// What a read or write may go through.
+#[derive(Debug)]
+pub enum Through<'a, O, D> {
+    /// An open that allows it.
+    Open(&'a O),
+    /// A delegation that stands for such an open.
+    Delegation(&'a D),
+}
+
+/// Why a read, a write or a lock is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UseError {
+    /// The stateid is refused.
+    #[error(transparent)]
+    Stateid(#[from] StateidError),
+    /// The file was not opened for that (NFS4ERR_OPENMODE).
+    #[error("not opened for this")]
+    OpenMode,
+}
+
+/// Why an OPEN_DOWNGRADE is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DowngradeError {
+    /// The stateid is refused.
+    #[error(transparent)]
+    Stateid(#[from] StateidError),
+    /// What is asked for is no union of OPENs in effect (NFS4ERR_INVAL).
+    #[error(transparent)]
+    NoSuchUnion(#[from] NoSuchUnion),
+}
+
+/// Why a stateid is not freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FreeError {
+    /// The stateid is refused.
+    #[error(transparent)]
+    Stateid(#[from] StateidError),
+    /// It stands for something that is held (NFS4ERR_LOCKS_HELD).
+    #[error("it stands for something that is held")]
+    Held,
+}
+
+/// What ends with a CLOSE, or with the client.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ended<O> {
+    /// The opens.
+    pub opens: Vec<O>,
+    /// Numbers of lock-owners whose locks of the file end, as no other open of the file has any.
+    pub lock_owners: Vec<u64>,
+}
+
+impl<O, D> Holdings<O, D> {
+    /// A client that holds nothing.
+    #[must_use]
+    pub fn new(limits: Limits, names: Names) -> Self {
+        Self {
+            limits,
+            names,
+            states: HashMap::new(),
+            opens: HashMap::new(),
+            locks: HashMap::new(),
+            delegations: HashMap::new(),
+            lock_owners: LockOwners::new(names.client()),
+            revoked: 0,
+        }
+    }
+
+    /// Whether nothing is held; what was revoked is not held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.states.len() <= self.revoked
+    }
+
+    /// Whether delegations were revoked that the client has not freed (SEQ4_STATUS_RECALLABLE_STATE_REVOKED).
+    #[must_use]
+    pub fn has_revoked(&self) -> bool {
+        self.revoked > 0
+    }
+
+    fn insert(&mut self, file: FileKey, kind: Kind<O, D>) -> Result<Other, Kind<O, D>> {
+        let Some(other) = self.names.make() else { return Err(kind) };
+        self.states.insert(other, State { seqid: 1, file, kind });
+        Ok(other)
+    }
+
+    /// Checks a stateid as RFC 8881 8.2.4 has it, but for its kind.
+    fn state(&self, sent: Stateid, file: FileKey) -> Result<&State<O, D>, StateidError> {
+        let state = self.states.get(&sent.other).filter(|state| state.file == file);
+        let state = state.ok_or(StateidError::Bad)?;
+        if let Kind::Revoked(why) = state.kind {
+            return Err(why);
+        }
+        Ok(state)
+    }
+
+    fn bump(&mut self, other: Other) -> Stateid {
+        let Some(state) = self.states.get_mut(&other) else { return Stateid::INVALID };
+        state.seqid = seqid_after(state.seqid);
+        Stateid { seqid: state.seqid, other }
+    }
+
+    /// Enters an OPEN that was admitted. The open that comes back is not needed beside those that there are.
+    ///
+    /// # Errors
+    /// [`Limits::opens_max`] is reached: the open itself.
+    pub fn open(&mut self, file: FileKey, owner: &[u8], new: Opened<O>) -> Result<(Stateid, Option<O>), O> {
+        if let Some(other) = self.opens.get(&(file, owner.into())).copied()
+            && let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&other)
+        {
+            let unneeded = open.add(new);
+            return Ok((self.bump(other), unneeded));
+        }
+        if self.opens.len() >= self.limits.opens_max {
+            return Err(new.held);
+        }
+        match self.insert(file, Kind::Open(OpenState::new(owner, new))) {
+            Ok(other) => {
+                self.opens.insert((file, owner.into()), other);
+                Ok((Stateid { seqid: 1, other }, None))
+            }
+            Err(Kind::Open(OpenState { mut opens, .. })) => match opens.pop() {
+                Some(open) => Err(open.held),
+                None => Ok((Stateid::INVALID, None)),
+            },
+            Err(_) => Ok((Stateid::INVALID, None)),
+        }
+    }
+
+    /// The OPENs in effect that a stateid stands for.
+    ///
+    /// # Errors
+    /// [`StateidError`].
+    pub fn find_open(&self, sent: Stateid, file: FileKey) -> Result<&OpenState<O>, StateidError> {
+        let state = self.state(sent, file)?;
+        let Kind::Open(open) = &state.kind else { return Err(StateidError::Bad) };
+        check_seqid(sent.seqid, state.seqid)?;
+        Ok(open)
+    }
+
+    /// CLOSE: all OPENs of an open-owner, and the locks under them (RFC 8881 18.2).
+    ///
+    /// # Errors
+    /// [`StateidError`].
+    pub fn close(&mut self, sent: Stateid, file: FileKey) -> Result<Ended<O>, StateidError> {
+        self.find_open(sent, file)?;
+        let Some(State { kind: Kind::Open(open), .. }) = self.states.remove(&sent.other) else {
+            return Err(StateidError::Bad);
+        };
+        self.opens.remove(&(file, open.owner));
+        let lock_states = open.lock_states.into_iter();
+        let lock_owners = lock_states.filter_map(|lock| self.end_lock_state(lock)).collect();
+        Ok(Ended { opens: open.opens.into_iter().map(|open| open.held).collect(), lock_owners })
+    }
+
+    /// OPEN_DOWNGRADE: the stateid as it is then, and the opens that are not in effect any more (RFC 8881 18.18).
+    ///
+    /// # Errors
+    /// [`DowngradeError`].
+    pub fn downgrade(
+        &mut self,
+        sent: Stateid,
+        file: FileKey,
+        (access, deny): (ShareAccess, ShareDeny),
+    ) -> Result<(Stateid, Vec<O>), DowngradeError> {
+        self.find_open(sent, file)?;
+        let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&sent.other) else {
+            return Err(StateidError::Bad.into());
+        };
+        let gone = open.downgrade(access, deny)?;
+        Ok((self.bump(sent.other), gone))
+    }
+
+    /// What a READ, a WRITE or a change of the size goes through (RFC 8881 9.1.2): an open, the open under which a lock
+    /// was taken, or a delegation.
+    ///
+    /// # Errors
+    /// [`UseError`].
+    pub fn for_data(
+        &self,
+        sent: Stateid,
+        file: FileKey,
+        access: ShareAccess,
+    ) -> Result<Through<'_, O, D>, UseError> {
+        let state = self.state(sent, file)?;
+        check_seqid(sent.seqid, state.seqid)?;
+        let open = match &state.kind {
+            Kind::Open(open) => open,
+            Kind::Lock(lock) => self.open_of(*lock)?,
+            Kind::Delegation(held) if held.access.contains(access) => {
+                return Ok(Through::Delegation(&held.held));
+            }
+            Kind::Delegation(_) => return Err(UseError::OpenMode),
+            Kind::Revoked(why) => return Err((*why).into()),
+        };
+        open.for_access(access).map(Through::Open).ok_or(UseError::OpenMode)
+    }
+
+    fn open_of(&self, lock: LockState) -> Result<&OpenState<O>, StateidError> {
+        match self.states.get(&lock.open) {
+            Some(State { kind: Kind::Open(open), .. }) => Ok(open),
+            _ => Err(StateidError::Bad),
+        }
+    }
+
+    /// The set of locks that a stateid stands for, and an open under which it was taken.
+    ///
+    /// # Errors
+    /// [`StateidError`].
+    pub fn find_lock(
+        &self,
+        sent: Stateid,
+        file: FileKey,
+    ) -> Result<(LockState, &OpenState<O>), StateidError> {
+        let state = self.state(sent, file)?;
+        let Kind::Lock(lock) = state.kind else { return Err(StateidError::Bad) };
+        check_seqid(sent.seqid, state.seqid)?;
+        Ok((lock, self.open_of(lock)?))
+    }
+
+    /// Who asks whether a range is locked, or wants to lock it.
+    #[must_use]
+    pub fn lock_owners(&self) -> &LockOwners {
+        &self.lock_owners
+    }
+
+    /// A lock-owner is about to lock something: its number, which is its own until [`Holdings::end_locking`].
+    pub fn begin_locking(&mut self, name: &[u8]) -> u64 {
+        self.lock_owners.take(name)
+    }
+
+    /// The end of [`Holdings::begin_locking`], whatever came of it.
+    pub fn end_locking(&mut self, number: u64) {
+        self.lock_owners.drop(number);
+    }
+
+    /// A lock-owner has locked something under this open for the first time, or again without naming its stateid.
+    ///
+    /// # Errors
+    /// [`LimitReached`]: nothing was changed.
+    pub fn locked(&mut self, open: Other, number: u64) -> Result<Stateid, LimitReached> {
+        if let Some(other) = self.locks.get(&(open, number)).copied() {
+            return Ok(self.bump(other));
+        }
+        if self.locks.len() >= self.limits.lock_states_max {
+            return Err(LimitReached("sets of locks"));
+        }
+        let file = self.states.get(&open).map(|state| state.file).ok_or(LimitReached("opens"))?;
+        let lock = LockState { open, owner: number };
+        let other = self.insert(file, Kind::Lock(lock)).map_err(|_| LimitReached("stateids"))?;
+        self.locks.insert((open, number), other);
+        self.lock_owners.enter(file, number);
+        if let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&open) {
+            open.lock_states.push(other);
+        }
+        Ok(Stateid { seqid: 1, other })
+    }
+
+    /// A set of locks has changed: its stateid from now on.
+    pub fn changed(&mut self, other: Other) -> Stateid {
+        self.bump(other)
+    }
+
+    /// Forgets a set of locks; the number of its lock-owner if that was its last one of the file.
+    fn end_lock_state(&mut self, other: Other) -> Option<u64> {
+        let State { kind: Kind::Lock(lock), file, .. } = self.states.remove(&other)? else { return None };
+        self.locks.remove(&(lock.open, lock.owner));
+        self.lock_owners.leave(file, lock.owner).then_some(lock.owner)
+    }
+
+    /// The delegation that the client has of a file.
+    #[must_use]
+    pub fn delegation(&self, file: FileKey) -> Option<(Stateid, &Delegation<D>)> {
+        let other = *self.delegations.get(&file)?;
+        let state = self.states.get(&other)?;
+        let Kind::Delegation(held) = &state.kind else { return None };
+        Some((Stateid { seqid: state.seqid, other }, held))
+    }
+
+    /// Whether the client may get another delegation.
+    #[must_use]
+    pub fn may_delegate(&self, file: FileKey) -> bool {
+        let count = self.delegations.len().saturating_add(self.revoked);
+        count < self.limits.delegations_max && !self.delegations.contains_key(&file)
+    }
+
+    /// Enters a delegation.
+    ///
+    /// # Errors
+    /// The client has one of the file, or too many ([`Holdings::may_delegate`]): what was to be kept with it.
+    pub fn delegate(&mut self, file: FileKey, access: ShareAccess, held: D) -> Result<Stateid, D> {
+        if !self.may_delegate(file) {
+            return Err(held);
+        }
+        match self.insert(file, Kind::Delegation(Delegation { access, held })) {
+            Ok(other) => {
+                self.delegations.insert(file, other);
+                Ok(Stateid { seqid: 1, other })
+            }
+            Err(Kind::Delegation(delegation)) => Err(delegation.held),
+            Err(_) => Ok(Stateid::INVALID),
+        }
+    }
+
+    /// DELEGRETURN: what was kept with the delegation (RFC 8881 18.6).
+    ///
+    /// # Errors
+    /// [`StateidError`].
+    pub fn return_delegation(&mut self, sent: Stateid, file: FileKey) -> Result<D, StateidError> {
+        let state = self.state(sent, file)?;
+        let Kind::Delegation(_) = state.kind else { return Err(StateidError::Bad) };
+        check_seqid(sent.seqid, state.seqid)?;
+        self.delegations.remove(&file);
+        match self.states.remove(&sent.other) {
+            Some(State { kind: Kind::Delegation(delegation), .. }) => Ok(delegation.held),
+            _ => Err(StateidError::Bad),
+        }
+    }
+
+    /// Takes a delegation of a file from the client; it is told when it uses the stateid, until it frees it.
+    pub fn revoke_delegation(&mut self, file: FileKey, why: StateidError) -> Option<D> {
+        let other = self.delegations.remove(&file)?;
+        let state = self.states.get_mut(&other)?;
+        let Kind::Delegation(delegation) = std::mem::replace(&mut state.kind, Kind::Revoked(why)) else {
+            return None;
+        };
+        self.revoked = self.revoked.saturating_add(1);
+        Some(delegation.held)
+    }
+
+    /// FREE_STATEID. `holds_locks` says whether a set of locks has any (RFC 8881 18.38).
+    ///
+    /// # Errors
+    /// [`FreeError`].
+    pub fn free(
+        &mut self,
+        sent: Stateid,
+        holds_locks: impl FnOnce(&OpenState<O>, LockState) -> bool,
+    ) -> Result<(), FreeError> {
+        let state = self.states.get(&sent.other).ok_or(StateidError::Bad)?;
+        check_seqid(sent.seqid, state.seqid)?;
+        match state.kind {
+            Kind::Open(_) | Kind::Delegation(_) => Err(FreeError::Held),
+            Kind::Lock(lock) if holds_locks(self.open_of(lock)?, lock) => Err(FreeError::Held),
+            Kind::Lock(lock) => {
+                if let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&lock.open) {
+                    open.lock_states.retain(|other| *other != sent.other);
+                }
+                self.end_lock_state(sent.other);
+                Ok(())
+            }
+            Kind::Revoked(_) => {
+                self.states.remove(&sent.other);
+                self.revoked = self.revoked.saturating_sub(1);
+                Ok(())
+            }
+        }
+    }
+
+    /// TEST_STATEID of one (RFC 8881 18.48).
+    ///
+    /// # Errors
+    /// [`StateidError`].
+    pub fn test(&self, sent: Stateid) -> Result<(), StateidError> {
+        // "Special stateids are always considered invalid".
+        let state = self.states.get(&sent.other).ok_or(StateidError::Bad)?;
+        if let Kind::Revoked(why) = state.kind {
+            return Err(why);
+        }
+        check_seqid(sent.seqid, state.seqid)
+    }
+
+    /// Everything at once: the client is gone. Opens, lock-owners with the file of their locks, delegations.
+    pub fn end(&mut self) -> Everything<O, D> {
+        let mut all = Everything { opens: Vec::new(), lock_owners: Vec::new(), delegations: Vec::new() };
+        for (_, state) in self.states.drain() {
+            match state.kind {
+                Kind::Open(open) => all.opens.extend(open.opens.into_iter().map(|open| open.held)),
+                Kind::Lock(lock) => all.lock_owners.push((state.file, lock.owner)),
+                Kind::Delegation(delegation) => all.delegations.push(delegation.held),
+                Kind::Revoked(_) => {}
+            }
+        }
+        *self = Self::new(self.limits, self.names);
+        all
+    }
+}
+
+/// All that a client held.
+#[derive(Debug)]
+pub struct Everything<O, D> {
+    /// The opens.
+    pub opens: Vec<O>,
+    /// The lock-owners, each with a file that it had locks of.
+    pub lock_owners: Vec<(FileKey, u64)>,
+    /// The delegations.
+    pub delegations: Vec<D>,
+}

@@ -1,0 +1,241 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const R: ShareAccess = ShareAccess::READ;
+const W: ShareAccess = ShareAccess::WRITE;
+const NONE: ShareDeny = ShareDeny::empty();
+const FILE: FileKey = FileKey { share: 1, file: 10 };
+const OTHER: FileKey = FileKey { share: 1, file: 11 };
+
+type Client = Holdings<u32, &'static str>;
+
+fn client() -> Client {
+    limited(Limits::default())
+}
+
+fn limited(limits: Limits) -> Client {
+    Holdings::new(limits, Names::new(9, 1))
+}
+
+fn opened(access: ShareAccess, deny: ShareDeny, held: u32) -> Opened<u32> {
+    Opened { access, deny, held }
+}
+
+fn open(client: &mut Client, owner: &[u8], access: ShareAccess, held: u32) -> Stateid {
+    client.open(FILE, owner, opened(access, NONE, held)).unwrap().0
+}
+
+/// Locks something for the first time.
+fn lock(client: &mut Client, open: Stateid, owner: &[u8]) -> (Stateid, u64) {
+    let number = client.begin_locking(owner);
+    let stateid = client.locked(open.other, number).unwrap();
+    client.end_locking(number);
+    (stateid, number)
+}
+
+fn latest(stateid: Stateid) -> Stateid {
+    Stateid { seqid: 0, ..stateid }
+}
+
+#[test]
+fn opens_of_one_owner_have_one_stateid() {
+    let mut client = client();
+    let first = open(&mut client, b"a", R, 1);
+    assert_eq!(first.seqid, 1);
+    let (second, unneeded) = client.open(FILE, b"a", opened(W, NONE, 2)).unwrap();
+    assert_eq!((second.other, second.seqid, unneeded), (first.other, 2, None));
+    assert_eq!(client.open(FILE, b"a", opened(W, NONE, 3)).unwrap().1, Some(3));
+    let other_owner = open(&mut client, b"b", R, 4);
+    assert_ne!(other_owner.other, first.other);
+    // The first close meant an open that has been upgraded since.
+    assert_eq!(client.close(second, FILE), Err(StateidError::Old));
+    let ended = client.close(latest(second), FILE).unwrap();
+    assert_eq!(ended, Ended { opens: vec![1, 2], lock_owners: vec![] });
+    assert_eq!(client.find_open(latest(first), FILE).err(), Some(StateidError::Bad));
+    // A name is never used again.
+    assert_ne!(open(&mut client, b"a", R, 5).other, first.other);
+}
+
+#[test]
+fn stateids_of_others_and_of_other_files_are_refused() {
+    let mut client = client();
+    let mine = open(&mut client, b"a", R, 1);
+    let mut neighbour = Client::new(Limits::default(), Names::new(9, 2));
+    let mut earlier = Client::new(Limits::default(), Names::new(8, 1));
+    for stolen in [open(&mut neighbour, b"a", R, 1), open(&mut earlier, b"a", R, 1)] {
+        assert_eq!(client.for_data(latest(stolen), FILE, R).err(), Some(StateidError::Bad.into()));
+        assert_eq!(client.test(stolen), Err(StateidError::Bad));
+    }
+    assert_eq!(client.find_open(mine, OTHER).err(), Some(StateidError::Bad));
+    let ahead = Stateid { seqid: 2, ..mine };
+    assert_eq!(client.find_open(ahead, FILE).err(), Some(StateidError::Bad));
+    assert_eq!(client.test(Stateid::ANONYMOUS), Err(StateidError::Bad));
+}
+
+#[test]
+fn data_goes_through_an_open_that_allows_it() {
+    let mut client = client();
+    let stateid = open(&mut client, b"a", R, 1);
+    assert!(matches!(client.for_data(stateid, FILE, R), Ok(Through::Open(1))));
+    assert_eq!(client.for_data(stateid, FILE, W).err(), Some(UseError::OpenMode));
+    let (locked, _) = lock(&mut client, stateid, b"l");
+    assert!(matches!(client.for_data(locked, FILE, R), Ok(Through::Open(1))));
+    assert_eq!(client.for_data(locked, FILE, W).err(), Some(UseError::OpenMode));
+    let delegated = client.delegate(FILE, R, "d").unwrap();
+    assert!(matches!(client.for_data(delegated, FILE, R), Ok(Through::Delegation(&"d"))));
+    assert_eq!(client.for_data(delegated, FILE, W).err(), Some(UseError::OpenMode));
+}
+
+#[test]
+fn kinds_are_not_mixed_up() {
+    let mut client = client();
+    let opened = open(&mut client, b"a", R, 1);
+    let (locked, _) = lock(&mut client, opened, b"l");
+    let delegated = client.delegate(FILE, R, "d").unwrap();
+    for stateid in [locked, delegated] {
+        assert_eq!(client.find_open(stateid, FILE).err(), Some(StateidError::Bad));
+        assert_eq!(client.close(stateid, FILE), Err(StateidError::Bad));
+        assert_eq!(client.downgrade(stateid, FILE, (R, NONE)), Err(StateidError::Bad.into()));
+    }
+    for stateid in [opened, delegated] {
+        assert_eq!(client.find_lock(stateid, FILE).err(), Some(StateidError::Bad));
+    }
+    for stateid in [opened, locked] {
+        assert_eq!(client.return_delegation(stateid, FILE), Err(StateidError::Bad));
+    }
+    assert_eq!(client.return_delegation(delegated, FILE), Ok("d"));
+}
+
+#[test]
+fn locks_end_with_their_open_unless_another_open_has_some() {
+    let mut client = client();
+    let (a, b) = (open(&mut client, b"a", R, 1), open(&mut client, b"b", R, 2));
+    let (under_a, number) = lock(&mut client, a, b"l");
+    let (under_b, same) = lock(&mut client, b, b"l");
+    assert_eq!(number, same, "one owner");
+    assert_ne!(under_a.other, under_b.other);
+    assert_eq!(lock(&mut client, a, b"l").0, Stateid { seqid: 2, ..under_a }, "without naming its stateid");
+    assert_eq!(client.lock_owners().number(b"l"), Some(number));
+    assert_eq!(client.close(a, FILE).unwrap().lock_owners, []);
+    assert_eq!(client.find_lock(latest(under_a), FILE).err(), Some(StateidError::Bad));
+    assert_eq!(client.find_lock(latest(under_b), FILE).unwrap().0.owner, number);
+    assert_eq!(client.close(b, FILE).unwrap().lock_owners, [number]);
+    assert_eq!(client.lock_owners().number(b"l"), None);
+    assert!(client.is_empty());
+}
+
+#[test]
+fn what_is_revoked_is_told_until_it_is_freed() {
+    let mut client = client();
+    let delegated = client.delegate(FILE, R | W, "d").unwrap();
+    assert_eq!(client.delegate(FILE, R, "again"), Err("again"));
+    assert_eq!(client.free(delegated, |_, _| false), Err(FreeError::Held));
+    assert_eq!(client.revoke_delegation(FILE, StateidError::DelegRevoked), Some("d"));
+    assert_eq!(client.revoke_delegation(FILE, StateidError::DelegRevoked), None);
+    assert!(client.has_revoked() && client.is_empty());
+    assert_eq!(client.for_data(delegated, FILE, R).err(), Some(StateidError::DelegRevoked.into()));
+    assert_eq!(client.return_delegation(delegated, FILE), Err(StateidError::DelegRevoked));
+    assert_eq!(client.test(delegated), Err(StateidError::DelegRevoked));
+    assert_eq!(client.free(delegated, |_, _| false), Ok(()));
+    assert_eq!(client.test(delegated), Err(StateidError::Bad));
+    assert!(!client.has_revoked() && client.may_delegate(FILE));
+}
+
+#[test]
+fn a_set_of_locks_is_freed_once_it_is_empty() {
+    let mut client = client();
+    let opened = open(&mut client, b"a", R, 1);
+    let (locked, number) = lock(&mut client, opened, b"l");
+    assert_eq!(client.free(opened, |_, _| false), Err(FreeError::Held));
+    assert_eq!(client.free(locked, |_, lock| lock.owner == number), Err(FreeError::Held));
+    assert_eq!(client.free(locked, |_, _| false), Ok(()));
+    assert_eq!(client.find_lock(latest(locked), FILE).err(), Some(StateidError::Bad));
+    assert_eq!(client.close(opened, FILE).unwrap().lock_owners, []);
+}
+
+#[test]
+fn limits_hold_at_the_edge() {
+    let limits = Limits { opens_max: 2, lock_states_max: 1, delegations_max: 1 };
+    let mut client = limited(limits);
+    let a = open(&mut client, b"a", R, 1);
+    open(&mut client, b"b", R, 2);
+    assert_eq!(client.open(FILE, b"c", opened(R, NONE, 3)), Err(3));
+    assert!(client.open(FILE, b"b", opened(W, NONE, 4)).is_ok(), "no further one");
+    lock(&mut client, a, b"l");
+    let number = client.begin_locking(b"m");
+    assert!(client.locked(a.other, number).is_err());
+    client.end_locking(number);
+    assert_eq!(client.lock_owners().number(b"m"), None);
+    client.delegate(FILE, R, "d").unwrap();
+    assert_eq!(client.delegate(OTHER, R, "e"), Err("e"));
+    client.revoke_delegation(FILE, StateidError::DelegRevoked);
+    assert!(!client.may_delegate(OTHER), "what was revoked counts until it is freed");
+}
+
+#[test]
+fn at_the_end_everything_is_given_back() {
+    let mut client = client();
+    let a = open(&mut client, b"a", R, 1);
+    let (_, number) = lock(&mut client, a, b"l");
+    client.delegate(OTHER, R, "d").unwrap();
+    let all = client.end();
+    assert_eq!((all.opens, all.lock_owners, all.delegations), (vec![1], vec![(FILE, number)], vec!["d"]));
+    assert!(client.is_empty());
+    assert_eq!(client.test(a), Err(StateidError::Bad));
+    assert_ne!(open(&mut client, b"a", R, 1).other, a.other, "names go on");
+}
+
+proptest! {
+    /// A client that opens, downgrades and closes one file by two owners, against a list of what it has open.
+    #[test]
+    fn the_union_is_that_of_a_plain_list(
+        steps in prop::collection::vec((0u8..4, 0usize..2, 1u32..4, 0u32..4), 1..60),
+    ) {
+        let mut client = client();
+        let owners: [&[u8]; 2] = [b"a", b"b"];
+        let mut model: [Vec<(u32, u32)>; 2] = [vec![], vec![]];
+        let mut stateids: [Option<Stateid>; 2] = [None, None];
+        for (number, (what, owner, access, deny)) in (0..).zip(steps) {
+            let had = &mut model[owner];
+            let share = (ShareAccess::from_bits_truncate(access), ShareDeny::from_bits_truncate(deny));
+            match (what, stateids[owner]) {
+                (0 | 1, before) => {
+                    let new = opened(share.0, share.1, number);
+                    let (stateid, unneeded) = client.open(FILE, owners[owner], new).unwrap();
+                    prop_assert_eq!(unneeded.is_some(), had.contains(&(access, deny)));
+                    prop_assert_eq!(stateid.seqid, before.map_or(1, |before| before.seqid + 1));
+                    if !had.contains(&(access, deny)) {
+                        had.push((access, deny));
+                    }
+                    stateids[owner] = Some(stateid);
+                }
+                (2, Some(stateid)) => {
+                    let stays: Vec<_> =
+                        had.iter().copied().filter(|(a, d)| a & !access == 0 && d & !deny == 0).collect();
+                    let union = stays.iter().fold((0, 0), |u, (a, d)| (u.0 | a, u.1 | d));
+                    let done = client.downgrade(stateid, FILE, share);
+                    prop_assert_eq!(done.is_ok(), union == (access, deny));
+                    if let Ok((stateid, gone)) = done {
+                        prop_assert_eq!(gone.len(), had.len() - stays.len());
+                        *had = stays;
+                        stateids[owner] = Some(stateid);
+                    }
+                }
+                (_, Some(stateid)) => {
+                    prop_assert_eq!(client.close(stateid, FILE).unwrap().opens.len(), had.len());
+                    had.clear();
+                    stateids[owner] = None;
+                }
+                (_, None) => {}
+            }
+            for (stateid, had) in stateids.iter().zip(&model) {
+                let Some(stateid) = stateid else { continue };
+                let union = had.iter().fold((0, 0), |u, (a, d)| (u.0 | a, u.1 | d));
+                let found = client.find_open(*stateid, FILE).unwrap().union();
+                prop_assert_eq!((found.0.bits(), found.1.bits()), union);
+            }
+        }
+        prop_assert_eq!(client.is_empty(), stateids == [None, None]);
+    }
+}

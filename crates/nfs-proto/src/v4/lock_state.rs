@@ -1,0 +1,12 @@
+//! What one lock-owner has locked of one file under one open (RFC 8881 9.1, 18.10).
+
+use super::stateid::Other;
+
+/// The byte-range locks themselves are kept by `file-state`, under [`LockState::owner`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockState {
+    /// The open under which they were taken.
+    pub(super) open: Other,
+    /// The number of its lock-owner, unique on this server.
+    pub owner: u64,
+}

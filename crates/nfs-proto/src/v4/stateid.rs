@@ -1,0 +1,174 @@
+//! Stateids: what the bits of one say before any table is asked (RFC 8881 8.2).
+
+/// Names a set of locks (an open, byte-range locks, a delegation) of one client (RFC 8881 3.3.12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stateid {
+    /// Which instance of the set: it grows with every change.
+    pub seqid: u32,
+    /// Which set.
+    pub other: Other,
+}
+
+/// The part of a stateid that stays as long as its set of locks.
+pub type Other = [u8; 12];
+
+/// What a stateid stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Designates {
+    /// No open: checked against the opens of all (RFC 8881 8.2.3).
+    Anonymous,
+    /// As [`Designates::Anonymous`]; a READ may pass by locks.
+    ReadBypass,
+    /// The one that an operation before in the COMPOUND returned.
+    Current,
+    /// A set of locks.
+    Locks,
+}
+
+/// Why a stateid is refused (RFC 8881 15.1.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StateidError {
+    /// Not one of this client, of this file, of this kind, or of this run of the server (NFS4ERR_BAD_STATEID).
+    #[error("no such stateid")]
+    Bad,
+    /// The set of locks has changed since (NFS4ERR_OLD_STATEID).
+    #[error("the stateid is not the latest")]
+    Old,
+    /// Its locks were taken since the client's lease was over (NFS4ERR_EXPIRED).
+    #[error("the lease was over")]
+    Expired,
+    /// Its locks were taken by an administrator, or to clear the way (NFS4ERR_ADMIN_REVOKED).
+    #[error("revoked")]
+    AdminRevoked,
+    /// The delegation was taken since its client did not return it in time (NFS4ERR_DELEG_REVOKED).
+    #[error("the delegation was revoked")]
+    DelegRevoked,
+}
+
+impl Stateid {
+    /// No open.
+    pub const ANONYMOUS: Self = Self { seqid: 0, other: [0; 12] };
+    /// No open, and locks are no hindrance to reading.
+    pub const READ_BYPASS: Self = Self { seqid: u32::MAX, other: [0xff; 12] };
+    /// The one that the COMPOUND has by now.
+    pub const CURRENT: Self = Self { seqid: 1, other: [0; 12] };
+    /// Never valid: what CLOSE answers (RFC 8881 18.2.3).
+    pub const INVALID: Self = Self { seqid: u32::MAX, other: [0; 12] };
+
+    /// What it stands for.
+    ///
+    /// # Errors
+    /// [`StateidError::Bad`] for a reserved value that has no meaning (RFC 8881 8.2.3).
+    pub fn designates(self) -> Result<Designates, StateidError> {
+        match self {
+            Self::ANONYMOUS => Ok(Designates::Anonymous),
+            Self::READ_BYPASS => Ok(Designates::ReadBypass),
+            Self::CURRENT => Ok(Designates::Current),
+            _ if self.other == [0; 12] || self.other == [0xff; 12] => Err(StateidError::Bad),
+            _ => Ok(Designates::Locks),
+        }
+    }
+}
+
+/// Makes the `other` fields of one client's stateids: a value is never used twice for one client (RFC 8881 8.2.4), nor
+/// by two clients, nor by two runs of the server.
+#[derive(Debug, Clone, Copy)]
+pub struct Names {
+    /// Tells this run of the server from others.
+    instance: u32,
+    /// Tells this client from others.
+    client: u32,
+    next: u32,
+}
+
+impl Names {
+    /// Those of a client; `client` is unique in this run of the server, and `instance` belongs to the run.
+    #[must_use]
+    pub fn new(instance: u32, client: u32) -> Self {
+        Self { instance, client, next: 0 }
+    }
+
+    /// The number of the client.
+    #[must_use]
+    pub fn client(&self) -> u32 {
+        self.client
+    }
+
+    /// Another one; None when there are no more, after 2^32 of them.
+    pub fn make(&mut self) -> Option<Other> {
+        // It starts at one and never gets to all ones, so that no reserved value comes out.
+        self.next = self.next.checked_add(1).filter(|next| *next != u32::MAX)?;
+        let mut other = [0; 12];
+        let words = [self.instance, self.client, self.next].map(u32::to_be_bytes);
+        other.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
+        Some(other)
+    }
+}
+
+/// The seqid after this one: 0 has another meaning (RFC 8881 8.2.2).
+#[must_use]
+pub fn seqid_after(seqid: u32) -> u32 {
+    if seqid == u32::MAX { 1 } else { seqid.saturating_add(1) }
+}
+
+/// Checks the seqid that a client sent against the present one; 0 is always the latest (RFC 8881 8.2.2).
+///
+/// # Errors
+/// [`StateidError::Old`] for one that was before, [`StateidError::Bad`] for one that is still to come.
+pub fn check_seqid(sent: u32, current: u32) -> Result<(), StateidError> {
+    // "the possibility of the seqid being swapped around past the NFS4_UINT32_MAX value needs to be taken into account"
+    let behind = current.wrapping_sub(sent).cast_signed();
+    match behind {
+        _ if sent == 0 || behind == 0 => Ok(()),
+        1.. => Err(StateidError::Old),
+        _ => Err(StateidError::Bad),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserved_values_have_the_meaning_of_the_table() {
+        // RFC 8881 8.2.3, by hand: seqid, other, what it is.
+        let cases = [
+            (0, 0x00, Ok(Designates::Anonymous)),
+            (u32::MAX, 0xff, Ok(Designates::ReadBypass)),
+            (1, 0x00, Ok(Designates::Current)),
+            (u32::MAX, 0x00, Err(StateidError::Bad)),
+            (2, 0x00, Err(StateidError::Bad)),
+            (0, 0xff, Err(StateidError::Bad)),
+            (1, 0xff, Err(StateidError::Bad)),
+            (0, 0x01, Ok(Designates::Locks)),
+        ];
+        for (seqid, byte, expected) in cases {
+            assert_eq!(Stateid { seqid, other: [byte; 12] }.designates(), expected, "{seqid} {byte}");
+        }
+    }
+
+    #[test]
+    fn old_and_future_seqids_are_told_apart_also_at_the_end() {
+        assert_eq!(check_seqid(0, 7), Ok(()));
+        assert_eq!(check_seqid(7, 7), Ok(()));
+        assert_eq!(check_seqid(6, 7), Err(StateidError::Old));
+        assert_eq!(check_seqid(8, 7), Err(StateidError::Bad));
+        assert_eq!(check_seqid(u32::MAX, 1), Err(StateidError::Old));
+        assert_eq!(check_seqid(1, u32::MAX), Err(StateidError::Bad));
+        assert_eq!((seqid_after(1), seqid_after(u32::MAX)), (2, 1));
+    }
+
+    #[test]
+    fn names_are_never_made_twice_and_never_reserved() {
+        let mut names = Names::new(0, 0);
+        let (one, two) = (names.make().unwrap(), names.make().unwrap());
+        assert_ne!(one, two);
+        assert_eq!(Stateid { seqid: 0, other: one }.designates(), Ok(Designates::Locks));
+        assert_ne!(Names::new(0, 1).make(), Some(one));
+        assert_ne!(Names::new(1, 0).make(), Some(one));
+        names.next = u32::MAX - 2;
+        assert!(names.make().is_some());
+        assert_eq!(names.make(), None);
+        assert_eq!(names.make(), None);
+    }
+}
