@@ -8,7 +8,7 @@ use std::sync::Arc;
 use auth::{Account, AccountList, nt_hash};
 use control::{Control, Subject};
 use net::Shards;
-use share::{Share, ShareId};
+use share::{Share, ShareId, ShareTable, Terms};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::problem::{Cause, Problem, Result};
@@ -66,7 +66,7 @@ pub(crate) fn run(settings: Settings) -> Result<()> {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) state: State,
-    pub(crate) shares: Vec<Arc<Share>>,
+    pub(crate) shares: Arc<ShareTable>,
     pub(crate) accounts: AccountList,
     /// How many descriptors each part may take.
     pub(crate) descriptors: descriptors::Allotment,
@@ -100,21 +100,26 @@ fn open_shares(
     directories: &[(String, PathBuf)],
     state: &State,
     descriptors: descriptors::Allotment,
-) -> Result<Vec<Arc<Share>>> {
+) -> Result<Arc<ShareTable>> {
     let open = |(given, (_, directory)): (&ShareGiven, &(String, PathBuf))| {
         let store = servers::open_store(&given.name, directory, state)?;
         let id = ShareId(state.share_id(&given.name)?);
         let default = share::Settings::new(&given.name);
         let opens_max = default.opens_max.min(descriptors.opens);
-        let settings = share::Settings {
-            read_only: given.read_only,
-            access_based_enumeration: given.access_based_enumeration,
-            opens_max,
-            ..default
-        };
+        let settings = share::Settings { terms: terms(given), opens_max, ..default };
         Ok(Share::new(id, settings, store))
     };
-    settings.shares.iter().zip(directories).map(open).collect()
+    let shares: Vec<_> = settings.shares.iter().zip(directories).map(open).collect::<Result<_>>()?;
+    ShareTable::new(shares).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))
+}
+
+fn terms(given: &ShareGiven) -> Terms {
+    let mut terms = Terms::empty();
+    terms.set(Terms::READ_ONLY, given.read_only);
+    terms.set(Terms::ACCESS_BASED_ENUMERATION, given.access_based_enumeration);
+    terms.set(Terms::GUESTS, given.guest);
+    terms.set(Terms::CONTINUOUSLY_AVAILABLE, given.continuous_availability);
+    terms
 }
 
 fn open_accounts(
@@ -168,7 +173,7 @@ pub(crate) fn serve(
     let control = start_control(settings, &prepared, &servers, sockets.control)?;
     servers.listen(&shards, sockets.smb, sockets.nfs)?;
     let published = control_access::publish(&settings.state, addresses.control)?;
-    for share in &prepared.shares {
+    for share in prepared.shares.present().in_order() {
         tracing::info!("serving the share {}", share.name());
     }
     ready(addresses);
@@ -190,7 +195,7 @@ fn start_control(
 ) -> Result<Control> {
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
     let subject = Subject {
-        shares: prepared.shares.clone(),
+        shares: Arc::clone(&prepared.shares),
         clients: Box::new(move || control::report::clients(&smb, &nfs)),
         token: control_access::make_token(&settings.state)?,
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use net::Shards;
 use nfs_proto::export::{Anonymous, ClientRule, Export};
-use nfs_server::{ExportedShare, NfsServer};
+use nfs_server::{ExportRules, NfsServer};
 use smb_server::{Interfaces, Protection};
 use storage::Storage;
 use storage_local::{LocalOptions, LocalState, LocalStore};
@@ -43,7 +43,7 @@ impl Servers {
     pub(crate) fn new(settings: &Settings, prepared: &Prepared, smb: &TcpListener) -> Result<Self> {
         let accounts = Arc::new(prepared.accounts.clone());
         let config = smb_config(settings, smb, prepared)?;
-        let smb = smb_server::Server::new(config, prepared.shares.clone(), accounts);
+        let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts);
         let kept = Arc::new(Kept(prepared.state.database()));
         smb.keep_persistent_opens(kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
@@ -66,6 +66,7 @@ fn smb_config(
     listener: &TcpListener,
     prepared: &Prepared,
 ) -> Result<smb_server::Config> {
+    warn_of_guests(settings);
     let default = smb_server::Limits::default();
     let limits = smb_server::Limits {
         connections_max: default.connections_max.min(prepared.descriptors.smb_connections),
@@ -76,25 +77,17 @@ fn smb_config(
         server_guid: Some(prepared.state.server_guid()?),
         signing: protection(settings.smb_signing),
         encryption: protection(settings.smb_encryption),
-        guest_shares: guest_shares(settings),
-        continuously_available_shares: available_shares(settings),
         interfaces: interfaces(settings, listener),
         limits,
         ..smb_server::Config::default()
     })
 }
 
-fn guest_shares(settings: &Settings) -> Vec<String> {
-    let shares: Vec<_> = settings.shares.iter().filter(|share| share.guest).map(|s| s.name.clone()).collect();
-    if !shares.is_empty() && [settings.smb_signing, settings.smb_encryption].contains(&Requirement::Required)
-    {
+fn warn_of_guests(settings: &Settings) {
+    let required = [settings.smb_signing, settings.smb_encryption].contains(&Requirement::Required);
+    if required && settings.shares.iter().any(|share| share.guest) {
         tracing::warn!("guests have no key to sign or encrypt with, as is required: none is let in");
     }
-    shares
-}
-
-fn available_shares(settings: &Settings) -> Vec<String> {
-    settings.shares.iter().filter(|share| share.continuous_availability).map(|s| s.name.clone()).collect()
 }
 
 fn protection(wanted: Requirement) -> Protection {
@@ -125,16 +118,12 @@ fn nfs_config(settings: &Settings, prepared: &Prepared) -> Result<nfs_server::Co
     if let Some((uid, gid)) = settings.nfs_anonymous {
         rule.anonymous = Anonymous { uid, gid };
     }
-    let exported = |share: &Arc<share::Share>| {
-        let rule = ClientRule { read_only: share.settings().read_only, ..rule.clone() };
-        ExportedShare { share: Arc::clone(share), export: Export { rules: vec![rule] } }
-    };
-    let shares = prepared.shares.iter().map(exported).collect();
+    let rules = ExportRules { general: Export { rules: vec![rule] }, ..ExportRules::default() };
     let key = prepared.state.nfs_handle_key()?;
     let mut verifier = [0; 8];
     getrandom::fill(&mut verifier)
         .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
-    let config = nfs_server::Config::new(shares, key, verifier);
+    let config = nfs_server::Config::new(Arc::clone(&prepared.shares), rules, key, verifier);
     let connections_max = config.connections_max.min(prepared.descriptors.nfs_connections);
     Ok(nfs_server::Config { connections_max, ..config })
 }

@@ -23,7 +23,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use share::Share;
+use share::ShareTable;
 use tokio::sync::oneshot;
 
 pub use api::ApiError;
@@ -41,7 +41,7 @@ pub struct Control {
 /// What the control address tells of.
 pub struct Subject {
     /// The shares, for the metrics.
-    pub shares: Vec<Arc<Share>>,
+    pub shares: Arc<ShareTable>,
     /// Who is connected now.
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// What callers of the API show.
@@ -50,7 +50,7 @@ pub struct Subject {
 
 impl std::fmt::Debug for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Subject").field("shares", &self.shares.len()).finish_non_exhaustive()
+        f.debug_struct("Subject").field("shares", &self.shares.present().len()).finish_non_exhaustive()
     }
 }
 
@@ -101,7 +101,8 @@ fn router(about: About) -> Router {
         .route(
             "/metrics",
             get(async |State(about): State<Arc<About>>| {
-                let text = metrics::render(&about.subject.shares, about.started.elapsed());
+                let text =
+                    metrics::render(&about.subject.shares.present().in_order(), about.started.elapsed());
                 ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
             }),
         )
@@ -130,7 +131,7 @@ mod tests {
             smb_offer: clients::SmbOffer { multichannel: true, max_channels: 4, interfaces: Vec::new() },
             ..Clients::default()
         };
-        let subject = Subject { shares: Vec::new(), clients: Box::new(clients), token: token.clone() };
+        let subject = Subject { shares: Arc::default(), clients: Box::new(clients), token: token.clone() };
         Served { control: Control::start(listener, subject).unwrap(), address, token }
     }
 

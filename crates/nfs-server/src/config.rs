@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nfs_proto::duplicate_request;
 use nfs_proto::export::Export;
 use nfs_wire::v3::types::WriteVerifier;
-use share::{Share, ShareId};
+use share::{Share, ShareId, ShareTable};
 
 /// Most bytes of one READ or WRITE.
 pub const TRANSFER_BYTES_MAX: u32 = 1 << 20;
@@ -21,8 +21,10 @@ pub(crate) const PENDING_CALLS_MAX: usize = 256;
 /// Settings of a server.
 #[derive(Debug)]
 pub struct Config {
-    /// What it serves: each share NAME as `/NAME`.
-    pub shares: Vec<ExportedShare>,
+    /// What it serves: each share NAME as `/NAME`. It may change while clients work.
+    pub shares: Arc<ShareTable>,
+    /// Who may use shares over NFS.
+    pub exports: ExportRules,
     /// The secret key of the filehandles. Clients keep filehandles over a restart of the server, so it must too.
     pub file_handle_key: [u8; 16],
     /// Tells this run of the server from earlier ones: written data that was not committed may be lost with them
@@ -35,11 +37,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults, for these shares.
+    /// The defaults, for the shares of this table.
     #[must_use]
-    pub fn new(shares: Vec<ExportedShare>, file_handle_key: [u8; 16], write_verifier: WriteVerifier) -> Self {
+    pub fn new(
+        shares: Arc<ShareTable>,
+        exports: ExportRules,
+        file_handle_key: [u8; 16],
+        write_verifier: WriteVerifier,
+    ) -> Self {
         Self {
             shares,
+            exports,
             file_handle_key,
             write_verifier,
             connections_max: 4096,
@@ -48,36 +56,48 @@ impl Config {
     }
 }
 
-/// A share and who may use it over NFS.
-#[derive(Debug)]
-pub struct ExportedShare {
-    /// The share.
-    pub share: Arc<Share>,
-    /// Which clients may use it, and who their users are.
-    pub export: Export,
+/// Who may use which share over NFS, and who their users are.
+#[derive(Debug, Default)]
+pub struct ExportRules {
+    /// For all shares but those below.
+    pub general: Export,
+    /// For these shares.
+    pub particular: HashMap<ShareId, Export>,
 }
 
-/// The exports by the share's number and by its name.
+impl ExportRules {
+    /// The same rules for all shares.
+    #[must_use]
+    pub fn general(export: Export) -> Self {
+        Self { general: export, particular: HashMap::new() }
+    }
+}
+
+/// The exports: the shares there are now, with the rules for each.
 #[derive(Debug)]
-pub(crate) struct Exports(HashMap<ShareId, ExportedShare>);
+pub(crate) struct Exports {
+    pub(crate) shares: Arc<ShareTable>,
+    rules: ExportRules,
+}
 
 impl Exports {
-    pub(crate) fn new(shares: Vec<ExportedShare>) -> Self {
-        Self(shares.into_iter().map(|exported| (exported.share.id(), exported)).collect())
+    pub(crate) fn new(shares: Arc<ShareTable>, rules: ExportRules) -> Self {
+        Self { shares, rules }
     }
 
-    pub(crate) fn by_id(&self, id: ShareId) -> Option<&ExportedShare> {
-        self.0.get(&id)
+    /// Who may use a share over NFS.
+    pub(crate) fn rules_of(&self, share: &Share) -> &Export {
+        self.rules.particular.get(&share.id()).unwrap_or(&self.rules.general)
     }
 
-    pub(crate) fn by_name(&self, name: &[u8]) -> Option<&ExportedShare> {
-        self.0.values().find(|exported| exported.share.name().as_bytes() == name)
+    /// The export of this name, which is exact: to NFS names that differ in case are different ones.
+    pub(crate) fn by_name(&self, name: &[u8]) -> Option<Arc<Share>> {
+        let name = std::str::from_utf8(name).ok()?;
+        self.shares.present().by_name(name).filter(|share| share.name() == name).cloned()
     }
 
     /// All exports in the order of their names.
-    pub(crate) fn in_order(&self) -> Vec<&ExportedShare> {
-        let mut all: Vec<_> = self.0.values().collect();
-        all.sort_by_key(|exported| exported.share.name());
-        all
+    pub(crate) fn in_order(&self) -> Vec<Arc<Share>> {
+        self.shares.present().in_order()
     }
 }

@@ -14,6 +14,7 @@ use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{Call, CallError};
 use nfs_wire::v3;
 use nfs_wire::xdr::Reader;
+use share::ShareView;
 
 use crate::credentials::CallerCache;
 use crate::traffic::Traffic;
@@ -25,6 +26,8 @@ pub struct Connection {
     pub(crate) server: Arc<ServerState>,
     pub(crate) client: IpAddr,
     pub(crate) callers: CallerCache,
+    /// The shares there are now.
+    pub(crate) shares: ShareView,
     /// Whether it has sent a call.
     has_called: Cell<bool>,
     traffic: Arc<Traffic>,
@@ -34,6 +37,7 @@ impl Connection {
     pub(crate) fn new(server: Arc<ServerState>, peer: Peer) -> Self {
         let traffic = server.connections.enter(peer);
         Self {
+            shares: ShareView::new(&server.exports.shares),
             server,
             client: peer.address.ip().to_canonical(),
             callers: CallerCache::default(),
@@ -100,11 +104,11 @@ mod tests {
     use net::{Outbox, Service};
 
     use super::*;
-    use crate::{Config, NfsServer};
+    use crate::{Config, ExportRules, NfsServer};
 
     #[test]
     fn who_has_sent_a_call_may_stay() {
-        let server = NfsServer::new(Config::new(Vec::new(), [0; 16], [0; 8]));
+        let server = NfsServer::new(Config::new(Arc::default(), ExportRules::default(), [0; 16], [0; 8]));
         let address = ([127, 0, 0, 1], 700).into();
         let connection = server.connected(Peer { address, local: address, shard: 0 }, Outbox::new(1));
         let nonsense = Rc::clone(&connection).answer(BytesMut::from(&b"nonsense"[..]));

@@ -4,12 +4,13 @@
 //! only NFS remembers (filehandles, repeated calls, exports) is in [`nfs_proto`].
 //!
 //! ```no_run
-//! # fn shares() -> Vec<anabranch_nfs_server::ExportedShare> { Vec::new() }
+//! # fn shares() -> std::sync::Arc<share::ShareTable> { std::sync::Arc::default() }
 //! # fn random<const N: usize>() -> [u8; N] { [0; N] }
-//! use anabranch_nfs_server::{Config, NfsServer};
+//! use anabranch_nfs_server::{Config, ExportRules, NfsServer};
 //!
 //! let server = NfsServer::new(Config::new(
 //!     shares(),
+//!     ExportRules::default(), // everybody reads and writes, no superuser
 //!     random(), // the key of the filehandles: the same at every start, or those of clients are void
 //!     random(), // the write verifier: another one at every start
 //! ));
@@ -37,8 +38,9 @@ use std::sync::Arc;
 use net::{Outbox, Peer, Service};
 use nfs_proto::filehandle::FileHandleCodec;
 use nfs_wire::v3::types::WriteVerifier;
+use share::Share;
 
-pub use config::{Config, ExportedShare, TRANSFER_BYTES_MAX};
+pub use config::{Config, ExportRules, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
 pub use mount::Mounted;
 pub use traffic::ConnectionReport;
@@ -71,7 +73,7 @@ impl NfsServer {
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
         let state = ServerState {
-            exports: Exports::new(config.shares),
+            exports: Exports::new(config.shares, config.exports),
             file_handles: FileHandleCodec::new(&config.file_handle_key),
             write_verifier: config.write_verifier,
             repeated: Arc::new(RepeatedCalls::new(config.repeated_calls)),
@@ -79,6 +81,11 @@ impl NfsServer {
             connections: Connections::default(),
         };
         Arc::new(Self { state: Arc::new(state), connections_max: config.connections_max })
+    }
+
+    /// Forgets what clients have to do with a share that was withdrawn from the table; their filehandles are stale.
+    pub fn end_share(&self, share: &Share) {
+        self.state.mounts.forget_share(share.name());
     }
 
     /// Who has mounted what, as far as clients told: an NFSv3 client may go without a word.

@@ -11,10 +11,10 @@ use nfs_wire::rpc::{AcceptStatus, flavor};
 use nfs_wire::v3::status::Status;
 use nfs_wire::xdr::{Failure, Reader};
 use parking_lot::Mutex;
-use share::{Api, Case, Walk};
+use share::{Api, Case, Share, Walk};
 use storage::{FileKind, Want};
 
-use crate::config::{ExportedShare, Exports};
+use crate::config::Exports;
 use crate::object::Object;
 use crate::rpc_dispatch::{NotRun, Request, decode};
 use crate::status;
@@ -76,16 +76,17 @@ async fn find(request: &Request<'_>, path: &[u8]) -> Result<Object, Status> {
     let connection = request.connection;
     let mut parts = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     let name = parts.next().ok_or(Status::NoEnt)?;
-    let ExportedShare { share, export } = connection.server.exports.by_name(name).ok_or(Status::NoEnt)?;
-    let rule = export.rule_for(connection.client).ok_or(Status::Acces)?;
-    let share = Arc::clone(request.share.get_or_init(|| Arc::clone(share)));
+    let exports = &connection.server.exports;
+    let share = exports.by_name(name).ok_or(Status::NoEnt)?;
+    let rule = exports.rules_of(&share).rule_for(connection.client).ok_or(Status::Acces)?;
+    request.share.get_or_init(|| Arc::clone(&share));
     let below: Vec<_> = parts.map(<[u8]>::to_vec).collect();
     let caller =
         connection.callers.caller(share.id(), rule, &request.call.credential, request.stated.as_ref());
     let walked = share.walk(&caller, below, Case::Sensitive, Want::empty()).await;
     match walked.map_err(status::of)? {
         Walk::Found(found) if found.attributes.kind == FileKind::Directory => {
-            Ok(Object::new(share, caller, found.node, rule.read_only))
+            Ok(Object::new(share, caller, found.node, rule))
         }
         Walk::Found(_) => Err(Status::NotDir),
         Walk::Missing { .. } => Err(Status::NoEnt),
@@ -120,6 +121,12 @@ impl MountTable {
         }
     }
 
+    /// Forgets the mounts of a share that is served no more.
+    pub(crate) fn forget_share(&self, name: &str) {
+        let leads_there = |path: &str| path.split('/').find(|part| !matches!(*part, "" | ".")) == Some(name);
+        self.0.lock().retain(|mounted| !leads_there(&mounted.path));
+    }
+
     /// Forgets a client's mount of a path, or all of its mounts.
     fn forget(&self, client: IpAddr, path: Option<&[u8]>) {
         let gone = |mounted: &Mounted| {
@@ -143,13 +150,13 @@ struct ExportList(Vec<(String, Vec<String>)>);
 impl ExportList {
     /// An export that everybody may mount names nobody.
     fn of(exports: &Exports) -> Self {
-        let entry = |exported: &ExportedShare| {
-            let networks: Vec<_> = exported.export.rules.iter().map(|rule| rule.network).collect();
+        let entry = |share: &Arc<Share>| {
+            let networks: Vec<_> = exports.rules_of(share).rules.iter().map(|rule| rule.network).collect();
             let everybody = networks.contains(&Network::Any);
             let groups = networks.iter().filter(|_| !everybody).map(ToString::to_string);
-            (format!("/{}", exported.share.name()), groups.collect())
+            (format!("/{}", share.name()), groups.collect())
         };
-        Self(exports.in_order().into_iter().map(entry).collect())
+        Self(exports.in_order().iter().map(entry).collect())
     }
 
     fn wire(&self) -> List<ExportEntry<'_>> {

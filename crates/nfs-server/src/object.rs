@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nfs_proto::export::ClientRule;
 use nfs_proto::filehandle::Target;
 use nfs_wire::v3::attr::{Attributes, WccData};
 use nfs_wire::v3::status::Status;
@@ -20,7 +21,7 @@ pub(crate) struct Object {
     pub(crate) share: Arc<Share>,
     pub(crate) caller: Caller,
     pub(crate) node: NodeRef,
-    /// Nothing may be changed through this export.
+    /// Nothing may be changed through this export or share.
     read_only: bool,
 }
 
@@ -35,16 +36,17 @@ impl Request<'_> {
         let server = &connection.server;
         let Target { share, storage_handle } =
             server.file_handles.decode(handle).map_err(|_| Status::BadHandle)?;
-        let exported = server.exports.by_id(ShareId(share)).ok_or(Status::Stale)?;
-        let rule = exported.export.rule_for(connection.client).ok_or(Status::Stale)?;
-        let share = Arc::clone(self.share.get_or_init(|| Arc::clone(&exported.share)));
-        if share.id() != exported.share.id() {
+        let named = connection.shares.by_id(ShareId(share)).ok_or(Status::Stale)?;
+        let rule = server.exports.rules_of(&named).rule_for(connection.client).ok_or(Status::Stale)?;
+        let share = self.share.get_or_init(|| Arc::clone(&named));
+        if !Arc::ptr_eq(share, &named) {
             return Err(Status::XDev); // a call with two filehandles: RENAME and LINK
         }
+        let share = named;
         let caller = connection.callers.caller(share.id(), rule, &self.call.credential, self.stated.as_ref());
         let handle = Handle::new(storage_handle).map_err(|_| Status::BadHandle)?;
         let node = share.by_handle(&handle).await.map_err(status::of)?;
-        Ok(Object::new(share, caller, node, rule.read_only))
+        Ok(Object::new(share, caller, node, rule))
     }
 
     /// The object that a filehandle names, for a procedure that changes something.
@@ -58,7 +60,8 @@ impl Request<'_> {
 }
 
 impl Object {
-    pub(crate) fn new(share: Arc<Share>, caller: Caller, node: NodeRef, read_only: bool) -> Self {
+    pub(crate) fn new(share: Arc<Share>, caller: Caller, node: NodeRef, rule: &ClientRule) -> Self {
+        let read_only = rule.read_only || share.is_read_only();
         Self { share, caller, node, read_only }
     }
 
@@ -69,7 +72,7 @@ impl Object {
 
     /// Whether nothing may be changed through this export or share.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only || self.share.settings().read_only
+        self.read_only
     }
 
     /// The present attributes, as a share has them.

@@ -8,7 +8,7 @@ use storage::{Attributes, FileId, FileKind, Name, NodeRef, Wait, Want};
 
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Caller, Found, Result, Share, permission};
+use crate::{Caller, Found, Result, Share, Terms, permission};
 
 /// One entry of a listing.
 #[derive(Debug, Clone)]
@@ -53,7 +53,8 @@ impl Share {
     /// Whether listings show this object to the caller.
     #[must_use]
     pub fn is_listed(&self, caller: &Caller, found: &Found) -> bool {
-        !self.settings.access_based_enumeration || permission::is_listed(&caller.identity, found.object())
+        !self.terms().contains(Terms::ACCESS_BASED_ENUMERATION)
+            || permission::is_listed(&caller.identity, found.object())
     }
 
     /// Lists up to `count_max` entries behind `cookie` (0: from the start). With `want` each entry comes with
@@ -91,7 +92,7 @@ impl Share {
         mut pick: impl FnMut(&[u8]) -> Pick + Send + 'static,
     ) -> Result<Listing> {
         let (caller, dir) = (caller.clone(), Arc::clone(dir));
-        let hides = self.settings.access_based_enumeration;
+        let hides = self.terms().contains(Terms::ACCESS_BASED_ENUMERATION);
         self.run(Work::Metadata, move |_| {
             let mut listing = list_now(&caller, &dir, cookie, want, &mut pick)?;
             if hides {

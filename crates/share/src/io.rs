@@ -330,7 +330,7 @@ impl Share {
     }
 
     pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.settings.read_only { Err(storage::Error::ReadOnly.into()) } else { Ok(()) }
+        if self.is_read_only() { Err(storage::Error::ReadOnly.into()) } else { Ok(()) }
     }
 }
 

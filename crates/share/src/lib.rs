@@ -28,10 +28,12 @@ pub mod schedule;
 mod security;
 mod short_name;
 mod streams;
+mod table;
+mod terms;
 mod xattrs;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use storage::{NodeRef, Storage};
@@ -56,6 +58,8 @@ pub use restore::Holding;
 pub use security::SecurityChange;
 pub use short_name::{is_short_name, short_name};
 pub use streams::Stream;
+pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares, folded_name};
+pub use terms::Terms;
 pub use xattrs::ExtendedAttribute;
 
 /// The number of a share on this server: the same after a restart.
@@ -67,10 +71,8 @@ pub struct ShareId(pub u32);
 pub struct Settings {
     /// Its name: clients connect to `\\server\NAME`, or mount `/NAME`.
     pub name: String,
-    /// Nothing can be changed through it.
-    pub read_only: bool,
-    /// Listings show only what their reader may read.
-    pub access_based_enumeration: bool,
+    /// On what terms clients use it, at first.
+    pub terms: Terms,
     /// Opens at a time, of all clients together.
     pub opens_max: usize,
     /// Open watches for changes at a time, of all clients together.
@@ -89,8 +91,7 @@ impl Settings {
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            read_only: false,
-            access_based_enumeration: false,
+            terms: Terms::empty(),
             opens_max: 262_144,
             watches_max: 65_536,
             break_timeout: Duration::from_secs(35),
@@ -103,6 +104,8 @@ impl Settings {
 pub struct Share {
     id: ShareId,
     settings: Settings,
+    terms: terms::Present,
+    withdrawn: AtomicBool,
     store: Arc<dyn Storage>,
     root: NodeRef,
     gate: schedule::Gate,
@@ -132,6 +135,8 @@ impl Share {
         Arc::new(Self {
             id,
             changes: Changes::new(Arc::clone(&root), settings.watches_max),
+            terms: terms::Present::new(settings.terms),
+            withdrawn: AtomicBool::new(false),
             settings,
             root,
             store,
@@ -157,10 +162,31 @@ impl Share {
         &self.settings.name
     }
 
-    /// What an administrator says of it.
+    /// On what terms clients use it now.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
-        &self.settings
+    pub fn terms(&self) -> Terms {
+        self.terms.load()
+    }
+
+    /// The terms are others from now on. What clients were told when they connected they are not told again.
+    pub fn set_terms(&self, terms: Terms) {
+        self.terms.store(terms);
+    }
+
+    /// Whether nothing can be changed through it.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.terms().contains(Terms::READ_ONLY)
+    }
+
+    /// Whether it is served no more: who has found it in the table before must not begin anything in it.
+    #[must_use]
+    pub fn is_withdrawn(&self) -> bool {
+        self.withdrawn.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn mark_withdrawn(&self) {
+        self.withdrawn.store(true, Ordering::Release);
     }
 
     /// The directory at its top.

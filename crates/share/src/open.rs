@@ -148,7 +148,7 @@ impl Share {
         if dir.is_some_and(|dir| permission::permitted(who, dir).contains(Access::LIST_DIRECTORY)) {
             access |= Access::READ_ATTRIBUTES;
         }
-        if self.settings.read_only {
+        if self.is_read_only() {
             access &= !CHANGES;
         } else if is_marked_read_only(&found.attributes) && found.attributes.kind != FileKind::Directory {
             access &= !(Access::WRITE_DATA | Access::APPEND_DATA);

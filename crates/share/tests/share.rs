@@ -10,7 +10,7 @@ use acl::{AccessMask, Ace, AceFlags, Acl, Control, Sid};
 use anabranch_share::{
     Access, Admission, ByteRange, Caller, Case, ChangeAction, ChangeKinds, Error, ExtendedAttribute, File,
     Found, Identity, Location, LockKind, LockWait, NewObject, Open, OpenRequest, Pick, Protocol, RenameHow,
-    SecurityChange, Seen, Settings, Share, ShareId, Sharing, Walk,
+    SecurityChange, Seen, Settings, Share, ShareId, Sharing, Terms, Walk,
 };
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
@@ -613,7 +613,7 @@ async fn limits_hold_at_the_edge() {
 
 #[tokio::test]
 async fn a_read_only_share_changes_nothing() {
-    let settings = Settings { read_only: true, ..Settings::new("archive") };
+    let settings = Settings { terms: Terms::READ_ONLY, ..Settings::new("archive") };
     let share = Share::new(ShareId(1), settings, Arc::new(MemoryStore::new()));
     let top = share.root().clone();
     let made =

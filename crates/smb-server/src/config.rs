@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use share::Identity;
+use share::{Identity, Terms};
 pub use smb_proto::dialect::Dialect;
 pub use smb_proto::durable::Timeouts;
 pub use smb_proto::session::Protection;
@@ -22,13 +22,6 @@ pub struct Config {
     pub signing: Protection,
     /// Whether messages may or must be encrypted.
     pub encryption: Protection,
-    /// Shares that are served encrypted only, whatever `encryption` says (unless that is `Off`).
-    pub encrypted_shares: Vec<String>,
-    /// Shares that guests may connect to: clients without a name, and users without an account. They have no key:
-    /// where signing or encryption is required, of the server or of the share, there are no guests.
-    pub guest_shares: Vec<String>,
-    /// Shares whose clients may have persistent handles: opens that outlive this server.
-    pub continuously_available_shares: Vec<String>,
     /// Who guests and clients without a name are to the shares: nobody.
     pub guest: Identity,
     /// The dialects offered, oldest to newest.
@@ -54,9 +47,6 @@ impl Default for Config {
             server_guid: None,
             signing: Protection::Enabled,
             encryption: Protection::Enabled,
-            encrypted_shares: Vec::new(),
-            guest_shares: Vec::new(),
-            continuously_available_shares: Vec::new(),
             guest: Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new() },
             dialects: Dialect::Smb202..=Dialect::Smb311,
             anonymous_ipc: false,
@@ -75,30 +65,17 @@ impl Config {
         self.limits.channels_per_session_max > 1
     }
 
-    /// Whether what goes to and from this share must be encrypted.
-    pub(crate) fn is_encrypted_share(&self, name: &str) -> bool {
-        self.encryption != Protection::Off && is_listed(&self.encrypted_shares, name)
+    /// Whether what goes to and from shares of these terms must be encrypted.
+    pub(crate) fn encrypts(&self, terms: Terms) -> bool {
+        self.encryption != Protection::Off && terms.contains(Terms::ENCRYPTED)
     }
 
-    /// Whether clients of this share may have persistent handles.
-    pub(crate) fn is_continuously_available(&self, name: &str) -> bool {
-        is_listed(&self.continuously_available_shares, name)
-    }
-
-    /// Whether guests may connect to this share.
-    pub(crate) fn is_guest_share(&self, name: &str) -> bool {
+    /// Whether guests may connect to shares of these terms: clients without a name, and users without an account. They
+    /// have no key: where signing or encryption is required, of the server or of the share, there are no guests.
+    pub(crate) fn lets_guests_in(&self, terms: Terms) -> bool {
         let required = [self.signing, self.encryption].contains(&Protection::Required);
-        !required && is_listed(&self.guest_shares, name) && !is_listed(&self.encrypted_shares, name)
+        !required && terms.contains(Terms::GUESTS) && !terms.contains(Terms::ENCRYPTED)
     }
-}
-
-fn is_listed(names: &[String], name: &str) -> bool {
-    names.iter().any(|listed| folded(listed) == folded(name))
-}
-
-/// A share's name, so that names that differ in case only are the same.
-pub(crate) fn folded(name: &str) -> String {
-    name.chars().flat_map(char::to_lowercase).collect()
 }
 
 /// Which addresses FSCTL_QUERY_NETWORK_INTERFACE_INFO tells clients of. None, by default.
@@ -190,20 +167,20 @@ mod tests {
 
     #[test]
     fn guests_come_to_the_shares_that_say_so_and_need_no_key() {
-        let named = |name: &str| vec![name.to_owned()];
-        assert!(!Config::default().is_guest_share("Open"));
-        let config = Config { guest_shares: named("\u{d6}ffen"), ..Config::default() };
-        assert!(config.is_guest_share("\u{f6}FFEN"));
-        assert!(!config.is_guest_share("Data"));
+        let config = Config::default();
+        assert!(config.lets_guests_in(Terms::GUESTS) && !config.lets_guests_in(Terms::empty()));
+        assert!(!config.lets_guests_in(Terms::GUESTS | Terms::ENCRYPTED));
         let required = Protection::Required;
         for config in [
-            Config { signing: required, ..config.clone() },
-            Config { encryption: required, ..config.clone() },
-            Config { encrypted_shares: named("\u{f6}ffen"), ..config.clone() },
-            Config { encrypted_shares: named("\u{f6}ffen"), encryption: Protection::Off, ..config },
+            Config { signing: required, ..Config::default() },
+            Config { encryption: required, ..Config::default() },
         ] {
-            assert!(!config.is_guest_share("\u{d6}ffen"), "{config:?}");
+            assert!(!config.lets_guests_in(Terms::GUESTS), "{config:?}");
         }
+        let config = Config { encryption: Protection::Off, ..config };
+        assert!(
+            !config.encrypts(Terms::ENCRYPTED) && !config.lets_guests_in(Terms::GUESTS | Terms::ENCRYPTED)
+        );
     }
 
     #[test]

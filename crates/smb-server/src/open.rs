@@ -224,8 +224,7 @@ impl Open {
 
     /// Whether it works under this grant.
     pub(crate) fn works_under(&self, share: &Arc<Share>, holder: Holder) -> bool {
-        let here = matches!(&self.tree.target, crate::tree::Target::Disk(own) if Arc::ptr_eq(own, share));
-        here && matches!(&self.target, Target::File(open) if open.holder() == holder)
+        self.tree.leads_to(share) && matches!(&self.target, Target::File(open) if open.holder() == holder)
     }
 
     /// Takes over what the same open could cache in an earlier session: this one is told of breaks from now on.

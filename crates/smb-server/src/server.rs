@@ -8,13 +8,13 @@ use std::time::SystemTime;
 use auth::ntlm::ServerNames;
 use auth::{Account, Accounts};
 use parking_lot::Mutex;
-use share::Share;
+use share::{Share, ShareTable, Terms};
 use smb_proto::open::FileIds;
 use smb_proto::session::SessionIds;
 use smb_wire::{FileId, FileTime, Guid, NtStatus};
 
 use crate::clients::Clients;
-use crate::config::{Config, folded};
+use crate::config::Config;
 use crate::durable::DurableOpens;
 use crate::handler::negotiate::security_token;
 use crate::lease::LeaseTable;
@@ -36,11 +36,13 @@ pub struct Server {
     pub(crate) security_token: Vec<u8>,
     pub(crate) accounts: Arc<dyn Accounts + Send + Sync>,
     /// How clients authenticate.
-    pub(crate) acceptor: Arc<auth::Config>,
+    acceptor: Arc<auth::Config>,
+    /// The same while some share lets guests in.
+    acceptor_with_guests: Arc<auth::Config>,
     /// How they do so again, in a session that has its keys: as another user, or as nobody if they like.
     pub(crate) acceptor_again: Arc<auth::Config>,
-    /// By their names, folded.
-    shares: HashMap<String, Arc<Share>>,
+    /// ShareList
+    pub(crate) shares: Arc<ShareTable>,
     /// GlobalSessionTable
     sessions: [Mutex<HashMap<u64, Arc<Session>>>; SESSION_TABLES],
     /// ConnectionList
@@ -67,7 +69,7 @@ impl Server {
     #[must_use]
     pub fn new(
         config: Config,
-        shares: Vec<Arc<Share>>,
+        shares: Arc<ShareTable>,
         accounts: Arc<dyn Accounts + Send + Sync>,
     ) -> Arc<Self> {
         let guid = Guid(config.server_guid.unwrap_or_else(random));
@@ -77,10 +79,9 @@ impl Server {
             dns_computer: config.server_name.to_lowercase(),
             dns_domain: String::new(),
         };
-        let guests = shares.iter().any(|share| config.is_guest_share(share.name()));
-        let allow_anonymous = guests || config.anonymous_ipc;
-        let acceptor = auth::Config { names, allow_anonymous, guest: guests.then(|| guest(&config)) };
-        let acceptor_again = auth::Config { allow_anonymous: true, guest: None, ..acceptor.clone() };
+        let acceptor = auth::Config { names, allow_anonymous: config.anonymous_ipc, guest: None };
+        let acceptor_again = auth::Config { allow_anonymous: true, ..acceptor.clone() };
+        let acceptor_with_guests = auth::Config { guest: Some(guest(&config)), ..acceptor_again.clone() };
         let clients = Arc::default();
         Arc::new(Self {
             guid,
@@ -88,8 +89,9 @@ impl Server {
             security_token: security_token(),
             accounts,
             acceptor: Arc::new(acceptor),
+            acceptor_with_guests: Arc::new(acceptor_with_guests),
             acceptor_again: Arc::new(acceptor_again),
-            shares: shares.into_iter().map(|share| (folded(share.name()), share)).collect(),
+            shares,
             sessions: std::array::from_fn(|_| Mutex::default()),
             leases: LeaseTable::new(&clients),
             clients,
@@ -112,20 +114,23 @@ impl Server {
     }
 
     /// The share of this name, whatever its case.
-    pub(crate) fn share(&self, name: &str) -> Option<&Arc<Share>> {
-        self.shares.get(&folded(name))
+    pub(crate) fn share(&self, name: &str) -> Option<Arc<Share>> {
+        self.shares.present().by_name(name).cloned()
     }
 
-    /// The share of this number.
-    pub(crate) fn share_numbered(&self, id: share::ShareId) -> Option<&Arc<Share>> {
-        self.shares.values().find(|share| share.id() == id)
+    /// How clients authenticate at present.
+    pub(crate) fn acceptor(&self) -> &Arc<auth::Config> {
+        let guests = self.shares.present().iter().any(|share| self.config.lets_guests_in(share.terms()));
+        if guests { &self.acceptor_with_guests } else { &self.acceptor }
     }
 
-    /// All shares, by name.
-    pub(crate) fn shares(&self) -> Vec<&Arc<Share>> {
-        let mut shares: Vec<_> = self.shares.values().collect();
-        shares.sort_by_key(|share| share.name());
-        shares
+    /// 3.3.4.15: ends every tree connect to a share that was withdrawn from the table, and closes what was opened through them, also
+    /// by clients that have lost their connection. Clients that use it are told STATUS_NETWORK_NAME_DELETED (3.3.5.2.11).
+    pub async fn end_share(&self, share: &Arc<Share>) {
+        for session in self.sessions() {
+            session.disconnect_trees_to(share).await;
+        }
+        self.durable.close_disconnected_if(|open| open.tree.leads_to(share)).await;
     }
 
     /// Closes opens that outlived their connection and were not taken up again in time, for as long as it is polled: run it
@@ -137,7 +142,7 @@ impl Server {
     /// Closes the opens that are kept for clients without a connection, but for persistent ones: for when the server has
     /// ended, and nobody is served any more.
     pub async fn close_disconnected(&self) {
-        self.durable.close_mortal().await;
+        self.durable.close_disconnected_if(|open| !open.is_persistent()).await;
     }
 
     /// How many opens are kept for clients that have lost their connection.
@@ -148,7 +153,8 @@ impl Server {
 
     /// Whether clients of some share may have persistent handles: they are told so.
     pub(crate) fn offers_persistence(&self) -> bool {
-        self.durable.offers_persistence() && !self.config.continuously_available_shares.is_empty()
+        let available = |share: &Arc<Share>| share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE);
+        self.durable.offers_persistence() && self.shares.present().iter().any(available)
     }
 
     /// A number for a new connection.
@@ -200,14 +206,18 @@ impl Server {
         }
     }
 
-    /// Every session, in the order of their identifiers.
-    #[must_use]
-    pub fn report(&self) -> Vec<report::Session> {
-        let mut sessions: Vec<Arc<Session>> = Vec::new();
+    fn sessions(&self) -> Vec<Arc<Session>> {
+        let mut sessions = Vec::new();
         for table in &self.sessions {
             sessions.extend(table.lock().values().cloned());
         }
-        let mut reports: Vec<_> = sessions.iter().filter_map(|session| session.report()).collect();
+        sessions
+    }
+
+    /// Every session, in the order of their identifiers.
+    #[must_use]
+    pub fn report(&self) -> Vec<report::Session> {
+        let mut reports: Vec<_> = self.sessions().iter().filter_map(|session| session.report()).collect();
         reports.sort_by_key(|session| session.id);
         reports
     }

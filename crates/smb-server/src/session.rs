@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
-use share::Caller;
+use share::{Caller, Share};
 use smb_proto::channel::Channel;
 use smb_proto::open::OpenTable;
 use smb_proto::session::{BindingRefusal, Principal, SessionCrypto};
@@ -231,6 +231,7 @@ impl Session {
         if self.trees.lock().by_id.remove(&tree.id).is_none() {
             return false;
         }
+        tree.end();
         let opens: Vec<Arc<Open>> = {
             let mut table = self.opens.lock();
             let ids: Vec<FileId> =
@@ -241,14 +242,27 @@ impl Session {
         true
     }
 
+    /// Ends the tree connects to this share.
+    pub(crate) async fn disconnect_trees_to(&self, share: &Arc<Share>) {
+        let trees: Vec<Arc<Tree>> =
+            self.trees.lock().by_id.values().filter(|tree| tree.leads_to(share)).cloned().collect();
+        for tree in trees {
+            self.disconnect_tree(&tree).await;
+        }
+    }
+
     /// Enters an open.
     ///
     /// # Errors
-    /// STATUS_INSUFFICIENT_RESOURCES at the limit, STATUS_USER_SESSION_DELETED when the session has ended meanwhile.
+    /// STATUS_INSUFFICIENT_RESOURCES at the limit, STATUS_USER_SESSION_DELETED or STATUS_NETWORK_NAME_DELETED when the
+    /// session or the tree connect has ended meanwhile.
     pub(crate) fn add_open(&self, open: &Arc<Open>) -> Result<(), Failure> {
         let mut opens = self.opens.lock();
         if self.ended.is_set() {
             return Err(NtStatus::USER_SESSION_DELETED.into());
+        }
+        if open.tree.has_ended() {
+            return Err(NtStatus::NETWORK_NAME_DELETED.into());
         }
         opens.insert(open.id, Arc::clone(open)).map_err(|_| NtStatus::INSUFFICIENT_RESOURCES.into())
     }

@@ -1,6 +1,7 @@
 //! TreeConnect: a session's connection to a share. [MS-SMB2] 3.3.1.9.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use share::Share;
 use smb_wire::AccessMask;
@@ -25,4 +26,33 @@ pub(crate) struct Tree {
     pub(crate) maximal_access: AccessMask,
     /// Share.EncryptData: requests must be encrypted.
     pub(crate) encrypt_data: bool,
+    /// Set when it has ended.
+    ended: AtomicBool,
+}
+
+impl Tree {
+    /// A tree connect that begins.
+    pub(crate) fn new(id: u32, target: Target, maximal_access: AccessMask, encrypt_data: bool) -> Self {
+        Self { id, target, maximal_access, encrypt_data, ended: AtomicBool::new(false) }
+    }
+
+    /// Nothing is opened through it any more.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Whether it leads to this share.
+    pub(crate) fn leads_to(&self, share: &Arc<Share>) -> bool {
+        matches!(&self.target, Target::Disk(own) if Arc::ptr_eq(own, share))
+    }
+
+    /// Whether its share is served no more.
+    pub(crate) fn is_of_withdrawn_share(&self) -> bool {
+        matches!(&self.target, Target::Disk(share) if share.is_withdrawn())
+    }
 }

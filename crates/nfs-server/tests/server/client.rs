@@ -1,11 +1,12 @@
 //! A server to test, and a client to test it with.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_nfs_server::{Config, ExportedShare, NfsServer};
+use anabranch_nfs_server::{Config, ExportRules, NfsServer};
 use net::Shards;
 use nfs_proto::export::{Anonymous, ClientRule, Export, Network, Squash};
 use nfs_wire::auth_sys::{AuthSys, Groups, MachineName};
@@ -16,7 +17,7 @@ use nfs_wire::v3::attr::{Attributes, SetAttributes};
 use nfs_wire::v3::types::{DirOpArgs, FileHandle, Name};
 use nfs_wire::v3::{self, Procedure, create, getattr, lookup, mkdir, write};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
-use share::{Settings, Share, ShareId};
+use share::{Settings, Share, ShareId, ShareTable};
 use storage::memory::MemoryStore;
 
 /// Nobody waits longer for a reply.
@@ -27,6 +28,7 @@ pub(crate) struct TestServer {
     _shards: Shards,
     pub(crate) address: SocketAddr,
     pub(crate) server: Arc<NfsServer>,
+    pub(crate) table: Arc<ShareTable>,
     pub(crate) data: Arc<Share>,
     pub(crate) store: Arc<MemoryStore>,
 }
@@ -57,16 +59,15 @@ impl TestServer {
         let share = |id, name, store| Share::new(ShareId(id), Settings::new(name), store);
         let data = share(7, "data", Arc::clone(&store) as Arc<dyn storage::Storage>);
         let other = share(8, "other", Arc::new(MemoryStore::new()));
-        let exported = vec![
-            ExportedShare { share: Arc::clone(&data), export: data_export },
-            ExportedShare { share: other, export: export(Squash::None) },
-        ];
-        let server = NfsServer::new(Config::new(exported, *b"key of the tests", [run; 8]));
+        let general = export(Squash::None);
+        let rules = ExportRules { general, particular: HashMap::from([(data.id(), data_export)]) };
+        let table = ShareTable::new([Arc::clone(&data), other]).unwrap();
+        let server = NfsServer::new(Config::new(Arc::clone(&table), rules, *b"key of the tests", [run; 8]));
         let shards = Shards::start(2).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         shards.listen(listener, Arc::clone(&server)).unwrap();
-        Self { _shards: shards, address, server, data, store }
+        Self { _shards: shards, address, server, table, data, store }
     }
 
     /// A client whose user is the superuser.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use nfs_proto::export::{ClientRule, Export, Squash};
 use nfs_wire::mount::{DirPath, ExportEntry, List, MountEntry, Procedure, Status};
-use nfs_wire::v3::symlink;
 use nfs_wire::v3::types::{FileType, Path};
 use nfs_wire::v3::{self, attr::SetAttributes};
+use nfs_wire::v3::{getattr, symlink};
 use nfs_wire::xdr::Decode;
+use share::{Settings, Share, ShareId};
 use storage::memory::MemoryStore;
 
 use crate::client::{Client, TestServer, export, place};
@@ -24,6 +25,43 @@ fn a_share_is_mounted_by_its_name() {
     }
     let other = client.mount("/other").unwrap().file_handle;
     assert_ne!(client.attributes(other).fsid, client.attributes(mounted.file_handle).fsid);
+}
+
+fn exports(client: &mut Client) -> Vec<String> {
+    let results = client.mount_raw(Procedure::Export, &());
+    let List(exports) = List::<ExportEntry<'_>>::from_bytes(&results).unwrap();
+    exports.iter().map(|export| String::from_utf8(export.directory.0.to_vec()).unwrap()).collect()
+}
+
+#[test]
+fn shares_come_and_go_while_clients_are_connected() {
+    let server = TestServer::start();
+    let (mut client, root) = server.mounted();
+    let file = client.make_file(root, "file", 0o644, b"kept");
+    assert_eq!(client.mount("/later"), Err(Status::NoEnt));
+    let later = Share::new(ShareId(9), Settings::new("later"), Arc::new(MemoryStore::new()));
+    server.table.enter(&later).unwrap();
+    let new_root = client.mount("/later").unwrap().file_handle;
+    client.make_file(new_root, "file", 0o644, b"new");
+    assert_eq!(exports(&mut client), ["/data", "/later", "/other"]);
+
+    let gone = server.table.withdraw(server.data.id()).unwrap();
+    server.server.end_share(&gone);
+    assert_eq!(exports(&mut client), ["/later", "/other"]);
+    assert_eq!(client.mount("/data"), Err(Status::NoEnt));
+    for handle in [root, file] {
+        let res: getattr::Res = client.nfs(v3::Procedure::GetAttr, &getattr::Args { object: handle });
+        assert_eq!(res.unwrap_err().status, v3::status::Status::Stale);
+    }
+    // Nobody has mounted it any more, as far as this server goes.
+    let mounted: Vec<_> = server.server.mounts().into_iter().map(|mounted| mounted.path).collect();
+    assert_eq!(mounted, ["/later"]);
+    // A share of that name that comes later is another one.
+    let again = Share::new(ShareId(10), Settings::new("data"), Arc::clone(&server.store) as _);
+    server.table.enter(&again).unwrap();
+    let res: getattr::Res = client.nfs(v3::Procedure::GetAttr, &getattr::Args { object: root });
+    assert_eq!(res.unwrap_err().status, v3::status::Status::Stale);
+    assert_ne!(client.mount("/data").unwrap().file_handle, root);
 }
 
 #[test]
@@ -75,8 +113,8 @@ fn a_handle_is_void_where_the_client_is_not_permitted_any_more() {
     let before = TestServer::over(Arc::clone(&store), export(Squash::None), 1);
     let (_, root) = before.mounted();
     let after = TestServer::over(store, Export { rules: Vec::new() }, 2);
-    let args = v3::getattr::Args { object: root };
-    let result: v3::getattr::Res = after.client().nfs(v3::Procedure::GetAttr, &args);
+    let args = getattr::Args { object: root };
+    let result: getattr::Res = after.client().nfs(v3::Procedure::GetAttr, &args);
     assert_eq!(result.unwrap_err().status, v3::status::Status::Stale);
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use share::{Access, ByteRange, Caching, GrantRequest, Holding, LockKind, Share, ShareId, Sharing};
+use share::{Access, ByteRange, Caching, GrantRequest, Holding, LockKind, Share, ShareId, Sharing, Terms};
 use smb_proto::durable::{Durability, Kind, LeaseName};
 use smb_wire::create::{CreateOptions, ShareAccess};
 use smb_wire::create_context::{Lease, LeaseFlags, LeaseV2};
@@ -162,20 +162,17 @@ impl Server {
     }
 
     fn restore(&self, record: &PersistentOpen) -> Result<Restored, Lost> {
-        let share = self.share_numbered(ShareId(record.share)).ok_or(Lost::Share)?;
-        if !self.config.is_continuously_available(share.name()) {
+        let shares = self.shares.present();
+        let share = shares.by_id(ShareId(record.share)).ok_or(Lost::Share)?;
+        if !share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE) {
             return Err(Lost::Share);
         }
         let (handle, holding) = (handle(record)?, holding(record)?);
         let id = FileId { persistent: record.id, volatile: self.file_id().volatile };
         let (request, grant) = self.restored_grant(share, id, &handle, record)?;
         let file = share.restore(&handle, &holding, request.clone())?;
-        let tree = Tree {
-            id: 0,
-            target: tree::Target::Disk(Arc::clone(share)),
-            maximal_access: AccessMask::empty(),
-            encrypt_data: self.config.is_encrypted_share(share.name()),
-        };
+        let target = tree::Target::Disk(Arc::clone(share));
+        let tree = Tree::new(0, target, AccessMask::empty(), self.config.encrypts(share.terms()));
         let open = Open::new(
             id,
             Arc::new(tree),
@@ -201,7 +198,7 @@ impl Server {
         handle: &Handle,
         record: &PersistentOpen,
     ) -> Result<(GrantRequest, Grant), Lost> {
-        let share_encrypts = self.config.is_encrypted_share(share.name());
+        let share_encrypts = self.config.encrypts(share.terms());
         let file = share.file_of(handle)?;
         let place = Place { share, file, share_encrypts, durable: &self.durable };
         let no_session = std::sync::Weak::new();

@@ -7,13 +7,12 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use share::{Holder, Share};
-use smb_proto::durable::Kind;
+use share::{Holder, Share, folded_name};
+use smb_proto::durable::{Durability, Kind};
 use smb_wire::{FileId, Guid, NtStatus};
 use tokio::sync::Notify;
 
 use super::journal::Journal;
-use crate::config::folded;
 use crate::lease::LeaseId;
 use crate::open::Open;
 use crate::session::Session;
@@ -201,7 +200,8 @@ impl DurableOpens {
     /// An open's session has ended: keeps the open, if it is one to be kept. False: it is to be closed.
     pub(crate) fn keep(&self, open: &Arc<Open>, now: Instant) -> bool {
         let durability = open.durable.get().and_then(|durable| durable.durability());
-        let Some(durability) = durability.filter(|durability| durability.survives(open.keeps_handle()))
+        let survives = |durability: &Durability| durability.survives(open.keeps_handle());
+        let Some(durability) = durability.filter(survives).filter(|_| !open.tree.is_of_withdrawn_share())
         else {
             return false;
         };
@@ -392,18 +392,18 @@ impl DurableOpens {
         }
     }
 
-    /// Closes the opens without a session that nobody can take up again once the server has ended: all but persistent ones.
-    pub(crate) async fn close_mortal(&self) {
+    /// Closes the opens without a session that are such.
+    pub(crate) async fn close_disconnected_if(&self, is_such: impl Fn(&Open) -> bool) {
         let ids: Vec<u64> = self.tables.lock().deadlines.iter().map(|(_, id)| *id).collect();
         for id in ids {
-            let mortal = {
+            let such = {
                 let mut tables = self.tables.lock();
-                let is_mortal = tables.opens.get(&id).is_some_and(|entry| !entry.open.is_persistent());
-                if is_mortal { tables.remove(id) } else { None }
+                let entry = tables.opens.get(&id).filter(|entry| entry.place.session().is_none());
+                if entry.is_some_and(|entry| is_such(&entry.open)) { tables.remove(id) } else { None }
             };
-            let Some(open) = mortal else { continue };
+            let Some(open) = such else { continue };
             if let Err(failure) = open.close().await {
-                tracing::warn!(path = open.path, status = %failure.status, "closing as the server ends");
+                tracing::warn!(path = open.path, status = %failure.status, "closing what nobody can take up again");
             }
         }
     }
@@ -427,7 +427,7 @@ impl Tables {
         }
         if open.is_persistent() {
             self.persistent += 1;
-            self.names.entry(folded(&open.path)).or_default().push(id);
+            self.names.entry(folded_name(&open.path)).or_default().push(id);
         }
         if let Some(lease) = open.persistent_lease() {
             self.leases.entry(lease).or_default().push(id);
@@ -439,7 +439,7 @@ impl Tables {
         let Entry { open, place } = self.opens.remove(&id)?;
         if open.is_persistent() {
             self.persistent = self.persistent.saturating_sub(1);
-            forget(&mut self.names, &folded(&open.path), id);
+            forget(&mut self.names, &folded_name(&open.path), id);
         }
         if let Place::Disconnected(deadline) = place {
             self.deadlines.remove(&(deadline, id));

@@ -1,8 +1,7 @@
 //! TREE_CONNECT. [MS-SMB2] 3.3.5.7.
 
-use std::sync::Arc;
-
 use net::Buffer;
+use share::Terms;
 use smb_proto::dialect::Dialect;
 use smb_proto::session::Principal;
 use smb_wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
@@ -39,11 +38,17 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
     let target = if name.eq_ignore_ascii_case(IPC) {
         Target::Pipe
     } else {
-        Target::Disk(Arc::clone(ctx.server.share(name).ok_or(NtStatus::BAD_NETWORK_NAME)?))
+        Target::Disk(ctx.server.share(name).ok_or(NtStatus::BAD_NETWORK_NAME)?)
     };
     let encrypt_data = admit(&ctx.server.config, login, &target)?;
     let maximal_access = maximal_access(&target);
-    let tree = ctx.session()?.add_tree(|id| Tree { id, target, maximal_access, encrypt_data })?;
+    let session = ctx.session()?;
+    let tree = session.add_tree(|id| Tree::new(id, target, maximal_access, encrypt_data))?;
+    if tree.is_of_withdrawn_share() {
+        // It was withdrawn just now: whoever ends its tree connects may not have seen this one.
+        session.disconnect_tree(&tree).await;
+        return Err(NtStatus::BAD_NETWORK_NAME.into());
+    }
     ctx.compound.borrow_mut().chain.generated_tree(tree.id);
     let mut reply = ctx.reply(16);
     let continuous = is_continuous(ctx, &tree);
@@ -65,10 +70,10 @@ fn share_name(path: &str) -> Result<&str, Failure> {
 /// session that cannot encrypt where the share demands it.
 fn admit(config: &Config, login: &Login, target: &Target) -> Result<bool, Failure> {
     let Target::Disk(share) = target else { return Ok(false) };
-    if login.principal != Principal::User && !config.is_guest_share(share.name()) {
+    if login.principal != Principal::User && !config.lets_guests_in(share.terms()) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    let must_encrypt = config.is_encrypted_share(share.name());
+    let must_encrypt = config.encrypts(share.terms());
     let can_encrypt = login.crypto.as_ref().is_some_and(|crypto| crypto.sealer.is_some());
     if must_encrypt && !can_encrypt { Err(NtStatus::ACCESS_DENIED.into()) } else { Ok(must_encrypt) }
 }
@@ -76,7 +81,7 @@ fn admit(config: &Config, login: &Login, target: &Target) -> Result<bool, Failur
 /// What anybody may do in the share: the permissions of each file are another matter.
 fn maximal_access(target: &Target) -> AccessMask {
     match target {
-        Target::Disk(share) if share.settings().read_only => READ_ONLY,
+        Target::Disk(share) if share.is_read_only() => READ_ONLY,
         Target::Disk(_) | Target::Pipe => ALL,
     }
 }
@@ -85,7 +90,7 @@ fn maximal_access(target: &Target) -> AccessMask {
 fn is_continuous(ctx: &RequestContext, tree: &Tree) -> bool {
     let is_smb3 = ctx.connection.dialect().is_some_and(|dialect| dialect.is_smb3());
     let Target::Disk(share) = &tree.target else { return false };
-    is_smb3 && ctx.server.offers_persistence() && ctx.server.config.is_continuously_available(share.name())
+    is_smb3 && ctx.server.offers_persistence() && share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE)
 }
 
 fn response(tree: &Tree, continuous: bool) -> Response {
@@ -96,7 +101,7 @@ fn response(tree: &Tree, continuous: bool) -> Response {
     share_flags.set(ShareFlags::ENCRYPT_DATA, tree.encrypt_data);
     let mut capabilities = ShareCapabilities::empty();
     capabilities.set(ShareCapabilities::CONTINUOUS_AVAILABILITY, continuous);
-    let hides = matches!(&tree.target, Target::Disk(share) if share.settings().access_based_enumeration);
+    let hides = matches!(&tree.target, Target::Disk(share) if share.terms().contains(Terms::ACCESS_BASED_ENUMERATION));
     share_flags.set(ShareFlags::ACCESS_BASED_DIRECTORY_ENUM, hides);
     Response { share_type, share_flags, capabilities, maximal_access: tree.maximal_access }
 }

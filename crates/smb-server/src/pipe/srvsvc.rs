@@ -50,14 +50,14 @@ fn share_enum(server: &Server, level: u32, resume_handle: Option<u32>) -> (Respo
         let none = Response::ShareEnum { level, shares: Vec::new(), total_entries: 0, resume_handle };
         return (none, win32::INVALID_LEVEL);
     }
-    let mut shares: Vec<Share> = server.shares().into_iter().map(|share| disk(share)).collect();
+    let mut shares: Vec<Share> = server.shares.present().in_order().iter().map(|share| disk(share)).collect();
     shares.push(ipc());
     let total_entries = u32::try_from(shares.len()).unwrap_or(u32::MAX);
     (Response::ShareEnum { level, shares, total_entries, resume_handle }, win32::SUCCESS)
 }
 
 fn named(server: &Server, name: &str) -> Option<Share> {
-    if name.eq_ignore_ascii_case(IPC) { Some(ipc()) } else { server.share(name).map(|share| disk(share)) }
+    if name.eq_ignore_ascii_case(IPC) { Some(ipc()) } else { server.share(name).map(|share| disk(&share)) }
 }
 
 fn disk(share: &ServedShare) -> Share {

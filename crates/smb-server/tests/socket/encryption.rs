@@ -2,6 +2,7 @@
 //! 3.3.5.2.9, 3.3.5.2.11.
 
 use anabranch_smb_server::{Config, Dialect, Protection};
+use share::Terms;
 use smb_proto::dialect::Cipher;
 use smb_wire::create::{CreateDisposition, CreateOptions};
 use smb_wire::negotiate::Response;
@@ -80,7 +81,7 @@ fn who_cannot_encrypt_gets_no_session_where_it_is_required() {
 
 #[test]
 fn an_encrypted_share_refuses_what_is_not() {
-    let server = TestServer::start(Config { encrypted_shares: vec!["DATA".to_owned()], ..Config::default() });
+    let server = TestServer::on_terms(Config::default(), Terms::ENCRYPTED);
     let mut client = server.log_in();
     assert!(!client.session_flags.contains(SessionFlags::ENCRYPT_DATA));
     let share = client.tree_connect(SHARE).unwrap();

@@ -1,6 +1,7 @@
 //! Guests: clients without a name and users without an account, on the shares that let them in. [MS-SMB2] 3.3.5.5.3.
 
 use anabranch_smb_server::{Config, Dialect, Protection};
+use share::Terms;
 use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions, OplockLevel};
 use smb_wire::create_context::RequestContext;
 use smb_wire::negotiate::SecurityMode;
@@ -14,8 +15,8 @@ use crate::durable::{Asking, disconnect};
 use crate::opening::{Opening, make_file};
 
 /// A server of which one share lets guests in.
-fn open() -> Config {
-    Config { guest_shares: vec![SHARE.to_uppercase()], ..Config::default() }
+fn open(config: Config) -> TestServer {
+    TestServer::on_terms(config, Terms::GUESTS)
 }
 
 fn negotiated(server: &TestServer) -> Client {
@@ -79,7 +80,7 @@ fn guest(server: &TestServer) -> Client {
 
 #[test]
 fn a_guest_comes_to_the_share_that_says_so_and_to_the_list() {
-    let server = TestServer::start(open());
+    let server = open(Config::default());
     for (log_in, flags, _) in WAYS {
         let mut client = negotiated(&server);
         assert_eq!(log_in(&mut client), Ok(flags));
@@ -95,38 +96,43 @@ fn a_guest_comes_to_the_share_that_says_so_and_to_the_list() {
 
 #[test]
 fn there_are_no_guests_where_no_share_says_so() {
-    let unlike = Config { guest_shares: vec!["Dat".to_owned()], ..Config::default() };
-    for config in [Config::default(), unlike] {
-        let server = TestServer::start(config);
-        for (log_in, _, refusal) in WAYS {
-            assert_eq!(log_in(&mut negotiated(&server)), Err(refusal));
-        }
+    let server = TestServer::start(Config::default());
+    for (log_in, _, refusal) in WAYS {
+        assert_eq!(log_in(&mut negotiated(&server)), Err(refusal));
+    }
+    // Until one does, and from when none does any more.
+    server.share.set_terms(Terms::GUESTS);
+    for (log_in, flags, _) in WAYS {
+        assert_eq!(log_in(&mut negotiated(&server)), Ok(flags));
+    }
+    server.table.withdraw(server.share.id()).unwrap();
+    for (log_in, _, refusal) in WAYS {
+        assert_eq!(log_in(&mut negotiated(&server)), Err(refusal));
     }
 }
 
 #[test]
 fn there_are_no_guests_where_a_key_is_needed() {
     let required = Protection::Required;
-    for config in [
-        Config { signing: required, ..open() },
-        Config { encryption: required, ..open() },
-        Config { encrypted_shares: vec![SHARE.to_owned()], ..open() },
+    for server in [
+        open(Config { signing: required, ..Config::default() }),
+        open(Config { encryption: required, ..Config::default() }),
+        TestServer::on_terms(Config::default(), Terms::GUESTS | Terms::ENCRYPTED),
     ] {
-        let server = TestServer::start(config);
         for (log_in, _, refusal) in WAYS {
             assert_eq!(log_in(&mut negotiated(&server)), Err(refusal));
         }
     }
     // An anonymous client that may see the list, too.
     for config in [
-        Config { signing: required, anonymous_ipc: true, ..open() },
-        Config { encryption: required, anonymous_ipc: true, ..open() },
+        Config { signing: required, anonymous_ipc: true, ..Config::default() },
+        Config { encryption: required, anonymous_ipc: true, ..Config::default() },
     ] {
-        let server = TestServer::start(config);
+        let server = open(config);
         assert_eq!(without_a_name(&mut negotiated(&server)), Err(NtStatus::ACCESS_DENIED));
     }
     // The client may be the one who insists.
-    let server = TestServer::start(open());
+    let server = open(Config::default());
     for (log_in, _, _) in WAYS {
         let mut client = server.connect();
         client.security_mode = SecurityMode::SIGNING_REQUIRED;
@@ -137,16 +143,16 @@ fn there_are_no_guests_where_a_key_is_needed() {
 
 #[test]
 fn an_encrypted_share_has_no_guests_beside_an_open_one() {
-    let both = || vec![SHARE.to_owned(), "Fixed".to_owned()];
-    let config = Config { guest_shares: both(), encrypted_shares: vec!["fixed".to_owned()], ..open() };
-    let server = TestServer::start(config);
+    let server = open(Config::default());
+    let fixed = server.table.present().by_name("fixed").cloned().unwrap();
+    fixed.set_terms(Terms::GUESTS | Terms::ENCRYPTED);
     let mut client = guest(&server);
     assert_eq!(client.tree_connect("Fixed").unwrap_err(), NtStatus::ACCESS_DENIED);
 }
 
 #[test]
 fn who_has_an_account_needs_its_password() {
-    let server = TestServer::start(open());
+    let server = open(Config::default());
     for (user, password, status) in [
         (USER, "wrong", NtStatus::LOGON_FAILURE),
         ("ANN", "", NtStatus::LOGON_FAILURE),
@@ -161,7 +167,7 @@ fn who_has_an_account_needs_its_password() {
 
 #[test]
 fn a_guest_may_do_what_everybody_may() {
-    let server = TestServer::start(open());
+    let server = open(Config::default());
     let mode = |mode| SetAttributes { mode: Some(mode), ..SetAttributes::default() };
     let mut owner = server.client();
     make_file(&mut owner, "public", b"for all");
@@ -196,7 +202,7 @@ fn a_guest_may_do_what_everybody_may() {
 
 #[test]
 fn a_guest_never_signs() {
-    let server = TestServer::start(open());
+    let server = open(Config::default());
     let mut client = guest(&server);
     let mut header = client.header(Command::Create);
     header.flags |= HeaderFlags::SIGNED;
@@ -209,7 +215,7 @@ fn a_guest_never_signs() {
 
 #[test]
 fn a_guest_ends_nobodys_session() {
-    let server = TestServer::start(open());
+    let server = open(Config::default());
     let (mut user, mut other) = (server.client(), guest(&server));
     for previous in [user.session_id, other.session_id] {
         for (log_in, ..) in WAYS {
@@ -224,7 +230,7 @@ fn a_guest_ends_nobodys_session() {
 
 #[test]
 fn a_session_stays_what_it_is() {
-    let server = TestServer::start(open());
+    let server = open(Config::default());
     // a user who comes again as a guest loses the session
     let mut user = server.client();
     assert_eq!(stranger(&mut user), Err(NtStatus::LOGON_FAILURE));
@@ -242,7 +248,7 @@ fn a_session_stays_what_it_is() {
 
 #[test]
 fn a_guest_does_not_get_what_an_account_of_that_name_has_open() {
-    let server = TestServer::start(open());
+    let server = open(Config::default());
     let mut owner = negotiated(&server);
     owner.log_in(GUEST, PASSWORD).unwrap();
     owner.tree_connect(SHARE).unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anabranch_smb_server::Config;
-use share::{Caller, Case, Error, File, Identity, Protocol, Settings};
+use share::{Caller, Case, Error, File, Identity, Protocol, Settings, Terms};
 use smb_wire::create::{CreateDisposition, CreateOptions, OplockLevel, ShareAccess};
 use smb_wire::lock::LockFlags;
 use smb_wire::oplock_break::{Acknowledgment, LeaseBreak, Notification, OplockBreak};
@@ -249,8 +249,7 @@ fn who_asks_for_attributes_only_disturbs_nobody() {
 
 #[test]
 fn the_break_of_an_encrypted_session_is_encrypted() {
-    let config = Config { encrypted_shares: vec![SHARE.to_owned()], ..Config::default() };
-    let server = TestServer::start(config);
+    let server = TestServer::on_terms(Config::default(), Terms::ENCRYPTED);
     let mut clients = [server.log_in(), server.log_in()];
     for client in &mut clients {
         client.encrypt = true;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anabranch_smb_server::{Change, Config, Limits, PersistentOpen, PersistentOpens, Timeouts};
-use share::Settings;
+use share::{Settings, Terms};
 use smb_proto::dialect::Dialect;
 use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions, OplockLevel};
 use smb_wire::create_context::{LeaseState, RequestContext};
@@ -75,18 +75,19 @@ struct Machine {
     store: Arc<MemoryStore>,
     kept: Arc<Kept>,
     config: Config,
+    terms: Terms,
 }
 
 impl Machine {
     fn new(config: Config) -> Self {
-        let continuously_available_shares = vec![SHARE.to_owned()];
-        let config = Config { continuously_available_shares, ..config };
-        Self { store: Arc::new(MemoryStore::new()), kept: Arc::default(), config }
+        let terms = Terms::CONTINUOUSLY_AVAILABLE;
+        Self { store: Arc::new(MemoryStore::new()), kept: Arc::default(), config, terms }
     }
 
     fn start(&self) -> TestServer {
         let (config, store) = (self.config.clone(), Arc::clone(&self.store));
-        TestServer::prepared(config, Settings::new(SHARE), store, |server| {
+        let settings = Settings { terms: self.terms, ..Settings::new(SHARE) };
+        TestServer::prepared(config, settings, store, |server| {
             server.keep_persistent_opens(Arc::clone(&self.kept) as _).unwrap();
         })
     }
@@ -319,8 +320,7 @@ fn what_is_gone_when_the_server_starts_is_given_up() {
     reclaim(&mut one, &kept, Guid([2; 16])).unwrap();
     drop((one, server));
     // The share is not continuously available any more.
-    let config = Config { continuously_available_shares: Vec::new(), ..machine.config.clone() };
-    let machine = Machine { config, ..machine };
+    let machine = Machine { terms: Terms::empty(), ..machine };
     let server = machine.start();
     assert_eq!((server.server.disconnected_opens(), machine.kept.count()), (0, 0));
 }

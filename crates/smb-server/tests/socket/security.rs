@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use acl::{Ace, AceFlags, Acl, Control, SecurityDescriptor, Sid};
 use anabranch_smb_server::Config;
-use share::Settings;
+use share::{Settings, Terms};
 use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions};
 use smb_wire::create_context::RequestContext;
 use smb_wire::fscc::FileInfoClass;
@@ -333,7 +333,7 @@ fn overwriting_takes_more_than_writing() {
 
 #[test]
 fn listings_show_what_their_reader_may_read() {
-    let hiding = Settings { access_based_enumeration: true, ..Settings::new(SHARE) };
+    let hiding = Settings { terms: Terms::ACCESS_BASED_ENUMERATION, ..Settings::new(SHARE) };
     let server = TestServer::sharing(Config::default(), hiding, Arc::new(MemoryStore::new()));
     let mut ann = server.log_in();
     assert!(ann.tree_connect(SHARE).unwrap().share_flags.contains(ShareFlags::ACCESS_BASED_DIRECTORY_ENUM));

@@ -1,15 +1,27 @@
 //! Tree connects: names of shares, what they allow, when they end. [MS-SMB2] 3.3.5.7, 3.3.5.8, 3.3.5.2.11.
 
+use std::sync::Arc;
+
 use anabranch_smb_server::{Config, Dialect};
-use smb_wire::create::CreateDisposition;
+use share::{Settings, Share, ShareId};
+use smb_wire::create::{CreateDisposition, CreateOptions};
 use smb_wire::session_setup::SessionFlags;
 use smb_wire::tree_connect::{ShareFlags, ShareType};
-use smb_wire::{AccessMask, Command, NtStatus};
+use smb_wire::{AccessMask, Command, Guid, NtStatus};
+use storage::memory::MemoryStore;
+use storage::{Name, Wait, Want};
 
-use crate::client::{TestServer, close_body};
+use crate::client::{SHARE, TestServer, close_body, create_body};
+use crate::durable::{Asking, disconnect};
 use crate::guest::without_a_name;
+use crate::notify::Watch;
+use crate::opening::Opening;
 
 const TREE_DISCONNECT: [u8; 4] = [4, 0, 0, 0];
+
+fn share(id: u32, name: &str) -> Arc<Share> {
+    Share::new(ShareId(id), Settings::new(name), Arc::new(MemoryStore::new()))
+}
 
 #[test]
 fn shares_are_found_whatever_the_case() {
@@ -64,6 +76,69 @@ fn disconnecting_closes_what_was_opened_through_the_tree() {
         NtStatus::NETWORK_NAME_DELETED
     );
     assert_eq!(client.call(Command::Close, &close_body(file)).status(), NtStatus::NETWORK_NAME_DELETED);
+}
+
+#[test]
+fn a_share_that_comes_is_there_for_those_who_are_connected() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.log_in();
+    assert_eq!(client.tree_connect("Later").unwrap_err(), NtStatus::BAD_NETWORK_NAME);
+    server.table.enter(&share(9, "Later")).unwrap();
+    client.tree_connect("later").unwrap();
+    let file = client.create("f", CreateDisposition::Create).unwrap();
+    client.write(file, 0, b"there").unwrap();
+    assert_eq!(client.read(file, 0, 9).unwrap(), b"there");
+}
+
+/// [MS-SMB2] 3.3.4.15.
+#[test]
+fn a_share_that_goes_ends_its_tree_connects_and_closes_what_is_open() {
+    let server = TestServer::start(Config::default());
+    let mut clients = [server.client(), server.client()];
+    let [ann, bob] = &mut clients;
+    let kept = ann.create("kept", CreateDisposition::Create).unwrap();
+    ann.write(kept, 0, b"written before").unwrap();
+    let doomed = create_body("doomed", CreateDisposition::Create, CreateOptions::DELETE_ON_CLOSE);
+    ann.call(Command::Create, &doomed).ok().unwrap();
+    bob.create("other", CreateDisposition::Create).unwrap();
+    let gone = server.withdraw();
+    for client in [&mut *ann, bob] {
+        let refused = client.create("more", CreateDisposition::OpenIf);
+        assert_eq!(refused, Err(NtStatus::NETWORK_NAME_DELETED));
+        assert_eq!(client.tree_connect(SHARE).unwrap_err(), NtStatus::BAD_NETWORK_NAME);
+        // The session goes on.
+        client.tree_connect("Fixed").unwrap();
+    }
+    assert_eq!(ann.read(kept, 0, 99), Err(NtStatus::FILE_CLOSED));
+    let report = server.server.report();
+    assert!(report.iter().all(|session| session.opens == 0), "{report:?}");
+    // What was written is there, and what was to be deleted when it was closed is not.
+    let root = gone.root();
+    let found = |name: &[u8]| root.lookup(Name::new(name).unwrap(), Wait::May);
+    assert_eq!(found(b"kept").unwrap().attributes(Want::empty(), Wait::May).unwrap().size, 14);
+    assert!(found(b"doomed").is_err());
+}
+
+#[test]
+fn an_open_without_a_session_is_closed_with_its_share() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.client();
+    Asking::batch(Guid([3; 16])).send(&mut client, "f").unwrap();
+    disconnect(&server, client, 1);
+    server.withdraw();
+    assert_eq!(server.server.disconnected_opens(), 0);
+}
+
+#[test]
+fn one_that_watches_a_share_is_told_that_it_goes() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.client();
+    let (options, access) = (CreateOptions::DIRECTORY_FILE, AccessMask::LIST_DIRECTORY);
+    let top = Opening { options, access, disposition: CreateDisposition::Open, ..Opening::default() };
+    let top = top.send(&mut client, "").unwrap().id;
+    Watch::names(top).begin(&mut client);
+    server.withdraw();
+    assert_eq!(client.receive().status(), NtStatus::NOTIFY_CLEANUP);
 }
 
 #[test]

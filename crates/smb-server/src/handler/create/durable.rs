@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use share::{Holder, Share};
+use share::{Holder, Share, Terms, folded_name};
 use smb_proto::durable::{
     self, Contexts, Durability, Kind, LeaseName, Reconnect, ReconnectV2, Replay, check_app_instance,
     check_reconnect, check_replay,
@@ -17,7 +17,6 @@ use storage::{Handle, Want};
 
 use super::contexts::{Asked, DurableV2};
 use super::{Outcome, access, caching};
-use crate::config::folded;
 use crate::context::RequestContext;
 use crate::durable::{Before, Origin, Reservation, is_same_share};
 use crate::lease::LeaseId;
@@ -102,7 +101,7 @@ fn lease_name(lease: &Lease) -> LeaseName {
 fn may_persist(ctx: &RequestContext) -> Result<bool, Failure> {
     let agreed = ctx.connection.negotiated.get();
     let agreed = agreed.is_some_and(|a| a.server_capabilities.contains(Capabilities::PERSISTENT_HANDLES));
-    Ok(agreed && ctx.server.config.is_continuously_available(ctx.share()?.name()))
+    Ok(agreed && ctx.share()?.terms().contains(Terms::CONTINUOUSLY_AVAILABLE))
 }
 
 /// 3.3.5.9.7, 3.3.5.9.12
@@ -161,13 +160,13 @@ fn resume_lease(share: &Share, asked: &Asked, open: &Open) -> Result<(), Failure
 
 /// The file name of the request, whatever its case; one that is none is refused later.
 fn name(request: &Request<'_>) -> Option<String> {
-    request.name.decode().ok().map(|name| folded(name.trim_end_matches('\\')))
+    request.name.decode().ok().map(|name| folded_name(name.trim_end_matches('\\')))
 }
 
 /// Whether the request has the name that the open's file was opened by, or has now.
 fn names(share: &Share, request: &Request<'_>, open: &Open) -> Result<bool, Failure> {
     let Some(name) = name(request) else { return Ok(false) };
-    if name == folded(&open.path) {
+    if name == folded_name(&open.path) {
         return Ok(true);
     }
     let now = share.location(open.file()?).and_then(|at| {
@@ -178,7 +177,7 @@ fn names(share: &Share, request: &Request<'_>, open: &Open) -> Result<bool, Fail
         path.extend(at.name);
         String::from_utf8(path).ok()
     });
-    Ok(now.is_some_and(|now| name == folded(&now.replace('/', "\\"))))
+    Ok(now.is_some_and(|now| name == folded_name(&now.replace('/', "\\"))))
 }
 
 /// Takes up an open without a session for the session of this request.
@@ -332,7 +331,7 @@ async fn take_from_instance(
     for (open, session_id) in ctx.server.durable.of_instance(instance) {
         let Some(durable) = open.durable.get() else { continue };
         if durable.origin.client_guid == client_guid
-            || folded(&open.path) != name
+            || folded_name(&open.path) != name
             || !is_same_share(&open.tree, ctx.tree()?)
         {
             continue;

@@ -120,7 +120,7 @@ fn attribute(share: &Share) -> Result<Information, Failure> {
     can.set(FileSystemAttributes::SUPPORTS_SPARSE_FILES, store.contains(Capabilities::SPARSE));
     can.set(FileSystemAttributes::SUPPORTS_BLOCK_REFCOUNTING, store.contains(Capabilities::CLONE));
     can.set(FileSystemAttributes::NAMED_STREAMS, store.contains(Capabilities::STREAMS));
-    can.set(FileSystemAttributes::READ_ONLY_VOLUME, share.settings().read_only);
+    can.set(FileSystemAttributes::READ_ONLY_VOLUME, share.is_read_only());
     let answer = Attribute {
         file_system_attributes: can,
         maximum_component_name_length: u32::try_from(NAME_BYTES_MAX).unwrap_or(u32::MAX),

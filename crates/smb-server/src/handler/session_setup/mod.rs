@@ -106,7 +106,7 @@ fn take_setup(ctx: &RequestContext, session: &Arc<Session>) -> Setup {
         session_id: session.id,
         binding: false,
         preauth: ctx.connection.preauth.get(),
-        acceptor: new_acceptor(if again { &ctx.server.acceptor_again } else { &ctx.server.acceptor }),
+        acceptor: new_acceptor(if again { &ctx.server.acceptor_again } else { ctx.server.acceptor() }),
     }
 }
 

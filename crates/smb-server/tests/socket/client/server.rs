@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anabranch_smb_server::{Config, Server, Service};
 use auth::{Account, AccountList, nt_hash};
 use net::Shards;
-use share::{Settings, Share, ShareId};
+use share::{Settings, Share, ShareId, ShareTable, Terms};
 use smb_proto::dialect::Dialect;
 use storage::memory::MemoryStore;
 
@@ -22,6 +22,8 @@ pub(crate) const SHARE: &str = "Data";
 /// A running server with the share [`SHARE`] and one that can only be read, `Fixed`. It ends when dropped.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
+    /// The shares that are served.
+    pub(crate) table: Arc<ShareTable>,
     pub(crate) share: Arc<Share>,
     pub(crate) server: Arc<Server>,
     _shards: Shards,
@@ -37,6 +39,12 @@ impl TestServer {
         Self::sharing(config, Settings::new(SHARE), store)
     }
 
+    /// [`SHARE`] is served on these terms.
+    pub(crate) fn on_terms(config: Config, terms: Terms) -> Self {
+        let settings = Settings { terms, ..Settings::new(SHARE) };
+        Self::sharing(config, settings, Arc::new(MemoryStore::new()))
+    }
+
     /// The same, with these settings of [`SHARE`].
     pub(crate) fn sharing(config: Config, settings: Settings, store: Arc<dyn storage::Storage>) -> Self {
         Self::prepared(config, settings, store, |_| {})
@@ -50,9 +58,9 @@ impl TestServer {
         prepare: impl FnOnce(&Server),
     ) -> Self {
         let share = Share::new(ShareId(1), settings, store);
-        let read_only = Settings { read_only: true, ..Settings::new("Fixed") };
-        let shares =
-            vec![Arc::clone(&share), Share::new(ShareId(2), read_only, Arc::new(MemoryStore::new()))];
+        let read_only = Settings { terms: Terms::READ_ONLY, ..Settings::new("Fixed") };
+        let fixed = Share::new(ShareId(2), read_only, Arc::new(MemoryStore::new()));
+        let table = ShareTable::new([Arc::clone(&share), fixed]).unwrap();
         let account = |name: &str, uid| Account {
             name: name.to_owned(),
             nt_hash: nt_hash(PASSWORD),
@@ -64,7 +72,7 @@ impl TestServer {
         // The superuser of the store: what a user may do is not these tests' concern.
         let accounts = [(USER, 0), (OTHER_USER, 1000), ("gone", 1001), (GUEST, 1002)];
         let accounts = AccountList(accounts.map(|(name, uid)| account(name, uid)).to_vec());
-        let server = Server::new(config, shares, Arc::new(accounts));
+        let server = Server::new(config, Arc::clone(&table), Arc::new(accounts));
         prepare(&server);
         let shards = Shards::start(2).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -72,7 +80,15 @@ impl TestServer {
         let scavenged = Arc::clone(&server);
         shards.spawn(async move { scavenged.scavenge().await }).unwrap();
         shards.listen(listener, Arc::new(Service::new(Arc::clone(&server)))).unwrap();
-        Self { address, share, server, _shards: shards }
+        Self { address, table, share, server, _shards: shards }
+    }
+
+    /// [`SHARE`] is served no more.
+    pub(crate) fn withdraw(&self) -> Arc<Share> {
+        let gone = self.table.withdraw(self.share.id()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(self.server.end_share(&gone));
+        gone
     }
 
     /// A connection on which nothing has been said.

@@ -1,0 +1,234 @@
+//! The shares that are served: one table for all protocols. It changes while they read it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use thiserror::Error;
+
+use crate::{Share, ShareId};
+
+/// Shares served at a time: each has tables, threads and descriptors of its own.
+pub const SHARES_MAX: usize = 4096;
+
+/// The shares as they were at a moment.
+#[derive(Debug, Default, Clone)]
+pub struct Shares {
+    by_id: HashMap<ShareId, Arc<Share>>,
+    /// By their names, folded.
+    by_name: HashMap<String, Arc<Share>>,
+}
+
+/// Why a share is not entered.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NotEntered {
+    /// There is one of this name; names are the same whatever their case.
+    #[error("there is a share {0} already")]
+    Name(String),
+    /// There is one of this number.
+    #[error("the number of the share is that of the share {0}")]
+    Number(String),
+    /// There are [`SHARES_MAX`].
+    #[error("there are {SHARES_MAX} shares already")]
+    Full,
+}
+
+/// A share's name, so that names that differ in case only are the same.
+#[must_use]
+pub fn folded_name(name: &str) -> String {
+    name.chars().flat_map(char::to_lowercase).collect()
+}
+
+impl Shares {
+    /// The share of this number.
+    #[must_use]
+    pub fn by_id(&self, id: ShareId) -> Option<&Arc<Share>> {
+        self.by_id.get(&id)
+    }
+
+    /// The share of this name, whatever its case.
+    #[must_use]
+    pub fn by_name(&self, name: &str) -> Option<&Arc<Share>> {
+        self.by_name.get(&folded_name(name))
+    }
+
+    /// All of them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Share>> {
+        self.by_id.values()
+    }
+
+    /// All of them, by name.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<Arc<Share>> {
+        let mut shares: Vec<_> = self.by_id.values().cloned().collect();
+        shares.sort_by(|one, other| one.name().cmp(other.name()));
+        shares
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    fn check_new(&self, share: &Share) -> Result<(), NotEntered> {
+        if let Some(known) = self.by_name(share.name()) {
+            return Err(NotEntered::Name(known.name().to_owned()));
+        }
+        if let Some(known) = self.by_id(share.id()) {
+            return Err(NotEntered::Number(known.name().to_owned()));
+        }
+        if self.len() >= SHARES_MAX { Err(NotEntered::Full) } else { Ok(()) }
+    }
+}
+
+/// The shares that are served.
+#[derive(Debug, Default)]
+pub struct ShareTable {
+    /// Counts the changes, so that readers know without the lock whether there was one.
+    version: AtomicU64,
+    /// Guards the present shares, which are replaced as a whole.
+    present: Mutex<Arc<Shares>>,
+}
+
+impl ShareTable {
+    /// A table of these shares.
+    ///
+    /// # Errors
+    /// Two have the same name or number, or there are too many.
+    pub fn new(shares: impl IntoIterator<Item = Arc<Share>>) -> Result<Arc<Self>, NotEntered> {
+        let table = Self::default();
+        for share in shares {
+            table.enter(&share)?;
+        }
+        Ok(Arc::new(table))
+    }
+
+    /// The shares as they are now: for what is rare. What comes with every request has a [`ShareView`].
+    #[must_use]
+    pub fn present(&self) -> Arc<Shares> {
+        Arc::clone(&self.present.lock())
+    }
+
+    /// Serves a share from now on.
+    ///
+    /// # Errors
+    /// Its name or number is taken, or there are too many.
+    pub fn enter(&self, share: &Arc<Share>) -> Result<(), NotEntered> {
+        let mut present = self.present.lock();
+        present.check_new(share)?;
+        let mut next = Shares::clone(&present);
+        next.by_name.insert(folded_name(share.name()), Arc::clone(share));
+        next.by_id.insert(share.id(), Arc::clone(share));
+        self.replace(&mut present, next);
+        Ok(())
+    }
+
+    /// Serves a share no more: nobody finds it, and [`Share::is_withdrawn`] says so to those who have found it. What is
+    /// open in it is for the servers to close. None: there is no such share.
+    pub fn withdraw(&self, id: ShareId) -> Option<Arc<Share>> {
+        let mut present = self.present.lock();
+        let mut next = Shares::clone(&present);
+        let share = next.by_id.remove(&id)?;
+        next.by_name.remove(&folded_name(share.name()));
+        share.mark_withdrawn();
+        self.replace(&mut present, next);
+        Some(share)
+    }
+
+    fn replace(&self, present: &mut Arc<Shares>, next: Shares) {
+        *present = Arc::new(next);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// One reader's view of the table, for what comes with every request: a look at a counter while nothing changes.
+#[derive(Debug)]
+pub struct ShareView {
+    table: Arc<ShareTable>,
+    seen: RefCell<(u64, Arc<Shares>)>,
+}
+
+impl ShareView {
+    /// A view of this table.
+    #[must_use]
+    pub fn new(table: &Arc<ShareTable>) -> Self {
+        // The counter first: a change in between is looked up once more than needed, and never missed.
+        let version = table.version.load(Ordering::Acquire);
+        Self { table: Arc::clone(table), seen: RefCell::new((version, table.present())) }
+    }
+
+    /// The share of this number, as the table is now.
+    #[must_use]
+    pub fn by_id(&self, id: ShareId) -> Option<Arc<Share>> {
+        let version = self.table.version.load(Ordering::Acquire);
+        let mut seen = self.seen.borrow_mut();
+        if seen.0 != version {
+            *seen = (version, self.table.present());
+        }
+        seen.1.by_id(id).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::memory::MemoryStore;
+
+    use super::*;
+    use crate::Settings;
+
+    fn share(id: u32, name: &str) -> Arc<Share> {
+        Share::new(ShareId(id), Settings::new(name), Arc::new(MemoryStore::new()))
+    }
+
+    #[test]
+    fn shares_come_and_go_before_the_eyes_of_a_reader() {
+        let table = ShareTable::new([share(1, "Data")]).unwrap();
+        let view = ShareView::new(&table);
+        let before = table.present();
+        table.enter(&share(2, "more")).unwrap();
+        assert_eq!(view.by_id(ShareId(2)).unwrap().name(), "more");
+        assert_eq!(table.present().by_name("MORE").unwrap().id(), ShareId(2));
+        let data = table.withdraw(ShareId(1)).unwrap();
+        assert!(data.is_withdrawn() && view.by_id(ShareId(1)).is_none());
+        assert!(table.present().by_name("data").is_none() && table.withdraw(ShareId(1)).is_none());
+        assert_eq!(before.len(), 1, "what somebody looks at stays as it was");
+        assert_eq!(table.present().in_order().len(), 1);
+    }
+
+    #[test]
+    fn names_and_numbers_are_not_given_twice() {
+        let table = ShareTable::new([share(1, "\u{d6}l")]).unwrap();
+        assert_eq!(table.enter(&share(2, "\u{f6}L")), Err(NotEntered::Name("\u{d6}l".to_owned())));
+        assert_eq!(table.enter(&share(1, "x")), Err(NotEntered::Number("\u{d6}l".to_owned())));
+        assert!(ShareTable::new([share(1, "a"), share(2, "A")]).is_err());
+        // A name is free again when its share is gone.
+        table.withdraw(ShareId(1)).unwrap();
+        table.enter(&share(2, "\u{f6}L")).unwrap();
+    }
+
+    #[test]
+    fn there_is_an_end_to_them() {
+        let table = ShareTable::new([]).unwrap();
+        let store = Arc::new(MemoryStore::new());
+        // Made by hand: 4096 shares with all their tables take a while.
+        let one = share(0, "0");
+        let mut full = Shares::default();
+        for number in 0..u32::try_from(SHARES_MAX).unwrap() {
+            full.by_id.insert(ShareId(number), Arc::clone(&one));
+        }
+        *table.present.lock() = Arc::new(full);
+        let more = Share::new(ShareId(u32::MAX), Settings::new("more"), store);
+        assert_eq!(table.enter(&more), Err(NotEntered::Full));
+        table.withdraw(ShareId(7)).unwrap();
+        table.enter(&more).unwrap();
+    }
+}
