@@ -22,6 +22,7 @@ mod open;
 mod overwrite;
 mod own_changes;
 mod permission;
+mod provision;
 mod ranges;
 mod restore;
 pub mod schedule;
@@ -54,6 +55,7 @@ pub use namespace::{Case, Created, DirChange, Found, NewObject, RenameHow, Walk}
 pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
 pub use permission::{Object, may_delete, permitted};
+pub use provision::LimitsStatus;
 pub use restore::Holding;
 pub use security::SecurityChange;
 pub use short_name::{is_short_name, short_name};
@@ -83,6 +85,8 @@ pub struct Settings {
     /// How long an NFS request waits for that, before its client is told to come back later: less than the
     /// client waits before it sends the request again.
     pub nfs_patience: Duration,
+    /// What is provisioned for it at first ([`Share::set_plan`] changes it).
+    pub provisioned: limits::Provisioned,
 }
 
 impl Settings {
@@ -96,6 +100,7 @@ impl Settings {
             watches_max: 65_536,
             break_timeout: Duration::from_secs(35),
             nfs_patience: Duration::from_secs(3),
+            provisioned: limits::Provisioned::default(),
         }
     }
 }
@@ -114,6 +119,7 @@ pub struct Share {
     changes: Changes,
     accounting: Accounting,
     grants: GrantCounts,
+    provision: provision::Provision,
     opens: std::sync::atomic::AtomicUsize,
     next_open: AtomicU64,
 }
@@ -132,6 +138,7 @@ impl Share {
     #[must_use]
     pub fn new(id: ShareId, settings: Settings, store: Arc<dyn Storage>) -> Arc<Self> {
         let root = store.root();
+        let provision = provision::Provision::new(settings.provisioned.clone());
         Arc::new(Self {
             id,
             changes: Changes::new(Arc::clone(&root), settings.watches_max),
@@ -145,6 +152,7 @@ impl Share {
             folded: folded::FoldedNames::default(),
             accounting: Accounting::default(),
             grants: GrantCounts::default(),
+            provision,
             opens: std::sync::atomic::AtomicUsize::new(0),
             next_open: AtomicU64::new(1),
         })

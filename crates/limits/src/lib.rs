@@ -1,0 +1,26 @@
+//! Provisioned performance: what a share may do, and who may go on when.
+//!
+//! A [`Plan`] says what was provisioned, and [`Plan::limits`] what that comes to. A [`Budget`] holds operations to
+//! it: token buckets, burst credits, and a fair queue between the clients of a share at every limit. It decides, it
+//! does not act: no threads, no clock, no locks. Time is an argument ([`Time`]), whoever waits is a [`Ticket`].
+
+mod anf;
+mod azure;
+mod change;
+mod limit;
+mod limits;
+mod parse;
+mod plan;
+mod units;
+
+pub use anf::{Level, Pool, PoolError, Qos, check_pools};
+pub use azure::Media;
+pub use change::{ChangeError, DECREASE_AFTER, Provisioned};
+pub use limit::Limit;
+pub use limits::{Burst, Handles, Limits};
+pub use parse::PlanError;
+pub use plan::Plan;
+pub use units::{GIB, KIB, MIB, TIB};
+
+/// A moment: the time since an origin that the caller chooses, and keeps.
+pub type Time = std::time::Duration;

@@ -1,0 +1,172 @@
+//! What was provisioned.
+
+use std::fmt;
+
+use crate::units::show_size;
+use crate::{GIB, Level, Limits, Media, Pool, Qos, anf, azure};
+
+/// What was provisioned for a share. It is written as its name and its values, and read back so:
+///
+/// ```
+/// # use anabranch_limits::Plan;
+/// let plan: Plan = "azure-files-v2-ssd capacity=1TiB iops=5000 throughput=200MiB/s".parse()?;
+/// assert_eq!(plan.limits().iops, Some(5000));
+/// assert_eq!(plan.to_string().parse(), Ok(plan));
+/// # Ok::<(), anabranch_limits::PlanError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Plan {
+    /// No limits.
+    #[default]
+    Unlimited,
+    /// Azure Files, provisioned v1.
+    AzureFilesV1 {
+        /// Size in GiB.
+        gib: u64,
+    },
+    /// Azure Files, provisioned v2.
+    AzureFilesV2 {
+        /// On what it is kept.
+        media: Media,
+        /// Size in GiB.
+        gib: u64,
+        /// IOPS; without them those that the portal proposes.
+        iops: Option<u64>,
+        /// MiB/s; without them those that the portal proposes.
+        mib: Option<u64>,
+    },
+    /// Azure NetApp Files.
+    Anf {
+        /// The service level.
+        level: Level,
+        /// Size in GiB.
+        gib: u64,
+        /// How it gets its throughput.
+        qos: Qos,
+        /// The capacity pool, if it shares one.
+        pool: Option<Pool>,
+    },
+    /// Any limits.
+    Custom(Box<Limits>),
+}
+
+impl Plan {
+    /// The names of all plans.
+    pub const NAMES: [&'static str; 8] = [
+        "unlimited",
+        "azure-files-v1",
+        "azure-files-v2-ssd",
+        "azure-files-v2-hdd",
+        "anf-standard",
+        "anf-premium",
+        "anf-ultra",
+        "custom",
+    ];
+
+    /// Its name, without its values.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Unlimited => "unlimited",
+            Self::AzureFilesV1 { .. } => "azure-files-v1",
+            Self::AzureFilesV2 { media: Media::Ssd, .. } => "azure-files-v2-ssd",
+            Self::AzureFilesV2 { media: Media::Hdd, .. } => "azure-files-v2-hdd",
+            Self::Anf { level: Level::Standard, .. } => "anf-standard",
+            Self::Anf { level: Level::Premium, .. } => "anf-premium",
+            Self::Anf { level: Level::Ultra, .. } => "anf-ultra",
+            Self::Custom(_) => "custom",
+        }
+    }
+
+    /// What it comes to.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        match self {
+            Self::Unlimited => Limits::NONE,
+            Self::AzureFilesV1 { gib } => azure::v1(*gib),
+            Self::AzureFilesV2 { media, gib, iops, mib } => {
+                let iops = iops.unwrap_or_else(|| media.recommended_iops(*gib));
+                let mib = mib.unwrap_or_else(|| media.recommended_throughput(*gib));
+                azure::v2(*media, *gib, iops, mib)
+            }
+            Self::Anf { level, gib, qos, .. } => anf::limits(*level, *gib, *qos),
+            Self::Custom(limits) => (**limits).clone(),
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::Unlimited => Ok(()),
+            Self::AzureFilesV1 { gib } => write!(f, " capacity={}", show_size(gib * GIB)),
+            Self::AzureFilesV2 { gib, iops, mib, .. } => {
+                write!(f, " capacity={}", show_size(gib * GIB))?;
+                show(f, "iops", *iops)?;
+                mib.map_or(Ok(()), |mib| write!(f, " throughput={mib}MiB/s"))
+            }
+            Self::Anf { gib, qos, pool, .. } => {
+                write!(f, " capacity={}", show_size(gib * GIB))?;
+                if let Qos::Manual(mib) = qos {
+                    write!(f, " throughput={mib}MiB/s")?;
+                }
+                pool.as_ref().map_or(Ok(()), |pool| write!(f, " pool={}:{}TiB", pool.name, pool.tib))
+            }
+            Self::Custom(limits) => show_limits(f, limits),
+        }
+    }
+}
+
+fn show(f: &mut fmt::Formatter<'_>, name: &str, value: Option<u64>) -> fmt::Result {
+    value.map_or(Ok(()), |value| write!(f, " {name}={value}"))
+}
+
+fn show_limits(f: &mut fmt::Formatter<'_>, limits: &Limits) -> fmt::Result {
+    let size = |f: &mut fmt::Formatter<'_>, name: &str, value: Option<u64>, per: &str| {
+        value.map_or(Ok(()), |bytes| write!(f, " {name}={}{per}", show_size(bytes)))
+    };
+    show(f, "iops", limits.iops)?;
+    show(f, "burst-iops", limits.burst.map(|burst| burst.iops))?;
+    show(f, "burst-credits", limits.burst.map(|burst| burst.credits))?;
+    size(f, "throughput", limits.throughput, "/s")?;
+    size(f, "read", limits.read, "/s")?;
+    size(f, "write", limits.write, "/s")?;
+    show(f, "metadata-iops", limits.metadata_iops)?;
+    show(f, "file-iops", limits.file_iops)?;
+    size(f, "file-throughput", limits.file_throughput, "/s")?;
+    size(f, "file-size", limits.file_size, "")?;
+    show(f, "client-iops", limits.client_iops)?;
+    size(f, "client-throughput", limits.client_throughput, "/s")?;
+    size(f, "capacity", limits.capacity, "")?;
+    show(f, "root-handles", limits.handles.root)?;
+    show(f, "file-handles", limits.handles.file)?;
+    show(f, "handles", limits.handles.share)?;
+    let unit = Some(limits.io_unit).filter(|unit| *unit != Limits::IO_UNIT);
+    size(f, "io-unit", unit, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MIB;
+
+    #[test]
+    fn every_name_is_that_of_a_plan() {
+        for name in Plan::NAMES {
+            let text = match name {
+                "unlimited" => name.to_owned(),
+                "custom" => format!("{name} iops=1"),
+                _ => format!("{name} capacity=1TiB"),
+            };
+            assert_eq!(text.parse::<Plan>().unwrap().name(), name);
+        }
+    }
+
+    #[test]
+    fn provisioned_v2_takes_what_is_not_given_from_the_portal() {
+        let plan: Plan = "azure-files-v2-hdd capacity=1TiB".parse().unwrap();
+        assert_eq!(plan.limits().iops, Some(1_205));
+        assert_eq!(plan.limits().throughput, Some(81 * MIB));
+    }
+}
