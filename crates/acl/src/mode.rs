@@ -18,8 +18,11 @@ const OWNER: AccessMask =
     AccessMask::WRITE_ATTRIBUTES.union(AccessMask::WRITE_EA).union(AccessMask::WRITE_DAC);
 
 /// What each of the three permission bits of a class stands for.
-const BITS: [(u32, AccessMask); 3] =
-    [(4, AccessMask::READ_DATA), (2, AccessMask::WRITE_DATA), (1, AccessMask::EXECUTE)];
+const BITS: [(u32, AccessMask); 3] = [
+    (4, AccessMask::READ_DATA),
+    (2, AccessMask::WRITE_DATA.union(AccessMask::APPEND_DATA)),
+    (1, AccessMask::EXECUTE),
+];
 
 /// Whom permission bits speak of as everybody.
 const EVERYBODY: [Sid; 3] = [Sid::EVERYONE, Sid::AUTHENTICATED_USERS, Sid::USERS];
@@ -45,23 +48,34 @@ impl SecurityDescriptor {
     }
 
     /// The permission bits that come nearest: what its list says about owner, group and everybody, in the order of the
-    /// entries. Without a list everybody may do everything.
+    /// entries (RFC 8881 6.3.2). Without a list everybody may do everything.
     #[must_use]
     pub fn permission_bits(&self) -> u32 {
         let Some(dacl) = &self.dacl else { return 0o777 };
-        // The bits of owner, group and others that have been decided, and those that are allowed.
-        let (mut decided, mut allowed) = (0, 0);
+        let bits_of = |class: u32| {
+            let allowed = self.allowed_to(class, dacl);
+            BITS.iter()
+                .filter(|(_, rights)| allowed.contains(*rights))
+                .map(|(bit, _)| bit * class)
+                .sum::<u32>()
+        };
+        bits_of(0o100) | bits_of(0o010) | bits_of(0o001)
+    }
+
+    /// What the list allows one of the classes that [`Self::classes_of`] tells apart.
+    fn allowed_to(&self, class: u32, dacl: &Acl) -> AccessMask {
+        let (mut allowed, mut denied) = (AccessMask::empty(), AccessMask::empty());
         for ace in dacl.aces.iter().filter(|ace| ace.is_effective()) {
-            let AceBody::Basic { ace_type, mask, sid } = &ace.body else { continue };
-            let mask = mask.mapped();
-            let bits: u32 = BITS.iter().filter(|(_, right)| mask.contains(*right)).map(|(bit, _)| bit).sum();
-            let bits = bits * self.classes_of(sid);
-            match ace_type {
-                AceType::AccessAllowed => allowed |= bits & !decided,
-                AceType::AccessDenied => {}
-                _ => continue,
+            match &ace.body {
+                AceBody::Basic { sid, .. } if self.classes_of(sid) & class == 0 => {}
+                AceBody::Basic { ace_type: AceType::AccessAllowed, mask, .. } => {
+                    allowed |= mask.mapped().difference(denied);
+                }
+                AceBody::Basic { ace_type: AceType::AccessDenied, mask, .. } => {
+                    denied |= mask.mapped().difference(allowed);
+                }
+                AceBody::Basic { .. } | AceBody::Other { .. } => {}
             }
-            decided |= bits;
         }
         allowed
     }
@@ -72,7 +86,7 @@ impl SecurityDescriptor {
     pub fn is_kept_by_bits(&self) -> bool {
         let is_kept = |ace: &Ace| match &ace.body {
             AceBody::Basic { mask, sid, .. } => {
-                let says_nothing = BITS.iter().all(|(_, right)| !mask.mapped().contains(*right));
+                let says_nothing = BITS.iter().all(|(_, rights)| !mask.mapped().intersects(*rights));
                 ace.is_effective()
                     && (says_nothing
                         || self.classes_of(sid) != 0
@@ -215,6 +229,17 @@ mod tests {
         assert_eq!(bits(vec![allow(Sid::OWNER_RIGHTS, AccessMask::GENERIC_READ)]), 0o400);
         assert_eq!(bits(vec![]), 0);
         assert_eq!(SecurityDescriptor::default().permission_bits(), 0o777);
+    }
+
+    /// RFC 8881 6.3.2: "if and only if ACE4_WRITE_DATA and ACE4_APPEND_DATA are both set in the corresponding mask".
+    #[test]
+    fn to_write_is_also_to_append() {
+        let (write, append) = (AccessMask::WRITE_DATA, AccessMask::APPEND_DATA);
+        assert_eq!(bits(vec![allow(OWNER_SID, write)]), 0);
+        assert_eq!(bits(vec![allow(OWNER_SID, append)]), 0);
+        assert_eq!(bits(vec![allow(OWNER_SID, write), allow(Sid::EVERYONE, append)]), 0o200);
+        let no_appending = Ace::deny(GROUP_SID, append, AceFlags::empty());
+        assert_eq!(bits(vec![no_appending, allow(Sid::EVERYONE, write | append)]), 0o202);
     }
 
     #[test]

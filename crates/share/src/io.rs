@@ -220,8 +220,19 @@ impl Share {
         self.files.with(file.node().id(), ask).unwrap_or(Ok(())).map_err(Error::from)
     }
 
+    /// Refuses what neither the open nor, without one, the file's permissions give: any of `access`.
+    pub(crate) fn check_any(&self, caller: &Caller, file: &File, access: Access) -> Result<()> {
+        match file {
+            File::Open(open) => open.require_any(access),
+            File::Stateless(node) => {
+                let attributes = node.attributes(Want::empty(), Wait::May)?;
+                check_data(caller, node, &attributes, access)
+            }
+        }
+    }
+
     /// After a write: a program that somebody else has changed loses its privileges; watchers are told.
-    fn written(&self, caller: &Caller, file: &File, attributes: Option<Attributes>) -> Result<()> {
+    pub(crate) fn written(&self, caller: &Caller, file: &File, attributes: Option<Attributes>) -> Result<()> {
         if !caller.identity.is_superuser() {
             match (file, attributes) {
                 (File::Open(open), _) => take_privilege(open)?,

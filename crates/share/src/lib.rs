@@ -56,6 +56,7 @@ pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
 pub use permission::{Object, may_delete, permitted};
 pub use provision::LimitsStatus;
+pub use ranges::CloneRule;
 pub use restore::Holding;
 pub use security::SecurityChange;
 pub use short_name::{is_short_name, short_name};

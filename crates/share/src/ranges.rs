@@ -6,33 +6,94 @@ use std::sync::Arc;
 use file_state::{Access, ByteRange, Operation};
 use storage::{Attributes, FileFlags, NodeRef, SeekTo, SetAttributes, SetTime, Stability, Wait, Want};
 
-use crate::io::{File, take_privilege};
+use crate::io::File;
 use crate::notify::ChangeKinds;
 use crate::schedule::Work;
-use crate::{Error, Open, Protocol, Result, Share};
+use crate::{Caller, Error, Open, Result, Share};
 
 /// What is written or copied at once where the store cannot do it alone, in bytes.
 const PIECE: usize = 256 * 1024;
 
+/// Which parts of files may come to share blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloneRule {
+    /// [MS-FSA] 2.1.5.10.4: neither file's length changes, and what is sparse does not come into what is not.
+    Within,
+    /// RFC 7862 15.13.3: the target grows to hold its part.
+    Grows,
+}
+
 impl Share {
-    /// Makes `length` bytes from `offset` of an open file read as zeroes, and frees their space where the store can. The
-    /// file keeps its length: what lies behind its end is left out.
+    /// Makes `length` bytes from `offset` of a file read as zeroes, and frees their space where the store can. The file
+    /// keeps its length: what lies behind its end is left out.
     ///
     /// # Errors
-    /// [`Error::NotOpenedForThis`] unless the open may write, [`Error::RangeLocked`], [`Error::InvalidRange`], the store's.
-    pub async fn zero_range(self: &Arc<Self>, open: &Arc<Open>, offset: u64, length: u64) -> Result<()> {
+    /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the file may be written, [`Error::RangeLocked`],
+    /// [`Error::InvalidRange`], the store's.
+    pub async fn zero_range(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        offset: u64,
+        length: u64,
+    ) -> Result<()> {
         self.check_writable()?;
-        open.require(Access::WRITE_DATA)?;
+        self.check_any(caller, file, Access::WRITE_DATA)?;
         let given = self.grants_given();
-        self.bytes_settled(open, ByteRange::new(offset, length)?, Operation::Write).await?;
-        let node = Arc::clone(open.node());
+        self.bytes_settled(caller, file, ByteRange::new(offset, length)?, Operation::Write).await?;
+        let node = Arc::clone(file.node());
         let _under_way = self.changes.observation().own.begin();
         self.run(Work::Blocking, move |_| zero_now(&node, offset, length)).await?;
-        take_privilege(open)?;
-        let file = File::Open(Arc::clone(open));
-        self.written_since(given, &file);
-        self.tell_written(&file);
-        Ok(())
+        self.end_change(caller, file, given)
+    }
+
+    /// Has the store set space aside for `length` bytes from `offset` of a file, which grows to hold them.
+    ///
+    /// # Errors
+    /// Those of [`Share::zero_range`]; [`storage::Error::NoSpace`], [`storage::Error::NotSupported`].
+    pub async fn reserve_range(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        offset: u64,
+        length: u64,
+    ) -> Result<()> {
+        self.check_writable()?;
+        self.check_any(caller, file, Access::WRITE_DATA)?;
+        let given = self.grants_given();
+        self.bytes_settled(caller, file, ByteRange::new(offset, length)?, Operation::Write).await?;
+        let node = Arc::clone(file.node());
+        let _under_way = self.changes.observation().own.begin();
+        self.run(Work::Blocking, move |_| Ok(node.allocate(offset, length, true)?)).await?;
+        self.end_change(caller, file, given)
+    }
+
+    /// Where the next data, or the next hole, at or behind `offset` of a file begins: the end of the file is a hole.
+    /// None from the end on, and when no more data follows. A store without holes has data only.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the file may be read, [`Error::RangeLocked`], the
+    /// store's.
+    pub async fn seek(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        offset: u64,
+        to: SeekTo,
+    ) -> Result<Option<u64>> {
+        self.check_any(caller, file, Access::READ_DATA | Access::EXECUTE)?;
+        // What another client has not written yet is data, too.
+        self.bytes_settled(caller, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
+        let node = Arc::clone(file.node());
+        self.run(Work::Blocking, move |_| match node.seek(offset, to) {
+            Err(storage::Error::NotSupported) => {
+                let size = node.attributes(Want::empty(), Wait::May)?.size;
+                let found = if to == SeekTo::Data { offset } else { size };
+                Ok((offset < size).then_some(found))
+            }
+            found => Ok(found?),
+        })
+        .await
     }
 
     /// Marks an open file as sparse, or takes the mark away: for that an open may write data or attributes.
@@ -59,132 +120,151 @@ impl Share {
         Ok(())
     }
 
-    /// The parts of `length` bytes from `offset` of an open file that hold data, up to `count_max` of them; and whether
-    /// there are more. A store without holes has one part.
+    /// The parts of `length` bytes from `offset` of a file that hold data, up to `count_max` of them; and whether there
+    /// are more. A store without holes has one part.
     ///
     /// # Errors
-    /// [`Error::NotOpenedForThis`] unless the open may read, [`Error::InvalidRange`], the store's.
+    /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the file may be read, [`Error::InvalidRange`], the
+    /// store's.
     pub async fn data_ranges(
         self: &Arc<Self>,
-        open: &Arc<Open>,
+        caller: &Caller,
+        file: &File,
         offset: u64,
         length: u64,
         count_max: usize,
     ) -> Result<(Vec<ByteRange>, bool)> {
-        open.require(Access::READ_DATA)?;
+        self.check_any(caller, file, Access::READ_DATA)?;
         ByteRange::new(offset, length)?;
-        let node = Arc::clone(open.node());
+        let node = Arc::clone(file.node());
         self.run(Work::Blocking, move |_| data_ranges_now(&node, offset, length, count_max)).await
     }
 
-    /// Copies `length` bytes from one open file of this share to another, or inside one; all of them, or an error. Where the
+    /// Copies `length` bytes from one file of this share to another, or inside one; all of them, or an error. Where the
     /// store cannot do it alone they are held in memory: the caller limits `length`.
     ///
     /// # Errors
-    /// [`Error::NotOpenedForThis`] unless the one may be read and the other written, [`Error::RangeLocked`],
-    /// [`Error::InvalidRange`], [`storage::Error::InvalidArgument`] when the source ends before, the store's.
+    /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the one may be read and the other written,
+    /// [`Error::RangeLocked`], [`Error::InvalidRange`], [`storage::Error::InvalidArgument`] when the source ends before,
+    /// the store's.
     pub async fn copy_range(
         self: &Arc<Self>,
-        from: &Arc<Open>,
-        offset: u64,
-        to: &Arc<Open>,
-        to_offset: u64,
+        caller: &Caller,
+        (from, offset): (&File, u64),
+        (to, to_offset): (&File, u64),
         length: u64,
     ) -> Result<()> {
         self.check_writable()?;
-        from.require_any(Access::READ_DATA | Access::EXECUTE)?;
-        to.require(Access::WRITE_DATA)?;
+        self.check_any(caller, from, Access::READ_DATA | Access::EXECUTE)?;
+        self.check_any(caller, to, Access::WRITE_DATA)?;
         let given = self.grants_given();
-        self.copy_settled((from, offset), (to, to_offset), length).await?;
+        self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _under_way = self.changes.observation().own.begin();
         self.run(Work::Blocking, move |_| copy_now(&source, offset, &target, to_offset, length)).await?;
-        self.end_copy(to, given)
+        self.end_copy(caller, to, given)
     }
 
     /// Others have given back what a copy of this part goes against, and their locks leave it alone.
     async fn copy_settled(
         self: &Arc<Self>,
-        (from, offset): (&Arc<Open>, u64),
-        (to, to_offset): (&Arc<Open>, u64),
+        caller: &Caller,
+        (from, offset): (&File, u64),
+        (to, to_offset): (&File, u64),
         length: u64,
     ) -> Result<()> {
-        self.bytes_settled(from, ByteRange::new(offset, length)?, Operation::Read).await?;
-        self.bytes_settled(to, ByteRange::new(to_offset, length)?, Operation::Write).await
+        self.bytes_settled(caller, from, ByteRange::new(offset, length)?, Operation::Read).await?;
+        self.bytes_settled(caller, to, ByteRange::new(to_offset, length)?, Operation::Write).await
     }
 
-    /// Has a part of one open file share the blocks of a part of another, or of its own ([MS-FSA] 2.1.5.10.4): neither
-    /// file's length changes.
+    /// Has a part of one file share the blocks of a part of another, or of its own.
     ///
     /// # Errors
-    /// [`storage::Error::NotSupported`] when a part ends behind its file, when the parts overlap, for a sparse source and
-    /// a target that is not, and without [`storage::Capabilities::CLONE`]; [`Error::NotOpenedForThis`] unless the one may
-    /// be read and the other written, [`Error::RangeLocked`], [`Error::InvalidRange`],
-    /// [`storage::Error::InvalidArgument`] for parts that are no whole blocks, the store's.
+    /// [`storage::Error::NotSupported`] for parts that the rule does not allow, and without
+    /// [`storage::Capabilities::CLONE`]; [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the one may be read
+    /// and the other written, [`Error::RangeLocked`], [`Error::InvalidRange`], [`storage::Error::InvalidArgument`] for
+    /// parts that are no whole blocks, and with [`CloneRule::Grows`] for such that overlap or end behind the source; the
+    /// store's.
     pub async fn clone_range(
         self: &Arc<Self>,
-        from: &Arc<Open>,
-        offset: u64,
-        to: &Arc<Open>,
-        to_offset: u64,
+        caller: &Caller,
+        (from, offset): (&File, u64),
+        (to, to_offset): (&File, u64),
         length: u64,
+        rule: CloneRule,
     ) -> Result<()> {
         self.check_writable()?;
-        from.require(Access::READ_DATA)?;
-        to.require(Access::WRITE_DATA)?;
+        self.check_any(caller, from, Access::READ_DATA)?;
+        self.check_any(caller, to, Access::WRITE_DATA)?;
         if length == 0 {
             return Ok(());
         }
         let given = self.grants_given();
-        self.copy_settled((from, offset), (to, to_offset), length).await?;
+        self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let clone = move |_: &Arc<Self>| {
-            check_cloneable(&source, offset, &target, to_offset, length)?;
+            check_cloneable((&source, offset), (&target, to_offset), length, rule)?;
             Ok(source.clone_range(offset, &*target, to_offset, length)?)
         };
+        let _under_way = self.changes.observation().own.begin();
         self.run(Work::Blocking, clone).await?;
-        self.end_copy(to, given)
+        self.end_copy(caller, to, given)
     }
 
     /// After bytes of a file were replaced without passing by here.
-    fn end_copy(&self, to: &Arc<Open>, given: u64) -> Result<()> {
-        take_privilege(to)?;
-        if to.file().is_some() {
+    fn end_copy(&self, caller: &Caller, to: &File, given: u64) -> Result<()> {
+        if matches!(to, File::Open(open) if open.file().is_some()) {
             // The store has not heard of the stream's file.
             to.node()
                 .set_attributes(&SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() })?;
         }
-        let file = File::Open(Arc::clone(to));
-        self.written_since(given, &file);
-        self.tell_written(&file);
-        Ok(())
+        self.end_change(caller, to, given)
+    }
+
+    /// After bytes of a file were changed; `given` is [`Share::grants_given`] from before the check.
+    fn end_change(&self, caller: &Caller, file: &File, given: u64) -> Result<()> {
+        let attributes = match file {
+            File::Open(_) => None,
+            File::Stateless(node) => Some(node.attributes(Want::empty(), Wait::May)?),
+        };
+        self.written_since(given, file);
+        self.written(caller, file, attributes)
     }
 
     /// Whether these bytes may be written, or read, in spite of others' locks and opens; waits until others have given
     /// back what they cache of them.
-    async fn bytes_settled(&self, open: &Arc<Open>, range: ByteRange, operation: Operation) -> Result<()> {
-        let file = File::Open(Arc::clone(open));
-        self.settled(Protocol::Smb, || Ok(((), self.check_range(&file, range, operation)?))).await
+    async fn bytes_settled(
+        &self,
+        caller: &Caller,
+        file: &File,
+        range: ByteRange,
+        operation: Operation,
+    ) -> Result<()> {
+        self.settled(caller.protocol, || Ok(((), self.check_range(file, range, operation)?))).await
     }
 }
 
 fn check_cloneable(
-    source: &NodeRef,
-    offset: u64,
-    target: &NodeRef,
-    to_offset: u64,
+    (source, offset): (&NodeRef, u64),
+    (target, to_offset): (&NodeRef, u64),
     length: u64,
+    rule: CloneRule,
 ) -> Result<()> {
     let known = |node: &NodeRef| node.attributes(Want::FLAGS, Wait::May);
     let (of_source, of_target) = (known(source)?, known(target)?);
     let ends_within = |offset: u64, size: u64| offset.checked_add(length).is_some_and(|end| end <= size);
     let is_sparse = |of: &Attributes| of.flags.is_some_and(|flags| flags.contains(FileFlags::SPARSE));
     let overlaps = source.id() == target.id() && offset.abs_diff(to_offset) < length;
-    let fits = ends_within(offset, of_source.size) && ends_within(to_offset, of_target.size);
-    if !fits || overlaps || (is_sparse(&of_source) && !is_sparse(&of_target)) {
-        return Err(storage::Error::NotSupported.into());
+    let allowed = ends_within(offset, of_source.size) && !overlaps;
+    match rule {
+        CloneRule::Within => {
+            let fits = ends_within(to_offset, of_target.size);
+            let sparse = is_sparse(&of_source) && !is_sparse(&of_target);
+            if allowed && fits && !sparse { Ok(()) } else { Err(storage::Error::NotSupported.into()) }
+        }
+        CloneRule::Grows if allowed => Ok(()),
+        CloneRule::Grows => Err(storage::Error::InvalidArgument.into()),
     }
-    Ok(())
 }
 
 fn zero_now(node: &NodeRef, offset: u64, length: u64) -> Result<()> {

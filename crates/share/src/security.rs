@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use acl::{Acl, Control, Newborn, SecurityDescriptor, Sid};
-use file_state::Access;
+use file_state::{Access, Operation};
 use storage::{Attributes, Capabilities, FileKind, NodeRef, SetAttributes, Wait, Want};
 
+use crate::caching::Admission;
 use crate::notify::ChangeKinds;
+use crate::permission::Object;
 use crate::schedule::Work;
 use crate::{Caller, Error, File, NewObject, Result, Share, permission};
 
@@ -54,11 +56,12 @@ impl Share {
         }
     }
 
-    /// Sets owner, group and DACL of an open object ([MS-FSA] 2.1.5.17).
+    /// Sets owner, group and DACL of an object ([MS-FSA] 2.1.5.17). Without an open, the object's permissions say who may
+    /// set the DACL.
     ///
     /// # Errors
-    /// [`Error::NotOpenedForThis`] without WRITE_OWNER or WRITE_DAC for what is set, [`Error::InvalidOwner`] and
-    /// [`Error::InvalidGroup`]; [`storage::Error::NotSupported`] where the store keeps no descriptors and the permission
+    /// [`Error::NotOpenedForThis`] without WRITE_OWNER or WRITE_DAC for what is set, [`Error::NotOwner`] where the
+    /// permissions do not give them; [`Error::InvalidOwner`] and [`Error::InvalidGroup`]; [`storage::Error::NotSupported`] where the store keeps no descriptors and the permission
     /// bits would lose what this one says; the store's.
     pub async fn set_security(
         self: &Arc<Self>,
@@ -72,18 +75,27 @@ impl Share {
             open.require(if owners { Access::WRITE_OWNER } else { Access::empty() })?;
             open.require(if change.dacl.is_some() { Access::WRITE_DAC } else { Access::empty() })?;
         }
-        let (caller, file) = (caller.clone(), file.clone());
-        self.run(Work::Metadata, move |share| {
-            share.set_security_now(&caller, file.node(), change)?;
+        let (protocol, caller, file) = (caller.protocol, caller.clone(), file.clone());
+        self.run_settled(protocol, Work::Metadata, move |share| {
+            let node = file.node();
+            if let Some(answering) = share.take_back(node.id(), file.holder(), Operation::SetAttributes) {
+                return Ok(Admission::Wait(answering));
+            }
+            share.set_security_now(&caller, &file, change.clone())?;
             share.tell_modified(&file, ChangeKinds::SECURITY);
-            Ok(())
+            Ok(Admission::Done(()))
         })
         .await
     }
 
-    fn set_security_now(&self, caller: &Caller, node: &NodeRef, change: SecurityChange) -> Result<()> {
+    fn set_security_now(&self, caller: &Caller, file: &File, change: SecurityChange) -> Result<()> {
+        let node = file.node();
         let before = node.attributes(Want::empty(), Wait::May)?;
         let in_force = node.security(&before, Wait::May)?;
+        if matches!(file, File::Stateless(_)) {
+            let object = Object { attributes: &before, security: in_force.as_deref() };
+            check_permitted(caller, object, &change)?;
+        }
         let owners = Owners::of(caller, &before, in_force.as_deref(), &change)?;
         let (uid, gid) = (owners.uid, owners.gid);
         let is_dir = before.kind == FileKind::Directory;
@@ -158,6 +170,15 @@ impl Owners {
         let group = change.group.or(had.group).unwrap_or_else(|| Sid::of_group(gid));
         Ok(Self { uid, gid, owner, group })
     }
+}
+
+/// Refuses what the permissions do not let the caller set.
+fn check_permitted(caller: &Caller, object: Object<'_>, change: &SecurityChange) -> Result<()> {
+    let mut needed = Access::empty();
+    needed.set(Access::WRITE_DAC, change.dacl.is_some());
+    needed.set(Access::WRITE_OWNER, change.owner.is_some() || change.group.is_some());
+    let may = permission::permitted(&caller.identity, object).contains(needed);
+    if may { Ok(()) } else { Err(Error::NotOwner) }
 }
 
 /// Users take ownership for themselves and give objects to groups of theirs; the superuser names anybody.

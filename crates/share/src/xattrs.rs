@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use storage::{NodeRef, XattrMode};
+use file_state::{Access, Operation};
+use storage::{NodeRef, Wait, Want, XattrMode};
 
+use crate::caching::Admission;
 use crate::notify::ChangeKinds;
+use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{File, Result, Share};
+use crate::{Caller, Changed, File, Result, Share, permission};
 
 /// An extended attribute: its name, without the name space, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +52,79 @@ impl Share {
         })
         .await
     }
+}
+
+impl Share {
+    /// The value of one extended attribute. Without an open, here and below: the object's permissions decide.
+    ///
+    /// # Errors
+    /// [`crate::Error::AccessDenied`], [`storage::Error::NoAttribute`], the store's.
+    pub async fn xattr(self: &Arc<Self>, caller: &Caller, node: &NodeRef, name: &[u8]) -> Result<Vec<u8>> {
+        let (caller, node, name) = (caller.clone(), Arc::clone(node), name.to_vec());
+        self.run(Work::Metadata, move |_| {
+            check(&caller, &node, Access::READ_EA)?;
+            Ok(node.xattr(&name)?)
+        })
+        .await
+    }
+
+    /// The names of the extended attributes, in their order.
+    ///
+    /// # Errors
+    /// [`crate::Error::AccessDenied`], the store's.
+    pub async fn xattr_names(self: &Arc<Self>, caller: &Caller, node: &NodeRef) -> Result<Vec<Vec<u8>>> {
+        let (caller, node) = (caller.clone(), Arc::clone(node));
+        self.run(Work::Metadata, move |_| {
+            check(&caller, &node, Access::READ_EA)?;
+            let mut names = node.xattrs()?;
+            names.sort_unstable();
+            Ok(names)
+        })
+        .await
+    }
+
+    /// Sets one extended attribute, its name compared byte by byte; or removes it, without a value.
+    ///
+    /// # Errors
+    /// [`crate::Error::AccessDenied`], [`storage::Error::Exists`] and [`storage::Error::NoAttribute`] as `mode` says,
+    /// the store's.
+    pub async fn set_xattr(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        name: &[u8],
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<Changed> {
+        self.check_writable()?;
+        let protocol = caller.protocol;
+        let (caller, file, name) = (caller.clone(), file.clone(), name.to_vec());
+        let value = value.map(<[u8]>::to_vec);
+        self.run_settled(protocol, Work::Metadata, move |share| {
+            let node = file.node();
+            check(&caller, node, Access::WRITE_EA)?;
+            if let Some(answering) = share.take_back(node.id(), file.holder(), Operation::SetAttributes) {
+                return Ok(Admission::Wait(answering));
+            }
+            let before = node.attributes(Want::empty(), Wait::May)?;
+            match &value {
+                Some(value) => node.set_xattr(&name, value, mode)?,
+                None => node.remove_xattr(&name)?,
+            }
+            let after = node.attributes(Want::empty(), Wait::May)?;
+            share.tell_modified(&file, ChangeKinds::EA);
+            Ok(Admission::Done(Changed { before, after }))
+        })
+        .await
+    }
+}
+
+/// Whether the object's permissions allow this.
+fn check(caller: &Caller, node: &NodeRef, right: Access) -> Result<()> {
+    let attributes = node.attributes(Want::empty(), Wait::May)?;
+    let security = node.security(&attributes, Wait::May)?;
+    let object = Object { attributes: &attributes, security: security.as_deref() };
+    permission::check(&caller.identity, object, right)
 }
 
 fn names(node: &NodeRef) -> Result<Vec<Vec<u8>>> {

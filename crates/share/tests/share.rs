@@ -231,8 +231,8 @@ async fn every_change_takes_privilege_from_a_program() {
                 let data = b"changed".to_vec();
                 share.write(&user(7), &target, 0, data, Stability::Unstable).await.map(|_| ()).unwrap();
             }
-            "zero" => share.zero_range(&open, 0, 3).await.unwrap(),
-            _ => share.copy_range(&open, 0, &open, 4, 3).await.unwrap(),
+            "zero" => share.zero_range(&user(7), &target, 0, 3).await.unwrap(),
+            _ => share.copy_range(&user(7), (&target, 0), (&target, 4), 3).await.unwrap(),
         }
         assert_eq!(share.attributes(&program.node, Want::empty()).await.unwrap().mode, 0o700, "{way}");
     }

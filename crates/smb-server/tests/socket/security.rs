@@ -96,7 +96,7 @@ fn a_dacl_is_kept_and_the_mode_follows() {
     let somebody: Sid = "S-1-5-21-1-2-3-1000".parse().unwrap();
     let list = vec![
         Ace::deny(somebody, AccessMask::WRITE_DATA, NONE),
-        Ace::allow(Sid::of_user(0), READ | AccessMask::WRITE_DATA, NONE),
+        Ace::allow(Sid::of_user(0), READ | AccessMask::WRITE_DATA | AccessMask::APPEND_DATA, NONE),
         Ace::allow(Sid::EVERYONE, AccessMask::GENERIC_READ, NONE),
     ];
     set_dacl(&mut ann, file, list).unwrap();

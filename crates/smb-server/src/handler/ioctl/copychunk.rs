@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use net::Buffer;
+use share::File;
 use smb_wire::fscc::fsctl::{Chunk, Copychunk, CopychunkResponse, Fsctl, ResumeKey};
 use smb_wire::ioctl::Request;
 use smb_wire::{AccessMask, FileId, NtStatus};
@@ -93,9 +94,10 @@ async fn copy_chunk(
     target: &Open,
     chunk: &Chunk,
 ) -> Result<(), Failure> {
-    let (from, to) = (source.file()?, target.file()?);
+    let (from, to) = (File::Open(Arc::clone(source.file()?)), File::Open(Arc::clone(target.file()?)));
+    let (from, to) = ((&from, chunk.source_offset), (&to, chunk.target_offset));
     let length = u64::from(chunk.length);
-    match ctx.share()?.copy_range(from, chunk.source_offset, to, chunk.target_offset, length).await {
+    match ctx.share()?.copy_range(ctx.caller()?, from, to, length).await {
         // The source ends before the chunk does.
         Err(share::Error::Storage(storage::Error::InvalidArgument)) => {
             Err(NtStatus::INVALID_VIEW_SIZE.into())

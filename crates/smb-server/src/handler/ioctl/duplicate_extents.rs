@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use net::Buffer;
+use share::{CloneRule, File};
 use smb_wire::NtStatus;
 use smb_wire::fscc::fsctl::DuplicateExtents;
 use smb_wire::ioctl::Request;
@@ -17,7 +18,7 @@ use crate::status::Failure;
 /// Answers the request, which is about the target.
 pub(super) async fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
     let target = ctx.open(request.file_id)?;
-    let to = target.file()?;
+    let to = File::Open(Arc::clone(target.file()?));
     if !ctx.share()?.capabilities().contains(Capabilities::CLONE) {
         return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
     }
@@ -31,7 +32,9 @@ pub(super) async fn handle(ctx: &RequestContext, request: &Request<'_>) -> Resul
     }
     let length = signed(wanted.byte_count)?;
     let (offset, to_offset) = (signed(wanted.source_file_offset)?, signed(wanted.target_file_offset)?);
-    ctx.share()?.clone_range(source.file()?, offset, to, to_offset, length).await?;
+    let from = File::Open(Arc::clone(source.file()?));
+    let (from, to) = ((&from, offset), (&to, to_offset));
+    ctx.share()?.clone_range(ctx.caller()?, from, to, length, CloneRule::Within).await?;
     respond(ctx, request, &[])
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use net::Buffer;
+use share::File;
 use smb_wire::NtStatus;
 use smb_wire::fscc::fsctl::{AllocatedRange, ZeroData, decode_set_sparse};
 use smb_wire::ioctl::Request;
@@ -39,7 +40,8 @@ pub(super) async fn zero(ctx: &RequestContext, request: &Request<'_>) -> Result<
     let part = ZeroData::decode(request.input)?;
     let (start, end) = (signed(part.file_offset)?, signed(part.beyond_final_zero)?);
     let length = end.checked_sub(start).ok_or(NtStatus::INVALID_PARAMETER)?;
-    ctx.share()?.zero_range(open.file()?, start, length).await?;
+    let file = File::Open(Arc::clone(open.file()?));
+    ctx.share()?.zero_range(ctx.caller()?, &file, start, length).await?;
     respond(ctx, request, &[])
 }
 
@@ -52,8 +54,8 @@ pub(super) async fn ranges(ctx: &RequestContext, request: &Request<'_>) -> Resul
     signed(offset.saturating_add(length))?;
     let room = usize::try_from(request.max_output_response).unwrap_or(usize::MAX) / AllocatedRange::LEN;
     let share = ctx.share()?;
-    let file = open.file()?;
-    let (parts, more) = share.data_ranges(file, offset, length, room).await?;
+    let file = File::Open(Arc::clone(open.file()?));
+    let (parts, more) = share.data_ranges(ctx.caller()?, &file, offset, length, room).await?;
     let known = share.attributes(file.node(), Want::FLAGS).await?;
     let parts: Vec<AllocatedRange> = if attributes::flags(&known).contains(FileFlags::SPARSE) {
         parts
