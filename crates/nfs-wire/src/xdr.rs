@@ -159,6 +159,14 @@ impl<'b> Writer<'b> {
         self.buffer.truncate(position);
     }
 
+    /// Writes over the unsigned integer at `position`; what reaches beyond the buffer is not written.
+    pub fn patch_u32(&mut self, position: usize, value: u32) {
+        let word = self.buffer.get_mut(position..).and_then(|rest| rest.first_chunk_mut::<4>());
+        if let Some(word) = word {
+            *word = value.to_be_bytes();
+        }
+    }
+
     /// Unsigned integer, RFC 4506 4.2.
     pub fn u32(&mut self, value: u32) {
         self.buffer.extend_from_slice(&value.to_be_bytes());
@@ -265,6 +273,19 @@ impl Decode<'_> for u64 {
     }
 }
 
+/// Hyper integer, RFC 4506 4.5.
+impl Encode for i64 {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.u64(self.cast_unsigned());
+    }
+}
+
+impl Decode<'_> for i64 {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, XdrError> {
+        reader.u64().map(u64::cast_signed)
+    }
+}
+
 impl Encode for bool {
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.bool(*self);
@@ -327,6 +348,28 @@ impl<T: Encode> Encode for Option<T> {
 impl<'a, T: Decode<'a>> Decode<'a> for Option<T> {
     fn decode(reader: &mut Reader<'a>) -> Result<Self, XdrError> {
         Ok(if reader.bool()? { Some(T::decode(reader)?) } else { None })
+    }
+}
+
+/// Variable-length array without a bound of its own (`item items<>`, RFC 4506 4.13): the message bounds it, since no
+/// room is made before the items have been read. Every item has at least four bytes.
+impl<T: Encode> Encode for Vec<T> {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.length(self.len());
+        for item in self {
+            item.encode(writer);
+        }
+    }
+}
+
+impl<'a, T: Decode<'a>> Decode<'a> for Vec<T> {
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, XdrError> {
+        let count = reader.length(usize::MAX)?;
+        let mut items = Self::new();
+        for _ in 0..count {
+            items.push(T::decode(reader)?);
+        }
+        Ok(items)
     }
 }
 
@@ -430,6 +473,33 @@ macro_rules! xdr_enum {
     };
 }
 pub(crate) use xdr_enum;
+
+/// Declares a word of flags with its codec. Bits that the definition does not name are kept.
+macro_rules! xdr_bitflags {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$($flag_meta:tt)*])* const $flag:ident = $value:expr;)+ }) => {
+        bitflags::bitflags! {
+            $(#[$meta])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+            pub struct $name: u32 {
+                $($(#[$($flag_meta)*])* const $flag = $value;)+
+                const _ = !0;
+            }
+        }
+
+        impl $crate::xdr::Encode for $name {
+            fn encode(&self, writer: &mut $crate::xdr::Writer<'_>) {
+                writer.u32(self.bits());
+            }
+        }
+
+        impl $crate::xdr::Decode<'_> for $name {
+            fn decode(reader: &mut $crate::xdr::Reader<'_>) -> Result<Self, $crate::xdr::XdrError> {
+                reader.u32().map(Self::from_bits_retain)
+            }
+        }
+    };
+}
+pub(crate) use xdr_bitflags;
 
 #[cfg(test)]
 mod tests {
