@@ -184,18 +184,19 @@ impl Locks {
         LockChange { freed: self.len() < before }
     }
 
-    /// A mandatory lock that stops `reader` from reading the range: another's exclusive one.
+    /// A lock that stops `reader` from reading the range: another's exclusive one. A reader who owns no locks of the
+    /// mandatory kind is stopped by those only.
     pub(crate) fn against_read(&self, reader: Option<LockOwner>, range: ByteRange) -> Option<ByteRangeLock> {
-        let stops = |&(owner, _): &(LockOwner, ByteRange)| owner.is_mandatory() && Some(owner) != reader;
+        let stops = |&(owner, _): &(LockOwner, ByteRange)| stops(owner, reader) && Some(owner) != reader;
         let (owner, range) = self.exclusive.overlapping(range).find(stops)?;
         Some(held(owner, range, LockKind::Exclusive))
     }
 
-    /// A mandatory lock that stops `writer` from writing the range: another's exclusive one, or any
+    /// A lock that stops `writer` from writing the range: another's exclusive one, or any
     /// shared one, its own included ([MS-FSA] 2.1.4.10).
     pub(crate) fn against_write(&self, writer: Option<LockOwner>, range: ByteRange) -> Option<ByteRangeLock> {
         self.against_read(writer, range).or_else(|| {
-            let (owner, range) = self.shared.overlapping(range).find(|(owner, _)| owner.is_mandatory())?;
+            let (owner, range) = self.shared.overlapping(range).find(|(owner, _)| stops(*owner, writer))?;
             Some(held(owner, range, LockKind::Shared))
         })
     }
@@ -212,6 +213,11 @@ impl Locks {
 /// here, RFC 8881 18.10.3.)
 fn is_nothing(owner: LockOwner, range: ByteRange) -> bool {
     !owner.is_mandatory() && range.is_empty()
+}
+
+/// Whether locks of this owner stop who reads or writes as `actor`.
+fn stops(owner: LockOwner, actor: Option<LockOwner>) -> bool {
+    owner.is_mandatory() || actor.is_some()
 }
 
 fn held(owner: LockOwner, range: ByteRange, kind: LockKind) -> ByteRangeLock {

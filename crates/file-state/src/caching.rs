@@ -125,7 +125,8 @@ const ATTRIBUTES_ONLY: Access = Access::READ_ATTRIBUTES
     .union(Access::SYNCHRONIZE);
 
 /// Whether an open for this access leaves the caches of others alone.
-pub(crate) fn is_quiet(access: Access) -> bool {
+#[must_use]
+pub fn is_quiet(access: Access) -> bool {
     ATTRIBUTES_ONLY.contains(access)
 }
 

@@ -30,7 +30,7 @@ pub enum IoConflict {
         /// That open.
         holder: OpenKey,
     },
-    /// A mandatory lock is in the way (STATUS_FILE_LOCK_CONFLICT, NFS4ERR_LOCKED).
+    /// A lock is in the way (STATUS_FILE_LOCK_CONFLICT, NFS4ERR_LOCKED).
     #[error("the range is locked")]
     Locked(ByteRangeLock),
 }
@@ -230,10 +230,11 @@ impl FileState {
         }
     }
 
-    /// Who the actor is among the lock owners; one without an open must be let by every reservation.
+    /// Who the actor is among those whose locks are mandatory; one without an open must be let by every reservation.
     fn check_sharing(&self, actor: Actor, access: Access) -> Result<Option<LockOwner>, IoConflict> {
         match actor {
             Actor::Open(open) => Ok(Some(LockOwner::Open(open))),
+            Actor::Advised(_) => Ok(None),
             Actor::Stateless => match self.reservations.holder_against(access, Sharing::all()) {
                 Some(holder) => Err(IoConflict::Sharing { holder }),
                 None => Ok(None),
@@ -329,6 +330,12 @@ impl FileState {
     #[must_use]
     pub fn breaking_to(&self, holder: Holder) -> Option<Caching> {
         self.grants.breaking_to(holder)
+    }
+
+    /// Whether anybody holds a grant.
+    #[must_use]
+    pub fn has_grants(&self) -> bool {
+        !self.grants.is_empty()
     }
 
     /// The grants, in no order that means anything.

@@ -20,7 +20,7 @@ mod stream_opens;
 
 pub use access::{Access, Sharing};
 pub use byte_range_lock::{ByteRangeLock, LockChange, LockError, LockKind, UnlockError};
-pub use caching::{AcknowledgeError, Break, Breaks, Caching, Holder, Operation};
+pub use caching::{AcknowledgeError, Break, Breaks, Caching, Holder, Operation, is_quiet};
 pub use file::{FileState, IoConflict, Released};
 pub use limits::Limits;
 pub use owner::{Actor, LockOwner, OpenKey};

@@ -80,10 +80,14 @@ fn conflicts_between_locks_and_io() {
         (A, Shared, open(1), true, false),
         (A, Shared, open(2), true, false),
         (A, Shared, Actor::Stateless, true, false),
-        // Advisory locks stop no one.
-        (P, Exclusive, open(2), true, true),
-        (P, Shared, open(2), true, true),
+        // Advisory locks stop those who count on locks being kept, and no one else.
+        (P, Exclusive, open(2), false, false),
+        (P, Shared, open(2), true, false),
+        (P, Exclusive, Actor::Advised(OpenKey(2)), true, true),
         (P, Exclusive, Actor::Stateless, true, true),
+        // These are stopped by mandatory ones.
+        (A, Exclusive, Actor::Advised(OpenKey(2)), false, false),
+        (A, Shared, Actor::Advised(OpenKey(2)), true, false),
     ];
     for (holder, held, actor, reads, writes) in cases {
         let state = state(&[(holder, range(10, 10), held)]);
@@ -299,12 +303,23 @@ impl Model {
 
     fn may_read(&self, open: u64, range: ByteRange) -> bool {
         let me = LockOwner::Open(OpenKey(open));
-        range.is_empty() || !self.opens.iter().any(|&(o, r, k)| meet(r, range) && k == Exclusive && o != me)
+        let opens = self.opens.iter().any(|&(o, r, k)| meet(r, range) && k == Exclusive && o != me);
+        range.is_empty() || !(opens || self.client_locks(range, Exclusive))
     }
 
     fn may_write(&self, open: u64, range: ByteRange) -> bool {
         let shared = |&(_, r, k): &(LockOwner, ByteRange, LockKind)| meet(r, range) && k == Shared;
-        range.is_empty() || (self.may_read(open, range) && !self.opens.iter().any(shared))
+        let shared = self.opens.iter().any(shared) || self.client_locks(range, Shared);
+        range.is_empty() || (self.may_read(open, range) && !shared)
+    }
+
+    /// Whether a client's owner has such a lock on a byte of the range.
+    fn client_locks(&self, range: ByteRange, kind: LockKind) -> bool {
+        let inside = |byte: &u64| meet(self::range(*byte, 1), range);
+        (0..BYTES).filter(inside).any(|byte| {
+            let at = usize::try_from(byte).unwrap();
+            self.bytes.iter().any(|owner| owner[at] == Some(kind))
+        })
     }
 
     /// The locks as they should be kept: runs of equal bytes of clients' owners, the bag of opens.
