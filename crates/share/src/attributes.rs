@@ -72,7 +72,8 @@ impl Share {
         let given = self.grants_given();
         let (before, security) = self.check_change(caller, file, &mut set, guard)?;
         let operation = if set.size.is_some() { Operation::Write } else { Operation::SetAttributes };
-        if let Some(answering) = self.take_back(file.node().id(), file.holder(), operation) {
+        if let Some(answering) = self.take_back(file.node().id(), file.holder().or(caller.client), operation)
+        {
             return Ok(Admission::Wait(answering));
         }
         let after = file.node().set_attributes(&set)?;

@@ -27,6 +27,15 @@ pub trait GrantHolder: Send + Sync + std::fmt::Debug {
 
     /// The client did not answer in time: it has nothing left of what it had.
     fn revoked(&self, had: Caching);
+
+    /// Whether the client has been silent for so long that what it holds, opens and locks too, is its own only as long as
+    /// nobody else needs it (RFC 8881 8.4.2.1). Asked under a lock: it must not call back.
+    fn is_late(&self) -> bool {
+        false
+    }
+
+    /// Somebody needs what this client, which is late, holds: it is to lose all of it, at once.
+    fn evict(&self) {}
 }
 
 /// Under which grant an open works.
@@ -95,6 +104,10 @@ pub struct Answering {
 }
 
 impl Answering {
+    pub(crate) fn new(freed: OwnedNotified, deadline: Instant) -> Self {
+        Self { freed: Box::pin(freed), deadline }
+    }
+
     /// Waits.
     pub async fn over(self) {
         let _ = tokio::time::timeout_at(self.deadline.into(), self.freed).await;
@@ -122,6 +135,7 @@ pub(crate) struct Taken {
 #[derive(Debug)]
 enum Notice {
     Shrinks(Break),
+    Evicted,
     Revoked(Caching),
 }
 
@@ -147,6 +161,13 @@ impl Taken {
     pub(crate) fn tell_only(&mut self, more: Self) {
         self.notices.extend(more.notices);
     }
+
+    /// Tells these clients too, and waits for any of them.
+    pub(crate) fn and(mut self, more: Self) -> Self {
+        self.notices.extend(more.notices);
+        self.wait = self.wait.or(more.wait);
+        self
+    }
 }
 
 impl Entry {
@@ -159,7 +180,7 @@ impl Entry {
         timeout: Duration,
     ) -> Taken {
         let mut taken = Taken::default();
-        if self.held.is_empty() {
+        if !self.state.has_grants() {
             return taken;
         }
         let now = Instant::now();
@@ -170,10 +191,28 @@ impl Entry {
         }
         if breaks.wait {
             let deadline = self.held.iter().filter_map(|held| held.deadline).min();
-            taken.wait = Some(Answering {
-                freed: Box::pin(Arc::clone(&self.freed).notified_owned()),
-                deadline: deadline.unwrap_or(now),
-            });
+            taken.wait = Some(self.answering(deadline.unwrap_or(now)));
+        }
+        taken
+    }
+
+    /// Resolves when something of this file is given back, at the latest at `deadline`.
+    fn answering(&self, deadline: Instant) -> Answering {
+        Answering::new(Arc::clone(&self.freed).notified_owned(), deadline)
+    }
+
+    /// Somebody is refused because of what `stands_in_the_way` says of a grant's holder and its opens: if that client is
+    /// late, it loses what it has, and who is refused tries again.
+    pub(crate) fn evict_late(
+        &self,
+        stands_in_the_way: impl Fn(Holder, &[OpenKey]) -> bool,
+        timeout: Duration,
+    ) -> Taken {
+        let mut taken = Taken::default();
+        let held = self.held.iter().find(|held| stands_in_the_way(held.holder, &held.opens));
+        if let Some(held) = held.filter(|held| held.client.is_late()) {
+            taken.notices.push((Arc::clone(&held.client), Notice::Evicted));
+            taken.wait = Some(self.answering(Instant::now() + timeout));
         }
         taken
     }
@@ -245,6 +284,7 @@ impl Share {
                     self.grants.broken.fetch_add(1, Ordering::Relaxed);
                     client.shrink(&told);
                 }
+                Notice::Evicted => client.evict(),
                 Notice::Revoked(had) => {
                     self.grants.revoked.fetch_add(1, Ordering::Relaxed);
                     tracing::warn!(share = self.name(), ?client, "revoked {had:?}: no answer in time");
@@ -306,7 +346,7 @@ impl Share {
     }
 
     /// Waits, unless a caller of this protocol has waited long enough; `patience` is until when it does.
-    async fn bear(
+    pub(crate) async fn bear(
         &self,
         protocol: Protocol,
         patience: &mut Option<Instant>,
@@ -437,6 +477,14 @@ impl Share {
 }
 
 impl Caller {
+    /// The same caller, whose client caches under this grant wherever it does: what the caller does without an open does
+    /// not break it (RFC 8881 8.2.5: the server "SHOULD note the presence of a delegation even when a special stateid is
+    /// sent").
+    #[must_use]
+    pub fn of_client(&self, client: Holder) -> Self {
+        Self { client: Some(client), ..self.clone() }
+    }
+
     /// The same caller, working under this grant on a directory: changes to its entries do not break it.
     #[must_use]
     pub fn under(&self, directory: Option<Holder>) -> Self {

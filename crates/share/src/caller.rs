@@ -71,12 +71,14 @@ pub struct Caller {
     pub identity: Arc<Identity>,
     /// The caching grant on a directory under which the caller changes its entries, if any ([`Caller::under`]).
     pub directory: Option<Holder>,
+    /// The grant under which the caller's client caches any file ([`Caller::of_client`]).
+    pub client: Option<Holder>,
 }
 
 impl Caller {
     /// A caller.
     #[must_use]
     pub fn new(protocol: Protocol, identity: Identity) -> Self {
-        Self { protocol, identity: Arc::new(identity), directory: None }
+        Self { protocol, identity: Arc::new(identity), directory: None, client: None }
     }
 }

@@ -34,6 +34,7 @@ impl File {
 
     pub(crate) fn actor(&self) -> Actor {
         match self {
+            Self::Open(open) if matches!(open.holder(), Holder::Delegation(_)) => Actor::Advised(open.key()),
             Self::Open(open) => Actor::Open(open.key()),
             Self::Stateless(_) => Actor::Stateless,
         }
@@ -117,24 +118,29 @@ impl Share {
                 check_data(caller, node, &attributes, Access::READ_DATA | Access::EXECUTE)?;
             }
         }
-        Ok(((), self.check_range(file, ByteRange::new(offset, length as u64)?, Operation::Read)?))
+        let range = ByteRange::new(offset, length as u64)?;
+        Ok(((), self.check_range(caller.client, file, range, Operation::Read)?))
     }
 
     /// Asks the file's state, if it is open anywhere, whether these bytes may be read or written, and takes back what
-    /// others cache of them; what that has to wait for, if anything.
+    /// others cache of them; what that has to wait for, if anything. `client` is the grant of who asks without an open.
     pub(crate) fn check_range(
         &self,
+        client: Option<Holder>,
         file: &File,
         range: ByteRange,
         operation: Operation,
     ) -> Result<Option<Answering>> {
+        if let (File::Stateless(_), Some(answering)) = (file, self.held_back()) {
+            return Ok(Some(answering));
+        }
         let timeout = self.settings.break_timeout;
         let answer = self.files.with(file.node().id(), |entry| {
             match operation {
                 Operation::Read => entry.state.check_read(file.actor(), range)?,
                 _ => entry.state.check_write(file.actor(), range)?,
             }
-            Ok::<_, IoConflict>(entry.take_back(file.holder(), operation, timeout))
+            Ok::<_, IoConflict>(entry.take_back(file.holder().or(client), operation, timeout))
         });
         match answer {
             None => Ok(None),
@@ -210,7 +216,7 @@ impl Share {
             }
         };
         let range = ByteRange::new(offset, length as u64)?;
-        Ok((attributes, self.check_range(file, range, Operation::Write)?))
+        Ok((attributes, self.check_range(caller.client, file, range, Operation::Write)?))
     }
 
     /// Checks that cutting off or extending a file takes no bytes that somebody has locked.

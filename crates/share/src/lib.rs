@@ -24,6 +24,7 @@ mod own_changes;
 mod permission;
 mod provision;
 mod ranges;
+mod reclaims;
 mod restore;
 pub mod schedule;
 mod security;
@@ -46,11 +47,12 @@ pub use caller::{Caller, Identity, Protocol};
 pub use directory::{Entry, Listing, Pick};
 pub use error::{Error, Result};
 pub use file_state::{
-    Access, AcknowledgeError, Break, ByteRange, Caching, Holder, LockKind, OpenKey, Sharing,
+    Access, AcknowledgeError, Break, ByteRange, ByteRangeLock, Caching, Holder, LockKind, LockOwner, OpenKey,
+    Sharing,
 };
 pub use files::Location;
 pub use io::{File, Written};
-pub use lock::LockWait;
+pub use lock::{ClientLock, LockWait};
 pub use namespace::{Case, Created, DirChange, Found, NewObject, RenameHow, Walk};
 pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
@@ -121,6 +123,7 @@ pub struct Share {
     accounting: Accounting,
     grants: GrantCounts,
     provision: provision::Provision,
+    reclaims: reclaims::Reclaims,
     opens: std::sync::atomic::AtomicUsize,
     next_open: AtomicU64,
 }
@@ -154,6 +157,7 @@ impl Share {
             accounting: Accounting::default(),
             grants: GrantCounts::default(),
             provision,
+            reclaims: reclaims::Reclaims::default(),
             opens: std::sync::atomic::AtomicUsize::new(0),
             next_open: AtomicU64::new(1),
         })

@@ -1,10 +1,14 @@
 //! Byte-range locks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use file_state::{ByteRange, LockError, LockKind, LockOwner, Operation, UnlockError};
+use file_state::{ByteRange, ByteRangeLock, Holder, LockError, LockKind, LockOwner, Operation, UnlockError};
+use storage::{FileId, NodeRef};
 
-use crate::{Error, Open, Result, Share};
+use crate::caching::Taken;
+use crate::files::Entry;
+use crate::{Error, Open, Protocol, Result, Share};
 
 /// Whether a lock waits until it can be granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,10 @@ impl Share {
         let timeout = self.settings.break_timeout;
         loop {
             open.require_open()?;
+            if let Some(answering) = self.held_back() {
+                answering.over().await;
+                continue;
+            }
             let (result, freed, taken) = self
                 .files
                 .with(open.node().id(), |entry| {
@@ -39,8 +47,13 @@ impl Share {
                     let freed = Arc::clone(&entry.freed).notified_owned();
                     // [MS-FSA] 2.1.5.8: the caches of others come first.
                     let taken = entry.take_back(Some(open.holder()), Operation::Lock, timeout);
-                    let result = (!taken.must_wait()).then(|| entry.state.lock(owner, range, kind));
-                    (result, freed, taken)
+                    if taken.must_wait() {
+                        return (None, freed, taken);
+                    }
+                    let result = entry.state.lock(owner, range, kind);
+                    let Err(LockError::Conflict(other)) = result else { return (Some(result), freed, taken) };
+                    let taken = taken.and(entry.evict_late_locker(other.owner, timeout));
+                    ((!taken.must_wait()).then_some(result), freed, taken)
                 })
                 .ok_or(Error::Closed)?;
             let answering = self.deliver(taken);
@@ -78,5 +91,132 @@ impl Share {
                 UnlockError::NotLocked => Error::RangeNotLocked,
                 UnlockError::TooMany => Error::LimitReached("locks of one file"),
             })
+    }
+}
+
+/// A byte range as an owner that a client named wants to lock it (NFSv4).
+#[derive(Debug, Clone, Copy)]
+pub struct ClientLock {
+    /// The owner's number, unique on this server; its upper half is that of its client.
+    pub owner: u64,
+    /// What is to be locked.
+    pub range: ByteRange,
+    /// Against whom.
+    pub kind: LockKind,
+}
+
+/// Locks of owners that a client named. They belong to a file as long as it is open; who closes it releases them before.
+impl Share {
+    /// Locks a range of a file that the client has open; or answers the lock that is in the way.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`], [`Error::Closed`], [`Error::Delayed`].
+    pub async fn lock_as(
+        self: &Arc<Self>,
+        protocol: Protocol,
+        open: &Arc<Open>,
+        lock: ClientLock,
+    ) -> Result<Option<ByteRangeLock>> {
+        let timeout = self.settings.break_timeout;
+        let ClientLock { owner, range, kind } = lock;
+        self.settled(protocol, || {
+            open.require_open()?;
+            let asked = self.files.with(open.node().id(), |entry| {
+                let taken = entry.take_back(Some(open.holder()), Operation::Lock, timeout);
+                if taken.must_wait() {
+                    return (Ok(None), taken);
+                }
+                match entry.state.lock(LockOwner::Client(owner), range, kind) {
+                    Ok(change) => {
+                        if change.freed {
+                            entry.freed.notify_waiters();
+                        }
+                        (Ok(None), taken)
+                    }
+                    Err(LockError::Conflict(other)) => {
+                        (Ok(Some(other)), taken.and(entry.evict_late_locker(other.owner, timeout)))
+                    }
+                    Err(LockError::TooMany) => (Err(Error::LimitReached("locks of one file")), taken),
+                }
+            });
+            let (answer, taken) = asked.ok_or(Error::Closed)?;
+            Ok((answer?, self.deliver(taken)))
+        })
+        .await
+    }
+
+    /// Unlocks whatever the owner has locked in the range, which may be nothing.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`] when what is left would be too many locks, [`Error::Closed`].
+    pub fn unlock_as(&self, open: &Arc<Open>, owner: u64, range: ByteRange) -> Result<()> {
+        open.require_open()?;
+        let unlock = |entry: &mut Entry| {
+            let change = entry.state.unlock(LockOwner::Client(owner), range)?;
+            if change.freed {
+                entry.freed.notify_waiters();
+            }
+            Ok::<_, UnlockError>(())
+        };
+        let answer = self.files.with(open.node().id(), unlock).ok_or(Error::Closed)?;
+        answer.map_err(|_| Error::LimitReached("locks of one file"))
+    }
+
+    /// The lock that keeps an owner from locking a range, if there is one.
+    #[must_use]
+    pub fn test_lock(&self, node: &NodeRef, lock: ClientLock) -> Option<ByteRangeLock> {
+        let ClientLock { owner, range, kind } = lock;
+        self.files.with(node.id(), |entry| entry.state.test(LockOwner::Client(owner), range, kind)).flatten()
+    }
+
+    /// Whether an owner has locked anything of a file.
+    #[must_use]
+    pub fn holds_locks(&self, node: &NodeRef, owner: u64) -> bool {
+        let owned = |lock: ByteRangeLock| lock.owner == LockOwner::Client(owner);
+        self.files.with(node.id(), |entry| entry.state.locks().any(owned)).unwrap_or(false)
+    }
+
+    /// Releases all that an owner has locked of a file.
+    pub fn release_locks(&self, id: FileId, owner: u64) {
+        self.files.with(id, |entry| {
+            if entry.state.release_owner(LockOwner::Client(owner)).freed {
+                entry.freed.notify_waiters();
+            }
+        });
+    }
+
+    /// Resolves when an owner could lock a range; whether the open is still there then. That it can is not sure: somebody
+    /// else may come first.
+    pub async fn lockable(self: Arc<Self>, open: Arc<Open>, lock: ClientLock) -> bool {
+        loop {
+            if open.require_open().is_err() {
+                return false;
+            }
+            let ClientLock { owner, range, kind } = lock;
+            let asked = self.files.with(open.node().id(), |entry| {
+                // Registered before the look, so that no release between the two is missed.
+                let freed = Arc::clone(&entry.freed).notified_owned();
+                (entry.state.test(LockOwner::Client(owner), range, kind).is_none(), freed)
+            });
+            match asked {
+                None => return false,
+                Some((true, _)) => return true,
+                Some((false, freed)) => freed.await,
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// A lock of `owner` is in the way: if its client is late, the client loses what it has.
+    fn evict_late_locker(&self, owner: LockOwner, timeout: Duration) -> Taken {
+        self.evict_late(
+            |holder, opens| match (owner, holder) {
+                (LockOwner::Open(open), _) => opens.contains(&open),
+                (LockOwner::Client(_), Holder::Delegation(client)) => owner.client() == Some(client),
+                (LockOwner::Client(_), _) => false,
+            },
+            timeout,
+        )
     }
 }

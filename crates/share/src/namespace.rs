@@ -419,7 +419,8 @@ impl Share {
             if case == Case::Insensitive && share.folded.find(&*dir, &before, name.as_bytes())?.is_some() {
                 return Err(storage::Error::Exists.into());
             }
-            if let Some(answering) = share.take_back(target.id(), opened, Operation::Rename) {
+            if let Some(answering) = share.take_back(target.id(), opened.or(caller.client), Operation::Rename)
+            {
                 return Ok(Admission::Wait(answering));
             }
             dir.link(name, &*target)?;
@@ -463,7 +464,7 @@ impl Share {
         let before = parent.attributes;
         let (node, attributes) = dir.lookup_attributes(name, Want::empty(), Wait::May)?;
         check_deletion(caller, &parent, &node, &attributes)?;
-        if let Some(answering) = self.make_removable(&node, None, Operation::Delete)? {
+        if let Some(answering) = self.make_removable(&node, caller.client, Operation::Delete)? {
             return Ok(Admission::Wait(answering));
         }
         if is_dir {
@@ -486,11 +487,15 @@ impl Share {
         own: Option<Holder>,
         operation: Operation,
     ) -> Result<Option<Answering>> {
+        if let Some(answering) = self.held_back() {
+            return Ok(Some(answering));
+        }
         let timeout = self.settings.break_timeout;
         let asked = self.files.with(node.id(), |entry| match entry.state.check_access(Access::DELETE) {
             Ok(()) => (Ok(()), entry.take_back(own, operation, timeout)),
-            Err(refused @ ReserveError::Sharing { .. }) => {
-                (Err(refused), entry.take_back(own, Operation::SharingViolation, timeout))
+            Err(refused @ ReserveError::Sharing { holder }) => {
+                let taken = entry.take_back(own, Operation::SharingViolation, timeout);
+                (Err(refused), taken.and(entry.evict_late(|_, opens| opens.contains(&holder), timeout)))
             }
             Err(refused) => (Err(refused), Taken::default()),
         });
@@ -548,7 +553,7 @@ impl Share {
             self.check_dir_shared(to)?;
             self.take_back(node.id(), how.opened, Operation::Rename)
         } else {
-            self.make_removable(&node, None, Operation::Rename)?
+            self.make_removable(&node, caller.client, Operation::Rename)?
         };
         if let Some(answering) = answering {
             return Ok(Admission::Wait(answering));
@@ -560,7 +565,7 @@ impl Share {
                     return Err(storage::Error::Exists.into());
                 }
                 check_deletion(caller, &to_parent, &other.node, &other.attributes)?;
-                if let Some(answering) = self.make_removable(&other.node, None, Operation::Delete)? {
+                if let Some(answering) = self.make_removable(&other.node, caller.client, Operation::Delete)? {
                     return Ok(Admission::Wait(answering));
                 }
                 target.name = other.name;

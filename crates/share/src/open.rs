@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use file_state::{Access, FileState, Holder, OpenKey, Operation, ReserveError, Sharing};
+use file_state::{Access, FileState, Holder, OpenKey, Operation, ReserveError, Sharing, is_quiet};
 use storage::{Attributes, FileFlags, FileKind, Name, NodeRef, Want};
 
 use crate::caching::{Admission, GrantRequest, Granted, Taken};
@@ -27,13 +27,27 @@ pub struct OpenRequest {
     /// The caching grant on the file's directory that the opener works under, if any: what is done through the
     /// open does not break it.
     pub directory: Option<Holder>,
+    /// What of the access is reserved against others; all of it by default. An NFSv4 delegation reserves nothing: whoever
+    /// it is in the way of has it given back.
+    pub reserved: Access,
+    /// The opener had this before the server was started: it is let in while others are held back
+    /// ([`Share::hold_back`]).
+    pub is_reclaim: bool,
 }
 
 impl OpenRequest {
     /// An open that caches nothing.
     #[must_use]
     pub fn new(access: Access, sharing: Sharing) -> Self {
-        Self { access, sharing, delete_on_close: false, grant: None, directory: None }
+        Self {
+            access,
+            sharing,
+            delete_on_close: false,
+            grant: None,
+            directory: None,
+            reserved: access,
+            is_reclaim: false,
+        }
     }
 }
 
@@ -171,10 +185,24 @@ impl Share {
         if !self.maximal_access(caller, found).contains(request.access) {
             return Err(Error::AccessDenied);
         }
+        self.open_settled(caller.protocol, found, request).await
+    }
+
+    /// [`Share::open_granted`], waiting as long as callers of this protocol do.
+    ///
+    /// # Errors
+    /// Those of [`Share::open_granted`]; [`Error::Delayed`].
+    pub async fn open_settled(
+        self: &Arc<Self>,
+        protocol: Protocol,
+        found: &Found,
+        request: &OpenRequest,
+    ) -> Result<Arc<Open>> {
+        let mut patience = None;
         loop {
             match self.open_granted(found, request)? {
                 Admission::Done(open) => return Ok(open),
-                Admission::Wait(answering) => answering.over().await,
+                Admission::Wait(answering) => self.bear(protocol, &mut patience, answering).await?,
             }
         }
     }
@@ -189,7 +217,7 @@ impl Share {
         found: &Found,
         request: &OpenRequest,
     ) -> Result<Admission<Arc<Open>>> {
-        let operation = Operation::Open { access: request.access, sharing: request.sharing };
+        let operation = Operation::Open { access: request.reserved, sharing: request.sharing };
         self.admit(found, request, operation)
     }
 
@@ -202,6 +230,10 @@ impl Share {
         request: &OpenRequest,
         operation: Operation,
     ) -> Result<Admission<Arc<Open>>> {
+        if let Some(answering) = self.held_back().filter(|_| !request.is_reclaim && !is_quiet(request.access))
+        {
+            return Ok(Admission::Wait(answering));
+        }
         let Some(stream) = &found.stream else { return self.enter(found, request, operation, None) };
         let held = Found { node: Arc::clone(&stream.file), stream: None, ..found.clone() };
         let of_file = OpenRequest { grant: None, ..request.clone() };
@@ -237,8 +269,8 @@ impl Share {
     ) -> Result<Admission<Arc<Open>>> {
         let also = if operation == Operation::Overwrite { Access::WRITE_DATA } else { Access::empty() };
         self.enter_with(found, request, Some(operation), file, |state, key| {
-            state.reserve(key, request.access | also, request.sharing)?;
-            state.downgrade(key, request.access, request.sharing);
+            state.reserve(key, request.reserved | also, request.sharing)?;
+            state.downgrade(key, request.reserved, request.sharing);
             if request.delete_on_close {
                 state.set_delete_on_close(key, true);
             }
@@ -304,9 +336,10 @@ impl Share {
         let timeout = self.settings.break_timeout;
         match reserve(&mut entry.state, key) {
             Ok(()) => {}
-            Err(refused @ ReserveError::Sharing { .. }) => {
+            Err(refused @ ReserveError::Sharing { holder: other }) => {
                 let taken = entry.take_back(Some(holder), Operation::SharingViolation, timeout);
-                return (Err(refused.into()), taken);
+                let late = entry.evict_late(|_, opens| opens.contains(&other), timeout);
+                return (Err(refused.into()), taken.and(late));
             }
             Err(refused) => return (Err(refused.into()), Taken::default()),
         }
