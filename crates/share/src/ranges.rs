@@ -240,7 +240,8 @@ impl Share {
         range: ByteRange,
         operation: Operation,
     ) -> Result<()> {
-        self.settled(caller.protocol, || Ok(((), self.check_range(caller.client, file, range, operation)?))).await
+        self.settled(caller.protocol, || Ok(((), self.check_range(caller.client, file, range, operation)?)))
+            .await
     }
 }
 

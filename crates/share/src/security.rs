@@ -78,7 +78,9 @@ impl Share {
         let (protocol, caller, file) = (caller.protocol, caller.clone(), file.clone());
         self.run_settled(protocol, Work::Metadata, move |share| {
             let node = file.node();
-            if let Some(answering) = share.take_back(node.id(), file.holder(), Operation::SetAttributes) {
+            if let Some(answering) =
+                share.take_back(node.id(), file.holder().or(caller.client), Operation::SetAttributes)
+            {
                 return Ok(Admission::Wait(answering));
             }
             share.set_security_now(&caller, &file, change.clone())?;

@@ -103,7 +103,9 @@ impl Share {
         self.run_settled(protocol, Work::Metadata, move |share| {
             let node = file.node();
             check(&caller, node, Access::WRITE_EA)?;
-            if let Some(answering) = share.take_back(node.id(), file.holder(), Operation::SetAttributes) {
+            if let Some(answering) =
+                share.take_back(node.id(), file.holder().or(caller.client), Operation::SetAttributes)
+            {
                 return Ok(Admission::Wait(answering));
             }
             let before = node.attributes(Want::empty(), Wait::May)?;
