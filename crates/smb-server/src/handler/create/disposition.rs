@@ -137,11 +137,10 @@ impl Attempt {
 
 fn open_request(ctx: &RequestContext, wish: &Wish, access: Access, asking: &Asking) -> OpenRequest {
     OpenRequest {
-        access,
-        sharing: wish.sharing,
         delete_on_close: wish.delete_on_close(),
         grant: Some(asking.request()),
         directory: caching::directory(ctx, wish),
+        ..OpenRequest::new(access, wish.sharing)
     }
 }
 
