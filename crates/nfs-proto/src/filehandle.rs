@@ -6,6 +6,8 @@
 //!
 //! A handle stays valid as long as the key does; with a key that is kept across restarts, so are the handles.
 
+use std::hash::Hasher;
+
 use nfs_wire::v3::types::FileHandle;
 use siphasher::sip::SipHasher24;
 use thiserror::Error;
@@ -56,6 +58,16 @@ impl FileHandleCodec {
     #[must_use]
     pub fn new(key: &[u8; 16]) -> Self {
         Self { hasher: SipHasher24::new_with_key(key) }
+    }
+
+    /// A number that only this key makes of these bytes, and that no filehandle holds: for what else must be the same after
+    /// a restart, and another one on another server.
+    #[must_use]
+    pub fn number(&self, of: &[u8]) -> u64 {
+        let mut hasher = self.hasher;
+        hasher.write_u8(!VERSION); // nothing that is signed begins with it
+        hasher.write(of);
+        hasher.finish()
     }
 
     /// The filehandle of an object; `None` if the storage's handle is empty or longer than

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use nfs_proto::duplicate_request;
 use nfs_proto::export::Export;
+use nfs_proto::v4::lease::LeaseTimes;
+use nfs_proto::v4::{client, session};
 use nfs_wire::v3::types::WriteVerifier;
 use share::{Share, ShareId, ShareTable};
 
@@ -34,6 +36,12 @@ pub struct Config {
     pub connections_max: usize,
     /// How many repeated calls are recognised.
     pub repeated_calls: duplicate_request::Limits,
+    /// How long NFSv4 clients keep their state without a word.
+    pub lease_times: LeaseTimes,
+    /// How many NFSv4 clients there may be, and sessions of each.
+    pub clients: client::Limits,
+    /// What an NFSv4 session may have.
+    pub sessions: session::Limits,
 }
 
 impl Config {
@@ -52,6 +60,9 @@ impl Config {
             write_verifier,
             connections_max: 4096,
             repeated_calls: duplicate_request::Limits::default(),
+            lease_times: LeaseTimes::default(),
+            clients: client::Limits::default(),
+            sessions: session::Limits::default(),
         }
     }
 }

@@ -7,18 +7,18 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::BytesMut;
-use net::{Answer, Peer, Prefix, PrefixError, Protocol};
+use bytes::{Bytes, BytesMut};
+use net::{Answer, Outbox, Peer, Prefix, PrefixError, Protocol};
 use nfs_proto::duplicate_request::{self, Key};
 use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{Call, CallError};
-use nfs_wire::v3;
 use nfs_wire::xdr::Reader;
+use nfs_wire::{v3, v4 as v4_wire};
 use share::ShareView;
 
 use crate::credentials::CallerCache;
 use crate::traffic::Traffic;
-use crate::{ServerState, repeated, rpc_dispatch};
+use crate::{ServerState, repeated, rpc_dispatch, v4};
 
 /// The state of one connection.
 #[derive(Debug)]
@@ -28,16 +28,18 @@ pub struct Connection {
     pub(crate) callers: CallerCache,
     /// The shares there are now.
     pub(crate) shares: ShareView,
+    pub(crate) v4: v4::connection::Connection,
     /// Whether it has sent a call.
     has_called: Cell<bool>,
     traffic: Arc<Traffic>,
 }
 
 impl Connection {
-    pub(crate) fn new(server: Arc<ServerState>, peer: Peer) -> Self {
+    pub(crate) fn new(server: Arc<ServerState>, peer: Peer, outbox: &Outbox) -> Self {
         let traffic = server.connections.enter(peer);
         Self {
             shares: ShareView::new(&server.exports.shares),
+            v4: v4::connection::Connection::new(&server.v4, outbox),
             server,
             client: peer.address.ip().to_canonical(),
             callers: CallerCache::default(),
@@ -66,9 +68,15 @@ impl Protocol for Connection {
         let once = match Call::decode(&mut reader) {
             Ok(call) => {
                 self.traffic.begin(&call);
+                if (call.program, call.version) == (v4_wire::PROGRAM, v4_wire::VERSION) {
+                    return self.answer_v4(frame);
+                }
                 is_kept(&call).then(|| Key::new(self.client, &call, reader.rest()))
             }
             Err(CallError::Rejected(reply)) => return Answer::Now(rpc_dispatch::reply(&reply, &())),
+            Err(CallError::Unanswerable) if self.v4.replied(&self.server.v4, &frame) => {
+                return Answer::Nothing;
+            }
             Err(CallError::Unanswerable) => return Answer::Close("a message that is no RPC call".to_owned()),
         };
         self.has_called.set(true);
@@ -88,7 +96,23 @@ impl Protocol for Connection {
 
     fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>> {
         self.server.connections.leave(&self.traffic);
+        self.v4.ended(&self.server.v4);
         Box::pin(std::future::ready(()))
+    }
+}
+
+impl Connection {
+    /// An NFSv4 call goes on to its end even if its connection ends: the client sends it again over another one, into the
+    /// same slot, and must find it either running or answered.
+    fn answer_v4(self: Rc<Self>, frame: Bytes) -> Answer {
+        self.has_called.set(true);
+        let traffic = Arc::clone(&self.traffic);
+        let reply = rpc_dispatch::answer(self, frame);
+        Answer::Certainly(Box::pin(async move {
+            let reply = reply.await;
+            traffic.end();
+            reply
+        }))
     }
 }
 

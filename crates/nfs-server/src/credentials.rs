@@ -38,22 +38,24 @@ pub(crate) struct CallerCache {
 type Callers = Vec<(ShareId, Caller)>;
 
 impl CallerCache {
-    /// Who a caller is in a share, by the rule that holds for this client there.
+    /// Who a caller of this version of NFS is in a share, by the rule that holds for this client there.
     pub(crate) fn caller(
         &self,
+        protocol: Protocol,
         share: ShareId,
         rule: &ClientRule,
         credential: &OpaqueAuth<'_>,
         stated: Option<&AuthSys<'_>>,
     ) -> Caller {
         let mut known = self.known.borrow_mut();
-        let found =
-            known.get(credential.body).and_then(|callers| callers.iter().find(|(id, _)| *id == share));
+        let found = known.get(credential.body).and_then(|callers| {
+            callers.iter().find(|(id, caller)| *id == share && caller.protocol == protocol)
+        });
         if let Some((_, caller)) = found {
             return caller.clone();
         }
         let Credentials { uid, gid, groups } = rule.credentials(stated);
-        let caller = Caller::new(Protocol::Nfs3, Identity { uid, gid, groups });
+        let caller = Caller::new(protocol, Identity { uid, gid, groups });
         if known.len() >= CALLERS_MAX {
             known.clear();
         }

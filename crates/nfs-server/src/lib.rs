@@ -1,4 +1,4 @@
-//! The NFS server: NFSv3 and MOUNT on one port, on top of [`net`] and [`share`].
+//! The NFS server: NFSv3, NFSv4.1, NFSv4.2 and MOUNT on one port, on top of [`net`] and [`share`].
 //!
 //! One file a procedure, named as its codec in [`nfs_wire`]. What two protocols must agree on is in [`share`]; what
 //! only NFS remembers (filehandles, repeated calls, exports) is in [`nfs_proto`].
@@ -31,6 +31,8 @@ mod rpc_dispatch;
 mod status;
 mod traffic;
 mod v3;
+#[expect(dead_code, reason = "operations that follow need it")]
+mod v4;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,6 +46,7 @@ pub use config::{Config, ExportRules, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
 pub use mount::Mounted;
 pub use traffic::ConnectionReport;
+pub use v4::{Sizes, Transfers};
 
 use config::Exports;
 use mount::MountTable;
@@ -66,12 +69,14 @@ pub(crate) struct ServerState {
     pub(crate) repeated: Arc<RepeatedCalls>,
     pub(crate) mounts: MountTable,
     pub(crate) connections: Connections,
+    pub(crate) v4: v4::state::State,
 }
 
 impl NfsServer {
     /// A server of these shares. Give it to [`net::Shards::listen`].
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
+        let v4 = v4::state::State::new(&config);
         let state = ServerState {
             exports: Exports::new(config.shares, config.exports),
             file_handles: FileHandleCodec::new(&config.file_handle_key),
@@ -79,6 +84,7 @@ impl NfsServer {
             repeated: Arc::new(RepeatedCalls::new(config.repeated_calls)),
             mounts: MountTable::default(),
             connections: Connections::default(),
+            v4,
         };
         Arc::new(Self { state: Arc::new(state), connections_max: config.connections_max })
     }
@@ -104,8 +110,8 @@ impl NfsServer {
 impl Service for NfsServer {
     type Connection = Connection;
 
-    fn connected(&self, peer: Peer, _outbox: Outbox) -> Rc<Connection> {
-        Rc::new(Connection::new(Arc::clone(&self.state), peer))
+    fn connected(&self, peer: Peer, outbox: Outbox) -> Rc<Connection> {
+        Rc::new(Connection::new(Arc::clone(&self.state), peer, &outbox))
     }
 
     fn limits(&self) -> net::Limits {

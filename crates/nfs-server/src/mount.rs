@@ -11,7 +11,7 @@ use nfs_wire::rpc::{AcceptStatus, flavor};
 use nfs_wire::v3::status::Status;
 use nfs_wire::xdr::{Failure, Reader};
 use parking_lot::Mutex;
-use share::{Api, Case, Share, Walk};
+use share::{Api, Case, Protocol, Share, Walk};
 use storage::{FileKind, Want};
 
 use crate::config::Exports;
@@ -81,8 +81,13 @@ async fn find(request: &Request<'_>, path: &[u8]) -> Result<Object, Status> {
     let rule = exports.rules_of(&share).rule_for(connection.client).ok_or(Status::Acces)?;
     request.share.get_or_init(|| Arc::clone(&share));
     let below: Vec<_> = parts.map(<[u8]>::to_vec).collect();
-    let caller =
-        connection.callers.caller(share.id(), rule, &request.call.credential, request.stated.as_ref());
+    let caller = connection.callers.caller(
+        Protocol::Nfs3,
+        share.id(),
+        rule,
+        &request.call.credential,
+        request.stated.as_ref(),
+    );
     let walked = share.walk(&caller, below, Case::Sensitive, Want::empty()).await;
     match walked.map_err(status::of)? {
         Walk::Found(found) if found.attributes.kind == FileKind::Directory => {

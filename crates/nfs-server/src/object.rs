@@ -8,7 +8,7 @@ use nfs_wire::v3::attr::{Attributes, WccData};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Caller, File, Share, ShareId};
+use share::{Caller, File, Protocol, Share, ShareId};
 use storage::{Handle, NodeRef, Want};
 
 use crate::attributes::told;
@@ -16,7 +16,7 @@ use crate::rpc_dispatch::Request;
 use crate::{ServerState, status};
 
 /// An object, and the caller as its share knows it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Object {
     pub(crate) share: Arc<Share>,
     pub(crate) caller: Caller,
@@ -43,7 +43,13 @@ impl Request<'_> {
             return Err(Status::XDev); // a call with two filehandles: RENAME and LINK
         }
         let share = named;
-        let caller = connection.callers.caller(share.id(), rule, &self.call.credential, self.stated.as_ref());
+        let caller = connection.callers.caller(
+            Protocol::Nfs3,
+            share.id(),
+            rule,
+            &self.call.credential,
+            self.stated.as_ref(),
+        );
         let handle = Handle::new(storage_handle).map_err(|_| Status::BadHandle)?;
         let node = share.by_handle(&handle).await.map_err(status::of)?;
         Ok(Object::new(share, caller, node, rule))

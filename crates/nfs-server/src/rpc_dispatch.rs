@@ -10,11 +10,11 @@ use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::record_mark::Mark;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
-use nfs_wire::{mount as mount_wire, v3 as v3_wire};
+use nfs_wire::{mount as mount_wire, v3 as v3_wire, v4 as v4_wire};
 use share::{Api, Measure, Protocol, Share};
 
 use crate::connection::Connection;
-use crate::{credentials, mount, v3};
+use crate::{credentials, mount, v3, v4};
 
 /// What most replies fit into, in bytes.
 const REPLY_BYTES: usize = 512;
@@ -74,24 +74,24 @@ async fn dispatch(
     call: &Call<'_>,
     arguments: Reader<'_>,
 ) -> Result<Buffer, NotRun> {
-    let version = match call.program {
-        v3_wire::PROGRAM => v3_wire::VERSION,
-        mount_wire::PROGRAM => mount_wire::VERSION,
+    let (low, high) = match call.program {
+        v3_wire::PROGRAM => (v3_wire::VERSION, v4_wire::VERSION),
+        mount_wire::PROGRAM => (mount_wire::VERSION, mount_wire::VERSION),
         _ => return Err(AcceptStatus::ProgramUnavailable.into()),
     };
-    if call.version != version {
-        return Err(AcceptStatus::ProgramMismatch { low: version, high: version }.into());
+    if !(low..=high).contains(&call.version) {
+        return Err(AcceptStatus::ProgramMismatch { low, high }.into());
     }
     if call.procedure == 0 {
-        // NULL does nothing, for anybody (RFC 1813 3.3.0).
+        // NULL does nothing, for anybody (RFC 1813 3.3.0, RFC 8881 16.1).
         return Ok(success(call.xid, &()));
     }
     let stated = credentials::stated(&call.credential)?;
     let request = Request { connection, record, call, stated, share: OnceCell::new() };
-    if call.program == v3_wire::PROGRAM {
-        v3::dispatch(&request, arguments).await
-    } else {
-        mount::dispatch(&request, arguments).await
+    match (call.program, call.version) {
+        (v4_wire::PROGRAM, v4_wire::VERSION) => v4::dispatch(&request, arguments).await,
+        (v3_wire::PROGRAM, _) => v3::dispatch(&request, arguments).await,
+        _ => mount::dispatch(&request, arguments).await,
     }
 }
 

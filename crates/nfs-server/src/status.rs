@@ -1,7 +1,7 @@
-//! From the errors of a share to the status of NFSv3 (RFC 1813 2.6) and of MOUNT.
+//! From the errors of a share to the status of NFSv3 (RFC 1813 2.6), of NFSv4 (RFC 8881 15.1) and of MOUNT.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
-use nfs_wire::{mount, v3};
+use nfs_wire::{mount, v3, v4};
 use share::Error;
 use v3::status::Status;
 
@@ -54,6 +54,59 @@ fn of_storage(error: storage::Error) -> Status {
         E::WouldBlock | E::OutOfResources => Status::JukeBox,
         E::NoAttribute | E::AttributeTooLarge => Status::ServerFault,
         E::Io(_) => Status::Io,
+    }
+}
+
+/// The NFSv4 status of an error.
+pub(crate) fn v4(error: Error) -> v4::status::Status {
+    use v4::status::Status as S;
+    match error {
+        Error::Storage(error) => v4_of_storage(error),
+        Error::AccessDenied | Error::CannotDelete => S::Access,
+        Error::NotOwner | Error::InvalidOwner | Error::InvalidGroup => S::Perm,
+        Error::GuardFailed => S::NotSame,
+        Error::SharingViolation => S::ShareDenied,
+        Error::RangeLocked => S::Locked,
+        Error::LockNotGranted => S::Denied,
+        Error::RangeNotLocked | Error::InvalidRange => S::Inval,
+        // The file is on its way out; a client of another protocol is slow; a limit is reached: it may pass.
+        Error::DeletePending | Error::Delayed | Error::LimitReached(_) => S::Delay,
+        // The open was taken away: its stateid names nothing any more.
+        Error::Closed => S::BadStateId,
+        Error::NotOpenedForThis => S::OpenMode,
+    }
+}
+
+fn v4_of_storage(error: storage::Error) -> v4::status::Status {
+    use storage::Error as E;
+    use v4::status::Status as S;
+    match error {
+        E::NotFound => S::NoEnt,
+        E::Exists => S::Exist,
+        E::NotDirectory => S::NotDir,
+        E::IsDirectory => S::IsDir,
+        E::NotEmpty => S::NotEmpty,
+        E::WrongKind => S::WrongType,
+        E::InvalidArgument => S::Inval,
+        E::InvalidName => S::BadName,
+        E::SymlinkLoop => S::SymLink,
+        // A text file that is busy (ETXTBSY), a directory that is a mount point (EBUSY): it will not pass.
+        E::PermissionDenied | E::Busy => S::Access,
+        E::NotPermitted => S::Perm,
+        E::ReadOnly => S::RoFs,
+        E::NoSpace => S::NoSpc,
+        E::QuotaExceeded => S::DQuot,
+        E::TooLarge => S::FBig,
+        E::NameTooLong => S::NameTooLong,
+        E::Stale => S::Stale,
+        E::BadHandle => S::BadHandle,
+        E::CrossDevice => S::XDev,
+        E::TooManyLinks => S::MLink,
+        E::NotSupported => S::NotSupp,
+        E::WouldBlock | E::OutOfResources => S::Delay,
+        E::NoAttribute => S::NoXattr,
+        E::AttributeTooLarge => S::XattrTooBig,
+        E::Io(_) => S::Io,
     }
 }
 

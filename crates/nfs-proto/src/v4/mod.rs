@@ -1,13 +1,20 @@
-//! What NFSv4.1 and 4.2 remember of earlier requests.
+//! What NFSv4.1 and 4.2 remember of earlier requests: clients, sessions, leases and the back channel (RFC 8881 2.10,
+//! 8.3), and what clients hold (RFC 8881 8 to 10).
 //!
-//! Rules only. Time and randomness are arguments, and nothing waits.
+//! Rules only. Time and randomness are arguments, and nothing waits: a server puts each of these values behind the lock
+//! that it wants, tells it what came, and does what it answers.
 
+pub mod backchannel;
+pub mod client;
 pub mod delegation;
 pub mod grace;
 pub mod holdings;
+pub mod lease;
 pub mod limits;
 pub mod lock_owner;
 pub mod lock_state;
 pub mod open_state;
 pub mod recovery;
+pub mod session;
+pub mod slot;
 pub mod stateid;

@@ -1,0 +1,411 @@
+//! The clients of a server: EXCHANGE_ID, the confirmation by CREATE_SESSION, and their end (RFC 8881 18.35, 18.36, 18.50).
+//!
+//! A client names itself (its owner). A server knows at most two records of an owner: one that is confirmed, and one of a
+//! new incarnation that is not yet. What a client has beside that (opens, sessions, a back channel) is the server's: a
+//! value `C` that each record carries, and that is given back when the record goes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{ClientId, SessionId, Verifier};
+
+use super::lease::{LeaseTimes, Standing};
+
+/// Who sends a request, as far as clients are told apart by it (RFC 8881 18.35.4, "principal").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// AUTH_NONE.
+    Nobody,
+    /// AUTH_SYS: the user and group that the client's machine states.
+    User {
+        /// User.
+        uid: u32,
+        /// Group.
+        gid: u32,
+    },
+}
+
+/// What the table may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most client records, confirmed or not.
+    pub clients_max: usize,
+    /// Most sessions of one client.
+    pub sessions_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { clients_max: 16_384, sessions_max: 64 }
+    }
+}
+
+/// What EXCHANGE_ID says.
+#[derive(Debug, Clone, Copy)]
+pub struct ExchangeId<'a> {
+    /// `co_ownerid`: the client's name for itself.
+    pub owner: &'a [u8],
+    /// `co_verifier`: another one after each start of the client.
+    pub verifier: Verifier,
+    /// Who sends it.
+    pub principal: Principal,
+    /// EXCHGID4_FLAG_UPD_CONFIRMED_REC_A.
+    pub update: bool,
+}
+
+/// What EXCHANGE_ID is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchanged {
+    /// `eir_clientid`.
+    pub client: ClientId,
+    /// `eir_sequenceid`: that of the next CREATE_SESSION.
+    pub sequence: u32,
+    /// EXCHGID4_FLAG_CONFIRMED_R.
+    pub confirmed: bool,
+}
+
+/// What a client has, as its server knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holding {
+    /// When its lease was renewed, if any request has done so.
+    pub renewed: Option<Instant>,
+    /// Whether it has opens, locks, delegations or the like.
+    pub state: bool,
+}
+
+/// A session that CREATE_SESSION is to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewSession {
+    /// Whose.
+    pub client: ClientId,
+    /// Its name.
+    pub id: SessionId,
+}
+
+#[derive(Debug)]
+struct Record<C, R> {
+    owner: Arc<[u8]>,
+    verifier: Verifier,
+    principal: Principal,
+    confirmed: bool,
+    since: Instant,
+    /// The slot of CREATE_SESSION (18.36.4): the last sequence ID, and what it was answered. None: nothing yet. "If the
+    /// session is not successfully created, then no changes are made to any client records": errors are not kept.
+    sequence: u32,
+    answered: Option<R>,
+    sessions: Vec<SessionId>,
+    value: C,
+}
+
+/// The records of an owner.
+#[derive(Debug, Default)]
+struct Owner {
+    confirmed: Option<ClientId>,
+    unconfirmed: Option<ClientId>,
+}
+
+/// The clients of one run of a server; `R` is the answer to CREATE_SESSION.
+#[derive(Debug)]
+pub struct Clients<C, R> {
+    limits: Limits,
+    times: LeaseTimes,
+    /// The upper half of client IDs: those of an earlier run of the server are stale.
+    run: u32,
+    next: u32,
+    next_session: u64,
+    by_id: BTreeMap<ClientId, Record<C, R>>,
+    by_owner: HashMap<Arc<[u8]>, Owner>,
+    /// Those of `by_id` that are not confirmed: the lowest is the oldest.
+    unconfirmed: BTreeSet<ClientId>,
+}
+
+impl<C, R: Clone> Clients<C, R> {
+    /// No clients yet. `run` tells this run of the server from earlier ones.
+    #[must_use]
+    pub fn new(limits: Limits, times: LeaseTimes, run: u32) -> Self {
+        Self {
+            limits,
+            times,
+            run,
+            next: 1,
+            next_session: 1,
+            by_id: BTreeMap::new(),
+            by_owner: HashMap::new(),
+            unconfirmed: BTreeSet::new(),
+        }
+    }
+
+    /// EXCHANGE_ID, in the cases of RFC 8881 18.35.4. `make` makes what a new record carries, `look` says what a client
+    /// has; what is given back with the answer has lost its record.
+    ///
+    /// # Errors
+    /// [`Status::ClidInUse`], [`Status::NoEnt`], [`Status::NotSame`], [`Status::Perm`]; [`Status::Delay`] when there are as
+    /// many clients as may be, and all are alive.
+    pub fn exchange_id(
+        &mut self,
+        request: ExchangeId<'_>,
+        now: Instant,
+        look: impl Fn(&C) -> Holding,
+        make: impl FnOnce(ClientId) -> C,
+    ) -> Result<(Exchanged, Vec<C>), Status> {
+        let known = self.by_owner.get(request.owner).and_then(|owner| owner.confirmed);
+        let confirmed = known.and_then(|id| self.by_id.get(&id).map(|record| (id, record)));
+        if request.update {
+            return Self::update(request, confirmed).map(|exchanged| (exchanged, Vec::new()));
+        }
+        let mut gone = Vec::new();
+        match confirmed {
+            // Case 2, "Non-Update on Existing Client ID". An incarnation that was not confirmed is none any more.
+            Some((id, record)) if record.is(request) => {
+                let exchanged = Exchanged { client: id, sequence: record.next_sequence(), confirmed: true };
+                self.forget_unconfirmed(request.owner, &mut gone);
+                return Ok((exchanged, gone));
+            }
+            // Case 3, "Client Collision".
+            Some((id, record)) if record.principal != request.principal => {
+                let Holding { renewed, state } = look(&record.value);
+                let in_use = state || !record.sessions.is_empty();
+                let standing = self.times.standing(renewed.unwrap_or(record.since), now);
+                if in_use && standing == Standing::Current {
+                    return Err(Status::ClidInUse);
+                }
+                gone.extend(self.forget(id));
+            }
+            // Case 5, "Client Restart": the confirmed record stays until the new one is confirmed. Case 1, "New Owner
+            // ID".
+            Some(_) | None => {}
+        }
+        // Case 4, "Replacement of Unconfirmed Record".
+        self.forget_unconfirmed(request.owner, &mut gone);
+        self.make_room(now, &look, &mut gone)?;
+        let exchanged = self.enter(request, now, make);
+        Ok((exchanged, gone))
+    }
+
+    /// Cases 6 to 9.
+    fn update(
+        request: ExchangeId<'_>,
+        confirmed: Option<(ClientId, &Record<C, R>)>,
+    ) -> Result<Exchanged, Status> {
+        let (client, record) = confirmed.ok_or(Status::NoEnt)?;
+        if record.verifier != request.verifier {
+            return Err(Status::NotSame);
+        }
+        if record.principal != request.principal {
+            return Err(Status::Perm);
+        }
+        Ok(Exchanged { client, sequence: record.next_sequence(), confirmed: true })
+    }
+
+    fn enter(
+        &mut self,
+        request: ExchangeId<'_>,
+        now: Instant,
+        make: impl FnOnce(ClientId) -> C,
+    ) -> Exchanged {
+        let id = self.free_id();
+        let owner: Arc<[u8]> = request.owner.into();
+        let record = Record {
+            owner: Arc::clone(&owner),
+            verifier: request.verifier,
+            principal: request.principal,
+            confirmed: false,
+            since: now,
+            sequence: 0,
+            answered: None,
+            sessions: Vec::new(),
+            value: make(id),
+        };
+        let sequence = record.next_sequence();
+        self.by_id.insert(id, record);
+        self.unconfirmed.insert(id);
+        self.by_owner.entry(owner).or_default().unconfirmed = Some(id);
+        Exchanged { client: id, sequence, confirmed: false }
+    }
+
+    fn free_id(&mut self) -> ClientId {
+        loop {
+            let id = ClientId(u64::from(self.run) << 32 | u64::from(self.next));
+            self.next = self.next.wrapping_add(1);
+            if !self.by_id.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Makes room for one more record: unconfirmed ones go first, then clients whose lease is over, the longest silent
+    /// first.
+    fn make_room(
+        &mut self,
+        now: Instant,
+        look: impl Fn(&C) -> Holding,
+        gone: &mut Vec<C>,
+    ) -> Result<(), Status> {
+        if self.by_id.len() < self.limits.clients_max {
+            return Ok(());
+        }
+        let silent = |(id, record): (&ClientId, &Record<C, R>)| {
+            let renewed = look(&record.value).renewed.unwrap_or(record.since);
+            (self.times.standing(renewed, now) != Standing::Current).then_some((renewed, *id))
+        };
+        let oldest = self.unconfirmed.first().copied();
+        let first = oldest.or_else(|| self.by_id.iter().filter_map(silent).min().map(|(_, id)| id));
+        gone.extend(self.forget(first.ok_or(Status::Delay)?));
+        Ok(())
+    }
+
+    /// CREATE_SESSION, in the phases of RFC 8881 18.36.4: `create` is the fourth, which makes the session. With the
+    /// answer comes what an earlier incarnation of the client had.
+    ///
+    /// # Errors
+    /// [`Status::StaleClientId`], [`Status::ClidInUse`], [`Status::SeqMisordered`]; [`Status::NoSpc`] for more sessions than
+    /// a client may have; those of `create`.
+    pub fn create_session(
+        &mut self,
+        client: ClientId,
+        sequence: u32,
+        principal: Principal,
+        create: impl FnOnce(&C, NewSession) -> Result<R, Status>,
+    ) -> (Result<R, Status>, Vec<C>) {
+        let Some(record) = self.by_id.get_mut(&client) else {
+            return (Err(Status::StaleClientId), Vec::new());
+        };
+        // Phase 3, "Unsuccessful Confirmation", comes first: "No changes are made to any client records", so that nobody
+        // else can use up the client's sequence ID.
+        if record.principal != principal {
+            return (Err(Status::ClidInUse), Vec::new());
+        }
+        if sequence == record.sequence {
+            return (record.answered.clone().ok_or(Status::SeqMisordered), Vec::new());
+        }
+        if sequence != record.next_sequence() {
+            return (Err(Status::SeqMisordered), Vec::new());
+        }
+        let id = session_id(client, self.next_session);
+        self.next_session = self.next_session.wrapping_add(1);
+        let room = record.sessions.len() < self.limits.sessions_max;
+        let answer = if room { create(&record.value, NewSession { client, id }) } else { Err(Status::NoSpc) };
+        let Ok(created) = &answer else { return (answer, Vec::new()) };
+        record.sequence = sequence;
+        record.answered = Some(created.clone());
+        record.sessions.push(id);
+        let gone = if std::mem::replace(&mut record.confirmed, true) { None } else { self.confirm(client) };
+        (answer, gone.into_iter().collect())
+    }
+
+    /// The record of an owner that was unconfirmed takes the place of the confirmed one.
+    fn confirm(&mut self, client: ClientId) -> Option<C> {
+        self.unconfirmed.remove(&client);
+        let owner = Arc::clone(&self.by_id.get(&client)?.owner);
+        let owner = self.by_owner.entry(owner).or_default();
+        owner.unconfirmed = None;
+        let before = owner.confirmed.replace(client)?;
+        self.by_id.remove(&before).map(|record| record.value)
+    }
+
+    /// A session is over.
+    pub fn end_session(&mut self, client: ClientId, session: SessionId) {
+        if let Some(record) = self.by_id.get_mut(&client) {
+            record.sessions.retain(|id| *id != session);
+        }
+    }
+
+    /// DESTROY_CLIENTID (RFC 8881 18.50.3).
+    ///
+    /// # Errors
+    /// [`Status::StaleClientId`]; [`Status::ClientIdBusy`] while it has sessions, or state under a lease that is not over.
+    pub fn destroy(
+        &mut self,
+        client: ClientId,
+        now: Instant,
+        look: impl Fn(&C) -> Holding,
+    ) -> Result<C, Status> {
+        let record = self.by_id.get(&client).ok_or(Status::StaleClientId)?;
+        let Holding { renewed, state } = look(&record.value);
+        let standing = self.times.standing(renewed.unwrap_or(record.since), now);
+        if !record.sessions.is_empty() || (state && standing == Standing::Current) {
+            return Err(Status::ClientIdBusy);
+        }
+        self.forget(client).ok_or(Status::StaleClientId)
+    }
+
+    /// Takes out a client, whatever it has.
+    pub fn forget(&mut self, client: ClientId) -> Option<C> {
+        let record = self.by_id.remove(&client)?;
+        self.unconfirmed.remove(&client);
+        if let Some(owner) = self.by_owner.get_mut(&record.owner) {
+            owner.confirmed = owner.confirmed.filter(|id| *id != client);
+            owner.unconfirmed = owner.unconfirmed.filter(|id| *id != client);
+            if owner.confirmed.is_none() && owner.unconfirmed.is_none() {
+                self.by_owner.remove(&record.owner);
+            }
+        }
+        Some(record.value)
+    }
+
+    fn forget_unconfirmed(&mut self, owner: &[u8], gone: &mut Vec<C>) {
+        let unconfirmed = self.by_owner.get(owner).and_then(|owner| owner.unconfirmed);
+        gone.extend(unconfirmed.and_then(|id| self.forget(id)));
+    }
+
+    /// Takes out clients that have been away for too long, and those that were not confirmed within a lease
+    /// (RFC 8881 18.35.4: "SHOULD be removed").
+    pub fn expire(&mut self, now: Instant, look: impl Fn(&C) -> Holding) -> Vec<C> {
+        let times = self.times;
+        let over = |record: &Record<C, R>| {
+            let Holding { renewed, state } = look(&record.value);
+            match times.standing(renewed.unwrap_or(record.since), now) {
+                Standing::Current => false,
+                // Nothing is lost with a client that has nothing.
+                Standing::Courtesy => !record.confirmed || !state,
+                Standing::Expired => true,
+            }
+        };
+        let over: Vec<_> = self.by_id.iter().filter(|(_, record)| over(record)).map(|(id, _)| *id).collect();
+        over.into_iter().filter_map(|id| self.forget(id)).collect()
+    }
+
+    /// A client that is confirmed.
+    #[must_use]
+    pub fn confirmed(&self, client: ClientId) -> Option<&C> {
+        self.by_id.get(&client).filter(|record| record.confirmed).map(|record| &record.value)
+    }
+
+    /// All confirmed clients.
+    pub fn all_confirmed(&self) -> impl Iterator<Item = &C> {
+        self.by_id.values().filter(|record| record.confirmed).map(|record| &record.value)
+    }
+
+    /// Records, confirmed or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+}
+
+impl<C, R> Record<C, R> {
+    fn next_sequence(&self) -> u32 {
+        self.sequence.wrapping_add(1)
+    }
+
+    /// Whether this is the incarnation that asks.
+    fn is(&self, request: ExchangeId<'_>) -> bool {
+        self.principal == request.principal && self.verifier == request.verifier
+    }
+}
+
+/// The name of a session: its client's, and a number that no other session of this run has.
+fn session_id(ClientId(client): ClientId, number: u64) -> SessionId {
+    SessionId((u128::from(client) << 64 | u128::from(number)).to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests;

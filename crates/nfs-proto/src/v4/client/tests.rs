@@ -1,0 +1,354 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What a record carries here: its number, in the order in which they were made.
+type Table = Clients<u32, u32>;
+
+const ROOT: Principal = Principal::User { uid: 0, gid: 0 };
+const ALICE: Principal = Principal::User { uid: 1000, gid: 1000 };
+const TIMES: LeaseTimes = LeaseTimes { lease: Duration::from_secs(10), courtesy: Duration::from_secs(100) };
+
+#[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
+fn start() -> Instant {
+    Instant::now()
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn verifier(run: u8) -> Verifier {
+    Verifier([run; 8])
+}
+
+fn idle(_: &u32) -> Holding {
+    Holding { renewed: None, state: false }
+}
+
+fn table() -> Table {
+    Clients::new(Limits::default(), TIMES, 7)
+}
+
+fn asking(owner: &[u8], run: u8, principal: Principal) -> ExchangeId<'_> {
+    ExchangeId { owner, verifier: verifier(run), principal, update: false }
+}
+
+/// A test's side of a client.
+struct Simulated {
+    table: Table,
+    now: Instant,
+    made: u32,
+    gone: Vec<u32>,
+}
+
+impl Simulated {
+    fn new() -> Self {
+        Self { table: table(), now: start(), made: 0, gone: Vec::new() }
+    }
+
+    fn exchange(
+        &mut self,
+        request: ExchangeId<'_>,
+        look: impl Fn(&u32) -> Holding,
+    ) -> Result<Exchanged, Status> {
+        let number = self.made;
+        let answer = self.table.exchange_id(request, self.now, look, |_| number);
+        self.made += u32::from(self.table.by_id.values().any(|record| record.value == number));
+        answer.map(|(exchanged, gone)| {
+            self.gone.extend(gone);
+            exchanged
+        })
+    }
+
+    fn create(&mut self, client: ClientId, sequence: u32, principal: Principal) -> Result<u32, Status> {
+        let (answer, gone) = self.table.create_session(client, sequence, principal, |_, _| Ok(sequence));
+        self.gone.extend(gone);
+        answer
+    }
+
+    fn confirmed(&mut self, owner: &[u8], run: u8) -> ClientId {
+        let exchanged = self.exchange(asking(owner, run, ROOT), idle).unwrap();
+        assert_eq!(self.create(exchanged.client, exchanged.sequence, ROOT), Ok(exchanged.sequence));
+        exchanged.client
+    }
+}
+
+#[test]
+fn a_new_owner_is_confirmed_by_its_first_session() {
+    let mut test = Simulated::new();
+    let first = test.exchange(asking(b"a", 1, ROOT), idle).unwrap();
+    assert_eq!((first.sequence, first.confirmed), (1, false));
+    assert_eq!(first.client.0 >> 32, 7, "of this run of the server");
+    assert!(test.table.confirmed(first.client).is_none());
+    assert_eq!(test.create(first.client, 1, ROOT), Ok(1));
+    assert!(test.table.confirmed(first.client).is_some());
+    // Case 2: the same client asks again, and is told where its sequence is.
+    let again = test.exchange(asking(b"a", 1, ROOT), idle).unwrap();
+    assert_eq!(again, Exchanged { client: first.client, sequence: 2, confirmed: true });
+    assert_eq!(test.made, 1);
+}
+
+#[test]
+fn an_unconfirmed_record_is_replaced() {
+    let mut test = Simulated::new();
+    let first = test.exchange(asking(b"a", 1, ROOT), idle).unwrap();
+    for (run, principal) in [(1, ROOT), (2, ROOT), (2, ALICE)] {
+        let next = test.exchange(asking(b"a", run, principal), idle).unwrap();
+        assert_ne!(next.client, first.client);
+        assert_eq!(test.create(first.client, 1, ROOT), Err(Status::StaleClientId));
+    }
+    assert_eq!((test.gone.as_slice(), test.table.len()), (&[0, 1, 2][..], 1));
+}
+
+#[test]
+fn a_restarted_client_loses_what_it_had_when_it_is_confirmed() {
+    let mut test = Simulated::new();
+    let before = test.confirmed(b"a", 1);
+    let after = test.exchange(asking(b"a", 2, ROOT), idle).unwrap();
+    assert!(!after.confirmed && test.gone.is_empty());
+    assert!(test.table.confirmed(before).is_some(), "the old incarnation is there until then");
+    assert_eq!(test.create(after.client, after.sequence, ROOT), Ok(1));
+    assert_eq!((test.gone.as_slice(), test.table.len()), (&[0][..], 1));
+    assert!(test.table.confirmed(before).is_none() && test.table.confirmed(after.client).is_some());
+}
+
+#[test]
+fn the_old_incarnation_that_asks_again_drops_the_new_one() {
+    let mut test = Simulated::new();
+    let before = test.confirmed(b"a", 1);
+    let after = test.exchange(asking(b"a", 2, ROOT), idle).unwrap();
+    let again = test.exchange(asking(b"a", 1, ROOT), idle).unwrap();
+    assert_eq!((again.client, again.confirmed), (before, true));
+    assert_eq!(test.create(after.client, 1, ROOT), Err(Status::StaleClientId));
+}
+
+#[test]
+fn an_owner_that_somebody_uses_is_not_taken_away() {
+    let mut test = Simulated::new();
+    let owner = test.confirmed(b"a", 1);
+    let renewed = Some(test.now);
+    let busy = move |_: &u32| Holding { renewed, state: true };
+    test.now += seconds(10);
+    assert_eq!(test.exchange(asking(b"a", 1, ALICE), busy), Err(Status::ClidInUse));
+    assert_eq!(test.exchange(asking(b"a", 9, ALICE), busy), Err(Status::ClidInUse));
+    test.now += seconds(1); // the lease is over
+    let thief = test.exchange(asking(b"a", 9, ALICE), busy).unwrap();
+    assert!(!thief.confirmed && test.table.confirmed(owner).is_none());
+    assert_eq!(test.gone, [0]);
+    // Who has nothing is in nobody's way.
+    assert_eq!(test.create(thief.client, 1, ALICE), Ok(1));
+    let session = test.table.by_id[&thief.client].sessions[0];
+    assert_eq!(test.exchange(asking(b"a", 1, ROOT), idle), Err(Status::ClidInUse));
+    test.table.end_session(thief.client, session);
+    assert!(test.exchange(asking(b"a", 1, ROOT), idle).is_ok());
+}
+
+#[test]
+fn updates_need_the_record_they_update() {
+    let mut test = Simulated::new();
+    let update = |owner, run, principal| ExchangeId { update: true, ..asking(owner, run, principal) };
+    assert_eq!(test.exchange(update(b"a", 1, ROOT), idle), Err(Status::NoEnt));
+    let unconfirmed = test.exchange(asking(b"a", 1, ROOT), idle).unwrap();
+    assert_eq!(test.exchange(update(b"a", 1, ROOT), idle), Err(Status::NoEnt));
+    assert_eq!(test.create(unconfirmed.client, 1, ROOT), Ok(1), "it is left intact");
+    let confirmed = Exchanged { client: unconfirmed.client, sequence: 2, confirmed: true };
+    assert_eq!(test.exchange(update(b"a", 1, ROOT), idle), Ok(confirmed));
+    assert_eq!(test.exchange(update(b"a", 2, ROOT), idle), Err(Status::NotSame));
+    assert_eq!(test.exchange(update(b"a", 2, ALICE), idle), Err(Status::NotSame));
+    assert_eq!(test.exchange(update(b"a", 1, ALICE), idle), Err(Status::Perm));
+}
+
+#[test]
+fn a_session_is_created_once_for_a_sequence_id() {
+    let mut test = Simulated::new();
+    let client = test.exchange(asking(b"a", 1, ROOT), idle).unwrap().client;
+    assert_eq!(test.create(client, 0, ROOT), Err(Status::SeqMisordered), "the contrived first answer");
+    assert_eq!(test.create(client, 2, ROOT), Err(Status::SeqMisordered));
+    assert_eq!(test.create(client, 1, ALICE), Err(Status::ClidInUse));
+    assert_eq!(test.create(client, 1, ROOT), Ok(1));
+    let (again, _) = test.table.create_session(client, 1, ROOT, |_, _| panic!("not once more"));
+    assert_eq!(again, Ok(1));
+    assert_eq!(test.create(client, 3, ROOT), Err(Status::SeqMisordered));
+    assert_eq!(test.create(client, 2, ROOT), Ok(2));
+    assert_eq!(test.table.by_id[&client].sessions.len(), 2);
+    assert_eq!(test.create(ClientId(5), 1, ROOT), Err(Status::StaleClientId));
+}
+
+#[test]
+fn a_session_that_could_not_be_created_changes_nothing() {
+    let mut test = Simulated::new();
+    let client = test.exchange(asking(b"a", 1, ROOT), idle).unwrap().client;
+    let (refused, _) = test.table.create_session(client, 1, ROOT, |_, _| Err(Status::TooSmall));
+    assert_eq!(refused, Err(Status::TooSmall));
+    assert!(test.table.confirmed(client).is_none());
+    assert_eq!(test.create(client, 1, ROOT), Ok(1), "the sequence ID is not used up");
+}
+
+#[test]
+fn a_client_has_so_many_sessions() {
+    let mut test = Simulated::new();
+    let client = test.exchange(asking(b"a", 1, ROOT), idle).unwrap().client;
+    let most = u32::try_from(Limits::default().sessions_max).unwrap();
+    for sequence in 1..=most {
+        assert_eq!(test.create(client, sequence, ROOT), Ok(sequence));
+    }
+    assert_eq!(test.create(client, most + 1, ROOT), Err(Status::NoSpc));
+    let session = test.table.by_id[&client].sessions[0];
+    test.table.end_session(client, session);
+    assert_eq!(test.create(client, most + 1, ROOT), Ok(most + 1));
+}
+
+#[test]
+fn sessions_have_names_of_their_own() {
+    let mut test = Simulated::new();
+    for owner in [b"a", b"b"] {
+        let client = test.confirmed(owner, 1);
+        assert_eq!(test.create(client, 2, ROOT), Ok(2));
+    }
+    let mut names: Vec<_> = test.table.by_id.values().flat_map(|record| record.sessions.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 4);
+}
+
+#[test]
+fn a_client_is_destroyed_when_it_has_nothing() {
+    let mut test = Simulated::new();
+    let client = test.confirmed(b"a", 1);
+    let now = test.now;
+    assert_eq!(test.table.destroy(client, now, idle), Err(Status::ClientIdBusy));
+    let session = test.table.by_id[&client].sessions[0];
+    test.table.end_session(client, session);
+    let busy = |_: &u32| Holding { renewed: Some(now), state: true };
+    assert_eq!(test.table.destroy(client, now, busy), Err(Status::ClientIdBusy));
+    assert_eq!(test.table.destroy(client, now, idle), Ok(0));
+    assert_eq!(test.table.destroy(client, now, idle), Err(Status::StaleClientId));
+    assert!(test.table.by_owner.is_empty(), "nothing is left behind");
+    let unconfirmed = test.exchange(asking(b"b", 1, ROOT), idle).unwrap();
+    assert!(test.table.destroy(unconfirmed.client, now, idle).is_ok());
+}
+
+#[test]
+fn who_is_late_keeps_what_it_has_for_a_while() {
+    let mut test = Simulated::new();
+    let begun = test.now;
+    let (with, without) = (test.confirmed(b"a", 1), test.confirmed(b"b", 1));
+    test.exchange(asking(b"c", 1, ROOT), idle).unwrap();
+    let look = move |number: &u32| Holding { renewed: Some(begun), state: *number == 0 };
+    assert!(test.table.expire(begun + seconds(10), look).is_empty());
+    assert_eq!(test.table.expire(begun + seconds(11), look), [1, 2], "who has nothing loses nothing");
+    assert!(test.table.confirmed(with).is_some() && test.table.confirmed(without).is_none());
+    assert!(test.table.expire(begun + seconds(110), look).is_empty());
+    assert_eq!(test.table.expire(begun + seconds(111), look), [0]);
+    assert!(test.table.is_empty() && test.table.by_owner.is_empty());
+}
+
+#[test]
+fn ten_thousand_that_come_and_go_leave_room_for_others() {
+    let limits = Limits { clients_max: 100, ..Limits::default() };
+    let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
+    let keeper = test.confirmed(b"keeper", 1);
+    for number in 0..10_000_u32 {
+        assert!(test.exchange(asking(&number.to_be_bytes(), 1, ROOT), idle).is_ok());
+        assert!(test.table.len() <= 100 && test.table.by_owner.len() <= 100);
+    }
+    assert!(test.table.confirmed(keeper).is_some(), "unconfirmed ones go first, the oldest first");
+    assert!(test.gone.is_sorted());
+}
+
+#[test]
+fn a_full_table_of_living_clients_lets_nobody_in() {
+    let limits = Limits { clients_max: 3, ..Limits::default() };
+    let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
+    let begun = test.now;
+    for owner in [b"a", b"b", b"c"] {
+        test.confirmed(owner, 1);
+    }
+    let look =
+        move |number: &u32| Holding { renewed: Some(begun + seconds(u64::from(*number))), state: true };
+    assert_eq!(test.exchange(asking(b"d", 1, ROOT), look), Err(Status::Delay));
+    test.now = begun + seconds(12); // the first two are late
+    assert!(test.exchange(asking(b"d", 1, ROOT), look).is_ok());
+    assert_eq!(test.gone, [0], "the one that was silent for longest");
+}
+
+/// One step of a client that an unreliable network lies between.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Exchange { owner: u8, run: u8, alice: bool, update: bool },
+    Create { client: usize, ahead: u32, alice: bool },
+    EndSessions { client: usize },
+    Destroy { client: usize },
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => (0..3_u8, 0..3_u8, any::<bool>(), prop::bool::weighted(0.2))
+            .prop_map(|(owner, run, alice, update)| Step::Exchange { owner, run, alice, update }),
+        5 => (0..8_usize, 0..3_u32, any::<bool>())
+            .prop_map(|(client, ahead, alice)| Step::Create { client, ahead, alice }),
+        1 => (0..8_usize).prop_map(|client| Step::EndSessions { client }),
+        1 => (0..8_usize).prop_map(|client| Step::Destroy { client }),
+        1 => (0..30_u64).prop_map(Step::Wait),
+    ]
+}
+
+proptest! {
+    /// Whatever clients do: every record is found by its owner, an owner has at most one record of each kind, what a
+    /// record carried is given back exactly once, and the limit holds.
+    #[test]
+    fn the_two_indices_agree(steps in proptest::collection::vec(step(), 1..150)) {
+        let limits = Limits { clients_max: 4, sessions_max: 3 };
+        let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
+        let mut ids = Vec::new();
+        for step in steps {
+            match step {
+                Step::Exchange { owner, run, alice, update } => {
+                    let principal = if alice { ALICE } else { ROOT };
+                    let owner = [owner];
+                    let request = ExchangeId { update, ..asking(&owner, run, principal) };
+                    ids.extend(test.exchange(request, idle).map(|exchanged| exchanged.client));
+                }
+                Step::Create { client, ahead, alice } => {
+                    let Some(id) = ids.iter().rev().nth(client).copied() else { continue };
+                    let sequence = test.table.by_id.get(&id).map_or(0, |record| record.sequence + ahead);
+                    let _ = test.create(id, sequence, if alice { ALICE } else { ROOT });
+                }
+                Step::EndSessions { client } => {
+                    let Some(id) = ids.iter().rev().nth(client) else { continue };
+                    let sessions = test.table.by_id.get(id).map(|record| record.sessions.clone());
+                    for session in sessions.unwrap_or_default() {
+                        test.table.end_session(*id, session);
+                    }
+                }
+                Step::Destroy { client } => {
+                    let Some(id) = ids.iter().rev().nth(client) else { continue };
+                    test.gone.extend(test.table.destroy(*id, test.now, idle));
+                }
+                Step::Wait(time) => {
+                    test.now += seconds(time);
+                    test.gone.extend(test.table.expire(test.now, idle));
+                }
+            }
+            let table = &test.table;
+            prop_assert!(table.len() <= limits.clients_max);
+            let named = table.by_owner.values().flat_map(|owner| [owner.confirmed, owner.unconfirmed]);
+            prop_assert_eq!(named.flatten().count(), table.len());
+            prop_assert_eq!(table.unconfirmed.len(), table.by_id.values().filter(|record| !record.confirmed).count());
+            for (id, record) in &table.by_id {
+                let owner = &table.by_owner[&record.owner];
+                let place = if record.confirmed { owner.confirmed } else { owner.unconfirmed };
+                prop_assert_eq!(place, Some(*id));
+                prop_assert!(record.sessions.len() <= limits.sessions_max);
+                prop_assert!(record.confirmed || record.sessions.is_empty());
+            }
+            let mut all: Vec<_> = test.gone.iter().chain(table.by_id.values().map(|record| &record.value)).collect();
+            all.sort_unstable();
+            prop_assert!(all.iter().copied().copied().eq(0..test.made), "{:?} of {}", all, test.made);
+        }
+    }
+}

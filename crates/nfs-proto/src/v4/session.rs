@@ -1,0 +1,327 @@
+//! What a session is agreed upon to be, and which connections belong to its channels (RFC 8881 2.10.3, 18.34, 18.36).
+
+use nfs_wire::v4::bind_conn_to_session::{ClientDirection, ServerDirection};
+use nfs_wire::v4::create_session::ChannelAttributes;
+use nfs_wire::v4::status::Status;
+
+/// Smallest request and reply in bytes with which a channel is of any use: an RPC header with an AUTH_SYS credential,
+/// SEQUENCE and an operation behind it.
+pub const MESSAGE_BYTES_MIN: u32 = 128;
+
+/// Fewest operations of a COMPOUND: SEQUENCE and one behind it.
+pub const OPERATIONS_MIN: u32 = 2;
+
+/// What a session may have at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Slots.
+    pub slots_max: u32,
+    /// Operations of a COMPOUND.
+    pub operations_max: u32,
+    /// Bytes of a request.
+    pub request_bytes_max: u32,
+    /// Bytes of a reply.
+    pub response_bytes_max: u32,
+    /// Bytes of a reply that is kept.
+    pub kept_bytes_max: u32,
+    /// Bytes of replies that all sessions together may keep: those that come late have fewer slots.
+    pub all_kept_bytes_max: u64,
+    /// Connections.
+    pub connections_max: usize,
+}
+
+impl Default for Limits {
+    /// 256 slots, more than any client asks for by itself (Linux: 64), and READ and WRITE of 1 MiB.
+    fn default() -> Self {
+        Self {
+            slots_max: 256,
+            operations_max: 64,
+            request_bytes_max: (1 << 20) + 8 * 1024,
+            response_bytes_max: (1 << 20) + 8 * 1024,
+            kept_bytes_max: 4 * 1024,
+            all_kept_bytes_max: 512 << 20,
+            connections_max: 256,
+        }
+    }
+}
+
+/// What holds on the fore channel of a session whose client asks for this, while the other sessions may keep replies of
+/// `reserved` bytes.
+///
+/// # Errors
+/// [`Status::TooSmall`] for a channel over which nothing could be said (RFC 8881 18.36.3, `ca_maxresponsesize`).
+pub fn fore_channel(
+    asked: &ChannelAttributes,
+    limits: &Limits,
+    reserved: u64,
+) -> Result<ChannelAttributes, Status> {
+    check_size(asked)?;
+    let response_cached_bytes_max =
+        asked.response_cached_bytes_max.min(limits.kept_bytes_max).min(asked.response_bytes_max);
+    // Whoever comes has a share of what is left, so that there is always something left for the next one.
+    let left = limits.all_kept_bytes_max.saturating_sub(reserved) / 8;
+    let affordable = left / u64::from(response_cached_bytes_max.max(1));
+    let affordable = u32::try_from(affordable).unwrap_or(u32::MAX).max(1);
+    Ok(ChannelAttributes {
+        header_pad_bytes: 0,
+        request_bytes_max: asked.request_bytes_max.min(limits.request_bytes_max),
+        response_bytes_max: asked.response_bytes_max.min(limits.response_bytes_max),
+        response_cached_bytes_max,
+        operations_max: asked.operations_max.clamp(OPERATIONS_MIN, limits.operations_max),
+        requests_max: asked.requests_max.clamp(1, limits.slots_max).min(affordable),
+        rdma_ird: None,
+    })
+}
+
+/// The bytes of replies that a session with this fore channel may come to keep.
+#[must_use]
+pub fn kept_bytes_max(fore: &ChannelAttributes) -> u64 {
+    u64::from(fore.response_cached_bytes_max).saturating_mul(u64::from(fore.requests_max))
+}
+
+/// What holds on the back channel: what the client offers ("the server MUST NOT change the value the client offers" of
+/// operations and slots, RFC 8881 18.36.3).
+///
+/// # Errors
+/// [`Status::TooSmall`] for a channel over which nothing could be asked.
+pub fn back_channel(offered: &ChannelAttributes) -> Result<ChannelAttributes, Status> {
+    check_size(offered)?;
+    if offered.operations_max < OPERATIONS_MIN || offered.requests_max == 0 {
+        return Err(Status::TooSmall);
+    }
+    Ok(ChannelAttributes { header_pad_bytes: 0, rdma_ird: None, ..*offered })
+}
+
+fn check_size(asked: &ChannelAttributes) -> Result<(), Status> {
+    let least = asked.request_bytes_max.min(asked.response_bytes_max);
+    if least < MESSAGE_BYTES_MIN { Err(Status::TooSmall) } else { Ok(()) }
+}
+
+/// A connection, by a number that no other connection of this run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionNumber(pub u64);
+
+/// Which channels of a session a connection is associated with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Channels {
+    /// It carries requests of the client.
+    pub fore: bool,
+    /// It carries requests of the server.
+    pub back: bool,
+}
+
+impl Channels {
+    /// The fore channel only.
+    pub const FORE: Self = Self { fore: true, back: false };
+    /// Both channels.
+    pub const BOTH: Self = Self { fore: true, back: true };
+    /// The back channel only.
+    pub const BACK: Self = Self { fore: false, back: true };
+
+    /// What BIND_CONN_TO_SESSION gives a client that asks for this.
+    fn asked(direction: ClientDirection) -> Self {
+        match direction {
+            ClientDirection::Fore => Self::FORE,
+            ClientDirection::Back => Self::BACK,
+            ClientDirection::ForeOrBoth | ClientDirection::BackOrBoth => Self::BOTH,
+        }
+    }
+
+    /// In the terms of BIND_CONN_TO_SESSION.
+    #[must_use]
+    pub fn direction(self) -> ServerDirection {
+        match (self.fore, self.back) {
+            (_, false) => ServerDirection::Fore,
+            (false, true) => ServerDirection::Back,
+            (true, true) => ServerDirection::Both,
+        }
+    }
+}
+
+/// The connections of one session: any number up to a limit, from any address (nconnect, session trunking).
+#[derive(Debug, Default)]
+pub struct Associations(Vec<(ConnectionNumber, Channels)>);
+
+impl Associations {
+    /// The channels that a connection is associated with.
+    #[must_use]
+    pub fn channels(&self, connection: ConnectionNumber) -> Option<Channels> {
+        self.0.iter().find(|(known, _)| *known == connection).map(|(_, channels)| *channels)
+    }
+
+    /// SEQUENCE over a connection: "the connection is automatically associated with the fore channel" (RFC 8881 2.10.3.1).
+    /// False when there are too many; the request is served all the same.
+    pub fn used(&mut self, connection: ConnectionNumber, limits: &Limits) -> bool {
+        self.channels(connection).is_some() || self.add(connection, Channels::FORE, limits)
+    }
+
+    /// CREATE_SESSION over a connection.
+    pub fn created(&mut self, connection: ConnectionNumber, channels: Channels, limits: &Limits) {
+        self.add(connection, channels, limits);
+    }
+
+    /// BIND_CONN_TO_SESSION: the channels that the connection is associated with from now on.
+    ///
+    /// # Errors
+    /// [`Status::Inval`] if the client would take away a channel: "demanding changes to the set of channels" (RFC 8881
+    /// 18.34.3). To add the back channel is what a client does with a connection that SEQUENCE has bound before.
+    /// [`Status::ServerFault`] for more connections than there may be.
+    pub fn bind(
+        &mut self,
+        connection: ConnectionNumber,
+        direction: ClientDirection,
+        limits: &Limits,
+    ) -> Result<Channels, Status> {
+        let asked = Channels::asked(direction);
+        let Some((_, channels)) = self.0.iter_mut().find(|(known, _)| *known == connection) else {
+            return if self.add(connection, asked, limits) { Ok(asked) } else { Err(Status::ServerFault) };
+        };
+        if (channels.fore && !asked.fore) || (channels.back && !asked.back) {
+            return Err(Status::Inval);
+        }
+        *channels = asked;
+        Ok(asked)
+    }
+
+    fn add(&mut self, connection: ConnectionNumber, channels: Channels, limits: &Limits) -> bool {
+        let room = self.0.len() < limits.connections_max;
+        if room {
+            self.0.push((connection, channels));
+        }
+        room
+    }
+
+    /// A connection has ended. True if it was the last one of the back channel.
+    pub fn ended(&mut self, connection: ConnectionNumber) -> bool {
+        let had_back = self.has_back();
+        self.0.retain(|(known, _)| *known != connection);
+        had_back && !self.has_back()
+    }
+
+    /// Whether the server can ask over any connection.
+    #[must_use]
+    pub fn has_back(&self) -> bool {
+        self.back().next().is_some()
+    }
+
+    /// The connections over which the server can ask.
+    pub fn back(&self) -> impl Iterator<Item = ConnectionNumber> {
+        self.0.iter().filter(|(_, channels)| channels.back).map(|(connection, _)| *connection)
+    }
+
+    /// All connections.
+    pub fn all(&self) -> impl Iterator<Item = ConnectionNumber> {
+        self.0.iter().map(|(connection, _)| *connection)
+    }
+
+    /// How many connections there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Linux 6.1 asks for with rsize=wsize=1 MiB.
+    const LINUX: ChannelAttributes = ChannelAttributes {
+        header_pad_bytes: 0,
+        request_bytes_max: 1_049_620,
+        response_bytes_max: 1_049_480,
+        response_cached_bytes_max: 7_584,
+        operations_max: 8,
+        requests_max: 64,
+        rdma_ird: None,
+    };
+
+    #[test]
+    fn a_channel_is_what_is_asked_for_within_the_limits() {
+        let limits = Limits::default();
+        let fore = fore_channel(&LINUX, &limits, 0).unwrap();
+        assert_eq!(fore, ChannelAttributes { response_cached_bytes_max: 4096, ..LINUX });
+        let greedy = ChannelAttributes {
+            header_pad_bytes: 512,
+            request_bytes_max: u32::MAX,
+            response_bytes_max: u32::MAX,
+            response_cached_bytes_max: u32::MAX,
+            operations_max: u32::MAX,
+            requests_max: u32::MAX,
+            rdma_ird: Some(9),
+        };
+        let fore = fore_channel(&greedy, &limits, 0).unwrap();
+        assert_eq!((fore.requests_max, fore.operations_max), (256, 64));
+        assert_eq!((fore.header_pad_bytes, fore.rdma_ird), (0, None));
+        assert_eq!(fore.request_bytes_max, limits.request_bytes_max);
+        let none = ChannelAttributes { operations_max: 0, requests_max: 0, ..LINUX };
+        let fore = fore_channel(&none, &limits, 0).unwrap();
+        assert_eq!((fore.requests_max, fore.operations_max), (1, 2));
+    }
+
+    #[test]
+    fn a_channel_that_is_too_small_is_refused() {
+        for (request_bytes_max, response_bytes_max, fits) in
+            [(128, 128, true), (127, 8192, false), (8192, 127, false), (0, 0, false)]
+        {
+            let asked = ChannelAttributes { request_bytes_max, response_bytes_max, ..LINUX };
+            assert_eq!(fore_channel(&asked, &Limits::default(), 0).is_ok(), fits);
+            assert_eq!(back_channel(&asked).is_ok(), fits);
+        }
+        assert_eq!(back_channel(&LINUX), Ok(LINUX));
+        let one = ChannelAttributes { operations_max: 1, ..LINUX };
+        assert_eq!(back_channel(&one), Err(Status::TooSmall), "no room for anything behind CB_SEQUENCE");
+        let no_slots = ChannelAttributes { requests_max: 0, ..LINUX };
+        assert_eq!(back_channel(&no_slots), Err(Status::TooSmall));
+    }
+
+    #[test]
+    fn however_many_come_the_replies_that_may_be_kept_are_bounded() {
+        let limits = Limits { all_kept_bytes_max: 1 << 20, ..Limits::default() };
+        let (mut reserved, mut fewest) = (0, u32::MAX);
+        for _ in 0..10_000 {
+            let fore = fore_channel(&LINUX, &limits, reserved).unwrap();
+            fewest = fewest.min(fore.requests_max);
+            reserved += kept_bytes_max(&fore);
+        }
+        assert_eq!(fewest, 1, "there is always one");
+        let without_limit = 10_000 * u64::from(limits.kept_bytes_max);
+        assert!(reserved < (1 << 20) + without_limit, "{reserved}");
+    }
+
+    #[test]
+    fn connections_are_bound_by_use_and_by_request() {
+        let (limits, mut session) =
+            (Limits { connections_max: 3, ..Limits::default() }, Associations::default());
+        let [a, b, c, d] = [1, 2, 3, 4].map(ConnectionNumber);
+        session.created(a, Channels::BOTH, &limits);
+        assert!(session.used(b, &limits) && session.used(b, &limits));
+        assert_eq!((session.channels(a), session.channels(b)), (Some(Channels::BOTH), Some(Channels::FORE)));
+        assert_eq!(session.bind(c, ClientDirection::Back, &limits), Ok(Channels::BACK));
+        assert_eq!(session.back().collect::<Vec<_>>(), [a, c]);
+        assert!(!session.used(d, &limits), "three are enough");
+        assert_eq!(session.bind(d, ClientDirection::Fore, &limits), Err(Status::ServerFault));
+        assert!(!session.ended(a));
+        assert!(session.ended(c), "the last one of the back channel");
+        assert_eq!(session.len(), 1);
+    }
+
+    #[test]
+    fn a_connection_keeps_its_channels() {
+        let (limits, mut session) = (Limits::default(), Associations::default());
+        let connection = ConnectionNumber(1);
+        session.used(connection, &limits);
+        assert_eq!(session.bind(connection, ClientDirection::Fore, &limits), Ok(Channels::FORE));
+        assert_eq!(session.bind(connection, ClientDirection::Back, &limits), Err(Status::Inval));
+        assert_eq!(session.bind(connection, ClientDirection::ForeOrBoth, &limits), Ok(Channels::BOTH));
+        assert_eq!(session.bind(connection, ClientDirection::Fore, &limits), Err(Status::Inval));
+        assert_eq!(Channels::BOTH.direction(), ServerDirection::Both);
+        assert_eq!(Channels::BACK.direction(), ServerDirection::Back);
+    }
+}

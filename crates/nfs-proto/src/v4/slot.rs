@@ -1,0 +1,379 @@
+//! The slots of a session's fore channel, which run every request exactly once (RFC 8881 2.10.6).
+//!
+//! A slot carries one request at a time. Its sequence ID tells a new request from one that is sent again, and the reply
+//! is kept until the next one shows that the client has it.
+
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use nfs_wire::v4::status::Status;
+use siphasher::sip::SipHasher13;
+
+/// How many bytes of a request its fingerprint covers.
+pub const FINGERPRINT_BYTES: usize = 512;
+
+/// What tells a request that is sent again from another one under the same sequence ID: its caller's credential and the
+/// beginning of its operations (RFC 8881 2.10.6.1.3.1, "False Retry").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// The fingerprint of a request with this credential and these arguments.
+    #[must_use]
+    pub fn new(credential: &[u8], arguments: &[u8]) -> Self {
+        let mut hasher = SipHasher13::new();
+        hasher.write_usize(credential.len());
+        hasher.write(credential);
+        hasher.write_usize(arguments.len());
+        hasher.write(arguments.get(..FINGERPRINT_BYTES).unwrap_or(arguments));
+        Self(hasher.finish())
+    }
+}
+
+/// What SEQUENCE says of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// `sa_slotid`.
+    pub slot: u32,
+    /// `sa_sequenceid`.
+    pub sequence: u32,
+    /// `sa_highest_slotid`.
+    pub highest_slot: u32,
+}
+
+/// What a request turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// A new one: run it, then tell [`SlotTable::end`].
+    New,
+    /// One that has run, whose reply was kept: send it again.
+    Replay(Arc<[u8]>),
+    /// One that has run, whose reply the client did not ask to keep: SEQUENCE succeeds, and the operation behind it is
+    /// answered with NFS4ERR_RETRY_UNCACHED_REP (RFC 8881 2.10.6.1.3).
+    Uncached,
+}
+
+/// What becomes of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// The client did not ask to keep it.
+    No,
+    /// The reply, and what the request was.
+    Reply(Arc<[u8]>, Fingerprint),
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// No request has come yet: a session starts "with the error NFS4ERR_SEQ_MISORDERED" in each slot
+    /// (RFC 8881 18.36.4).
+    #[default]
+    Unused,
+    Running,
+    Done(Kept),
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// That of the last request.
+    sequence: u32,
+    state: State,
+}
+
+/// The slots of one session, and what they keep.
+#[derive(Debug)]
+pub struct SlotTable {
+    /// Grows up to `granted` as the client comes to use them.
+    slots: Vec<Slot>,
+    granted: u32,
+    running: u32,
+    running_max: u32,
+    highest_used: Option<u32>,
+    kept_bytes: usize,
+}
+
+/// How a session's slots are used, at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// As many the client may use.
+    pub granted: u32,
+    /// Requests that run now.
+    pub running: u32,
+    /// The most that ran at a time.
+    pub running_max: u32,
+    /// The highest slot that was ever used.
+    pub highest_used: Option<u32>,
+    /// Bytes of replies that are kept.
+    pub kept_bytes: usize,
+}
+
+impl SlotTable {
+    /// So many slots, at least one.
+    #[must_use]
+    pub fn new(granted: u32) -> Self {
+        Self {
+            slots: Vec::new(),
+            granted: granted.max(1),
+            running: 0,
+            running_max: 0,
+            highest_used: None,
+            kept_bytes: 0,
+        }
+    }
+
+    /// The highest slot that the client may use: `sr_highest_slotid`, and `sr_target_highest_slotid` as well, since this
+    /// server takes no slots back.
+    #[must_use]
+    pub fn highest_slot(&self) -> u32 {
+        self.granted.saturating_sub(1)
+    }
+
+    /// A request has come. `fingerprint` is asked for only if the request may be one that is sent again.
+    ///
+    /// # Errors
+    /// Then the slot is as before (RFC 8881 2.10.6.1.2): [`Status::BadSlot`], [`Status::BadHighSlot`];
+    /// [`Status::SeqMisordered`] for a sequence ID that is neither the next nor the last; [`Status::Delay`] for a request
+    /// that still runs (2.10.6.2); [`Status::SeqFalseRetry`].
+    pub fn begin(
+        &mut self,
+        request: Request,
+        fingerprint: impl FnOnce() -> Fingerprint,
+    ) -> Result<Begun, Status> {
+        if request.slot >= self.granted {
+            return Err(Status::BadSlot);
+        }
+        if request.highest_slot >= self.granted {
+            return Err(Status::BadHighSlot);
+        }
+        let index = usize::try_from(request.slot).map_err(|_| Status::BadSlot)?;
+        if self.slots.len() <= index {
+            self.slots.resize_with(index.saturating_add(1), Slot::default);
+        }
+        let slot = self.slots.get_mut(index).ok_or(Status::BadSlot)?;
+        if request.sequence == slot.sequence {
+            return match &slot.state {
+                State::Unused => Err(Status::SeqMisordered),
+                State::Running => Err(Status::Delay),
+                State::Done(Kept::No) => Ok(Begun::Uncached),
+                State::Done(Kept::Reply(_, first)) if *first != fingerprint() => Err(Status::SeqFalseRetry),
+                State::Done(Kept::Reply(reply, _)) => Ok(Begun::Replay(Arc::clone(reply))),
+            };
+        }
+        if request.sequence != slot.sequence.wrapping_add(1) || matches!(slot.state, State::Running) {
+            return Err(Status::SeqMisordered);
+        }
+        slot.sequence = request.sequence;
+        let before = std::mem::replace(&mut slot.state, State::Running);
+        self.kept_bytes = self.kept_bytes.saturating_sub(before.bytes());
+        self.running = self.running.saturating_add(1);
+        self.running_max = self.running_max.max(self.running);
+        self.highest_used = self.highest_used.max(Some(request.slot));
+        Ok(Begun::New)
+    }
+
+    /// A request that [`SlotTable::begin`] called new has run.
+    pub fn end(&mut self, slot: u32, kept: Kept) {
+        let slot = usize::try_from(slot).ok().and_then(|index| self.slots.get_mut(index));
+        let Some(slot) = slot.filter(|slot| matches!(slot.state, State::Running)) else { return };
+        slot.state = State::Done(kept);
+        self.kept_bytes = self.kept_bytes.saturating_add(slot.state.bytes());
+        self.running = self.running.saturating_sub(1);
+    }
+
+    /// How the slots are used.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage {
+            granted: self.granted,
+            running: self.running,
+            running_max: self.running_max,
+            highest_used: self.highest_used,
+            kept_bytes: self.kept_bytes,
+        }
+    }
+}
+
+impl State {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Done(Kept::Reply(reply, _)) => reply.len(),
+            Self::Unused | Self::Running | Self::Done(Kept::No) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request(slot: u32, sequence: u32) -> Request {
+        Request { slot, sequence, highest_slot: slot }
+    }
+
+    fn print(text: &str) -> Fingerprint {
+        Fingerprint::new(b"root", text.as_bytes())
+    }
+
+    fn reply(text: &str) -> Arc<[u8]> {
+        text.as_bytes().into()
+    }
+
+    fn begin(slots: &mut SlotTable, slot: u32, sequence: u32, text: &str) -> Result<Begun, Status> {
+        slots.begin(request(slot, sequence), || print(text))
+    }
+
+    fn run(slots: &mut SlotTable, slot: u32, sequence: u32, text: &str) {
+        assert_eq!(begin(slots, slot, sequence, text), Ok(Begun::New));
+        slots.end(slot, Kept::Reply(reply(text), print(text)));
+    }
+
+    #[test]
+    fn a_request_that_is_sent_again_has_the_first_reply() {
+        let mut slots = SlotTable::new(4);
+        run(&mut slots, 0, 1, "remove");
+        assert_eq!(begin(&mut slots, 0, 1, "remove"), Ok(Begun::Replay(reply("remove"))));
+        assert_eq!(slots.usage().kept_bytes, 6);
+        run(&mut slots, 0, 2, "link");
+        assert_eq!(slots.usage().kept_bytes, 4, "the client has the first reply");
+        assert_eq!(begin(&mut slots, 0, 1, "remove"), Err(Status::SeqMisordered));
+    }
+
+    #[test]
+    fn a_request_that_runs_is_not_run_again() {
+        let mut slots = SlotTable::new(4);
+        assert_eq!(begin(&mut slots, 0, 1, "a"), Ok(Begun::New));
+        assert_eq!(begin(&mut slots, 0, 1, "a"), Err(Status::Delay));
+        assert_eq!(begin(&mut slots, 0, 2, "b"), Err(Status::SeqMisordered), "the client did not wait");
+        slots.end(0, Kept::No);
+        assert_eq!(begin(&mut slots, 0, 1, "a"), Ok(Begun::Uncached));
+        assert_eq!(begin(&mut slots, 0, 2, "b"), Ok(Begun::New));
+    }
+
+    #[test]
+    fn the_first_sequence_is_one() {
+        for sequence in [0, 2, u32::MAX] {
+            assert_eq!(begin(&mut SlotTable::new(1), 0, sequence, ""), Err(Status::SeqMisordered));
+        }
+    }
+
+    #[test]
+    fn the_sequence_wraps_to_zero() {
+        let mut slots = SlotTable::new(1);
+        run(&mut slots, 0, 1, "first");
+        slots.slots[0].sequence = u32::MAX;
+        run(&mut slots, 0, 0, "after the last");
+        assert_eq!(begin(&mut slots, 0, u32::MAX, ""), Err(Status::SeqMisordered));
+        run(&mut slots, 0, 1, "next");
+    }
+
+    #[test]
+    fn another_request_or_caller_is_a_false_retry() {
+        let mut slots = SlotTable::new(1);
+        run(&mut slots, 0, 1, "remove");
+        assert_eq!(begin(&mut slots, 0, 1, "rename"), Err(Status::SeqFalseRetry));
+        let other_user = || Fingerprint::new(b"alice", b"remove");
+        assert_eq!(slots.begin(request(0, 1), other_user), Err(Status::SeqFalseRetry));
+        assert_eq!(
+            begin(&mut slots, 0, 1, "remove"),
+            Ok(Begun::Replay(reply("remove"))),
+            "nothing has changed"
+        );
+    }
+
+    #[test]
+    fn slots_end_where_they_were_granted() {
+        let mut slots = SlotTable::new(3);
+        assert_eq!(begin(&mut slots, 3, 1, ""), Err(Status::BadSlot));
+        assert_eq!(begin(&mut slots, u32::MAX, 1, ""), Err(Status::BadSlot));
+        let high = Request { slot: 0, sequence: 1, highest_slot: 3 };
+        assert_eq!(slots.begin(high, || print("")), Err(Status::BadHighSlot));
+        assert!(slots.slots.is_empty(), "what is refused takes no memory");
+        assert_eq!(begin(&mut slots, 2, 1, ""), Ok(Begun::New));
+        assert_eq!(slots.highest_slot(), 2);
+        let usage = slots.usage();
+        assert_eq!((usage.granted, usage.running, usage.highest_used), (3, 1, Some(2)));
+    }
+
+    #[test]
+    fn what_ends_twice_ends_once() {
+        let mut slots = SlotTable::new(2);
+        run(&mut slots, 0, 1, "a");
+        slots.end(0, Kept::No);
+        slots.end(1, Kept::No);
+        assert_eq!(begin(&mut slots, 0, 1, "a"), Ok(Begun::Replay(reply("a"))));
+        assert_eq!(slots.usage().running, 0);
+    }
+
+    /// What may happen to a request of a client on an unreliable network.
+    #[derive(Debug, Clone, Copy)]
+    enum Fate {
+        /// It arrives, and its reply too.
+        Arrives,
+        /// It is lost.
+        Lost,
+        /// It arrives, and its reply is lost.
+        ReplyLost,
+        /// An older one arrives late.
+        Late(u32),
+    }
+
+    fn fate() -> impl Strategy<Value = (u32, Fate)> {
+        let fate = prop_oneof![
+            4 => Just(Fate::Arrives),
+            1 => Just(Fate::Lost),
+            2 => Just(Fate::ReplyLost),
+            1 => (1..5_u32).prop_map(Fate::Late),
+        ];
+        (0..3_u32, fate)
+    }
+
+    proptest! {
+        /// Whatever is lost, repeated or late: each request runs once, and its client gets the reply of that run.
+        #[test]
+        fn every_request_runs_exactly_once(fates in proptest::collection::vec(fate(), 1..200)) {
+            let mut server = SlotTable::new(3);
+            let mut runs = std::collections::HashMap::new();
+            // What the client last sent on each slot, and whether it has the reply.
+            let mut sent = [(0_u32, true); 3];
+            let mut deliver = |slot: u32, sequence: u32| {
+                let name = format!("{slot}/{sequence}");
+                let begun = server.begin(request(slot, sequence), || print(&name));
+                if begun == Ok(Begun::New) {
+                    *runs.entry(name.clone()).or_insert(0) += 1;
+                    server.end(slot, Kept::Reply(reply(&name), print(&name)));
+                    return Ok(reply(&name));
+                }
+                begun.map(|begun| match begun {
+                    Begun::Replay(reply) => reply,
+                    other => panic!("{other:?}"),
+                })
+            };
+            for (slot, fate) in fates {
+                let (sequence, answered) = &mut sent[slot as usize];
+                if let Fate::Late(back) = fate {
+                    if let Some(old) = sequence.checked_sub(back).filter(|old| *old > 0) {
+                        // Nothing has come since, if the newer ones were lost: then it is the last one again.
+                        let answer = deliver(slot, old);
+                        let again = Ok(reply(&format!("{slot}/{old}")));
+                        prop_assert!(answer == Err(Status::SeqMisordered) || answer == again, "{:?}", answer);
+                    }
+                    continue;
+                }
+                if *answered {
+                    *sequence += 1;
+                }
+                *answered = false;
+                match fate {
+                    Fate::Lost | Fate::Late(_) => {}
+                    Fate::ReplyLost => drop(deliver(slot, *sequence)),
+                    Fate::Arrives => {
+                        prop_assert_eq!(deliver(slot, *sequence), Ok(reply(&format!("{slot}/{sequence}"))));
+                        *answered = true;
+                    }
+                }
+            }
+            prop_assert!(runs.values().all(|count| *count == 1), "{:?}", runs);
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! The back channel: what the server asks its clients, over the connections that they made (RFC 8881 2.10.3.1, 20).
+//!
+//! A call takes a slot of a session's back channel, goes out through the mailbox of one of its connections, and its reply
+//! comes in there among the client's calls. If that connection ends first, the same call goes out over another one
+//! (2.10.6.2: "The server can re-send the request over another connection").
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use net::Buffer;
+use nfs_proto::v4::backchannel::{BackSlots, Ended, Ticket};
+use nfs_proto::v4::session::ConnectionNumber;
+use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
+use nfs_wire::v4::callback::{self, ArgOp, CompoundRes, ResOp, SecurityParameters, SequenceArgs};
+use nfs_wire::v4::create_session::ChannelAttributes;
+use nfs_wire::v4::status::Status;
+use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+
+use super::connection::Link;
+use super::state::{Client, Session};
+use crate::rpc_dispatch::mark;
+
+/// How long a client may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection over which a client's system does not even acknowledge a call for so long is closed.
+const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(3);
+/// What a call with one operation fits into, in bytes.
+const CALL_BYTES: usize = 512;
+
+/// Why a client has not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CallbackError {
+    /// It has no back channel, or lost it.
+    #[error("no connection of a back channel")]
+    PathDown,
+    /// It got the call, as far as is known, and does not answer.
+    #[error("no answer in time")]
+    TimedOut,
+    /// It does not take the call.
+    #[error("refused ({0:?})")]
+    Refused(Status),
+    /// Its answer is none.
+    #[error("a malformed answer")]
+    Malformed,
+}
+
+/// The calls under way, of all clients.
+#[derive(Debug, Default)]
+pub(crate) struct Callbacks {
+    next_xid: AtomicU32,
+    /// Guards who waits for which reply.
+    waiting: Mutex<HashMap<u32, Waiting>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// A reply counts only if it comes back where the call went out.
+    connection: ConnectionNumber,
+    /// Takes the reply; dropped when the connection has ended.
+    reply: oneshot::Sender<Bytes>,
+}
+
+/// The back channel of one session.
+#[derive(Debug)]
+pub(crate) struct BackChannel {
+    pub(crate) attributes: ChannelAttributes,
+    minor_version: u32,
+    /// The client has answered on it.
+    is_proved: AtomicBool,
+    /// A call could not be sent, or was not answered because its connection was lost; until a connection comes.
+    is_down: AtomicBool,
+    is_faulty: AtomicBool,
+    /// Guards how the client is called, over what, and with which slots.
+    ways: Mutex<Ways>,
+    /// Rung when a slot is free.
+    slot_freed: Notify,
+}
+
+#[derive(Debug)]
+struct Ways {
+    program: u32,
+    credential: Credential,
+    links: Vec<Link>,
+    slots: BackSlots,
+    /// Calls that were given up: their answers may come yet.
+    in_doubt: Vec<(u32, Ticket)>,
+}
+
+/// What a call proves its origin with: the client's choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Credential {
+    flavor: u32,
+    body: Vec<u8>,
+}
+
+impl Credential {
+    /// The first that this server can use.
+    pub(crate) fn choose(offered: &[SecurityParameters<'_>]) -> Self {
+        let usable = offered.iter().find_map(|parameters| match parameters {
+            SecurityParameters::None => Some(Self::none()),
+            SecurityParameters::Sys(auth) => {
+                Some(Self { flavor: flavor::AUTH_SYS, body: auth.encode_to_vec() })
+            }
+            SecurityParameters::Gss(_) => None,
+        });
+        usable.unwrap_or_else(Self::none)
+    }
+
+    fn none() -> Self {
+        Self { flavor: flavor::AUTH_NONE, body: Vec::new() }
+    }
+}
+
+/// A reply of a client, whose operation succeeded or not.
+#[derive(Debug, Clone)]
+pub(crate) struct Answered {
+    body: Bytes,
+}
+
+impl Answered {
+    /// The result of the operation behind CB_SEQUENCE.
+    ///
+    /// # Errors
+    /// [`CallbackError::Malformed`].
+    pub(crate) fn result(&self) -> Result<ResOp<'_>, CallbackError> {
+        let results = CompoundRes::from_bytes(&self.body).map_err(|_| CallbackError::Malformed)?.results;
+        results.into_iter().nth(1).ok_or(CallbackError::Malformed)
+    }
+
+    /// The status of that operation.
+    ///
+    /// # Errors
+    /// [`CallbackError::Malformed`]; [`CallbackError::Refused`] if it failed.
+    pub(crate) fn ok(&self) -> Result<(), CallbackError> {
+        self.result()?.status().map_err(CallbackError::Refused)
+    }
+}
+
+impl Callbacks {
+    /// Calls a client: over any of its sessions that has a working back channel.
+    ///
+    /// # Errors
+    /// [`CallbackError`]. [`CallbackError::Refused`] is CB_SEQUENCE's; that of the operation is in the answer.
+    pub(crate) async fn call(
+        &self,
+        client: &Client,
+        operation: &ArgOp<'_>,
+    ) -> Result<Answered, CallbackError> {
+        let session = client.sessions().into_iter().find(|session| session.back.is_open());
+        let session = session.ok_or(CallbackError::PathDown)?;
+        self.call_over(&session, operation).await
+    }
+
+    /// Calls a client over a session.
+    ///
+    /// # Errors
+    /// As [`Callbacks::call`].
+    pub(crate) async fn call_over(
+        &self,
+        session: &Session,
+        operation: &ArgOp<'_>,
+    ) -> Result<Answered, CallbackError> {
+        let back = &session.back;
+        let ticket = back.take_slot().await?;
+        let xid = self.xid();
+        let sequence = ArgOp::Sequence(SequenceArgs {
+            session_id: session.id,
+            sequence_id: ticket.sequence,
+            slot_id: ticket.slot,
+            highest_slot_id: ticket.highest_slot,
+            cache_this: false,
+            referring_calls: Vec::new(),
+        });
+        let operations = [sequence, operation.clone()];
+        let frame = back.frame(xid, callback::PROCEDURE_COMPOUND, |writer| {
+            callback::encode_compound(writer, back.minor_version, &operations);
+        });
+        let answer = self.send_until_answered(back, xid, &frame).await;
+        let answer = answer.and_then(|reply| accepted(&reply));
+        back.end(xid, ticket, &answer);
+        answer.and_then(|answered| match first_status(&answered)? {
+            Ok(()) => Ok(answered),
+            Err(status) => Err(CallbackError::Refused(status)),
+        })
+    }
+
+    /// CB_NULL: whether the client answers at all.
+    ///
+    /// # Errors
+    /// As [`Callbacks::call`].
+    pub(crate) async fn probe(&self, session: &Session) -> Result<(), CallbackError> {
+        let xid = self.xid();
+        let frame = session.back.frame(xid, callback::PROCEDURE_NULL, |_| {});
+        let reply = self.send_until_answered(&session.back, xid, &frame).await?;
+        accepted(&reply)?;
+        session.back.is_proved.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn xid(&self) -> u32 {
+        self.next_xid.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a call over one connection after the other until one brings the reply.
+    async fn send_until_answered(
+        &self,
+        back: &BackChannel,
+        xid: u32,
+        frame: &[u8],
+    ) -> Result<Bytes, CallbackError> {
+        let answered = async {
+            let mut tried = Vec::new();
+            while let Some(link) = back.link(&tried) {
+                tried.push(link.number);
+                let (sender, reply) = oneshot::channel();
+                let waiting = Waiting { connection: link.number, reply: sender };
+                self.waiting.lock().insert(xid, waiting);
+                if link.mailbox.post_urgently(Buffer::from(frame), ACKNOWLEDGE_PATIENCE).is_err() {
+                    continue;
+                }
+                if let Ok(reply) = reply.await {
+                    return Ok(reply);
+                }
+            }
+            back.is_down.store(true, Ordering::Relaxed);
+            Err(CallbackError::PathDown)
+        };
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, answered).await;
+        self.waiting.lock().remove(&xid);
+        answer.unwrap_or(Err(CallbackError::TimedOut))
+    }
+
+    /// A reply has come over a connection. False if nobody waits for it.
+    pub(crate) fn replied(&self, connection: ConnectionNumber, record: &Bytes) -> bool {
+        let Ok(xid) = Reader::new(record).u32() else { return false };
+        let mut waiting = self.waiting.lock();
+        let awaited = waiting.get(&xid).is_some_and(|waiting| waiting.connection == connection);
+        let taken = if awaited { waiting.remove(&xid) } else { None };
+        drop(waiting);
+        taken.is_some_and(|waiting| waiting.reply.send(record.clone()).is_ok())
+    }
+
+    /// A connection has ended: who waits for a reply there tries another one.
+    pub(crate) fn connection_ended(&self, connection: ConnectionNumber) {
+        self.waiting.lock().retain(|_, waiting| waiting.connection != connection);
+    }
+}
+
+/// What a call was answered, if it was accepted.
+fn accepted(record: &Bytes) -> Result<Answered, CallbackError> {
+    let mut reader = Reader::new(record);
+    let reply = Reply::decode(&mut reader).map_err(|_| CallbackError::Malformed)?;
+    match reply.body {
+        ReplyBody::Accepted { status: AcceptStatus::Success, .. } => {
+            Ok(Answered { body: record.slice_ref(reader.rest()) })
+        }
+        ReplyBody::Accepted { .. } | ReplyBody::Denied(_) => Err(CallbackError::Malformed),
+    }
+}
+
+/// The status of CB_SEQUENCE.
+fn first_status(answered: &Answered) -> Result<Result<(), Status>, CallbackError> {
+    let results = CompoundRes::from_bytes(&answered.body).map_err(|_| CallbackError::Malformed)?.results;
+    Ok(results.first().ok_or(CallbackError::Malformed)?.status())
+}
+
+impl BackChannel {
+    pub(crate) fn new(
+        attributes: ChannelAttributes,
+        minor_version: u32,
+        program: u32,
+        credential: Credential,
+    ) -> Self {
+        let slots = BackSlots::new(attributes.requests_max);
+        Self {
+            attributes,
+            minor_version,
+            is_proved: AtomicBool::new(false),
+            is_down: AtomicBool::new(false),
+            is_faulty: AtomicBool::new(false),
+            ways: Mutex::new(Ways { program, credential, links: Vec::new(), slots, in_doubt: Vec::new() }),
+            slot_freed: Notify::new(),
+        }
+    }
+
+    /// BACKCHANNEL_CTL.
+    pub(crate) fn change(&self, program: u32, credential: Credential) {
+        let mut ways = self.ways.lock();
+        ways.program = program;
+        ways.credential = credential;
+    }
+
+    /// Whether there is a connection to call over.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.ways.lock().links.is_empty()
+    }
+
+    /// Whether the client has answered a call, and can be called.
+    pub(crate) fn is_proved(&self) -> bool {
+        self.is_proved.load(Ordering::Relaxed) && self.is_open()
+    }
+
+    /// Whether a call could not be sent since the last connection came.
+    pub(super) fn is_needed_and_down(&self) -> bool {
+        self.is_down.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_faulty(&self) -> bool {
+        self.is_faulty.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, link: &Link, client: &Client) {
+        self.ways.lock().links.push(link.clone());
+        self.is_down.store(false, Ordering::Relaxed);
+        client.count_back_connections(1, 0);
+    }
+
+    pub(super) fn remove(&self, connection: ConnectionNumber, client: &Client) {
+        let mut ways = self.ways.lock();
+        let before = ways.links.len();
+        ways.links.retain(|link| link.number != connection);
+        let fewer = before.saturating_sub(ways.links.len());
+        drop(ways);
+        client.count_back_connections(0, u32::try_from(fewer).unwrap_or(u32::MAX));
+    }
+
+    /// The session has ended.
+    pub(super) fn shut(&self, client: &Client) {
+        let links = std::mem::take(&mut self.ways.lock().links);
+        client.count_back_connections(0, u32::try_from(links.len()).unwrap_or(u32::MAX));
+        self.slot_freed.notify_waiters();
+    }
+
+    /// A connection that was not tried yet: the one that came last, which is most likely to work.
+    fn link(&self, tried: &[ConnectionNumber]) -> Option<Link> {
+        let ways = self.ways.lock();
+        ways.links.iter().rev().find(|link| !tried.contains(&link.number)).cloned()
+    }
+
+    async fn take_slot(&self) -> Result<Ticket, CallbackError> {
+        let taken = async {
+            loop {
+                let freed = self.slot_freed.notified();
+                let mut ways = self.ways.lock();
+                if ways.links.is_empty() {
+                    return Err(CallbackError::PathDown);
+                }
+                if let Some(ticket) = ways.slots.begin() {
+                    return Ok(ticket);
+                }
+                drop(ways);
+                freed.await;
+            }
+        };
+        tokio::time::timeout(ANSWER_TIMEOUT, taken).await.unwrap_or(Err(CallbackError::TimedOut))
+    }
+
+    /// A call has ended.
+    fn end(&self, xid: u32, ticket: Ticket, answer: &Result<Answered, CallbackError>) {
+        let ended = match answer {
+            Ok(answered) => match first_status(answered) {
+                Ok(Ok(())) => Ended::Answered,
+                Ok(Err(_)) => Ended::NotBegun,
+                Err(_) => Ended::Unanswered,
+            },
+            Err(_) => Ended::Unanswered,
+        };
+        let mut ways = self.ways.lock();
+        ways.slots.end(ticket, ended);
+        if ended == Ended::Unanswered {
+            ways.in_doubt.push((xid, ticket));
+        }
+        self.is_faulty.store(ways.slots.is_faulty(), Ordering::Relaxed);
+        drop(ways);
+        self.is_proved.fetch_or(ended == Ended::Answered, Ordering::Relaxed);
+        self.slot_freed.notify_one();
+    }
+
+    /// An answer has come to a call that was given up.
+    pub(crate) fn answered_late(&self, xid: u32) -> bool {
+        let mut ways = self.ways.lock();
+        let Some(place) = ways.in_doubt.iter().position(|(given_up, _)| *given_up == xid) else {
+            return false;
+        };
+        let (_, ticket) = ways.in_doubt.swap_remove(place);
+        ways.slots.end(ticket, Ended::Answered);
+        self.is_faulty.store(ways.slots.is_faulty(), Ordering::Relaxed);
+        drop(ways);
+        self.slot_freed.notify_one();
+        true
+    }
+
+    /// A call, with its record mark.
+    fn frame(&self, xid: u32, procedure: u32, arguments: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+        let ways = self.ways.lock();
+        let Credential { flavor, body } = &ways.credential;
+        let call = Call {
+            xid,
+            program: ways.program,
+            version: callback::VERSION,
+            procedure,
+            credential: OpaqueAuth { flavor: *flavor, body },
+            verifier: OpaqueAuth::NONE,
+        };
+        let mut buffer = Buffer::with_capacity(CALL_BYTES);
+        buffer.append_with(|bytes, _| {
+            let mut writer = Writer::new(bytes);
+            call.encode(&mut writer);
+            arguments(&mut writer);
+        });
+        mark(buffer).to_vec()
+    }
+}

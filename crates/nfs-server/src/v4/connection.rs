@@ -1,0 +1,92 @@
+//! What NFSv4 remembers of one connection.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use net::{Mailbox, Outbox};
+use nfs_proto::v4::session::{Channels, ConnectionNumber};
+use nfs_wire::v4::types::SessionId;
+use nfs_wire::xdr::Reader;
+
+use super::state::{Session, State};
+
+/// A way to a connection, for those of its sessions that live on other shards.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    pub(crate) number: ConnectionNumber,
+    pub(crate) mailbox: Mailbox,
+}
+
+/// The NFSv4 side of a connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) link: Link,
+    /// The sessions that it is associated with, the one that was used last at the end.
+    sessions: RefCell<Vec<Arc<Session>>>,
+    /// Its end has come.
+    ended: Cell<bool>,
+}
+
+impl Connection {
+    pub(crate) fn new(state: &State, outbox: &Outbox) -> Self {
+        let link = Link { number: state.number_connection(), mailbox: outbox.mailbox() };
+        Self { link, sessions: RefCell::default(), ended: Cell::new(false) }
+    }
+
+    /// The session that a request over this connection belongs to. RFC 8881 2.10.3.1: a request is enough to associate its
+    /// connection with the fore channel, since no state protection is offered.
+    pub(super) fn session(&self, state: &State, id: SessionId) -> Option<Arc<Session>> {
+        let mut known = self.sessions.borrow_mut();
+        if let Some(place) = known.iter().rposition(|session| session.id == id) {
+            let last = known.len().saturating_sub(1);
+            known.swap(place, last);
+            return known.last().filter(|session| !session.is_gone()).cloned();
+        }
+        drop(known);
+        let session = state.session(id)?;
+        let limits = &state.sessions;
+        let used = session.associate(&self.link, |connections, number| {
+            let _ = connections.used(number, limits);
+            Ok(Channels::FORE)
+        });
+        if used.is_ok() {
+            self.remember(&session);
+        }
+        Some(session)
+    }
+
+    /// The connection has become part of a session.
+    pub(super) fn remember(&self, session: &Arc<Session>) {
+        if self.ended.get() {
+            session.disassociate(self.link.number); // it came over this connection and is answered nowhere
+            return;
+        }
+        let mut known = self.sessions.borrow_mut();
+        known.retain(|other| !other.is_gone() && other.id != session.id);
+        known.push(Arc::clone(session));
+    }
+
+    /// Whether the connection is part of a session.
+    pub(super) fn is_of(&self, id: SessionId) -> bool {
+        self.sessions.borrow().iter().any(|session| session.id == id)
+    }
+
+    /// A reply of the client. False if it answers nothing that was asked.
+    pub(crate) fn replied(&self, state: &State, record: &Bytes) -> bool {
+        if state.callbacks.replied(self.link.number, record) {
+            return true;
+        }
+        let Ok(xid) = Reader::new(record).u32() else { return false };
+        self.sessions.borrow().iter().any(|session| session.back.answered_late(xid))
+    }
+
+    /// The connection has ended.
+    pub(crate) fn ended(&self, state: &State) {
+        self.ended.set(true);
+        for session in self.sessions.take() {
+            session.disassociate(self.link.number);
+        }
+        state.callbacks.connection_ended(self.link.number);
+    }
+}

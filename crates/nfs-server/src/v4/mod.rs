@@ -1,0 +1,139 @@
+//! NFS versions 4.1 and 4.2: from an operation to its handler, and nothing else.
+//!
+//! A request is a COMPOUND ([`compound`]). SEQUENCE ([`sequence`]) opens it and makes the context that all other
+//! operations work on, [`Compound`]; the few that need no session ([`alone`]) get the request only, and cannot reach
+//! anybody's state. One file an operation, named as its codec in [`nfs_wire::v4`]:
+//!
+//! ```text
+//! pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk, Status>
+//! ```
+//!
+//! `async` and `mut` only where they are needed. What fails with more than a status returns the result type of its codec
+//! (SETATTR, LOCK, COPY). A handler asks [`Compound`] for the current and the saved object (`object`, `object_to_change`,
+//! `saved_object`, or `place` if it knows the pseudo file system), for the stateid that the client means (`stateid`),
+//! for the client and the session, for `bytes` of its arguments without a copy, and for a `data_buffer` to read into; it
+//! tells it the new current object (`set_object`), stateid (`set_stateid`) and the payload that it `moved`. Errors of a share
+//! become statuses by [`status::v4`](crate::status::v4).
+//!
+//! Here, the operation gets an arm in [`run`] and, if it is to be counted for the share, one in [`api`]. Handlers whose
+//! futures are large and that are not on the path of data go into a box, so that the future of a READ stays small.
+
+mod alone;
+mod backchannel_ctl;
+mod bind_conn_to_session;
+pub(crate) mod callback;
+mod compound;
+pub(crate) mod connection;
+mod create_session;
+mod destroy_clientid;
+mod destroy_session;
+mod exchange_id;
+mod filehandle;
+mod pseudo_fs;
+mod sequence;
+pub(crate) mod state;
+mod transfers;
+
+use nfs_proto::v4::client::Principal;
+use nfs_wire::rpc::AcceptStatus;
+use nfs_wire::v4::compound::ArgOp;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::{Operation, Procedure};
+use nfs_wire::xdr::Reader;
+use share::Api;
+
+pub use transfers::{Sizes, Transfers};
+
+use compound::Compound;
+use destroy_session::Within;
+
+use crate::rpc_dispatch::{NotRun, Request};
+
+/// Runs a call.
+pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<net::Buffer, NotRun> {
+    match Procedure::try_from(request.call.procedure) {
+        Ok(Procedure::Compound) => compound::answer(request, arguments).await,
+        Ok(Procedure::Null) | Err(_) => Err(AcceptStatus::ProcedureUnavailable.into()),
+    }
+}
+
+/// Runs one operation of a session. `last`: no other one follows.
+async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, last: bool) {
+    let number = operation.operation();
+    /// Runs a handler and writes its result.
+    macro_rules! end {
+        ($result:expr) => {{
+            let result = $result;
+            c.end(number, &result);
+        }};
+    }
+    match operation {
+        ArgOp::PutFh(args) => end!(filehandle::put(c, args).await),
+        ArgOp::PutRootFh | ArgOp::PutPubFh => end!(filehandle::put_root(c)),
+        ArgOp::GetFh => end!(filehandle::of_current(c)),
+        ArgOp::SaveFh => end!(c.save()),
+        ArgOp::RestoreFh => end!(c.restore()),
+        ArgOp::ExchangeId(args) => end!(exchange_id::handle(c.request, &args)),
+        ArgOp::CreateSession(args) => end!(create_session::handle(c.request, c.minor_version, &args)),
+        ArgOp::DestroySession(args) => {
+            let within = Within { session: c.session().id, is_last: last };
+            end!(destroy_session::handle(c.request, args, Some(within)));
+        }
+        ArgOp::DestroyClientId(args) => end!(destroy_clientid::handle(c.request, args)),
+        ArgOp::BackchannelCtl(args) => end!(backchannel_ctl::handle(c, &args)),
+        // RFC 8881 18.46.3: "SEQUENCE MUST appear as the first operation".
+        ArgOp::Sequence(_) => c.refuse(number, Status::SequencePos),
+        // 18.34.3: "It MUST be the only operation in the COMPOUND procedure."
+        ArgOp::BindConnToSession(_) => c.refuse(number, Status::NotOnlyOp),
+        _ => c.refuse(number, Status::NotSupp),
+    }
+}
+
+/// The name under which an operation is counted for its share; those that concern none are not.
+fn api(operation: Operation) -> Option<Api> {
+    use Operation as O;
+    Some(match operation {
+        O::Access => Api::Access,
+        O::Close => Api::Close,
+        O::Commit => Api::Commit,
+        O::Create => Api::Create,
+        O::DelegReturn => Api::DelegReturn,
+        O::GetAttr => Api::GetAttr,
+        O::Link => Api::Link,
+        O::Lock => Api::Lock,
+        O::LockT => Api::LockTest,
+        O::LockU => Api::Unlock,
+        O::Lookup | O::LookupP => Api::Lookup,
+        O::NVerify | O::Verify => Api::Verify,
+        O::Open => Api::Open,
+        O::OpenDowngrade => Api::OpenDowngrade,
+        O::Read => Api::Read,
+        O::ReadDir => Api::ReadDir,
+        O::ReadLink => Api::ReadLink,
+        O::Remove => Api::Remove,
+        O::Rename => Api::Rename,
+        O::SecInfo | O::SecInfoNoName => Api::SecInfo,
+        O::SetAttr => Api::SetAttr,
+        O::Write => Api::Write,
+        O::Allocate => Api::Allocate,
+        O::Copy => Api::Copy,
+        O::Deallocate => Api::Deallocate,
+        O::IoAdvise => Api::IoAdvise,
+        O::ReadPlus => Api::ReadPlus,
+        O::Seek => Api::Seek,
+        O::Clone => Api::Clone,
+        O::GetXattr => Api::GetXattr,
+        O::SetXattr => Api::SetXattr,
+        O::ListXattrs => Api::ListXattrs,
+        O::RemoveXattr => Api::RemoveXattr,
+        _ => return None,
+    })
+}
+
+/// Who sends a request, as far as clients are told apart by it.
+fn principal(request: &Request<'_>) -> Principal {
+    match &request.stated {
+        None => Principal::Nobody,
+        Some(stated) => Principal::User { uid: stated.uid, gid: stated.gid },
+    }
+}

@@ -1,0 +1,84 @@
+//! The root of the pseudo file system, which joins the exports: a share NAME is at `/NAME` (RFC 8881 7.3).
+//!
+//! It is a directory that nobody changes. A client finds those shares in it that it may use.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use nfs_proto::filehandle::Target;
+use nfs_wire::v3::types::FileHandle as SignedHandle;
+use nfs_wire::v4::status::Status;
+use share::Share;
+use storage::{Attributes, Device, FileId, FileKind, Timestamp};
+
+use super::compound::Compound;
+use crate::ServerState;
+use crate::object::Object;
+
+/// Where a filehandle is.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// The root of the pseudo file system.
+    Root,
+    /// An object of a share.
+    Object(Object),
+}
+
+/// What the root's filehandle names: no share has this number.
+pub(super) const ROOT: Target<'static> = Target { share: u32::MAX, storage_handle: b"/" };
+
+/// The number of the root in its file system, of which it is all.
+const ROOT_FILE_ID: u64 = 1;
+
+/// The root's filehandle.
+///
+/// # Errors
+/// None, since it fits.
+pub(super) fn root_handle(server: &ServerState) -> Result<SignedHandle, Status> {
+    server.file_handles.encode(ROOT).ok_or(Status::ServerFault)
+}
+
+/// The shares that the client may use, in the order of their names.
+pub(super) fn shares(c: &Compound<'_>) -> Vec<Arc<Share>> {
+    let mut shares = c.server().exports.in_order();
+    shares.retain(|share| c.caller(share).is_some());
+    shares
+}
+
+/// LOOKUP in the root: the top directory of a share.
+///
+/// # Errors
+/// [`Status::NoEnt`] for a share that does not exist or that the client may not use: it cannot tell one from the other.
+pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
+    let share = c.server().exports.by_name(name).ok_or(Status::NoEnt)?;
+    let (caller, rule) = c.caller(&share).ok_or(Status::NoEnt)?;
+    let node = Arc::clone(share.root());
+    Ok(Object::new(share, caller, node, rule))
+}
+
+/// The root's attributes: everybody may list it, nobody may change it. It changes when the client finds other shares in it.
+pub(super) fn attributes(c: &Compound<'_>) -> Attributes {
+    let shares = shares(c);
+    let mut names = DefaultHasher::new();
+    shares.iter().for_each(|share| share.name().hash(&mut names));
+    let since = c.server().v4.since;
+    let nanos = u32::try_from(names.finish() % 1_000_000_000).unwrap_or(0);
+    let changed = Timestamp { secs: since, nanos };
+    Attributes {
+        id: FileId(ROOT_FILE_ID),
+        kind: FileKind::Directory,
+        mode: 0o555,
+        links: u32::try_from(shares.len()).unwrap_or(u32::MAX).saturating_add(2),
+        uid: 0,
+        gid: 0,
+        device: Device { major: 0, minor: 0 },
+        size: 4096,
+        allocated: 0,
+        atime: changed,
+        mtime: changed,
+        ctime: changed,
+        btime: None,
+        flags: None,
+        ctime_set: None,
+    }
+}

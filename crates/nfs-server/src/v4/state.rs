@@ -1,0 +1,373 @@
+//! The clients and sessions of this server, and the locks around them.
+//!
+//! A request of a session takes one lock, its session's, for a moment at its beginning and at its end; the tables of all
+//! clients are looked at only where clients and sessions come and go. A connection remembers the sessions that it has
+//! carried requests of, so that finding one takes no lock at all.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use nfs_proto::filehandle::FileHandleCodec;
+use nfs_proto::v4::client::{Clients, ExchangeId, Exchanged, Holding, NewSession, Principal};
+use nfs_proto::v4::lease::{LeaseTimes, Standing};
+use nfs_proto::v4::session::{self, Associations, Channels, ConnectionNumber};
+use nfs_proto::v4::slot::SlotTable;
+use nfs_wire::v4::create_session::{self, ChannelAttributes};
+use nfs_wire::v4::sequence::StatusFlags;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{ClientId, SessionId};
+use parking_lot::Mutex;
+
+use super::callback::{BackChannel, Callbacks};
+use super::connection::Link;
+use super::transfers::Transfers;
+use crate::Config;
+
+/// What NFSv4 adds to a server.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) times: LeaseTimes,
+    pub(crate) sessions: session::Limits,
+    /// Names this server among all others, the same after each start: clients may use several addresses of it as one
+    /// (RFC 8881 2.10.5).
+    pub(crate) server_owner: [u8; 8],
+    /// Tells this run of the server from earlier ones.
+    pub(crate) run: u32,
+    /// When this run of the server began, in seconds since 1970.
+    pub(crate) since: i64,
+    /// Guards the tables of clients and sessions: who there is, not what they have. Taken before a session's or a client's
+    /// lock, never after it.
+    tables: Mutex<Tables>,
+    pub(crate) callbacks: Callbacks,
+    next_connection: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Tables {
+    clients: Clients<Arc<Client>, create_session::ResOk>,
+    sessions: HashMap<SessionId, Arc<Session>>,
+    /// Bytes of replies that the sessions may come to keep.
+    kept_bytes_max: u64,
+}
+
+/// A client: one incarnation of it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) id: ClientId,
+    /// Its name for itself.
+    pub(crate) owner: Box<[u8]>,
+    pub(crate) principal: Principal,
+    /// What SEQUENCE tells it, beside the state of its back channels: bits of [`StatusFlags`].
+    flags: AtomicU32,
+    /// Connections of back channels, of all its sessions together.
+    back_connections: AtomicU32,
+    /// Whether it ever had a back channel: then it is told that there is none.
+    had_back: AtomicBool,
+    /// Guards its sessions.
+    sessions: Mutex<Vec<Arc<Session>>>,
+}
+
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) client: Arc<Client>,
+    pub(crate) fore: ChannelAttributes,
+    pub(crate) back: BackChannel,
+    is_gone: AtomicBool,
+    /// Guards what every request changes.
+    pub(crate) state: Mutex<SessionState>,
+}
+
+/// What the requests of a session change.
+#[derive(Debug)]
+pub(crate) struct SessionState {
+    pub(crate) slots: SlotTable,
+    pub(crate) connections: Associations,
+    /// When a request last renewed the lease.
+    pub(crate) renewed: Instant,
+    pub(crate) transfers: Transfers,
+}
+
+impl State {
+    pub(crate) fn new(config: &Config) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let run = FileHandleCodec::new(&config.file_handle_key).number(&config.write_verifier);
+        let run = u32::try_from(run >> 32).unwrap_or(0);
+        let clients = Clients::new(config.clients, config.lease_times, run);
+        Self {
+            times: config.lease_times,
+            sessions: config.sessions,
+            server_owner: FileHandleCodec::new(&config.file_handle_key).number(b"server owner").to_be_bytes(),
+            run,
+            since: i64::try_from(since).unwrap_or(0),
+            tables: Mutex::new(Tables { clients, sessions: HashMap::new(), kept_bytes_max: 0 }),
+            callbacks: Callbacks::default(),
+            next_connection: AtomicU64::new(1),
+        }
+    }
+
+    /// A number for a new connection.
+    pub(crate) fn number_connection(&self) -> ConnectionNumber {
+        ConnectionNumber(self.next_connection.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// EXCHANGE_ID.
+    ///
+    /// # Errors
+    /// Those of [`Clients::exchange_id`].
+    pub(crate) fn exchange_id(&self, request: ExchangeId<'_>, now: Instant) -> Result<Exchanged, Status> {
+        let make = |id| Arc::new(Client::new(id, request.owner, request.principal));
+        let mut tables = self.tables.lock();
+        let (exchanged, gone) = tables.clients.exchange_id(request, now, |client| client.holding(), make)?;
+        let sessions = tables.take_sessions(&gone);
+        drop(tables);
+        self.discard(gone, sessions);
+        Ok(exchanged)
+    }
+
+    /// CREATE_SESSION. `create` makes the session of a client, while the others may keep so many bytes of replies.
+    ///
+    /// # Errors
+    /// Those of [`Clients::create_session`] and of `create`.
+    pub(crate) fn create_session(
+        &self,
+        client: ClientId,
+        sequence: u32,
+        principal: Principal,
+        create: impl FnOnce(
+            &Arc<Client>,
+            NewSession,
+            u64,
+        ) -> Result<(Arc<Session>, create_session::ResOk), Status>,
+    ) -> Result<(create_session::ResOk, Option<Arc<Session>>), Status> {
+        let mut tables = self.tables.lock();
+        let Tables { clients, sessions, kept_bytes_max } = &mut *tables;
+        let mut created = None;
+        let (answer, gone) = clients.create_session(client, sequence, principal, |client, new| {
+            let (session, answer) = create(client, new, *kept_bytes_max)?;
+            *kept_bytes_max = kept_bytes_max.saturating_add(session::kept_bytes_max(&session.fore));
+            sessions.insert(new.id, Arc::clone(&session));
+            client.sessions.lock().push(Arc::clone(&session));
+            created = Some(session);
+            Ok(answer)
+        });
+        let ended = tables.take_sessions(&gone);
+        drop(tables);
+        self.discard(gone, ended);
+        answer.map(|answer| (answer, created))
+    }
+
+    /// A session by its name.
+    pub(crate) fn session(&self, id: SessionId) -> Option<Arc<Session>> {
+        self.tables.lock().sessions.get(&id).cloned()
+    }
+
+    /// Ends a session: its requests that are under way go on to their end, and no other begins.
+    pub(crate) fn end_session(&self, session: &Arc<Session>) {
+        let mut tables = self.tables.lock();
+        tables.take_session(session.id);
+        tables.clients.end_session(session.client.id, session.id);
+        drop(tables);
+        session.client.sessions.lock().retain(|other| other.id != session.id);
+        self.shut(session);
+    }
+
+    /// DESTROY_CLIENTID.
+    ///
+    /// # Errors
+    /// Those of [`Clients::destroy`].
+    pub(crate) fn destroy_client(&self, client: ClientId, now: Instant) -> Result<(), Status> {
+        let gone = self.tables.lock().clients.destroy(client, now, |client| client.holding())?;
+        self.discard(vec![gone], Vec::new());
+        Ok(())
+    }
+
+    /// Takes everything from a client whose lease is over, because somebody needs it.
+    pub(crate) fn expire_client(&self, client: ClientId) {
+        let mut tables = self.tables.lock();
+        let gone: Vec<_> = tables.clients.forget(client).into_iter().collect();
+        let sessions = tables.take_sessions(&gone);
+        drop(tables);
+        self.discard(gone, sessions);
+    }
+
+    /// Takes out the clients that have been away for too long.
+    pub(crate) fn reap(&self, now: Instant) {
+        let mut tables = self.tables.lock();
+        let gone = tables.clients.expire(now, |client| client.holding());
+        let sessions = tables.take_sessions(&gone);
+        drop(tables);
+        for client in &gone {
+            tracing::info!(client = %client.owner.escape_ascii(), "NFSv4 client has been away for too long");
+        }
+        self.discard(gone, sessions);
+    }
+
+    /// How a client stands with its lease.
+    pub(crate) fn standing(&self, client: &Client, now: Instant) -> Standing {
+        client.renewed().map_or(Standing::Current, |renewed| self.times.standing(renewed, now))
+    }
+
+    /// A confirmed client by its number.
+    pub(crate) fn client(&self, id: ClientId) -> Option<Arc<Client>> {
+        self.tables.lock().clients.confirmed(id).cloned()
+    }
+
+    /// All confirmed clients.
+    pub(crate) fn clients(&self) -> Vec<Arc<Client>> {
+        self.tables.lock().clients.all_confirmed().cloned().collect()
+    }
+
+    /// Clients that have lost their records, and their sessions: outside of the tables' lock.
+    ///
+    /// Everything that a client had ends here, whether it left, came again after a restart, or was away for too long.
+    fn discard(&self, clients: Vec<Arc<Client>>, sessions: Vec<Arc<Session>>) {
+        for session in sessions {
+            self.shut(&session);
+        }
+        drop(clients);
+    }
+
+    fn shut(&self, session: &Session) {
+        session.is_gone.store(true, Ordering::Release);
+        session.back.shut(&session.client);
+        let mut state = session.state.lock();
+        state.slots = SlotTable::new(1); // what was kept is not asked for any more
+        state.connections = Associations::default();
+    }
+}
+
+impl Tables {
+    fn take_session(&mut self, id: SessionId) -> Option<Arc<Session>> {
+        let session = self.sessions.remove(&id)?;
+        self.kept_bytes_max = self.kept_bytes_max.saturating_sub(session::kept_bytes_max(&session.fore));
+        Some(session)
+    }
+
+    /// Takes out the sessions of clients that are gone.
+    fn take_sessions(&mut self, clients: &[Arc<Client>]) -> Vec<Arc<Session>> {
+        let ids: Vec<_> = clients
+            .iter()
+            .flat_map(|client| std::mem::take(&mut *client.sessions.lock()))
+            .map(|session| session.id)
+            .collect();
+        ids.into_iter().filter_map(|id| self.take_session(id)).collect()
+    }
+}
+
+impl Client {
+    fn new(id: ClientId, owner: &[u8], principal: Principal) -> Self {
+        Self {
+            id,
+            owner: owner.into(),
+            principal,
+            flags: AtomicU32::new(0),
+            back_connections: AtomicU32::new(0),
+            had_back: AtomicBool::new(false),
+            sessions: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Its sessions.
+    pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.lock().clone()
+    }
+
+    /// When its lease was last renewed: by the last request of any of its sessions.
+    pub(crate) fn renewed(&self) -> Option<Instant> {
+        self.sessions.lock().iter().map(|session| session.state.lock().renewed).max()
+    }
+
+    /// What it has.
+    fn holding(&self) -> Holding {
+        Holding { renewed: self.renewed(), state: false }
+    }
+
+    /// Tells the client with every SEQUENCE from now on, or no more.
+    pub(crate) fn tell(&self, flags: StatusFlags, on: bool) {
+        if on {
+            self.flags.fetch_or(flags.bits(), Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!flags.bits(), Ordering::Relaxed);
+        }
+    }
+
+    /// A connection has become part of a back channel, or is none any more.
+    pub(super) fn count_back_connections(&self, more: u32, fewer: u32) {
+        if more > 0 {
+            self.had_back.store(true, Ordering::Relaxed);
+        }
+        self.back_connections.fetch_add(more, Ordering::Relaxed);
+        self.back_connections.fetch_sub(fewer, Ordering::Relaxed);
+    }
+
+    fn has_back(&self) -> bool {
+        self.back_connections.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Session {
+    pub(crate) fn new(
+        new: NewSession,
+        client: &Arc<Client>,
+        fore: ChannelAttributes,
+        back: BackChannel,
+        now: Instant,
+    ) -> Self {
+        Self {
+            id: new.id,
+            client: Arc::clone(client),
+            fore,
+            back,
+            is_gone: AtomicBool::new(false),
+            state: Mutex::new(SessionState {
+                slots: SlotTable::new(fore.requests_max),
+                connections: Associations::default(),
+                renewed: now,
+                transfers: Transfers::default(),
+            }),
+        }
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+
+    /// What SEQUENCE tells of the client's state.
+    pub(crate) fn status_flags(&self) -> StatusFlags {
+        let client = &self.client;
+        let mut flags = StatusFlags::from_bits_retain(client.flags.load(Ordering::Relaxed));
+        if client.had_back.load(Ordering::Relaxed) {
+            flags.set(StatusFlags::CB_PATH_DOWN, !client.has_back());
+            flags.set(StatusFlags::CB_PATH_DOWN_SESSION, self.back.is_needed_and_down());
+            flags.set(StatusFlags::BACKCHANNEL_FAULT, self.back.is_faulty());
+        }
+        flags
+    }
+
+    /// Associates a connection with channels of this session.
+    pub(crate) fn associate(
+        &self,
+        connection: &Link,
+        channels: impl FnOnce(&mut Associations, ConnectionNumber) -> Result<Channels, Status>,
+    ) -> Result<Channels, Status> {
+        let mut state = self.state.lock();
+        let before = state.connections.channels(connection.number);
+        let after = channels(&mut state.connections, connection.number)?;
+        drop(state);
+        if after.back && !before.is_some_and(|before| before.back) {
+            self.back.add(connection, &self.client);
+        }
+        Ok(after)
+    }
+
+    /// A connection has ended.
+    pub(crate) fn disassociate(&self, connection: ConnectionNumber) {
+        self.state.lock().connections.ended(connection);
+        self.back.remove(connection, &self.client);
+    }
+}
