@@ -56,6 +56,8 @@ impl Servers {
         let listen = |result: std::io::Result<()>| result.map_err(serving("cannot listen"));
         let scavenged = Arc::clone(&self.smb);
         listen(shards.spawn(async move { scavenged.scavenge().await }))?;
+        let looked_after = Arc::clone(&self.nfs);
+        listen(shards.spawn(async move { looked_after.look_after_clients().await }))?;
         listen(shards.listen(smb, Arc::new(smb_server::Service::new(Arc::clone(&self.smb)))))?;
         listen(shards.listen(nfs, Arc::clone(&self.nfs)))
     }

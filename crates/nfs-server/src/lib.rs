@@ -100,6 +100,11 @@ impl NfsServer {
         self.state.mounts.all()
     }
 
+    /// Takes out NFSv4 clients that are gone for good, for ever: give it to [`net::Shards::spawn`].
+    pub async fn look_after_clients(&self) {
+        self.state.v4.look_after_clients().await;
+    }
+
     /// The connections there are now, by the client's address.
     #[must_use]
     pub fn connections(&self) -> Vec<ConnectionReport> {

@@ -69,8 +69,8 @@ pub struct Exchanged {
 /// What a client has, as its server knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holding {
-    /// When its lease was renewed, if any request has done so.
-    pub renewed: Option<Instant>,
+    /// When its lease was renewed; at first, when it came.
+    pub renewed: Instant,
     /// Whether it has opens, locks, delegations or the like.
     pub state: bool,
 }
@@ -90,7 +90,6 @@ struct Record<C, R> {
     verifier: Verifier,
     principal: Principal,
     confirmed: bool,
-    since: Instant,
     /// The slot of CREATE_SESSION (18.36.4): the last sequence ID, and what it was answered. None: nothing yet. "If the
     /// session is not successfully created, then no changes are made to any client records": errors are not kept.
     sequence: u32,
@@ -167,7 +166,7 @@ impl<C, R: Clone> Clients<C, R> {
             Some((id, record)) if record.principal != request.principal => {
                 let Holding { renewed, state } = look(&record.value);
                 let in_use = state || !record.sessions.is_empty();
-                let standing = self.times.standing(renewed.unwrap_or(record.since), now);
+                let standing = self.times.standing(renewed, now);
                 if in_use && standing == Standing::Current {
                     return Err(Status::ClidInUse);
                 }
@@ -180,7 +179,7 @@ impl<C, R: Clone> Clients<C, R> {
         // Case 4, "Replacement of Unconfirmed Record".
         self.forget_unconfirmed(request.owner, &mut gone);
         self.make_room(now, &look, &mut gone)?;
-        let exchanged = self.enter(request, now, make);
+        let exchanged = self.enter(request, make);
         Ok((exchanged, gone))
     }
 
@@ -199,12 +198,7 @@ impl<C, R: Clone> Clients<C, R> {
         Ok(Exchanged { client, sequence: record.next_sequence(), confirmed: true })
     }
 
-    fn enter(
-        &mut self,
-        request: ExchangeId<'_>,
-        now: Instant,
-        make: impl FnOnce(ClientId) -> C,
-    ) -> Exchanged {
+    fn enter(&mut self, request: ExchangeId<'_>, make: impl FnOnce(ClientId) -> C) -> Exchanged {
         let id = self.free_id();
         let owner: Arc<[u8]> = request.owner.into();
         let record = Record {
@@ -212,7 +206,6 @@ impl<C, R: Clone> Clients<C, R> {
             verifier: request.verifier,
             principal: request.principal,
             confirmed: false,
-            since: now,
             sequence: 0,
             answered: None,
             sessions: Vec::new(),
@@ -247,7 +240,7 @@ impl<C, R: Clone> Clients<C, R> {
             return Ok(());
         }
         let silent = |(id, record): (&ClientId, &Record<C, R>)| {
-            let renewed = look(&record.value).renewed.unwrap_or(record.since);
+            let renewed = look(&record.value).renewed;
             (self.times.standing(renewed, now) != Standing::Current).then_some((renewed, *id))
         };
         let oldest = self.unconfirmed.first().copied();
@@ -324,7 +317,7 @@ impl<C, R: Clone> Clients<C, R> {
     ) -> Result<C, Status> {
         let record = self.by_id.get(&client).ok_or(Status::StaleClientId)?;
         let Holding { renewed, state } = look(&record.value);
-        let standing = self.times.standing(renewed.unwrap_or(record.since), now);
+        let standing = self.times.standing(renewed, now);
         if !record.sessions.is_empty() || (state && standing == Standing::Current) {
             return Err(Status::ClientIdBusy);
         }
@@ -356,7 +349,7 @@ impl<C, R: Clone> Clients<C, R> {
         let times = self.times;
         let over = |record: &Record<C, R>| {
             let Holding { renewed, state } = look(&record.value);
-            match times.standing(renewed.unwrap_or(record.since), now) {
+            match times.standing(renewed, now) {
                 Standing::Current => false,
                 // Nothing is lost with a client that has nothing.
                 Standing::Courtesy => !record.confirmed || !state,

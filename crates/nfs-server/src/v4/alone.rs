@@ -28,13 +28,13 @@ pub(super) async fn run(
         return reply.fail(number, Status::NotOnlyOp);
     }
     match operation {
-        ArgOp::ExchangeId(args) => reply.end(number, &exchange_id::handle(request, &args)),
+        ArgOp::ExchangeId(args) => reply.end(number, &exchange_id::handle(request, &args).await),
         ArgOp::CreateSession(args) => {
-            reply.end(number, &create_session::handle(request, minor_version, &args));
+            reply.end(number, &create_session::handle(request, minor_version, &args).await);
         }
         ArgOp::BindConnToSession(args) => reply.end(number, &bind_conn_to_session::handle(request, args)),
         ArgOp::DestroySession(args) => reply.end(number, &destroy_session::handle(request, args, None)),
-        ArgOp::DestroyClientId(args) => reply.end(number, &destroy_clientid::handle(request, args)),
+        ArgOp::DestroyClientId(args) => reply.end(number, &destroy_clientid::handle(request, args).await),
         // RFC 8881 18.46.3: "Such operations MUST yield the error NFS4ERR_OP_NOT_IN_SESSION".
         _ => reply.fail(number, Status::OpNotInSession),
     }

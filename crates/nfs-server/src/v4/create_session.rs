@@ -13,7 +13,11 @@ use super::state::Session;
 use crate::rpc_dispatch::Request;
 
 /// Runs it, in a session or without one.
-pub(super) fn handle(request: &Request<'_>, minor_version: u32, args: &Args<'_>) -> Result<ResOk, Status> {
+pub(super) async fn handle(
+    request: &Request<'_>,
+    minor_version: u32,
+    args: &Args<'_>,
+) -> Result<ResOk, Status> {
     if !Flags::all().contains(args.flags) {
         return Err(Status::Inval);
     }
@@ -22,7 +26,7 @@ pub(super) fn handle(request: &Request<'_>, minor_version: u32, args: &Args<'_>)
     let now = Instant::now();
     // Replies are not kept over a restart, and there is no RDMA: neither flag is granted.
     let flags = args.flags.intersection(Flags::CONN_BACK_CHAN);
-    let (answer, created) = state.create_session(
+    let (outcome, gone) = state.create_session(
         args.client_id,
         args.sequence_id,
         principal(request),
@@ -41,7 +45,10 @@ pub(super) fn handle(request: &Request<'_>, minor_version: u32, args: &Args<'_>)
             };
             Ok((session, answer))
         },
-    )?;
+    );
+    // "Byte-range locks and share reservations should be released immediately" (18.35.4, case 5).
+    gone.end().await;
+    let (answer, created) = outcome?;
     if let Some(session) = created {
         let channels = if flags.contains(Flags::CONN_BACK_CHAN) { Channels::BOTH } else { Channels::FORE };
         session.associate(&connection.v4.link, |connections, number| {

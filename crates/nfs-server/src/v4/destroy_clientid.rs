@@ -8,6 +8,7 @@ use nfs_wire::v4::status::Status;
 use crate::rpc_dispatch::Request;
 
 /// Runs it, in a session or without one: in one of the same client it is busy with that.
-pub(super) fn handle(request: &Request<'_>, args: Args) -> Result<(), Status> {
-    request.connection.server.v4.destroy_client(args.client_id, Instant::now())
+pub(super) async fn handle(request: &Request<'_>, args: Args) -> Result<(), Status> {
+    request.connection.server.v4.destroy_client(args.client_id, Instant::now())?.end().await;
+    Ok(())
 }

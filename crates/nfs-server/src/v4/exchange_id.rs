@@ -16,7 +16,7 @@ const DOMAIN: &str = "anabranch";
 const NAME: &str = concat!("Anabranch ", env!("CARGO_PKG_VERSION"));
 
 /// Runs it, in a session or without one.
-pub(super) fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<ResOk<'a>, Status> {
+pub(super) async fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<ResOk<'a>, Status> {
     // 18.35.3: "If any other bit is set ... NFS4ERR_INVAL".
     if !Flags::CLIENT.contains(args.flags) {
         return Err(Status::Inval);
@@ -28,7 +28,7 @@ pub(super) fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<Re
         StateProtectArgs::Ssv(_) => return Err(Status::EncrAlgUnsupp),
     }
     let state = &request.connection.server.v4;
-    let exchanged = state.exchange_id(
+    let (exchanged, gone) = state.exchange_id(
         ExchangeId {
             owner: args.client_owner.owner_id.0,
             verifier: args.client_owner.verifier,
@@ -37,6 +37,7 @@ pub(super) fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<Re
         },
         Instant::now(),
     )?;
+    gone.end().await;
     let mut flags = Flags::USE_NON_PNFS;
     flags.set(Flags::CONFIRMED_R, exchanged.confirmed);
     let owner = OwnerId(&state.server_owner);

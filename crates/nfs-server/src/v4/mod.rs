@@ -73,13 +73,13 @@ async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, last: bool) {
         ArgOp::GetFh => end!(filehandle::of_current(c)),
         ArgOp::SaveFh => end!(c.save()),
         ArgOp::RestoreFh => end!(c.restore()),
-        ArgOp::ExchangeId(args) => end!(exchange_id::handle(c.request, &args)),
-        ArgOp::CreateSession(args) => end!(create_session::handle(c.request, c.minor_version, &args)),
+        ArgOp::ExchangeId(args) => end!(exchange_id::handle(c.request, &args).await),
+        ArgOp::CreateSession(args) => end!(create_session::handle(c.request, c.minor_version, &args).await),
         ArgOp::DestroySession(args) => {
             let within = Within { session: c.session().id, is_last: last };
             end!(destroy_session::handle(c.request, args, Some(within)));
         }
-        ArgOp::DestroyClientId(args) => end!(destroy_clientid::handle(c.request, args)),
+        ArgOp::DestroyClientId(args) => end!(destroy_clientid::handle(c.request, args).await),
         ArgOp::BackchannelCtl(args) => end!(backchannel_ctl::handle(c, &args)),
         // RFC 8881 18.46.3: "SEQUENCE MUST appear as the first operation".
         ArgOp::Sequence(_) => c.refuse(number, Status::SequencePos),

@@ -18,7 +18,7 @@ use nfs_wire::v4::create_session::{self, ChannelAttributes};
 use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, SessionId};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::callback::{BackChannel, Callbacks};
 use super::connection::Link;
@@ -65,8 +65,15 @@ pub(crate) struct Client {
     back_connections: AtomicU32,
     /// Whether it ever had a back channel: then it is told that there is none.
     had_back: AtomicBool,
-    /// Guards its sessions.
-    sessions: Mutex<Vec<Arc<Session>>>,
+    /// Guards its sessions, and its lease as far as no session has it.
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Debug)]
+struct Sessions {
+    present: Vec<Arc<Session>>,
+    /// The last renewal by a session that has ended; at first, when the client came.
+    renewed: Instant,
 }
 
 /// A session.
@@ -89,6 +96,16 @@ pub(crate) struct SessionState {
     /// When a request last renewed the lease.
     pub(crate) renewed: Instant,
     pub(crate) transfers: Transfers,
+}
+
+/// Clients that have lost their records: left, restarted, or away for too long. What they had has yet to end.
+#[derive(Debug)]
+#[must_use = "what these clients had must end"]
+pub(crate) struct Gone(Vec<Arc<Client>>);
+
+impl Gone {
+    /// Ends everything that they had.
+    pub(crate) async fn end(self) {}
 }
 
 impl State {
@@ -118,14 +135,15 @@ impl State {
     ///
     /// # Errors
     /// Those of [`Clients::exchange_id`].
-    pub(crate) fn exchange_id(&self, request: ExchangeId<'_>, now: Instant) -> Result<Exchanged, Status> {
-        let make = |id| Arc::new(Client::new(id, request.owner, request.principal));
+    pub(crate) fn exchange_id(
+        &self,
+        request: ExchangeId<'_>,
+        now: Instant,
+    ) -> Result<(Exchanged, Gone), Status> {
+        let make = |id| Arc::new(Client::new(id, request.owner, request.principal, now));
         let mut tables = self.tables.lock();
         let (exchanged, gone) = tables.clients.exchange_id(request, now, |client| client.holding(), make)?;
-        let sessions = tables.take_sessions(&gone);
-        drop(tables);
-        self.discard(gone, sessions);
-        Ok(exchanged)
+        Ok((exchanged, Self::gone(tables, gone)))
     }
 
     /// CREATE_SESSION. `create` makes the session of a client, while the others may keep so many bytes of replies.
@@ -142,7 +160,7 @@ impl State {
             NewSession,
             u64,
         ) -> Result<(Arc<Session>, create_session::ResOk), Status>,
-    ) -> Result<(create_session::ResOk, Option<Arc<Session>>), Status> {
+    ) -> (Result<(create_session::ResOk, Option<Arc<Session>>), Status>, Gone) {
         let mut tables = self.tables.lock();
         let Tables { clients, sessions, kept_bytes_max } = &mut *tables;
         let mut created = None;
@@ -150,14 +168,11 @@ impl State {
             let (session, answer) = create(client, new, *kept_bytes_max)?;
             *kept_bytes_max = kept_bytes_max.saturating_add(session::kept_bytes_max(&session.fore));
             sessions.insert(new.id, Arc::clone(&session));
-            client.sessions.lock().push(Arc::clone(&session));
+            client.sessions.lock().present.push(Arc::clone(&session));
             created = Some(session);
             Ok(answer)
         });
-        let ended = tables.take_sessions(&gone);
-        drop(tables);
-        self.discard(gone, ended);
-        answer.map(|answer| (answer, created))
+        (answer.map(|answer| (answer, created)), Self::gone(tables, gone))
     }
 
     /// A session by its name.
@@ -171,44 +186,49 @@ impl State {
         tables.take_session(session.id);
         tables.clients.end_session(session.client.id, session.id);
         drop(tables);
-        session.client.sessions.lock().retain(|other| other.id != session.id);
-        self.shut(session);
+        session.client.end_session(session);
+        session.shut();
     }
 
     /// DESTROY_CLIENTID.
     ///
     /// # Errors
     /// Those of [`Clients::destroy`].
-    pub(crate) fn destroy_client(&self, client: ClientId, now: Instant) -> Result<(), Status> {
-        let gone = self.tables.lock().clients.destroy(client, now, |client| client.holding())?;
-        self.discard(vec![gone], Vec::new());
-        Ok(())
+    pub(crate) fn destroy_client(&self, client: ClientId, now: Instant) -> Result<Gone, Status> {
+        let mut tables = self.tables.lock();
+        let gone = tables.clients.destroy(client, now, |client| client.holding())?;
+        Ok(Self::gone(tables, vec![gone]))
     }
 
     /// Takes everything from a client whose lease is over, because somebody needs it.
-    pub(crate) fn expire_client(&self, client: ClientId) {
+    pub(crate) fn expire_client(&self, client: ClientId) -> Gone {
         let mut tables = self.tables.lock();
-        let gone: Vec<_> = tables.clients.forget(client).into_iter().collect();
-        let sessions = tables.take_sessions(&gone);
-        drop(tables);
-        self.discard(gone, sessions);
+        let gone = tables.clients.forget(client).into_iter().collect();
+        Self::gone(tables, gone)
     }
 
     /// Takes out the clients that have been away for too long.
-    pub(crate) fn reap(&self, now: Instant) {
+    pub(crate) fn reap(&self, now: Instant) -> Gone {
         let mut tables = self.tables.lock();
         let gone = tables.clients.expire(now, |client| client.holding());
-        let sessions = tables.take_sessions(&gone);
-        drop(tables);
-        for client in &gone {
-            tracing::info!(client = %client.owner.escape_ascii(), "NFSv4 client has been away for too long");
+        Self::gone(tables, gone)
+    }
+
+    /// Takes out clients whose lease is over and who stay away, for ever.
+    pub(crate) async fn look_after_clients(&self) {
+        loop {
+            tokio::time::sleep(self.times.lease / 2).await;
+            let gone = self.reap(Instant::now());
+            for client in &gone.0 {
+                tracing::info!(client = %client.owner.escape_ascii(), "an NFSv4 client stays away");
+            }
+            gone.end().await;
         }
-        self.discard(gone, sessions);
     }
 
     /// How a client stands with its lease.
     pub(crate) fn standing(&self, client: &Client, now: Instant) -> Standing {
-        client.renewed().map_or(Standing::Current, |renewed| self.times.standing(renewed, now))
+        self.times.standing(client.renewed(), now)
     }
 
     /// A confirmed client by its number.
@@ -221,22 +241,12 @@ impl State {
         self.tables.lock().clients.all_confirmed().cloned().collect()
     }
 
-    /// Clients that have lost their records, and their sessions: outside of the tables' lock.
-    ///
-    /// Everything that a client had ends here, whether it left, came again after a restart, or was away for too long.
-    fn discard(&self, clients: Vec<Arc<Client>>, sessions: Vec<Arc<Session>>) {
-        for session in sessions {
-            self.shut(&session);
-        }
-        drop(clients);
-    }
-
-    fn shut(&self, session: &Session) {
-        session.is_gone.store(true, Ordering::Release);
-        session.back.shut(&session.client);
-        let mut state = session.state.lock();
-        state.slots = SlotTable::new(1); // what was kept is not asked for any more
-        state.connections = Associations::default();
+    /// Ends the sessions of clients that have lost their records: outside of the tables' lock.
+    fn gone(mut tables: MutexGuard<'_, Tables>, clients: Vec<Arc<Client>>) -> Gone {
+        let sessions = tables.take_sessions(&clients);
+        drop(tables);
+        sessions.iter().for_each(|session| session.shut());
+        Gone(clients)
     }
 }
 
@@ -251,7 +261,7 @@ impl Tables {
     fn take_sessions(&mut self, clients: &[Arc<Client>]) -> Vec<Arc<Session>> {
         let ids: Vec<_> = clients
             .iter()
-            .flat_map(|client| std::mem::take(&mut *client.sessions.lock()))
+            .flat_map(|client| std::mem::take(&mut client.sessions.lock().present))
             .map(|session| session.id)
             .collect();
         ids.into_iter().filter_map(|id| self.take_session(id)).collect()
@@ -259,7 +269,7 @@ impl Tables {
 }
 
 impl Client {
-    fn new(id: ClientId, owner: &[u8], principal: Principal) -> Self {
+    fn new(id: ClientId, owner: &[u8], principal: Principal, now: Instant) -> Self {
         Self {
             id,
             owner: owner.into(),
@@ -267,18 +277,27 @@ impl Client {
             flags: AtomicU32::new(0),
             back_connections: AtomicU32::new(0),
             had_back: AtomicBool::new(false),
-            sessions: Mutex::new(Vec::new()),
+            sessions: Mutex::new(Sessions { present: Vec::new(), renewed: now }),
         }
     }
 
     /// Its sessions.
     pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
-        self.sessions.lock().clone()
+        self.sessions.lock().present.clone()
     }
 
     /// When its lease was last renewed: by the last request of any of its sessions.
-    pub(crate) fn renewed(&self) -> Option<Instant> {
-        self.sessions.lock().iter().map(|session| session.state.lock().renewed).max()
+    pub(crate) fn renewed(&self) -> Instant {
+        let sessions = self.sessions.lock();
+        let renewals = sessions.present.iter().map(|session| session.state.lock().renewed);
+        renewals.fold(sessions.renewed, Instant::max)
+    }
+
+    fn end_session(&self, session: &Session) {
+        let renewed = session.state.lock().renewed;
+        let mut sessions = self.sessions.lock();
+        sessions.present.retain(|other| other.id != session.id);
+        sessions.renewed = sessions.renewed.max(renewed);
     }
 
     /// What it has.
@@ -330,6 +349,15 @@ impl Session {
                 transfers: Transfers::default(),
             }),
         }
+    }
+
+    /// It has ended.
+    fn shut(&self) {
+        self.is_gone.store(true, Ordering::Release);
+        self.back.shut(&self.client);
+        let mut state = self.state.lock();
+        state.slots = SlotTable::new(1); // what was kept is not asked for any more
+        state.connections = Associations::default();
     }
 
     /// Whether it has ended.

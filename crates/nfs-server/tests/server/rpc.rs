@@ -33,8 +33,8 @@ fn unknown_programs_versions_and_procedures() {
         ReplyBody::Denied(denied) => panic!("{denied:?}"),
     };
     assert_eq!(status((100_227, 3, 0)), AcceptStatus::ProgramUnavailable);
-    assert_eq!(status((v3::PROGRAM, 4, 1)), AcceptStatus::ProgramMismatch { low: 3, high: 3 });
-    assert_eq!(status((v3::PROGRAM, 2, 0)), AcceptStatus::ProgramMismatch { low: 3, high: 3 });
+    assert_eq!(status((v3::PROGRAM, 5, 1)), AcceptStatus::ProgramMismatch { low: 3, high: 4 });
+    assert_eq!(status((v3::PROGRAM, 2, 0)), AcceptStatus::ProgramMismatch { low: 3, high: 4 });
     assert_eq!(status((mount::PROGRAM, 1, 1)), AcceptStatus::ProgramMismatch { low: 3, high: 3 });
     assert_eq!(status((v3::PROGRAM, 3, 22)), AcceptStatus::ProcedureUnavailable);
     assert_eq!(status((mount::PROGRAM, 3, 6)), AcceptStatus::ProcedureUnavailable);

@@ -4,8 +4,23 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a record carries here: its number, in the order in which they were made.
-type Table = Clients<u32, u32>;
+/// What a record carries here.
+#[derive(Debug, PartialEq, Eq)]
+struct Carried {
+    /// In the order in which they were made.
+    number: u32,
+    came: Instant,
+}
+
+type Table = Clients<Carried, u32>;
+
+fn idle(client: &Carried) -> Holding {
+    Holding { renewed: client.came, state: false }
+}
+
+fn numbers(gone: Vec<Carried>) -> Vec<u32> {
+    gone.into_iter().map(|client| client.number).collect()
+}
 
 const ROOT: Principal = Principal::User { uid: 0, gid: 0 };
 const ALICE: Principal = Principal::User { uid: 1000, gid: 1000 };
@@ -22,10 +37,6 @@ fn seconds(seconds: u64) -> Duration {
 
 fn verifier(run: u8) -> Verifier {
     Verifier([run; 8])
-}
-
-fn idle(_: &u32) -> Holding {
-    Holding { renewed: None, state: false }
 }
 
 fn table() -> Table {
@@ -52,20 +63,20 @@ impl Simulated {
     fn exchange(
         &mut self,
         request: ExchangeId<'_>,
-        look: impl Fn(&u32) -> Holding,
+        look: impl Fn(&Carried) -> Holding,
     ) -> Result<Exchanged, Status> {
         let number = self.made;
-        let answer = self.table.exchange_id(request, self.now, look, |_| number);
-        self.made += u32::from(self.table.by_id.values().any(|record| record.value == number));
+        let answer = self.table.exchange_id(request, self.now, look, |_| Carried { number, came: self.now });
+        self.made += u32::from(self.table.by_id.values().any(|record| record.value.number == number));
         answer.map(|(exchanged, gone)| {
-            self.gone.extend(gone);
+            self.gone.extend(numbers(gone));
             exchanged
         })
     }
 
     fn create(&mut self, client: ClientId, sequence: u32, principal: Principal) -> Result<u32, Status> {
         let (answer, gone) = self.table.create_session(client, sequence, principal, |_, _| Ok(sequence));
-        self.gone.extend(gone);
+        self.gone.extend(numbers(gone));
         answer
     }
 
@@ -129,8 +140,8 @@ fn the_old_incarnation_that_asks_again_drops_the_new_one() {
 fn an_owner_that_somebody_uses_is_not_taken_away() {
     let mut test = Simulated::new();
     let owner = test.confirmed(b"a", 1);
-    let renewed = Some(test.now);
-    let busy = move |_: &u32| Holding { renewed, state: true };
+    let renewed = test.now;
+    let busy = move |_: &Carried| Holding { renewed, state: true };
     test.now += seconds(10);
     assert_eq!(test.exchange(asking(b"a", 1, ALICE), busy), Err(Status::ClidInUse));
     assert_eq!(test.exchange(asking(b"a", 9, ALICE), busy), Err(Status::ClidInUse));
@@ -222,9 +233,9 @@ fn a_client_is_destroyed_when_it_has_nothing() {
     assert_eq!(test.table.destroy(client, now, idle), Err(Status::ClientIdBusy));
     let session = test.table.by_id[&client].sessions[0];
     test.table.end_session(client, session);
-    let busy = |_: &u32| Holding { renewed: Some(now), state: true };
+    let busy = |_: &Carried| Holding { renewed: now, state: true };
     assert_eq!(test.table.destroy(client, now, busy), Err(Status::ClientIdBusy));
-    assert_eq!(test.table.destroy(client, now, idle), Ok(0));
+    assert_eq!(test.table.destroy(client, now, idle).map(|client| client.number), Ok(0));
     assert_eq!(test.table.destroy(client, now, idle), Err(Status::StaleClientId));
     assert!(test.table.by_owner.is_empty(), "nothing is left behind");
     let unconfirmed = test.exchange(asking(b"b", 1, ROOT), idle).unwrap();
@@ -237,12 +248,16 @@ fn who_is_late_keeps_what_it_has_for_a_while() {
     let begun = test.now;
     let (with, without) = (test.confirmed(b"a", 1), test.confirmed(b"b", 1));
     test.exchange(asking(b"c", 1, ROOT), idle).unwrap();
-    let look = move |number: &u32| Holding { renewed: Some(begun), state: *number == 0 };
+    let look = move |client: &Carried| Holding { renewed: begun, state: client.number == 0 };
     assert!(test.table.expire(begun + seconds(10), look).is_empty());
-    assert_eq!(test.table.expire(begun + seconds(11), look), [1, 2], "who has nothing loses nothing");
+    assert_eq!(
+        numbers(test.table.expire(begun + seconds(11), look)),
+        [1, 2],
+        "who has nothing loses nothing"
+    );
     assert!(test.table.confirmed(with).is_some() && test.table.confirmed(without).is_none());
     assert!(test.table.expire(begun + seconds(110), look).is_empty());
-    assert_eq!(test.table.expire(begun + seconds(111), look), [0]);
+    assert_eq!(numbers(test.table.expire(begun + seconds(111), look)), [0]);
     assert!(test.table.is_empty() && test.table.by_owner.is_empty());
 }
 
@@ -268,7 +283,7 @@ fn a_full_table_of_living_clients_lets_nobody_in() {
         test.confirmed(owner, 1);
     }
     let look =
-        move |number: &u32| Holding { renewed: Some(begun + seconds(u64::from(*number))), state: true };
+        move |client: &Carried| Holding { renewed: begun + seconds(u64::from(client.number)), state: true };
     assert_eq!(test.exchange(asking(b"d", 1, ROOT), look), Err(Status::Delay));
     test.now = begun + seconds(12); // the first two are late
     assert!(test.exchange(asking(b"d", 1, ROOT), look).is_ok());
@@ -327,11 +342,13 @@ proptest! {
                 }
                 Step::Destroy { client } => {
                     let Some(id) = ids.iter().rev().nth(client) else { continue };
-                    test.gone.extend(test.table.destroy(*id, test.now, idle));
+                    let gone = test.table.destroy(*id, test.now, idle);
+                    test.gone.extend(gone.map(|client| client.number));
                 }
                 Step::Wait(time) => {
                     test.now += seconds(time);
-                    test.gone.extend(test.table.expire(test.now, idle));
+                    let gone = test.table.expire(test.now, idle);
+                    test.gone.extend(numbers(gone));
                 }
             }
             let table = &test.table;
@@ -346,7 +363,7 @@ proptest! {
                 prop_assert!(record.sessions.len() <= limits.sessions_max);
                 prop_assert!(record.confirmed || record.sessions.is_empty());
             }
-            let mut all: Vec<_> = test.gone.iter().chain(table.by_id.values().map(|record| &record.value)).collect();
+            let mut all: Vec<_> = test.gone.iter().chain(table.by_id.values().map(|record| &record.value.number)).collect();
             all.sort_unstable();
             prop_assert!(all.iter().copied().copied().eq(0..test.made), "{:?} of {}", all, test.made);
         }
