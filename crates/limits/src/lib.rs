@@ -6,7 +6,12 @@
 
 mod anf;
 mod azure;
+mod bucket;
+mod budget;
+mod burst;
 mod change;
+mod fair_queue;
+mod gate;
 mod limit;
 mod limits;
 mod parse;
@@ -15,6 +20,7 @@ mod units;
 
 pub use anf::{Level, Pool, PoolError, Qos, check_pools};
 pub use azure::Media;
+pub use budget::{Answer, Budget, Operation, Released, Ticket, Waits};
 pub use change::{ChangeError, DECREASE_AFTER, Provisioned};
 pub use limit::Limit;
 pub use limits::{Burst, Handles, Limits};

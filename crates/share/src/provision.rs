@@ -1,17 +1,24 @@
-//! What is provisioned for a share, and how much of it is left.
+//! What is provisioned for a share: its budget, and how much of it is left.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use limits::{ChangeError, Limit, Limits, Plan, Provisioned};
+use limits::{ChangeError, Limit, Limits, Operation, Plan, Provisioned, Waits};
 use parking_lot::Mutex;
+use storage::NodeRef;
 
-use crate::Share;
+use crate::throttle::Throttle;
+use crate::{Api, Caller, Share, timings};
 
 /// The plan of a share.
 #[derive(Debug)]
 pub(crate) struct Provision {
     /// The plan that holds now.
     provisioned: Mutex<Provisioned>,
+    /// Whether an operation may have to wait: all that an unlimited share asks.
+    is_paced: AtomicBool,
+    throttle: Arc<Throttle>,
 }
 
 /// How a share stands against its plan.
@@ -27,15 +34,83 @@ pub struct LimitsStatus {
     pub throttled: Vec<Limit>,
     /// Operations that are waiting.
     pub waiting: usize,
+    /// How much has waited for each limit, for which anything has.
+    pub waits: Vec<(Limit, Waits)>,
 }
 
 impl Provision {
     pub(crate) fn new(provisioned: Provisioned) -> Self {
-        Self { provisioned: Mutex::new(provisioned) }
+        let limits = provisioned.plan.limits();
+        Self {
+            is_paced: AtomicBool::new(limits.has_rates()),
+            throttle: Arc::new(Throttle::new(limits)),
+            provisioned: Mutex::new(provisioned),
+        }
+    }
+}
+
+/// How an operation counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// Where the data is moved ([`Share::read`], [`Share::write`]), by its size.
+    ByData,
+    /// It waits for its turn.
+    Waits,
+    /// It counts, but is not held back: others wait for what it gives up, or it waits for something else.
+    Charged,
+}
+
+/// How the operation of this name counts against the budget.
+fn count(api: Api) -> Count {
+    match api {
+        Api::Read | Api::ReadPlus | Api::Write => Count::ByData,
+        Api::Close
+        | Api::OplockBreak
+        | Api::TreeConnect
+        | Api::TreeDisconnect
+        | Api::Mount
+        | Api::ChangeNotify
+        | Api::Lock
+        | Api::Unlock
+        | Api::DelegReturn
+        | Api::OpenDowngrade => Count::Charged,
+        _ => Count::Waits,
     }
 }
 
 impl Share {
+    /// Takes an operation's part of the budget, and waits for it if there is none left: before anything else is done for
+    /// the operation. Reads and writes take theirs when their permission is checked, by their size.
+    pub async fn admit(&self, caller: &Caller, api: Api) {
+        if !self.is_paced() {
+            return;
+        }
+        match count(api) {
+            Count::ByData => {}
+            Count::Charged => self.provision.throttle.charge(caller.client.number(), Operation::Metadata),
+            Count::Waits => self.pass(caller, Operation::Metadata).await,
+        }
+    }
+
+    /// Whether operations may have to wait.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.provision.is_paced.load(Ordering::Relaxed)
+    }
+
+    /// Waits until an operation may go on.
+    pub(crate) async fn pass(&self, caller: &Caller, operation: Operation) {
+        if let Some(released) = self.provision.throttle.pass(caller.client.number(), operation).await {
+            timings::waited(released.limit, released.waited);
+        }
+    }
+
+    /// A read that was let through has found so many bytes fewer than it asked for.
+    pub(crate) fn put_back(&self, caller: &Caller, operation: Operation, unused: usize) {
+        if unused > 0 {
+            self.provision.throttle.put_back(caller.client.number(), operation, unused as u64);
+        }
+    }
+
     /// What is provisioned for it.
     #[must_use]
     pub fn plan(&self) -> Plan {
@@ -56,14 +131,43 @@ impl Share {
     pub fn set_plan(&self, plan: Plan, now: SystemTime) -> Result<(), ChangeError> {
         let mut provisioned = self.provision.provisioned.lock();
         *provisioned = provisioned.change(plan, now)?;
+        let limits = provisioned.plan.limits();
+        // Both with the plan's lock held, so that of two changes the later one holds in all of them.
+        self.provision.is_paced.store(limits.has_rates(), Ordering::Relaxed);
+        self.provision.throttle.change(limits);
         Ok(())
+    }
+
+    /// So many burst credits were left before a restart ([`LimitsStatus::credits`]). None accrue while nothing is served.
+    pub fn set_credits(&self, left: u64) {
+        self.provision.throttle.look(|budget, _| budget.set_credits(left));
     }
 
     /// How it stands against its plan.
     #[must_use]
     pub fn limits_status(&self) -> LimitsStatus {
         let plan = self.plan();
-        let limits = plan.limits();
-        LimitsStatus { limits, plan, credits: None, throttled: Vec::new(), waiting: 0 }
+        self.provision.throttle.look(|budget, now| LimitsStatus {
+            plan,
+            limits: budget.limits().clone(),
+            credits: budget.credits(now),
+            throttled: budget.throttled(),
+            waiting: budget.waiting(),
+            waits: Limit::ALL
+                .iter()
+                .map(|limit| (*limit, budget.waits(*limit)))
+                .filter(|(_, waits)| waits.operations > 0)
+                .collect(),
+        })
     }
+}
+
+/// A read of so many bytes of an object.
+pub(crate) fn read(node: &NodeRef, bytes: usize) -> Operation {
+    Operation::Read { file: node.id().0, bytes: bytes as u64 }
+}
+
+/// A write of so many bytes to an object.
+pub(crate) fn write(node: &NodeRef, bytes: usize) -> Operation {
+    Operation::Write { file: node.id().0, bytes: bytes as u64 }
 }

@@ -1,0 +1,401 @@
+//! What a share has left, and who may go on when.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use crate::burst::Meter;
+use crate::gate::Gate;
+use crate::{Limit, Limits, Time};
+
+/// Gates of single files and clients are swept for those that mean nothing any more when there are more of them than
+/// this, and twice as many as last time.
+const SWEEP_AT: usize = 256;
+
+/// What a client wants to do. Files are numbered by the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Read so many bytes.
+    Read {
+        /// Of this file.
+        file: u64,
+        /// So many.
+        bytes: u64,
+    },
+    /// Write so many bytes.
+    Write {
+        /// To this file.
+        file: u64,
+        /// So many.
+        bytes: u64,
+    },
+    /// Anything about names and attributes.
+    Metadata,
+}
+
+/// The place of an operation that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(u64);
+
+/// Whether an operation may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Answer {
+    /// It may.
+    Go,
+    /// It has to wait until its ticket is released.
+    Wait(Ticket),
+}
+
+/// An operation that has waited and may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Released {
+    /// Its ticket.
+    pub ticket: Ticket,
+    /// How long it has waited.
+    pub waited: Duration,
+    /// For what it has waited longest.
+    pub limit: Limit,
+}
+
+/// How much has waited for a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// Operations.
+    pub operations: u64,
+    /// How long, all together.
+    pub time: Duration,
+}
+
+/// Which gate: of the limit, for a client, a file, or (0) the share.
+type Key = (Limit, u64);
+
+#[derive(Debug)]
+struct Waiting {
+    client: u64,
+    operation: Operation,
+    /// Index in [`Limit::ALL`] of what it waits for; it has passed all before.
+    stage: usize,
+    begun: Time,
+    since: Time,
+    longest: (Duration, Limit),
+}
+
+/// What a share has left. One mutable thing, to be kept behind one lock; `now` never runs backwards.
+#[derive(Debug)]
+pub struct Budget {
+    limits: Limits,
+    share: HashMap<Limit, Gate>,
+    others: HashMap<Key, Gate>,
+    sweep_at: usize,
+    waiting: HashMap<Ticket, Waiting>,
+    /// When which gate lets somebody through: those in front of which somebody waits.
+    schedule: BTreeSet<(Time, Key)>,
+    next: u64,
+    waits: HashMap<Limit, Waits>,
+}
+
+/// For whom a limit holds, and how much of it an operation takes; none when it does not concern it.
+fn cost(limits: &Limits, limit: Limit, client: u64, operation: Operation) -> Option<(Key, u64)> {
+    limits.rate(limit)?;
+    let (file, bytes) = match operation {
+        Operation::Read { file, bytes } | Operation::Write { file, bytes } => (Some(file), bytes),
+        Operation::Metadata => (None, 0),
+    };
+    let operations = limits.operations(bytes);
+    let (of, cost) = match limit {
+        Limit::ClientIops => (client, operations),
+        Limit::ClientThroughput => (client, bytes),
+        Limit::Metadata => (0, u64::from(file.is_none())),
+        Limit::FileIops => (file?, operations),
+        Limit::FileThroughput => (file?, bytes),
+        Limit::Read => (0, if matches!(operation, Operation::Read { .. }) { bytes } else { 0 }),
+        Limit::Write => (0, if matches!(operation, Operation::Write { .. }) { bytes } else { 0 }),
+        Limit::Throughput => (0, bytes),
+        Limit::Iops => (0, operations),
+    };
+    (cost > 0).then_some(((limit, of), cost))
+}
+
+impl Budget {
+    /// A budget with all that it can hold.
+    #[must_use]
+    pub fn new(limits: Limits, now: Time) -> Self {
+        let mut budget = Self {
+            limits: Limits::NONE,
+            share: HashMap::new(),
+            others: HashMap::new(),
+            sweep_at: SWEEP_AT,
+            waiting: HashMap::new(),
+            schedule: BTreeSet::new(),
+            next: 0,
+            waits: HashMap::new(),
+        };
+        budget.change(now, limits, &mut Vec::new());
+        budget
+    }
+
+    /// What it holds operations to.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether an operation of a client may go on now. One that may not must be withdrawn when nobody waits for it any
+    /// more ([`Budget::withdraw`]).
+    pub fn ask(&mut self, now: Time, client: u64, operation: Operation) -> Answer {
+        self.settle(now);
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        let Some(stage) = self.pass(now, ticket, client, operation, 0) else { return Answer::Go };
+        let longest = (Duration::ZERO, Limit::ALL[stage]);
+        let waiting = Waiting { client, operation, stage, begun: now, since: now, longest };
+        self.waiting.insert(ticket, waiting);
+        Answer::Wait(ticket)
+    }
+
+    /// An operation that is not held back, but counts: what it takes, others wait for.
+    pub fn charge(&mut self, now: Time, client: u64, operation: Operation) {
+        self.settle(now);
+        for (key, cost) in self.costs(client, operation) {
+            self.gate(now, key).meter.take(cost);
+        }
+    }
+
+    /// An operation that went on has moved so many bytes fewer than it asked for.
+    pub fn put_back(&mut self, now: Time, client: u64, operation: Operation, unused: u64) {
+        self.settle(now);
+        let used = match operation {
+            Operation::Read { file, bytes } => Operation::Read { file, bytes: bytes.saturating_sub(unused) },
+            Operation::Write { file, bytes } => {
+                Operation::Write { file, bytes: bytes.saturating_sub(unused) }
+            }
+            Operation::Metadata => return,
+        };
+        let used: HashMap<Key, u64> = self.costs(client, used).into_iter().collect();
+        for (key, cost) in self.costs(client, operation) {
+            let cost = cost - used.get(&key).copied().unwrap_or(0).min(cost);
+            self.gate(now, key).meter.put_back(cost);
+        }
+    }
+
+    /// An operation is not carried out: it frees its place, and gives back what it has taken, also after its release.
+    pub fn withdraw(&mut self, now: Time, ticket: Ticket, client: u64, operation: Operation) {
+        self.settle(now);
+        let stage = match self.waiting.remove(&ticket) {
+            Some(waiting) => waiting.stage,
+            None => Limit::ALL.len(),
+        };
+        for (index, limit) in Limit::ALL.iter().enumerate().take(stage + 1) {
+            let Some((key, tokens)) = cost(&self.limits, *limit, client, operation) else { continue };
+            if index < stage {
+                self.gate(now, key).meter.put_back(tokens);
+            } else {
+                self.gate(now, key).remove(client, ticket);
+                self.plan_gate(key);
+            }
+        }
+    }
+
+    /// Lets through whoever may go on by now. When it is to be called again, if anybody waits.
+    pub fn advance(&mut self, now: Time, released: &mut Vec<Released>) -> Option<Time> {
+        self.settle(now);
+        while let Some((due, key)) = self.schedule.first().copied() {
+            if due > now {
+                return Some(due);
+            }
+            let gate = self.gate(now, key);
+            match gate.release() {
+                Some(ticket) => self.go_on(now, ticket, released),
+                None => self.plan_gate(key),
+            }
+            if self.gate_of(key).is_some_and(Gate::is_empty) {
+                self.plan_gate(key);
+            }
+        }
+        None
+    }
+
+    /// When [`Budget::advance`] is to be called next, if anybody waits.
+    #[must_use]
+    pub fn due(&self) -> Option<Time> {
+        self.schedule.first().map(|(due, _)| *due)
+    }
+
+    /// Other limits, while operations wait: they go on waiting by the new ones. What was saved up and what is owed stays,
+    /// as far as it fits.
+    pub fn change(&mut self, now: Time, limits: Limits, released: &mut Vec<Released>) {
+        self.settle(now);
+        let gates = self.share.values_mut().chain(self.others.values_mut());
+        let mut tickets: Vec<Ticket> = gates.flat_map(Gate::drain).collect();
+        tickets.sort_unstable();
+        self.schedule.clear();
+        self.limits = limits;
+        let limits = &self.limits;
+        self.share.retain(|limit, _| limits.rate(*limit).is_some());
+        self.others.retain(|(limit, _), _| limits.rate(*limit).is_some());
+        for (limit, gate) in &mut self.share {
+            let burst = limits.burst.filter(|_| *limit == Limit::Iops);
+            gate.meter.change(limits.rate(*limit).unwrap_or(1), burst, now);
+        }
+        for ((limit, _), gate) in &mut self.others {
+            gate.meter.change(limits.rate(*limit).unwrap_or(1), None, now);
+        }
+        if self.limits.iops.is_some() {
+            self.gate(now, (Limit::Iops, 0)); // its credits count from the first moment on
+        }
+        for ticket in tickets {
+            self.try_again(now, ticket, released);
+        }
+    }
+
+    /// Burst credits that are left: to be shown, and kept over a restart.
+    pub fn credits(&mut self, now: Time) -> Option<u64> {
+        self.settle(now);
+        self.share.get(&Limit::Iops)?.meter.credits()
+    }
+
+    /// So many credits were left before a restart. None accrue while nothing is served.
+    pub fn set_credits(&mut self, left: u64) {
+        if let Some(gate) = self.share.get_mut(&Limit::Iops) {
+            gate.meter.set_credits(left);
+        }
+    }
+
+    /// How many operations wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// What operations are waiting for.
+    #[must_use]
+    pub fn throttled(&self) -> Vec<Limit> {
+        let stages: BTreeSet<usize> = self.waiting.values().map(|waiting| waiting.stage).collect();
+        stages.into_iter().map(|stage| Limit::ALL[stage]).collect()
+    }
+
+    /// How much has waited for a limit so far.
+    #[must_use]
+    pub fn waits(&self, limit: Limit) -> Waits {
+        self.waits.get(&limit).copied().unwrap_or_default()
+    }
+
+    /// Credits accrue in the time that has passed, if nobody was held back in it: called before anything changes that.
+    fn settle(&mut self, now: Time) {
+        let accrues = self.waiting.is_empty();
+        if let Some(gate) = self.share.get_mut(&Limit::Iops) {
+            gate.meter.refill(now, accrues);
+        }
+    }
+
+    fn costs(&self, client: u64, operation: Operation) -> Vec<(Key, u64)> {
+        Limit::ALL.iter().filter_map(|limit| cost(&self.limits, *limit, client, operation)).collect()
+    }
+
+    fn gate_of(&self, key: Key) -> Option<&Gate> {
+        if is_of_share(key.0) { self.share.get(&key.0) } else { self.others.get(&key) }
+    }
+
+    /// The gate, as it is now.
+    fn gate(&mut self, now: Time, key: Key) -> &mut Gate {
+        let (limit, _) = key;
+        let rate = self.limits.rate(limit).unwrap_or(1);
+        let burst = self.limits.burst.filter(|_| limit == Limit::Iops);
+        let new = || Gate::new(Meter::new(rate, burst, now));
+        let accrues = self.waiting.is_empty();
+        let gate = if is_of_share(limit) {
+            self.share.entry(limit).or_insert_with(new)
+        } else {
+            if self.others.len() >= self.sweep_at && !self.others.contains_key(&key) {
+                self.others.retain(|_, gate| {
+                    gate.meter.refill(now, false);
+                    !gate.is_empty() || !gate.meter.is_full()
+                });
+                self.sweep_at = (2 * self.others.len()).max(SWEEP_AT);
+            }
+            self.others.entry(key).or_insert_with(new)
+        };
+        gate.meter.refill(now, accrues);
+        gate
+    }
+
+    /// Passes what it can from this stage on; the stage where it waits now, if anywhere.
+    fn pass(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        client: u64,
+        operation: Operation,
+        from: usize,
+    ) -> Option<usize> {
+        for (stage, limit) in Limit::ALL.iter().enumerate().skip(from) {
+            let Some((key, tokens)) = cost(&self.limits, *limit, client, operation) else { continue };
+            if !self.gate(now, key).ask(client, ticket, tokens) {
+                self.plan_gate(key);
+                return Some(stage);
+            }
+        }
+        None
+    }
+
+    /// An operation has passed the gate where it waited.
+    fn go_on(&mut self, now: Time, ticket: Ticket, released: &mut Vec<Released>) {
+        let Some(waiting) = self.waiting.get_mut(&ticket) else { return };
+        let (limit, waited) = (Limit::ALL[waiting.stage], now.saturating_sub(waiting.since));
+        waiting.since = now;
+        if waited >= waiting.longest.0 {
+            waiting.longest = (waited, limit);
+        }
+        let waits = self.waits.entry(limit).or_default();
+        waits.operations += 1;
+        waits.time += waited;
+        waiting.stage += 1;
+        self.try_again(now, ticket, released);
+    }
+
+    fn try_again(&mut self, now: Time, ticket: Ticket, released: &mut Vec<Released>) {
+        let Some(waiting) = self.waiting.get(&ticket) else { return };
+        let (client, operation, stage) = (waiting.client, waiting.operation, waiting.stage);
+        match self.pass(now, ticket, client, operation, stage) {
+            Some(stage) => {
+                if let Some(waiting) = self.waiting.get_mut(&ticket) {
+                    waiting.stage = stage;
+                }
+            }
+            None => {
+                if let Some(waiting) = self.waiting.remove(&ticket) {
+                    let waited = now.saturating_sub(waiting.begun);
+                    released.push(Released { ticket, waited, limit: waiting.longest.1 });
+                }
+            }
+        }
+    }
+
+    /// Puts a gate on the schedule, or takes it off.
+    fn plan_gate(&mut self, key: Key) {
+        let gate = if is_of_share(key.0) { self.share.get_mut(&key.0) } else { self.others.get_mut(&key) };
+        let Some(gate) = gate else { return };
+        let due = (!gate.is_empty()).then(|| gate.meter.opens());
+        if gate.due == due {
+            return;
+        }
+        if let Some(before) = gate.due {
+            self.schedule.remove(&(before, key));
+        }
+        gate.due = due;
+        if let Some(due) = due {
+            self.schedule.insert((due, key));
+        }
+    }
+}
+
+/// Whether a limit is one of the whole share.
+fn is_of_share(limit: Limit) -> bool {
+    match limit {
+        Limit::ClientIops | Limit::ClientThroughput | Limit::FileIops | Limit::FileThroughput => false,
+        Limit::Metadata | Limit::Read | Limit::Write | Limit::Throughput | Limit::Iops => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! Who is next: start-time fair queueing.
+//!
+//! P. Goyal, H. M. Vin and H. Cheng, "Start-time Fair Queueing" (SIGCOMM 1996): an operation of a client starts, in virtual
+//! time, when the client's operation before it has finished, or now; the one with the earliest start is next, and its start
+//! is the virtual time. Clients that always have something waiting get equal parts, whatever the sizes of their operations,
+//! and what a client asks for goes in order.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+/// A client, as the caller numbers them.
+pub(crate) type Client = u64;
+
+/// Flows are swept for those that mean nothing any more when there are more of them than this, and twice as many as last
+/// time.
+const SWEEP_AT: usize = 64;
+
+#[derive(Debug)]
+struct Flow<T> {
+    /// When its last operation finishes, in virtual time.
+    finish: u128,
+    /// What waits, with its cost; the start of the first is in [`FairQueue::heads`].
+    waiting: VecDeque<(T, u64)>,
+    head: (u128, u64),
+}
+
+/// Operations of several clients that wait.
+#[derive(Debug)]
+pub(crate) struct FairQueue<T> {
+    now: u128,
+    flows: HashMap<Client, Flow<T>>,
+    /// The first operation of every client that has any: by start, then by arrival.
+    heads: BTreeSet<(u128, u64, Client)>,
+    arrivals: u64,
+    sweep_at: usize,
+}
+
+impl<T> Default for FairQueue<T> {
+    fn default() -> Self {
+        Self { now: 0, flows: HashMap::new(), heads: BTreeSet::new(), arrivals: 0, sweep_at: SWEEP_AT }
+    }
+}
+
+impl<T: PartialEq> FairQueue<T> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// Whether the client has had less than its part, and nothing waits for it.
+    pub(crate) fn is_behind(&self, client: Client) -> bool {
+        self.flows.get(&client).is_none_or(|flow| flow.waiting.is_empty() && flow.finish <= self.now)
+    }
+
+    /// An operation of a client that has nothing waiting goes on without waiting.
+    pub(crate) fn pass(&mut self, client: Client, cost: u64) {
+        let now = self.now;
+        let flow = self.flow(client);
+        let start = flow.finish.max(now);
+        flow.finish = start + u128::from(cost);
+        // Where others wait this client was behind, and starts now.
+        self.now = start;
+    }
+
+    /// An operation waits, behind those of its client.
+    pub(crate) fn push(&mut self, client: Client, operation: T, cost: u64) {
+        let (now, arrival) = (self.now, self.arrivals);
+        self.arrivals += 1;
+        let flow = self.flow(client);
+        flow.waiting.push_back((operation, cost));
+        if flow.waiting.len() == 1 {
+            flow.head = (flow.finish.max(now), arrival);
+            let (start, arrival) = flow.head;
+            self.heads.insert((start, arrival, client));
+        }
+    }
+
+    /// The next operation goes on.
+    pub(crate) fn pop(&mut self) -> Option<(T, u64)> {
+        let (start, arrival, client) = self.heads.pop_first()?;
+        self.now = start;
+        let flow = self.flows.get_mut(&client)?;
+        let (operation, cost) = flow.waiting.pop_front()?;
+        flow.finish = start + u128::from(cost);
+        if !flow.waiting.is_empty() {
+            flow.head = (flow.finish, arrival);
+            self.heads.insert((flow.finish, arrival, client));
+        }
+        Some((operation, cost))
+    }
+
+    /// An operation waits no more; whether it did.
+    pub(crate) fn remove(&mut self, client: Client, operation: &T) -> bool {
+        let Some(flow) = self.flows.get_mut(&client) else { return false };
+        let Some(index) = flow.waiting.iter().position(|(other, _)| other == operation) else { return false };
+        flow.waiting.remove(index);
+        if flow.waiting.is_empty() {
+            let (start, arrival) = flow.head;
+            self.heads.remove(&(start, arrival, client));
+        }
+        true
+    }
+
+    /// All that waits, in order.
+    pub(crate) fn drain(&mut self) -> Vec<T> {
+        std::iter::from_fn(|| self.pop()).map(|(operation, _)| operation).collect()
+    }
+
+    fn flow(&mut self, client: Client) -> &mut Flow<T> {
+        if self.flows.len() >= self.sweep_at {
+            let now = self.now;
+            self.flows.retain(|_, flow| !flow.waiting.is_empty() || flow.finish > now);
+            self.sweep_at = (2 * self.flows.len()).max(SWEEP_AT);
+        }
+        let new = || Flow { finish: 0, waiting: VecDeque::new(), head: (0, 0) };
+        self.flows.entry(client).or_insert_with(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn clients_take_turns_by_what_they_take() {
+        let mut queue = FairQueue::default();
+        for number in 0..6 {
+            queue.push(1, (1, number), 2);
+            queue.push(2, (2, number), 1);
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|((client, _), _)| client).collect();
+        assert_eq!(order[..9], [1, 2, 2, 1, 2, 2, 1, 2, 2], "client 2 gets twice as many of half the size");
+    }
+
+    #[test]
+    fn who_comes_later_has_saved_up_nothing() {
+        let mut queue = FairQueue::default();
+        for number in 0..100 {
+            queue.push(1, number, 1);
+        }
+        for _ in 0..50 {
+            queue.pop();
+        }
+        for number in 1000..1100 {
+            queue.push(2, number, 1);
+        }
+        let of_two = (0..20).filter_map(|_| queue.pop()).filter(|(n, _)| *n >= 1000).count();
+        assert_eq!(of_two, 10);
+    }
+
+    #[test]
+    fn whoever_goes_away_frees_its_place() {
+        let mut queue = FairQueue::default();
+        queue.push(1, 'a', 1);
+        queue.push(1, 'b', 1);
+        queue.push(2, 'c', 1);
+        assert!(queue.remove(1, &'a') && !queue.remove(1, &'a') && !queue.remove(3, &'a'));
+        assert_eq!(queue.drain(), ['b', 'c']);
+        queue.push(1, 'd', 1);
+        assert!(queue.remove(1, &'d') && queue.is_empty());
+        assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn clients_that_are_gone_are_forgotten() {
+        let mut queue: FairQueue<()> = FairQueue::default();
+        for client in 0..100_000 {
+            queue.pass(client, 1);
+            queue.pass(0, 1);
+        }
+        assert!(queue.flows.len() < 2 * SWEEP_AT + 2, "{}", queue.flows.len());
+    }
+
+    proptest! {
+        #[test]
+        fn each_client_is_served_in_order_and_all_get_equal_parts(
+            costs in proptest::collection::vec((0_u64..4, 1_u64..30), 1..300),
+        ) {
+            let mut queue = FairQueue::default();
+            let (mut total, mut largest) = ([0_u64; 4], 1);
+            for (number, (client, cost)) in costs.iter().enumerate() {
+                queue.push(*client, (*client, number), *cost);
+                total[usize::try_from(*client).unwrap()] += cost;
+                largest = largest.max(*cost);
+            }
+            let mut served = [0_u64; 4];
+            let mut last = [None; 4];
+            while let Some(((client, number), cost)) = queue.pop() {
+                let client = usize::try_from(client).unwrap();
+                prop_assert!(last[client].is_none_or(|last| last < number));
+                last[client] = Some(number);
+                served[client] += cost;
+                let backlogged: Vec<u64> = (0..4).filter(|c| served[*c] < total[*c]).map(|c| served[c]).collect();
+                let spread = backlogged.iter().max().unwrap_or(&0) - backlogged.iter().min().unwrap_or(&0);
+                prop_assert!(spread <= 2 * largest, "{served:?} of {total:?}");
+            }
+            prop_assert_eq!(served, total);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Where the time of an operation goes.
+//!
+//! An operation is one future, polled on one thread at a time. While it is polled, what it waits for is noted with it,
+//! however deep the call that waits is, and without a clock being read when nothing waits.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use limits::Limit;
+
+/// What an operation has waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timings {
+    /// For a thread of the pool that does what may block.
+    pub queue: Duration,
+    /// For the budget of the share.
+    pub limit: Duration,
+    /// Which limit it waited for longest.
+    pub throttled: Option<Limit>,
+}
+
+thread_local! {
+    /// Of the operation that is polled on this thread.
+    static CURRENT: Cell<Timings> = const { Cell::new(Timings { queue: Duration::ZERO, limit: Duration::ZERO, throttled: None }) };
+}
+
+/// Runs an operation; what it has waited for comes with its outcome.
+pub async fn measured<T>(operation: impl Future<Output = T>) -> (T, Timings) {
+    Measured { operation: pin!(operation), timings: Timings::default() }.await
+}
+
+struct Measured<'a, F> {
+    operation: Pin<&'a mut F>,
+    timings: Timings,
+}
+
+impl<F: Future> Future for Measured<'_, F> {
+    type Output = (F::Output, Timings);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outer = CURRENT.replace(self.timings);
+        let polled = self.operation.as_mut().poll(cx);
+        self.timings = CURRENT.replace(outer);
+        polled.map(|outcome| (outcome, self.timings))
+    }
+}
+
+/// The operation that is polled has waited for the budget.
+pub(crate) fn waited(limit: Limit, time: Duration) {
+    let mut timings = CURRENT.get();
+    timings.limit += time;
+    timings.throttled = Some(limit);
+    CURRENT.set(timings);
+}
+
+/// The operation that is polled has waited for a thread.
+pub(crate) fn queued(time: Duration) {
+    let mut timings = CURRENT.get();
+    timings.queue += time;
+    CURRENT.set(timings);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_waits_is_noted_with_its_own_operation() {
+        let second = Duration::from_secs(1);
+        let wait = |limit, times: u32| async move {
+            for _ in 0..times {
+                tokio::task::yield_now().await;
+                waited(limit, second);
+                queued(second);
+            }
+        };
+        let (((), one), ((), two)) = tokio::join!(measured(wait(Limit::Read, 2)), measured(wait(Limit::Iops, 3)));
+        let expected = |times: u32, limit| Timings { queue: second * times, limit: second * times, throttled: Some(limit) };
+        assert_eq!((one, two), (expected(2, Limit::Read), expected(3, Limit::Iops)));
+        assert_eq!(CURRENT.get(), Timings::default());
+    }
+}
