@@ -37,12 +37,13 @@ pub struct Connection {
 impl Connection {
     pub(crate) fn new(server: Arc<ServerState>, peer: Peer, outbox: &Outbox) -> Self {
         let traffic = server.connections.enter(peer);
+        let client = peer.address.ip().to_canonical();
         Self {
             shares: ShareView::new(&server.exports.shares),
             v4: v4::connection::Connection::new(&server.v4, outbox),
             server,
-            client: peer.address.ip().to_canonical(),
-            callers: CallerCache::default(),
+            client,
+            callers: CallerCache::new(client),
             has_called: Cell::new(false),
             traffic,
         }

@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use nfs_proto::export::{ClientRule, Credentials};
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AuthStatus, OpaqueAuth, flavor};
 use nfs_wire::xdr::Decode;
-use share::{Caller, Identity, Protocol, ShareId};
+use share::{Caller, Client, Identity, Protocol, ShareId};
 
 /// Users of one client that a connection remembers; with more it starts over.
 const CALLERS_MAX: usize = 256;
@@ -28,8 +29,9 @@ pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Option<AuthSys<'
 }
 
 /// The callers behind the credentials that this connection has seen: a client's users send the same again and again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CallerCache {
+    client: Client,
     /// By the credential's body.
     known: RefCell<HashMap<Box<[u8]>, Callers>>,
 }
@@ -38,6 +40,11 @@ pub(crate) struct CallerCache {
 type Callers = Vec<(ShareId, Caller)>;
 
 impl CallerCache {
+    /// Nobody from this address has sent anything yet.
+    pub(crate) fn new(client: IpAddr) -> Self {
+        Self { client: Client::Address(client), known: RefCell::default() }
+    }
+
     /// Who a caller of this version of NFS is in a share, by the rule that holds for this client there.
     pub(crate) fn caller(
         &self,
@@ -55,7 +62,7 @@ impl CallerCache {
             return caller.clone();
         }
         let Credentials { uid, gid, groups } = rule.credentials(stated);
-        let caller = Caller::new(protocol, Identity { uid, gid, groups });
+        let caller = Caller::new(protocol, Identity { uid, gid, groups }).at(self.client);
         if known.len() >= CALLERS_MAX {
             known.clear();
         }

@@ -38,6 +38,7 @@ impl Request<'_> {
             server.file_handles.decode(handle).map_err(|_| Status::BadHandle)?;
         let named = connection.shares.by_id(ShareId(share)).ok_or(Status::Stale)?;
         let rule = server.exports.rules_of(&named).rule_for(connection.client).ok_or(Status::Stale)?;
+        let is_first = self.share.get().is_none();
         let share = self.share.get_or_init(|| Arc::clone(&named));
         if !Arc::ptr_eq(share, &named) {
             return Err(Status::XDev); // a call with two filehandles: RENAME and LINK
@@ -50,6 +51,9 @@ impl Request<'_> {
             &self.call.credential,
             self.stated.as_ref(),
         );
+        if is_first && let Some(api) = self.api {
+            share.take_turn(&caller, api).await;
+        }
         let handle = Handle::new(storage_handle).map_err(|_| Status::BadHandle)?;
         let node = share.by_handle(&handle).await.map_err(status::of)?;
         Ok(Object::new(share, caller, node, rule))

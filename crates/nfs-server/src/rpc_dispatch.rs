@@ -30,6 +30,8 @@ pub(crate) struct Request<'a> {
     pub(crate) call: &'a Call<'a>,
     /// What the credential states; `None` is AUTH_NONE.
     pub(crate) stated: Option<AuthSys<'a>>,
+    /// What it is counted as, once that is known.
+    pub(crate) api: Option<Api>,
     /// The share that the call turned out to be for, which counts it.
     pub(crate) share: OnceCell<Arc<Share>>,
 }
@@ -87,7 +89,12 @@ async fn dispatch(
         return Ok(success(call.xid, &()));
     }
     let stated = credentials::stated(&call.credential)?;
-    let request = Request { connection, record, call, stated, share: OnceCell::new() };
+    let api = match (call.program, call.version) {
+        (v4_wire::PROGRAM, v4_wire::VERSION) => None, // each operation has its own
+        (v3_wire::PROGRAM, _) => v3::api_of(call.procedure),
+        _ => Some(Api::Mount),
+    };
+    let request = Request { connection, record, call, stated, api, share: OnceCell::new() };
     match (call.program, call.version) {
         (v4_wire::PROGRAM, v4_wire::VERSION) => v4::dispatch(&request, arguments).await,
         (v3_wire::PROGRAM, _) => v3::dispatch(&request, arguments).await,

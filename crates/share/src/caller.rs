@@ -1,5 +1,7 @@
 //! Who is asking.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use acl::Token;
@@ -27,6 +29,38 @@ impl Protocol {
             Self::Smb => "smb",
             Self::Nfs3 => "nfs3",
             Self::Nfs4 => "nfs4",
+        }
+    }
+}
+
+/// The machine that a request came from, as far as its protocol tells: budgets are shared out between these, and what they
+/// do is counted for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Client {
+    /// This server itself, or nobody knows.
+    #[default]
+    Unknown,
+    /// The ClientGuid of an SMB connection: the same for all connections of a client.
+    Guid([u8; 16]),
+    /// The address, without the port: the same for all connections of an NFS client.
+    Address(IpAddr),
+}
+
+impl Client {
+    /// A number that tells it from others.
+    pub(crate) fn number(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl std::fmt::Display for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("unknown"),
+            Self::Guid(guid) => guid.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            Self::Address(address) => address.fmt(f),
         }
     }
 }
@@ -69,6 +103,8 @@ pub struct Caller {
     pub protocol: Protocol,
     /// The user.
     pub identity: Arc<Identity>,
+    /// From which machine.
+    pub machine: Client,
     /// The caching grant on a directory under which the caller changes its entries, if any ([`Caller::under`]).
     pub directory: Option<Holder>,
     /// The grant under which the caller's client caches any file ([`Caller::of_client`]).
@@ -79,6 +115,19 @@ impl Caller {
     /// A caller.
     #[must_use]
     pub fn new(protocol: Protocol, identity: Identity) -> Self {
-        Self { protocol, identity: Arc::new(identity), directory: None, client: None }
+        Self {
+            protocol,
+            identity: Arc::new(identity),
+            machine: Client::Unknown,
+            directory: None,
+            client: None,
+        }
+    }
+
+    /// The same caller, from this machine.
+    #[must_use]
+    pub fn at(mut self, machine: Client) -> Self {
+        self.machine = machine;
+        self
     }
 }

@@ -10,7 +10,7 @@ use crate::caching::Answering;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Caller, Error, Location, Open, Protocol, Result, Share, permission};
+use crate::{Caller, Error, Location, Open, Protocol, Result, Share, permission, provision};
 
 /// A file to work on: through an open that was admitted, or without one, as NFSv3 does.
 #[derive(Debug, Clone)]
@@ -79,6 +79,27 @@ impl Share {
         offset: u64,
         mut into: B,
     ) -> Result<(B, usize)> {
+        if !self.is_paced() {
+            return self.read_now(caller, file, offset, into).await;
+        }
+        let length = into.as_mut().len();
+        self.permit_read(caller, file)?;
+        let operation = provision::read(file.node(), length);
+        self.pass(caller, operation).await;
+        let outcome = self.read_now(caller, file, offset, into).await;
+        let moved = outcome.as_ref().map_or(0, |(_, count)| *count);
+        self.put_back(caller, operation, length.saturating_sub(moved));
+        outcome
+    }
+
+    /// Reads, whatever is left of the budget.
+    async fn read_now<B: AsMut<[u8]> + Send + 'static>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        offset: u64,
+        mut into: B,
+    ) -> Result<(B, usize)> {
         let length = into.as_mut().len();
         self.settled(caller.protocol, || self.check_read(caller, file, offset, length)).await?;
         let node = file.node();
@@ -110,16 +131,20 @@ impl Share {
         offset: u64,
         length: usize,
     ) -> Result<((), Option<Answering>)> {
+        self.permit_read(caller, file)?;
+        let range = ByteRange::new(offset, length as u64)?;
+        Ok(((), self.check_range(caller.client, file, range, Operation::Read)?))
+    }
+
+    fn permit_read(&self, caller: &Caller, file: &File) -> Result<()> {
         match file {
-            File::Open(open) => open.require_any(Access::READ_DATA | Access::EXECUTE)?,
+            File::Open(open) => open.require_any(Access::READ_DATA | Access::EXECUTE),
             File::Stateless(node) => {
                 let attributes = node.attributes(Want::empty(), Wait::May)?;
                 // Who may execute a program may read it: the client pages it in (RFC 1813 4.4).
-                check_data(caller, node, &attributes, Access::READ_DATA | Access::EXECUTE)?;
+                check_data(caller, node, &attributes, Access::READ_DATA | Access::EXECUTE)
             }
         }
-        let range = ByteRange::new(offset, length as u64)?;
-        Ok(((), self.check_range(caller.client, file, range, Operation::Read)?))
     }
 
     /// Asks the file's state, if it is open anywhere, whether these bytes may be read or written, and takes back what
@@ -162,6 +187,10 @@ impl Share {
         stability: Stability,
     ) -> Result<Written> {
         let total = data.as_ref().len();
+        if self.is_paced() {
+            self.permit_write(caller, file)?;
+            self.pass(caller, provision::write(file.node(), total)).await;
+        }
         let given = self.grants_given();
         let offset =
             if only_appends(file) { self.attributes(file.node(), Want::empty()).await?.size } else { offset };
@@ -203,20 +232,25 @@ impl Share {
         offset: u64,
         length: usize,
     ) -> Result<(Option<Attributes>, Option<Answering>)> {
+        let attributes = self.permit_write(caller, file)?;
+        let range = ByteRange::new(offset, length as u64)?;
+        Ok((attributes, self.check_range(caller.client, file, range, Operation::Write)?))
+    }
+
+    /// The attributes come along where they had to be read.
+    fn permit_write(&self, caller: &Caller, file: &File) -> Result<Option<Attributes>> {
         self.check_writable()?;
-        let attributes = match file {
+        match file {
             File::Open(open) => {
                 open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
-                None
+                Ok(None)
             }
             File::Stateless(node) => {
                 let attributes = node.attributes(Want::empty(), Wait::May)?;
                 check_data(caller, node, &attributes, Access::WRITE_DATA)?;
-                Some(attributes)
+                Ok(Some(attributes))
             }
-        };
-        let range = ByteRange::new(offset, length as u64)?;
-        Ok((attributes, self.check_range(caller.client, file, range, Operation::Write)?))
+        }
     }
 
     /// Checks that cutting off or extending a file takes no bytes that somebody has locked.

@@ -32,6 +32,8 @@ mod short_name;
 mod streams;
 mod table;
 mod terms;
+mod throttle;
+pub mod timings;
 mod xattrs;
 
 use std::sync::Arc;
@@ -43,7 +45,7 @@ use storage::{NodeRef, Storage};
 pub use accounting::{Accounting, Api, Cell, HISTOGRAM_BUCKETS, Measure, bucket_limit};
 pub use attributes::{Changed, Guard};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
-pub use caller::{Caller, Identity, Protocol};
+pub use caller::{Caller, Client, Identity, Protocol};
 pub use directory::{Entry, Listing, Pick};
 pub use error::{Error, Result};
 pub use file_state::{

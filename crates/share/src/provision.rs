@@ -81,25 +81,26 @@ fn count(api: Api) -> Count {
 impl Share {
     /// Takes an operation's part of the budget, and waits for it if there is none left: before anything else is done for
     /// the operation. Reads and writes take theirs when their permission is checked, by their size.
-    pub async fn admit(&self, caller: &Caller, api: Api) {
+    pub async fn take_turn(&self, caller: &Caller, api: Api) {
         if !self.is_paced() {
             return;
         }
         match count(api) {
             Count::ByData => {}
-            Count::Charged => self.provision.throttle.charge(caller.client.number(), Operation::Metadata),
+            Count::Charged => self.provision.throttle.charge(caller.machine.number(), Operation::Metadata),
             Count::Waits => self.pass(caller, Operation::Metadata).await,
         }
     }
 
-    /// Whether operations may have to wait.
-    pub(crate) fn is_paced(&self) -> bool {
+    /// Whether operations may have to wait for its budget.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
         self.provision.is_paced.load(Ordering::Relaxed)
     }
 
     /// Waits until an operation may go on.
     pub(crate) async fn pass(&self, caller: &Caller, operation: Operation) {
-        if let Some(released) = self.provision.throttle.pass(caller.client.number(), operation).await {
+        if let Some(released) = self.provision.throttle.pass(caller.machine.number(), operation).await {
             timings::waited(released.limit, released.waited);
         }
     }
@@ -107,7 +108,7 @@ impl Share {
     /// A read that was let through has found so many bytes fewer than it asked for.
     pub(crate) fn put_back(&self, caller: &Caller, operation: Operation, unused: usize) {
         if unused > 0 {
-            self.provision.throttle.put_back(caller.client.number(), operation, unused as u64);
+            self.provision.throttle.put_back(caller.machine.number(), operation, unused as u64);
         }
     }
 

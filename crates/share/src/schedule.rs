@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-use crate::{Error, Result, Share};
+use crate::{Error, Result, Share, timings};
 
 /// A call that takes longer may have waited for something.
 const SLOW: Duration = Duration::from_millis(1);
@@ -134,13 +134,17 @@ impl Share {
         let share = Arc::clone(self);
         let job = move || {
             let begun = share.gate.begin(work, Instant::now());
+            let queued = begun.at.saturating_duration_since(now);
             let _under_way = share.changes.observation().own.begin();
             let result = call(&share);
             share.gate.end(work, begun);
-            result
+            (result, queued)
         };
         match tokio::task::spawn_blocking(job).await {
-            Ok(result) => result,
+            Ok((result, queued)) => {
+                timings::queued(queued);
+                result
+            }
             Err(fault) => {
                 tracing::error!("a storage call did not return: {fault}");
                 Err(Error::Storage(storage::Error::Io(0)))

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use limits::{Answer, Budget, Limits, Operation, Released, Ticket, Time};
 use parking_lot::Mutex;
@@ -57,12 +57,15 @@ impl Drop for Place<'_> {
 
 /// The task that lets operations through. If it ends before its time, with the thread that it ran on, nobody is left
 /// waiting.
-struct Pacer(Arc<Throttle>);
+struct Pacer {
+    throttle: Arc<Throttle>,
+    finished: bool,
+}
 
 impl Drop for Pacer {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        if state.pace != Pace::Stopped {
+        if !self.finished {
+            let mut state = self.throttle.state.lock();
             state.pace = Pace::Stopped;
             state.waiting.clear();
         }
@@ -83,9 +86,9 @@ impl Throttle {
     /// Waits until an operation may go on; what it waited for, if it had to. Dropped, it frees its place.
     pub(crate) async fn pass(self: &Arc<Self>, client: u64, operation: Operation) -> Option<Released> {
         let (mut place, released) = self.ask(client, operation)?;
+        // Where nobody is there any more to let it through it goes on, and its place is freed.
         let released = released.await.ok();
-        // Also when nobody is there any more to let it through.
-        place.passed = true;
+        place.passed = released.is_some();
         released
     }
 
@@ -109,8 +112,7 @@ impl Throttle {
         match state.pace {
             Pace::Stopped => {
                 state.pace = Pace::Until(due);
-                let pacer = Pacer(Arc::clone(self));
-                tokio::spawn(async move { pacer.run().await });
+                tokio::spawn(Pacer { throttle: Arc::clone(self), finished: false }.run());
             }
             Pace::Until(planned) if due < planned => {
                 state.pace = Pace::Until(due);
@@ -168,13 +170,13 @@ impl Throttle {
 }
 
 impl Pacer {
-    async fn run(&self) {
-        while let Some(next) = self.0.advance() {
-            let at = self.0.origin + next.max(Duration::ZERO);
+    async fn run(mut self) {
+        while let Some(next) = self.throttle.advance() {
             tokio::select! {
-                () = tokio::time::sleep_until(at.into()) => {}
-                () = self.0.earlier.notified() => {}
+                () = tokio::time::sleep_until((self.throttle.origin + next).into()) => {}
+                () = self.throttle.earlier.notified() => {}
             }
         }
+        self.finished = true;
     }
 }

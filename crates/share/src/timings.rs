@@ -77,8 +77,13 @@ mod tests {
                 queued(second);
             }
         };
-        let (((), one), ((), two)) = tokio::join!(measured(wait(Limit::Read, 2)), measured(wait(Limit::Iops, 3)));
-        let expected = |times: u32, limit| Timings { queue: second * times, limit: second * times, throttled: Some(limit) };
+        let (((), one), ((), two)) =
+            tokio::join!(measured(wait(Limit::Read, 2)), measured(wait(Limit::Iops, 3)));
+        let expected = |times: u32, limit| Timings {
+            queue: second * times,
+            limit: second * times,
+            throttled: Some(limit),
+        };
         assert_eq!((one, two), (expected(2, Limit::Read), expected(3, Limit::Iops)));
         assert_eq!(CURRENT.get(), Timings::default());
     }

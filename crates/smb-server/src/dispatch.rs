@@ -26,7 +26,15 @@ pub(crate) async fn dispatch(ctx: &RequestContext) -> Result<Buffer, Failure> {
 
 async fn dispatch_target(ctx: &RequestContext) -> Result<Buffer, Failure> {
     match ctx.tree.get().map(|tree| &tree.target) {
-        Some(Target::Disk(_)) => dispatch_file(ctx).await,
+        Some(Target::Disk(share)) => {
+            if share.is_paced()
+                && let Some(api) = api(ctx.header.command)
+            {
+                let caller = ctx.caller()?;
+                ctx.until_cancelled(async { Ok(share.take_turn(caller, api).await) }).await?;
+            }
+            dispatch_file(ctx).await
+        }
         Some(Target::Pipe) => pipe::dispatch(ctx).await,
         None => dispatch_connection(ctx).await,
     }

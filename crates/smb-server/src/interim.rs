@@ -82,6 +82,29 @@ impl RequestContext {
         work.await
     }
 
+    /// Waits for the budget of a share, and reads, or anything else that changes nothing: as [`RequestContext::patiently`], and
+    /// a CANCEL ends it.
+    ///
+    /// # Errors
+    /// Those of the work; STATUS_CANCELLED.
+    pub(crate) async fn until_cancelled<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            outcome = &mut work => return outcome,
+            () = tokio::time::sleep(INTERIM_AFTER) => {}
+        }
+        let Ok(cancelled) = self.linger() else { return work.await };
+        tokio::select! {
+            biased;
+            outcome = work => outcome,
+            () = cancelled => Err(NtStatus::CANCELLED.into()),
+        }
+    }
+
     /// Like [`RequestContext::go_async`], for a request that must not fail where it would have to wait inside a compound:
     /// there it waits without an interim response, and cannot be cancelled.
     ///

@@ -94,6 +94,11 @@ impl Counted<'_, '_> {
     }
 }
 
+/// What a call of this number is counted as.
+pub(crate) fn api_of(procedure: u32) -> Option<Api> {
+    Procedure::try_from(procedure).ok().and_then(api)
+}
+
 /// The name under which a procedure is counted; NULL is not.
 fn api(procedure: Procedure) -> Option<Api> {
     Some(match procedure {

@@ -127,6 +127,10 @@ impl<'a> Compound<'a> {
         if let Err(status) = self.check_room(result_bytes(number)) {
             return self.reply.fail(number, status);
         }
+        if let (Some(api), Some(Position { place: Place::Object(object), .. })) = (api(number), &self.current)
+        {
+            object.share.take_turn(&object.caller, api).await;
+        }
         let measure = api(number).map(|api| Measure::begin(api, Protocol::Nfs4));
         self.moved_bytes = 0;
         self.reply.last_at = self.reply.buffer.len();

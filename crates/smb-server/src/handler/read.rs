@@ -28,7 +28,13 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
     into.append(&[0; ResponseHead::LEN]);
     into.mark();
     into.grow(length);
-    let (mut reply, count) = ctx.share()?.read(ctx.caller()?, &file, request.offset, into).await?;
+    let (share, caller) = (ctx.share()?, ctx.caller()?);
+    let reading = share.read(caller, &file, request.offset, into);
+    let (mut reply, count) = if share.is_paced() {
+        ctx.until_cancelled(async { Ok(reading.await?) }).await?
+    } else {
+        reading.await?
+    };
     reply.truncate(PAYLOAD_OFFSET.saturating_add(count));
     open.state.lock().position = request.offset.saturating_add(count as u64);
     finish(ctx, reply, &request)

@@ -50,7 +50,13 @@ async fn write(ctx: &RequestContext, open: &Open, request: &Request<'_>, data: B
     let end = request.offset.saturating_add(data.len() as u64);
     let file = File::Open(Arc::clone(open.file()?));
     let stability = stability(open, request.flags);
-    ctx.share()?.write(ctx.caller()?, &file, request.offset, data, stability).await?;
+    let (share, caller) = (ctx.share()?, ctx.caller()?);
+    let writing = share.write(caller, &file, request.offset, data, stability);
+    if share.is_paced() {
+        ctx.patiently(async { Ok(writing.await?) }).await?;
+    } else {
+        writing.await?;
+    }
     let frozen = {
         let mut state = open.state.lock();
         state.position = end;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use auth::{Authenticated, Step};
 use net::Buffer;
+use share::Client;
 use smb_proto::channel::Channel;
 use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
@@ -164,7 +165,7 @@ fn join(
     preauth: &PreauthHash,
 ) -> Result<Arc<Channel>, Refused> {
     let conn = &ctx.connection;
-    let (principal, user, _) = who(&authenticated.identity, &ctx.server.config.guest);
+    let (principal, user, _) = who(&authenticated.identity, &ctx.server.config.guest, Client::Unknown);
     let login = session.login().ok_or(BindingRefusal::Ended)?;
     if principal != Principal::User || user != login.user {
         return Err(BindingRefusal::User.into());

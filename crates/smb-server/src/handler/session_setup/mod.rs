@@ -7,12 +7,12 @@ use std::time::SystemTime;
 
 use auth::{Acceptor, Authenticated, FailureClass, Identity, Step};
 use net::Buffer;
-use share::{Caller, Protocol};
+use share::{Caller, Client, Protocol};
 use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
 use smb_proto::session::{Principal, Protection, Session as Rules, SessionCrypto, State};
-use smb_wire::NtStatus;
 use smb_wire::session_setup::{Request, RequestFlags, Response, SecurityMode, SessionFlags};
+use smb_wire::{Guid, NtStatus};
 
 use crate::context::RequestContext;
 use crate::server::{now, random};
@@ -123,7 +123,7 @@ fn establish(
     preauth: &PreauthHash,
 ) -> Result<SessionFlags, Failure> {
     let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
-    let (principal, user, caller) = who(&authenticated.identity, &ctx.server.config.guest);
+    let (principal, user, caller) = who(&authenticated.identity, &ctx.server.config.guest, client(ctx));
     let mut state = session.state.lock();
     if let Some(before) = state.login.clone() {
         // 3.3.5.5.2: keys and protection stay as they are, whoever it is now. A session without keys gets none.
@@ -175,7 +175,7 @@ fn establish(
 }
 
 /// Who that is; a client without a name is `nobody` to the shares.
-fn who(identity: &Identity, nobody: &share::Identity) -> (Principal, String, Caller) {
+fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Principal, String, Caller) {
     let caller = |account: &auth::Account| share::Identity {
         uid: account.uid,
         gid: account.gid,
@@ -186,7 +186,16 @@ fn who(identity: &Identity, nobody: &share::Identity) -> (Principal, String, Cal
         Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account)),
         Identity::Anonymous => (Principal::Anonymous, String::new(), nobody.clone()),
     };
-    (principal, user, Caller::new(Protocol::Smb, identity))
+    (principal, user, Caller::new(Protocol::Smb, identity).at(client))
+}
+
+/// Which machine that is: its GUID, or its address where it has none.
+fn client(ctx: &RequestContext) -> Client {
+    let guid = ctx.connection.negotiated.get().map(|negotiated| negotiated.client_guid);
+    match guid {
+        Some(guid) if guid != Guid::ZERO => Client::Guid(guid.0),
+        _ => Client::Address(ctx.connection.peer.address.ip().to_canonical()),
+    }
 }
 
 fn session_flags(login: &Login) -> SessionFlags {

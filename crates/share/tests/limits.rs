@@ -1,0 +1,149 @@
+//! Operations of several clients and both protocols against one budget.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use anabranch_share::{
+    Api, Caller, Case, Client, File, Identity, NewObject, Protocol, Settings, Share, ShareId, timings,
+};
+use storage::memory::MemoryStore;
+use storage::{Device, FileKind, SetAttributes, Stability, Want};
+
+fn share(plan: &str) -> Arc<Share> {
+    let mut settings = Settings::new("data");
+    settings.provisioned.plan = plan.parse().unwrap();
+    Share::new(ShareId(1), settings, Arc::new(MemoryStore::new()))
+}
+
+fn caller(protocol: Protocol, number: u8) -> Caller {
+    Caller::new(protocol, Identity { uid: 0, gid: 0, groups: vec![] }).at(Client::Guid([number; 16]))
+}
+
+async fn file(share: &Arc<Share>, name: &str) -> File {
+    let new = NewObject {
+        kind: FileKind::Regular,
+        target: Vec::new(),
+        device: Device::default(),
+        mode: 0o644,
+        set: SetAttributes::default(),
+        want: Want::empty(),
+        security: None,
+        mode_bounds: false,
+    };
+    let root = Arc::clone(share.root());
+    let made =
+        share.create(&caller(Protocol::Smb, 0), &root, name.as_bytes(), Case::Sensitive, new).await.unwrap();
+    File::Stateless(made.found.node)
+}
+
+/// Reads 4 KiB again and again for a while, so many at a time; how often.
+async fn read_for(share: &Arc<Share>, caller: &Caller, file: &File, depth: usize, time: Duration) -> u64 {
+    let end = Instant::now() + time;
+    let mut readers = tokio::task::JoinSet::new();
+    let local = tokio::task::LocalSet::new();
+    let mut total = 0;
+    local
+        .run_until(async {
+            for _ in 0..depth {
+                let (share, caller, file) = (Arc::clone(share), caller.clone(), file.clone());
+                readers.spawn_local(async move {
+                    let mut count = 0_u64;
+                    while Instant::now() < end {
+                        share.read(&caller, &file, 0, vec![0; 4096]).await.unwrap();
+                        count += 1;
+                        tokio::task::yield_now().await;
+                    }
+                    count
+                });
+            }
+            while let Some(count) = readers.join_next().await {
+                total += count.unwrap();
+            }
+        })
+        .await;
+    total
+}
+
+#[tokio::test]
+async fn both_protocols_draw_on_one_budget_and_get_equal_parts() {
+    let share = share("custom iops=500");
+    let file = file(&share, "f").await;
+    share.write(&caller(Protocol::Smb, 1), &file, 0, vec![1; 4096], Stability::Unstable).await.unwrap();
+    let time = Duration::from_secs(2);
+    let (smb, nfs) = (caller(Protocol::Smb, 1), caller(Protocol::Nfs3, 2));
+    let (smb, nfs) =
+        tokio::join!(read_for(&share, &smb, &file, 12, time), read_for(&share, &nfs, &file, 4, time));
+    // What was saved for a tenth of a second comes on top, and the last ones are under way at the end.
+    assert!((970..=1_070).contains(&(smb + nfs)), "{smb} and {nfs}");
+    assert!(smb.abs_diff(nfs) * 10 <= smb.max(nfs), "{smb} and {nfs}");
+    let status = share.limits_status();
+    assert_eq!((status.waiting, status.credits), (0, None));
+    assert!(status.waits.iter().any(|(limit, waits)| limit.name() == "iops" && waits.operations > 500));
+}
+
+#[tokio::test]
+async fn what_waits_is_told_with_its_reason_and_can_be_dropped() {
+    let share = share("custom write=1KiB/s");
+    let file = file(&share, "f").await;
+    let smb = caller(Protocol::Smb, 1);
+    let write = |bytes: usize| share.write(&smb, &file, 0, vec![1; bytes], Stability::Unstable);
+    write(1000).await.unwrap();
+    let waits = tokio::time::timeout(Duration::from_millis(50), write(10_000)).await;
+    assert!(waits.is_err());
+    assert_eq!(share.limits_status().waiting, 0, "it has freed its place");
+    let (written, spent) = timings::measured(write(1)).await;
+    written.unwrap();
+    assert_eq!(spent.throttled.map(|limit| limit.name()), Some("write"));
+    assert!(spent.limit > Duration::from_millis(500) && spent.limit < Duration::from_secs(2), "{spent:?}");
+    assert!(share.read(&smb, &file, 0, vec![0; 1000]).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_plan_changes_while_operations_wait() {
+    let share = share("custom iops=1");
+    let file = file(&share, "f").await;
+    let smb = caller(Protocol::Smb, 1);
+    share.take_turn(&smb, Api::Lookup).await;
+    let begun = Instant::now();
+    let change = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(share.limits_status().throttled.len(), 1);
+        share.set_plan("unlimited".parse().unwrap(), SystemTime::now()).unwrap();
+    };
+    let read = async {
+        for _ in 0..20 {
+            share.read(&smb, &file, 0, vec![0; 10]).await.unwrap();
+        }
+    };
+    tokio::join!(change, read);
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(!share.is_paced());
+}
+
+#[tokio::test]
+async fn the_end_of_a_file_is_not_paid_for() {
+    let share = share("custom read=1MiB/s");
+    let file = file(&share, "f").await;
+    let smb = caller(Protocol::Smb, 1);
+    let begun = Instant::now();
+    for _ in 0..20 {
+        let (_, count) = share.read(&smb, &file, 0, vec![0; 1 << 20]).await.unwrap();
+        assert_eq!(count, 0);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn who_may_not_read_does_not_wait() {
+    let share = share("custom iops=1");
+    let file = file(&share, "f").await;
+    let other = Caller::new(Protocol::Nfs3, Identity { uid: 9, gid: 9, groups: vec![] });
+    let set = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
+    share.set_attributes(&caller(Protocol::Smb, 1), &file, &set, None).await.unwrap();
+    let begun = Instant::now();
+    for _ in 0..10 {
+        assert!(share.read(&other, &file, 0, vec![0; 1]).await.is_err());
+    }
+    assert!(begun.elapsed() < Duration::from_secs(1));
+}
