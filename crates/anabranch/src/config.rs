@@ -132,6 +132,7 @@ mod tests {
             guest = true
             continuous-availability = true
             access-based-enumeration = true
+            metadata-cache = false
             [[user]]
             name = "anna"
             password = "secret"
@@ -144,6 +145,7 @@ mod tests {
         }
         assert!(given.share[0].read_only && given.share[0].guest);
         assert!(given.share[0].continuous_availability && given.share[0].access_based_enumeration);
+        assert!(!given.share[0].metadata_cache);
         assert_eq!(given.user[0].uid, Some(1000));
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.smb_signing, Requirement::Required);

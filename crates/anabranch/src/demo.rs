@@ -59,6 +59,7 @@ fn settings(directory: &Path, share: &Path, password: &str) -> Result<Settings> 
         guest: false,
         continuous_availability: false,
         access_based_enumeration: false,
+        metadata_cache: true,
     };
     let given = Given {
         share: vec![served],

@@ -67,6 +67,7 @@ mod tests {
             guest: false,
             continuous_availability: false,
             access_based_enumeration: false,
+            metadata_cache: true,
         }
     }
 

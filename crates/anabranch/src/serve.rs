@@ -106,7 +106,8 @@ fn open_shares(
         let id = ShareId(state.share_id(&given.name)?);
         let default = share::Settings::new(&given.name);
         let opens_max = default.opens_max.min(descriptors.opens);
-        let settings = share::Settings { terms: terms(given), opens_max, ..default };
+        let metadata_cache = given.metadata_cache;
+        let settings = share::Settings { terms: terms(given), opens_max, metadata_cache, ..default };
         Ok(Share::new(id, settings, store))
     };
     let shares: Vec<_> = settings.shares.iter().zip(directories).map(open).collect::<Result<_>>()?;

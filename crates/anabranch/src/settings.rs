@@ -110,6 +110,8 @@ pub(crate) struct ShareGiven {
     pub(crate) continuous_availability: bool,
     /// Whether listings show only what their reader may read.
     pub(crate) access_based_enumeration: bool,
+    /// Whether what was read of names and directories is kept.
+    pub(crate) metadata_cache: bool,
 }
 
 /// `NAME:PASSWORD`, or a table in the file.
@@ -171,6 +173,7 @@ impl ShareGiven {
             guest: table.guest,
             continuous_availability: table.continuous_availability,
             access_based_enumeration: table.access_based_enumeration,
+            metadata_cache: table.metadata_cache,
         })
     }
 }
@@ -189,6 +192,7 @@ impl FromStr for ShareGiven {
             guest: false,
             continuous_availability: false,
             access_based_enumeration: false,
+            metadata_cache: true,
         })
     }
 }
@@ -268,8 +272,15 @@ fn parse_speed(bits: &str) -> std::result::Result<u64, String> {
 }
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [&str; 6] =
-    ["name", "directory", "read-only", "guest", "continuous-availability", "access-based-enumeration"];
+pub(crate) const SHARE_KEYS: [&str; 7] = [
+    "name",
+    "directory",
+    "read-only",
+    "guest",
+    "continuous-availability",
+    "access-based-enumeration",
+    "metadata-cache",
+];
 /// The keys of `[[user]]`.
 pub(crate) const USER_KEYS: [&str; 4] = ["name", "password", "uid", "gid"];
 
@@ -286,6 +297,12 @@ struct ShareTable {
     continuous_availability: bool,
     #[serde(default)]
     access_based_enumeration: bool,
+    #[serde(default = "yes")]
+    metadata_cache: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Deserialize)]

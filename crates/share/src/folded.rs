@@ -1,25 +1,34 @@
 //! The folded-name index: finding a name whatever its case.
 //!
 //! A directory that is asked for a name without regard to case gets an index from folded names to the
-//! names that it holds. The index is good as long as the directory has not changed since it was made; our
-//! own changes are carried into it, so opening one name in a directory of a million entries costs the same
-//! as in a directory of ten. A name that has no match is looked for as an 8.3 name (see [`crate::short_name()`]).
+//! names that it holds, so opening one name in a directory of a million entries costs the same as in a directory of ten. A
+//! name that has no match is looked for as an 8.3 name (see [`crate::short_name()`]).
+//!
+//! The index of a directory that the metadata cache follows (see [`crate::cache`]) is told of each name that changes, by
+//! whomever: that name is doubtful then, and looked up by itself when somebody asks for one like it. Elsewhere an index is
+//! good as long as the directory's time of change stays the same; the server's own changes are carried into it.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use storage::{Attributes, FileId, Name, Node, Timestamp};
+use storage::{Attributes, FileId, Name, Node, Timestamp, Wait};
 
-use crate::Result;
 use crate::short_name::{is_made, short_name};
+use crate::{Result, cache};
 
 /// Names kept in all indexes of a share together; beyond that the least recently used indexes go.
 const NAMES_MAX: usize = 4_000_000;
 /// A directory that changed so short a time before it was read may change again within the same tick of
 /// the store's clock: the index is used, but not believed when it says that there is no such name.
-const CLOCK_TICK: Duration = Duration::from_millis(10);
+const CLOCK_TICK: Duration = Duration::from_millis(20);
+/// Doubtful names of an index that are kept one by one, as a part of its names but at least so many; with more the
+/// directory is read again.
+const DOUBTFUL_MIN: usize = 4096;
+const DOUBTFUL_PART: usize = 4;
+/// How often a name that changes all the time is looked at before the directory is read again.
+const TRIES: usize = 4;
 
 /// The form in which names are compared: every character by its simple upper case.
 /// Bytes that are not UTF-8 stand for themselves.
@@ -40,6 +49,9 @@ fn upper(c: char) -> char {
     }
 }
 
+/// Names with numbers.
+type Names = HashMap<Vec<u8>, u64>;
+
 #[derive(Debug)]
 struct Index {
     /// Change time of the directory that this index agrees with.
@@ -52,6 +64,9 @@ struct Index {
     short: Option<HashMap<Vec<u8>, Vec<u8>>>,
     count: usize,
     used: u64,
+    /// Of a directory that is followed: folded names to the names that have changed since they were entered, each with the
+    /// number of the change.
+    doubtful: Option<HashMap<Vec<u8>, Names>>,
 }
 
 #[derive(Debug, Default)]
@@ -59,6 +74,39 @@ struct Indexes {
     by_dir: HashMap<FileId, Index>,
     count: usize,
     clock: u64,
+    /// Directories that are followed and being read, each reading with a number, and the names that have changed since it
+    /// began.
+    building: HashMap<u64, (FileId, Vec<Vec<u8>>)>,
+}
+
+impl Indexes {
+    fn keep(&mut self, dir: FileId, mut index: Index) {
+        self.clock += 1;
+        index.used = self.clock;
+        self.forget(dir);
+        self.count += index.count;
+        self.by_dir.insert(dir, index);
+        while self.count > NAMES_MAX && self.by_dir.len() > 1 {
+            let oldest = self.by_dir.iter().min_by_key(|(_, index)| index.used).map(|(dir, _)| *dir);
+            let Some(oldest) = oldest else { break };
+            self.forget(oldest);
+        }
+    }
+
+    fn forget(&mut self, dir: FileId) {
+        if let Some(gone) = self.by_dir.remove(&dir) {
+            self.count -= gone.count;
+        }
+    }
+
+    /// Changes an index, and keeps the sum.
+    fn change(&mut self, dir: FileId, change: impl FnOnce(&mut Index)) {
+        if let Some(index) = self.by_dir.get_mut(&dir) {
+            self.count -= index.count;
+            change(index);
+            self.count += index.count;
+        }
+    }
 }
 
 /// The indexes of a share. The lock guards all of it; no storage call is made under it.
@@ -89,6 +137,8 @@ enum Known {
     Absent,
     /// There is no index, or it is out of date.
     Unknown,
+    /// These names must be looked up first.
+    Doubtful(Vec<(Vec<u8>, u64)>),
 }
 
 impl FoldedNames {
@@ -100,16 +150,143 @@ impl FoldedNames {
         wanted: &[u8],
     ) -> Result<Option<Vec<u8>>> {
         let wanted = Wanted::of(wanted);
+        if cache::is_followed(dir) {
+            return self.find_followed(dir, attributes, &wanted);
+        }
         match self.ask(dir.id(), attributes.ctime, &wanted) {
             Known::Name(name) => Ok(Some(name)),
             Known::Absent => Ok(None),
-            Known::Unknown => {
+            Known::Unknown | Known::Doubtful(_) => {
                 let index = read_index(dir, attributes, wanted.is_short)?;
                 let found = index.find(&wanted).cloned();
                 self.keep(dir.id(), index);
                 Ok(found)
             }
         }
+    }
+
+    fn find_followed(
+        &self,
+        dir: &dyn Node,
+        attributes: &Attributes,
+        wanted: &Wanted,
+    ) -> Result<Option<Vec<u8>>> {
+        for _ in 0..TRIES {
+            match self.ask_followed(dir.id(), wanted) {
+                Known::Name(name) => return Ok(Some(name)),
+                Known::Absent => return Ok(None),
+                Known::Unknown => break,
+                Known::Doubtful(names) => {
+                    for (name, change) in names {
+                        self.look_again(dir, &name, change)?;
+                    }
+                }
+            }
+        }
+        let number = {
+            let mut indexes = self.0.lock();
+            indexes.clock += 1;
+            let number = indexes.clock;
+            indexes.building.insert(number, (dir.id(), Vec::new()));
+            number
+        };
+        let read = read_index(dir, attributes, wanted.is_short);
+        let mut indexes = self.0.lock();
+        let changed = indexes.building.remove(&number);
+        let mut index = read?;
+        let found = index.find(wanted).cloned();
+        // None: it is followed no more.
+        if let Some((_, changed)) = changed {
+            index.doubtful = Some(HashMap::new());
+            for name in &changed {
+                index.doubt(name, number);
+            }
+            indexes.keep(dir.id(), index);
+        }
+        Ok(found)
+    }
+
+    fn ask_followed(&self, dir: FileId, wanted: &Wanted) -> Known {
+        let mut indexes = self.0.lock();
+        indexes.clock += 1;
+        let now = indexes.clock;
+        let Some(index) = indexes.by_dir.get_mut(&dir) else { return Known::Unknown };
+        index.used = now;
+        let Some(doubtful) = &index.doubtful else { return Known::Unknown };
+        if wanted.is_short && index.short.is_none() {
+            return Known::Unknown;
+        }
+        let entry = |(name, change): (&Vec<u8>, &u64)| (name.clone(), *change);
+        let names: Vec<_> = if doubtful.is_empty() {
+            Vec::new()
+        } else if wanted.is_short {
+            doubtful.values().flatten().map(entry).collect()
+        } else {
+            let alike = [Some(&wanted.folded), wanted.short.as_ref()].into_iter().flatten();
+            alike.filter_map(|folded| doubtful.get(folded)).flatten().map(entry).collect()
+        };
+        if !names.is_empty() {
+            return Known::Doubtful(names);
+        }
+        index.find(wanted).map_or(Known::Absent, |name| Known::Name(name.clone()))
+    }
+
+    /// Looks up a name that has changed.
+    fn look_again(&self, dir: &dyn Node, name: &[u8], change: u64) -> Result<()> {
+        let is_there = match dir.lookup(Name::new(name)?, Wait::May) {
+            Ok(_) => true,
+            Err(storage::Error::NotFound) => false,
+            Err(e) => return Err(e.into()),
+        };
+        self.0.lock().change(dir.id(), |index| {
+            // Else it has changed once more.
+            if index.trust(name, Some(change)) {
+                index.enter(name, is_there);
+            }
+        });
+        Ok(())
+    }
+
+    /// A name in a directory that is followed has changed.
+    pub(crate) fn touch(&self, dir: FileId, name: &[u8]) {
+        let mut indexes = self.0.lock();
+        for (reading, changed) in indexes.building.values_mut() {
+            if *reading == dir {
+                changed.push(name.to_vec());
+            }
+        }
+        indexes.clock += 1;
+        let now = indexes.clock;
+        let Some(index) = indexes.by_dir.get_mut(&dir) else { return };
+        if index.doubtful.is_some() && !index.doubt(name, now) {
+            indexes.forget(dir);
+        }
+    }
+
+    /// A name in a directory that is followed is surely there now, or not.
+    pub(crate) fn know(&self, dir: FileId, name: &[u8], is_there: bool) {
+        self.0.lock().change(dir, |index| {
+            if index.doubtful.is_some() {
+                index.trust(name, None);
+                index.enter(name, is_there);
+            }
+        });
+    }
+
+    /// A directory is followed no more.
+    pub(crate) fn forget(&self, dir: FileId) {
+        let mut indexes = self.0.lock();
+        indexes.building.retain(|_, (reading, _)| *reading != dir);
+        indexes.forget(dir);
+    }
+
+    /// No directory is followed any more.
+    pub(crate) fn forget_followed(&self) {
+        let mut indexes = self.0.lock();
+        indexes.building.clear();
+        let followed = indexes.by_dir.extract_if(|_, index| index.doubtful.is_some());
+        let gone: usize = followed.map(|(_, index)| index.count).sum();
+        indexes.count -= gone;
     }
 
     fn ask(&self, dir: FileId, changed: Timestamp, wanted: &Wanted) -> Known {
@@ -127,18 +304,11 @@ impl FoldedNames {
         }
     }
 
-    fn keep(&self, dir: FileId, mut index: Index) {
+    fn keep(&self, dir: FileId, index: Index) {
         let mut indexes = self.0.lock();
-        indexes.clock += 1;
-        index.used = indexes.clock;
-        indexes.count += index.count;
-        if let Some(old) = indexes.by_dir.insert(dir, index) {
-            indexes.count -= old.count;
-        }
-        while indexes.count > NAMES_MAX && indexes.by_dir.len() > 1 {
-            let oldest = indexes.by_dir.iter().min_by_key(|(_, index)| index.used).map(|(dir, _)| *dir);
-            let Some(gone) = oldest.and_then(|dir| indexes.by_dir.remove(&dir)) else { break };
-            indexes.count -= gone.count;
+        // Somebody has begun to follow it meanwhile.
+        if indexes.by_dir.get(&dir).is_none_or(|index| index.doubtful.is_none()) {
+            indexes.keep(dir, index);
         }
     }
 
@@ -155,25 +325,53 @@ impl FoldedNames {
         let mut guard = self.0.lock();
         let indexes = &mut *guard;
         let Some(index) = indexes.by_dir.get_mut(&dir) else { return };
+        if index.doubtful.is_some() {
+            return; // it has been told
+        }
         if index.as_of != before {
-            if let Some(gone) = indexes.by_dir.remove(&dir) {
-                indexes.count -= gone.count;
-            }
+            indexes.forget(dir);
             return;
         }
-        indexes.count -= index.count;
-        if let Some(name) = removed {
-            index.remove(name.as_bytes());
-        }
-        if let Some(name) = added {
-            index.add(name.as_bytes());
-        }
-        index.as_of = after;
-        indexes.count += index.count;
+        indexes.change(dir, |index| {
+            if let Some(name) = removed {
+                index.remove(name.as_bytes());
+            }
+            if let Some(name) = added {
+                index.add(name.as_bytes());
+            }
+            index.as_of = after;
+        });
     }
 }
 
 impl Index {
+    /// A name may have changed; false when that is so of too many.
+    fn doubt(&mut self, name: &[u8], change: u64) -> bool {
+        let enough = DOUBTFUL_MIN.max(self.names.len() / DOUBTFUL_PART);
+        let Some(doubtful) = &mut self.doubtful else { return true };
+        doubtful.entry(fold(name)).or_default().insert(name.to_vec(), change);
+        doubtful.len() <= enough
+    }
+
+    /// A name is doubtful no more, if its last change is the one given; whether it is so.
+    fn trust(&mut self, name: &[u8], change: Option<u64>) -> bool {
+        let Some(doubtful) = &mut self.doubtful else { return false };
+        let folded = fold(name);
+        let Some(names) = doubtful.get_mut(&folded) else { return false };
+        if change.is_some_and(|change| names.get(name) != Some(&change)) {
+            return false;
+        }
+        names.remove(name);
+        if names.is_empty() {
+            doubtful.remove(&folded);
+        }
+        true
+    }
+
+    fn enter(&mut self, name: &[u8], is_there: bool) {
+        if is_there { self.add(name) } else { self.remove(name) }
+    }
+
     fn find(&self, wanted: &Wanted) -> Option<&Vec<u8>> {
         let by_name = |folded: &Vec<u8>| self.names.get(folded)?.first();
         let by_short = || by_name(self.short.as_ref()?.get(&wanted.folded)?);
@@ -223,6 +421,7 @@ fn read_index(dir: &dyn Node, attributes: &Attributes, with_short: bool) -> Resu
         short: with_short.then(HashMap::new),
         count: 0,
         used: 0,
+        doubtful: None,
     };
     dir.read_dir(0, &mut |entry| {
         index.add(entry.name);
@@ -231,7 +430,7 @@ fn read_index(dir: &dyn Node, attributes: &Attributes, with_short: bool) -> Resu
     Ok(index)
 }
 
-fn is_settled(attributes: &Attributes) -> bool {
+pub(crate) fn is_settled(attributes: &Attributes) -> bool {
     let changed = Duration::new(u64::try_from(attributes.ctime.secs).unwrap_or(0), attributes.ctime.nanos);
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     now.saturating_sub(changed) > CLOCK_TICK

@@ -7,6 +7,7 @@
 
 mod accounting;
 mod attributes;
+mod cache;
 mod caching;
 mod caller;
 mod directory;
@@ -44,6 +45,7 @@ use storage::{NodeRef, Storage};
 
 pub use accounting::{Accounting, Api, Cell, HISTOGRAM_BUCKETS, Measure, bucket_limit};
 pub use attributes::{Changed, Guard};
+pub use cache::{CacheCount, CacheCounts};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
 pub use caller::{Caller, Client, Identity, Protocol};
 pub use directory::{Entry, Listing, Pick};
@@ -92,6 +94,10 @@ pub struct Settings {
     pub nfs_patience: Duration,
     /// What is provisioned for it at first ([`Share::set_plan`] changes it).
     pub provisioned: limits::Provisioned,
+    /// What was read of names and directories is kept, where the store tells what others change.
+    pub metadata_cache: bool,
+    /// What the metadata cache keeps, in bytes.
+    pub metadata_cache_bytes_max: usize,
 }
 
 impl Settings {
@@ -106,6 +112,8 @@ impl Settings {
             break_timeout: Duration::from_secs(35),
             nfs_patience: Duration::from_secs(3),
             provisioned: limits::Provisioned::default(),
+            metadata_cache: true,
+            metadata_cache_bytes_max: cache::BYTES_MAX,
         }
     }
 }
@@ -120,7 +128,8 @@ pub struct Share {
     root: NodeRef,
     gate: schedule::Gate,
     files: files::Files,
-    folded: folded::FoldedNames,
+    folded: Arc<folded::FoldedNames>,
+    cache: Option<Arc<cache::Cache>>,
     changes: Changes,
     accounting: Accounting,
     grants: GrantCounts,
@@ -143,6 +152,13 @@ impl Share {
     /// A share on a store.
     #[must_use]
     pub fn new(id: ShareId, settings: Settings, store: Arc<dyn Storage>) -> Arc<Self> {
+        let folded = Arc::new(folded::FoldedNames::default());
+        let cached = if settings.metadata_cache {
+            cache::CachedStore::in_front_of(&store, &folded, settings.metadata_cache_bytes_max)
+        } else {
+            None
+        };
+        let (store, cache) = cached.map_or((store, None), |(store, cache)| (store, Some(cache)));
         let root = store.root();
         let provision = provision::Provision::new(settings.provisioned.clone());
         Arc::new(Self {
@@ -155,7 +171,8 @@ impl Share {
             store,
             gate: schedule::Gate::default(),
             files: files::Files::default(),
-            folded: folded::FoldedNames::default(),
+            folded,
+            cache,
             accounting: Accounting::default(),
             grants: GrantCounts::default(),
             provision,
@@ -220,6 +237,13 @@ impl Share {
     #[must_use]
     pub fn accounting(&self) -> &Accounting {
         &self.accounting
+    }
+
+    /// What its metadata cache has done; None where there is none: it is switched off, or the store cannot tell what others
+    /// change.
+    #[must_use]
+    pub fn cache_counts(&self) -> Option<CacheCounts> {
+        self.cache.as_ref().map(|cache| cache.counts())
     }
 
     /// What changes in it.

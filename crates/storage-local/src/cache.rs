@@ -18,6 +18,7 @@ pub(crate) struct Cache {
     /// A shard's lock guards all of it; no node is dropped under it, since closing a file may take long.
     shards: [Mutex<Shard>; SHARDS],
     closed: AtomicBool,
+    nodes_max: usize,
 }
 
 #[derive(Debug)]
@@ -84,10 +85,20 @@ impl Shard {
 impl Cache {
     /// A cache of about `nodes_max` nodes; those that somebody refers to stay beyond that.
     pub(crate) fn new(nodes_max: usize) -> Self {
-        let nodes_max = (nodes_max / SHARDS).max(1);
-        let shard =
-            || Shard { nodes: HashMap::new(), removed: HashMap::new(), nodes_max, shrink_above: nodes_max };
-        Self { shards: std::array::from_fn(|_| Mutex::new(shard())), closed: AtomicBool::new(false) }
+        let of_shard = (nodes_max / SHARDS).max(1);
+        let shard = || Shard {
+            nodes: HashMap::new(),
+            removed: HashMap::new(),
+            nodes_max: of_shard,
+            shrink_above: of_shard,
+        };
+        let shards = std::array::from_fn(|_| Mutex::new(shard()));
+        Self { shards, closed: AtomicBool::new(false), nodes_max }
+    }
+
+    /// How many nodes it keeps.
+    pub(crate) fn nodes_max(&self) -> usize {
+        self.nodes_max
     }
 
     fn shard(&self, id: FileId) -> &Mutex<Shard> {

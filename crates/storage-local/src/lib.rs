@@ -32,6 +32,7 @@ mod descriptor;
 mod directory;
 mod dos;
 mod errno;
+mod feed;
 mod handle;
 mod index;
 mod limits;

@@ -37,6 +37,11 @@ pub(crate) fn has_lasting_handles(root: &OwnedFd) -> Result<bool> {
     Ok(LASTING_HANDLES.contains(&file_system(root)?))
 }
 
+/// Whether only this machine changes the file system, through its kernel: it is one of those above.
+pub(crate) fn is_changed_here_only(root: &OwnedFd) -> Result<bool> {
+    has_lasting_handles(root)
+}
+
 /// The type of the file system (statfs(2)).
 fn file_system(root: &OwnedFd) -> Result<i64> {
     // It is signed on some architectures; the magic numbers have 32 bits.

@@ -10,12 +10,15 @@ use std::time::Duration;
 use redb::{ReadableTable, TableDefinition};
 use rustix::fs::{Mode, OFlags, fstatvfs, open};
 use siphasher::sip::SipHasher24;
-use storage::{Capabilities, Device, Error, FileId, Handle, NodeRef, Observer, Result, Space, Storage, Wait};
+use storage::{
+    Capabilities, Device, Error, Feed, FileId, Handle, NodeRef, Observer, Result, Space, Storage, Wait,
+};
 
 use crate::attributes::{device_of, stat};
 use crate::cache::Cache;
 use crate::depot::Depot;
 use crate::errno::from_errno;
+use crate::feed::LocalFeed;
 use crate::handle::Handles;
 use crate::index::Index;
 use crate::node::LocalNode;
@@ -172,6 +175,13 @@ impl Storage for LocalStore {
 
     fn observer(&self) -> Result<Arc<dyn Observer>> {
         Ok(Arc::new(LocalObserver::new(&self.shared)?))
+    }
+
+    fn feed(&self) -> Result<Arc<dyn Feed>> {
+        if !probe::is_changed_here_only(&self.shared.root)? {
+            return Err(Error::NotSupported);
+        }
+        Ok(Arc::new(LocalFeed::new(&self.shared)?))
     }
 
     fn space(&self) -> Result<Space> {

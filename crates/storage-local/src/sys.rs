@@ -1,6 +1,7 @@
 //! System calls that rustix lacks: the only unsafe code of this crate.
 #![expect(unsafe_code, reason = "the calls of this file have no safe wrapper in rustix")]
 
+use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -18,7 +19,7 @@ struct RawHandle {
 }
 
 /// A handle as the file system gives it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct KernelHandle {
     /// How the file system made it.
     pub(crate) kind: i32,
@@ -67,6 +68,38 @@ pub(crate) fn open_by_handle(mount: BorrowedFd<'_>, handle: &KernelHandle) -> Re
     }
     // SAFETY: the call has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A fanotify group whose events name the directory by its handle, and the entry (fanotify_init(2)). The process needs no
+/// privilege for such.
+pub(crate) fn fanotify_group() -> Result<OwnedFd, Errno> {
+    let flags = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | libc::FAN_REPORT_DFID_NAME;
+    // SAFETY: the call takes no pointers.
+    let fd = unsafe { libc::fanotify_init(flags, libc::O_RDONLY as libc::c_uint) };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the call has just returned this descriptor, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Whether a mark is added or taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Add,
+    Remove,
+}
+
+/// Marks the directory of a path (fanotify_mark(2)).
+pub(crate) fn fanotify_mark(group: BorrowedFd<'_>, mark: Mark, mask: u64, path: &CStr) -> Result<(), Errno> {
+    let flags = match mark {
+        Mark::Add => libc::FAN_MARK_ADD | libc::FAN_MARK_ONLYDIR,
+        Mark::Remove => libc::FAN_MARK_REMOVE | libc::FAN_MARK_ONLYDIR,
+    };
+    // SAFETY: the path is a C string that lives as long as the call.
+    let result =
+        unsafe { libc::fanotify_mark(group.as_raw_fd(), flags, mask, libc::AT_FDCWD, path.as_ptr()) };
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 /// `struct file_clone_range` (ioctl_ficlonerange(2)).

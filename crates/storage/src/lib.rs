@@ -29,4 +29,4 @@ pub use node::{
     Capabilities, DirEntry, NewKind, NewNode, Node, NodeRef, Replace, SeekTo, Stability, Storage,
     StreamEntry, Wait, XattrMode,
 };
-pub use observe::{Deed, Observed, ObservedId, Observer};
+pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};

@@ -9,7 +9,7 @@ use acl::SecurityDescriptor;
 use bitflags::bitflags;
 
 use crate::{
-    Attributes, Device, Error, FileId, FileKind, Handle, Name, Observer, Result, SetAttributes, Space,
+    Attributes, Device, Error, Feed, FileId, FileKind, Handle, Name, Observer, Result, SetAttributes, Space,
     StreamName, Want,
 };
 
@@ -168,6 +168,14 @@ pub trait Storage: Send + Sync + 'static {
     /// # Errors
     /// [`Error::NotSupported`], [`Error::OutOfResources`].
     fn observer(&self) -> Result<Arc<dyn Observer>> {
+        Err(Error::NotSupported)
+    }
+
+    /// Something that tells for certain which directories have changed, whoever changed them.
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`] where that cannot be known; [`Error::OutOfResources`].
+    fn feed(&self) -> Result<Arc<dyn Feed>> {
         Err(Error::NotSupported)
     }
 

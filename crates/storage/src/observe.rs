@@ -1,6 +1,6 @@
 //! Changes that anybody makes, also behind the server's back.
 
-use crate::{Node, Result};
+use crate::{Node, NodeRef, Result};
 
 /// A number for a directory that is observed; never used again by the same observer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,4 +64,54 @@ pub trait Observer: Send + Sync + std::fmt::Debug + 'static {
 
     /// Ends a [`Observer::wait`], the present or the next one.
     fn wake(&self);
+}
+
+/// What is no longer known for certain about directories that are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uncertain<'a> {
+    /// What a name of the directory stands for, if anything; and the attributes of the directory.
+    Name {
+        /// Which directory.
+        dir: ObservedId,
+        /// The name.
+        name: &'a [u8],
+        /// Whether a directory went from that name: it may be gone.
+        is_dir_gone: bool,
+        /// How many changes these were: with one, nothing else has happened to the name.
+        changes: u32,
+    },
+    /// The attributes and the security descriptor of the directory.
+    Itself(ObservedId),
+    /// The directory was moved: it has another one above it. Its attributes too.
+    Moved(ObservedId),
+    /// Everything: no directory is followed any more.
+    All,
+}
+
+/// Tells, when asked, what others have changed in directories: for who keeps what it has read of them, and must not be
+/// wrong about it. Unlike an [`Observer`] it can be relied on: **a change that was complete before [`Feed::drain`] was
+/// called has been given when that returns**, whoever made it, also when another thread's call has taken it. Where a store
+/// cannot promise that (a file system that other machines change too), it has no feed.
+///
+/// Of a directory all names and attributes are covered but the time of last access. Of what lies in it only the names are:
+/// files change without a word (through a mapping, through a name in another directory).
+pub trait Feed: Send + Sync + std::fmt::Debug + 'static {
+    /// Follows a directory from now on, under a new number; one that it had before means nothing any more.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfResources`] when no more can be followed, [`crate::Error::NotDirectory`].
+    fn follow(&self, dir: &NodeRef) -> Result<ObservedId>;
+
+    /// Follows a directory no more.
+    fn unfollow(&self, dir: ObservedId);
+
+    /// Whether a directory is followed still: false once [`Uncertain::All`] was given.
+    fn is_followed(&self, dir: ObservedId) -> bool;
+
+    /// Directories that may be followed at a time.
+    fn directories_max(&self) -> usize;
+
+    /// Gives what has become uncertain, in the order in which it happened. Never waits for a change. `each` must not call
+    /// the feed.
+    fn drain(&self, each: &mut dyn FnMut(Uncertain<'_>));
 }

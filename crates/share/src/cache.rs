@@ -1,0 +1,505 @@
+//! The metadata cache: what was read of directories, kept for as long as it is certainly still so.
+//!
+//! It stands between a share and its store, as a store whose nodes answer from memory what they can: which names a
+//! directory has (and has not), where the directories among them are, the attributes, security descriptors and listings
+//! of directories, and their filehandles. [`crate::folded`] keeps its indexes by the same rules.
+//!
+//! **Why that is right, whoever changes the directories.** Everything that is kept belongs to a directory that a
+//! [`storage::Feed`] follows. Before anything kept is believed, the feed is drained ([`Cache::settle`]): it has then given
+//! every change that was complete when the request came, and what had changed is forgotten. What is read to be kept was
+//! read after the directory was followed, and is kept only if nothing was given of it meanwhile. Times of change decide
+//! nothing: two changes within a tick of the store's clock have the same.
+//!
+//! **What is not kept**: the attributes of files. A file changes without a word through a mapping, through an asynchronous
+//! write, and through a name in another directory; one call asks for them, which pins nothing. (Descriptors of files that
+//! were closed a moment ago are kept by `storage-local`, as long as they are good for something.) A store without a feed is
+//! not cached at all.
+//!
+//! **A directory's own attributes** need a second watch: while somebody holds a directory its removal is told only to the
+//! directory above. So they are believed only while that is followed too, and nothing has gone from it (see
+//! [`directory::Above`]).
+//!
+//! **The server's own changes** come back as events like all others. A call that changes a name waits for its own event and
+//! counts: if that was the only one of the name, the outcome is kept ([`Cache::begin`], [`Cache::end`]).
+
+mod directory;
+mod node;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use storage::{Attributes, Feed, FileId, Handle, NodeRef, ObservedId, Storage, Timestamp, Uncertain, Wait};
+
+use crate::folded::FoldedNames;
+use directory::{Directory, Known, OWN_BYTES};
+pub(crate) use node::{CachedStore, is_followed};
+
+/// What is kept of a share's directories, in bytes, unless its settings say otherwise. The folded-name indexes have a limit
+/// of their own.
+pub(crate) const BYTES_MAX: usize = 64 << 20;
+/// Tables, each with a lock of its own.
+const STRIPES: usize = 16;
+/// Directories of a stripe that were asked for once: the second time they are followed.
+const SEEN_MAX: usize = 1024;
+/// Files of a stripe of which is known that they have no security descriptor.
+const UNSECURED_MAX: usize = 4096;
+
+/// How often the cache could answer, and could not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheCount {
+    /// Answers from memory.
+    pub hits: u64,
+    /// Answers from the store.
+    pub misses: u64,
+}
+
+/// What a share's metadata cache has done since the share was opened, and what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheCounts {
+    /// Names that were looked up and found to be directories.
+    pub names: CacheCount,
+    /// Names that were looked up and are not there. Each miss of a name is counted under [`CacheCounts::names`].
+    pub absent: u64,
+    /// Attributes and security descriptors of directories.
+    pub attributes: CacheCount,
+    /// Listings.
+    pub listings: CacheCount,
+    /// Filehandles.
+    pub handles: CacheCount,
+    /// Changes that were given by the feed, the server's own too.
+    pub invalidations: u64,
+    /// Directories of which something is kept.
+    pub directories: usize,
+    /// What is kept, in bytes.
+    pub bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Count {
+    fn hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn miss(&self) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> CacheCount {
+        CacheCount { hits: self.hits.load(Ordering::Relaxed), misses: self.misses.load(Ordering::Relaxed) }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    names: Count,
+    absent: AtomicU64,
+    attributes: Count,
+    listings: Count,
+    handles: Count,
+    invalidations: AtomicU64,
+}
+
+/// A directory of which something may be kept.
+#[derive(Debug)]
+enum Slot {
+    /// Somebody is about to follow it.
+    Following,
+    Ready(Box<Directory>),
+}
+
+#[derive(Debug, Default)]
+struct Stripe {
+    slots: HashMap<FileId, Slot>,
+    seen: HashSet<FileId>,
+    /// Files without a security descriptor, as long as they were last changed then. A change that carries the same time
+    /// would be missed: only what was changed well before it was read is entered.
+    unsecured: HashMap<FileId, Timestamp>,
+}
+
+impl Stripe {
+    fn ready(&mut self, id: FileId) -> Option<&mut Directory> {
+        match self.slots.get_mut(&id)? {
+            Slot::Ready(directory) => Some(directory),
+            Slot::Following => None,
+        }
+    }
+}
+
+/// A name of which something is being read or changed; see [`Cache::begin`].
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    dir: FileId,
+    observed: ObservedId,
+    name: Vec<u8>,
+    /// What had been given of the name before.
+    events: u64,
+}
+
+/// What a directory was when somebody began to read it.
+#[derive(Debug, Clone, Copy)]
+struct AsOf {
+    observed: ObservedId,
+    serial: u64,
+}
+
+/// The cache of one share.
+pub(crate) struct Cache {
+    store: Arc<dyn Storage>,
+    feed: Arc<dyn Feed>,
+    folded: Arc<FoldedNames>,
+    root: FileId,
+    bytes_max: usize,
+    directories_max: usize,
+    bytes: AtomicUsize,
+    directories: AtomicUsize,
+    counts: Counts,
+    /// Guards which directory the feed speaks of.
+    observed: Mutex<HashMap<ObservedId, FileId>>,
+    /// Guards the filehandles of directories that are kept.
+    handles: Mutex<HashMap<Handle, FileId>>,
+    /// Guards what is to be followed no more.
+    leaving: Mutex<Vec<ObservedId>>,
+    /// Each lock guards all of its stripe. No storage call is made under it, and no node dropped.
+    stripes: [Mutex<Stripe>; STRIPES],
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
+impl Cache {
+    fn new(store: Arc<dyn Storage>, feed: Arc<dyn Feed>, folded: Arc<FoldedNames>, bytes_max: usize) -> Self {
+        Self {
+            root: store.root().id(),
+            directories_max: feed.directories_max(),
+            store,
+            feed,
+            folded,
+            bytes_max,
+            bytes: AtomicUsize::new(0),
+            directories: AtomicUsize::new(0),
+            counts: Counts::default(),
+            observed: Mutex::default(),
+            handles: Mutex::default(),
+            leaving: Mutex::default(),
+            stripes: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+
+    /// What it has done and what it holds.
+    pub(crate) fn counts(&self) -> CacheCounts {
+        CacheCounts {
+            names: self.counts.names.read(),
+            absent: self.counts.absent.load(Ordering::Relaxed),
+            attributes: self.counts.attributes.read(),
+            listings: self.counts.listings.read(),
+            handles: self.counts.handles.read(),
+            invalidations: self.counts.invalidations.load(Ordering::Relaxed),
+            directories: self.directories.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    fn stripe(&self, id: FileId) -> &Mutex<Stripe> {
+        &self.stripes[usize::try_from(id.0 % STRIPES as u64).unwrap_or(0)]
+    }
+
+    fn with<T>(&self, id: FileId, look: impl FnOnce(&mut Directory) -> T) -> Option<T> {
+        self.stripe(id).lock().ready(id).map(look)
+    }
+
+    /// Forgets what others, and the server itself, have changed until now.
+    pub(crate) fn settle(&self) {
+        self.feed.drain(&mut |uncertain| self.apply(uncertain));
+        let leaving = std::mem::take(&mut *self.leaving.lock());
+        for observed in leaving {
+            self.feed.unfollow(observed);
+        }
+    }
+
+    fn apply(&self, uncertain: Uncertain<'_>) {
+        self.counts.invalidations.fetch_add(1, Ordering::Relaxed);
+        let id_of = |observed| self.observed.lock().get(&observed).copied();
+        match uncertain {
+            Uncertain::Name { dir, name, is_dir_gone, changes } => {
+                let Some(id) = id_of(dir) else { return };
+                let gone = self.with(id, |directory| {
+                    if is_dir_gone {
+                        directory.leave();
+                    }
+                    self.account(directory, |directory| directory.name_changed(name, changes))
+                });
+                self.folded.touch(id, name);
+                if let (Some(Some(Known::Directory(child))), true) = (gone, is_dir_gone) {
+                    self.forget(child.id());
+                }
+            }
+            Uncertain::Itself(dir) | Uncertain::Moved(dir) => {
+                let Some(id) = id_of(dir) else { return };
+                let moved = matches!(uncertain, Uncertain::Moved(_));
+                self.with(id, |directory| directory.itself_changed(moved));
+            }
+            Uncertain::All => {
+                let all: Vec<FileId> = self.observed.lock().values().copied().collect();
+                for id in all {
+                    self.forget(id);
+                }
+                self.folded.forget_followed();
+            }
+        }
+    }
+
+    /// Runs a change of what is kept of a directory, and keeps the sum.
+    fn account<T>(&self, directory: &mut Directory, change: impl FnOnce(&mut Directory) -> T) -> T {
+        let before = directory.bytes;
+        let result = change(directory);
+        self.bytes.fetch_add(directory.bytes, Ordering::Relaxed);
+        self.bytes.fetch_sub(before, Ordering::Relaxed);
+        result
+    }
+
+    /// Keeps nothing of a directory any more.
+    fn forget(&self, id: FileId) {
+        let directory = {
+            let mut stripe = self.stripe(id).lock();
+            if stripe.ready(id).is_none() {
+                return;
+            }
+            match stripe.slots.remove(&id) {
+                Some(Slot::Ready(directory)) => directory,
+                Some(Slot::Following) | None => return,
+            }
+        };
+        directory.end();
+        self.bytes.fetch_sub(directory.bytes, Ordering::Relaxed);
+        self.directories.fetch_sub(1, Ordering::Relaxed);
+        self.observed.lock().remove(&directory.observed);
+        self.leaving.lock().push(directory.observed);
+        if let Some(handle) = directory.handle {
+            self.handles.lock().remove(&handle);
+        }
+        self.folded.forget(id);
+    }
+
+    /// Makes room: forgets directories that were not used for some time, those of one stripe.
+    fn shrink(&self, stripe: &Mutex<Stripe>) {
+        for _ in 0..2 {
+            let unused: Vec<FileId> = {
+                let mut stripe = stripe.lock();
+                let ready = stripe.slots.iter_mut().filter_map(|(id, slot)| match slot {
+                    Slot::Ready(directory) => Some((id, directory)),
+                    Slot::Following => None,
+                });
+                ready
+                    .filter_map(|(id, directory)| (!std::mem::take(&mut directory.used)).then_some(*id))
+                    .collect()
+            };
+            for id in &unused {
+                self.forget(*id);
+            }
+            if !unused.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) >= self.bytes_max
+            || self.directories.load(Ordering::Relaxed) >= self.directories_max
+    }
+
+    /// Whether a directory is followed; it is from the second time on that it is asked for, or `now`.
+    fn follow(&self, node: &NodeRef, now: bool) -> bool {
+        let id = node.id();
+        {
+            let mut stripe = self.stripe(id).lock();
+            match stripe.slots.get(&id) {
+                Some(Slot::Ready(_)) => return true,
+                Some(Slot::Following) => return false,
+                None => {}
+            }
+            if stripe.seen.len() >= SEEN_MAX {
+                stripe.seen.clear();
+            }
+            if stripe.seen.insert(id) && !now {
+                return false;
+            }
+            stripe.slots.insert(id, Slot::Following);
+        }
+        if self.is_full() {
+            self.shrink(self.stripe(id));
+        }
+        let observed = if self.is_full() { None } else { self.feed.follow(node).ok() };
+        let Some(observed) = observed else {
+            self.stripe(id).lock().slots.remove(&id);
+            return false;
+        };
+        self.observed.lock().insert(observed, id);
+        self.directories.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(OWN_BYTES, Ordering::Relaxed);
+        let directory = Box::new(Directory::new(Arc::clone(node), observed, id == self.root));
+        self.stripe(id).lock().slots.insert(id, Slot::Ready(directory));
+        // What ended before it was entered was told to nobody.
+        let is_followed = self.feed.is_followed(observed);
+        if !is_followed {
+            self.forget(id);
+        }
+        is_followed
+    }
+
+    /// Makes sure that the directory above one that is followed is followed too.
+    fn place(&self, node: &NodeRef) {
+        let id = node.id();
+        let placed = self.with(id, |directory| directory.renew_place().then_some(directory.serial));
+        let Some(None) = placed else { return };
+        let Some(serial) = self.with(id, |directory| directory.serial) else { return };
+        let Ok(parent) = node.parent() else { return };
+        if !self.follow(&parent, true) {
+            return;
+        }
+        let Some(above) = self.with(parent.id(), |parent| parent.as_above()) else { return };
+        self.with(id, |directory| {
+            // Else it may have been moved meanwhile.
+            if directory.serial == serial {
+                directory.above = Some(above);
+            }
+        });
+    }
+
+    /// What somebody who reads a directory must give to [`Cache::keep`]; None when nothing of it can be kept.
+    fn as_of(&self, node: &NodeRef) -> Option<AsOf> {
+        self.with(node.id(), |directory| AsOf { observed: directory.observed, serial: directory.serial })
+    }
+
+    /// Keeps what was read of a directory, if it is surely still so.
+    fn keep(&self, id: FileId, as_of: AsOf, keep: impl FnOnce(&mut Directory)) {
+        self.with(id, |directory| {
+            if (directory.observed, directory.serial) == (as_of.observed, as_of.serial) {
+                self.account(directory, keep);
+            }
+        });
+        if self.is_full() {
+            self.shrink(self.stripe(id));
+        }
+    }
+
+    /// A name of a directory is about to be read or changed.
+    pub(crate) fn begin(&self, dir: FileId, name: &[u8]) -> Option<Ticket> {
+        self.with(dir, |directory| Ticket {
+            dir,
+            observed: directory.observed,
+            name: name.to_vec(),
+            events: directory.begin(name),
+        })
+    }
+
+    /// It was read, or changed by `events` events: what it stands for now is kept, if nothing else has happened to it.
+    pub(crate) fn end(&self, ticket: Option<Ticket>, events: u64, now: Option<Outcome>) {
+        let Some(ticket) = ticket else { return };
+        if events > 0 {
+            self.settle();
+        }
+        let dropped = self.with(ticket.dir, |directory| {
+            if directory.observed != ticket.observed {
+                return None;
+            }
+            let given = directory.finish(&ticket.name);
+            let now = now.filter(|_| given == ticket.events.wrapping_add(events))?;
+            if events > 0 {
+                // Under the lock: what is given of the name later comes later.
+                self.folded.know(ticket.dir, &ticket.name, !matches!(now, Outcome::Absent));
+            }
+            let known = match now {
+                Outcome::Absent => Known::Absent,
+                Outcome::Directory(node) => Known::Directory(node),
+                Outcome::Other => return None,
+            };
+            self.account(directory, |directory| directory.know(&ticket.name, known))
+        });
+        drop(dropped);
+        if self.is_full() {
+            self.shrink(self.stripe(ticket.dir));
+        }
+    }
+
+    /// The directory of a handle, if that is surely there still.
+    fn by_handle(&self, handle: &Handle) -> Option<NodeRef> {
+        self.settle();
+        let id = self.handles.lock().get(handle).copied();
+        let found = id.and_then(|id| {
+            self.with(id, |directory| {
+                let is_it = directory.handle == Some(*handle) && directory.attributes().is_some();
+                is_it.then(|| Arc::clone(&directory.node))
+            })?
+        });
+        if found.is_some() {
+            self.counts.handles.hit()
+        } else {
+            self.counts.handles.miss()
+        }
+        found
+    }
+
+    /// Keeps the handle of a directory that is followed.
+    fn keep_handle(&self, id: FileId, handle: Handle) {
+        let is_new = self.with(id, |directory| directory.handle.replace(handle).is_none());
+        if is_new == Some(true) {
+            self.handles.lock().insert(handle, id);
+            // It may have been forgotten in between.
+            if self.with(id, |_| ()).is_none() {
+                self.handles.lock().remove(&handle);
+            }
+        }
+    }
+
+    /// Whether a file surely has no security descriptor.
+    fn is_unsecured(&self, attributes: &Attributes) -> bool {
+        self.stripe(attributes.id).lock().unsecured.get(&attributes.id) == Some(&attributes.ctime)
+    }
+
+    fn keep_unsecured(&self, attributes: &Attributes) {
+        if !crate::folded::is_settled(attributes) {
+            return;
+        }
+        let mut stripe = self.stripe(attributes.id).lock();
+        if stripe.unsecured.len() >= UNSECURED_MAX {
+            stripe.unsecured.clear();
+        }
+        stripe.unsecured.insert(attributes.id, attributes.ctime);
+    }
+
+    /// The attributes of a directory, asked of the store and kept if that is possible.
+    fn read_attributes(&self, node: &NodeRef, wait: Wait) -> storage::Result<Attributes> {
+        if wait == Wait::May && self.follow(node, false) {
+            self.place(node);
+        } else {
+            self.with(node.id(), Directory::renew_place);
+        }
+        let as_of = self.as_of(node);
+        let attributes = node.attributes(storage::Want::all(), wait)?;
+        if attributes.links == 0 {
+            self.forget(node.id());
+        } else if let Some(as_of) = as_of {
+            self.keep(node.id(), as_of, |directory| directory.keep_attributes(attributes));
+        }
+        Ok(attributes)
+    }
+}
+
+/// What a name stands for, as far as it can be kept.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Absent,
+    Directory(NodeRef),
+    /// Something that is no directory.
+    Other,
+}

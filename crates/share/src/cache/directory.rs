@@ -1,0 +1,238 @@
+//! What is kept of one directory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use acl::SecurityDescriptor;
+use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId};
+
+/// What a directory costs beside its names: the entry, the node and its descriptor, the kernel's watch.
+pub(super) const OWN_BYTES: usize = 2048;
+/// What a name costs beside its bytes.
+const NAME_BYTES: usize = 96;
+/// Entries of the longest listing that is kept.
+pub(super) const LISTING_MAX: usize = 4096;
+/// Of a directory that is kept no more: nothing that depended on it is believed.
+const ENDED: u64 = u64::MAX;
+
+/// What a name is known to stand for.
+#[derive(Debug)]
+pub(crate) enum Known {
+    Absent,
+    Directory(NodeRef),
+}
+
+/// One entry of a listing.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) name: Vec<u8>,
+    pub(super) id: FileId,
+    pub(super) kind: Option<FileKind>,
+    pub(super) cookie: u64,
+}
+
+/// The directory above another one: each time that a directory goes from it, its number changes. Attributes that were read
+/// while it had a number are those of a directory that is there as long as the number is the same.
+#[derive(Debug)]
+pub(super) struct Above {
+    number: Arc<AtomicU64>,
+    at: u64,
+}
+
+impl Above {
+    fn holds(&self) -> bool {
+        self.at != ENDED && self.number.load(Ordering::Acquire) == self.at
+    }
+}
+
+/// A name that somebody reads or changes.
+#[derive(Debug, Default)]
+struct Pending {
+    users: u32,
+    /// What was given of it meanwhile.
+    events: u64,
+}
+
+/// What is kept of a directory that is followed.
+#[derive(Debug)]
+pub(super) struct Directory {
+    /// Pins it: its number stays its own.
+    pub(super) node: NodeRef,
+    pub(super) observed: ObservedId,
+    /// How often something was given of it: what is read is kept only if that stays the same.
+    pub(super) serial: u64,
+    pub(super) above: Option<Above>,
+    pub(super) handle: Option<Handle>,
+    /// Its listing is longer than what is kept.
+    pub(super) is_long: bool,
+    /// Asked for since the last look for those that are not.
+    pub(super) used: bool,
+    /// What it costs.
+    pub(super) bytes: usize,
+    is_root: bool,
+    /// See [`Above`].
+    number: Arc<AtomicU64>,
+    attributes: Option<Attributes>,
+    security: Option<Option<Arc<SecurityDescriptor>>>,
+    names: HashMap<Vec<u8>, Known>,
+    pending: HashMap<Vec<u8>, Pending>,
+    listing: Option<Arc<Vec<Listed>>>,
+}
+
+impl Directory {
+    pub(super) fn new(node: NodeRef, observed: ObservedId, is_root: bool) -> Self {
+        Self {
+            node,
+            observed,
+            serial: 0,
+            above: None,
+            handle: None,
+            is_long: false,
+            used: true,
+            bytes: OWN_BYTES,
+            is_root,
+            number: Arc::new(AtomicU64::new(0)),
+            attributes: None,
+            security: None,
+            names: HashMap::new(),
+            pending: HashMap::new(),
+            listing: None,
+        }
+    }
+
+    /// So many changes of a name were given: what was known of it.
+    pub(super) fn name_changed(&mut self, name: &[u8], changes: u32) -> Option<Known> {
+        self.serial = self.serial.wrapping_add(1);
+        self.attributes = None;
+        self.drop_listing();
+        if let Some(pending) = self.pending.get_mut(name) {
+            pending.events = pending.events.wrapping_add(changes.into());
+        }
+        let known = self.names.remove(name);
+        if known.is_some() {
+            self.bytes = self.bytes.saturating_sub(NAME_BYTES + name.len());
+        }
+        known
+    }
+
+    /// Something was given of the directory itself.
+    pub(super) fn itself_changed(&mut self, moved: bool) {
+        self.serial = self.serial.wrapping_add(1);
+        self.attributes = None;
+        self.security = None;
+        if moved {
+            self.above = None;
+        }
+    }
+
+    /// A directory has gone from this one.
+    pub(super) fn leave(&self) {
+        self.number.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// It is kept no more.
+    pub(super) fn end(&self) {
+        self.number.store(ENDED, Ordering::Release);
+    }
+
+    pub(super) fn as_above(&mut self) -> Above {
+        self.used = true;
+        Above { number: Arc::clone(&self.number), at: self.number.load(Ordering::Acquire) }
+    }
+
+    /// What is read from now on is that of a directory that is there now, as far as the one above is followed. False when
+    /// it is not.
+    pub(super) fn renew_place(&mut self) -> bool {
+        let Some(above) = &mut self.above else { return self.is_root };
+        if !above.holds() {
+            self.attributes = None;
+            above.at = above.number.load(Ordering::Acquire);
+        }
+        above.at != ENDED
+    }
+
+    fn is_placed(&self) -> bool {
+        self.is_root || self.above.as_ref().is_some_and(Above::holds)
+    }
+
+    /// Its attributes, if they are known.
+    pub(super) fn attributes(&mut self) -> Option<Attributes> {
+        self.used = true;
+        if self.is_placed() { self.attributes } else { None }
+    }
+
+    pub(super) fn keep_attributes(&mut self, attributes: Attributes) {
+        if self.is_placed() {
+            self.attributes = Some(attributes);
+        }
+    }
+
+    /// What is in force with an object of these attributes, if that is known.
+    pub(super) fn security(&self, now: &Attributes) -> Option<Option<Arc<SecurityDescriptor>>> {
+        let of = |a: &Attributes| (a.mode, a.uid, a.gid);
+        let known = self.attributes.as_ref()?;
+        if of(known) == of(now) { self.security.clone() } else { None }
+    }
+
+    pub(super) fn keep_security(&mut self, security: Option<Arc<SecurityDescriptor>>) {
+        self.security = Some(security);
+    }
+
+    /// What is known of a name: for `look`.
+    pub(super) fn name<T>(&mut self, name: &[u8], look: impl FnOnce(&Known) -> T) -> Option<T> {
+        self.used = true;
+        self.names.get(name).map(look)
+    }
+
+    /// Keeps what a name stands for; gives what was known before.
+    pub(super) fn know(&mut self, name: &[u8], known: Known) -> Option<Known> {
+        let old = self.names.insert(name.to_vec(), known);
+        if old.is_none() {
+            self.bytes += NAME_BYTES + name.len();
+        }
+        old
+    }
+
+    /// Somebody reads or changes a name: what had been given of it.
+    pub(super) fn begin(&mut self, name: &[u8]) -> u64 {
+        if let Some(pending) = self.pending.get_mut(name) {
+            pending.users += 1;
+            return pending.events;
+        }
+        self.pending.insert(name.to_vec(), Pending { users: 1, events: 0 });
+        0
+    }
+
+    /// It is done: what has been given of it.
+    pub(super) fn finish(&mut self, name: &[u8]) -> u64 {
+        let Some(pending) = self.pending.get_mut(name) else { return ENDED };
+        pending.users = pending.users.saturating_sub(1);
+        let events = pending.events;
+        if pending.users == 0 {
+            self.pending.remove(name);
+        }
+        events
+    }
+
+    pub(super) fn listing(&mut self) -> Option<Arc<Vec<Listed>>> {
+        self.used = true;
+        self.listing.clone()
+    }
+
+    pub(super) fn keep_listing(&mut self, listing: Arc<Vec<Listed>>) {
+        self.drop_listing();
+        self.bytes += listing_bytes(&listing);
+        self.listing = Some(listing);
+    }
+
+    fn drop_listing(&mut self) {
+        if let Some(listing) = self.listing.take() {
+            self.bytes = self.bytes.saturating_sub(listing_bytes(&listing));
+        }
+    }
+}
+
+fn listing_bytes(listing: &[Listed]) -> usize {
+    listing.iter().map(|listed| NAME_BYTES + listed.name.len()).sum()
+}

@@ -1,0 +1,486 @@
+//! The store and the nodes that the cache stands in front with.
+
+use std::any::Any;
+use std::io::IoSlice;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use acl::SecurityDescriptor;
+use storage::{
+    Attributes, Capabilities, DirEntry, Error, Feed, FileId, FileKind, Handle, Name, NewNode, Node, NodeRef,
+    Observed, ObservedId, Observer, Replace, Result, SeekTo, SetAttributes, Space, Stability, Storage,
+    StreamEntry, StreamName, Wait, Want, XattrMode,
+};
+
+use super::directory::{Known, LISTING_MAX, Listed};
+use super::{Cache, Outcome};
+use crate::folded::FoldedNames;
+
+/// A store behind a cache.
+pub(crate) struct CachedStore(Arc<Cache>);
+
+impl CachedStore {
+    /// Puts a cache of about `bytes_max` in front of a store. None where the store cannot tell what others change.
+    pub(crate) fn in_front_of(
+        store: &Arc<dyn Storage>,
+        folded: &Arc<FoldedNames>,
+        bytes_max: usize,
+    ) -> Option<(Arc<dyn Storage>, Arc<Cache>)> {
+        let feed = store.feed().ok()?;
+        let cache = Arc::new(Cache::new(Arc::clone(store), feed, Arc::clone(folded), bytes_max));
+        Some((Arc::new(Self(Arc::clone(&cache))), cache))
+    }
+}
+
+impl Storage for CachedStore {
+    fn capabilities(&self) -> Capabilities {
+        self.0.store.capabilities()
+    }
+
+    fn root(&self) -> NodeRef {
+        CachedNode::wrap(&self.0, self.0.store.root())
+    }
+
+    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
+        let node = match self.0.by_handle(handle) {
+            Some(node) => node,
+            None => self.0.store.by_handle(handle, wait)?,
+        };
+        Ok(CachedNode::wrap(&self.0, node))
+    }
+
+    fn observer(&self) -> Result<Arc<dyn Observer>> {
+        Ok(Arc::new(CachedObserver(self.0.store.observer()?)))
+    }
+
+    fn feed(&self) -> Result<Arc<dyn Feed>> {
+        Err(Error::NotSupported)
+    }
+
+    fn space(&self) -> Result<Space> {
+        self.0.store.space()
+    }
+}
+
+/// The store's observer, for nodes of the cache.
+#[derive(Debug)]
+struct CachedObserver(Arc<dyn Observer>);
+
+impl Observer for CachedObserver {
+    fn observe(&self, dir: &dyn Node) -> Result<ObservedId> {
+        self.0.observe(&**inner(dir)?)
+    }
+
+    fn ignore(&self, dir: ObservedId) {
+        self.0.ignore(dir);
+    }
+
+    fn wait(&self, each: &mut dyn FnMut(Observed<'_>)) -> Result<bool> {
+        self.0.wait(each)
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+fn inner(node: &dyn Node) -> Result<&NodeRef> {
+    let node: Option<&CachedNode> = node.as_any().downcast_ref();
+    Ok(&node.ok_or(Error::CrossDevice)?.inner)
+}
+
+/// Whether a directory is followed: then an index of its names is told of each that changes. What has changed until now has
+/// been told when this returns.
+pub(crate) fn is_followed(dir: &dyn Node) -> bool {
+    let node: Option<&CachedNode> = dir.as_any().downcast_ref();
+    let Some(node) = node.filter(|node| node.inner.kind() == FileKind::Directory) else { return false };
+    let is_followed = node.cache.follow(&node.inner, true);
+    node.cache.settle();
+    is_followed && node.cache.with(node.id(), |_| ()).is_some()
+}
+
+/// A node behind a cache: directories answer from memory, all else is the store's.
+#[derive(Debug)]
+struct CachedNode {
+    cache: Arc<Cache>,
+    inner: NodeRef,
+}
+
+impl CachedNode {
+    fn wrap(cache: &Arc<Cache>, inner: NodeRef) -> NodeRef {
+        Arc::new(Self { cache: Arc::clone(cache), inner })
+    }
+
+    fn sibling(&self, inner: NodeRef) -> NodeRef {
+        Self::wrap(&self.cache, inner)
+    }
+
+    fn peer<'a>(&self, node: &'a dyn Node) -> Result<&'a NodeRef> {
+        let node: Option<&Self> = node.as_any().downcast_ref();
+        let node = node.filter(|node| Arc::ptr_eq(&node.cache, &self.cache)).ok_or(Error::CrossDevice)?;
+        Ok(&node.inner)
+    }
+
+    fn is_dir(&self) -> bool {
+        self.inner.kind() == FileKind::Directory
+    }
+
+    /// What is known of a name in this directory.
+    fn known(&self, name: Name<'_>) -> Option<Result<NodeRef>> {
+        if !self.is_dir() {
+            return None;
+        }
+        self.cache.settle();
+        let known = self.cache.with(self.id(), |directory| {
+            directory.name(name.as_bytes(), |known| match known {
+                Known::Absent => Err(Error::NotFound),
+                Known::Directory(node) => Ok(Arc::clone(node)),
+            })
+        });
+        match known.flatten() {
+            Some(Err(e)) => {
+                self.cache.counts.absent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Some(Err(e))
+            }
+            Some(Ok(node)) => {
+                self.cache.counts.names.hit();
+                Some(Ok(self.sibling(node)))
+            }
+            None => {
+                self.cache.counts.names.miss();
+                None
+            }
+        }
+    }
+
+    /// Looks a name up in the store, and keeps what can be kept.
+    fn ask<T>(
+        &self,
+        name: Name<'_>,
+        wait: Wait,
+        ask: impl FnOnce() -> Result<T>,
+        node: impl FnOnce(&T) -> &NodeRef,
+    ) -> Result<T> {
+        if wait == Wait::May && self.is_dir() {
+            self.cache.follow(&self.inner, false);
+        }
+        let ticket = self.cache.begin(self.id(), name.as_bytes());
+        let answer = ask();
+        let outcome = match &answer {
+            Ok(found) => {
+                let node = node(found);
+                (node.kind() == FileKind::Directory).then(|| Outcome::Directory(Arc::clone(node)))
+            }
+            Err(Error::NotFound) => Some(Outcome::Absent),
+            Err(_) => None,
+        };
+        self.cache.end(ticket, 0, outcome);
+        answer
+    }
+
+    /// Removes a name.
+    fn remove(&self, name: Name<'_>, remove: impl FnOnce() -> Result<()>) -> Result<()> {
+        let ticket = self.cache.begin(self.id(), name.as_bytes());
+        let removed = remove();
+        self.cache.end(ticket, 1, removed.is_ok().then_some(Outcome::Absent));
+        removed
+    }
+
+    /// Lists the directory from its start into the cache, up to the longest listing that is kept; None when it cannot be
+    /// kept.
+    fn list(&self) -> Result<Option<Arc<Vec<Listed>>>> {
+        self.cache.follow(&self.inner, false);
+        let Some(as_of) = self.cache.as_of(&self.inner) else { return Ok(None) };
+        let mut listing: Vec<Listed> = Vec::new();
+        let mut is_ordered = true;
+        let whole = self.inner.read_dir(0, &mut |entry| {
+            is_ordered &= listing.last().is_none_or(|last| last.cookie < entry.cookie);
+            if listing.len() >= LISTING_MAX || !is_ordered {
+                return ControlFlow::Break(());
+            }
+            listing.push(Listed {
+                name: entry.name.to_vec(),
+                id: entry.id,
+                kind: entry.kind,
+                cookie: entry.cookie,
+            });
+            ControlFlow::Continue(())
+        })?;
+        if !whole {
+            self.cache.with(self.id(), |directory| directory.is_long = true);
+            return Ok(None);
+        }
+        let listing = Arc::new(listing);
+        self.cache.keep(self.id(), as_of, |directory| directory.keep_listing(Arc::clone(&listing)));
+        Ok(Some(listing))
+    }
+
+    fn listing(&self, cookie: u64) -> Result<Option<Arc<Vec<Listed>>>> {
+        if !self.is_dir() {
+            return Ok(None);
+        }
+        self.cache.settle();
+        let look = |directory: &mut super::Directory| (directory.listing(), directory.is_long);
+        let (known, is_long) = self.cache.with(self.id(), look).unwrap_or_default();
+        if known.is_some() {
+            self.cache.counts.listings.hit();
+            return Ok(known);
+        }
+        self.cache.counts.listings.miss();
+        // Who goes on with a listing has begun it elsewhere.
+        if is_long || cookie != 0 { Ok(None) } else { self.list() }
+    }
+}
+
+/// Gives the entries behind a cookie; None when no entry has it.
+fn give(
+    listing: &[Listed],
+    cookie: u64,
+    each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+) -> Option<bool> {
+    let from = match cookie {
+        0 => 0,
+        _ => listing.binary_search_by_key(&cookie, |listed| listed.cookie).ok()? + 1,
+    };
+    for listed in listing.get(from..)? {
+        let entry = DirEntry { name: &listed.name, id: listed.id, kind: listed.kind, cookie: listed.cookie };
+        if each(entry).is_break() {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+impl Node for CachedNode {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn id(&self) -> FileId {
+        self.inner.id()
+    }
+
+    fn kind(&self) -> FileKind {
+        self.inner.kind()
+    }
+
+    fn handle(&self) -> Result<Handle> {
+        let known = self.cache.with(self.id(), |directory| directory.handle);
+        if let Some(Some(handle)) = known {
+            return Ok(handle);
+        }
+        let handle = self.inner.handle()?;
+        if known.is_some() {
+            self.cache.keep_handle(self.id(), handle);
+        }
+        Ok(handle)
+    }
+
+    fn path(&self) -> Result<Vec<u8>> {
+        self.inner.path()
+    }
+
+    fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
+        if !self.is_dir() {
+            return self.inner.attributes(want, wait);
+        }
+        self.cache.settle();
+        let known = self.cache.with(self.id(), super::Directory::attributes).flatten();
+        let mut attributes = match known {
+            Some(attributes) => {
+                self.cache.counts.attributes.hit();
+                attributes
+            }
+            None => {
+                self.cache.counts.attributes.miss();
+                self.cache.read_attributes(&self.inner, wait)?
+            }
+        };
+        if !want.contains(Want::FLAGS) {
+            (attributes.flags, attributes.ctime_set) = (None, None);
+        }
+        Ok(attributes)
+    }
+
+    fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
+        if !self.is_dir() {
+            if self.cache.is_unsecured(attributes) {
+                return Ok(None);
+            }
+            let security = self.inner.security(attributes, wait)?;
+            if security.is_none() {
+                self.cache.keep_unsecured(attributes);
+            }
+            return Ok(security);
+        }
+        // As of the attributes, which were just read: what has changed until then is forgotten already.
+        let known = self.cache.with(self.id(), |directory| directory.security(attributes)).flatten();
+        if let Some(security) = known {
+            self.cache.counts.attributes.hit();
+            return Ok(security);
+        }
+        self.cache.counts.attributes.miss();
+        let as_of = self.cache.as_of(&self.inner);
+        let security = self.inner.security(attributes, wait)?;
+        if let Some(as_of) = as_of {
+            self.cache.keep(self.id(), as_of, |directory| directory.keep_security(security.clone()));
+        }
+        Ok(security)
+    }
+
+    fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
+        match self.known(name) {
+            Some(known) => known,
+            None => {
+                let found = self.ask(name, wait, || self.inner.lookup(name, wait), |node| node)?;
+                Ok(self.sibling(found))
+            }
+        }
+    }
+
+    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
+        match self.known(name) {
+            Some(known) => {
+                let node = known?;
+                let attributes = node.attributes(want, wait)?;
+                Ok((node, attributes))
+            }
+            None => {
+                let ask = || self.inner.lookup_attributes(name, want, wait);
+                let (node, attributes) = self.ask(name, wait, ask, |(node, _)| node)?;
+                Ok((self.sibling(node), attributes))
+            }
+        }
+    }
+
+    fn parent(&self) -> Result<NodeRef> {
+        Ok(self.sibling(self.inner.parent()?))
+    }
+
+    fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+        if let Some(listing) = self.listing(cookie)?
+            && let Some(end) = give(&listing, cookie, each)
+        {
+            return Ok(end);
+        }
+        self.inner.read_dir(cookie, each)
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        self.inner.read_link()
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize> {
+        self.inner.read(offset, into, wait)
+    }
+
+    fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
+        self.inner.set_attributes(set)
+    }
+
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
+        self.inner.set_security(descriptor)
+    }
+
+    fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
+        let ticket = self.cache.begin(self.id(), name.as_bytes());
+        let made = self.inner.create(name, new);
+        let outcome = made.as_ref().ok().map(|node| match node.kind() {
+            FileKind::Directory => Outcome::Directory(Arc::clone(node)),
+            _ => Outcome::Other,
+        });
+        self.cache.end(ticket, 1, outcome);
+        Ok(self.sibling(made?))
+    }
+
+    fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
+        let target = self.peer(target)?;
+        let ticket = self.cache.begin(self.id(), name.as_bytes());
+        let linked = self.inner.link(name, &**target);
+        self.cache.end(ticket, 1, linked.is_ok().then_some(Outcome::Other));
+        linked
+    }
+
+    fn remove_file(&self, name: Name<'_>) -> Result<()> {
+        self.remove(name, || self.inner.remove_file(name))
+    }
+
+    fn remove_dir(&self, name: Name<'_>) -> Result<()> {
+        self.remove(name, || self.inner.remove_dir(name))
+    }
+
+    fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
+        let to = self.peer(to_dir)?;
+        let from = self.cache.begin(self.id(), name.as_bytes());
+        let target = self.cache.begin(to.id(), to_name.as_bytes());
+        let moved = self.inner.rename(name, &**to, to_name, replace);
+        // A name that stays what it was is given twice or not at all: then nothing is kept.
+        self.cache.end(from, 1, moved.is_ok().then_some(Outcome::Absent));
+        self.cache.end(target, 1, moved.is_ok().then_some(Outcome::Other));
+        moved
+    }
+
+    fn write(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability, wait: Wait) -> Result<usize> {
+        self.inner.write(offset, data, stability, wait)
+    }
+
+    fn commit(&self) -> Result<()> {
+        self.inner.commit()
+    }
+
+    fn allocate(&self, offset: u64, length: u64, grow: bool) -> Result<()> {
+        self.inner.allocate(offset, length, grow)
+    }
+
+    fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
+        self.inner.punch_hole(offset, length)
+    }
+
+    fn seek(&self, offset: u64, to: SeekTo) -> Result<Option<u64>> {
+        self.inner.seek(offset, to)
+    }
+
+    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<u64> {
+        self.inner.copy_range(offset, &**self.peer(to)?, to_offset, length)
+    }
+
+    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<()> {
+        self.inner.clone_range(offset, &**self.peer(to)?, to_offset, length)
+    }
+
+    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+        self.inner.xattr(name)
+    }
+
+    fn xattrs(&self) -> Result<Vec<Vec<u8>>> {
+        self.inner.xattrs()
+    }
+
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.inner.set_xattr(name, value, mode)
+    }
+
+    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
+        self.inner.remove_xattr(name)
+    }
+
+    fn streams(&self) -> Result<Vec<StreamEntry>> {
+        self.inner.streams()
+    }
+
+    fn stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+        Ok(self.sibling(self.inner.stream(name)?))
+    }
+
+    fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+        Ok(self.sibling(self.inner.create_stream(name)?))
+    }
+
+    fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
+        self.inner.remove_stream(name)
+    }
+
+    fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
+        self.inner.rename_stream(name, to, replace)
+    }
+}

@@ -1,0 +1,546 @@
+//! The metadata cache over a directory of this machine that others change too: what a client is told must be so.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ops::ControlFlow;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
+
+use anabranch_share::{
+    CacheCounts, Caller, Case, Error, File, Found, Identity, Location, NewObject, Protocol, RenameHow,
+    Settings, Share, ShareId, Walk,
+};
+use storage::memory::MemoryStore;
+use storage::{
+    Attributes, Device, Error as StorageError, FileKind, Name, NewKind, NewNode, NodeRef, Replace,
+    SetAttributes, SetTime, Storage, Timestamp, Wait, Want,
+};
+use storage_local::{LocalOptions, LocalStore};
+
+fn root() -> Caller {
+    let own = std::fs::metadata("/proc/self").unwrap();
+    Caller::new(Protocol::Smb, Identity { uid: own.uid(), gid: own.gid(), groups: vec![] })
+}
+
+/// What a call gives; calls that go to the pool run on a runtime.
+fn done<T>(call: impl Future<Output = T>) -> T {
+    let mut call = pin!(call);
+    match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+fn object(kind: FileKind) -> NewObject {
+    let mode = if kind == FileKind::Directory { 0o755 } else { 0o644 };
+    NewObject {
+        kind,
+        target: Vec::new(),
+        device: Device::default(),
+        mode,
+        set: SetAttributes::default(),
+        want: Want::empty(),
+        security: None,
+        mode_bounds: false,
+    }
+}
+
+struct Server {
+    share: Arc<Share>,
+    directory: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self::with(|_| ())
+    }
+
+    fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = LocalStore::open(directory.path(), LocalOptions::default()).unwrap();
+        let mut settings = Settings::new("data");
+        change(&mut settings);
+        let share = Share::new(ShareId(1), settings, Arc::new(store));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        Self { share, directory, runtime }
+    }
+
+    fn run<T>(&self, call: impl Future<Output = T>) -> T {
+        self.runtime.block_on(call)
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    fn walk(&self, path: &str, case: Case) -> Result<Found, Error> {
+        let parts = path.split('/').filter(|p| !p.is_empty()).map(|p| p.as_bytes().to_vec()).collect();
+        match self.run(self.share.walk(&root(), parts, case, Want::FLAGS))? {
+            Walk::Found(found) => Ok(found),
+            Walk::Missing { .. } => Err(StorageError::NotFound.into()),
+        }
+    }
+
+    fn names(&self, path: &str) -> Result<Vec<Vec<u8>>, Error> {
+        let dir = self.walk(path, Case::Sensitive)?.node;
+        let listing = self.run(self.share.list(&root(), &dir, 0, usize::MAX, None))?;
+        let mut names: Vec<_> = listing.entries.into_iter().map(|entry| entry.name).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn counts(&self) -> CacheCounts {
+        self.share.cache_counts().unwrap()
+    }
+}
+
+// --- the model ---
+
+/// The in-memory store, where the same happens.
+struct Model(MemoryStore);
+
+impl Model {
+    fn find(&self, path: &str) -> storage::Result<NodeRef> {
+        let mut node = self.0.root();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            node = node.lookup(Name::new(part.as_bytes())?, Wait::May)?;
+        }
+        Ok(node)
+    }
+
+    fn parent<'a>(&self, path: &'a str) -> storage::Result<(NodeRef, Name<'a>)> {
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok((self.find(dir)?, Name::new(name.as_bytes())?))
+    }
+
+    fn create(&self, path: &str, kind: NewKind<'_>) -> storage::Result<()> {
+        let (dir, name) = self.parent(path)?;
+        let mode = if kind == NewKind::Directory { 0o755 } else { 0o644 };
+        dir.create(name, &NewNode { kind, mode, uid: 0, gid: 0 }).map(drop)
+    }
+
+    fn names(&self, path: &str) -> storage::Result<Vec<Vec<u8>>> {
+        let mut names = Vec::new();
+        self.find(path)?.read_dir(0, &mut |entry| {
+            names.push(entry.name.to_vec());
+            ControlFlow::Continue(())
+        })?;
+        names.sort();
+        Ok(names)
+    }
+
+    /// The names that a walk without regard to case may end at.
+    fn alike(&self, path: &str) -> storage::Result<Vec<Vec<u8>>> {
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let names = self.names(dir)?;
+        if names.iter().any(|other| other == name.as_bytes()) {
+            return Ok(vec![name.as_bytes().to_vec()]);
+        }
+        Ok(names.into_iter().filter(|other| other.eq_ignore_ascii_case(name.as_bytes())).collect())
+    }
+}
+
+// --- histories ---
+
+/// A xorshift generator: the same history for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % sides as u64).unwrap()
+    }
+
+    fn path(&mut self, top: &str) -> String {
+        const NAMES: [&str; 4] = ["a", "B", "d", "D"];
+        let depth = 1 + self.roll(3);
+        let parts: Vec<&str> = (0..depth).map(|_| NAMES[self.roll(NAMES.len())]).collect();
+        format!("{top}/{}", parts.join("/"))
+    }
+}
+
+#[derive(Debug)]
+enum Deed {
+    File(String, usize),
+    Dir(String),
+    RemoveFile(String),
+    RemoveDir(String),
+    Rename(String, String),
+    Link(String, String),
+    Mode(String, u32),
+    Time(String, i64),
+}
+
+impl Deed {
+    fn random(dice: &mut Dice, top: &str) -> Self {
+        let path = dice.path(top);
+        match dice.roll(12) {
+            0..3 => Self::File(path, dice.roll(100)),
+            3..6 => Self::Dir(path),
+            6 => Self::RemoveFile(path),
+            7 => Self::RemoveDir(path),
+            8 => Self::Rename(path, dice.path(top)),
+            9 => Self::Link(path, dice.path(top)),
+            10 => Self::Mode(path, 0o700 + u32::try_from(dice.roll(0o100)).unwrap()),
+            _ => Self::Time(path, i64::try_from(1000 + dice.roll(1000)).unwrap()),
+        }
+    }
+
+    /// By a program of this machine. Whether it worked.
+    fn locally(&self, server: &Server) -> bool {
+        let at = |path: &str| server.at(path);
+        match self {
+            Self::File(path, size) => std::fs::write(at(path), vec![0; *size]).is_ok(),
+            Self::Dir(path) => std::fs::create_dir(at(path)).is_ok(),
+            Self::RemoveFile(path) => std::fs::remove_file(at(path)).is_ok(),
+            Self::RemoveDir(path) => std::fs::remove_dir(at(path)).is_ok(),
+            Self::Rename(from, to) => std::fs::rename(at(from), at(to)).is_ok(),
+            Self::Link(from, to) => std::fs::hard_link(at(from), at(to)).is_ok(),
+            Self::Mode(path, mode) => {
+                std::fs::set_permissions(at(path), PermissionsExt::from_mode(*mode)).is_ok()
+            }
+            Self::Time(path, secs) => {
+                let time = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(*secs).unwrap());
+                let open = |path: PathBuf| std::fs::File::open(path);
+                open(at(path)).and_then(|file| file.set_modified(time)).is_ok()
+            }
+        }
+    }
+
+    /// By a client.
+    fn served(&self, server: &Server) -> bool {
+        self.serve(server).is_ok()
+    }
+
+    fn serve(&self, server: &Server) -> Result<(), Error> {
+        let place = |path: &str| {
+            let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let parent = server.walk(dir, Case::Sensitive)?.node;
+            Ok::<_, Error>(Location { parent, name: name.as_bytes().to_vec() })
+        };
+        let share = &server.share;
+        let make = |path: &str, kind| {
+            let Location { parent, name } = place(path)?;
+            server.run(share.create(&root(), &parent, &name, Case::Sensitive, object(kind))).map(drop)
+        };
+        let set = |path: &str, set: SetAttributes| {
+            let file = File::Stateless(server.walk(path, Case::Sensitive)?.node);
+            server.run(share.set_attributes(&root(), &file, &set, None)).map(drop)
+        };
+        let remove = |path: &str, is_dir| {
+            let Location { parent, name } = place(path)?;
+            server.run(share.remove(&root(), &parent, &name, is_dir)).map(drop)
+        };
+        match self {
+            Self::File(path, size) => {
+                match make(path, FileKind::Regular) {
+                    Ok(()) | Err(Error::Storage(StorageError::Exists)) => {}
+                    Err(e) => return Err(e),
+                }
+                set(path, SetAttributes { size: Some(*size as u64), ..SetAttributes::default() })
+            }
+            Self::Dir(path) => make(path, FileKind::Directory),
+            Self::RemoveFile(path) => remove(path, false),
+            Self::RemoveDir(path) => remove(path, true),
+            Self::Rename(from, to) => {
+                let how = RenameHow { replace: Replace::Yes, case: Case::Sensitive, opened: None };
+                server.run(share.rename(&root(), place(from)?, place(to)?, how)).map(drop)
+            }
+            Self::Link(from, to) => {
+                let target = server.walk(from, Case::Sensitive)?.node;
+                let Location { parent, name } = place(to)?;
+                server.run(share.link(&root(), &target, &parent, &name, Case::Sensitive, None)).map(drop)
+            }
+            Self::Mode(path, mode) => {
+                set(path, SetAttributes { mode: Some(*mode), ..SetAttributes::default() })
+            }
+            Self::Time(path, secs) => {
+                let mtime = Some(SetTime::To(Timestamp { secs: *secs, nanos: 0 }));
+                set(path, SetAttributes { mtime, ..SetAttributes::default() })
+            }
+        }
+    }
+
+    /// In the model.
+    fn modelled(&self, model: &Model) -> bool {
+        let set = |path: &str, set: SetAttributes| model.find(path)?.set_attributes(&set).map(drop);
+        let outcome = match self {
+            Self::File(path, size) => match model.create(path, NewKind::Regular) {
+                Ok(()) | Err(StorageError::Exists) => {
+                    set(path, SetAttributes { size: Some(*size as u64), ..SetAttributes::default() })
+                }
+                Err(e) => Err(e),
+            },
+            Self::Dir(path) => model.create(path, NewKind::Directory),
+            Self::RemoveFile(path) => model.parent(path).and_then(|(dir, name)| dir.remove_file(name)),
+            Self::RemoveDir(path) => model.parent(path).and_then(|(dir, name)| dir.remove_dir(name)),
+            Self::Rename(from, to) => model.parent(from).and_then(|(dir, name)| {
+                let (to_dir, to_name) = model.parent(to)?;
+                dir.rename(name, &*to_dir, to_name, Replace::Yes)
+            }),
+            Self::Link(from, to) => model.find(from).and_then(|target| {
+                let (dir, name) = model.parent(to)?;
+                dir.link(name, &*target)
+            }),
+            Self::Mode(path, mode) => {
+                set(path, SetAttributes { mode: Some(*mode), ..SetAttributes::default() })
+            }
+            Self::Time(path, secs) => {
+                let mtime = Some(SetTime::To(Timestamp { secs: *secs, nanos: 0 }));
+                set(path, SetAttributes { mtime, ..SetAttributes::default() })
+            }
+        };
+        outcome.is_ok()
+    }
+}
+
+/// What must be the same of an object in the share and in the model.
+fn essence(attributes: &Attributes) -> (FileKind, u32, Option<(u32, u64)>, Option<i64>) {
+    let is_file = attributes.kind == FileKind::Regular;
+    // A time that was set; the present time is not the same.
+    let set = Some(attributes.mtime.secs).filter(|secs| *secs < 10_000);
+    (attributes.kind, attributes.mode & 0o777, is_file.then_some((attributes.links, attributes.size)), set)
+}
+
+fn compare(server: &Server, model: &Model, path: &str) {
+    let truth = model.find(path).and_then(|node| node.attributes(Want::empty(), Wait::May));
+    let seen = server.walk(path, Case::Sensitive);
+    match (&truth, &seen) {
+        (Ok(truth), Ok(seen)) => assert_eq!(essence(&seen.attributes), essence(truth), "{path}"),
+        (Err(_), Err(_)) => {}
+        _ => panic!("{path}: {truth:?} is {:?}", seen.map(|found| found.attributes)),
+    }
+    // The same whatever the case of the last name.
+    let (dir, name) = path.rsplit_once('/').unwrap();
+    let other: String = name.chars().map(|c| char::from(c as u8 ^ 0x20)).collect();
+    let other = format!("{dir}/{other}");
+    let alike = model.alike(&other).unwrap_or_default();
+    match server.walk(dir, Case::Sensitive).and_then(|_| server.walk(&other, Case::Insensitive)) {
+        Ok(found) => assert!(alike.contains(&found.name), "{other}: {alike:?} is {:?}", found.name),
+        Err(e) => assert!(alike.is_empty(), "{other}: {alike:?} is {e}"),
+    }
+    match (model.names(dir), server.names(dir)) {
+        (Ok(truth), Ok(seen)) => assert_eq!(seen, truth, "{dir}"),
+        (Err(_), Err(_)) => {}
+        (truth, seen) => panic!("{dir}: {truth:?} is {seen:?}"),
+    }
+}
+
+fn live_through(server: &Server, seed: u64, deeds: usize) {
+    let (top, mut dice) = (format!("h{seed}"), Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
+    let model = Model(MemoryStore::new());
+    let begin = Deed::Dir(top.clone());
+    assert!(begin.locally(server) && begin.modelled(&model));
+    for step in 0..deeds {
+        let deed = Deed::random(&mut dice, &top);
+        let is_local = dice.roll(3) != 0;
+        let is_done = if is_local { deed.locally(server) } else { deed.served(server) };
+        // What fails here (a share forbids more than POSIX does) does not happen there.
+        if is_done {
+            assert!(deed.modelled(&model), "history {seed}, step {step}: {deed:?}");
+        }
+        let (Deed::File(path, _)
+        | Deed::Dir(path)
+        | Deed::RemoveFile(path)
+        | Deed::RemoveDir(path)
+        | Deed::Rename(_, path)
+        | Deed::Link(path, _)
+        | Deed::Mode(path, _)
+        | Deed::Time(path, _)) = &deed;
+        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            compare(server, &model, path);
+            for _ in 0..2 {
+                compare(server, &model, &dice.path(&top));
+            }
+        }));
+        assert!(told.is_ok(), "history {seed}, step {step}: {deed:?}, by a client: {}", !is_local);
+    }
+}
+
+#[test]
+fn a_thousand_histories_of_changes_by_others_and_by_clients() {
+    let server = Server::new();
+    for seed in 0..1000 {
+        live_through(&server, seed, 30);
+        std::fs::remove_dir_all(server.at(&format!("h{seed}"))).unwrap();
+    }
+    let counts = server.counts();
+    assert!(counts.names.hits > 10_000 && counts.absent > 1000, "{counts:?}");
+    assert!(counts.attributes.hits > 10_000 && counts.listings.hits > 1000, "{counts:?}");
+    assert!(counts.bytes < 64 << 20 && counts.directories < 10_000, "{counts:?}");
+}
+
+/// While other clients ask for the same names all the time, and so fill the cache at any moment.
+#[test]
+fn histories_while_others_read() {
+    let server = Server::new();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..2_u64 {
+            let (server, is_over) = (&server, &is_over);
+            scope.spawn(move || {
+                let mut dice = Dice(77 + thread);
+                let mut seed = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    seed = if dice.roll(50) == 0 { newest(&server.directory) } else { seed };
+                    let path = dice.path(&format!("h{seed}"));
+                    let case = if dice.roll(2) == 0 { Case::Sensitive } else { Case::Insensitive };
+                    let _ = server.walk(&path, case);
+                    let _ = server.names(&path);
+                }
+            });
+        }
+        let over = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            (5000..5060).for_each(|seed| live_through(&server, seed, 30));
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        assert!(over.is_ok());
+    });
+}
+
+fn newest(directory: &tempfile::TempDir) -> u64 {
+    let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix('h')?.parse().ok();
+    let entries = std::fs::read_dir(directory.path()).unwrap();
+    entries.filter_map(|entry| number(entry.unwrap().file_name())).max().unwrap_or(0)
+}
+
+// --- single behaviours ---
+
+/// Asks until the directory is followed and all is at hand.
+fn warm(server: &Server, path: &str) {
+    for _ in 0..4 {
+        let _ = server.walk(path, Case::Insensitive);
+    }
+}
+
+#[test]
+fn what_was_asked_before_is_answered_from_memory() {
+    let server = Server::new();
+    std::fs::create_dir_all(server.at("a/b/c")).unwrap();
+    warm(&server, "a/b/c/none");
+    let before = server.counts();
+    server.walk("a/b/c/none", Case::Sensitive).unwrap_err();
+    server.walk("a/b/c", Case::Sensitive).unwrap();
+    let after = server.counts();
+    assert_eq!(after.names.misses, before.names.misses);
+    assert_eq!(after.attributes.misses, before.attributes.misses);
+    assert_eq!((after.names.hits, after.absent), (before.names.hits + 6, before.absent + 1));
+}
+
+#[test]
+fn what_the_server_removes_and_makes_stays_known() {
+    let server = Server::new();
+    let dir = Deed::Dir("d".into());
+    assert!(dir.served(&server));
+    warm(&server, "d/x");
+    let make = Deed::Dir("d/x".into());
+    assert!(make.served(&server));
+    let before = server.counts();
+    server.walk("d/x", Case::Sensitive).unwrap();
+    assert_eq!(server.counts().names.misses, before.names.misses);
+    assert!(Deed::RemoveDir("d/x".into()).served(&server));
+    let before = server.counts();
+    server.walk("d/x", Case::Sensitive).unwrap_err();
+    assert_eq!(server.counts().absent, before.absent + 1);
+}
+
+#[test]
+fn a_directory_that_is_held_and_removed_behind_the_server_is_gone() {
+    let server = Server::new();
+    std::fs::create_dir_all(server.at("a/b")).unwrap();
+    warm(&server, "a/b/none");
+    let held = server.walk("a/b", Case::Sensitive).unwrap().node;
+    std::fs::create_dir(server.at("other")).unwrap();
+    std::fs::rename(server.at("a/b"), server.at("other/b")).unwrap();
+    assert_eq!(done(server.share.attributes(&held, Want::empty())).unwrap().links, 2);
+    warm(&server, "other/b");
+    std::fs::remove_dir(server.at("other/b")).unwrap();
+    assert_eq!(done(server.share.attributes(&held, Want::empty())).unwrap().links, 0);
+    server.walk("other/b", Case::Sensitive).unwrap_err();
+}
+
+#[test]
+fn a_file_changed_by_another_of_its_names_is_seen() {
+    let server = Server::new();
+    for dir in ["a", "b"] {
+        std::fs::create_dir(server.at(dir)).unwrap();
+    }
+    std::fs::write(server.at("a/f"), "one").unwrap();
+    std::fs::hard_link(server.at("a/f"), server.at("b/g")).unwrap();
+    warm(&server, "a/f");
+    std::fs::write(server.at("b/g"), "three").unwrap();
+    assert_eq!(server.walk("a/f", Case::Sensitive).unwrap().attributes.size, 5);
+}
+
+#[test]
+fn the_cache_can_be_switched_off_and_is_off_where_changes_are_not_told() {
+    let server = Server::with(|settings| settings.metadata_cache = false);
+    assert_eq!(server.share.cache_counts(), None);
+    let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+    assert_eq!(share.cache_counts(), None);
+}
+
+#[test]
+fn the_cache_keeps_no_more_than_it_may() {
+    const LIMIT: usize = 64 << 10;
+    let server = Server::with(|settings| settings.metadata_cache_bytes_max = LIMIT);
+    std::fs::create_dir(server.at("d")).unwrap();
+    warm(&server, "d/x");
+    for n in 0..2000 {
+        server.walk(&format!("d/none {n}"), Case::Sensitive).unwrap_err();
+        assert!(server.counts().bytes <= LIMIT + 4096, "{:?}", server.counts());
+    }
+    for n in 0..200 {
+        std::fs::create_dir_all(server.at(&format!("{n}/e"))).unwrap();
+        warm(&server, &format!("{n}/e/f"));
+        assert!(server.counts().bytes <= LIMIT + 4096, "{:?}", server.counts());
+    }
+    assert!(server.counts().directories < 40);
+}
+
+#[test]
+fn when_more_changes_than_can_be_remembered_all_is_asked_anew() {
+    let server = Server::new();
+    std::fs::create_dir(server.at("d")).unwrap();
+    std::fs::write(server.at("d/gone"), "").unwrap();
+    warm(&server, "d/NONE");
+    let queued = std::fs::read_to_string("/proc/sys/fs/fanotify/max_queued_events").unwrap();
+    let queued: usize = queued.trim().parse().unwrap();
+    let path = |n: usize| server.at(&format!("d/{n}"));
+    (0..=queued).for_each(|n| std::fs::write(path(n), "").unwrap());
+    (0..=queued).for_each(|n| std::fs::remove_file(path(n)).unwrap());
+    std::fs::remove_file(server.at("d/gone")).unwrap();
+    std::fs::write(server.at("d/none"), "").unwrap();
+    server.walk("d/gone", Case::Insensitive).unwrap_err();
+    server.walk("d/NONE", Case::Insensitive).unwrap();
+    assert_eq!(server.names("d").unwrap(), [b"none"]);
+}
+
+/// The index of a large directory is read once, whatever others do in it.
+#[test]
+fn the_index_of_names_follows_single_changes() {
+    let server = Server::new();
+    std::fs::create_dir(server.at("d")).unwrap();
+    for n in 0..100 {
+        std::fs::write(server.at(&format!("d/File {n}")), "").unwrap();
+    }
+    warm(&server, "d/FILE 1");
+    let before = server.counts().listings;
+    for n in 0..50 {
+        std::fs::rename(server.at(&format!("d/File {n}")), server.at(&format!("d/New {n}"))).unwrap();
+        server.walk(&format!("d/FILE {n}"), Case::Insensitive).unwrap_err();
+        assert_eq!(
+            server.walk(&format!("d/NEW {n}"), Case::Insensitive).unwrap().name,
+            format!("New {n}").into_bytes()
+        );
+    }
+    assert_eq!(server.counts().listings, before, "it was not read again");
+}
