@@ -10,6 +10,8 @@ use nfs_proto::v4::{client, session};
 use nfs_wire::v3::types::WriteVerifier;
 use share::{Share, ShareId, ShareTable};
 
+use crate::ClientRecords;
+
 /// Most bytes of one READ or WRITE.
 pub const TRANSFER_BYTES_MAX: u32 = 1 << 20;
 
@@ -40,6 +42,8 @@ pub struct Config {
     pub lease_times: LeaseTimes,
     /// How many NFSv4 clients there may be, and sessions of each.
     pub clients: client::Limits,
+    /// Where NFSv4 clients are written down that may reclaim what they hold after a restart; without, they may not.
+    pub client_records: Option<Arc<dyn ClientRecords>>,
     /// What an NFSv4 session may have.
     pub sessions: session::Limits,
 }
@@ -63,6 +67,7 @@ impl Config {
             lease_times: LeaseTimes::default(),
             clients: client::Limits::default(),
             sessions: session::Limits::default(),
+            client_records: None,
         }
     }
 }

@@ -23,6 +23,7 @@ mod attributes;
 mod config;
 mod connection;
 mod credentials;
+mod exclusive;
 mod mount;
 mod name;
 mod object;
@@ -46,7 +47,7 @@ pub use config::{Config, ExportRules, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
 pub use mount::Mounted;
 pub use traffic::ConnectionReport;
-pub use v4::{Sizes, Transfers};
+pub use v4::{ClientRecords, Sizes, Transfers};
 
 use config::Exports;
 use mount::MountTable;

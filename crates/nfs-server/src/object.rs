@@ -75,6 +75,11 @@ impl Object {
         Self { share, caller, node, read_only }
     }
 
+    /// Another object of the same share, for the same caller.
+    pub(crate) fn beside(&self, node: NodeRef) -> Self {
+        Self { node, ..self.clone() }
+    }
+
     /// The object for data and attribute calls: NFSv3 has no opens.
     pub(crate) fn file(&self) -> File {
         File::Stateless(Arc::clone(&self.node))

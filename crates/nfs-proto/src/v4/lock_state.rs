@@ -10,3 +10,11 @@ pub struct LockState {
     /// The number of its lock-owner, unique on this server.
     pub owner: u64,
 }
+
+impl LockState {
+    /// The open under which the locks were taken.
+    #[must_use]
+    pub fn open(self) -> Other {
+        self.open
+    }
+}

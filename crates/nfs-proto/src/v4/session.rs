@@ -60,7 +60,7 @@ pub fn fore_channel(
         asked.response_cached_bytes_max.min(limits.kept_bytes_max).min(asked.response_bytes_max);
     // Whoever comes has a share of what is left, so that there is always something left for the next one.
     let left = limits.all_kept_bytes_max.saturating_sub(reserved) / 8;
-    let affordable = left / u64::from(response_cached_bytes_max.max(1));
+    let affordable = left.checked_div(response_cached_bytes_max.into()).unwrap_or(left);
     let affordable = u32::try_from(affordable).unwrap_or(u32::MAX).max(1);
     Ok(ChannelAttributes {
         header_pad_bytes: 0,

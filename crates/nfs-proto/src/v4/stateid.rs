@@ -1,16 +1,6 @@
 //! Stateids: what the bits of one say before any table is asked (RFC 8881 8.2).
 
-/// Names a set of locks (an open, byte-range locks, a delegation) of one client (RFC 8881 3.3.12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stateid {
-    /// Which instance of the set: it grows with every change.
-    pub seqid: u32,
-    /// Which set.
-    pub other: Other,
-}
-
-/// The part of a stateid that stays as long as its set of locks.
-pub type Other = [u8; 12];
+pub use nfs_wire::v4::types::{Stateid, StateidOther as Other};
 
 /// What a stateid stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,28 +35,17 @@ pub enum StateidError {
     DelegRevoked,
 }
 
-impl Stateid {
-    /// No open.
-    pub const ANONYMOUS: Self = Self { seqid: 0, other: [0; 12] };
-    /// No open, and locks are no hindrance to reading.
-    pub const READ_BYPASS: Self = Self { seqid: u32::MAX, other: [0xff; 12] };
-    /// The one that the COMPOUND has by now.
-    pub const CURRENT: Self = Self { seqid: 1, other: [0; 12] };
-    /// Never valid: what CLOSE answers (RFC 8881 18.2.3).
-    pub const INVALID: Self = Self { seqid: u32::MAX, other: [0; 12] };
-
-    /// What it stands for.
-    ///
-    /// # Errors
-    /// [`StateidError::Bad`] for a reserved value that has no meaning (RFC 8881 8.2.3).
-    pub fn designates(self) -> Result<Designates, StateidError> {
-        match self {
-            Self::ANONYMOUS => Ok(Designates::Anonymous),
-            Self::READ_BYPASS => Ok(Designates::ReadBypass),
-            Self::CURRENT => Ok(Designates::Current),
-            _ if self.other == [0; 12] || self.other == [0xff; 12] => Err(StateidError::Bad),
-            _ => Ok(Designates::Locks),
-        }
+/// What a stateid stands for.
+///
+/// # Errors
+/// [`StateidError::Bad`] for a reserved value that has no meaning (RFC 8881 8.2.3).
+pub fn designates(stateid: Stateid) -> Result<Designates, StateidError> {
+    match stateid {
+        Stateid::ANONYMOUS => Ok(Designates::Anonymous),
+        Stateid::READ_BYPASS => Ok(Designates::ReadBypass),
+        Stateid::CURRENT => Ok(Designates::Current),
+        reserved if reserved.is_special() => Err(StateidError::Bad),
+        _ => Ok(Designates::Locks),
     }
 }
 
@@ -101,7 +80,7 @@ impl Names {
         let mut other = [0; 12];
         let words = [self.instance, self.client, self.next].map(u32::to_be_bytes);
         other.iter_mut().zip(words.as_flattened()).for_each(|(to, from)| *to = *from);
-        Some(other)
+        Some(Other(other))
     }
 }
 
@@ -143,7 +122,7 @@ mod tests {
             (0, 0x01, Ok(Designates::Locks)),
         ];
         for (seqid, byte, expected) in cases {
-            assert_eq!(Stateid { seqid, other: [byte; 12] }.designates(), expected, "{seqid} {byte}");
+            assert_eq!(designates(Stateid { seqid, other: Other([byte; 12]) }), expected, "{seqid} {byte}");
         }
     }
 
@@ -163,7 +142,7 @@ mod tests {
         let mut names = Names::new(0, 0);
         let (one, two) = (names.make().unwrap(), names.make().unwrap());
         assert_ne!(one, two);
-        assert_eq!(Stateid { seqid: 0, other: one }.designates(), Ok(Designates::Locks));
+        assert_eq!(designates(Stateid { seqid: 0, other: one }), Ok(Designates::Locks));
         assert_ne!(Names::new(0, 1).make(), Some(one));
         assert_ne!(Names::new(1, 0).make(), Some(one));
         names.next = u32::MAX - 2;

@@ -7,10 +7,11 @@ use nfs_wire::v3::create::{Args, How, Res};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{CreateVerifier, CreatedOk, Name};
 use share::{Case, File, Found};
-use storage::{FileKind, SetTime, Timestamp, Want};
+use storage::{FileKind, SetTime, Want};
 
 use super::new_object::{made, make, new_object};
 use crate::attributes::to_set;
+use crate::exclusive::Mark;
 use crate::object::Object;
 use crate::rpc_dispatch::Request;
 use crate::{name, status};
@@ -82,31 +83,8 @@ async fn exclusive(
         Err(status) => return Err(status),
     };
     match existing(dir, name).await? {
-        Some(found) if mark.is_on(&found) => taken(request, dir, &found).await,
+        Some(found) if mark.is_on(&found.attributes) => taken(request, dir, &found).await,
         _ => Err(refused),
-    }
-}
-
-/// How the verifier of an exclusive creation is kept with the file, where it survives a restart: in the seconds of the
-/// two times, which the client sets when it has the reply (RFC 1813 3.3.8). Each has 31 bits of it, which every
-/// storage can hold.
-struct Mark {
-    atime: Timestamp,
-    mtime: Timestamp,
-}
-
-impl Mark {
-    fn of(verifier: CreateVerifier) -> Self {
-        let bits = u64::from_be_bytes(verifier);
-        let seconds = |word: u64| Timestamp { secs: (word & 0x7fff_ffff).cast_signed(), nanos: 0 };
-        Self { atime: seconds(bits >> 32), mtime: seconds(bits) }
-    }
-
-    fn is_on(&self, found: &Found) -> bool {
-        let attributes = &found.attributes;
-        attributes.kind == FileKind::Regular
-            && attributes.size == 0
-            && (attributes.atime, attributes.mtime) == (self.atime, self.mtime)
     }
 }
 
@@ -129,17 +107,4 @@ async fn taken(request: &Request<'_>, dir: &Object, found: &Found) -> Result<Cre
         object_attributes: Some(dir.told(&found.attributes)),
         dir_wcc: WccData { before: None, after: dir.attributes().await },
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_halves_of_a_verifier_are_kept() {
-        let mark = Mark::of([0, 0, 0, 1, 0, 0, 0, 2]);
-        assert_eq!((mark.atime.secs, mark.mtime.secs), (1, 2));
-        let mark = Mark::of([0xff; 8]);
-        assert_eq!((mark.atime.secs, mark.mtime.secs), (0x7fff_ffff, 0x7fff_ffff));
-    }
 }

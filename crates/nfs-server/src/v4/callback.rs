@@ -345,14 +345,16 @@ impl BackChannel {
         let taken = async {
             loop {
                 let freed = self.slot_freed.notified();
-                let mut ways = self.ways.lock();
-                if ways.links.is_empty() {
-                    return Err(CallbackError::PathDown);
-                }
-                if let Some(ticket) = ways.slots.begin() {
+                let ticket = {
+                    let mut ways = self.ways.lock();
+                    if ways.links.is_empty() {
+                        return Err(CallbackError::PathDown);
+                    }
+                    ways.slots.begin()
+                };
+                if let Some(ticket) = ticket {
                     return Ok(ticket);
                 }
-                drop(ways);
                 freed.await;
             }
         };

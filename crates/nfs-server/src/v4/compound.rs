@@ -199,7 +199,8 @@ impl<'a> Compound<'a> {
         let Request { connection, call, stated, .. } = *self.request;
         let rule = connection.server.exports.rules_of(share).rule_for(connection.client)?;
         let callers = &connection.callers;
-        Some((callers.caller(Protocol::Nfs4, share.id(), rule, &call.credential, stated.as_ref()), rule))
+        let caller = callers.caller(Protocol::Nfs4, share.id(), rule, &call.credential, stated.as_ref());
+        Some((caller.of_client(self.client().files.holder()), rule))
     }
 
     /// The current object. In the pseudo file system there are none.

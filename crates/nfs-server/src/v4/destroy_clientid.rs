@@ -9,6 +9,7 @@ use crate::rpc_dispatch::Request;
 
 /// Runs it, in a session or without one: in one of the same client it is busy with that.
 pub(super) async fn handle(request: &Request<'_>, args: Args) -> Result<(), Status> {
-    request.connection.server.v4.destroy_client(args.client_id, Instant::now())?.end().await;
+    let state = &request.connection.server.v4;
+    state.destroy_client(args.client_id, Instant::now())?.leave(&state.recovery).await;
     Ok(())
 }

@@ -22,17 +22,34 @@ mod alone;
 mod backchannel_ctl;
 mod bind_conn_to_session;
 pub(crate) mod callback;
+mod close;
+mod commit;
 mod compound;
 pub(crate) mod connection;
 mod create_session;
+mod data;
+mod delegreturn;
 mod destroy_clientid;
 mod destroy_session;
 mod exchange_id;
 mod filehandle;
+pub(crate) mod files;
+mod free_stateid;
+mod lock;
+mod lockt;
+mod locku;
+mod open;
+mod open_downgrade;
 mod pseudo_fs;
+mod read;
+mod recall;
+mod reclaim_complete;
+mod recovery;
 mod sequence;
 pub(crate) mod state;
+mod test_stateid;
 mod transfers;
+mod write;
 
 use nfs_proto::v4::client::Principal;
 use nfs_wire::rpc::AcceptStatus;
@@ -42,6 +59,7 @@ use nfs_wire::v4::{Operation, Procedure};
 use nfs_wire::xdr::Reader;
 use share::Api;
 
+pub use recovery::ClientRecords;
 pub use transfers::{Sizes, Transfers};
 
 use compound::Compound;
@@ -81,6 +99,22 @@ async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, last: bool) {
         }
         ArgOp::DestroyClientId(args) => end!(destroy_clientid::handle(c.request, args).await),
         ArgOp::BackchannelCtl(args) => end!(backchannel_ctl::handle(c, &args)),
+        ArgOp::Open(args) => end!(Box::pin(open::handle(c, args)).await),
+        ArgOp::Close(args) => end!(Box::pin(close::handle(c, args)).await),
+        ArgOp::OpenDowngrade(args) => end!(Box::pin(open_downgrade::handle(c, args)).await),
+        ArgOp::Read(args) => {
+            let result = read::handle(c, args).await;
+            c.end_data(number, result);
+        }
+        ArgOp::Write(args) => end!(write::handle(c, args).await),
+        ArgOp::Commit(args) => end!(commit::handle(c, args).await),
+        ArgOp::Lock(args) => Box::pin(lock::run(c, args)).await,
+        ArgOp::LockT(args) => lockt::run(c, &args),
+        ArgOp::LockU(args) => end!(locku::handle(c, args)),
+        ArgOp::DelegReturn(args) => end!(Box::pin(delegreturn::handle(c, args)).await),
+        ArgOp::TestStateid(args) => end!(test_stateid::handle(c, &args)),
+        ArgOp::FreeStateid(args) => end!(free_stateid::handle(c, args)),
+        ArgOp::ReclaimComplete(args) => end!(reclaim_complete::handle(c, args)),
         // RFC 8881 18.46.3: "SEQUENCE MUST appear as the first operation".
         ArgOp::Sequence(_) => c.refuse(number, Status::SequencePos),
         // 18.34.3: "It MUST be the only operation in the COMPOUND procedure."

@@ -22,6 +22,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::callback::{BackChannel, Callbacks};
 use super::connection::Link;
+use super::files::Files;
+use super::recovery::Recovery;
 use super::transfers::Transfers;
 use crate::Config;
 
@@ -41,6 +43,7 @@ pub(crate) struct State {
     /// lock, never after it.
     tables: Mutex<Tables>,
     pub(crate) callbacks: Callbacks,
+    pub(crate) recovery: Recovery,
     next_connection: AtomicU64,
 }
 
@@ -67,6 +70,8 @@ pub(crate) struct Client {
     had_back: AtomicBool,
     /// Guards its sessions, and its lease as far as no session has it.
     sessions: Mutex<Sessions>,
+    /// What it holds of files.
+    pub(crate) files: Files,
 }
 
 #[derive(Debug)]
@@ -105,7 +110,19 @@ pub(crate) struct Gone(Vec<Arc<Client>>);
 
 impl Gone {
     /// Ends everything that they had.
-    pub(crate) async fn end(self) {}
+    pub(crate) async fn end(self) {
+        for client in self.0 {
+            client.files.end().await;
+        }
+    }
+
+    /// Ends everything that they had, for ever: they do not come back, and have nothing to reclaim after a restart.
+    pub(crate) async fn leave(self, recovery: &Recovery) {
+        for client in &self.0 {
+            recovery.forget(client).await;
+        }
+        self.end().await;
+    }
 }
 
 impl State {
@@ -122,6 +139,7 @@ impl State {
             since: i64::try_from(since).unwrap_or(0),
             tables: Mutex::new(Tables { clients, sessions: HashMap::new(), kept_bytes_max: 0 }),
             callbacks: Callbacks::default(),
+            recovery: Recovery::begin(config, Instant::now()),
             next_connection: AtomicU64::new(1),
         }
     }
@@ -222,7 +240,7 @@ impl State {
             for client in &gone.0 {
                 tracing::info!(client = %client.owner.escape_ascii(), "an NFSv4 client stays away");
             }
-            gone.end().await;
+            gone.leave(&self.recovery).await;
         }
     }
 
@@ -234,6 +252,11 @@ impl State {
     /// A confirmed client by its number.
     pub(crate) fn client(&self, id: ClientId) -> Option<Arc<Client>> {
         self.tables.lock().clients.confirmed(id).cloned()
+    }
+
+    /// A confirmed client by its number in this run.
+    pub(crate) fn client_numbered(&self, number: u32) -> Option<Arc<Client>> {
+        self.client(ClientId(u64::from(self.run) << 32 | u64::from(number)))
     }
 
     /// All confirmed clients.
@@ -277,6 +300,7 @@ impl Client {
             flags: AtomicU32::new(0),
             back_connections: AtomicU32::new(0),
             had_back: AtomicBool::new(false),
+            files: Files::new(id),
             sessions: Mutex::new(Sessions { present: Vec::new(), renewed: now }),
         }
     }
@@ -302,7 +326,7 @@ impl Client {
 
     /// What it has.
     fn holding(&self) -> Holding {
-        Holding { renewed: self.renewed(), state: false }
+        Holding { renewed: self.renewed(), state: !self.files.is_empty() }
     }
 
     /// Tells the client with every SEQUENCE from now on, or no more.

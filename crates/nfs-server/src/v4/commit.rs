@@ -1,0 +1,16 @@
+//! COMMIT, RFC 8881 18.3: the whole file is put on stable storage, whatever part is asked for.
+
+use nfs_wire::v4::commit::{Args, ResOk};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::Verifier;
+
+use super::compound::Compound;
+use super::data::check_regular;
+use crate::status;
+
+pub(super) async fn handle(c: &Compound<'_>, _: Args) -> Result<ResOk, Status> {
+    let object = c.object_to_change()?;
+    check_regular(&object.node)?;
+    object.share.commit(&object.file()).await.map_err(status::v4)?;
+    Ok(ResOk { verifier: Verifier(c.server().write_verifier) })
+}

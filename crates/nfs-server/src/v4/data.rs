@@ -1,0 +1,46 @@
+//! What READ, WRITE and the locks have in common: which files have data, and how much.
+
+use nfs_wire::v4::status::Status;
+use storage::{FileKind, NodeRef};
+
+use crate::attributes::FILE_BYTES_MAX;
+use crate::config::TRANSFER_BYTES_MAX;
+
+/// Refuses what is no regular file (RFC 8881 18.10.3, 18.22.3, 18.32.3).
+///
+/// # Errors
+/// [`Status::IsDir`], [`Status::SymLink`], [`Status::WrongType`].
+pub(super) fn check_regular(node: &NodeRef) -> Result<(), Status> {
+    match node.kind() {
+        FileKind::Regular => Ok(()),
+        FileKind::Directory => Err(Status::IsDir),
+        FileKind::Symlink => Err(Status::SymLink),
+        _ => Err(Status::WrongType),
+    }
+}
+
+/// What of a read can have data: what fits into the reply, and nothing where no file reaches.
+pub(super) fn within_largest_file(offset: u64, count: u32, room: usize) -> (u64, usize) {
+    /// What READ's result has beside its data.
+    const HEAD_BYTES: usize = 4 + 4 + 4 + 4 + 3;
+    let offset = offset.min(FILE_BYTES_MAX);
+    let count = u64::from(count.min(TRANSFER_BYTES_MAX)).min(FILE_BYTES_MAX - offset);
+    (offset, usize::try_from(count).unwrap_or(0).min(room.saturating_sub(HEAD_BYTES)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_are_cut_to_what_can_have_data_and_fits() {
+        let most = TRANSFER_BYTES_MAX as usize;
+        let room = 2 * most;
+        assert_eq!(within_largest_file(5, 7, room), (5, 7));
+        assert_eq!(within_largest_file(5, u32::MAX, room), (5, most));
+        assert_eq!(within_largest_file(u64::MAX, 7, room), (FILE_BYTES_MAX, 0));
+        assert_eq!(within_largest_file(FILE_BYTES_MAX - 3, 7, room), (FILE_BYTES_MAX - 3, 3));
+        assert_eq!(within_largest_file(0, 100, 69), (0, 50));
+        assert_eq!(within_largest_file(0, 100, 5), (0, 0));
+    }
+}

@@ -1,0 +1,235 @@
+//! What one client holds of files: opens, locks and delegations, with the opens of the share behind them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use nfs_proto::v4::grace::Reclaims;
+use nfs_proto::v4::holdings::{DowngradeError, Everything, FileKey, FreeError, Holdings, Through, UseError};
+use nfs_proto::v4::limits::Limits;
+use nfs_proto::v4::open_state::{Opened, ShareAccess};
+use nfs_proto::v4::stateid::{Designates, Names, StateidError, designates};
+use nfs_wire::v3::types::FileHandle;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{ClientId, Stateid};
+use parking_lot::Mutex;
+use share::{File, GrantKey, Holder, Identity, Open, Share};
+
+use super::compound::Compound;
+use crate::object::Object;
+
+/// Locks of one client that it waits for at a time.
+pub(super) const AWAITED_LOCKS_MAX: usize = 256;
+
+/// An open of a share that a client has.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub(crate) share: Arc<Share>,
+    pub(crate) open: Arc<Open>,
+    /// Who opened the file: whoever else of the client goes through the open is checked for itself.
+    pub(crate) identity: Arc<Identity>,
+}
+
+/// A delegation that a client has.
+#[derive(Debug, Clone)]
+pub(crate) struct Delegated {
+    /// An open that reserves nothing against others.
+    pub(crate) held: Held,
+    /// What the client knows the file by.
+    pub(crate) handle: FileHandle,
+}
+
+/// All that a client holds.
+#[derive(Debug)]
+pub(crate) struct Files {
+    number: u32,
+    /// Guards what the client holds. No call to a share is made under it.
+    holdings: Mutex<Holdings<Held, Delegated>>,
+    reclaims_complete: AtomicBool,
+    /// The client is gone. Set under the lock of `holdings`.
+    is_over: AtomicBool,
+    /// The client is written down.
+    pub(super) is_recorded: AtomicBool,
+    pub(super) awaited_locks: AtomicUsize,
+}
+
+impl Files {
+    /// A client that holds nothing.
+    pub(crate) fn new(ClientId(id): ClientId) -> Self {
+        let half = |bits: u64| u32::try_from(bits & 0xffff_ffff).unwrap_or(0);
+        let (run, number) = (half(id >> 32), half(id));
+        Self {
+            number,
+            holdings: Mutex::new(Holdings::new(Limits::default(), Names::new(run, number))),
+            reclaims_complete: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            is_recorded: AtomicBool::new(false),
+            awaited_locks: AtomicUsize::new(0),
+        }
+    }
+
+    /// The grant under which the client caches any file: its number is the upper half of those of its lock-owners.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder::Delegation(self.number.into())
+    }
+
+    /// As [`Files::holder`], for an open.
+    pub(super) fn grant_key(&self) -> GrantKey {
+        GrantKey::Delegation(self.number.into())
+    }
+
+    /// The client's number among those of this run of the server.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Looks at what the client holds, or changes it.
+    pub(super) fn with<T>(&self, look: impl FnOnce(&mut Holdings<Held, Delegated>) -> T) -> T {
+        look(&mut self.holdings.lock())
+    }
+
+    /// Whether the client holds anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.holdings.lock().is_empty()
+    }
+
+    /// What the client has said of its reclaims.
+    pub(super) fn reclaims(&self) -> Reclaims {
+        Reclaims { complete: self.reclaims_complete.load(Ordering::Acquire) }
+    }
+
+    /// RECLAIM_COMPLETE; whether it is the first.
+    pub(super) fn complete_reclaims(&self) -> bool {
+        !self.reclaims_complete.swap(true, Ordering::AcqRel)
+    }
+
+    /// Enters an OPEN that was admitted; see [`Holdings::open`].
+    ///
+    /// # Errors
+    /// The open itself: the client has too many, or is gone.
+    pub(super) fn open(
+        &self,
+        file: FileKey,
+        owner: &[u8],
+        new: Opened<Held>,
+    ) -> Result<(Stateid, Option<Held>), Held> {
+        let mut holdings = self.holdings.lock();
+        if self.is_over.load(Ordering::Acquire) { Err(new.held) } else { holdings.open(file, owner, new) }
+    }
+
+    /// Gives up everything, and takes nothing any more: the client is gone.
+    pub(crate) async fn end(&self) {
+        let Everything { opens, lock_owners, delegations } = self.with(|holdings| {
+            self.is_over.store(true, Ordering::Release);
+            holdings.end()
+        });
+        let delegated = delegations.into_iter().map(|delegation| delegation.held);
+        let opens: Vec<Held> = opens.into_iter().chain(delegated).collect();
+        for (file, owner) in lock_owners {
+            if let Some(held) = opens.iter().find(|held| held.file() == file) {
+                held.share.release_locks(held.open.node().id(), owner);
+            }
+        }
+        for held in &opens {
+            held.close().await;
+        }
+    }
+}
+
+impl Held {
+    /// Which file it is of.
+    pub(super) fn file(&self) -> FileKey {
+        key(&self.share, &self.open)
+    }
+
+    /// Closes it. A file that another protocol's clients have marked for deletion may go with it.
+    pub(super) async fn close(&self) {
+        if let Err(error) = self.share.close(&self.open).await {
+            tracing::debug!("a file that was to be deleted stays: {error}");
+        }
+    }
+}
+
+fn key(share: &Share, open: &Open) -> FileKey {
+    FileKey { share: share.id().0, file: open.node().id().0 }
+}
+
+/// The file that an object is, among those of all shares.
+pub(super) fn file_of(object: &Object) -> FileKey {
+    FileKey { share: object.share.id().0, file: object.node.id().0 }
+}
+
+impl Compound<'_> {
+    /// The current object as a file to read, to write or to set the size of, as the stateid says (RFC 8881 8.2.5, 9.1.2):
+    /// through an open, or for a special stateid without one.
+    ///
+    /// # Errors
+    /// Those of the stateid, [`Status::OpenMode`], [`Status::Grace`].
+    pub(super) fn file(&self, sent: Stateid, access: ShareAccess) -> Result<File, Status> {
+        self.file_of(self.object()?, self.stateid(sent)?, access)
+    }
+
+    /// The saved object as a file: COPY and CLONE.
+    ///
+    /// # Errors
+    /// As [`Compound::file`].
+    pub(super) fn saved_file(&self, sent: Stateid, access: ShareAccess) -> Result<File, Status> {
+        self.file_of(self.saved_object()?, self.saved_stateid(sent)?, access)
+    }
+
+    fn file_of(&self, object: &Object, stateid: Stateid, access: ShareAccess) -> Result<File, Status> {
+        match designates(stateid).map_err(refused)? {
+            Designates::Locks => {}
+            Designates::Current => return Err(Status::BadStateId),
+            Designates::Anonymous | Designates::ReadBypass => {
+                // RFC 8881 8.4.2: those without an open wait until clients have reclaimed what may be against it.
+                self.server().v4.recovery.check_stateless(self.now)?;
+                return Ok(object.file());
+            }
+        }
+        let held = self.client().files.with(|holdings| {
+            holdings.for_data(stateid, file_of(object), access).map(|through| match through {
+                Through::Open(held) => held.clone(),
+                Through::Delegation(delegated) => delegated.held.clone(),
+            })
+        });
+        let held = held.map_err(unusable)?;
+        // RFC 8881 18.16.3: "the server is REQUIRED to perform access checking on the READs and WRITEs themselves". Who has
+        // opened the file has been checked.
+        if *held.identity == *object.caller.identity { Ok(File::Open(held.open)) } else { Ok(object.file()) }
+    }
+}
+
+/// The status for a stateid that is refused.
+pub(super) fn refused(error: StateidError) -> Status {
+    match error {
+        StateidError::Bad => Status::BadStateId,
+        StateidError::Old => Status::OldStateId,
+        StateidError::Expired => Status::Expired,
+        StateidError::AdminRevoked => Status::AdminRevoked,
+        StateidError::DelegRevoked => Status::DelegRevoked,
+    }
+}
+
+/// The status for an open that is of no use for this.
+pub(super) fn unusable(error: UseError) -> Status {
+    match error {
+        UseError::Stateid(error) => refused(error),
+        UseError::OpenMode => Status::OpenMode,
+    }
+}
+
+/// The status for an OPEN_DOWNGRADE that is refused.
+pub(super) fn not_downgraded(error: DowngradeError) -> Status {
+    match error {
+        DowngradeError::Stateid(error) => refused(error),
+        DowngradeError::NoSuchUnion(_) => Status::Inval,
+    }
+}
+
+/// The status for a stateid that is not freed.
+pub(super) fn not_freed(error: FreeError) -> Status {
+    match error {
+        FreeError::Stateid(error) => refused(error),
+        FreeError::Held => Status::LocksHeld,
+    }
+}

@@ -1,0 +1,89 @@
+//! Which file an OPEN is for: a name in the current directory, or the current filehandle (RFC 8881 18.16.3).
+
+use nfs_proto::v4::holdings::Through;
+use nfs_proto::v4::open_state::ShareAccess;
+use nfs_wire::v4::attr::AttributeSet;
+use nfs_wire::v4::open::{Claim, How};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{ChangeInfo, Name, Stateid};
+use share::{Case, Found};
+use storage::{Attributes, FileKind, Want};
+
+use super::wish::Wish;
+use super::{Target, create};
+use crate::object::Object;
+use crate::status;
+use crate::v4::compound::Compound;
+use crate::v4::files::{file_of, unusable};
+
+/// Finds the file, or makes it.
+pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<Target, Status> {
+    let object = c.object()?;
+    match wish.claim.0 {
+        Claim::Null(name) => named(object, name, wish).await,
+        Claim::DelegateCur(delegation, name) => {
+            let target = named(object, name, wish).await?;
+            check_delegated(c, delegation, &target.object, wish.access)?;
+            Ok(target)
+        }
+        Claim::Fh | Claim::Previous(_) => current(object).await,
+        Claim::DelegCurFh(delegation) => {
+            check_delegated(c, delegation, object, wish.access)?;
+            current(object).await
+        }
+        // "The server MAY support CLAIM_DELEGATE_PREV and/or CLAIM_DELEG_PREV_FH".
+        Claim::DelegatePrev(_) | Claim::DelegPrevFh => Err(Status::NotSupp),
+    }
+}
+
+/// The current filehandle. Who holds it may open the file if the file's permissions say so, whatever its directory says.
+async fn current(object: &Object) -> Result<Target, Status> {
+    let found = object.share.found(&object.node, Want::FLAGS).await.map_err(status::v4)?;
+    let change = unchanged(&found.attributes);
+    Ok(existing(object.clone(), found, change))
+}
+
+async fn named(dir: &Object, name: Name<'_>, wish: &Wish<'_>) -> Result<Target, Status> {
+    match dir.node.kind() {
+        FileKind::Directory => {}
+        FileKind::Symlink => return Err(Status::SymLink),
+        _ => return Err(Status::NotDir),
+    }
+    let name = name.checked()?;
+    match &wish.how {
+        How::Create(how) => create::create(dir, name, how).await,
+        How::NoCreate => look_up(dir, name).await,
+    }
+}
+
+/// The file of that name.
+pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status> {
+    let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
+    let found = found.map_err(status::v4)?;
+    let change = unchanged(found.dir_attributes.as_ref().unwrap_or(&found.attributes));
+    Ok(existing(dir.beside(found.node.clone()), found, change))
+}
+
+fn existing(object: Object, found: Found, change: ChangeInfo) -> Target {
+    let attributes_set = AttributeSet::EMPTY;
+    Target { object, found, is_new: false, truncates: false, change, attributes_set }
+}
+
+fn unchanged(attributes: &Attributes) -> ChangeInfo {
+    ChangeInfo { atomic: false, before: attributes.change(), after: attributes.change() }
+}
+
+/// Whether the client has a delegation of this file that stands for such an open.
+fn check_delegated(
+    c: &Compound<'_>,
+    delegation: Stateid,
+    object: &Object,
+    access: ShareAccess,
+) -> Result<(), Status> {
+    let sent = c.stateid(delegation)?;
+    c.client().files.with(|holdings| match holdings.for_data(sent, file_of(object), access) {
+        Ok(Through::Delegation(_)) => Ok(()),
+        Ok(Through::Open(_)) => Err(Status::BadStateId),
+        Err(error) => Err(unusable(error)),
+    })
+}

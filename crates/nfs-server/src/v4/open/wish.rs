@@ -1,0 +1,58 @@
+//! What an OPEN asks for, once what means nothing has been refused (RFC 8881 18.16.3).
+
+use nfs_proto::v4::open_state::{ShareAccess, ShareDeny, share_of};
+use nfs_wire::v4::open::{Args, Claim, How, Want};
+use nfs_wire::v4::status::Status;
+use share::Sharing;
+
+/// A request to open a file.
+pub(super) struct Wish<'a> {
+    pub(super) access: ShareAccess,
+    pub(super) deny: ShareDeny,
+    pub(super) want: Want,
+    pub(super) owner: &'a [u8],
+    pub(super) how: How<'a>,
+    pub(super) claim: Claimed<'a>,
+}
+
+/// With what right a file is opened.
+pub(super) struct Claimed<'a>(pub(super) Claim<'a>);
+
+impl Claimed<'_> {
+    /// The client had the open before the server was started.
+    pub(super) fn is_reclaim(&self) -> bool {
+        matches!(self.0, Claim::Previous(_))
+    }
+
+    /// The client has opened the file by itself, under a delegation. RFC 8881 18.16.3: "the server need not return
+    /// NFS4ERR_GRACE when these are received during the grace period".
+    pub(super) fn stands_on_delegation(&self) -> bool {
+        matches!(self.0, Claim::DelegateCur(..) | Claim::DelegCurFh(_))
+    }
+}
+
+impl<'a> Wish<'a> {
+    /// # Errors
+    /// [`Status::Inval`].
+    pub(super) fn of(args: &Args<'a>) -> Result<Self, Status> {
+        let want = args.share_access.want()?;
+        let (access, deny) =
+            share_of(args.share_access.bits(), args.share_deny.bits()).ok_or(Status::Inval)?;
+        // "If opentype is OPEN4_CREATE, then the claim field [...] MUST be one of CLAIM_NULL, CLAIM_DELEGATE_CUR, or
+        // CLAIM_DELEGATE_PREV"
+        let has_name = matches!(args.claim, Claim::Null(_) | Claim::DelegateCur(..) | Claim::DelegatePrev(_));
+        if matches!(args.how, How::Create(_)) && !has_name {
+            return Err(Status::Inval);
+        }
+        let owner = args.owner.owner.0;
+        Ok(Self { access, deny, want, owner, how: args.how, claim: Claimed(args.claim) })
+    }
+
+    /// What others may do meanwhile. Removing and renaming is nobody denied.
+    pub(super) fn sharing(&self) -> Sharing {
+        let mut sharing = Sharing::all();
+        sharing.set(Sharing::READ, !self.deny.contains(ShareDeny::READ));
+        sharing.set(Sharing::WRITE, !self.deny.contains(ShareDeny::WRITE));
+        sharing
+    }
+}

@@ -1,0 +1,95 @@
+//! Recalling delegations: CB_RECALL, RFC 8881 20.2, and what becomes of a client that does not answer.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use nfs_proto::v4::holdings::FileKey;
+use nfs_proto::v4::lease::Standing;
+use nfs_proto::v4::stateid::StateidError;
+use nfs_wire::v4::callback::{ArgOp, RecallArgs};
+use nfs_wire::v4::sequence::StatusFlags;
+use nfs_wire::v4::types::{FileHandle, Stateid};
+use share::{Break, Caching, GrantHolder};
+use tokio::runtime::Handle;
+
+use super::state::Client;
+use crate::ServerState;
+
+/// How long a client that could not take a recall is left alone before it gets it again.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// How often a recall is sent at most: the client loses the delegation before.
+const RECALLS_MAX: usize = 240;
+
+/// A client, as a share reaches it about one file.
+#[derive(Debug)]
+pub(super) struct Reach {
+    server: Weak<ServerState>,
+    client: Weak<Client>,
+    file: FileKey,
+    /// Where the client was when it opened the file: a share may call from anywhere.
+    runtime: Handle,
+}
+
+impl Reach {
+    pub(super) fn new(server: &Arc<ServerState>, client: &Arc<Client>, file: FileKey) -> Arc<Self> {
+        let (server, client) = (Arc::downgrade(server), Arc::downgrade(client));
+        Arc::new(Self { server, client, file, runtime: Handle::current() })
+    }
+
+    fn both(&self) -> Option<(Arc<ServerState>, Arc<Client>)> {
+        Some((self.server.upgrade()?, self.client.upgrade()?))
+    }
+}
+
+impl GrantHolder for Reach {
+    fn shrink(&self, _: &Break) {
+        let Some((server, client)) = self.both() else { return };
+        if self.is_late() {
+            return self.evict(); // it will not answer
+        }
+        self.runtime.spawn(recall(server, client, self.file));
+    }
+
+    fn revoked(&self, _: Caching) {
+        let Some((_, client)) = self.both() else { return };
+        let revoked =
+            client.files.with(|holdings| holdings.revoke_delegation(self.file, StateidError::DelegRevoked));
+        if let Some(delegated) = revoked {
+            client.tell(StatusFlags::RECALLABLE_STATE_REVOKED, true);
+            self.runtime.spawn(async move { delegated.held.close().await });
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        self.both()
+            .is_none_or(|(server, client)| server.v4.standing(&client, Instant::now()) != Standing::Current)
+    }
+
+    fn evict(&self) {
+        let Some((server, client)) = self.both() else { return };
+        self.runtime.spawn(async move {
+            tracing::info!(client = %client.owner.escape_ascii(), "a silent NFSv4 client is in the way of others");
+            // It must not reclaim after a restart what somebody else has had meanwhile (RFC 8881 8.4.3).
+            server.v4.expire_client(client.id).leave(&server.v4.recovery).await;
+        });
+    }
+}
+
+/// Asks the client for the delegation, again as long as it says that it cannot answer now: it may not have heard of it yet.
+async fn recall(server: Arc<ServerState>, client: Arc<Client>, file: FileKey) {
+    for _ in 0..RECALLS_MAX {
+        let held = client
+            .files
+            .with(|holdings| holdings.delegation(file).map(|(stateid, held)| (stateid, held.held.handle)));
+        let Some((stateid, handle)) = held else { return };
+        // RFC 8881 8.2.2: the seqid of a stateid in a callback is zero.
+        let stateid = Stateid { seqid: 0, ..stateid };
+        let args = RecallArgs { stateid, truncate: false, file: FileHandle(handle.as_bytes()) };
+        let answer = server.v4.callbacks.call(&client, &ArgOp::Recall(args)).await;
+        match answer.and_then(|answered| answered.ok()) {
+            Ok(()) => return,
+            Err(error) => tracing::debug!("a recall was not taken: {error}"),
+        }
+        tokio::time::sleep(AGAIN_AFTER).await;
+    }
+}

@@ -1,0 +1,159 @@
+//! The grace period after a restart, and the records of clients that make it possible (RFC 8881 8.4.2).
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use nfs_proto::v4::grace::{Grace, GraceError};
+use nfs_proto::v4::recovery::ClientRecord;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::ClientId;
+use parking_lot::Mutex;
+use share::ShareTable;
+
+use super::state::Client;
+use crate::Config;
+
+/// Where clients that hold something are written down. Its calls block.
+pub trait ClientRecords: Send + Sync + std::fmt::Debug {
+    /// Writes a client down; it is on stable storage when this returns.
+    ///
+    /// # Errors
+    /// When that is not sure.
+    fn keep(&self, record: &ClientRecord) -> io::Result<()>;
+
+    /// Strikes clients out; on stable storage when this returns.
+    ///
+    /// # Errors
+    /// When that is not sure.
+    fn forget(&self, records: &[ClientRecord]) -> io::Result<()>;
+
+    /// All that are written down.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn all(&self) -> io::Result<Vec<ClientRecord>>;
+}
+
+/// Who may reclaim, and who has to wait.
+#[derive(Debug)]
+pub(crate) struct Recovery {
+    records: Option<Arc<dyn ClientRecords>>,
+    /// Guards which clients of this run are written down, by their own names, while one is being written down or struck out.
+    kept: tokio::sync::Mutex<HashMap<Vec<u8>, ClientId>>,
+    /// Guards who is done.
+    grace: Mutex<Grace>,
+    /// Whom others are held back from until it is over.
+    shares: Arc<ShareTable>,
+}
+
+impl Recovery {
+    /// At the start: clients that are written down may reclaim what they held, before anybody else gets in.
+    pub(crate) fn begin(config: &Config, now: Instant) -> Self {
+        let records = config.client_records.clone();
+        let known = records.as_ref().map_or_else(Vec::new, |records| {
+            records.all().unwrap_or_else(|error| {
+                tracing::error!("the records of NFSv4 clients cannot be read, they reclaim nothing: {error}");
+                Vec::new()
+            })
+        });
+        let count = known.len();
+        let grace = Grace::begin(now, config.lease_times.lease, known);
+        let shares = Arc::clone(&config.shares);
+        if grace.is_on(now) {
+            tracing::info!("{count} NFSv4 clients may reclaim what they held");
+            shares.present().in_order().iter().for_each(|share| share.hold_back(grace.ends()));
+        }
+        Self { records, kept: tokio::sync::Mutex::default(), grace: Mutex::new(grace), shares }
+    }
+
+    /// A client has reclaimed all that it wants.
+    pub(super) fn complete(&self, owner: &[u8]) {
+        if self.grace.lock().complete(owner) {
+            tracing::info!("all NFSv4 clients have reclaimed what they held");
+            self.shares.present().in_order().iter().for_each(|share| share.let_in());
+        }
+    }
+
+    /// Whether something may be done without any open, which others may be about to reclaim.
+    ///
+    /// # Errors
+    /// [`Status::Grace`].
+    pub(super) fn check_stateless(&self, now: Instant) -> Result<(), Status> {
+        if self.grace.lock().is_on(now) { Err(Status::Grace) } else { Ok(()) }
+    }
+
+    /// Whether a client may open or lock: what it had before the restart, or something else.
+    ///
+    /// # Errors
+    /// [`Status::Grace`], [`Status::NoGrace`], [`Status::ReclaimBad`].
+    pub(super) async fn check_locking(
+        &self,
+        client: &Client,
+        reclaim: bool,
+        now: Instant,
+    ) -> Result<(), Status> {
+        let (answer, void) = {
+            let mut grace = self.grace.lock();
+            let reclaims = client.files.reclaims();
+            let answer = if reclaim {
+                grace.check_reclaim(&client.owner, reclaims, now)
+            } else {
+                grace.check_new(reclaims, now)
+            };
+            (answer, grace.end(now))
+        };
+        if !void.is_empty() {
+            strike_out(self.records.clone(), void).await;
+        }
+        answer.map_err(|refused| match refused {
+            GraceError::Grace => Status::Grace,
+            GraceError::NoGrace => Status::NoGrace,
+            GraceError::ReclaimBad => Status::ReclaimBad,
+        })
+    }
+
+    /// Writes the client down, before it hears that it holds something for the first time.
+    ///
+    /// # Errors
+    /// [`Status::Delay`] when that is not sure.
+    pub(super) async fn keep(&self, client: &Client) -> Result<(), Status> {
+        let Some(records) = &self.records else { return Ok(()) };
+        if client.files.is_recorded.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut kept = self.kept.lock().await;
+        let record = ClientRecord { owner: client.owner.to_vec() };
+        let records = Arc::clone(records);
+        match tokio::task::spawn_blocking(move || records.keep(&record)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::error!("an NFSv4 client cannot be written down: {error}");
+                return Err(Status::Delay);
+            }
+            Err(_) => return Err(Status::ServerFault),
+        }
+        kept.insert(client.owner.to_vec(), client.id);
+        client.files.is_recorded.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Strikes a client out, unless it has come again and holds something else.
+    pub(super) async fn forget(&self, client: &Client) {
+        let mut kept = self.kept.lock().await;
+        if kept.get(&*client.owner) == Some(&client.id) {
+            kept.remove(&*client.owner);
+            strike_out(self.records.clone(), vec![ClientRecord { owner: client.owner.to_vec() }]).await;
+        }
+    }
+}
+
+async fn strike_out(records: Option<Arc<dyn ClientRecords>>, gone: Vec<ClientRecord>) {
+    let Some(records) = records else { return };
+    let forgotten = tokio::task::spawn_blocking(move || records.forget(&gone)).await;
+    if let Ok(Err(error)) = forgotten {
+        tracing::error!("NFSv4 clients cannot be struck out: {error}");
+    }
+}

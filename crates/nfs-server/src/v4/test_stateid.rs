@@ -1,0 +1,14 @@
+//! TEST_STATEID, RFC 8881 18.48.
+
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::test_stateid::{Args, ResOk};
+
+use super::compound::Compound;
+use super::files::refused;
+
+pub(super) fn handle(c: &Compound<'_>, args: &Args) -> Result<ResOk, Status> {
+    let statuses = c.client().files.with(|holdings| {
+        args.stateids.iter().map(|stateid| holdings.test(*stateid).map_err(refused)).collect()
+    });
+    Ok(ResOk { statuses })
+}
