@@ -108,6 +108,9 @@ pub(crate) struct SessionState {
 #[must_use = "what these clients had must end"]
 pub(crate) struct Gone(Vec<Arc<Client>>);
 
+/// What CREATE_SESSION answers, and the session if it is a new one.
+type Answered = (create_session::ResOk, Option<Arc<Session>>);
+
 impl Gone {
     /// Ends everything that they had.
     pub(crate) async fn end(self) {
@@ -178,7 +181,7 @@ impl State {
             NewSession,
             u64,
         ) -> Result<(Arc<Session>, create_session::ResOk), Status>,
-    ) -> (Result<(create_session::ResOk, Option<Arc<Session>>), Status>, Gone) {
+    ) -> (Result<Answered, Status>, Gone) {
         let mut tables = self.tables.lock();
         let Tables { clients, sessions, kept_bytes_max } = &mut *tables;
         let mut created = None;
