@@ -1,0 +1,10 @@
+//! NFSv4.1 and NFSv4.2 through sockets, over the in-memory store; the client is `nfs_wire`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[expect(dead_code, reason = "what only the tests of NFSv3 use")]
+#[path = "../server/client.rs"]
+mod server;
+
+#[allow(dead_code, reason = "a client has more than one file of tests needs")]
+mod client;
+mod session;
