@@ -11,10 +11,12 @@ use nfs_wire::v4::create_session::{self, ChannelAttributes};
 use nfs_wire::v4::exchange_id::{self, ClientOwner, StateProtectArgs};
 use nfs_wire::v4::open::{self, Claim, CreateHow, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::status::Status;
-use nfs_wire::v4::types::{ClientId, FileHandle, Name, OwnerId, SessionId, StateOwner, Stateid, Text, Verifier};
+use nfs_wire::v4::types::{
+    ClientId, FileHandle, Name, OwnerId, SessionId, StateOwner, Stateid, Text, Verifier,
+};
 use nfs_wire::v4::{
-    self, attr, callback, close, destroy_clientid, destroy_session, lookup, putfh, read, reclaim_complete, remove,
-    sequence, write,
+    self, attr, callback, close, destroy_clientid, destroy_session, lookup, putfh, read, reclaim_complete,
+    remove, sequence, write,
 };
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
@@ -209,7 +211,7 @@ impl V4Client {
         let mut client = Self::connect(address);
         client.minor_version = minor_version;
         client.establish(owner, 1);
-        client.ok(&[ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })]);
+        client.compound(&[ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })]);
         client
     }
 
