@@ -122,6 +122,7 @@ mod tests {
             max-channels = 4
             smb-interface = ["10.0.0.1", "10.0.1.1"]
             nfs-squash = "none"
+            bench-metadata-latency = 1000
             log-format = "json"
             log = "debug"
             continuous-availability = ["data"]

@@ -4,11 +4,14 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use auth::{Account, AccountList, nt_hash};
 use control::{Control, Subject};
 use net::Shards;
 use share::{Share, ShareId, ShareTable, Terms};
+use storage::Storage;
+use storage::fault::{Call, Fault, FaultyStore, Rule};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::problem::{Cause, Problem, Result};
@@ -103,6 +106,7 @@ fn open_shares(
 ) -> Result<Arc<ShareTable>> {
     let open = |(given, (_, directory)): (&ShareGiven, &(String, PathBuf))| {
         let store = servers::open_store(&given.name, directory, state)?;
+        let store = settings.bench_metadata_latency.map_or(Arc::clone(&store), |by| slowed(store, by));
         let id = ShareId(state.share_id(&given.name)?);
         let default = share::Settings::new(&given.name);
         let opens_max = default.opens_max.min(descriptors.opens);
@@ -112,6 +116,15 @@ fn open_shares(
     };
     let shares: Vec<_> = settings.shares.iter().zip(directories).map(open).collect::<Result<_>>()?;
     ShareTable::new(shares).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))
+}
+
+/// A store whose metadata is far away.
+fn slowed(store: Arc<dyn Storage>, by: Duration) -> Arc<dyn Storage> {
+    let store = FaultyStore::new(store);
+    for call in Call::METADATA {
+        store.inject(Rule::always(call, Fault::Slow(Arc::new(move || std::thread::sleep(by)))));
+    }
+    Arc::new(store)
 }
 
 fn terms(given: &ShareGiven) -> Terms {

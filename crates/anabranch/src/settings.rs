@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -56,6 +57,9 @@ pub(crate) struct Given {
     /// Which users of NFS clients are taken for nobody [default: none]
     #[arg(long, value_enum)]
     pub(crate) nfs_squash: Option<Squash>,
+    /// Each call of a store that reads or changes names and attributes takes so much longer: to measure what is kept
+    #[arg(long, value_name = "MICROSECONDS", hide = true)]
+    pub(crate) bench_metadata_latency: Option<u64>,
     /// The form of the log on standard error [default: text]
     #[arg(long, value_enum)]
     pub(crate) log_format: Option<LogFormat>,
@@ -384,6 +388,7 @@ impl Given {
             max_channels: self.max_channels.or(file.max_channels),
             smb_interface: list(self.smb_interface, file.smb_interface),
             nfs_squash: self.nfs_squash.or(file.nfs_squash),
+            bench_metadata_latency: self.bench_metadata_latency.or(file.bench_metadata_latency),
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
         }
@@ -410,6 +415,7 @@ pub(crate) struct Settings {
     pub(crate) nfs_squash: Squash,
     /// Who an NFS user is taken for when squashed: uid and gid; None: nobody.
     pub(crate) nfs_anonymous: Option<(u32, u32)>,
+    pub(crate) bench_metadata_latency: Option<Duration>,
 }
 
 fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -479,6 +485,7 @@ impl Settings {
             smb_interfaces: given.smb_interface,
             nfs_squash: given.nfs_squash.unwrap_or(Squash::None),
             nfs_anonymous: None,
+            bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),
         })
     }
 }

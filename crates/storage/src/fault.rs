@@ -19,7 +19,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::{Capabilities, Error, Handle, NodeRef, Result, Space, Storage, Wait};
+use crate::{
+    Capabilities, Error, Feed, Handle, Node, NodeRef, Observed, ObservedId, Observer, Result, Space, Storage,
+    Uncertain, Wait,
+};
 use node::FaultyNode;
 
 /// The calls that can be made to fail, named as in the traits.
@@ -60,6 +63,34 @@ pub enum Call {
     CreateStream,
     RemoveStream,
     RenameStream,
+}
+
+impl Call {
+    /// The calls that read or change names and attributes.
+    pub const METADATA: [Self; 22] = [
+        Self::ByHandle,
+        Self::Attributes,
+        Self::Security,
+        Self::Lookup,
+        Self::Parent,
+        Self::ReadDir,
+        Self::ReadLink,
+        Self::SetAttributes,
+        Self::SetSecurity,
+        Self::Create,
+        Self::Link,
+        Self::RemoveFile,
+        Self::RemoveDir,
+        Self::Rename,
+        Self::Xattr,
+        Self::Xattrs,
+        Self::SetXattr,
+        Self::RemoveXattr,
+        Self::Streams,
+        Self::Stream,
+        Self::CreateStream,
+        Self::RemoveStream,
+    ];
 }
 
 /// What happens to a call.
@@ -201,9 +232,65 @@ impl Storage for FaultyStore {
         Ok(FaultyNode::wrap(&self.0, self.0.store.by_handle(handle, wait)?))
     }
 
+    fn observer(&self) -> Result<Arc<dyn Observer>> {
+        Ok(Arc::new(FaultyObserver(self.0.store.observer()?)))
+    }
+
+    fn feed(&self) -> Result<Arc<dyn Feed>> {
+        Ok(Arc::new(FaultyFeed(self.0.store.feed()?)))
+    }
+
     fn space(&self) -> Result<Space> {
         self.0.enter(Call::Space, Wait::May)?;
         self.0.store.space()
+    }
+}
+
+/// The store's observer, for nodes of this one. It never fails.
+#[derive(Debug)]
+struct FaultyObserver(Arc<dyn Observer>);
+
+impl Observer for FaultyObserver {
+    fn observe(&self, dir: &dyn Node) -> Result<ObservedId> {
+        self.0.observe(&**node::inner(dir)?)
+    }
+
+    fn ignore(&self, dir: ObservedId) {
+        self.0.ignore(dir);
+    }
+
+    fn wait(&self, each: &mut dyn FnMut(Observed<'_>)) -> Result<bool> {
+        self.0.wait(each)
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+/// The store's feed, for nodes of this one. It never fails.
+#[derive(Debug)]
+struct FaultyFeed(Arc<dyn Feed>);
+
+impl Feed for FaultyFeed {
+    fn follow(&self, dir: &NodeRef) -> Result<ObservedId> {
+        self.0.follow(node::inner(&**dir)?)
+    }
+
+    fn unfollow(&self, dir: ObservedId) {
+        self.0.unfollow(dir);
+    }
+
+    fn is_followed(&self, dir: ObservedId) -> bool {
+        self.0.is_followed(dir)
+    }
+
+    fn directories_max(&self) -> usize {
+        self.0.directories_max()
+    }
+
+    fn drain(&self, each: &mut dyn FnMut(Uncertain<'_>)) {
+        self.0.drain(each);
     }
 }
 

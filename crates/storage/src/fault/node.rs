@@ -19,6 +19,12 @@ pub(super) struct FaultyNode {
     node: NodeRef,
 }
 
+/// The node behind one of this store.
+pub(super) fn inner(node: &dyn Node) -> Result<&NodeRef> {
+    let node: Option<&FaultyNode> = node.as_any().downcast_ref();
+    node.map(|node| &node.node).ok_or(Error::CrossDevice)
+}
+
 impl FaultyNode {
     pub(super) fn wrap(store: &Arc<Shared>, node: NodeRef) -> NodeRef {
         Arc::new(Self { store: Arc::clone(store), node })
