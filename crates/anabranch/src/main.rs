@@ -8,6 +8,7 @@ mod demo;
 mod descriptors;
 mod directories;
 mod identities;
+mod nfs_clients;
 mod persistent_opens;
 mod ports;
 mod problem;

@@ -11,6 +11,7 @@ use smb_server::{Interfaces, Protection};
 use storage::Storage;
 use storage_local::{LocalOptions, LocalState, LocalStore};
 
+use crate::nfs_clients::Known;
 use crate::persistent_opens::Kept;
 use crate::problem::{Cause, Problem, Result};
 use crate::serve::{Prepared, serving};
@@ -127,5 +128,7 @@ fn nfs_config(settings: &Settings, prepared: &Prepared) -> Result<nfs_server::Co
         .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
     let config = nfs_server::Config::new(Arc::clone(&prepared.shares), rules, key, verifier);
     let connections_max = config.connections_max.min(prepared.descriptors.nfs_connections);
-    Ok(nfs_server::Config { connections_max, ..config })
+    let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
+        Some(Arc::new(Known(prepared.state.database())));
+    Ok(nfs_server::Config { connections_max, client_records, ..config })
 }

@@ -46,6 +46,7 @@ use share::Share;
 pub use config::{Config, ExportRules, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
 pub use mount::Mounted;
+pub use nfs_proto::v4::recovery::ClientRecord;
 pub use traffic::ConnectionReport;
 pub use v4::{ClientRecords, Sizes, Transfers};
 
