@@ -7,4 +7,5 @@ mod server;
 
 #[allow(dead_code, reason = "a client has more than one file of tests needs")]
 mod client;
+mod opens;
 mod session;
