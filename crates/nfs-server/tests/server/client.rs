@@ -56,13 +56,30 @@ impl TestServer {
 
     /// A run of the server over what an earlier one may have left.
     pub(crate) fn over(store: Arc<MemoryStore>, data_export: Export, run: u8) -> Self {
-        let share = |id, name, store| Share::new(ShareId(id), Settings::new(name), store);
+        Self::with(store, data_export, run, |_| {}, |_| {})
+    }
+
+    /// The same, with other settings.
+    pub(crate) fn with(
+        store: Arc<MemoryStore>,
+        data_export: Export,
+        run: u8,
+        of_share: impl Fn(&mut Settings),
+        of_server: impl FnOnce(&mut Config),
+    ) -> Self {
+        let share = |id, name, store| {
+            let mut settings = Settings::new(name);
+            of_share(&mut settings);
+            Share::new(ShareId(id), settings, store)
+        };
         let data = share(7, "data", Arc::clone(&store) as Arc<dyn storage::Storage>);
         let other = share(8, "other", Arc::new(MemoryStore::new()));
         let general = export(Squash::None);
         let rules = ExportRules { general, particular: HashMap::from([(data.id(), data_export)]) };
         let table = ShareTable::new([Arc::clone(&data), other]).unwrap();
-        let server = NfsServer::new(Config::new(Arc::clone(&table), rules, *b"key of the tests", [run; 8]));
+        let mut config = Config::new(Arc::clone(&table), rules, *b"key of the tests", [run; 8]);
+        of_server(&mut config);
+        let server = NfsServer::new(config);
         let shards = Shards::start(2).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

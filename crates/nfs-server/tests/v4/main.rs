@@ -7,5 +7,8 @@ mod server;
 
 #[allow(dead_code, reason = "a client has more than one file of tests needs")]
 mod client;
+mod delegations;
+mod locks;
 mod opens;
+mod reclaim;
 mod session;
