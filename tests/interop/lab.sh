@@ -74,7 +74,7 @@ for part in $parts; do
   esac
   case $part in
     # The client would spin on the only processor of the other guest (docs/linux-client.md).
-    cut | network-loss | cifs-restart*) engine=(--engine qemu --smp 2) ;;
+    cifs-restart*) engine=(--engine qemu --smp 2) ;;
     *) engine=() ;;
   esac
   case $part in

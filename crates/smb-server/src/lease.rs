@@ -5,15 +5,15 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use share::{AcknowledgeError, Break, Caching, GrantHolder, GrantKey, Holder, Share};
+use share::{AcknowledgeError, Break, Caching, GrantHolder, GrantKey, Holder};
 use smb_wire::create_context::{self, LeaseFlags, LeaseState, LeaseV2};
 use smb_wire::oplock_break::{LeaseBreak, LeaseBreakFlags, Notification};
 use smb_wire::{Guid, NtStatus};
 
 use crate::clients::Clients;
-use crate::durable::{DurableOpens, PersistentLease};
+use crate::durable::PersistentLease;
 use crate::endpoint::Endpoint;
-use crate::oplock::{Place, waits_for_its_client};
+use crate::oplock::{Place, Site};
 use crate::session::Session;
 
 /// Tables of leases, each with a lock of its own: clients rarely meet.
@@ -165,11 +165,7 @@ impl Drop for LeaseHold {
 pub(crate) struct Lease {
     /// Its name.
     pub(crate) id: LeaseId,
-    share: Arc<Share>,
-    file: storage::FileId,
-    share_encrypts: bool,
-    /// Where its opens are when the client has no connection.
-    durable: Weak<DurableOpens>,
+    site: Site,
     clients: Arc<Clients>,
     /// Lease.Version: whether the client knows of epochs.
     is_v2: bool,
@@ -179,7 +175,7 @@ pub(crate) struct Lease {
 /// Its name, for a log: what it reaches is the whole server.
 impl std::fmt::Debug for Lease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lease").field("id", &self.id).field("file", &self.file).finish_non_exhaustive()
+        f.debug_struct("Lease").field("id", &self.id).field("file", &self.site.file).finish_non_exhaustive()
     }
 }
 
@@ -215,10 +211,7 @@ impl Lease {
         };
         Arc::new(Self {
             id,
-            share: Arc::clone(place.share),
-            file: place.file,
-            share_encrypts: place.share_encrypts,
-            durable: Arc::downgrade(place.durable),
+            site: Site::new(place),
             clients: Arc::clone(clients),
             is_v2: asked.v2.is_some(),
             state: Mutex::new(state),
@@ -226,7 +219,7 @@ impl Lease {
     }
 
     fn is_at(&self, place: Place<'_>) -> bool {
-        Arc::ptr_eq(&self.share, place.share) && self.file == place.file
+        Arc::ptr_eq(&self.site.share, place.share) && self.site.file == place.file
     }
 
     fn add_session(&self, session: Weak<Session>) {
@@ -283,7 +276,7 @@ impl Lease {
     /// As [`Share::acknowledge`].
     pub(crate) fn acknowledge(&self, keeps: Caching) -> Result<(), AcknowledgeError> {
         let told = self.state.lock().told.take();
-        let outcome = self.share.acknowledge(self.file, self.id.holder(), keeps);
+        let outcome = self.site.share.acknowledge(self.site.file, self.id.holder(), keeps);
         if outcome == Err(AcknowledgeError::TooMuch) {
             self.state.lock().told = told; // it still has to be
         }
@@ -335,9 +328,9 @@ impl Lease {
     fn send(&self, sessions: &[Weak<Session>], notification: &Notification) -> Option<Arc<Endpoint>> {
         let mut sessions: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
         sessions.retain(|session| !session.ended.is_set());
-        let encrypted = sessions.iter().find(|session| session.encrypts(self.share_encrypts));
+        let encrypted = sessions.iter().find(|session| session.encrypts(self.site.share_encrypts));
         match encrypted {
-            Some(session) => session.notify(notification, self.share_encrypts).ok(),
+            Some(session) => session.notify(notification, self.site.share_encrypts).ok(),
             None if sessions.is_empty() => None,
             None => self.clients.notify(self.id.client, notification).ok(),
         }
@@ -362,13 +355,7 @@ impl GrantHolder for Lease {
             current_lease_state: lease_state(told.from),
             new_lease_state: lease_state(told.to),
         }));
-        if !told.ack_required {
-            self.acknowledged();
-        } else if !sent && !waits_for_its_client(&self.durable, &self.share, told.holder) {
-            // 3.3.4.7: nobody is there to be told.
-            self.acknowledged();
-            self.share.give_up(self.file, told.holder);
-        }
+        self.site.settle(told, sent, || self.acknowledged());
     }
 
     fn revoked(&self, _had: Caching) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use share::{Break, Caching, GrantHolder, Holder, Share};
+use share::{Break, Caching, GrantHolder, Share};
 use smb_wire::FileId;
 use smb_wire::create::OplockLevel;
 use smb_wire::oplock_break::{Notification, OplockBreak};
@@ -47,26 +47,53 @@ pub(crate) struct Place<'a> {
     pub(crate) durable: &'a Arc<DurableOpens>,
 }
 
-/// A client cannot be told of a break: whether that is left until it is back, or until the opens that lived by the grant are
-/// closed.
-pub(crate) fn waits_for_its_client(durable: &Weak<DurableOpens>, share: &Arc<Share>, holder: Holder) -> bool {
-    durable.upgrade().is_some_and(|table| table.cannot_be_told(share, holder))
+/// A place whose file outlives its use: where a grant is.
+pub(crate) struct Site {
+    /// The share.
+    pub(crate) share: Arc<Share>,
+    /// The file in it.
+    pub(crate) file: storage::FileId,
+    /// Whether messages about the share are encrypted.
+    pub(crate) share_encrypts: bool,
+    /// Where opens are whose clients have no connection.
+    durable: Weak<DurableOpens>,
+}
+
+impl Site {
+    /// Where a grant is to be.
+    pub(crate) fn new(place: Place<'_>) -> Self {
+        Self {
+            share: Arc::clone(place.share),
+            file: place.file,
+            share_encrypts: place.share_encrypts,
+            durable: Arc::downgrade(place.durable),
+        }
+    }
+
+    /// What becomes of a break that was sent, or that nobody took. 3.3.4.6: "the server MUST complete the oplock break ... with
+    /// SMB2_OPLOCK_LEVEL_NONE", 3.3.4.7; unless it is left until the client is back, or until the opens that lived by
+    /// the grant are closed. `acknowledged` is called where the client has nothing to acknowledge, or not any more.
+    pub(crate) fn settle(&self, told: &Break, sent: bool, acknowledged: impl FnOnce()) {
+        let cannot_be_told = |table: Arc<DurableOpens>| table.cannot_be_told(&self.share, told.holder);
+        if !told.ack_required {
+            acknowledged();
+        } else if !sent && !self.durable.upgrade().is_some_and(cannot_be_told) {
+            acknowledged();
+            self.share.give_up(self.file, told.holder);
+        }
+    }
 }
 
 /// The oplock of an open, as the share sees it.
 pub(crate) struct Oplock {
-    share: Arc<Share>,
-    file: storage::FileId,
-    share_encrypts: bool,
-    /// Where the open is when its client has no connection.
-    durable: Weak<DurableOpens>,
+    site: Site,
     state: Mutex<State>,
 }
 
 /// Its file, for a log: what it reaches is the whole server.
 impl std::fmt::Debug for Oplock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Oplock").field("file", &self.file).finish_non_exhaustive()
+        f.debug_struct("Oplock").field("file", &self.site.file).finish_non_exhaustive()
     }
 }
 
@@ -92,13 +119,7 @@ struct Told {
 impl Oplock {
     /// The oplock that an open of this identifier may get.
     pub(crate) fn new(id: FileId, session: Weak<Session>, place: &Place<'_>) -> Arc<Self> {
-        Arc::new(Self {
-            share: Arc::clone(place.share),
-            file: place.file,
-            share_encrypts: place.share_encrypts,
-            durable: Arc::downgrade(place.durable),
-            state: Mutex::new(State { id, session, told: None }),
-        })
+        Arc::new(Self { site: Site::new(*place), state: Mutex::new(State { id, session, told: None }) })
     }
 
     /// The client has acknowledged a break.
@@ -137,7 +158,7 @@ impl Oplock {
                 (state.id, state.session.clone())
             };
             let notification = Notification::Oplock(OplockBreak { oplock_level: level, file_id });
-            let sent = session.upgrade().and_then(|s| s.notify(&notification, self.share_encrypts).ok());
+            let sent = session.upgrade().and_then(|s| s.notify(&notification, self.site.share_encrypts).ok());
             let mut state = self.state.lock();
             match sent {
                 None if !state.session.ptr_eq(&session) => continue,
@@ -160,13 +181,7 @@ impl Oplock {
 impl GrantHolder for Oplock {
     fn shrink(&self, told: &Break) {
         let sent = self.tell(level_of(told.to));
-        if !told.ack_required {
-            self.acknowledged();
-        } else if !sent && !waits_for_its_client(&self.durable, &self.share, told.holder) {
-            // 3.3.4.6: "the server MUST complete the oplock break ... with SMB2_OPLOCK_LEVEL_NONE".
-            self.acknowledged();
-            self.share.give_up(self.file, told.holder);
-        }
+        self.site.settle(told, sent, || self.acknowledged());
     }
 
     fn revoked(&self, _had: Caching) {

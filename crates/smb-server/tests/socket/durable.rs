@@ -403,6 +403,25 @@ fn an_open_that_its_client_cannot_be_asked_about_makes_room() {
     }
 }
 
+/// [MS-SMB2] 3.3.4.6: an open that is resilient is kept, without its oplock.
+#[test]
+fn a_resilient_open_that_cannot_be_asked_goes_on_without_its_oplock() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.client();
+    let file = Asking::new(OplockLevel::Batch, Vec::new()).send(&mut client, "f").unwrap();
+    assert_eq!(file.oplock, OplockLevel::Batch);
+    assert_eq!(resiliency(&mut client, file.id, 60_000), NtStatus::SUCCESS);
+    disconnect(&server, client, 1);
+    let mut client = server.client();
+    let begun = Instant::now();
+    let other = Asking::new(OplockLevel::LevelII, Vec::new()).send(&mut client, "f").unwrap();
+    assert!(begun.elapsed() < PATIENCE, "nobody was waited for");
+    assert_eq!(other.oplock, OplockLevel::LevelII, "the other one has none");
+    assert_eq!(server.server.disconnected_opens(), 1);
+    let again = v1(file.id).send(&mut client, "").unwrap();
+    assert_eq!(again.oplock, OplockLevel::None);
+}
+
 #[test]
 fn an_open_that_disturbs_nothing_lets_it_wait() {
     let server = TestServer::start(Config::default());

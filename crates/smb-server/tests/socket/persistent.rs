@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anabranch_smb_server::{Change, Config, Limits, PersistentOpen, PersistentOpens, Timeouts};
+use anabranch_smb_server::{
+    Change, Config, Limits, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens, Timeouts,
+};
 use share::{Settings, Terms};
 use smb_proto::dialect::Dialect;
 use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions, OplockLevel};
@@ -323,6 +326,55 @@ fn what_is_gone_when_the_server_starts_is_given_up() {
     let machine = Machine { terms: Terms::empty(), ..machine };
     let server = machine.start();
     assert_eq!((server.server.disconnected_opens(), machine.kept.count()), (0, 0));
+}
+
+/// Whatever is written down, the server starts, and keeps of it exactly what it has brought back.
+#[test]
+fn any_record_is_brought_back_or_given_up() {
+    let machine = Machine::new(Config::default());
+    let server = machine.start();
+    let mut one = client(&server);
+    leased(READ_WRITE_HANDLE).send(&mut one, "f").unwrap();
+    drop((one, server));
+    let real = machine.kept.all().unwrap().remove(0);
+    let machine = AssertUnwindSafe(machine);
+    let shape = bolero::produce::<Shape>();
+    bolero::check!().with_generator(shape).with_iterations(200).for_each(|shape| {
+        let record = odd(&real, shape);
+        *machine.kept.opens.lock().unwrap() = BTreeMap::from([(record.id, record)]);
+        let server = machine.start();
+        assert_eq!(server.server.disconnected_opens(), machine.kept.count());
+    });
+}
+
+/// What is odd about a record.
+type Shape = ([u64; 4], [u32; 6], [u8; 6], Vec<(u64, u64, bool)>, Option<Vec<u8>>);
+
+/// A record of the same file with other figures in it.
+fn odd(real: &PersistentOpen, (wide, long, short, locks, handle): &Shape) -> PersistentOpen {
+    let lock = |&(offset, length, exclusive): &_| PersistentLock { offset, length, exclusive };
+    let lease =
+        PersistentLease { key: [short[0]; 16], version: short[1], epoch: short[2].into(), parent_key: None };
+    PersistentOpen {
+        id: wide[0],
+        handle: handle.clone().unwrap_or_else(|| real.handle.clone()),
+        access: long[0],
+        sharing: short[3],
+        delete_on_close: short[4] & 1 != 0,
+        delete_pending: short[4] & 2 != 0,
+        locks: locks.iter().map(lock).collect(),
+        caching: short[5],
+        lease: (short[4] & 4 != 0).then_some(lease),
+        timeout_ms: wide[1],
+        granted_access: long[1],
+        create_options: long[2],
+        desired_access: long[3],
+        share_access: long[4],
+        action: long[5],
+        app_instance_version: (short[4] & 8 != 0).then_some((wide[2], wide[3])),
+        lock_sequence: short.iter().map(|&one| (one & 1 != 0).then_some(one)).collect(),
+        ..real.clone()
+    }
 }
 
 #[test]
