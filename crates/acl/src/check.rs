@@ -54,25 +54,30 @@ impl Ace {
         !self.flags.contains(AceFlags::INHERIT_ONLY)
     }
 
-    fn verdict(&self, holds: impl Fn(&Sid) -> bool) -> Option<Verdict> {
+    /// Whether it allows or denies, what, and to whom, without regard to who asks: nothing for audit entries, and for such
+    /// as the check passes by.
+    #[must_use]
+    pub fn statement(&self) -> Option<(AceType, AccessMask, Sid)> {
         match &self.body {
-            AceBody::Basic { ace_type: AceType::AccessAllowed, mask, sid } if holds(sid) => {
-                Some(Verdict::Allows(mask.mapped()))
-            }
-            AceBody::Basic { ace_type: AceType::AccessDenied, mask, sid } if holds(sid) => {
-                Some(Verdict::Denies(mask.mapped()))
-            }
+            AceBody::Basic {
+                ace_type: ace_type @ (AceType::AccessAllowed | AceType::AccessDenied),
+                mask,
+                sid,
+            } => Some((*ace_type, mask.mapped(), *sid)),
             // Its condition cannot be judged here: to deny is the safe answer (2.5.3.1.5: UNKNOWN).
             AceBody::Other { ace_type: ACCESS_DENIED_CALLBACK, data } => {
                 let (mask, rest) = data.split_first_chunk()?;
-                let about = Sid::decode(rest).ok().filter(holds);
-                about.map(|_| {
-                    Verdict::Denies(AccessMask::from_bits_retain(u32::from_le_bytes(*mask)).mapped())
-                })
+                let mask = AccessMask::from_bits_retain(u32::from_le_bytes(*mask));
+                Some((AceType::AccessDenied, mask.mapped(), Sid::decode(rest).ok()?))
             }
             // Entries for the parts of directory objects and with conditions that would allow say nothing about files.
             AceBody::Basic { .. } | AceBody::Other { .. } => None,
         }
+    }
+
+    fn verdict(&self, holds: impl Fn(&Sid) -> bool) -> Option<Verdict> {
+        let (ace_type, mask, _) = self.statement().filter(|(_, _, sid)| holds(sid))?;
+        Some(if ace_type == AceType::AccessAllowed { Verdict::Allows(mask) } else { Verdict::Denies(mask) })
     }
 }
 

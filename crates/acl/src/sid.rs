@@ -27,8 +27,16 @@ impl Sid {
     pub const CREATOR_GROUP: Self = Self::well_known(3, 1, [1, 0]);
     /// S-1-3-4: whoever owns the object. Entries for it take the place of what an owner may do anyway.
     pub const OWNER_RIGHTS: Self = Self::well_known(3, 1, [4, 0]);
+    /// S-1-5-1: who has dialled in.
+    pub const DIALUP: Self = Self::well_known(5, 1, [1, 0]);
     /// S-1-5-2: who comes over the network.
     pub const NETWORK: Self = Self::well_known(5, 1, [2, 0]);
+    /// S-1-5-3: batch jobs.
+    pub const BATCH: Self = Self::well_known(5, 1, [3, 0]);
+    /// S-1-5-4: who sits at the machine.
+    pub const INTERACTIVE: Self = Self::well_known(5, 1, [4, 0]);
+    /// S-1-5-6: services of the system.
+    pub const SERVICE: Self = Self::well_known(5, 1, [6, 0]);
     /// S-1-5-7
     pub const ANONYMOUS: Self = Self::well_known(5, 1, [7, 0]);
     /// S-1-5-11

@@ -12,7 +12,12 @@ pub(crate) const MODE_BITS: u32 = 0o7777;
 /// Makes the number of a share a file system's number that is not 0, which some clients take for "unknown".
 const FSID: u64 = 1 << 32;
 
-const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
+pub(crate) const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
+
+/// The number of the file system that a share is.
+pub(crate) fn fsid(share: ShareId) -> u64 {
+    FSID | u64::from(share.0)
+}
 
 /// What NFSv3 tells of an object of a share.
 pub(crate) fn told(share: ShareId, attributes: &storage::Attributes) -> Attributes {
@@ -25,7 +30,7 @@ pub(crate) fn told(share: ShareId, attributes: &storage::Attributes) -> Attribut
         size: attributes.size,
         used: attributes.allocated,
         rdev: SpecData { major: attributes.device.major, minor: attributes.device.minor },
-        fsid: FSID | u64::from(share.0),
+        fsid: fsid(share),
         fileid: attributes.id.0,
         atime: time(attributes.atime),
         mtime: time(attributes.mtime),

@@ -158,6 +158,8 @@ pub struct NewObject {
     pub device: storage::Device,
     /// The low 12 bits of its mode.
     pub mode: u32,
+    /// What goes of its mode where it inherits no security descriptor.
+    pub umask: u32,
     /// Attributes to set at once; mode and owners of it are checked as for a change by the new owner.
     pub set: SetAttributes,
     /// Which attributes to return.
@@ -332,7 +334,7 @@ impl Share {
             return Err(storage::Error::Exists.into());
         }
         let who = &caller.identity;
-        let mode = permission::mode_of_new(who, &before, new.mode, is_dir);
+        let mode = permission::mode_of_new(who, &before, new.mode & !new.umask, is_dir);
         let birth = Birth { new, parent: parent.security.as_deref(), is_dir };
         let owners = birth.owners(caller, (who.uid, permission::group_of_new(who, &before)))?;
         let (uid, gid) = owners;

@@ -37,6 +37,7 @@ async fn file(share: &Arc<Share>) -> Found {
         target: Vec::new(),
         device: Device::default(),
         mode: 0o644,
+        umask: 0,
         set: SetAttributes::default(),
         want: Want::empty(),
         security: None,

@@ -137,6 +137,7 @@ impl Scripted {
             target: Vec::new(),
             device: Device::default(),
             mode: 0o644,
+            umask: 0,
             mode_bounds: false,
             security: None,
             set: SetAttributes::default(),

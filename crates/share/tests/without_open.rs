@@ -27,6 +27,7 @@ async fn file(share: &Arc<Share>, name: &str, mode: u32) -> File {
         target: vec![],
         device: Device::default(),
         mode,
+        umask: 0,
         set,
         want: Want::empty(),
         security: None,

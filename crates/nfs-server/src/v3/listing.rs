@@ -12,7 +12,7 @@ use crate::ServerState;
 use crate::config::TRANSFER_BYTES_MAX;
 use crate::object::Object;
 use crate::rpc_dispatch::Request;
-use crate::status;
+use crate::{listing, status};
 
 /// Cookies stay valid while a directory changes, so nothing has to be verified (RFC 1813 3.3.16 allows it).
 const COOKIE_VERIFIER: CookieVerifier = [0; 8];
@@ -25,9 +25,6 @@ const AFTER_DOT_DOT: u64 = 0x7fff_ffff_ffff_fffe;
 /// What entries take up, about, when their names have 16 bytes: how many are asked of the share at a time.
 const ENTRY_BYTES: usize = 44;
 const ENTRY_PLUS_BYTES: usize = 176;
-
-/// Most entries asked of the share at a time.
-const BATCH_MAX: usize = 4096;
 
 /// What a client wants of a directory.
 pub(super) struct Ask {
@@ -56,13 +53,13 @@ pub(super) async fn list(request: &Request<'_>, dir: &Object, ask: &Ask) -> ResW
 
 async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded, Status> {
     let bytes_max = ask.bytes_max.min(TRANSFER_BYTES_MAX) as usize;
-    let batch =
-        (bytes_max / if ask.plus.is_some() { ENTRY_PLUS_BYTES } else { ENTRY_BYTES }).clamp(1, BATCH_MAX);
+    let batch = listing::batch(bytes_max, if ask.plus.is_some() { ENTRY_PLUS_BYTES } else { ENTRY_BYTES });
+    let want = ask.plus.map(|_| Want::empty());
     let mut position = match ask.cookie {
         AFTER_DOT | AFTER_DOT_DOT => 0,
         cookie => cookie,
     };
-    let mut part = next_part(dir, position, batch, ask).await?;
+    let mut part = listing::next_part(dir, position, batch, want).await.map_err(status::of)?;
     let mut bytes = Vec::with_capacity(bytes_max.min(64 * 1024));
     let mut writer = Writer::new(&mut bytes);
     Some(dir.told(&part.dir)).encode(&mut writer);
@@ -82,26 +79,13 @@ async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded
         if !fits || part.end {
             break;
         }
-        part = next_part(dir, position, batch, ask).await?;
+        part = listing::next_part(dir, position, batch, want).await.map_err(status::of)?;
     }
     if !fits && !page.any {
         return Err(Status::TooSmall);
     }
     page.listing.finish(fits);
     Ok(Encoded(bytes))
-}
-
-/// Entries behind a position. None of them is left only at the end of the directory.
-async fn next_part(dir: &Object, position: u64, batch: usize, ask: &Ask) -> Result<Listing, Status> {
-    let want = ask.plus.map(|_| Want::empty());
-    let mut count = batch;
-    loop {
-        let part = dir.share.list(&dir.caller, &dir.node, position, count, want).await.map_err(status::of)?;
-        if part.end || !part.entries.is_empty() {
-            return Ok(part);
-        }
-        count = count.saturating_mul(2); // all of them have just gone
-    }
 }
 
 /// An entry to be told.

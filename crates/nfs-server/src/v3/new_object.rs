@@ -4,17 +4,12 @@ use nfs_wire::v3::attr::SetAttributes;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{CreatedOk, Name};
 use share::{Case, Created, Found, NewObject};
-use storage::{Device, FileKind, Want};
+use storage::FileKind;
 
 use crate::attributes::{dir_wcc, to_set};
 use crate::object::Object;
 use crate::rpc_dispatch::Request;
-use crate::{name, status};
-
-/// The mode of a file whose maker does not say one.
-const FILE_MODE: u32 = 0o600;
-/// The mode of a directory whose maker does not say one.
-const DIRECTORY_MODE: u32 = 0o700;
+use crate::{name, new_object, status};
 
 /// An object of this kind with the attributes that its maker wants.
 pub(super) fn new_object(
@@ -24,22 +19,10 @@ pub(super) fn new_object(
 ) -> Result<NewObject, Status> {
     let who = &dir.caller.identity;
     let mut set = to_set(attributes)?;
-    let is_dir = kind == FileKind::Directory;
-    let mode = set.mode.take().unwrap_or(if is_dir { DIRECTORY_MODE } else { FILE_MODE });
     // The owner is the maker; only the superuser makes objects for others.
     set.uid = set.uid.filter(|uid| who.is_superuser() && *uid != who.uid);
     set.gid = set.gid.filter(|gid| who.is_superuser() && *gid != who.gid);
-    set.size = set.size.filter(|size| kind == FileKind::Regular && *size != 0);
-    Ok(NewObject {
-        kind,
-        target: Vec::new(),
-        device: Device::default(),
-        mode,
-        set,
-        want: Want::empty(),
-        security: None,
-        mode_bounds: true,
-    })
+    Ok(new_object::new_object(kind, set))
 }
 
 /// Makes an object.

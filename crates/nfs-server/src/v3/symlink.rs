@@ -9,9 +9,6 @@ use super::new_object::{made, make, new_object};
 use crate::object::Object;
 use crate::rpc_dispatch::Request;
 
-/// A link's own mode, which nothing looks at: what POSIX systems show.
-const SYMLINK_MODE: u32 = 0o777;
-
 pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
     let dir = request.object_to_change(&args.place.dir).await?;
     match link(&dir, &args).await {
@@ -27,7 +24,6 @@ async fn link(dir: &Object, args: &Args<'_>) -> Result<Created, Status> {
         return Err(Status::Inval);
     }
     let mut new = new_object(dir, FileKind::Symlink, &args.attributes)?;
-    new.mode = SYMLINK_MODE;
     new.target = target.to_vec();
     make(dir, args.place.name, new).await
 }

@@ -18,7 +18,10 @@
 //! Here, the operation gets an arm in [`run`] and, if it is to be counted for the share, one in [`api`]. Handlers whose
 //! futures are large and that are not on the path of data go into a box, so that the future of a READ stays small.
 
+mod access;
+mod acl;
 mod alone;
+mod attributes;
 mod backchannel_ctl;
 mod bind_conn_to_session;
 pub(crate) mod callback;
@@ -26,11 +29,15 @@ mod close;
 mod commit;
 mod compound;
 pub(crate) mod connection;
+mod create;
 mod create_session;
 mod data;
 mod delegreturn;
+mod data_file;
+mod describe;
 mod destroy_clientid;
 mod destroy_session;
+mod directory;
 mod exchange_id;
 mod filehandle;
 pub(crate) mod files;
@@ -45,11 +52,33 @@ mod read;
 mod recall;
 mod reclaim_complete;
 mod recovery;
+mod getattr;
+mod getxattr;
+mod link;
+mod listxattrs;
+mod lookup;
+mod lookupp;
+mod new_object;
+mod nverify;
+mod owner;
+mod pseudo_fs;
+mod readdir;
+mod readlink;
+mod remove;
+mod removexattr;
+mod rename;
+mod secinfo;
+mod secinfo_no_name;
 mod sequence;
+mod set_attributes;
+mod setattr;
+mod setxattr;
 pub(crate) mod state;
 mod test_stateid;
 mod transfers;
 mod write;
+mod verify;
+mod xattr;
 
 use nfs_proto::v4::client::Principal;
 use nfs_wire::rpc::AcceptStatus;
@@ -119,6 +148,40 @@ async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, last: bool) {
         ArgOp::Sequence(_) => c.refuse(number, Status::SequencePos),
         // 18.34.3: "It MUST be the only operation in the COMPOUND procedure."
         ArgOp::BindConnToSession(_) => c.refuse(number, Status::NotOnlyOp),
+        other => run_without_open(c, other).await,
+    }
+}
+
+/// Runs an operation that needs no open: on names, attributes and extended attributes.
+async fn run_without_open<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>) {
+    let number = operation.operation();
+    /// Runs a handler in a box and writes its result.
+    macro_rules! end {
+        ($handler:expr) => {{
+            let result = Box::pin($handler).await;
+            c.end(number, &result);
+        }};
+    }
+    match operation {
+        ArgOp::Access(args) => end!(access::handle(c, args)),
+        ArgOp::Create(args) => end!(create::handle(c, args)),
+        ArgOp::GetAttr(args) => end!(getattr::handle(c, args)),
+        ArgOp::Link(args) => end!(link::handle(c, args)),
+        ArgOp::Lookup(args) => end!(lookup::handle(c, args)),
+        ArgOp::LookupP => end!(lookupp::handle(c)),
+        ArgOp::NVerify(args) => end!(nverify::handle(c, args)),
+        ArgOp::ReadDir(args) => end!(readdir::handle(c, args)),
+        ArgOp::ReadLink => end!(readlink::handle(c)),
+        ArgOp::Remove(args) => end!(remove::handle(c, args)),
+        ArgOp::Rename(args) => end!(rename::handle(c, args)),
+        ArgOp::SecInfo(args) => end!(secinfo::handle(c, args)),
+        ArgOp::SecInfoNoName(args) => end!(secinfo_no_name::handle(c, args)),
+        ArgOp::SetAttr(args) => end!(setattr::handle(c, args)),
+        ArgOp::Verify(args) => end!(verify::handle(c, args)),
+        ArgOp::GetXattr(args) => end!(getxattr::handle(c, args)),
+        ArgOp::SetXattr(args) => end!(setxattr::handle(c, args)),
+        ArgOp::ListXattrs(args) => end!(listxattrs::handle(c, args)),
+        ArgOp::RemoveXattr(args) => end!(removexattr::handle(c, args)),
         _ => c.refuse(number, Status::NotSupp),
     }
 }

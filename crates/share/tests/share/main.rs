@@ -39,6 +39,7 @@ fn object(kind: FileKind, mode: u32, target: &str) -> NewObject {
         target: target.as_bytes().to_vec(),
         device: Device::default(),
         mode,
+        umask: 0,
         set: SetAttributes::default(),
         want: Want::empty(),
         security: None,

@@ -259,6 +259,7 @@ fn new_object(config: &crate::Config, wish: &Wish, is_directory: bool) -> NewObj
         target: Vec::new(),
         device: Device::default(),
         mode,
+        umask: 0,
         // What is the default anyway is not stored.
         set: SetAttributes { flags: (flags != default).then_some(flags), ..SetAttributes::default() },
         want: Want::FLAGS,

@@ -1,0 +1,31 @@
+//! Parts of a directory for a listing that is filled entry by entry.
+
+use share::{Listing, Result};
+use storage::Want;
+
+use crate::object::Object;
+
+/// Most entries asked of the share at a time.
+const BATCH_MAX: usize = 4096;
+
+/// How many entries to ask of the share at a time, when they take up so many bytes each, about.
+pub(crate) fn batch(bytes_max: usize, entry_bytes: usize) -> usize {
+    (bytes_max / entry_bytes.max(1)).clamp(1, BATCH_MAX)
+}
+
+/// Entries behind a position. None of them is left only at the end of the directory.
+pub(crate) async fn next_part(
+    dir: &Object,
+    position: u64,
+    batch: usize,
+    want: Option<Want>,
+) -> Result<Listing> {
+    let mut count = batch;
+    loop {
+        let part = dir.share.list(&dir.caller, &dir.node, position, count, want).await?;
+        if part.end || !part.entries.is_empty() {
+            return Ok(part);
+        }
+        count = count.saturating_mul(2); // all of them have just gone
+    }
+}

@@ -1,0 +1,33 @@
+//! An object that an NFS client has made.
+
+use share::NewObject;
+use storage::{Device, FileKind, SetAttributes, Want};
+
+/// The mode of a file whose maker does not say one.
+const FILE_MODE: u32 = 0o600;
+/// The mode of a directory whose maker does not say one.
+const DIRECTORY_MODE: u32 = 0o700;
+/// A symbolic link's own mode, which nothing looks at: what POSIX systems show.
+const SYMLINK_MODE: u32 = 0o777;
+
+/// A new object of this kind with the attributes that its maker wants.
+pub(crate) fn new_object(kind: FileKind, mut set: SetAttributes) -> NewObject {
+    let mode = set.mode.take();
+    let mode = match kind {
+        FileKind::Symlink => SYMLINK_MODE,
+        FileKind::Directory => mode.unwrap_or(DIRECTORY_MODE),
+        _ => mode.unwrap_or(FILE_MODE),
+    };
+    set.size = set.size.filter(|size| kind == FileKind::Regular && *size != 0);
+    NewObject {
+        kind,
+        target: Vec::new(),
+        device: Device::default(),
+        mode,
+        umask: 0,
+        set,
+        want: Want::empty(),
+        security: None,
+        mode_bounds: true,
+    }
+}

@@ -1,0 +1,293 @@
+//! Access control lists as NFSv4 has them (RFC 8881 section 6), from and to the security descriptors that SMB has.
+//!
+//! Rights and inheritance mean the same in both, and most of their bits are the same. Users and groups are the decimal
+//! numbers of RFC 8881 5.9; a SID that is neither is told, and taken, as its text. `OWNER@` is whoever owns the object: for
+//! the object itself that is its owner's SID, for what inherits it CREATOR OWNER. So an entry for `OWNER@` that is for both
+//! is kept as two, and told as one again; the same holds for `GROUP@`.
+
+use std::borrow::Cow;
+
+use acl::{AccessMask, Ace, AceFlags, AceType, Acl, Control, SecurityDescriptor, Sid};
+use nfs_wire::v4::acl as wire;
+use nfs_wire::v4::acl::ace_type::{ALLOW, DENY};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::Text;
+
+/// Most entries that a client may set: what of them fits into the list of a security descriptor ([MS-DTYP] 2.4.5).
+pub(super) const ENTRIES_MAX: usize = 1024;
+
+/// The rights that are the same in both worlds.
+const RIGHTS: wire::AceMask = wire::AceMask::from_bits_retain(AccessMask::FILE_ALL.bits());
+/// Those that are NFSv4's alone: to retain files.
+const RETENTION: wire::AceMask = wire::AceMask::WRITE_RETENTION.union(wire::AceMask::WRITE_RETENTION_HOLD);
+
+const OWNER: &str = "OWNER@";
+const GROUP: &str = "GROUP@";
+
+/// RFC 8881 6.2.1.5, table 4, apart from the two above.
+const SPECIAL: [(&str, Sid); 8] = [
+    ("EVERYONE@", Sid::EVERYONE),
+    ("INTERACTIVE@", Sid::INTERACTIVE),
+    ("NETWORK@", Sid::NETWORK),
+    ("DIALUP@", Sid::DIALUP),
+    ("BATCH@", Sid::BATCH),
+    ("ANONYMOUS@", Sid::ANONYMOUS),
+    ("AUTHENTICATED@", Sid::AUTHENTICATED_USERS),
+    ("SERVICE@", Sid::SERVICE),
+];
+
+/// Both who inherit.
+const INHERIT: wire::AceFlags = wire::AceFlags::FILE_INHERIT.union(wire::AceFlags::DIRECTORY_INHERIT);
+
+/// The flags that entries may have which allow or deny.
+const KNOWN_FLAGS: wire::AceFlags = INHERIT
+    .union(wire::AceFlags::NO_PROPAGATE_INHERIT)
+    .union(wire::AceFlags::INHERIT_ONLY)
+    .union(wire::AceFlags::INHERITED)
+    .union(wire::AceFlags::IDENTIFIER_GROUP);
+
+/// The flags that lists may have.
+const LIST_FLAGS: wire::AclFlags =
+    wire::AclFlags::AUTO_INHERIT.union(wire::AclFlags::PROTECTED).union(wire::AclFlags::DEFAULTED);
+
+/// The inheritance flags of the two worlds.
+const FLAGS: [(wire::AceFlags, AceFlags); 5] = [
+    (wire::AceFlags::FILE_INHERIT, AceFlags::OBJECT_INHERIT),
+    (wire::AceFlags::DIRECTORY_INHERIT, AceFlags::CONTAINER_INHERIT),
+    (wire::AceFlags::NO_PROPAGATE_INHERIT, AceFlags::NO_PROPAGATE_INHERIT),
+    (wire::AceFlags::INHERIT_ONLY, AceFlags::INHERIT_ONLY),
+    (wire::AceFlags::INHERITED, AceFlags::INHERITED),
+];
+
+/// A list that a client is told, which the wire's borrows from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Told {
+    flags: wire::AclFlags,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    ace_type: u32,
+    flags: wire::AceFlags,
+    mask: wire::AceMask,
+    who: Cow<'static, str>,
+}
+
+impl Told {
+    /// What a descriptor says. Without a list everybody may do everything.
+    pub(super) fn of(descriptor: &SecurityDescriptor) -> Self {
+        let mut flags = wire::AclFlags::empty();
+        flags.set(wire::AclFlags::AUTO_INHERIT, descriptor.control.contains(Control::DACL_AUTO_INHERITED));
+        flags.set(wire::AclFlags::PROTECTED, descriptor.control.contains(Control::DACL_PROTECTED));
+        let Some(dacl) = &descriptor.dacl else {
+            let everybody = Ace::allow(Sid::EVERYONE, AccessMask::FILE_ALL, AceFlags::empty());
+            return Self { flags, entries: Entry::of(&everybody, descriptor).into_iter().collect() };
+        };
+        let mut entries: Vec<Entry> = Vec::with_capacity(dacl.aces.len());
+        for entry in dacl.aces.iter().filter_map(|ace| Entry::of(ace, descriptor)) {
+            match entries.last_mut() {
+                Some(last) if last.is_completed_by(&entry) => {
+                    last.flags |= entry.flags & !wire::AceFlags::INHERIT_ONLY
+                }
+                _ => entries.push(entry),
+            }
+        }
+        Self { flags, entries }
+    }
+
+    /// The attribute `acl`. RFC 8881 6.2.1.4.1: "Clients and servers MUST clear this bit in the acl attribute".
+    pub(super) fn acl(&self) -> Vec<wire::Ace<'_>> {
+        self.entries.iter().map(|entry| entry.wire(!wire::AceFlags::INHERITED)).collect()
+    }
+
+    /// The attribute `dacl`.
+    pub(super) fn dacl(&self) -> wire::Acl41<'_> {
+        let aces = self.entries.iter().map(|entry| entry.wire(wire::AceFlags::all())).collect();
+        wire::Acl41 { flags: self.flags, aces }
+    }
+}
+
+impl Entry {
+    /// What an entry says to NFS clients, if anything.
+    fn of(ace: &Ace, descriptor: &SecurityDescriptor) -> Option<Self> {
+        let (ace_type, mask, sid) = ace.statement()?;
+        let mut flags = FLAGS
+            .iter()
+            .filter(|(_, there)| ace.flags.contains(*there))
+            .fold(wire::AceFlags::empty(), |flags, (here, _)| flags | *here);
+        let is_inherited = flags.intersects(INHERIT);
+        let who = match sid {
+            Sid::CREATOR_OWNER | Sid::CREATOR_GROUP if !is_inherited => return None, // about nobody
+            Sid::CREATOR_OWNER | Sid::CREATOR_GROUP => {
+                flags |= wire::AceFlags::INHERIT_ONLY;
+                Cow::Borrowed(if sid == Sid::CREATOR_OWNER { OWNER } else { GROUP })
+            }
+            // What inherits these is about this user and group, not about its own owners.
+            sid if !is_inherited && descriptor.owner == Some(sid) => Cow::Borrowed(OWNER),
+            sid if !is_inherited && descriptor.group == Some(sid) => Cow::Borrowed(GROUP),
+            sid => {
+                flags.set(wire::AceFlags::IDENTIFIER_GROUP, sid.gid().is_some());
+                name_of(sid)
+            }
+        };
+        let ace_type = if ace_type == AceType::AccessAllowed { ALLOW } else { DENY };
+        Some(Self { ace_type, flags, mask: RIGHTS & wire::AceMask::from_bits_retain(mask.bits()), who })
+    }
+
+    /// Whether the next entry says the same for what inherits it: `OWNER@` and `GROUP@` are kept as two then.
+    fn is_completed_by(&self, next: &Self) -> bool {
+        let own = matches!(&*self.who, OWNER | GROUP)
+            && !self.flags.intersects(INHERIT | wire::AceFlags::INHERIT_ONLY);
+        let inherited = next.flags.contains(wire::AceFlags::INHERIT_ONLY);
+        own && inherited && self.who == next.who && (self.ace_type, self.mask) == (next.ace_type, next.mask)
+    }
+
+    fn wire(&self, flags: wire::AceFlags) -> wire::Ace<'_> {
+        wire::Ace {
+            ace_type: self.ace_type,
+            flags: self.flags & flags,
+            mask: self.mask,
+            who: Text(self.who.as_bytes()),
+        }
+    }
+}
+
+fn name_of(sid: Sid) -> Cow<'static, str> {
+    if let Some((name, _)) = SPECIAL.iter().find(|(_, special)| *special == sid) {
+        return Cow::Borrowed(name);
+    }
+    match sid.uid().or_else(|| sid.gid()) {
+        Some(id) => Cow::Owned(id.to_string()),
+        None => Cow::Owned(sid.to_string()),
+    }
+}
+
+/// An object that a client sets a list of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject {
+    /// Whom `OWNER@` means.
+    pub(super) owner: Sid,
+    /// Whom `GROUP@` means.
+    pub(super) group: Sid,
+    /// Whether anything can inherit from it.
+    pub(super) is_dir: bool,
+}
+
+impl Subject {
+    /// Whether permission bits say exactly what a list says.
+    fn has_bits_for(&self, acl: &Acl) -> bool {
+        let (Some(uid), Some(gid)) = (self.owner.uid(), self.group.gid()) else { return false };
+        let given = SecurityDescriptor {
+            control: Control::DACL_PRESENT,
+            owner: Some(self.owner),
+            group: Some(self.group),
+            sacl: None,
+            dacl: Some(acl.clone()),
+        };
+        given.is_of_mode(given.permission_bits(), self.is_dir, uid, gid)
+    }
+}
+
+/// The list that a client sets as the attribute `acl`. RFC 8881 6.4.3.2: who sets it so knows nothing of automatic
+/// inheritance, and the list is protected from it; one that says no more than permission bits can, needs no protection.
+///
+/// # Errors
+/// Those of [`given_dacl`].
+pub(super) fn given_acl(aces: &[wire::Ace<'_>], subject: &Subject) -> Result<(Control, Acl), Status> {
+    let acl = entries(aces, subject, !wire::AceFlags::INHERITED)?;
+    let mut control = Control::DACL_PRESENT;
+    control.set(Control::DACL_PROTECTED, !subject.has_bits_for(&acl));
+    Ok((control, acl))
+}
+
+/// The list that a client sets as the attribute `dacl`.
+///
+/// # Errors
+/// [`Status::AttrNotSupp`] for entries that are kept nowhere: audit and alarm entries, inheritance of what is no directory
+/// or by nobody (RFC 8881 6.2.1.2, 6.2.1.4.1); [`Status::Inval`] for bits that mean nothing; [`Status::BadOwner`] for whom
+/// this server does not know; [`Status::NoSpc`] for too many.
+pub(super) fn given_dacl(list: &wire::Acl41<'_>, subject: &Subject) -> Result<(Control, Acl), Status> {
+    if !LIST_FLAGS.contains(list.flags) {
+        return Err(Status::Inval);
+    }
+    let automatic = Control::DACL_AUTO_INHERITED | Control::DACL_AUTO_INHERIT_REQ;
+    let mut control = Control::DACL_PRESENT;
+    control.set(automatic, list.flags.contains(wire::AclFlags::AUTO_INHERIT));
+    control.set(Control::DACL_PROTECTED, list.flags.contains(wire::AclFlags::PROTECTED));
+    Ok((control, entries(&list.aces, subject, wire::AceFlags::all())?))
+}
+
+fn entries(given: &[wire::Ace<'_>], subject: &Subject, kept: wire::AceFlags) -> Result<Acl, Status> {
+    if given.len() > ENTRIES_MAX {
+        return Err(Status::NoSpc);
+    }
+    let mut aces = Vec::with_capacity(given.len());
+    for ace in given {
+        check_flags(ace.flags, subject)?;
+        let flags = ace.flags & kept;
+        let own = match ace.who.0 {
+            who if who == OWNER.as_bytes() => Some((subject.owner, Sid::CREATOR_OWNER)),
+            who if who == GROUP.as_bytes() => Some((subject.group, Sid::CREATOR_GROUP)),
+            _ => None,
+        };
+        match own {
+            Some((own, creator)) if flags.intersects(INHERIT) => {
+                let inherited = flags & !wire::AceFlags::INHERIT_ONLY;
+                if inherited == flags {
+                    aces.push(entry(ace, own, flags & wire::AceFlags::INHERITED)?);
+                }
+                aces.push(entry(ace, creator, inherited | wire::AceFlags::INHERIT_ONLY)?);
+            }
+            Some((own, _)) => aces.push(entry(ace, own, flags)?),
+            None => aces.push(entry(ace, sid_of(ace.who, flags)?, flags)?),
+        }
+    }
+    Ok(Acl { revision: 2, aces })
+}
+
+fn check_flags(flags: wire::AceFlags, subject: &Subject) -> Result<(), Status> {
+    // 6.2.1.4.1: SUCCESSFUL_ACCESS and FAILED_ACCESS "may be set only on ACE4_SYSTEM_AUDIT_ACE_TYPE (AUDIT) and
+    // ACE4_SYSTEM_ALARM_ACE_TYPE (ALARM) ACE types".
+    if !KNOWN_FLAGS.contains(flags) {
+        return Err(Status::Inval);
+    }
+    let is_inherited = flags.intersects(INHERIT);
+    let by_nobody = flags.contains(wire::AceFlags::INHERIT_ONLY) && !is_inherited;
+    if by_nobody || (is_inherited && !subject.is_dir) { Err(Status::AttrNotSupp) } else { Ok(()) }
+}
+
+fn entry(ace: &wire::Ace<'_>, sid: Sid, flags: wire::AceFlags) -> Result<Ace, Status> {
+    if !RIGHTS.union(RETENTION).contains(ace.mask) {
+        return Err(Status::Inval);
+    }
+    // 6.2.1.3.1: what cannot be implemented errs "in the direction of more restricted access": nobody may retain files.
+    let mask = AccessMask::from_bits_retain((ace.mask & RIGHTS).bits());
+    let flags = FLAGS
+        .iter()
+        .filter(|(here, _)| flags.contains(*here))
+        .fold(AceFlags::empty(), |flags, (_, there)| flags | *there);
+    match ace.ace_type {
+        ALLOW => Ok(Ace::allow(sid, mask, flags)),
+        DENY => Ok(Ace::deny(sid, mask, flags)),
+        _ => Err(Status::AttrNotSupp),
+    }
+}
+
+fn sid_of(who: Text<'_>, flags: wire::AceFlags) -> Result<Sid, Status> {
+    let who = who.as_str()?;
+    if who.is_empty() {
+        return Err(Status::Inval);
+    }
+    if let Some((_, sid)) = SPECIAL.iter().find(|(name, _)| *name == who) {
+        return Ok(*sid);
+    }
+    if let Some(id) = super::owner::id(who) {
+        let is_group = flags.contains(wire::AceFlags::IDENTIFIER_GROUP);
+        return Ok(if is_group { Sid::of_group(id) } else { Sid::of_user(id) });
+    }
+    if who.starts_with("S-") { who.parse().map_err(|_| Status::BadOwner) } else { Err(Status::BadOwner) }
+}
+
+#[cfg(test)]
+mod tests;

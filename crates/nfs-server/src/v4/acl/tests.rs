@@ -1,0 +1,222 @@
+use acl::{AceBody, Newborn};
+use nfs_wire::v4::acl::{AceFlags as Flags, AceMask as Mask, AclFlags, ace_type};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+const NO: Flags = Flags::empty();
+const FD: Flags = Flags::FILE_INHERIT.union(Flags::DIRECTORY_INHERIT);
+const FDI: Flags = FD.union(Flags::INHERIT_ONLY);
+const DIR: Subject = Subject { owner: Sid::of_user(1000), group: Sid::of_group(100), is_dir: true };
+const FILE: Subject = Subject { is_dir: false, ..DIR };
+
+fn allow(who: &str, flags: Flags, mask: Mask) -> wire::Ace<'_> {
+    wire::Ace { ace_type: ALLOW, flags, mask, who: Text(who.as_bytes()) }
+}
+
+fn deny(who: &str, flags: Flags, mask: Mask) -> wire::Ace<'_> {
+    wire::Ace { ace_type: DENY, ..allow(who, flags, mask) }
+}
+
+fn described(subject: &Subject, control: Control, acl: Acl) -> SecurityDescriptor {
+    let newborn = Newborn { owner: subject.owner, group: subject.group, is_dir: subject.is_dir };
+    SecurityDescriptor { control, dacl: Some(acl), ..SecurityDescriptor::default() }.given_to(&newborn)
+}
+
+/// What a client reads that has set this.
+fn comes_back(subject: &Subject, aces: &[wire::Ace<'_>]) -> Told {
+    let (control, acl) = given_acl(aces, subject).unwrap();
+    Told::of(&described(subject, control, acl))
+}
+
+fn refused(subject: &Subject, ace: wire::Ace<'_>) -> Status {
+    given_acl(&[ace], subject).unwrap_err()
+}
+
+#[test]
+fn whom_entries_are_about_comes_back() {
+    let aces: Vec<_> =
+        ["OWNER@", "GROUP@", "EVERYONE@", "AUTHENTICATED@", "NETWORK@", "INTERACTIVE@", "DIALUP@"]
+            .into_iter()
+            .chain(["BATCH@", "ANONYMOUS@", "SERVICE@", "0", "4294967295", "S-1-5-21-1-2-3-1000"])
+            .map(|who| deny(who, NO, Mask::READ_DATA))
+            .chain([allow("50", Flags::IDENTIFIER_GROUP, Mask::WRITE_DATA)])
+            .collect();
+    assert_eq!(comes_back(&FILE, &aces).acl(), aces);
+    let (_, acl) = given_acl(&aces, &FILE).unwrap();
+    let sids: Vec<_> = acl.aces.iter().map(|ace| ace.statement().unwrap().2).collect();
+    assert_eq!(sids[..4], [FILE.owner, FILE.group, Sid::EVERYONE, Sid::AUTHENTICATED_USERS]);
+    // [MS-DTYP] 2.4.2.4
+    let well_known = ["S-1-5-2", "S-1-5-4", "S-1-5-1", "S-1-5-3", "S-1-5-7", "S-1-5-6"];
+    assert_eq!(sids[4..10], well_known.map(|text| text.parse::<Sid>().unwrap()));
+    assert_eq!(
+        sids[10..],
+        [Sid::of_user(0), Sid::of_user(u32::MAX), "S-1-5-21-1-2-3-1000".parse().unwrap(), Sid::of_group(50)]
+    );
+}
+
+#[test]
+fn special_identifiers_ignore_the_group_flag() {
+    let aces = [allow("EVERYONE@", Flags::IDENTIFIER_GROUP, Mask::READ_DATA)];
+    assert_eq!(comes_back(&FILE, &aces).acl(), [allow("EVERYONE@", NO, Mask::READ_DATA)]);
+}
+
+#[test]
+fn what_owners_inherit_is_kept_for_the_creator() {
+    for who in ["OWNER@", "GROUP@"] {
+        for flags in [FD, FDI, FD | Flags::NO_PROPAGATE_INHERIT, Flags::FILE_INHERIT] {
+            let aces = [allow(who, flags, Mask::READ_DATA), allow("7", FD, Mask::WRITE_DATA)];
+            assert_eq!(comes_back(&DIR, &aces).acl(), aces, "{who} {flags:?}");
+        }
+    }
+    let (_, acl) = given_acl(&[allow("OWNER@", FD, Mask::READ_DATA)], &DIR).unwrap();
+    let inherited = AceFlags::OBJECT_INHERIT | AceFlags::CONTAINER_INHERIT | AceFlags::INHERIT_ONLY;
+    assert_eq!(
+        acl.aces,
+        [
+            Ace::allow(DIR.owner, AccessMask::READ_DATA, AceFlags::empty()),
+            Ace::allow(Sid::CREATOR_OWNER, AccessMask::READ_DATA, inherited),
+        ]
+    );
+}
+
+/// A file of somebody else that is made there: `OWNER@` is its own owner, the number stays.
+#[test]
+fn a_child_inherits_for_its_own_owner() {
+    let aces = [allow("OWNER@", FD, Mask::READ_DATA), allow("1000", FD, Mask::WRITE_DATA)];
+    let (control, acl) = given_acl(&aces, &DIR).unwrap();
+    let parent = described(&DIR, control, acl);
+    let newborn = Newborn { owner: Sid::of_user(7), group: Sid::of_group(7), is_dir: false };
+    let told = Told::of(&parent.inherited_by(&newborn).unwrap());
+    assert_eq!(told.acl(), [allow("OWNER@", NO, Mask::READ_DATA), allow("1000", NO, Mask::WRITE_DATA)]);
+}
+
+#[test]
+fn rights_are_those_of_windows() {
+    // RFC 8881 6.2.1.3, [MS-DTYP] 2.4.3
+    assert_eq!(RIGHTS.bits(), 0x001f_01ff);
+    let all = allow("7", NO, RIGHTS | RETENTION);
+    let (_, acl) = given_acl(&[all], &FILE).unwrap();
+    assert_eq!(acl.aces, [Ace::allow(Sid::of_user(7), AccessMask::FILE_ALL, AceFlags::empty())]);
+    let told = Told::of(&described(
+        &FILE,
+        Control::DACL_PRESENT,
+        Acl {
+            revision: 2,
+            aces: vec![Ace::allow(Sid::of_user(7), AccessMask::GENERIC_READ, AceFlags::empty())],
+        },
+    ));
+    assert_eq!(told.acl()[0].mask.bits(), 0x0012_0089);
+}
+
+#[test]
+fn what_nobody_keeps_is_refused() {
+    let ace = allow("7", NO, Mask::READ_DATA);
+    assert_eq!(refused(&FILE, wire::Ace { ace_type: ace_type::AUDIT, ..ace }), Status::AttrNotSupp);
+    assert_eq!(refused(&FILE, wire::Ace { ace_type: 9, ..ace }), Status::AttrNotSupp);
+    assert_eq!(refused(&FILE, wire::Ace { flags: Flags::FILE_INHERIT, ..ace }), Status::AttrNotSupp);
+    assert_eq!(refused(&FILE, wire::Ace { flags: Flags::DIRECTORY_INHERIT, ..ace }), Status::AttrNotSupp);
+    assert_eq!(refused(&DIR, wire::Ace { flags: Flags::INHERIT_ONLY, ..ace }), Status::AttrNotSupp);
+    assert_eq!(refused(&DIR, wire::Ace { flags: Flags::FAILED_ACCESS, ..ace }), Status::Inval);
+    assert_eq!(refused(&DIR, wire::Ace { flags: Flags::from_bits_retain(0x100), ..ace }), Status::Inval);
+    assert_eq!(refused(&DIR, wire::Ace { mask: Mask::from_bits_retain(0x800), ..ace }), Status::Inval);
+    for (who, status) in [
+        (&b""[..], Status::Inval),
+        (b"\xff", Status::Inval),
+        (b"somebody@example.org", Status::BadOwner),
+        (b"owner@", Status::BadOwner),
+        (b"S-1-", Status::BadOwner),
+    ] {
+        assert_eq!(refused(&FILE, wire::Ace { who: Text(who), ..ace }), status, "{who:?}");
+    }
+}
+
+#[test]
+fn a_list_has_at_most_1024_entries() {
+    let aces = vec![allow("7", NO, Mask::READ_DATA); ENTRIES_MAX + 1];
+    assert_eq!(given_acl(&aces, &FILE), Err(Status::NoSpc));
+    let (_, acl) = given_acl(&aces[1..], &FILE).unwrap();
+    let mut bytes = Vec::new();
+    described(&FILE, Control::DACL_PRESENT, acl).encode_into(&mut bytes).unwrap();
+}
+
+/// RFC 8881 6.4.3.2
+#[test]
+fn only_the_dacl_knows_of_automatic_inheritance() {
+    let aces = vec![allow("7", Flags::INHERITED, Mask::READ_DATA), allow("OWNER@", FD, Mask::READ_DATA)];
+    let given = wire::Acl41 { flags: AclFlags::AUTO_INHERIT, aces: aces.clone() };
+    let (control, acl) = given_dacl(&given, &DIR).unwrap();
+    let told = Told::of(&described(&DIR, control, acl));
+    assert_eq!(told.dacl(), given);
+    assert_eq!(told.acl()[0].flags, NO);
+    let told = comes_back(&DIR, &aces);
+    assert_eq!(told.dacl().flags, AclFlags::PROTECTED);
+    assert_eq!(told.dacl().aces[0].flags, NO);
+    let unknown = wire::Acl41 { flags: AclFlags::from_bits_retain(8), aces: vec![] };
+    assert_eq!(given_dacl(&unknown, &DIR), Err(Status::Inval));
+}
+
+#[test]
+fn what_bits_say_stays_bits() {
+    for mode in [0o644, 0o700, 0o077, 0o751] {
+        for is_dir in [false, true] {
+            let by_mode = SecurityDescriptor::of_mode(mode, is_dir, 1000, 100);
+            let told = Told::of(&by_mode);
+            assert!(told.acl().iter().all(|ace| matches!(ace.who.0, b"OWNER@" | b"GROUP@" | b"EVERYONE@")));
+            let subject = Subject { is_dir, ..DIR };
+            let (control, acl) = given_acl(&told.acl(), &subject).unwrap();
+            assert_eq!(described(&subject, control, acl), by_mode, "{mode:o}");
+        }
+    }
+}
+
+#[test]
+fn without_a_list_everybody_may_do_everything() {
+    let told = Told::of(&SecurityDescriptor::default());
+    assert_eq!(told.acl(), [allow("EVERYONE@", NO, RIGHTS)]);
+}
+
+/// An entry with a condition denies here; one that allows with a condition, and what is about nobody, says nothing.
+#[test]
+fn what_cannot_be_said_otherwise_is_told_as_it_counts() {
+    let mut data = AccessMask::READ_DATA.bits().to_le_bytes().to_vec();
+    Sid::of_user(7).encode_into(&mut data);
+    let conditional =
+        |ace_type| Ace { flags: AceFlags::empty(), body: AceBody::Other { ace_type, data: data.clone() } };
+    let nobody = Ace::allow(Sid::CREATOR_OWNER, AccessMask::FILE_ALL, AceFlags::empty());
+    let aces = vec![conditional(0x0A), conditional(0x09), nobody];
+    let told = Told::of(&described(&DIR, Control::DACL_PRESENT, Acl { revision: 2, aces }));
+    assert_eq!(told.acl(), [deny("7", NO, Mask::READ_DATA)]);
+}
+
+fn any_ace() -> impl Strategy<Value = (bool, usize, u32, u32)> {
+    (any::<bool>(), 0..6_usize, 0..=0x001f_01ff_u32, 0..4_u32)
+}
+
+proptest! {
+    /// What a client has set is what it reads, but for a pair that was one entry to begin with.
+    #[test]
+    fn a_list_comes_back(entries in vec(any_ace(), 0..8)) {
+        const WHO: [&str; 6] = ["OWNER@", "GROUP@", "EVERYONE@", "1000", "7", "S-1-5-18"];
+        let inheritance = [NO, FD, FDI, Flags::FILE_INHERIT | Flags::NO_PROPAGATE_INHERIT];
+        let aces: Vec<_> = entries
+            .iter()
+            .map(|(allows, who, mask, flags)| {
+                let who = WHO[*who];
+                let flags = inheritance[*flags as usize];
+                // The owner's number is its own only where it is inherited.
+                let who = if who == "1000" && flags == NO { "8" } else { who };
+                let ace = allow(who, flags, RIGHTS & Mask::from_bits_retain(*mask));
+                if *allows { ace } else { wire::Ace { ace_type: DENY, ..ace } }
+            })
+            .collect();
+        let pair = aces.windows(2).any(|pair| {
+            let same = (pair[0].who, pair[0].mask, pair[0].ace_type) == (pair[1].who, pair[1].mask, pair[1].ace_type);
+            same && pair[0].flags == NO && pair[1].flags.contains(Flags::INHERIT_ONLY)
+        });
+        prop_assume!(!pair);
+        let told = comes_back(&DIR, &aces);
+        prop_assert_eq!(told.acl(), aces);
+    }
+}

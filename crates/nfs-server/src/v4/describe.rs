@@ -1,0 +1,111 @@
+//! From an object, or the root of the pseudo file system, to what is told of it.
+
+use std::sync::Arc;
+
+use nfs_wire::v4::attr::AttributeSet;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::Fsid;
+use share::Share;
+use storage::{Attributes, Capabilities, NodeRef, Space};
+
+use super::acl::Told;
+use super::attributes::{self, FileSystem, Needs, Subject, Telling};
+use super::compound::Compound;
+use super::filehandle;
+use super::pseudo_fs::{self, Place};
+use crate::object::Object;
+use crate::status;
+
+/// The pseudo file system holds nothing.
+const NO_SPACE: Space = Space { total: 0, free: 0, available: 0, files: 1, files_free: 0, block: 4096 };
+
+/// The attributes that a client wants of a place.
+///
+/// # Errors
+/// [`Status::Inval`] for what can only be set; those of the store.
+pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) -> Result<Telling, Status> {
+    attributes::check_readable(wanted)?;
+    let subject = match place {
+        Place::Root => root(c)?,
+        Place::Object(object) => {
+            let needs = Needs::of(wanted);
+            let fs = file_system(c, object, &needs).await?;
+            let seen = object.share.attributes(&object.node, needs.want).await.map_err(status::v4)?;
+            describe(c, object, fs, &object.node, seen, &needs).await?
+        }
+    };
+    Ok(Telling { wanted, subject })
+}
+
+/// The attributes that a place has.
+pub(super) fn supported(c: &Compound<'_>, place: &Place) -> AttributeSet {
+    let capabilities = match place {
+        Place::Root => Capabilities::empty(),
+        Place::Object(object) => object.share.capabilities(),
+    };
+    attributes::supported(c.minor_version, capabilities)
+}
+
+/// What the objects of a share have in common.
+pub(super) async fn file_system(
+    c: &Compound<'_>,
+    object: &Object,
+    needs: &Needs,
+) -> Result<FileSystem, Status> {
+    let share = &object.share;
+    let space = if needs.space { Some(share.space().await.map_err(status::v4)?) } else { None };
+    let capabilities = share.capabilities();
+    Ok(FileSystem {
+        fsid: Fsid { major: crate::attributes::fsid(share.id()), minor: 0 },
+        supported: attributes::supported(c.minor_version, capabilities),
+        capabilities,
+        lease_seconds: lease_seconds(c),
+        space,
+    })
+}
+
+/// An object of the same share as `of`, with these attributes.
+pub(super) async fn describe(
+    c: &Compound<'_>,
+    of: &Object,
+    fs: FileSystem,
+    node: &NodeRef,
+    seen: Attributes,
+    needs: &Needs,
+) -> Result<Subject, Status> {
+    let share = &of.share;
+    let mut subject = Subject::new(fs, seen);
+    if seen.id == share.root().id() {
+        subject.mounted_on = entry_id(share);
+    }
+    if needs.acl {
+        subject.acl = Some(Told::of(&share.security(node).await.map_err(status::v4)?));
+    }
+    if needs.handle {
+        subject.handle = Some(filehandle::of_node(c.server(), share.id(), node)?);
+    }
+    Ok(subject)
+}
+
+fn root(c: &Compound<'_>) -> Result<Subject, Status> {
+    let capabilities = Capabilities::empty();
+    let fs = FileSystem {
+        fsid: Fsid { major: 0, minor: 0 },
+        supported: attributes::supported(c.minor_version, capabilities),
+        capabilities,
+        lease_seconds: lease_seconds(c),
+        space: Some(NO_SPACE),
+    };
+    let mut subject = Subject::new(fs, pseudo_fs::attributes(c));
+    subject.handle = Some(pseudo_fs::root_handle(c.server())?);
+    Ok(subject)
+}
+
+/// The number of a share's entry in the root: behind the root's own.
+pub(super) fn entry_id(share: &Arc<Share>) -> u64 {
+    u64::from(share.id().0).saturating_add(2)
+}
+
+fn lease_seconds(c: &Compound<'_>) -> u32 {
+    u32::try_from(c.server().v4.times.lease.as_secs()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,49 @@
+//! Making an object: CREATE and OPEN.
+
+use nfs_wire::v4::status::Status;
+use share::{Case, Created, File};
+use storage::{Device, FileKind};
+
+use super::directory;
+use super::set_attributes::Wanted;
+use crate::object::Object;
+use crate::status;
+
+/// What to make.
+#[derive(Debug)]
+pub(super) struct NewObject<'w, 'a> {
+    pub(super) kind: FileKind,
+    /// The text of a symbolic link; empty otherwise.
+    pub(super) target: Vec<u8>,
+    pub(super) device: Device,
+    pub(super) wanted: &'w Wanted<'a>,
+}
+
+/// Makes an object with all that its maker wants, or none.
+///
+/// # Errors
+/// Those of [`share::Share::create`].
+pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> Result<Created, Status> {
+    let NewObject { kind, target, device, wanted } = new;
+    let who = &dir.caller.identity;
+    let mut set = wanted.set;
+    set.uid = set.uid.filter(|uid| *uid != who.uid);
+    set.flags = wanted.flags_of_new();
+    let mut new = crate::new_object::new_object(kind, set);
+    (new.target, new.device, new.umask) = (target, device, wanted.umask());
+    let created = dir.share.create(&dir.caller, &dir.node, name, Case::Sensitive, new).await;
+    let mut created = created.map_err(directory::refused)?;
+    if wanted.has_list() {
+        let object = dir.beside(std::sync::Arc::clone(&created.found.node));
+        let file = File::Stateless(std::sync::Arc::clone(&object.node));
+        if let Err(status) = wanted.apply_list(&object, &file).await {
+            // Nothing half-made stays behind.
+            let is_dir = kind == FileKind::Directory;
+            let _ = dir.share.remove(&dir.caller, &dir.node, name, is_dir).await;
+            return Err(status);
+        }
+        let now = dir.share.attributes(&object.node, storage::Want::empty()).await;
+        created.found.attributes = now.map_err(status::v4)?;
+    }
+    Ok(created)
+}

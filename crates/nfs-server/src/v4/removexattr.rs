@@ -1,0 +1,12 @@
+//! REMOVEXATTR, RFC 8276 8.4.4.
+
+use nfs_wire::v4::removexattr::{Args, ResOk};
+use nfs_wire::v4::setxattr::SetOption;
+use nfs_wire::v4::status::Status;
+
+use super::compound::Compound;
+use super::xattr;
+
+pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
+    Ok(ResOk { change: xattr::set(c, args.name, None, SetOption::Replace).await? })
+}

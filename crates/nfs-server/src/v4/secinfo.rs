@@ -1,0 +1,24 @@
+//! SECINFO, RFC 8881 18.29: AUTH_SYS is all there is.
+
+use nfs_wire::rpc::flavor;
+use nfs_wire::v4::secinfo::{Args, ResOk, SecInfo};
+use nfs_wire::v4::status::Status;
+
+use super::compound::Compound;
+use super::pseudo_fs::{self, Place};
+use super::{directory, lookup};
+
+pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk<'static>, Status> {
+    let name = directory::existing(args.name)?;
+    match c.place()? {
+        Place::Root => pseudo_fs::lookup(c, name)?,
+        Place::Object(dir) => lookup::find(dir, name).await?,
+    };
+    c.consume_place();
+    Ok(flavors())
+}
+
+/// The security flavors of everything.
+pub(super) fn flavors() -> ResOk<'static> {
+    vec![SecInfo::Flavor(flavor::AUTH_SYS)]
+}
