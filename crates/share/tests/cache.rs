@@ -42,6 +42,7 @@ fn object(kind: FileKind) -> NewObject {
         target: Vec::new(),
         device: Device::default(),
         mode,
+        umask: 0,
         set: SetAttributes::default(),
         want: Want::empty(),
         security: None,

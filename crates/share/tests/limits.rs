@@ -26,6 +26,7 @@ async fn file(share: &Arc<Share>, name: &str) -> File {
         target: Vec::new(),
         device: Device::default(),
         mode: 0o644,
+        umask: 0,
         set: SetAttributes::default(),
         want: Want::empty(),
         security: None,

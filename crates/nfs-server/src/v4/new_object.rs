@@ -2,7 +2,7 @@
 
 use nfs_wire::v4::status::Status;
 use share::{Case, Created, File};
-use storage::{Device, FileKind};
+use storage::{Device, FileKind, Want};
 
 use super::directory;
 use super::set_attributes::Wanted;
@@ -30,7 +30,7 @@ pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> R
     set.uid = set.uid.filter(|uid| *uid != who.uid);
     set.flags = wanted.flags_of_new();
     let mut new = crate::new_object::new_object(kind, set);
-    (new.target, new.device, new.umask) = (target, device, wanted.umask());
+    (new.target, new.device, new.umask, new.want) = (target, device, wanted.umask(), Want::FLAGS);
     let created = dir.share.create(&dir.caller, &dir.node, name, Case::Sensitive, new).await;
     let mut created = created.map_err(directory::refused)?;
     if wanted.has_list() {
@@ -42,7 +42,7 @@ pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> R
             let _ = dir.share.remove(&dir.caller, &dir.node, name, is_dir).await;
             return Err(status);
         }
-        let now = dir.share.attributes(&object.node, storage::Want::empty()).await;
+        let now = dir.share.attributes(&object.node, Want::FLAGS).await;
         created.found.attributes = now.map_err(status::v4)?;
     }
     Ok(created)

@@ -7,22 +7,23 @@ use nfs_wire::v4::open::{Claim, How};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ChangeInfo, Name, Stateid};
 use share::{Case, Found};
-use storage::{Attributes, FileKind, Want};
+use storage::{Attributes, Want};
 
 use super::wish::Wish;
 use super::{Target, create};
 use crate::object::Object;
 use crate::status;
 use crate::v4::compound::Compound;
+use crate::v4::directory;
 use crate::v4::files::{file_of, unusable};
 
 /// Finds the file, or makes it.
 pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<Target, Status> {
     let object = c.object()?;
     match wish.claim.0 {
-        Claim::Null(name) => named(object, name, wish).await,
+        Claim::Null(name) => named(object, name, wish, c.minor_version).await,
         Claim::DelegateCur(delegation, name) => {
-            let target = named(object, name, wish).await?;
+            let target = named(object, name, wish, c.minor_version).await?;
             check_delegated(c, delegation, &target.object, wish.access)?;
             Ok(target)
         }
@@ -43,23 +44,18 @@ async fn current(object: &Object) -> Result<Target, Status> {
     Ok(existing(object.clone(), found, change))
 }
 
-async fn named(dir: &Object, name: Name<'_>, wish: &Wish<'_>) -> Result<Target, Status> {
-    match dir.node.kind() {
-        FileKind::Directory => {}
-        FileKind::Symlink => return Err(Status::SymLink),
-        _ => return Err(Status::NotDir),
-    }
-    let name = name.checked()?;
+async fn named(dir: &Object, name: Name<'_>, wish: &Wish<'_>, minor_version: u32) -> Result<Target, Status> {
+    directory::check(dir)?;
     match &wish.how {
-        How::Create(how) => create::create(dir, name, how).await,
-        How::NoCreate => look_up(dir, name).await,
+        How::Create(how) => create::create(dir, name.checked()?, how, minor_version).await,
+        How::NoCreate => look_up(dir, directory::existing(name)?).await,
     }
 }
 
 /// The file of that name.
 pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status> {
     let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
-    let found = found.map_err(status::v4)?;
+    let found = found.map_err(|error| directory::not_found(error, name))?;
     let change = unchanged(found.dir_attributes.as_ref().unwrap_or(&found.attributes));
     Ok(existing(dir.beside(found.node.clone()), found, change))
 }
