@@ -1,78 +1,217 @@
-//! The API below `/v1`: JSON, for those who show the token.
+//! The API below `/v1`: JSON, for those who show the token. `openapi.json` describes it.
 
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE};
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::About;
+use crate::administration::{Administration, Refusal, RefusalKind};
+use crate::{About, activity};
 
 /// Bytes of a request's body: none of the calls has a long one.
 const BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// The description of the API, OpenAPI 3.1. A test holds it against the routes and the types.
+pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 
 /// The body of every answer that is an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiError {
     /// For programs: the kind of error, stable.
     pub error: String,
-    /// For people: what was wrong and what to do.
+    /// For people: what was wrong.
     pub message: String,
+    /// For people: what to do; may be empty.
+    #[serde(default)]
+    pub advice: String,
 }
+
+/// A path below `/v1` with the methods that it has.
+pub(crate) struct Route {
+    pub(crate) path: &'static str,
+    /// In lower case, as OpenAPI has them.
+    pub(crate) methods: &'static [&'static str],
+    handlers: fn() -> MethodRouter<Arc<About>>,
+}
+
+/// All of them.
+pub(crate) const ROUTES: &[Route] = &[
+    Route { path: "/openapi.json", methods: &["get"], handlers: || get(openapi) },
+    Route { path: "/clients", methods: &["get"], handlers: || get(clients) },
+    Route { path: "/shares", methods: &["get", "post"], handlers: || get(shares).post(create_share) },
+    Route {
+        path: "/shares/{name}",
+        methods: &["get", "patch", "delete"],
+        handlers: || get(share).patch(change_share).delete(remove_share),
+    },
+    Route { path: "/shares/{name}/activity", methods: &["get"], handlers: || get(share_activity) },
+    Route { path: "/activity", methods: &["get"], handlers: || get(all_activity) },
+    Route { path: "/users", methods: &["get", "post"], handlers: || get(users).post(add_user) },
+    Route {
+        path: "/users/{name}",
+        methods: &["get", "patch", "delete"],
+        handlers: || get(user).patch(change_user).delete(remove_user),
+    },
+];
 
 /// The routes below `/v1`.
 pub(crate) fn router(about: &Arc<About>) -> Router<Arc<About>> {
-    Router::new()
-        .route("/clients", get(clients))
-        .fallback(async || refuse(StatusCode::NOT_FOUND, "not-found", "there is no such call"))
+    let add = |router: Router<_>, route: &Route| router.route(route.path, (route.handlers)());
+    ROUTES
+        .iter()
+        .fold(Router::new(), add)
+        .fallback(async || refuse(StatusCode::NOT_FOUND, "no-such-call", "there is no such call", CALLS))
         .method_not_allowed_fallback(async || {
-            refuse(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "this call is made with GET")
+            let message = "the call is not made with this method";
+            refuse(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", message, CALLS)
         })
         // Around the fallbacks too: who has no token does not learn what calls there are.
         .layer(middleware::from_fn_with_state(Arc::clone(about), authorize))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
 }
 
+const CALLS: &str = "GET /v1/openapi.json says which calls there are.";
+
 /// Lets through who shows the token. RFC 6750 section 2.1.
 async fn authorize(State(about): State<Arc<About>>, request: Request, next: Next) -> Response {
     let shown = request.headers().get(AUTHORIZATION);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let mut response = match shown {
         Some(header) if about.subject.token.is_shown_by(header.as_bytes()) => next.run(request).await,
         Some(_) => {
-            tracing::warn!(
-                path = request.uri().path(),
-                "a request to the control address showed a wrong token"
-            );
-            unauthorized(
-                "wrong-token",
-                "the token is not that of this server; a new one is made at each start",
-            )
+            tracing::warn!(%method, path, "a request to the control address showed a wrong token");
+            unauthorized("wrong-token", "the token is not that of this server; a new one is made at each start")
         }
-        None => unauthorized(
-            "no-token",
-            "show the token from the file control-token of the state directory: Authorization: Bearer TOKEN",
-        ),
+        None => {
+            tracing::warn!(%method, path, "a request to the control address showed no token");
+            unauthorized("no-token", "the API is for who shows the token")
+        }
     };
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
 fn unauthorized(error: &str, message: &str) -> Response {
-    let mut response = refuse(StatusCode::UNAUTHORIZED, error, message);
+    let advice = "Show the token from the file control-token of the state directory: Authorization: Bearer TOKEN";
+    let mut response = refuse(StatusCode::UNAUTHORIZED, error, message, advice);
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }
 
-fn refuse(status: StatusCode, error: &str, message: &str) -> Response {
-    let body = ApiError { error: error.to_owned(), message: message.to_owned() };
+fn refuse(status: StatusCode, error: &str, message: &str, advice: &str) -> Response {
+    let body =
+        ApiError { error: error.to_owned(), message: message.to_owned(), advice: advice.to_owned() };
     (status, Json(body)).into_response()
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        refuse(self.status(), self.code(), &self.what, &self.advice)
+    }
+}
+
+type Answer<T> = Result<Json<T>, Refusal>;
+
+/// Has the administration do something, on a thread that may wait for the disk.
+async fn administer<T: Send + 'static>(
+    about: Arc<About>,
+    work: impl FnOnce(&dyn Administration) -> Result<T, Refusal> + Send + 'static,
+) -> Answer<T> {
+    let done = tokio::task::spawn_blocking(move || work(&*about.subject.administration)).await;
+    let failed = || Refusal::new(RefusalKind::Failed, "the server failed to carry it out", "Its log says why.");
+    done.unwrap_or_else(|_| Err(failed())).map(Json)
+}
+
+/// The body of a request. Whatever its Content-Type: a browser cannot send the token unasked.
+fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
+    serde_json::from_slice(body).map_err(|e| {
+        // Not the error's own text alone: what it quotes may be a password, which no field but that of its name is.
+        Refusal::new(RefusalKind::Invalid, format!("the body of the request: {e}"), CALLS)
+    })
+}
+
+async fn openapi() -> Response {
+    ([(CONTENT_TYPE, "application/json")], OPENAPI).into_response()
 }
 
 async fn clients(State(about): State<Arc<About>>) -> Response {
     Json((about.subject.clients)()).into_response()
+}
+
+async fn shares(State(about): State<Arc<About>>) -> Answer<crate::shares::Shares> {
+    administer(about, |administration| administration.shares()).await
+}
+
+async fn share(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<crate::shares::Share> {
+    administer(about, move |administration| administration.share(&name)).await
+}
+
+async fn create_share(State(about): State<Arc<About>>, body: Bytes) -> Result<Response, Refusal> {
+    let new = read(&body)?;
+    let made = administer(about, move |administration| administration.create_share(new)).await?;
+    Ok((StatusCode::CREATED, made).into_response())
+}
+
+async fn change_share(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Answer<crate::shares::Share> {
+    let change = read(&body)?;
+    administer(about, move |administration| administration.change_share(&name, change)).await
+}
+
+async fn remove_share(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<crate::shares::Share> {
+    administer(about, move |administration| administration.remove_share(&name)).await
+}
+
+async fn all_activity(State(about): State<Arc<About>>) -> Json<activity::Activity> {
+    Json(activity::of(&about.subject.shares.present().in_order()))
+}
+
+async fn share_activity(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+) -> Answer<activity::ShareActivity> {
+    let shares = about.subject.shares.present();
+    let share = shares.by_name(&name).ok_or_else(|| {
+        let what = format!("no share {name} is served");
+        Refusal::new(RefusalKind::NotFound, what, "GET /v1/shares says which there are.")
+    })?;
+    Ok(Json(activity::of_share(share)))
+}
+
+async fn users(State(about): State<Arc<About>>) -> Answer<crate::users::Users> {
+    administer(about, |administration| administration.users()).await
+}
+
+async fn user(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<crate::users::User> {
+    administer(about, move |administration| administration.user(&name)).await
+}
+
+async fn add_user(State(about): State<Arc<About>>, body: Bytes) -> Result<Response, Refusal> {
+    let new = read(&body)?;
+    let added = administer(about, move |administration| administration.add_user(new)).await?;
+    Ok((StatusCode::CREATED, added).into_response())
+}
+
+async fn change_user(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Answer<crate::users::User> {
+    let change = read(&body)?;
+    administer(about, move |administration| administration.change_user(&name, change)).await
+}
+
+async fn remove_user(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<crate::users::User> {
+    administer(about, move |administration| administration.remove_user(&name)).await
 }

@@ -1,0 +1,96 @@
+//! The users, as the API tells and takes them: `/v1/users`. Passwords are taken and never told.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// All users, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Users {
+    /// Those of the configuration and those added by command.
+    pub users: Vec<User>,
+}
+
+/// One user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// Where the configuration declares the user; none for one added by command.
+    pub declared_in: Option<String>,
+    /// Whether the user may not log on.
+    pub disabled: bool,
+    /// The user of the machine that the user is to the shares.
+    pub uid: u32,
+    /// The group of what the user makes.
+    pub gid: u32,
+    /// Further groups.
+    pub groups: Vec<u32>,
+}
+
+/// A password on its way: it is in no log.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Password(pub String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(..)")
+    }
+}
+
+/// A user to be added.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewUser {
+    /// The name.
+    pub name: String,
+    /// The password.
+    pub password: Password,
+    /// The user of the machine; without it the one of the same name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// The group of what the user makes; without it that of the user of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+    /// Further groups; without them those of the user of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Vec<u32>>,
+    /// Whether the user may not log on.
+    #[serde(default)]
+    pub disabled: bool,
+}
+
+/// What becomes of a user; what is not given stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UserChange {
+    /// The password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<Password>,
+    /// The user of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// The group of what the user makes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+    /// Further groups, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Vec<u32>>,
+    /// Whether the user may not log on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_printed() {
+        let new = NewUser { password: Password("hush".to_owned()), ..NewUser::default() };
+        assert!(!format!("{new:?}").contains("hush"));
+        let change = UserChange { password: Some(Password("hush".to_owned())), ..UserChange::default() };
+        assert!(!format!("{change:?}").contains("hush"));
+    }
+}
