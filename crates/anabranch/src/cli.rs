@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::settings::Given;
+use crate::settings::{Given, STATE_DIRECTORY};
 
 /// One share, many channels: serves directories over SMB 3.1.1 and NFSv3 at the same time.
 #[derive(Debug, Parser)]
@@ -17,7 +17,8 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str =
     "Exit status: 0 ended by a signal as asked, 1 failed while serving, 2 command line or configuration,
-3 state directory, 4 address or port, 5 directory of a share, 6 the running server cannot be asked.";
+3 state directory, 4 address or port, 5 directory of a share, 6 the running server cannot be asked,
+7 what was asked for is refused.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -28,6 +29,12 @@ pub(crate) enum Command {
     /// See who is connected to the server that runs on this machine
     #[command(subcommand)]
     Client(ClientCommand),
+    /// Make, change and remove shares, on the server that runs or in the state directory that it will use
+    #[command(subcommand)]
+    Share(ShareCommand),
+    /// Add, change and remove the users of SMB, on the server that runs or in the state directory that it will use
+    #[command(subcommand)]
+    User(UserCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -36,6 +43,161 @@ pub(crate) enum ClientCommand {
     List(Asking),
     /// Say why a client has fewer channels or connections than it could, and what to do
     Explain(Asking),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShareCommand {
+    /// Make a share and serve it, over SMB and NFS at once
+    Create(ShareCreate),
+    /// List the shares: those of the configuration and those made by command
+    List(Asking),
+    /// Show one share: its plan, what is used of it, what waited and why, what its calls cost
+    Show {
+        /// The share
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Change a share that was made by command, while clients work
+    Set(ShareSet),
+    /// Serve a share that was made by command no more; its directory stays as it is
+    Remove {
+        /// The share
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Watch what is going on in the shares
+    Top(ShareTop),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShareCreate {
+    /// The name: clients see \\SERVER\NAME and SERVER:/NAME
+    pub(crate) name: String,
+    /// The directory that it serves, from / on
+    pub(crate) directory: String,
+    /// Nothing can be changed through it
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// SMB clients without an account are let in, as nobody
+    #[arg(long)]
+    pub(crate) guest: bool,
+    /// Listings show only what their reader may read
+    #[arg(long)]
+    pub(crate) access_based_enumeration: bool,
+    /// SMB clients get handles that outlive a restart of the server
+    #[arg(long)]
+    pub(crate) continuous_availability: bool,
+    /// SMB messages about it are encrypted
+    #[arg(long)]
+    pub(crate) encrypted: bool,
+    /// What is provisioned, for example "azure-files-v2-ssd capacity=1TiB iops=5000" [default: unlimited]
+    #[arg(long)]
+    pub(crate) plan: Option<String>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShareSet {
+    /// The share
+    pub(crate) name: String,
+    /// Whether nothing can be changed through it
+    #[arg(long, value_name = "true|false")]
+    pub(crate) read_only: Option<bool>,
+    /// Whether SMB clients without an account are let in, as nobody
+    #[arg(long, value_name = "true|false")]
+    pub(crate) guest: Option<bool>,
+    /// Whether listings show only what their reader may read
+    #[arg(long, value_name = "true|false")]
+    pub(crate) access_based_enumeration: Option<bool>,
+    /// Whether SMB clients get handles that outlive a restart of the server
+    #[arg(long, value_name = "true|false")]
+    pub(crate) continuous_availability: Option<bool>,
+    /// Whether SMB messages about it are encrypted
+    #[arg(long, value_name = "true|false")]
+    pub(crate) encrypted: Option<bool>,
+    /// What is provisioned; `unlimited` takes all limits away
+    #[arg(long)]
+    pub(crate) plan: Option<String>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShareTop {
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) interval: u64,
+    /// Looks after which it ends [default: in a terminal none, elsewhere one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UserCommand {
+    /// Add a user; the password is asked for, or read from standard input
+    Add(UserAdd),
+    /// List the users: those of the configuration and those added by command
+    List(Asking),
+    /// Change a user who was added by command
+    Set(UserSet),
+    /// Remove a user who was added by command, and end the user's sessions
+    Remove {
+        /// The user
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UserAdd {
+    /// The name
+    pub(crate) name: String,
+    /// Who it is to the files [default: the user of this machine of the same name]
+    #[arg(long)]
+    pub(crate) uid: Option<u32>,
+    /// The group of what the user makes
+    #[arg(long)]
+    pub(crate) gid: Option<u32>,
+    /// Further groups
+    #[arg(long, value_name = "GID", value_delimiter = ',')]
+    pub(crate) groups: Option<Vec<u32>>,
+    /// The user cannot log on yet
+    #[arg(long)]
+    pub(crate) disabled: bool,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UserSet {
+    /// The name
+    pub(crate) name: String,
+    /// Ask for a new password, or read it from standard input
+    #[arg(long)]
+    pub(crate) password: bool,
+    /// Who it is to the files, from the next logon on
+    #[arg(long)]
+    pub(crate) uid: Option<u32>,
+    /// The group of what the user makes
+    #[arg(long)]
+    pub(crate) gid: Option<u32>,
+    /// Further groups, all of them
+    #[arg(long, value_name = "GID", value_delimiter = ',')]
+    pub(crate) groups: Option<Vec<u32>>,
+    /// The user cannot log on any more, and the user's sessions end
+    #[arg(long, conflicts_with = "enable")]
+    pub(crate) disable: bool,
+    /// The user can log on again
+    #[arg(long)]
+    pub(crate) enable: bool,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
 }
 
 /// How a command asks the server that runs.
@@ -50,6 +212,13 @@ pub(crate) struct Asking {
     /// The server's control address [default: what the server has written into the state directory]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) control: Option<SocketAddr>,
+}
+
+impl Asking {
+    /// The state directory.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.state.clone().unwrap_or_else(|| STATE_DIRECTORY.into())
+    }
 }
 
 #[derive(Debug, Args)]

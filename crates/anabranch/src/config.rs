@@ -20,7 +20,7 @@ use clap::Args as _;
 use toml::de::{DeTable, DeValue};
 
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{Given, SHARE_KEYS, USER_KEYS};
+use crate::settings::{From, Given, SHARE_KEYS, USER_KEYS};
 
 /// Reads a configuration file.
 ///
@@ -29,7 +29,8 @@ use crate::settings::{Given, SHARE_KEYS, USER_KEYS};
 pub(crate) fn read(path: &Path) -> Result<Given> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| Problem::new(Cause::Settings, format!("cannot read {}: {e}", path.display()), ""))?;
-    parse(&path.display().to_string(), &text)
+    let from = From { shares: Some(path.to_owned()), users: Some(path.to_owned()) };
+    Ok(Given { from, ..parse(&path.display().to_string(), &text)? })
 }
 
 fn parse(file: &str, text: &str) -> Result<Given> {
@@ -134,20 +135,23 @@ mod tests {
             continuous-availability = true
             access-based-enumeration = true
             metadata-cache = false
+            encrypted = true
+            plan = "azure-files-v1 capacity=1TiB"
             [[user]]
             name = "anna"
             password = "secret"
             uid = 1000
             gid = 100
+            groups = [50, 51]
         "#;
         let given = parse("f", text).unwrap();
         for name in settings() {
             assert!(text.contains(&name), "{name} is not in this test");
         }
-        assert!(given.share[0].read_only && given.share[0].guest);
-        assert!(given.share[0].continuous_availability && given.share[0].access_based_enumeration);
+        assert_eq!(given.share[0].terms, share::Terms::all());
         assert!(!given.share[0].metadata_cache);
-        assert_eq!(given.user[0].uid, Some(1000));
+        assert_eq!(given.share[0].plan.to_string(), "azure-files-v1 capacity=1TiB");
+        assert_eq!((given.user[0].uid, given.user[0].groups.as_deref()), (Some(1000), Some(&[50, 51][..])));
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.smb_signing, Requirement::Required);
         assert_eq!(settings.smb_interfaces.len(), 2);
@@ -157,7 +161,7 @@ mod tests {
     #[test]
     fn shares_and_users_can_be_given_as_on_the_command_line() {
         let given = parse("f", "share = [\"data=/srv\"]\nuser = [\"anna:pw\"]").unwrap();
-        assert!(!given.share[0].guest && !given.share[0].read_only);
+        assert!(given.share[0].terms.is_empty());
         assert_eq!((given.share[0].name.as_str(), given.user[0].password.as_deref()), ("data", Some("pw")));
     }
 
@@ -192,6 +196,9 @@ mod tests {
         );
         assert!(refused("smb-signing = \"maybe\"").what.contains("maybe"));
         assert!(!refused("[[user]]\nname = \"a\"\npassword = [\"hush\"]").what.contains("hush"));
+        let plan =
+            refused("[[share]]\nname = \"a\"\ndirectory = \"/b\"\nplan = \"azure-files-v1 capacity=1\"");
+        assert!(plan.what.contains("the plan of the share a") && plan.what.contains("GiB"), "{plan}");
         assert!(refused("share = [\"x\"]").what.contains("NAME=DIR"));
         assert!(refused("not toml").what.starts_with("a.toml line 1: "));
     }

@@ -99,6 +99,11 @@ pub(crate) fn find(state: &Path, given: Option<SocketAddr>) -> Result<Access> {
     Ok(Access { address: reachable(address), token })
 }
 
+/// Whether a server has said where it answers; it may have been killed since.
+pub(crate) fn is_published(state: &Path) -> bool {
+    state.join(ADDRESS_FILE).exists()
+}
+
 /// A server that listens on all addresses is asked on this machine's own.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {

@@ -5,6 +5,9 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use limits::Plan;
+use share::Terms;
+
 use crate::ports::{self, Role};
 use crate::problem::{Cause, Problem, Result};
 use crate::serve::{self, Addresses, Prepared, Sockets, serving};
@@ -55,10 +58,8 @@ fn settings(directory: &Path, share: &Path, password: &str) -> Result<Settings> 
     let served = ShareGiven {
         name: SHARE.to_owned(),
         directory: share.to_owned(),
-        read_only: false,
-        guest: false,
-        continuous_availability: false,
-        access_based_enumeration: false,
+        terms: Terms::empty(),
+        plan: Plan::Unlimited,
         metadata_cache: true,
     };
     let given = Given {
@@ -68,6 +69,7 @@ fn settings(directory: &Path, share: &Path, password: &str) -> Result<Settings> 
             password: Some(password.to_owned()),
             uid: Some(me.0),
             gid: Some(me.1),
+            groups: None,
         }],
         state: Some(directory.join("state")),
         nfs_squash: Some(Squash::All),

@@ -5,18 +5,17 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use share::Terms;
 
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::ShareGiven;
 
 /// The absolute path of a share's directory.
 ///
 /// # Errors
 /// It is missing, is no directory, or this process may not do there what the share needs.
-pub(crate) fn check(share: &ShareGiven) -> Result<PathBuf> {
-    let path = &share.directory;
+pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
     let refuse = |why: &str, advice: String| {
-        Problem::new(Cause::Directory, format!("share {}: {} {why}", share.name, path.display()), advice)
+        Problem::new(Cause::Directory, format!("share {name}: {} {why}", path.display()), advice)
     };
     let absolute = path.canonicalize().map_err(|e| match e.kind() {
         ErrorKind::NotFound => refuse("does not exist", format!("Create it: mkdir -p {}", path.display())),
@@ -31,7 +30,7 @@ pub(crate) fn check(share: &ShareGiven) -> Result<PathBuf> {
             "Change its mode, or start as another user.".to_owned(),
         ));
     }
-    if !share.read_only && access(&absolute, Access::WRITE_OK).is_err() {
+    if !terms.contains(Terms::READ_ONLY) && access(&absolute, Access::WRITE_OK).is_err() {
         return Err(refuse(
             "may not be written by this user",
             "Change its mode, start as another user, or make the share read-only (read-only = true in the file)."
@@ -59,21 +58,13 @@ pub(crate) fn overlapping(shares: &[(String, PathBuf)]) -> Vec<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn share(directory: impl Into<PathBuf>) -> ShareGiven {
-        ShareGiven {
-            name: "data".to_owned(),
-            directory: directory.into(),
-            read_only: false,
-            guest: false,
-            continuous_availability: false,
-            access_based_enumeration: false,
-            metadata_cache: true,
-        }
+    fn checked(directory: impl AsRef<Path>) -> Result<PathBuf> {
+        check("data", directory.as_ref(), Terms::empty())
     }
 
     #[test]
     fn a_missing_directory_is_explained() {
-        let problem = check(&share("/no/such/directory")).unwrap_err();
+        let problem = checked("/no/such/directory").unwrap_err();
         assert_eq!(problem.cause, Cause::Directory);
         assert_eq!(problem.what, "share data: /no/such/directory does not exist");
         assert_eq!(problem.advice, "Create it: mkdir -p /no/such/directory");
@@ -82,12 +73,12 @@ mod tests {
     #[test]
     fn a_file_is_not_a_directory() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(check(&share(file.path())).unwrap_err().what.ends_with("is not a directory"));
+        assert!(checked(file.path()).unwrap_err().what.ends_with("is not a directory"));
     }
 
     #[test]
     fn a_relative_path_becomes_absolute() {
-        assert!(check(&share(".")).unwrap().is_absolute());
+        assert!(checked(".").unwrap().is_absolute());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use share::Identity;
 
+use crate::records::UserRecord;
 use crate::settings::UserGiven;
 
 /// A user of this machine, from the text of `/etc/passwd`: uid and gid.
@@ -40,15 +41,17 @@ pub(crate) fn of_account(user: &UserGiven, directory: &Path) -> Identity {
     let identity = match (user.uid, named) {
         (Some(uid), _) => {
             let gid = user.gid.unwrap_or_else(|| named.map_or(uid, |(_, gid)| gid));
-            Identity { uid, gid, groups: Vec::new() }
+            Identity { uid, gid, groups: user.groups.clone().unwrap_or_default() }
         }
         (None, Some((uid, gid))) => {
-            let groups = unix_groups(&text("/etc/group"), &user.name);
+            let of_name = || unix_groups(&text("/etc/group"), &user.name);
+            let groups = user.groups.clone().unwrap_or_else(of_name);
             Identity { uid, gid: user.gid.unwrap_or(gid), groups }
         }
         (None, None) => {
             let owner = fs::metadata(directory).map_or((65534, 65534), |found| (found.uid(), found.gid()));
-            Identity { uid: owner.0, gid: user.gid.unwrap_or(owner.1), groups: Vec::new() }
+            let groups = user.groups.clone().unwrap_or_default();
+            Identity { uid: owner.0, gid: user.gid.unwrap_or(owner.1), groups }
         }
     };
     if identity.is_superuser() {
@@ -60,6 +63,33 @@ pub(crate) fn of_account(user: &UserGiven, directory: &Path) -> Identity {
         );
     }
     identity
+}
+
+/// The user that an account stands for which was added by command: as above, but nobody's directory makes it an owner.
+/// None: the user of this machine is not there.
+pub(crate) fn of_record(user: &UserRecord) -> Option<Identity> {
+    let me = rustix::process::geteuid();
+    if !me.is_root() {
+        return Some(Identity {
+            uid: me.as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            groups: Vec::new(),
+        });
+    }
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let named = unix_user(&text("/etc/passwd"), &user.name);
+    let uid = user.uid.or_else(|| named.map(|(uid, _)| uid))?;
+    let gid = user.gid.or_else(|| named.map(|(_, gid)| gid)).unwrap_or(uid);
+    let of_name = || match user.uid {
+        Some(_) => Vec::new(),
+        None => unix_groups(&text("/etc/group"), &user.name),
+    };
+    Some(Identity { uid, gid, groups: user.groups.clone().unwrap_or_else(of_name) })
+}
+
+/// Nobody in particular.
+pub(crate) fn nobody() -> Identity {
+    Identity { uid: 65_534, gid: 65_534, groups: Vec::new() }
 }
 
 #[cfg(test)]

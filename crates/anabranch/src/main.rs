@@ -1,5 +1,9 @@
 //! Anabranch: one share, many channels. A file service for your own machines.
 
+mod accounts;
+mod administration;
+mod administrator;
+mod ask;
 mod cli;
 mod client;
 mod config;
@@ -9,13 +13,20 @@ mod descriptors;
 mod directories;
 mod identities;
 mod nfs_clients;
+mod opening;
+mod password;
 mod persistent_opens;
 mod ports;
+mod print;
 mod problem;
+mod records;
 mod serve;
 mod servers;
 mod settings;
+mod shares;
 mod state;
+mod table;
+mod users;
 
 use std::process::ExitCode;
 
@@ -43,6 +54,8 @@ fn run(command: Command) -> problem::Result<()> {
             demo::run(demo.listen)
         }
         Command::Client(command) => client::run(&command),
+        Command::Share(command) => shares::run(&command),
+        Command::User(command) => users::run(&command),
         Command::Serve(serve) => {
             let given = match &serve.config {
                 Some(file) => serve.given.over(config::read(file)?),

@@ -18,6 +18,8 @@ pub(crate) enum Cause {
     Directory = 5,
     /// The server that runs cannot be asked.
     Asking = 6,
+    /// What was asked for is refused.
+    Refused = 7,
 }
 
 /// A message for the person who started the program.

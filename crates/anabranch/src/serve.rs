@@ -2,22 +2,23 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use auth::{Account, AccountList, nt_hash};
+use auth::{Account, nt_hash};
 use control::{Control, Subject};
 use net::Shards;
-use share::{Share, ShareId, ShareTable, Terms};
-use storage::Storage;
-use storage::fault::{Call, Fault, FaultyStore, Rule};
+use share::{ShareTable, Terms};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::accounts::AccountBook;
+use crate::administration::{Administration, Declared, DeclaredShare, Idle, Serving};
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{Settings, ShareGiven, UserGiven};
+use crate::settings::{Settings, UserGiven};
 use crate::state::State;
-use crate::{control_access, descriptors, directories, identities, ports, servers};
+use crate::{
+    administration, control_access, descriptors, directories, identities, opening, ports, servers, state,
+};
 
 /// The sockets of a server that is about to start.
 #[derive(Debug)]
@@ -68,81 +69,73 @@ pub(crate) fn run(settings: Settings) -> Result<()> {
 /// What the settings name, found and opened.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(crate) state: State,
+    pub(crate) state: Arc<State>,
     pub(crate) shares: Arc<ShareTable>,
-    pub(crate) accounts: AccountList,
+    pub(crate) accounts: Arc<AccountBook>,
     /// How many descriptors each part may take.
     pub(crate) descriptors: descriptors::Allotment,
+    /// Of how many in all.
+    descriptors_max: u64,
+    declared: Declared,
+    idle: Idle,
 }
 
 impl Prepared {
     /// # Errors
     /// A directory or the state database cannot be used.
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
-        let descriptors = storage_local::raise_descriptor_limit();
-        tracing::debug!("this process may have {descriptors} descriptors");
-        let descriptors = descriptors::Allotment::of(descriptors, settings.shares.len());
-        let mut directories = Vec::new();
-        for share in &settings.shares {
-            directories.push((share.name.clone(), directories::check(share)?));
+        let descriptors_max = storage_local::raise_descriptor_limit();
+        tracing::debug!("this process may have {descriptors_max} descriptors");
+        if settings.shares.is_empty() && !state::exists(&settings.state) {
+            return Err(Problem::new(
+                Cause::Settings,
+                "there is no share to serve",
+                "Pass --share NAME=DIR, name one in the file given by --config, or make one: anabranch share create NAME DIR",
+            ));
         }
-        for (one, other) in directories::overlapping(&directories) {
+        let mut declared = declare_shares(settings)?;
+        let state = State::open(&settings.state)?;
+        let made = state.made_shares()?;
+        let descriptors = descriptors::Allotment::of(descriptors_max, declared.shares.len() + made.len());
+        let (shares, idle) = opening::open_all(&declared, &state, descriptors.opens)?;
+        if shares.present().is_empty() {
             tracing::warn!(
-                "the shares {one} and {other} overlap: locks and share modes do not hold between them"
+                "there is no share to serve: pass --share NAME=DIR, or make one with `anabranch share create`"
             );
         }
-        let state = State::open(&settings.state)?;
-        let shares = open_shares(settings, &directories, &state, descriptors)?;
-        let accounts = open_accounts(settings, &directories, &state)?;
-        Ok(Self { state, shares, accounts, descriptors })
+        declared.accounts = declared_accounts(settings, &declared, &state)?;
+        let accounts = open_accounts(&declared, &state)?;
+        if accounts.is_empty() && !shares.present().iter().any(|share| share.terms().contains(Terms::GUESTS))
+        {
+            tracing::warn!(
+                "there is no user: nobody can log on over SMB (`anabranch user add`, or --user NAME:PASSWORD)"
+            );
+        }
+        let state = Arc::new(state);
+        Ok(Self { state, shares, accounts, descriptors, descriptors_max, declared, idle })
     }
 }
 
-fn open_shares(
-    settings: &Settings,
-    directories: &[(String, PathBuf)],
-    state: &State,
-    descriptors: descriptors::Allotment,
-) -> Result<Arc<ShareTable>> {
-    let open = |(given, (_, directory)): (&ShareGiven, &(String, PathBuf))| {
-        let store = servers::open_store(&given.name, directory, state)?;
-        let store = settings.bench_metadata_latency.map_or(Arc::clone(&store), |by| slowed(store, by));
-        let id = ShareId(state.share_id(&given.name)?);
-        let default = share::Settings::new(&given.name);
-        let opens_max = default.opens_max.min(descriptors.opens);
-        let metadata_cache = given.metadata_cache;
-        let settings = share::Settings { terms: terms(given), opens_max, metadata_cache, ..default };
-        Ok(Share::new(id, settings, store))
-    };
-    let shares: Vec<_> = settings.shares.iter().zip(directories).map(open).collect::<Result<_>>()?;
-    ShareTable::new(shares).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))
-}
-
-/// A store whose metadata is far away.
-fn slowed(store: Arc<dyn Storage>, by: Duration) -> Arc<dyn Storage> {
-    let store = FaultyStore::new(store);
-    for call in Call::METADATA {
-        store.inject(Rule::always(call, Fault::Slow(Arc::new(move || std::thread::sleep(by)))));
+fn declare_shares(settings: &Settings) -> Result<Declared> {
+    let mut shares = Vec::new();
+    let mut directories = Vec::new();
+    for given in &settings.shares {
+        let directory = directories::check(&given.name, &given.directory, given.terms)?;
+        directories.push((given.name.clone(), directory.clone()));
+        shares.push(DeclaredShare { given: given.clone(), directory });
     }
-    Arc::new(store)
+    for (one, other) in directories::overlapping(&directories) {
+        tracing::warn!(
+            "the shares {one} and {other} overlap: locks and share modes do not hold between them"
+        );
+    }
+    let (shares_in, accounts_in) = (settings.shares_in.clone(), settings.users_in.clone());
+    let metadata_latency = settings.bench_metadata_latency;
+    Ok(Declared { shares, shares_in, accounts: Vec::new(), accounts_in, metadata_latency })
 }
 
-fn terms(given: &ShareGiven) -> Terms {
-    let mut terms = Terms::empty();
-    terms.set(Terms::READ_ONLY, given.read_only);
-    terms.set(Terms::ACCESS_BASED_ENUMERATION, given.access_based_enumeration);
-    terms.set(Terms::GUESTS, given.guest);
-    terms.set(Terms::CONTINUOUSLY_AVAILABLE, given.continuous_availability);
-    terms
-}
-
-fn open_accounts(
-    settings: &Settings,
-    directories: &[(String, PathBuf)],
-    state: &State,
-) -> Result<AccountList> {
-    let first =
-        directories.first().map(|(_, directory)| directory.as_path()).unwrap_or_else(|| Path::new("/"));
+fn declared_accounts(settings: &Settings, declared: &Declared, state: &State) -> Result<Vec<Account>> {
+    let first = declared.shares.first().map_or_else(|| Path::new("/"), |share| share.directory.as_path());
     let open = |user: &UserGiven| {
         let nt_hash = match &user.password {
             Some(password) => {
@@ -161,10 +154,30 @@ fn open_accounts(
         let share::Identity { uid, gid, groups } = identities::of_account(user, first);
         Ok(Account { name: user.name.clone(), nt_hash, uid, gid, groups, disabled: false })
     };
-    if settings.users.is_empty() && !settings.shares.iter().any(|share| share.guest) {
-        tracing::warn!("there is no user: nobody can log on over SMB (--user NAME:PASSWORD)");
+    settings.users.iter().map(open).collect()
+}
+
+/// The accounts that the configuration declares, and those added by command whose names are free.
+fn open_accounts(declared: &Declared, state: &State) -> Result<Arc<AccountBook>> {
+    let book = AccountBook::default();
+    for user in state.added_users()? {
+        let account = administration::account(&user);
+        if account.disabled && !user.disabled {
+            tracing::warn!(
+                "the user {} is not on this machine any more, and cannot log on: give it a uid",
+                user.name
+            );
+        }
+        book.enter(account);
     }
-    settings.users.iter().map(open).collect::<Result<_>>().map(AccountList)
+    for account in &declared.accounts {
+        if book.take(&account.name).is_some() {
+            let (name, place) = (&account.name, &declared.accounts_in);
+            tracing::warn!("{place} declares a user {name}, who goes before the one added by command");
+        }
+        book.enter(account.clone());
+    }
+    Ok(Arc::new(book))
 }
 
 /// Serves what is prepared on these sockets until SIGTERM or SIGINT; calls `ready` once clients are answered.
@@ -184,10 +197,11 @@ pub(crate) fn serve(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let shards = Shards::start(cores).map_err(serving("cannot start a shard"))?;
     let servers = servers::Servers::new(settings, &prepared, &sockets.smb)?;
-    let control = start_control(settings, &prepared, &servers, sockets.control)?;
+    let shares = Arc::clone(&prepared.shares);
+    let control = start_control(settings, prepared, &servers, sockets.control)?;
     servers.listen(&shards, sockets.smb, sockets.nfs)?;
     let published = control_access::publish(&settings.state, addresses.control)?;
-    for share in prepared.shares.present().in_order() {
+    for share in shares.present().in_order() {
         tracing::info!("serving the share {}", share.name());
     }
     ready(addresses);
@@ -203,13 +217,22 @@ pub(crate) fn serve(
 
 fn start_control(
     settings: &Settings,
-    prepared: &Prepared,
+    prepared: Prepared,
     servers: &servers::Servers,
     listener: TcpListener,
 ) -> Result<Control> {
+    let Prepared { state, shares, accounts, descriptors_max, declared, idle, .. } = prepared;
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
+    let of_server = Serving {
+        shares: Arc::clone(&shares),
+        accounts,
+        smb: Arc::clone(&smb),
+        nfs: Arc::clone(&nfs),
+        descriptors: descriptors_max,
+    };
     let subject = Subject {
-        shares: Arc::clone(&prepared.shares),
+        shares,
+        administration: Arc::new(Administration::of_server(state, declared, of_server, idle)),
         clients: Box::new(move || control::report::clients(&smb, &nfs)),
         token: control_access::make_token(&settings.state)?,
     };

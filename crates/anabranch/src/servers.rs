@@ -7,6 +7,7 @@ use std::sync::Arc;
 use net::Shards;
 use nfs_proto::export::{Anonymous, ClientRule, Export};
 use nfs_server::{ExportRules, NfsServer};
+use share::Terms;
 use smb_server::{Interfaces, Protection};
 use storage::Storage;
 use storage_local::{LocalOptions, LocalState, LocalStore};
@@ -42,9 +43,9 @@ impl Servers {
     /// # Errors
     /// The state cannot be read, or the system has no random numbers.
     pub(crate) fn new(settings: &Settings, prepared: &Prepared, smb: &TcpListener) -> Result<Self> {
-        let accounts = Arc::new(prepared.accounts.clone());
+        let accounts = Arc::clone(&prepared.accounts);
         let config = smb_config(settings, smb, prepared)?;
-        let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts);
+        let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
         let kept = Arc::new(Kept(prepared.state.database()));
         smb.keep_persistent_opens(kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
@@ -88,7 +89,7 @@ fn smb_config(
 
 fn warn_of_guests(settings: &Settings) {
     let required = [settings.smb_signing, settings.smb_encryption].contains(&Requirement::Required);
-    if required && settings.shares.iter().any(|share| share.guest) {
+    if required && settings.shares.iter().any(|share| share.terms.contains(Terms::GUESTS)) {
         tracing::warn!("guests have no key to sign or encrypt with, as is required: none is let in");
     }
 }

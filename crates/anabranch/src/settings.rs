@@ -7,9 +7,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use limits::Plan;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
+use share::Terms;
 
 use crate::problem::{Cause, Problem, Result};
 
@@ -20,6 +22,10 @@ pub(crate) const STATE_DIRECTORY: &str = "/var/lib/anabranch";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct Given {
+    /// The files that the shares and the users are from.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) from: From,
     /// A share and the directory that it serves; clients see \\SERVER\NAME and SERVER:/NAME
     #[arg(long, value_name = "NAME=DIR")]
     pub(crate) share: Vec<ShareGiven>,
@@ -68,6 +74,13 @@ pub(crate) struct Given {
     pub(crate) log: Option<String>,
 }
 
+/// Where lists are from: files; None: the command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct From {
+    pub(crate) shares: Option<PathBuf>,
+    pub(crate) users: Option<PathBuf>,
+}
+
 /// How strongly something is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -107,13 +120,10 @@ pub(crate) enum LogFormat {
 pub(crate) struct ShareGiven {
     pub(crate) name: String,
     pub(crate) directory: PathBuf,
-    pub(crate) read_only: bool,
-    /// Whether SMB clients without an account are let in, as nobody.
-    pub(crate) guest: bool,
-    /// Whether SMB clients get persistent handles.
-    pub(crate) continuous_availability: bool,
-    /// Whether listings show only what their reader may read.
-    pub(crate) access_based_enumeration: bool,
+    /// On what terms clients use it.
+    pub(crate) terms: Terms,
+    /// What is provisioned for it.
+    pub(crate) plan: Plan,
     /// Whether what was read of names and directories is kept.
     pub(crate) metadata_cache: bool,
 }
@@ -126,6 +136,8 @@ pub(crate) struct UserGiven {
     pub(crate) password: Option<String>,
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
+    /// None: those of the user of this machine.
+    pub(crate) groups: Option<Vec<u32>>,
 }
 
 impl fmt::Debug for UserGiven {
@@ -136,6 +148,9 @@ impl fmt::Debug for UserGiven {
 
 /// Characters that neither SMB nor a mount command can have in the name of a share.
 const SHARE_NAME_FORBIDDEN: &str = "\"\\/[]:|<>+=;,*?";
+/// Names that clients or the server use for something else, in lower case. [MS-SRVS] 3.1.4.7: "pipe" or
+/// "mailslot".
+const SHARE_NAMES_RESERVED: [&str; 6] = ["ipc$", "admin$", "global", "homes", "pipe", "mailslot"];
 /// Longest name of a share, in bytes.
 const SHARE_NAME_MAX: usize = 80;
 /// Characters that a name of an account cannot have.
@@ -161,24 +176,42 @@ fn check_name(what: &str, name: &str, forbidden: &str, max: usize) -> std::resul
     Ok(())
 }
 
+/// Whether SMB and NFS can carry this name of a share. [MS-FSCC] 2.1.6
+pub(crate) fn check_share_name(name: &str) -> std::result::Result<(), String> {
+    check_name("share", name, SHARE_NAME_FORBIDDEN, SHARE_NAME_MAX)?;
+    if SHARE_NAMES_RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(format!("the name {name} is reserved"));
+    }
+    Ok(())
+}
+
+/// Whether two names of shares are the same one.
+pub(crate) fn same_share_name(one: &str, other: &str) -> bool {
+    share::folded_name(one) == share::folded_name(other)
+}
+
+/// Whether this can be the name of an account.
+pub(crate) fn check_user_name(name: &str) -> std::result::Result<(), String> {
+    check_name("user", name, USER_NAME_FORBIDDEN, USER_NAME_MAX)
+}
+
 impl ShareGiven {
     fn new(table: ShareTable) -> std::result::Result<Self, String> {
-        check_name("share", &table.name, SHARE_NAME_FORBIDDEN, SHARE_NAME_MAX)?;
-        if ["ipc$", "admin$", "global", "homes"].contains(&table.name.to_ascii_lowercase().as_str()) {
-            return Err(format!("the name {} is reserved", table.name));
-        }
+        check_share_name(&table.name)?;
         if table.directory.as_os_str().is_empty() {
             return Err(format!("the directory of the share {} is empty", table.name));
         }
-        Ok(Self {
-            name: table.name,
-            directory: table.directory,
-            read_only: table.read_only,
-            guest: table.guest,
-            continuous_availability: table.continuous_availability,
-            access_based_enumeration: table.access_based_enumeration,
-            metadata_cache: table.metadata_cache,
-        })
+        let mut terms = Terms::empty();
+        terms.set(Terms::READ_ONLY, table.read_only);
+        terms.set(Terms::GUESTS, table.guest);
+        terms.set(Terms::CONTINUOUSLY_AVAILABLE, table.continuous_availability);
+        terms.set(Terms::ACCESS_BASED_ENUMERATION, table.access_based_enumeration);
+        terms.set(Terms::ENCRYPTED, table.encrypted);
+        let plan = table.plan.as_deref().map_or(Ok(Plan::Unlimited), str::parse);
+        let plan =
+            plan.map_err(|e: limits::PlanError| format!("the plan of the share {}: {e}", table.name))?;
+        let metadata_cache = table.metadata_cache;
+        Ok(Self { name: table.name, directory: table.directory, terms, plan, metadata_cache })
     }
 }
 
@@ -189,25 +222,23 @@ impl FromStr for ShareGiven {
         let (name, directory) =
             text.split_once('=').ok_or_else(|| "expected NAME=DIR, for example data=/srv/data".to_owned())?;
         let (name, directory) = (name.to_owned(), directory.into());
-        Self::new(ShareTable {
-            name,
-            directory,
-            read_only: false,
-            guest: false,
-            continuous_availability: false,
-            access_based_enumeration: false,
-            metadata_cache: true,
-        })
+        Self::new(ShareTable { name, directory, metadata_cache: true, ..ShareTable::default() })
     }
 }
 
 impl UserGiven {
     fn new(table: UserTable) -> std::result::Result<Self, String> {
-        check_name("user", &table.name, USER_NAME_FORBIDDEN, USER_NAME_MAX)?;
+        check_user_name(&table.name)?;
         if table.password.as_deref() == Some("") {
             return Err(format!("the password of {} is empty", table.name));
         }
-        Ok(Self { name: table.name, password: table.password, uid: table.uid, gid: table.gid })
+        Ok(Self {
+            name: table.name,
+            password: table.password,
+            uid: table.uid,
+            gid: table.gid,
+            groups: table.groups,
+        })
     }
 }
 
@@ -221,6 +252,7 @@ impl FromStr for UserGiven {
             password: Some(password.to_owned()),
             uid: None,
             gid: None,
+            groups: None,
         })
     }
 }
@@ -276,7 +308,7 @@ fn parse_speed(bits: &str) -> std::result::Result<u64, String> {
 }
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [&str; 7] = [
+pub(crate) const SHARE_KEYS: [&str; 9] = [
     "name",
     "directory",
     "read-only",
@@ -284,11 +316,13 @@ pub(crate) const SHARE_KEYS: [&str; 7] = [
     "continuous-availability",
     "access-based-enumeration",
     "metadata-cache",
+    "encrypted",
+    "plan",
 ];
 /// The keys of `[[user]]`.
-pub(crate) const USER_KEYS: [&str; 4] = ["name", "password", "uid", "gid"];
+pub(crate) const USER_KEYS: [&str; 5] = ["name", "password", "uid", "gid", "groups"];
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct ShareTable {
     name: String,
@@ -301,12 +335,11 @@ struct ShareTable {
     continuous_availability: bool,
     #[serde(default)]
     access_based_enumeration: bool,
+    #[serde(default)]
+    encrypted: bool,
+    plan: Option<String>,
     #[serde(default = "yes")]
     metadata_cache: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 #[derive(Deserialize)]
@@ -316,6 +349,11 @@ struct UserTable {
     password: Option<String>,
     uid: Option<u32>,
     gid: Option<u32>,
+    groups: Option<Vec<u32>>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 struct ShareVisitor;
@@ -375,7 +413,12 @@ impl Given {
         fn list<T>(here: Vec<T>, there: Vec<T>) -> Vec<T> {
             if here.is_empty() { there } else { here }
         }
+        let from = From {
+            shares: if self.share.is_empty() { file.from.shares } else { self.from.shares },
+            users: if self.user.is_empty() { file.from.users } else { self.from.users },
+        };
         Self {
+            from,
             share: list(self.share, file.share),
             user: list(self.user, file.user),
             continuous_availability: list(self.continuous_availability, file.continuous_availability),
@@ -398,8 +441,11 @@ impl Given {
 /// Settings that are whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// At least one, names unique without regard to case.
+    /// Names unique without regard to case. Further ones may have been made by command.
     pub(crate) shares: Vec<ShareGiven>,
+    /// Where the shares and users are declared, for people.
+    pub(crate) shares_in: String,
+    pub(crate) users_in: String,
     /// Names unique without regard to case.
     pub(crate) users: Vec<UserGiven>,
     pub(crate) smb: SocketAddr,
@@ -434,7 +480,7 @@ fn with_availability(mut shares: Vec<ShareGiven>, names: &[String]) -> Result<Ve
                 "Name one that --share or the file gives.",
             )
         })?;
-        share.continuous_availability = true;
+        share.terms |= Terms::CONTINUOUSLY_AVAILABLE;
     }
     Ok(shares)
 }
@@ -446,12 +492,6 @@ impl Settings {
     /// Nothing to serve, or settings that contradict each other.
     pub(crate) fn new(given: Given) -> Result<Self> {
         let wrong = |what: String, advice: &str| Err(Problem::new(Cause::Settings, what, advice));
-        if given.share.is_empty() {
-            return wrong(
-                "there is no share to serve".to_owned(),
-                "Pass --share NAME=DIR, or name one in the file given by --config.",
-            );
-        }
         if let Some(name) = first_twice(given.share.iter().map(|s| s.name.as_str())) {
             return wrong(
                 format!("two shares have the name {name}"),
@@ -472,7 +512,13 @@ impl Settings {
             );
         }
         let any = |port| SocketAddr::from(([0, 0, 0, 0], port));
+        let place = |file: Option<PathBuf>| match file {
+            Some(file) => file.display().to_string(),
+            None => "the command line of the server".to_owned(),
+        };
         Ok(Self {
+            shares_in: place(given.from.shares),
+            users_in: place(given.from.users),
             shares: with_availability(given.share, &given.continuous_availability)?,
             users: given.user,
             smb: given.smb.unwrap_or_else(|| any(445)),
@@ -586,8 +632,8 @@ mod tests {
         let given =
             Given { share: shares, continuous_availability: vec!["B".to_owned()], ..Given::default() };
         let settings = Settings::new(given.clone()).unwrap();
-        let available: Vec<_> = settings.shares.iter().map(|share| share.continuous_availability).collect();
-        assert_eq!(available, [false, true]);
+        let available: Vec<_> = settings.shares.iter().map(|share| share.terms).collect();
+        assert_eq!(available, [Terms::empty(), Terms::CONTINUOUSLY_AVAILABLE]);
         let given = Given { continuous_availability: vec!["c".to_owned()], ..given };
         assert_eq!(Settings::new(given).unwrap_err().cause, Cause::Settings);
     }

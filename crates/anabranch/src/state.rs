@@ -8,9 +8,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
 use crate::problem::{Cause, Problem, Result};
+use crate::records::{ShareRecord, UserRecord};
 
 /// Single values by name.
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
@@ -18,6 +19,13 @@ const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 const SHARES: TableDefinition<'_, &str, u32> = TableDefinition::new("shares");
 /// NT hashes by name of the account in lower case.
 const ACCOUNTS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("accounts");
+
+/// The shares that were made by command, as JSON, by name in lower case.
+const MADE_SHARES: Records = TableDefinition::new("made-shares");
+/// The users who were added by command, as JSON, by folded name.
+const ADDED_USERS: Records = TableDefinition::new("added-users");
+/// The highest number that a share was given.
+const LAST_SHARE: &str = "last-share";
 
 /// The version of what the tables hold; a database of another version is refused.
 const FORMAT: u32 = 1;
@@ -45,6 +53,20 @@ impl State {
     /// # Errors
     /// The directory cannot be made or written, another server has it, or it is of another version.
     pub(crate) fn open(directory: &Path) -> Result<Self> {
+        Self::open_unless_in_use(directory)?.ok_or_else(|| {
+            Problem::new(
+                Cause::State,
+                format!("the state directory {} is in use by another server", directory.display()),
+                "Stop that one, or pass another directory: --state DIR",
+            )
+        })
+    }
+
+    /// The same; None when another process has it.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn open_unless_in_use(directory: &Path) -> Result<Option<Self>> {
         prepare_directory(directory)?;
         let file = directory.join(FILE);
         // Made here and not by redb: nobody else is to read it at any time.
@@ -54,17 +76,13 @@ impl State {
             .mode(0o600)
             .open(&file)
             .map_err(|e| trouble(&file, e))?;
-        let database = Database::create(&file).map_err(|e| match e {
-            DatabaseError::DatabaseAlreadyOpen => Problem::new(
-                Cause::State,
-                format!("the state directory {} is in use by another server", directory.display()),
-                "Stop that one, or pass another directory: --state DIR",
-            ),
-            e => trouble(&file, e),
-        })?;
+        let database = match Database::create(&file) {
+            Err(DatabaseError::DatabaseAlreadyOpen) => return Ok(None),
+            other => other.map_err(|e| trouble(&file, e))?,
+        };
         let state = Self { database: Arc::new(database), file };
         state.check_format()?;
-        Ok(state)
+        Ok(Some(state))
     }
 
     fn trouble(&self, error: impl std::fmt::Display) -> Problem {
@@ -134,12 +152,15 @@ impl State {
             match found {
                 Some(id) => id,
                 None => {
-                    let mut last = 0;
+                    // Also above those of shares that are gone: clients may have filehandles of them.
+                    let mut about = transaction.open_table(ABOUT).map_err(|e| self.trouble(e))?;
+                    let mut last = last_share(&about).map_err(|e| self.trouble(e))?;
                     for entry in shares.iter().map_err(|e| self.trouble(e))? {
                         last = last.max(entry.map_err(|e| self.trouble(e))?.1.value());
                     }
                     let id = last.checked_add(1).ok_or_else(|| self.trouble("no more numbers for shares"))?;
                     shares.insert(name.as_str(), id).map_err(|e| self.trouble(e))?;
+                    about.insert(LAST_SHARE, id.to_le_bytes().as_slice()).map_err(|e| self.trouble(e))?;
                     id
                 }
             }
@@ -169,10 +190,103 @@ impl State {
         Ok(accounts.get(name.to_lowercase().as_str()).map_err(|e| self.trouble(e))?.map(|hash| hash.value()))
     }
 
+    /// The shares that were made by command.
+    pub(crate) fn made_shares(&self) -> Result<Vec<ShareRecord>> {
+        self.records(MADE_SHARES)
+    }
+
+    /// Keeps a share that was made by command.
+    pub(crate) fn keep_share(&self, share: &ShareRecord) -> Result<()> {
+        self.keep(MADE_SHARES, &share.name.to_lowercase(), share)
+    }
+
+    /// Forgets a share that was made by command, its number and what its store knew. The number is not given again.
+    pub(crate) fn forget_share(&self, name: &str) -> Result<()> {
+        let name = name.to_lowercase();
+        let forget = || -> std::result::Result<(), redb::Error> {
+            let transaction = self.database.begin_write()?;
+            transaction.open_table(MADE_SHARES)?.remove(name.as_str())?;
+            transaction.open_table(SHARES)?.remove(name.as_str())?;
+            let of_store: Vec<_> = transaction
+                .list_tables()?
+                .filter(|table| table.name().strip_prefix(&store_tables(&name)).is_some())
+                .collect();
+            for table in of_store {
+                transaction.delete_table(table)?;
+            }
+            Ok(transaction.commit()?)
+        };
+        forget().map_err(|e| self.trouble(e))
+    }
+
+    /// The users who were added by command.
+    pub(crate) fn added_users(&self) -> Result<Vec<UserRecord>> {
+        self.records(ADDED_USERS)
+    }
+
+    /// Keeps a user who was added by command.
+    pub(crate) fn keep_user(&self, user: &UserRecord) -> Result<()> {
+        self.keep(ADDED_USERS, &auth::folded_name(&user.name), user)
+    }
+
+    /// Forgets a user who was added by command.
+    pub(crate) fn forget_user(&self, name: &str) -> Result<()> {
+        let forget = || -> std::result::Result<(), redb::Error> {
+            let transaction = self.database.begin_write()?;
+            transaction.open_table(ADDED_USERS)?.remove(auth::folded_name(name).as_str())?;
+            Ok(transaction.commit()?)
+        };
+        forget().map_err(|e| self.trouble(e))
+    }
+
+    fn keep(&self, table: Records, key: &str, record: &impl serde::Serialize) -> Result<()> {
+        let json = serde_json::to_vec(record).map_err(|e| self.trouble(e))?;
+        let keep = || -> std::result::Result<(), redb::Error> {
+            let transaction = self.database.begin_write()?;
+            transaction.open_table(table)?.insert(key, json.as_slice())?;
+            Ok(transaction.commit()?)
+        };
+        keep().map_err(|e| self.trouble(e))
+    }
+
+    fn records<T: serde::de::DeserializeOwned>(&self, table: Records) -> Result<Vec<T>> {
+        let read = || -> std::result::Result<Vec<Vec<u8>>, redb::Error> {
+            let transaction = self.database.begin_read()?;
+            let table = match transaction.open_table(table) {
+                Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+                other => other?,
+            };
+            let entries = table.iter()?;
+            entries.map(|entry| Ok(entry?.1.value().to_vec())).collect()
+        };
+        let records = read().map_err(|e| self.trouble(e))?;
+        let parse = |json: &Vec<u8>| serde_json::from_slice(json).map_err(|e| self.trouble(e));
+        records.iter().map(parse).collect()
+    }
+
     /// The database itself, for the crates that keep tables of their own in it.
     pub(crate) fn database(&self) -> Arc<Database> {
         Arc::clone(&self.database)
     }
+}
+
+type Records = TableDefinition<'static, &'static str, &'static [u8]>;
+
+fn last_share(
+    about: &impl ReadableTable<&'static str, &'static [u8]>,
+) -> std::result::Result<u32, redb::StorageError> {
+    let last = about.get(LAST_SHARE)?.and_then(|last| last.value().try_into().ok());
+    Ok(last.map_or(0, u32::from_le_bytes))
+}
+
+/// How the names of the tables begin that the store of a share keeps.
+fn store_tables(name: &str) -> String {
+    format!("storage-local.{name}.")
+}
+
+/// Whether a state database is there.
+pub(crate) fn exists(directory: &Path) -> bool {
+    directory.join(FILE).exists()
 }
 
 fn prepare_directory(directory: &Path) -> Result<()> {
@@ -225,6 +339,36 @@ mod tests {
         assert_eq!(state.share_id("c").unwrap(), 3);
         assert_eq!(state.account("anna").unwrap(), Some([7; 16]));
         assert_eq!(state.account("otto").unwrap(), None);
+    }
+
+    #[test]
+    fn the_number_of_a_share_that_is_gone_is_not_given_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = open(&directory);
+        assert_eq!((state.share_id("a").unwrap(), state.share_id("b").unwrap()), (1, 2));
+        state.forget_share("B").unwrap();
+        drop(state);
+        let state = open(&directory);
+        assert_eq!(state.share_id("b").unwrap(), 3);
+        assert_eq!(state.share_id("a").unwrap(), 1);
+    }
+
+    #[test]
+    fn what_was_made_by_command_is_there_after_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = open(&directory);
+        assert_eq!((state.made_shares().unwrap(), state.added_users().unwrap()), (vec![], vec![]));
+        let share =
+            ShareRecord { name: "Data".to_owned(), directory: "/srv".into(), ..ShareRecord::default() };
+        let user = UserRecord { name: "Anna".to_owned(), uid: Some(7), ..UserRecord::default() };
+        state.keep_share(&share).unwrap();
+        state.keep_user(&user).unwrap();
+        drop(state);
+        let state = open(&directory);
+        assert_eq!((state.made_shares().unwrap(), state.added_users().unwrap()), (vec![share], vec![user]));
+        state.forget_share("dATA").unwrap();
+        state.forget_user("aNNA").unwrap();
+        assert_eq!((state.made_shares().unwrap(), state.added_users().unwrap()), (vec![], vec![]));
     }
 
     #[test]

@@ -104,7 +104,26 @@ fn a_second_server_on_the_same_state_is_refused() {
 
 #[test]
 fn nothing_to_serve_is_refused() {
-    assert!(refused(2, &["serve"]).contains("--share NAME=DIR"));
+    let directory = TempDir::new().unwrap();
+    let state = path(&directory, "state");
+    let said = refused(2, &["serve", "--state", &state]);
+    assert!(said.contains("--share NAME=DIR") && said.contains("anabranch share create"), "{said}");
+    assert!(!Path::new(&state).exists());
+}
+
+#[test]
+fn a_state_directory_that_was_used_is_served_without_a_share() {
+    let directory = TempDir::new().unwrap();
+    let flags = flags(&directory);
+    drop(Server::start(&with(&flags, &[])));
+    let at = flags.iter().position(|flag| flag == "--share").unwrap();
+    let without: Vec<&str> = flags
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| ![at, at + 1].contains(i))
+        .map(|(_, f)| f.as_str())
+        .collect();
+    assert!(Server::start(&without).ready.starts_with("ready "));
 }
 
 #[test]

@@ -52,6 +52,11 @@ pub fn same_name(left: &str, right: &str) -> bool {
     left.chars().map(upper_case).eq(right.chars().map(upper_case))
 }
 
+/// A user name, so that those that are the same one ([`same_name`]) are equal.
+pub fn folded_name(name: &str) -> String {
+    name.chars().map(upper_case).collect()
+}
+
 /// The NT hash of a password. [MS-NLMP] 3.3.1: NTOWFv1 is MD4(UNICODE(Passwd)).
 pub fn nt_hash(password: &str) -> [u8; 16] {
     let mut md4 = Md4::new();
@@ -99,6 +104,7 @@ mod tests {
         assert_eq!(list.find("J\u{d6}RG").unwrap().name, "J\u{f6}rg");
         assert_eq!(list.find("anna"), None);
         assert_eq!(list.find(""), None);
+        assert_eq!(folded_name("J\u{f6}rg"), folded_name("J\u{d6}RG"));
         assert!(!same_name("stra\u{df}e", "STRASSE"));
     }
 

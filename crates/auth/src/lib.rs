@@ -14,5 +14,5 @@ pub mod ntlm;
 pub mod spnego;
 
 pub use acceptor::{Acceptor, Authenticated, Config, Failure, FailureClass, Identity, Reason, Step};
-pub use accounts::{Account, AccountList, Accounts, nt_hash};
+pub use accounts::{Account, AccountList, Accounts, folded_name, nt_hash, same_name};
 pub use initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};

@@ -37,7 +37,8 @@ pub struct ApiError {
 /// A path below `/v1` with the methods that it has.
 pub(crate) struct Route {
     pub(crate) path: &'static str,
-    /// In lower case, as OpenAPI has them.
+    /// In lower case, as OpenAPI has them: for the test that holds the description against the routes.
+    #[cfg_attr(not(test), expect(dead_code, reason = "see above"))]
     pub(crate) methods: &'static [&'static str],
     handlers: fn() -> MethodRouter<Arc<About>>,
 }
@@ -88,7 +89,10 @@ async fn authorize(State(about): State<Arc<About>>, request: Request, next: Next
         Some(header) if about.subject.token.is_shown_by(header.as_bytes()) => next.run(request).await,
         Some(_) => {
             tracing::warn!(%method, path, "a request to the control address showed a wrong token");
-            unauthorized("wrong-token", "the token is not that of this server; a new one is made at each start")
+            unauthorized(
+                "wrong-token",
+                "the token is not that of this server; a new one is made at each start",
+            )
         }
         None => {
             tracing::warn!(%method, path, "a request to the control address showed no token");
@@ -100,15 +104,15 @@ async fn authorize(State(about): State<Arc<About>>, request: Request, next: Next
 }
 
 fn unauthorized(error: &str, message: &str) -> Response {
-    let advice = "Show the token from the file control-token of the state directory: Authorization: Bearer TOKEN";
+    let advice =
+        "Show the token from the file control-token of the state directory: Authorization: Bearer TOKEN";
     let mut response = refuse(StatusCode::UNAUTHORIZED, error, message, advice);
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }
 
 fn refuse(status: StatusCode, error: &str, message: &str, advice: &str) -> Response {
-    let body =
-        ApiError { error: error.to_owned(), message: message.to_owned(), advice: advice.to_owned() };
+    let body = ApiError { error: error.to_owned(), message: message.to_owned(), advice: advice.to_owned() };
     (status, Json(body)).into_response()
 }
 
@@ -126,7 +130,8 @@ async fn administer<T: Send + 'static>(
     work: impl FnOnce(&dyn Administration) -> Result<T, Refusal> + Send + 'static,
 ) -> Answer<T> {
     let done = tokio::task::spawn_blocking(move || work(&*about.subject.administration)).await;
-    let failed = || Refusal::new(RefusalKind::Failed, "the server failed to carry it out", "Its log says why.");
+    let failed =
+        || Refusal::new(RefusalKind::Failed, "the server failed to carry it out", "Its log says why.");
     done.unwrap_or_else(|_| Err(failed())).map(Json)
 }
 
@@ -169,7 +174,10 @@ async fn change_share(
     administer(about, move |administration| administration.change_share(&name, change)).await
 }
 
-async fn remove_share(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<crate::shares::Share> {
+async fn remove_share(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+) -> Answer<crate::shares::Share> {
     administer(about, move |administration| administration.remove_share(&name)).await
 }
 
@@ -212,6 +220,12 @@ async fn change_user(
     administer(about, move |administration| administration.change_user(&name, change)).await
 }
 
-async fn remove_user(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<crate::users::User> {
+async fn remove_user(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+) -> Answer<crate::users::User> {
     administer(about, move |administration| administration.remove_user(&name)).await
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,13 +4,17 @@
 //! Health and metrics ask for no password: it is bound to the loopback address unless someone says otherwise. The API
 //! asks for a token that only those have who may read the server's state directory.
 
+pub mod activity;
+mod administration;
 mod api;
 pub mod clients;
 pub mod explain;
 mod metrics;
 pub mod report;
 mod server;
+pub mod shares;
 mod token;
+pub mod users;
 
 use std::io;
 use std::net::TcpListener;
@@ -26,6 +30,7 @@ use axum::routing::get;
 use share::ShareTable;
 use tokio::sync::oneshot;
 
+pub use administration::{Administration, Refusal, RefusalKind};
 pub use api::ApiError;
 pub use token::Token;
 
@@ -42,6 +47,8 @@ pub struct Control {
 pub struct Subject {
     /// The shares, for the metrics.
     pub shares: Arc<ShareTable>,
+    /// What carries out what is asked for.
+    pub administration: Arc<dyn Administration>,
     /// Who is connected now.
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// What callers of the API show.
@@ -55,7 +62,7 @@ impl std::fmt::Debug for Subject {
 }
 
 impl Control {
-    /// Serves `GET /healthz`, `GET /metrics` and, for who shows the token, `GET /v1/clients` on `listener`.
+    /// Serves `GET /healthz`, `GET /metrics` and, for who shows the token, the API below `/v1` on `listener`.
     ///
     /// # Errors
     /// When the system has no more threads or descriptors.
@@ -117,6 +124,56 @@ mod tests {
 
     use super::*;
 
+    /// An administration of nothing.
+    struct Nobody;
+
+    fn none<T>() -> Result<T, Refusal> {
+        Err(Refusal::new(RefusalKind::NotFound, "there is none", "Make one."))
+    }
+
+    impl Administration for Nobody {
+        fn shares(&self) -> Result<shares::Shares, Refusal> {
+            Ok(shares::Shares::default())
+        }
+        fn share(&self, _: &str) -> Result<shares::Share, Refusal> {
+            none()
+        }
+        fn create_share(&self, new: shares::NewShare) -> Result<shares::Share, Refusal> {
+            Err(Refusal::new(RefusalKind::NameTaken, new.name, ""))
+        }
+        fn change_share(&self, _: &str, _: shares::ShareChange) -> Result<shares::Share, Refusal> {
+            none()
+        }
+        fn remove_share(&self, name: &str) -> Result<shares::Share, Refusal> {
+            Err(Refusal::new(RefusalKind::Declared, name, ""))
+        }
+        fn users(&self) -> Result<users::Users, Refusal> {
+            Ok(users::Users::default())
+        }
+        fn user(&self, _: &str) -> Result<users::User, Refusal> {
+            none()
+        }
+        fn add_user(&self, _: users::NewUser) -> Result<users::User, Refusal> {
+            panic!("as a fault of the server would")
+        }
+        fn change_user(&self, _: &str, _: users::UserChange) -> Result<users::User, Refusal> {
+            none()
+        }
+        fn remove_user(&self, _: &str) -> Result<users::User, Refusal> {
+            none()
+        }
+    }
+
+    pub(crate) fn about() -> Arc<About> {
+        let subject = Subject {
+            shares: Arc::default(),
+            administration: Arc::new(Nobody),
+            clients: Box::new(Clients::default),
+            token: Token::new([7; 32]),
+        };
+        Arc::new(About { subject, started: Instant::now() })
+    }
+
     struct Served {
         control: Control,
         address: SocketAddr,
@@ -131,7 +188,12 @@ mod tests {
             smb_offer: clients::SmbOffer { multichannel: true, max_channels: 4, interfaces: Vec::new() },
             ..Clients::default()
         };
-        let subject = Subject { shares: Arc::default(), clients: Box::new(clients), token: token.clone() };
+        let subject = Subject {
+            shares: Arc::default(),
+            administration: Arc::new(Nobody),
+            clients: Box::new(clients),
+            token: token.clone(),
+        };
         Served { control: Control::start(listener, subject).unwrap(), address, token }
     }
 
@@ -211,13 +273,40 @@ mod tests {
     fn what_there_is_not_is_refused_in_json() {
         let Served { control: _control, address, token } = serve();
         let answer = ask_with(address, "/v1/nothing", &format!("Bearer {}", token.as_str()));
-        assert!(answer.starts_with("HTTP/1.1 404 ") && error(&answer) == "not-found", "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 404 ") && error(&answer) == "no-such-call", "{answer}");
         let request = format!(
             "POST /v1/clients HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\n\r\n",
             token.as_str()
         );
         let answer = send(address, &request);
         assert!(answer.starts_with("HTTP/1.1 405 ") && error(&answer) == "method-not-allowed", "{answer}");
+    }
+
+    #[test]
+    fn refusals_have_their_status_and_their_kind() {
+        let Served { control: _control, address, token } = serve();
+        let call = |method: &str, path: &str, body: &str| {
+            let (token, length) = (token.as_str(), body.len());
+            let request = format!(
+                "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n{body}"
+            );
+            let answer = send(address, &request);
+            (answer[9..12].to_owned(), error(&answer))
+        };
+        let expected = |status: &str, kind: &str| (status.to_owned(), kind.to_owned());
+        assert_eq!(call("GET", "/v1/shares/a%20b", ""), expected("404", "not-found"));
+        assert_eq!(call("GET", "/v1/shares/a/activity", ""), expected("404", "not-found"));
+        let new = r#"{"name": "a", "directory": "/b"}"#;
+        assert_eq!(call("POST", "/v1/shares", new), expected("409", "name-taken"));
+        assert_eq!(call("DELETE", "/v1/shares/a", ""), expected("409", "declared"));
+        for nonsense in
+            ["", "{", "[]", r#"{"name": "a"}"#, r#"{"name": "a", "directory": "/b", "quick": true}"#]
+        {
+            assert_eq!(call("POST", "/v1/shares", nonsense), expected("422", "invalid"), "{nonsense}");
+        }
+        let user = r#"{"name": "a", "password": "b"}"#;
+        assert_eq!(call("POST", "/v1/users", user), expected("500", "failed"));
+        assert_eq!(call("GET", "/v1/users/a", ""), expected("404", "not-found"), "it goes on");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub mod timings;
 mod xattrs;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use storage::{NodeRef, Storage};
@@ -82,7 +82,7 @@ pub struct Settings {
     pub name: String,
     /// On what terms clients use it, at first.
     pub terms: Terms,
-    /// Opens at a time, of all clients together.
+    /// Opens at a time, of all clients together, at first ([`Share::set_opens_max`]).
     pub opens_max: usize,
     /// Open watches for changes at a time, of all clients together.
     pub watches_max: usize,
@@ -135,7 +135,8 @@ pub struct Share {
     grants: GrantCounts,
     provision: provision::Provision,
     reclaims: reclaims::Reclaims,
-    opens: std::sync::atomic::AtomicUsize,
+    opens: AtomicUsize,
+    opens_max: AtomicUsize,
     next_open: AtomicU64,
 }
 
@@ -160,6 +161,7 @@ impl Share {
         };
         let (store, cache) = cached.map_or((store, None), |(store, cache)| (store, Some(cache)));
         let root = store.root();
+        let opens_max = settings.opens_max;
         let provision = provision::Provision::new(settings.provisioned.clone());
         Arc::new(Self {
             id,
@@ -177,7 +179,8 @@ impl Share {
             grants: GrantCounts::default(),
             provision,
             reclaims: reclaims::Reclaims::default(),
-            opens: std::sync::atomic::AtomicUsize::new(0),
+            opens: AtomicUsize::new(0),
+            opens_max: AtomicUsize::new(opens_max),
             next_open: AtomicU64::new(1),
         })
     }
@@ -203,6 +206,11 @@ impl Share {
     /// The terms are others from now on. What clients were told when they connected they are not told again.
     pub fn set_terms(&self, terms: Terms) {
         self.terms.store(terms);
+    }
+
+    /// So many opens there may be from now on; more that there are stay.
+    pub fn set_opens_max(&self, opens_max: usize) {
+        self.opens_max.store(opens_max, Ordering::Relaxed);
     }
 
     /// Whether nothing can be changed through it.

@@ -289,7 +289,7 @@ impl Share {
         if request.delete_on_close && is_marked_read_only(&found.attributes) {
             return Err(Error::CannotDelete);
         }
-        if self.opens.fetch_add(1, Ordering::Relaxed) >= self.settings.opens_max {
+        if self.opens.fetch_add(1, Ordering::Relaxed) >= self.opens_max.load(Ordering::Relaxed) {
             self.opens.fetch_sub(1, Ordering::Relaxed);
             return Err(Error::LimitReached("opens"));
         }

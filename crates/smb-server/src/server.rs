@@ -10,7 +10,7 @@ use auth::{Account, Accounts};
 use parking_lot::Mutex;
 use share::{Share, ShareTable, Terms};
 use smb_proto::open::FileIds;
-use smb_proto::session::SessionIds;
+use smb_proto::session::{Principal, SessionIds};
 use smb_wire::{FileId, FileTime, Guid, NtStatus};
 
 use crate::clients::Clients;
@@ -19,6 +19,7 @@ use crate::durable::DurableOpens;
 use crate::handler::negotiate::security_token;
 use crate::lease::LeaseTable;
 use crate::network_interfaces::NetworkInterfaces;
+use crate::open::Open;
 use crate::report;
 use crate::session::Session;
 use crate::status::Failure;
@@ -204,6 +205,22 @@ impl Server {
             channels_max: self.config.limits.channels_per_session_max,
             interfaces: self.interfaces.current().to_vec(),
         }
+    }
+
+    /// 3.3.4.12: ends the sessions of a user who may not log on any more, and closes what is open in them, also what is
+    /// kept for the user's lost connections. The account is to be gone, or disabled, before.
+    pub async fn end_user(&self, name: &str) {
+        for session in self.sessions() {
+            let login = session.login().filter(|login| login.principal == Principal::User);
+            if login.is_some_and(|login| auth::same_name(&login.user, name)) {
+                self.remove_session(session.id);
+                session.end(&self.durable).await;
+            }
+        }
+        let is_theirs = |open: &Open| {
+            open.durable.get().is_some_and(|durable| auth::same_name(&durable.origin.owner, name))
+        };
+        self.durable.close_disconnected_if(is_theirs).await;
     }
 
     fn sessions(&self) -> Vec<Arc<Session>> {

@@ -61,6 +61,10 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
             respond(ctx, SessionFlags::empty(), &reply)
         }
         Step::Done(authenticated) => match establish(ctx, &session, &request, &authenticated, &preauth) {
+            Ok(_) if !is_still_let_in(ctx, &authenticated.identity) => {
+                abandon(ctx, &session).await;
+                Err(NtStatus::LOGON_FAILURE.into())
+            }
             Ok(flags) => {
                 end_previous(ctx, &session, request.previous_session_id).await;
                 ctx.compound.borrow_mut().chain.generated_session(session.id);
@@ -172,6 +176,13 @@ fn establish(
     let _ = ctx.login.set(login);
     let _ = ctx.channel.set(channel);
     Ok(flags)
+}
+
+/// Whether the account was not removed or disabled while its user logged on: whoever ends its sessions may not have seen this
+/// one.
+fn is_still_let_in(ctx: &RequestContext, identity: &Identity) -> bool {
+    let Identity::Account(account) = identity else { return true };
+    ctx.server.accounts.find(&account.name).is_some_and(|account| !account.disabled)
 }
 
 /// Who that is; a client without a name is `nobody` to the shares.

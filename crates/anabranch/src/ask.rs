@@ -1,5 +1,6 @@
 //! One question to the control address, over HTTP.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use std::time::Duration;
 use control::ApiError;
 use serde::de::DeserializeOwned;
 
-use super::harmless;
 use crate::control_access::Access;
+use crate::print::harmless;
 use crate::problem::{Cause, Problem, Result};
 
 /// How long the server may take to be reached, and to say something.
@@ -21,11 +22,19 @@ const ANSWER_BYTES_MAX: u64 = 256 << 20;
 /// # Errors
 /// No server answers, it refuses, or it says what is not understood.
 pub(crate) fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T> {
-    let answer = exchange(access, path).map_err(|e| unreachable(access, &e))?;
+    call(access, "GET", path, &[])
+}
+
+/// Makes a call with a body, which may be empty.
+///
+/// # Errors
+/// No server answers, it refuses, or it says what is not understood.
+pub(crate) fn call<T: DeserializeOwned>(access: &Access, method: &str, path: &str, body: &[u8]) -> Result<T> {
+    let answer = exchange(access, method, path, body).map_err(|e| unreachable(access, &e))?;
     let (status, body) = parse(&answer).ok_or_else(|| {
         Problem::new(Cause::Asking, format!("{} does not answer as HTTP", access.address), "")
     })?;
-    if status != 200 {
+    if !(200..300).contains(&status) {
         return Err(refused(access, status, body));
     }
     serde_json::from_slice(body).map_err(|e| {
@@ -37,13 +46,44 @@ pub(crate) fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T>
     })
 }
 
+/// Whether a server answers at all.
+///
+/// # Errors
+/// Something other than "nobody listens there".
+pub(crate) fn answers(access: &Access) -> Result<bool> {
+    match TcpStream::connect_timeout(&access.address, PATIENCE) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused => Ok(false),
+        Err(e) => Err(unreachable(access, &e)),
+    }
+}
+
+/// A name as a part of a path. RFC 3986 2.3: "unreserved characters" stand for themselves.
+pub(crate) fn path_part(name: &str) -> String {
+    let mut part = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            part.push(char::from(byte));
+        } else {
+            let _ = fmt::Write::write_fmt(&mut part, format_args!("%{byte:02X}"));
+        }
+    }
+    part
+}
+
 /// HTTP/1.0: the answer comes in one piece, and its end is the end of the connection.
-fn exchange(access: &Access, path: &str) -> io::Result<Vec<u8>> {
+fn exchange(access: &Access, method: &str, path: &str, body: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect_timeout(&access.address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let Access { address, token } = access;
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n")?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    )?;
+    stream.write_all(body)?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
     Ok(answer)
@@ -74,10 +114,6 @@ fn unreachable(access: &Access, error: &io::Error) -> Problem {
 
 fn refused(access: &Access, status: u16, body: &[u8]) -> Problem {
     let address = access.address;
-    let said = match serde_json::from_slice::<ApiError>(body) {
-        Ok(refusal) => harmless(&refusal.message),
-        Err(_) => "it does not say why".to_owned(),
-    };
     if status == 401 {
         return Problem::new(
             Cause::Asking,
@@ -85,12 +121,24 @@ fn refused(access: &Access, status: u16, body: &[u8]) -> Problem {
             "It is another server: pass the state directory of that one (--state DIR), or leave --control out.",
         );
     }
-    Problem::new(Cause::Asking, format!("the server at {address} refuses (HTTP {status}): {said}"), "")
+    match serde_json::from_slice::<ApiError>(body) {
+        Ok(refusal) => Problem::new(Cause::Refused, harmless(&refusal.message), harmless(&refusal.advice)),
+        Err(_) => {
+            let what = format!("the server at {address} refuses (HTTP {status}), and does not say why");
+            Problem::new(Cause::Asking, what, "")
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_parts_of_paths() {
+        assert_eq!(path_part("Data-1._~"), "Data-1._~");
+        assert_eq!(path_part("a b/c%\u{e4}?#"), "a%20b%2Fc%25%C3%A4%3F%23");
+    }
 
     #[test]
     fn answers_are_taken_apart() {

@@ -1,0 +1,149 @@
+//! Shares and users by command: on a server that runs, and in a state directory that no server uses.
+//!
+//! The rule by which they live beside those of the configuration: the configuration goes before. What it declares is
+//! changed there and nowhere else; what was made by command with a name that it declares later stays in the state database,
+//! and is not used while the declaration stands.
+
+mod shares;
+mod users;
+
+pub(crate) use users::account;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use auth::Account;
+use control::shares::{NewShare, Share, ShareChange, Shares};
+use control::users::{NewUser, User, UserChange, Users};
+use control::{Refusal, RefusalKind};
+use nfs_server::NfsServer;
+use parking_lot::Mutex;
+use share::ShareTable;
+
+use crate::accounts::AccountBook;
+use crate::problem::Problem;
+use crate::settings::ShareGiven;
+use crate::state::State;
+
+/// Users who can be added by command.
+const USERS_MAX: usize = 100_000;
+
+/// What the configuration declares.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    pub(crate) shares: Vec<DeclaredShare>,
+    /// Where: a file, or the command line.
+    pub(crate) shares_in: String,
+    pub(crate) accounts: Vec<Account>,
+    /// Likewise.
+    pub(crate) accounts_in: String,
+    /// For measurements: how much slower the metadata of all shares is.
+    pub(crate) metadata_latency: Option<Duration>,
+}
+
+/// A share that the configuration declares.
+#[derive(Debug)]
+pub(crate) struct DeclaredShare {
+    pub(crate) given: ShareGiven,
+    /// Absolute.
+    pub(crate) directory: PathBuf,
+}
+
+/// The server that runs.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    pub(crate) shares: Arc<ShareTable>,
+    pub(crate) accounts: Arc<AccountBook>,
+    pub(crate) smb: Arc<smb_server::Server>,
+    pub(crate) nfs: Arc<NfsServer>,
+    /// Descriptors that the process may have.
+    pub(crate) descriptors: u64,
+}
+
+/// Why shares that should be served are not, by folded name.
+pub(crate) type Idle = HashMap<String, String>;
+
+/// Carries out commands.
+#[derive(Debug)]
+pub(crate) struct Administration {
+    state: Arc<State>,
+    declared: Declared,
+    /// None: no server runs.
+    serving: Option<Serving>,
+    /// Held while something is changed: one change at a time. Guards the reasons.
+    idle: Mutex<Idle>,
+}
+
+impl Administration {
+    /// Of a server that runs.
+    pub(crate) fn of_server(state: Arc<State>, declared: Declared, serving: Serving, idle: Idle) -> Self {
+        Self { state, declared, serving: Some(serving), idle: Mutex::new(idle) }
+    }
+
+    /// Of a state directory that no server uses. What a configuration declares is not known here.
+    pub(crate) fn of_state(state: State) -> Self {
+        Self { state: Arc::new(state), declared: Declared::default(), serving: None, idle: Mutex::default() }
+    }
+}
+
+/// Waits for work of the servers. This thread may wait: it is none of a shard.
+fn wait_for<T>(work: impl Future<Output = T>) -> Result<T, Refusal> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let failed = |e| Refusal::new(RefusalKind::Failed, format!("cannot start a runtime: {e}"), "");
+    Ok(runtime.map_err(failed)?.block_on(work))
+}
+
+fn invalid(what: impl Into<String>, advice: impl Into<String>) -> Refusal {
+    Refusal::new(RefusalKind::Invalid, what, advice)
+}
+
+/// What fails on the server's side, with its own words.
+fn failed(problem: Problem) -> Refusal {
+    tracing::error!("{}", problem.what);
+    Refusal::new(RefusalKind::Failed, problem.what, problem.advice)
+}
+
+impl control::Administration for Administration {
+    fn shares(&self) -> Result<Shares, Refusal> {
+        self.all_shares().map(|shares| Shares { shares })
+    }
+
+    fn share(&self, name: &str) -> Result<Share, Refusal> {
+        self.one_share(name)
+    }
+
+    fn create_share(&self, new: NewShare) -> Result<Share, Refusal> {
+        self.make_share(&new)
+    }
+
+    fn change_share(&self, name: &str, change: ShareChange) -> Result<Share, Refusal> {
+        self.set_share(name, &change)
+    }
+
+    fn remove_share(&self, name: &str) -> Result<Share, Refusal> {
+        self.end_share(name)
+    }
+
+    fn users(&self) -> Result<Users, Refusal> {
+        self.all_users().map(|users| Users { users })
+    }
+
+    fn user(&self, name: &str) -> Result<User, Refusal> {
+        self.one_user(name)
+    }
+
+    fn add_user(&self, new: NewUser) -> Result<User, Refusal> {
+        self.enter_user(&new)
+    }
+
+    fn change_user(&self, name: &str, change: UserChange) -> Result<User, Refusal> {
+        self.set_user(name, &change)
+    }
+
+    fn remove_user(&self, name: &str) -> Result<User, Refusal> {
+        self.end_user(name)
+    }
+}

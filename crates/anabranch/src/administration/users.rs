@@ -1,0 +1,190 @@
+//! The users of [`Administration`].
+
+use auth::{Account, nt_hash, same_name};
+use control::users::{NewUser, Password, User, UserChange};
+use control::{Refusal, RefusalKind};
+
+use super::{Administration, USERS_MAX, failed, invalid, wait_for};
+use crate::identities;
+use crate::records::UserRecord;
+use crate::settings::check_user_name;
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// Longest password, in characters: what the prompt of Windows takes.
+const PASSWORD_MAX: usize = 127;
+/// Most groups of a user: what a credential of AUTH_SYS carries (RFC 5531 appendix A), so that both protocols see the same.
+const GROUPS_MAX: usize = 16;
+
+impl Administration {
+    fn declared_user(&self, name: &str) -> Option<&Account> {
+        self.declared.accounts.iter().find(|account| same_name(&account.name, name))
+    }
+
+    fn added_users(&self) -> Result<Vec<UserRecord>> {
+        self.state.added_users().map_err(failed)
+    }
+
+    fn added_user(&self, name: &str) -> Result<UserRecord> {
+        if let Some(declared) = self.declared_user(name) {
+            let (name, place) = (&declared.name, &self.declared.accounts_in);
+            return Err(Refusal::new(
+                RefusalKind::Declared,
+                format!("the user {name} is declared in {place}"),
+                format!("Change it there, and start the server again ({place})."),
+            ));
+        }
+        let added = self.added_users()?.into_iter().find(|user| same_name(&user.name, name));
+        added.ok_or_else(|| {
+            let what = format!("there is no user {name}");
+            Refusal::new(RefusalKind::NotFound, what, "`anabranch user list` says who there is.")
+        })
+    }
+
+    pub(super) fn all_users(&self) -> Result<Vec<User>> {
+        let declared = self.declared.accounts.iter().map(|account| self.tell_declared_user(account));
+        let added = self.added_users()?;
+        let added = added.iter().filter(|user| self.declared_user(&user.name).is_none());
+        let mut users: Vec<User> = declared.chain(added.map(|user| tell(&account(user)))).collect();
+        users.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(users)
+    }
+
+    pub(super) fn one_user(&self, name: &str) -> Result<User> {
+        match self.declared_user(name) {
+            Some(declared) => Ok(self.tell_declared_user(declared)),
+            None => self.added_user(name).map(|user| tell(&account(&user))),
+        }
+    }
+
+    fn tell_declared_user(&self, account: &Account) -> User {
+        User { declared_in: Some(self.declared.accounts_in.clone()), ..tell(account) }
+    }
+
+    pub(super) fn enter_user(&self, new: &NewUser) -> Result<User> {
+        let changing = self.idle.lock();
+        let name = &new.name;
+        check_user_name(name).map_err(|why| invalid(format!("the user {name:?}: {why}"), ""))?;
+        let added = self.added_users()?;
+        let taken = self.declared_user(name).map(|account| &account.name);
+        if let Some(taken) =
+            taken.or_else(|| Some(&added.iter().find(|user| same_name(&user.name, name))?.name))
+        {
+            return Err(Refusal::new(
+                RefusalKind::NameTaken,
+                format!("there is a user {taken} already"),
+                format!(
+                    "Names are the same whatever their case. To change this one: anabranch user set {taken}"
+                ),
+            ));
+        }
+        if added.len() >= USERS_MAX {
+            let what = format!("there are {USERS_MAX} users already");
+            return Err(Refusal::new(RefusalKind::TooMany, what, "Remove one that nobody needs."));
+        }
+        let user = UserRecord {
+            name: name.clone(),
+            nt_hash: hash_of(name, &new.password)?,
+            uid: new.uid,
+            gid: new.gid,
+            groups: new.groups.clone(),
+            disabled: new.disabled,
+        };
+        check_identity(&user)?;
+        self.state.keep_user(&user).map_err(failed)?;
+        let account = account(&user);
+        self.use_account(&account)?;
+        drop(changing);
+        tracing::info!(user = name, uid = account.uid, "a user is added");
+        Ok(tell(&account))
+    }
+
+    pub(super) fn set_user(&self, name: &str, change: &UserChange) -> Result<User> {
+        let changing = self.idle.lock();
+        let mut user = self.added_user(name)?;
+        if let Some(password) = &change.password {
+            user.nt_hash = hash_of(&user.name, password)?;
+        }
+        user.uid = change.uid.or(user.uid);
+        user.gid = change.gid.or(user.gid);
+        user.groups = change.groups.clone().or(user.groups);
+        user.disabled = change.disabled.unwrap_or(user.disabled);
+        check_identity(&user)?;
+        self.state.keep_user(&user).map_err(failed)?;
+        let account = account(&user);
+        self.use_account(&account)?;
+        drop(changing);
+        tracing::info!(user = user.name, disabled = user.disabled, "a user is changed");
+        Ok(tell(&account))
+    }
+
+    pub(super) fn end_user(&self, name: &str) -> Result<User> {
+        let changing = self.idle.lock();
+        let user = self.added_user(name)?;
+        self.state.forget_user(&user.name).map_err(failed)?;
+        if let Some(serving) = &self.serving {
+            serving.accounts.take(&user.name);
+            wait_for(serving.smb.end_user(&user.name))?;
+        }
+        drop(changing);
+        tracing::info!(user = user.name, "a user is removed");
+        Ok(tell(&account(&user)))
+    }
+
+    /// Has the server that runs use an account as it is now.
+    fn use_account(&self, account: &Account) -> Result<()> {
+        let Some(serving) = &self.serving else { return Ok(()) };
+        serving.accounts.enter(account.clone());
+        if account.disabled { wait_for(serving.smb.end_user(&account.name)) } else { Ok(()) }
+    }
+}
+
+/// The account of a user who was added by command. One whose user of this machine is gone cannot log on.
+pub(crate) fn account(user: &UserRecord) -> Account {
+    let identity = identities::of_record(user);
+    let disabled = user.disabled || identity.is_none();
+    let share::Identity { uid, gid, groups } = identity.unwrap_or_else(identities::nobody);
+    Account { name: user.name.clone(), nt_hash: user.nt_hash, uid, gid, groups, disabled }
+}
+
+fn tell(account: &Account) -> User {
+    User {
+        name: account.name.clone(),
+        declared_in: None,
+        disabled: account.disabled,
+        uid: account.uid,
+        gid: account.gid,
+        groups: account.groups.clone(),
+    }
+}
+
+fn hash_of(name: &str, Password(password): &Password) -> Result<[u8; 16]> {
+    if password.is_empty() {
+        return Err(invalid(
+            format!("the password of the user {name} is empty"),
+            "Give one: there is no logon without.",
+        ));
+    }
+    if password.chars().count() > PASSWORD_MAX {
+        let what = format!("the password of the user {name} is longer than {PASSWORD_MAX} characters");
+        return Err(invalid(what, "Clients take no longer ones."));
+    }
+    if password.chars().any(char::is_control) {
+        let what = format!("the password of the user {name} has a control character");
+        return Err(invalid(what, "Nobody could type it into a client."));
+    }
+    Ok(nt_hash(password))
+}
+
+fn check_identity(user: &UserRecord) -> Result<()> {
+    let groups = user.groups.as_ref().map_or(0, Vec::len);
+    if groups > GROUPS_MAX {
+        let what = format!("the user {} has {groups} further groups", user.name);
+        return Err(invalid(what, format!("It can have {GROUPS_MAX}.")));
+    }
+    if identities::of_record(user).is_none() {
+        let what = format!("there is no user {} on this machine, and no uid is given", user.name);
+        return Err(invalid(what, "Say who it is to the files: --uid N"));
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Who carries out a command: the server that runs, or where none does, this program in the state directory.
+
+use control::Refusal;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::administration::Administration;
+use crate::cli::Asking;
+use crate::control_access::Access;
+use crate::problem::{Cause, Problem, Result};
+use crate::state::State;
+use crate::{ask, control_access, state};
+
+/// Who carries out a command.
+#[derive(Debug)]
+pub(crate) enum Administrator {
+    /// The server that runs.
+    Server(Access),
+    /// This program: no server has the state directory.
+    Here(Box<Administration>),
+}
+
+/// What a command is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// It only looks.
+    Look,
+    /// It changes something; the state directory may be made for it.
+    Change,
+}
+
+impl Administrator {
+    /// The one who has the state directory.
+    ///
+    /// # Errors
+    /// A server has it but cannot be asked, or this user may not use it.
+    pub(crate) fn find(asking: &Asking, intent: Intent) -> Result<Self> {
+        let directory = asking.state();
+        if asking.control.is_some() || control_access::is_published(&directory) {
+            let access = control_access::find(&directory, asking.control)?;
+            if asking.control.is_some() || ask::answers(&access)? {
+                return Ok(Self::Server(access));
+            }
+        }
+        if intent == Intent::Look && !state::exists(&directory) {
+            return Err(Problem::new(
+                Cause::Asking,
+                format!("no server runs with the state directory {}, and none has", directory.display()),
+                "Start it, or name the directory of the one that runs: --state DIR",
+            ));
+        }
+        let state = State::open_unless_in_use(&directory)?.ok_or_else(|| {
+            let directory = directory.display();
+            Problem::new(
+                Cause::Asking,
+                format!("a server has the state directory {directory}, but does not answer: it starts, ends, or hangs"),
+                "Try again, or pass its control address: --control ADDR:PORT",
+            )
+        })?;
+        if intent == Intent::Change {
+            eprintln!("no server runs: this is written into {}, for its next start", directory.display());
+        }
+        Ok(Self::Here(Box::new(Administration::of_state(state))))
+    }
+
+    /// Has a call of the API carried out: asked for, or done `here`.
+    ///
+    /// # Errors
+    /// It is refused, or the server cannot be asked.
+    pub(crate) fn call<T: DeserializeOwned>(
+        &self,
+        (method, path): (&str, &str),
+        body: Option<&impl Serialize>,
+        here: impl FnOnce(&Administration) -> std::result::Result<T, Refusal>,
+    ) -> Result<T> {
+        match self {
+            Self::Server(access) => {
+                let body = body.map_or(Ok(Vec::new()), serde_json::to_vec);
+                let body =
+                    body.map_err(|e| Problem::new(Cause::Asking, format!("cannot write JSON: {e}"), ""))?;
+                ask::call(access, method, path, &body)
+            }
+            Self::Here(administration) => here(administration)
+                .map_err(|refusal| Problem::new(Cause::Refused, refusal.what, refusal.advice)),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What commands print.
+
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write};
+
+use crate::problem::{Cause, Problem, Result};
+
+/// Prints text in which there may be what others say: the lines are ours, and what is in them is text.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let text = text.split('\n').map(harmless).collect::<Vec<_>>().join("\n");
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // The reader has seen enough.
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|e| Problem::new(Cause::Asking, format!("cannot print: {e}"), "")),
+    }
+}
+
+/// As JSON, for programs.
+pub(crate) fn json(value: &impl serde::Serialize) -> Result<String> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|e| Problem::new(Cause::Asking, format!("cannot write JSON: {e}"), ""))?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// A time for people: its one or two largest units.
+pub(crate) fn duration(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, _, _) => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+/// A number of things: `1 channel`, `2 channels`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// Text of a client's: it cannot write to the terminal what it likes, nor turn what stands around it about. What is left
+/// in JSON is escaped as there.
+pub(crate) fn harmless(text: &str) -> String {
+    let turns =
+        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut harmless = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || turns(c) {
+            let _ = write!(harmless, "\\u{:04x}", u32::from(c));
+        } else {
+            harmless.push(c);
+        }
+    }
+    harmless
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        for (seconds, text) in
+            [(0, "0 s"), (59, "59 s"), (60, "1 min 0 s"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")]
+        {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+
+    #[test]
+    fn clients_do_not_write_to_the_terminal() {
+        assert_eq!(harmless("/d\u{e4}ta\u{1b}[2J"), "/d\u{e4}ta\\u001b[2J");
+        assert_eq!(harmless("a\u{9b}2J\u{202e}b"), "a\\u009b2J\\u202eb");
+        // JSON leaves those above ASCII as they are.
+        let text = json(&"a\u{9b}\u{7f}\n").unwrap();
+        let printed: String = text.lines().map(harmless).collect();
+        assert!(printed.is_ascii() && !printed.contains('\u{7f}'), "{printed:?}");
+        assert_eq!(serde_json::from_str::<String>(&printed).unwrap(), "a\u{9b}\u{7f}\n");
+    }
+}

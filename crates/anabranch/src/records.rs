@@ -1,0 +1,73 @@
+//! Shares and users that were made by command, as the state database keeps them.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use limits::Provisioned;
+use serde::{Deserialize, Serialize};
+use share::Terms;
+
+use crate::problem::{Cause, Problem, Result};
+
+/// A share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ShareRecord {
+    pub(crate) name: String,
+    /// Absolute.
+    pub(crate) directory: PathBuf,
+    /// [`Terms`]
+    pub(crate) terms: u8,
+    /// As it is written; empty: nothing is limited.
+    pub(crate) plan: String,
+    /// When it was last increased, in seconds of the Unix epoch.
+    pub(crate) increased: Option<u64>,
+}
+
+impl ShareRecord {
+    pub(crate) fn terms(&self) -> Terms {
+        Terms::from_bits_truncate(self.terms)
+    }
+
+    /// # Errors
+    /// The plan is one that this program does not know.
+    pub(crate) fn provisioned(&self) -> Result<Provisioned> {
+        if self.plan.is_empty() {
+            return Ok(Provisioned::default());
+        }
+        let plan = self.plan.parse().map_err(|e| {
+            let what = format!("the share {} has a plan that cannot be: {e}", self.name);
+            Problem::new(Cause::State, what, "Give it another: anabranch share set NAME --plan PLAN")
+        })?;
+        let increased = self.increased.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        Ok(Provisioned { plan, increased })
+    }
+
+    pub(crate) fn provision(&mut self, provisioned: &Provisioned) {
+        let since =
+            |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        self.plan = provisioned.plan.to_string();
+        self.increased = provisioned.increased.map(since);
+    }
+}
+
+/// A user.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct UserRecord {
+    pub(crate) name: String,
+    /// As good as the password.
+    pub(crate) nt_hash: [u8; 16],
+    /// None: that of the user of this machine of the same name.
+    pub(crate) uid: Option<u32>,
+    pub(crate) gid: Option<u32>,
+    pub(crate) groups: Option<Vec<u32>>,
+    pub(crate) disabled: bool,
+}
+
+impl fmt::Debug for UserRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserRecord").field("name", &self.name).field("uid", &self.uid).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+//! `anabranch share`: which directories are served, on what terms, and what is going on in them.
+
+mod show;
+mod top;
+
+use control::Administration as _;
+use control::activity::ShareActivity;
+use control::shares::{NewShare, Share, ShareChange, Shares};
+
+use crate::administrator::{Administrator, Intent};
+use crate::ask::{self, path_part};
+use crate::cli::{Asking, ShareCommand, ShareCreate, ShareSet};
+use crate::print::{json, print};
+use crate::problem::Result;
+use crate::table;
+
+/// Carries out the command.
+///
+/// # Errors
+/// It is refused, or the server cannot be asked.
+pub(crate) fn run(command: &ShareCommand) -> Result<()> {
+    match command {
+        ShareCommand::Create(create) => {
+            let administrator = Administrator::find(&create.asking, Intent::Change)?;
+            let new = new_share(create);
+            let call = ("POST", "/v1/shares");
+            let share = administrator.call(call, Some(&new), |here| here.create_share(new.clone()))?;
+            tell(&create.asking, &share, "is made")
+        }
+        ShareCommand::List(asking) => {
+            let administrator = Administrator::find(asking, Intent::Look)?;
+            let shares = administrator.call(("GET", "/v1/shares"), None::<&()>, |here| here.shares())?;
+            print(&if asking.json { json(&shares)? } else { render(&shares) })
+        }
+        ShareCommand::Show { name, asking } => show(name, asking),
+        ShareCommand::Set(set) => {
+            let administrator = Administrator::find(&set.asking, Intent::Change)?;
+            let change = change(set);
+            let call = ("PATCH", &*path(&set.name));
+            let share = administrator
+                .call(call, Some(&change), |here| here.change_share(&set.name, change.clone()))?;
+            tell(&set.asking, &share, "is changed")
+        }
+        ShareCommand::Remove { name, asking } => {
+            let administrator = Administrator::find(asking, Intent::Change)?;
+            let share =
+                administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_share(name))?;
+            tell(asking, &share, "is removed; its directory is as it was")
+        }
+        ShareCommand::Top(top) => top::run(top),
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("/v1/shares/{}", path_part(name))
+}
+
+fn show(name: &str, asking: &Asking) -> Result<()> {
+    let administrator = Administrator::find(asking, Intent::Look)?;
+    let share: Share = administrator.call(("GET", &path(name)), None::<&()>, |here| here.share(name))?;
+    let activity: Option<ShareActivity> = match &administrator {
+        Administrator::Server(access) if share.served => {
+            Some(ask::get(access, &format!("{}/activity", path(name)))?)
+        }
+        Administrator::Server(_) | Administrator::Here(_) => None,
+    };
+    let shown = show::Shown { share, activity };
+    print(&if asking.json { json(&shown)? } else { show::render(&shown) })
+}
+
+fn new_share(create: &ShareCreate) -> NewShare {
+    NewShare {
+        name: create.name.clone(),
+        directory: create.directory.clone(),
+        read_only: create.read_only,
+        guest: create.guest,
+        access_based_enumeration: create.access_based_enumeration,
+        continuous_availability: create.continuous_availability,
+        encrypted: create.encrypted,
+        plan: create.plan.clone(),
+    }
+}
+
+fn change(set: &ShareSet) -> ShareChange {
+    ShareChange {
+        read_only: set.read_only,
+        guest: set.guest,
+        access_based_enumeration: set.access_based_enumeration,
+        continuous_availability: set.continuous_availability,
+        encrypted: set.encrypted,
+        plan: set.plan.clone(),
+    }
+}
+
+fn tell(asking: &Asking, share: &Share, what: &str) -> Result<()> {
+    print(&if asking.json { json(share)? } else { format!("The share {} {what}.\n", share.name) })
+}
+
+/// On what terms clients use it, for people.
+fn terms(share: &Share) -> String {
+    let terms = [
+        (share.read_only, "read-only"),
+        (share.guest, "guests"),
+        (share.access_based_enumeration, "access-based enumeration"),
+        (share.continuous_availability, "continuously available"),
+        (share.encrypted, "encrypted"),
+    ];
+    let terms: Vec<_> = terms.iter().filter(|(holds, _)| *holds).map(|(_, name)| *name).collect();
+    if terms.is_empty() { "-".to_owned() } else { terms.join(", ") }
+}
+
+fn state(share: &Share) -> &'static str {
+    match (share.served, &share.problem) {
+        (true, _) => "served",
+        (false, Some(_)) => "not served",
+        (false, None) => "no server runs",
+    }
+}
+
+fn render(shares: &Shares) -> String {
+    let row = |share: &Share| {
+        [
+            share.name.clone(),
+            state(share).to_owned(),
+            share.directory.clone(),
+            share.plan.clone(),
+            terms(share),
+            share.declared_in.clone().unwrap_or_else(|| "-".to_owned()),
+        ]
+    };
+    let rows: Vec<_> = shares.shares.iter().map(row).collect();
+    let mut text = table::render(["SHARE", "STATE", "DIRECTORY", "PLAN", "TERMS", "DECLARED IN"], &rows);
+    for share in &shares.shares {
+        if let Some(problem) = &share.problem {
+            text.push_str(&format!("\n{} is not served: {problem}\n", share.name));
+        }
+    }
+    text
+}

@@ -1,0 +1,135 @@
+//! `anabranch share show`: one share, with its plan and what its calls cost.
+
+use std::fmt::Write;
+
+use control::activity::{ApiActivity, ShareActivity};
+use control::shares::Share;
+use serde::Serialize;
+
+use super::{state, terms};
+use crate::table;
+
+/// API names that are shown; the others are summed up.
+const APIS_SHOWN: usize = 10;
+
+/// What is shown.
+#[derive(Debug, Serialize)]
+pub(super) struct Shown {
+    #[serde(flatten)]
+    pub(super) share: Share,
+    /// None while it is not served.
+    pub(super) activity: Option<ShareActivity>,
+}
+
+pub(super) fn render(shown: &Shown) -> String {
+    let share = &shown.share;
+    let mut text = format!(
+        "share      {}\nstate      {}\ndirectory  {}\nterms      {}\nplan       {}\n",
+        share.name,
+        share.problem.clone().unwrap_or_else(|| state(share).to_owned()),
+        share.directory,
+        terms(share),
+        share.plan
+    );
+    if let Some(place) = &share.declared_in {
+        let _ = writeln!(text, "declared   in {place}");
+    }
+    if let Some(activity) = &shown.activity {
+        text.push_str(&limits(activity));
+        text.push_str(&calls(activity));
+    }
+    text
+}
+
+fn limits(activity: &ShareActivity) -> String {
+    let mut text = String::new();
+    for (name, rate) in &activity.limits {
+        let _ = writeln!(text, "limit      {name}: {}", per_second(name, *rate));
+    }
+    if let Some(capacity) = activity.capacity_bytes {
+        let _ = writeln!(text, "capacity   {}", bytes(capacity));
+    }
+    if let Some(credits) = activity.burst_credits {
+        let _ = writeln!(text, "credits    {credits} left for bursts");
+    }
+    if activity.waiting > 0 || !activity.throttled.is_empty() {
+        let what = activity.throttled.join(", ");
+        let _ = writeln!(text, "waiting    {} operations, for: {what}", activity.waiting);
+    }
+    text
+}
+
+fn per_second(name: &str, rate: u64) -> String {
+    if name.ends_with("iops") { format!("{rate} operations/s") } else { format!("{}/s", bytes(rate)) }
+}
+
+/// A number of bytes for people.
+pub(super) fn bytes(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let Some((unit, name)) = UNITS.iter().find(|(unit, _)| bytes >= *unit) else {
+        return format!("{bytes} B");
+    };
+    let (whole, tenth) = (bytes / unit, bytes % unit * 10 / unit);
+    if tenth == 0 { format!("{whole} {name}") } else { format!("{whole}.{tenth} {name}") }
+}
+
+/// A time for people.
+pub(super) fn latency(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s => format!("{:.0} us", s * 1e6),
+    }
+}
+
+fn calls(activity: &ShareActivity) -> String {
+    let mut apis: Vec<&ApiActivity> = activity.apis.iter().collect();
+    apis.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    if apis.is_empty() {
+        return "\nNobody has called anything since the server started.\n".to_owned();
+    }
+    let all: f64 = apis.iter().map(|api| api.seconds).sum();
+    let row = |api: &&ApiActivity| {
+        [
+            api.api.clone(),
+            api.protocol.clone(),
+            api.calls.to_string(),
+            api.errors.to_string(),
+            bytes(api.bytes),
+            latency(mean(api.seconds, api.calls)),
+            format!("{:.0} %", if all > 0.0 { api.seconds / all * 100.0 } else { 0.0 }),
+        ]
+    };
+    let rows: Vec<_> = apis.iter().take(APIS_SHOWN).map(row).collect();
+    let heads = ["API", "PROTOCOL", "CALLS", "ERRORS", "BYTES", "MEAN LATENCY", "OF ALL TIME"];
+    let mut text =
+        format!("\nSince the server started, by the time that it took:\n{}", table::render(heads, &rows));
+    if let Some(more) = apis.len().checked_sub(APIS_SHOWN).filter(|more| *more > 0) {
+        let _ = writeln!(text, "and {more} more");
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+pub(super) fn mean(sum: f64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum / count as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            (bytes(1023), bytes(1024), bytes(1536)),
+            ("1023 B".into(), "1 KiB".into(), "1.5 KiB".into())
+        );
+        assert_eq!(bytes(100 << 40), "100 TiB");
+        assert_eq!(
+            (latency(0.000_25), latency(0.0025), latency(2.5)),
+            ("250 us".into(), "2.50 ms".into(), "2.50 s".into())
+        );
+        assert!(mean(1.0, 0).abs() < f64::EPSILON);
+    }
+}

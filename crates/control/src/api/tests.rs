@@ -1,0 +1,123 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::*;
+use crate::activity::{Activity, ApiActivity, ShareActivity};
+use crate::clients::Clients;
+use crate::shares::{NewShare, Share, ShareChange, Shares};
+use crate::users::{NewUser, Password, User, UserChange, Users};
+
+fn described() -> Value {
+    serde_json::from_str(OPENAPI).unwrap()
+}
+
+#[test]
+fn every_route_is_described_and_nothing_else() {
+    let described = described();
+    let methods = |(path, item): (&String, &Value)| {
+        let methods = item.as_object().unwrap().keys().filter(|key| *key != "parameters");
+        methods.map(|method| (path.clone(), method.clone())).collect::<Vec<_>>()
+    };
+    let told: BTreeSet<_> = described["paths"].as_object().unwrap().iter().flat_map(methods).collect();
+    let there = ROUTES.iter().flat_map(|route| {
+        route.methods.iter().map(|method| (route.path.to_owned(), (*method).to_owned())).collect::<Vec<_>>()
+    });
+    assert_eq!(told, there.collect());
+    for route in ROUTES.iter().filter(|route| route.path.contains("{name}")) {
+        assert_eq!(described["paths"][route.path]["parameters"][0]["name"], "name", "{}", route.path);
+    }
+}
+
+/// The methods of a route, as its handlers have them: what the table says of them is true.
+#[tokio::test]
+async fn routes_have_the_methods_that_they_say() {
+    use axum::http::Method;
+    use hyper_util::service::TowerToHyperService;
+    let about = crate::tests::about();
+    for route in ROUTES {
+        for method in [Method::GET, Method::POST, Method::PATCH, Method::DELETE, Method::PUT] {
+            let router = Router::new().route(route.path, (route.handlers)()).with_state(Arc::clone(&about));
+            let path = route.path.replace("{name}", "x");
+            let request = Request::builder().method(method.clone()).uri(path).body(axum::body::Body::empty());
+            let service = TowerToHyperService::new(router);
+            let answer = hyper::service::Service::call(&service, request.unwrap()).await.unwrap();
+            let has = route.methods.contains(&method.as_str().to_lowercase().as_str());
+            assert_eq!(answer.status() != StatusCode::METHOD_NOT_ALLOWED, has, "{method} {}", route.path);
+        }
+    }
+}
+
+fn json(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap()
+}
+
+/// The fields of the types are those of their descriptions. The values have everything that may be left out.
+#[test]
+fn every_type_is_described_with_its_fields() {
+    let described = described();
+    let schemas = described["components"]["schemas"].as_object().unwrap();
+    let share = Share {
+        name: String::new(),
+        directory: String::new(),
+        declared_in: None,
+        served: true,
+        problem: None,
+        read_only: false,
+        guest: false,
+        access_based_enumeration: false,
+        continuous_availability: false,
+        encrypted: false,
+        plan: String::new(),
+    };
+    let user =
+        User { name: String::new(), declared_in: None, disabled: false, uid: 0, gid: 0, groups: Vec::new() };
+    let yes = Some(true);
+    let share_change = ShareChange {
+        read_only: yes,
+        guest: yes,
+        access_based_enumeration: yes,
+        continuous_availability: yes,
+        encrypted: yes,
+        plan: Some(String::new()),
+    };
+    let (id, groups, password) = (Some(1), Some(Vec::new()), Some(Password::default()));
+    let new_user = NewUser { uid: id, gid: id, groups: groups.clone(), ..NewUser::default() };
+    let user_change = UserChange { password, uid: id, gid: id, groups, disabled: yes };
+    let api = ApiActivity {
+        protocol: String::new(),
+        api: String::new(),
+        calls: 0,
+        errors: 0,
+        bytes: 0,
+        seconds: 0.0,
+    };
+    let values = [
+        ("Share", json(share)),
+        ("Shares", json(Shares::default())),
+        ("NewShare", json(NewShare { plan: Some(String::new()), ..NewShare::default() })),
+        ("ShareChange", json(share_change)),
+        ("User", json(user)),
+        ("Users", json(Users::default())),
+        ("NewUser", json(new_user)),
+        ("UserChange", json(user_change)),
+        ("Activity", json(Activity::default())),
+        ("ShareActivity", json(ShareActivity::default())),
+        ("ApiActivity", json(api)),
+        ("Clients", json(Clients::default())),
+        ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),
+    ];
+    let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, schemas.keys().map(String::as_str).collect());
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    for (name, value) in &values {
+        assert_eq!(keys(value), keys(&schemas[*name]["properties"]), "{name}");
+    }
+    for (name, least) in [
+        ("NewShare", keys(&serde_json::json!({ "name": "", "directory": "" }))),
+        ("NewUser", keys(&serde_json::json!({ "name": "", "password": "" }))),
+    ] {
+        let required = schemas[name]["required"].as_array().unwrap().iter();
+        assert_eq!(required.map(|key| key.as_str().unwrap().to_owned()).collect::<BTreeSet<_>>(), least);
+    }
+}
