@@ -2,7 +2,6 @@
 //!
 //! The corpus is the captured messages (testdata/SOURCES.md): calls as they are, replies behind a byte that says of
 //! which procedure they are (`calls`: program and procedure are in the message). Those of NFSv4 say it themselves.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use anabranch_nfs_wire::auth_sys::AuthSys;
 use anabranch_nfs_wire::mount::{self, DirPath, ExportEntry, List, MntRes, MountEntry};

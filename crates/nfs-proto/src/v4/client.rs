@@ -266,8 +266,9 @@ impl<C, R: Clone> Clients<C, R> {
             return (Err(Status::StaleClientId), Vec::new());
         };
         // Phase 3, "Unsuccessful Confirmation", comes first: "No changes are made to any client records", so that nobody
-        // else can use up the client's sequence ID.
-        if record.principal != principal {
+        // else can use up the client's sequence ID. It is only about the first session: "Otherwise, the client ID
+        // confirmation phase is skipped", and any principal may make one.
+        if !record.confirmed && record.principal != principal {
             return (Err(Status::ClidInUse), Vec::new());
         }
         if sequence == record.sequence {

@@ -18,7 +18,7 @@ pub(super) async fn handle(
     minor_version: u32,
     args: &Args<'_>,
 ) -> Result<ResOk, Status> {
-    if !Flags::all().contains(args.flags) {
+    if !args.flags.is_defined() {
         return Err(Status::Inval);
     }
     let connection = request.connection;

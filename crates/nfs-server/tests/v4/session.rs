@@ -1,6 +1,7 @@
 //! EXCHANGE_ID, CREATE_SESSION, SEQUENCE and what ends them.
 
 use nfs_wire::v4::compound::{ArgOp, ResOp};
+use nfs_wire::v4::exchange_id::Flags;
 use nfs_wire::v4::status::Status;
 
 use crate::client::{V4Client, create_session_args, exchange_id_args};
@@ -47,6 +48,22 @@ fn a_session_needs_the_client_id_and_its_sequence() {
     assert_eq!(stale.status, Err(Status::StaleClientId));
     let made = client.alone(ArgOp::CreateSession(create_session_args(client_id, sequence_id)));
     assert_eq!(made.status, Ok(()));
+}
+
+#[test]
+fn flags_without_a_meaning_are_refused() {
+    let server = TestServer::start();
+    let mut client = V4Client::connect(server.address);
+    let mut exchange = exchange_id_args(b"one", 1);
+    exchange.flags = Flags::SUPP_FENCE_OPS;
+    let reply = client.alone(ArgOp::ExchangeId(exchange.clone()));
+    assert_eq!(reply.status, Err(Status::Inval), "of NFSv4.2 only");
+    client.minor_version = 2;
+    let reply = client.alone(ArgOp::ExchangeId(exchange));
+    let ResOp::ExchangeId(Ok(ok)) = reply.last() else { panic!("{reply:?}") };
+    let mut create = create_session_args(ok.client_id, ok.sequence_id);
+    create.flags = nfs_wire::v4::create_session::Flags::from_bits_retain(0xf);
+    assert_eq!(client.alone(ArgOp::CreateSession(create)).status, Err(Status::Inval));
 }
 
 #[test]

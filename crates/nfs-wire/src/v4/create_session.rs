@@ -72,6 +72,14 @@ xdr_bitflags! {
     }
 }
 
+impl Flags {
+    /// Whether all bits have a meaning.
+    #[must_use]
+    pub fn is_defined(self) -> bool {
+        Self::PERSIST.union(Self::CONN_BACK_CHAN).union(Self::CONN_RDMA).contains(self)
+    }
+}
+
 /// The limits of a channel.
 #[doc(alias = "channel_attrs4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -126,13 +126,20 @@ xdr_bitflags! {
 }
 
 impl Flags {
-    /// What a client may send: any other bit is NFS4ERR_INVAL (18.35.3).
-    pub const CLIENT: Self = Self::SUPP_MOVED_REFER
+    /// What a client may send with NFSv4.1: any other bit is NFS4ERR_INVAL (18.35.3).
+    const CLIENT: Self = Self::SUPP_MOVED_REFER
         .union(Self::SUPP_MOVED_MIGR)
-        .union(Self::SUPP_FENCE_OPS)
         .union(Self::BIND_PRINC_STATEID)
         .union(Self::MASK_PNFS)
         .union(Self::UPD_CONFIRMED_REC_A);
+
+    /// Whether a client of this minor version may send these flags: [`Self::SUPP_FENCE_OPS`] came with NFSv4.2.
+    #[must_use]
+    pub fn may_be_sent(self, minor_version: u32) -> bool {
+        let added = if minor_version > 1 { Self::SUPP_FENCE_OPS } else { Self::empty() };
+        Self::CLIENT.union(added).contains(self)
+    }
+
     /// The bits that tell a server's roles.
     #[doc(alias = "EXCHGID4_FLAG_MASK_PNFS")]
     pub const MASK_PNFS: Self = Self::USE_NON_PNFS.union(Self::USE_PNFS_MDS).union(Self::USE_PNFS_DS);

@@ -183,7 +183,7 @@ fn a_session_is_created_once_for_a_sequence_id() {
     let (again, _) = test.table.create_session(client, 1, ROOT, |_, _| panic!("not once more"));
     assert_eq!(again, Ok(1));
     assert_eq!(test.create(client, 3, ROOT), Err(Status::SeqMisordered));
-    assert_eq!(test.create(client, 2, ROOT), Ok(2));
+    assert_eq!(test.create(client, 2, ALICE), Ok(2), "a confirmed client ID is not confirmed again");
     assert_eq!(test.table.by_id[&client].sessions.len(), 2);
     assert_eq!(test.create(ClientId(5), 1, ROOT), Err(Status::StaleClientId));
 }
