@@ -20,6 +20,7 @@
 
 mod access;
 mod acl;
+mod allocate;
 mod alone;
 mod attributes;
 mod backchannel_ctl;
@@ -32,6 +33,7 @@ pub(crate) mod connection;
 mod create;
 mod create_session;
 mod data;
+mod deallocate;
 mod delegreturn;
 mod describe;
 mod destroy_clientid;
@@ -67,6 +69,7 @@ mod removexattr;
 mod rename;
 mod secinfo;
 mod secinfo_no_name;
+mod seek;
 mod sequence;
 mod set_attributes;
 mod setattr;
@@ -180,6 +183,9 @@ async fn run_without_open<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>) {
         ArgOp::SetXattr(args) => end!(setxattr::handle(c, args)),
         ArgOp::ListXattrs(args) => end!(listxattrs::handle(c, args)),
         ArgOp::RemoveXattr(args) => end!(removexattr::handle(c, args)),
+        ArgOp::Seek(args) => end!(seek::handle(c, args)),
+        ArgOp::Allocate(args) => end!(allocate::handle(c, args)),
+        ArgOp::Deallocate(args) => end!(deallocate::handle(c, args)),
         _ => c.refuse(number, Status::NotSupp),
     }
 }
