@@ -63,7 +63,7 @@ impl Share {
     }
 
     fn set_attributes_now(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         file: &File,
         mut set: SetAttributes,
@@ -76,7 +76,9 @@ impl Share {
         {
             return Ok(Admission::Wait(answering));
         }
+        let _growth = set.size.map(|size| self.grow(file.node(), size)).transpose()?;
         let after = file.node().set_attributes(&set)?;
+        self.freed(before.size.saturating_sub(set.size.unwrap_or(before.size)));
         let after = security::keep_in_step(file.node(), security.as_deref(), &before, after)?;
         if set.size.is_some() {
             self.written_since(given, file);
@@ -135,12 +137,13 @@ impl Share {
         self.check_cut(file, before.size, size)
     }
 
-    /// How much the store holds.
+    /// How much the share holds: as much as is provisioned, else as much as its store.
     ///
     /// # Errors
     /// The store's.
     pub async fn space(self: &Arc<Self>) -> Result<Space> {
-        self.run(Work::Metadata, |share| Ok(share.store.space()?)).await
+        let space = self.run(Work::Metadata, |share| Ok(share.store.space()?)).await?;
+        Ok(self.provisioned_space(space))
     }
 
     /// Finds an object by the handle that it had, also before a restart.

@@ -197,6 +197,7 @@ impl Share {
         let check = || self.check_write(caller, file, offset, total);
         let attributes = self.settled(caller.protocol, check).await?;
         let node = Arc::clone(file.node());
+        let _growth = self.grow(&node, offset.saturating_add(total as u64))?;
         let _under_way = self.changes.observation().own.begin();
         let mut count = 0;
         if stability == Stability::Unstable {

@@ -10,6 +10,7 @@ mod attributes;
 mod cache;
 mod caching;
 mod caller;
+mod capacity;
 mod directory;
 mod error;
 mod files;

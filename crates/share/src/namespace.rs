@@ -474,6 +474,7 @@ impl Share {
             self.changes.publish_gone(node.id());
         } else {
             dir.remove_file(name)?;
+            self.removed(&attributes);
         }
         let after = dir.attributes(Want::empty(), Wait::May)?;
         self.folded.changed(dir.id(), before.ctime, after.ctime, Some(name), None);
@@ -560,7 +561,7 @@ impl Share {
         if let Some(answering) = answering {
             return Ok(Admission::Wait(answering));
         }
-        let mut replace = how.replace;
+        let (mut replace, mut replaced) = (how.replace, None);
         match self.child(to, &to_before, Name::new(&target.name)?, how.case, Want::empty())? {
             Some(other) if other.node.id() != node.id() => {
                 if replace == Replace::Never {
@@ -571,6 +572,7 @@ impl Share {
                     return Ok(Admission::Wait(answering));
                 }
                 target.name = other.name;
+                replaced = Some(other.attributes);
             }
             // Two names of one object: POSIX rename does nothing then.
             Some(same) if same.name == target.name => replace = Replace::Yes,
@@ -579,6 +581,7 @@ impl Share {
         let to = &target.parent;
         let to_name = Name::new(&target.name)?;
         from.rename(name, &**to, to_name, replace)?;
+        replaced.iter().for_each(|attributes| self.removed(attributes));
         let from_after = from.attributes(Want::empty(), Wait::May)?;
         let to_after = to.attributes(Want::empty(), Wait::May)?;
         if from.id() == to.id() {

@@ -477,7 +477,9 @@ impl Share {
             dir.remove_dir(name)?;
             self.changes.publish_gone(node.id());
         } else {
+            let gone = node.attributes(Want::empty(), storage::Wait::May)?;
             dir.remove_file(name)?;
+            self.removed(&gone);
         }
         let after = dir.attributes(Want::empty(), storage::Wait::May)?;
         self.folded.changed(dir.id(), before.ctime, after.ctime, Some(name), None);

@@ -55,12 +55,14 @@ impl Share {
             SetAttributes { size: Some(0), mtime: Some(SetTime::Now), flags, ..SetAttributes::default() };
         keep_privilege_honest(&caller.identity, &found.attributes, &mut set);
         let file = File::Open(Arc::clone(&open));
+        let before = found.attributes.size;
         let after = self
             .run(Work::Metadata, move |share| {
                 if open_of_file(&file) {
                     streams::remove_all(file.node())?;
                 }
                 let after = file.node().set_attributes(&set)?;
+                share.freed(before);
                 share.tell_modified(
                     &file,
                     ChangeKinds::SIZE | ChangeKinds::LAST_WRITE | ChangeKinds::ATTRIBUTES,

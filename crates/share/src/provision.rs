@@ -8,6 +8,7 @@ use limits::{ChangeError, Limit, Limits, Operation, Plan, Provisioned, Waits};
 use parking_lot::Mutex;
 use storage::NodeRef;
 
+use crate::capacity::Capacity;
 use crate::throttle::Throttle;
 use crate::{Api, Caller, Share, timings};
 
@@ -19,6 +20,7 @@ pub(crate) struct Provision {
     /// Whether an operation may have to wait: all that an unlimited share asks.
     is_paced: AtomicBool,
     throttle: Arc<Throttle>,
+    capacity: Capacity,
 }
 
 /// How a share stands against its plan.
@@ -28,6 +30,10 @@ pub struct LimitsStatus {
     pub plan: Plan,
     /// What it comes to.
     pub limits: Limits,
+    /// Bytes that the files have, once they were counted: only for a plan with a size.
+    pub used: Option<u64>,
+    /// Files and directories, as they were counted last (Azure Monitor: FileCount).
+    pub files: Option<u64>,
     /// Burst credits that are left; `None` without bursts.
     pub credits: Option<u64>,
     /// What operations are waiting for at this moment.
@@ -43,6 +49,7 @@ impl Provision {
         let limits = provisioned.plan.limits();
         Self {
             is_paced: AtomicBool::new(limits.has_rates()),
+            capacity: Capacity::new(limits.capacity),
             throttle: Arc::new(Throttle::new(limits)),
             provisioned: Mutex::new(provisioned),
         }
@@ -92,6 +99,10 @@ impl Share {
         }
     }
 
+    pub(crate) fn capacity(&self) -> &Capacity {
+        &self.provision.capacity
+    }
+
     /// Whether operations may have to wait for its budget.
     #[must_use]
     pub fn is_paced(&self) -> bool {
@@ -135,6 +146,7 @@ impl Share {
         let limits = provisioned.plan.limits();
         // Both with the plan's lock held, so that of two changes the later one holds in all of them.
         self.provision.is_paced.store(limits.has_rates(), Ordering::Relaxed);
+        self.provision.capacity.change(limits.capacity);
         self.provision.throttle.change(limits);
         Ok(())
     }
@@ -151,6 +163,8 @@ impl Share {
         self.provision.throttle.look(|budget, now| LimitsStatus {
             plan,
             limits: budget.limits().clone(),
+            used: self.provision.capacity.used(),
+            files: self.provision.capacity.files(),
             credits: budget.credits(now),
             throttled: budget.throttled(),
             waiting: budget.waiting(),

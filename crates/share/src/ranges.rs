@@ -63,6 +63,7 @@ impl Share {
         let given = self.grants_given();
         self.bytes_settled(caller, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
+        let _growth = self.grow(&node, offset.saturating_add(length))?;
         let _under_way = self.changes.observation().own.begin();
         self.run(Work::Blocking, move |_| Ok(node.allocate(offset, length, true)?)).await?;
         self.end_change(caller, file, given)
@@ -161,6 +162,7 @@ impl Share {
         self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _under_way = self.changes.observation().own.begin();
+        let _growth = self.grow(&target, to_offset.saturating_add(length))?;
         self.run(Work::Blocking, move |_| copy_now(&source, offset, &target, to_offset, length)).await?;
         self.end_copy(caller, to, given)
     }
@@ -202,6 +204,7 @@ impl Share {
         let given = self.grants_given();
         self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
+        let _growth = self.grow(&target, to_offset.saturating_add(length))?;
         let clone = move |_: &Arc<Self>| {
             check_cloneable((&source, offset), (&target, to_offset), length, rule)?;
             Ok(source.clone_range(offset, &*target, to_offset, length)?)

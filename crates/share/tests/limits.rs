@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_share::{
-    Api, Caller, Case, Client, File, Identity, NewObject, Protocol, Settings, Share, ShareId, timings,
+    Api, Caller, Case, Client, Error, File, Identity, NewObject, Protocol, Settings, Share, ShareId, timings,
 };
 use storage::memory::MemoryStore;
 use storage::{Device, FileKind, SetAttributes, Stability, Want};
@@ -147,4 +147,88 @@ async fn who_may_not_read_does_not_wait() {
         assert!(share.read(&other, &file, 0, vec![0; 1]).await.is_err());
     }
     assert!(begun.elapsed() < Duration::from_secs(1));
+}
+
+const KIB: usize = 1024;
+
+/// Waits until what the share holds was counted.
+async fn counted(share: &Arc<Share>) -> u64 {
+    for _ in 0..500 {
+        share.space().await.unwrap();
+        if let Some(used) = share.limits_status().used {
+            return used;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it was not counted");
+}
+
+#[tokio::test]
+async fn a_full_share_is_a_full_disk_and_nothing_is_half_written() {
+    let share = share("custom capacity=64KiB");
+    let smb = caller(Protocol::Smb, 1);
+    let (one, two) = (file(&share, "one").await, file(&share, "two").await);
+    let write = |file: &File, offset: usize, bytes: usize| {
+        let (share, smb, file) = (Arc::clone(&share), smb.clone(), file.clone());
+        async move { share.write(&smb, &file, offset as u64, vec![1; bytes], Stability::Unstable).await }
+    };
+    assert_eq!(counted(&share).await, 0);
+    write(&one, 0, 40 * KIB).await.unwrap();
+    let space = share.space().await.unwrap();
+    assert_eq!((space.total, space.free), (64 * KIB as u64, 24 * KIB as u64));
+    let full = Err(Error::Storage(storage::Error::NoSpace));
+    assert_eq!(write(&two, 0, 25 * KIB).await.map(|_| ()), full);
+    assert_eq!(share.attributes(two.node(), Want::empty()).await.unwrap().size, 0);
+    let grow = |size| SetAttributes { size: Some(size), ..SetAttributes::default() };
+    let grown = share.set_attributes(&smb, &two, &grow(25 * KIB as u64), None).await;
+    assert_eq!(grown.map(|_| ()), full);
+    // To the last byte, over what is there already, and again when something was deleted or cut off.
+    write(&two, 0, 24 * KIB).await.unwrap();
+    write(&one, 0, 40 * KIB).await.unwrap();
+    assert_eq!(write(&one, 40 * KIB, 1).await.map(|_| ()), full);
+    share.set_attributes(&smb, &one, &grow(0), None).await.unwrap();
+    write(&two, 24 * KIB, 40 * KIB).await.unwrap();
+    share.remove(&smb, share.root(), b"two", false).await.unwrap();
+    assert_eq!(share.limits_status().used, Some(0));
+    write(&one, 0, 64 * KIB).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_size_below_what_is_used_loses_nothing() {
+    let share = share("custom capacity=64KiB");
+    let smb = caller(Protocol::Smb, 1);
+    let one = file(&share, "one").await;
+    share.write(&smb, &one, 0, vec![7; 32 * KIB], Stability::Unstable).await.unwrap();
+    assert_eq!(counted(&share).await, 32 * KIB as u64);
+    share.set_plan("custom capacity=16KiB".parse().unwrap(), SystemTime::now()).unwrap();
+    let space = share.space().await.unwrap();
+    assert_eq!((space.total, space.free), (16 * KIB as u64, 0));
+    let (data, count) = share.read(&smb, &one, 0, vec![0; 32 * KIB]).await.unwrap();
+    assert!(count == 32 * KIB && data.iter().all(|byte| *byte == 7));
+    let more = share.write(&smb, &one, 32 * KIB as u64, vec![7; 1], Stability::Unstable).await;
+    assert_eq!(more.map(|_| ()), Err(Error::Storage(storage::Error::NoSpace)));
+}
+
+#[tokio::test]
+async fn writers_of_one_file_are_counted_once() {
+    let share = share("custom capacity=64KiB");
+    let smb = caller(Protocol::Smb, 1);
+    let one = file(&share, "one").await;
+    counted(&share).await;
+    for _ in 0..20 {
+        let mut writers = tokio::task::JoinSet::new();
+        for block in (0..16).rev() {
+            let (share, smb, one) = (Arc::clone(&share), smb.clone(), one.clone());
+            writers.spawn(async move {
+                share.write(&smb, &one, block * 4096, vec![1; 4 * KIB], Stability::Data).await
+            });
+        }
+        while let Some(written) = writers.join_next().await {
+            written.unwrap().unwrap();
+        }
+        assert_eq!(share.limits_status().used, Some(64 * KIB as u64));
+        let cut = SetAttributes { size: Some(0), ..SetAttributes::default() };
+        share.set_attributes(&smb, &one, &cut, None).await.unwrap();
+        assert_eq!(share.limits_status().used, Some(0));
+    }
 }
