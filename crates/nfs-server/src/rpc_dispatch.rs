@@ -1,6 +1,7 @@
 //! From a call to its procedure, and from a result to its reply.
 
 use std::cell::OnceCell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use nfs_wire::record_mark::Mark;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 use nfs_wire::{mount as mount_wire, v3 as v3_wire, v4 as v4_wire};
-use share::{Api, Measure, Protocol, Share};
+use share::{Api, Client, Measure, Protocol, Share, timings};
 
 use crate::connection::Connection;
 use crate::{credentials, mount, v3, v4};
@@ -60,7 +61,7 @@ impl From<AuthStatus> for NotRun {
 pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes) -> Option<Buffer> {
     let mut arguments = Reader::new(&record);
     let call = Call::decode(&mut arguments).ok()?;
-    let answer = dispatch(&connection, &record, &call, arguments).await;
+    let answer = timings::scope(pin!(dispatch(&connection, &record, &call, arguments))).await;
     Some(answer.unwrap_or_else(|not_run| {
         let body = match not_run {
             NotRun::Accepted(status) => ReplyBody::accepted(status),
@@ -112,7 +113,7 @@ impl Request<'_> {
     /// Counts the call for its share, if it found one.
     pub(crate) fn count(&self, measure: Measure, bytes: u64, ok: bool) {
         if let Some(share) = self.share.get() {
-            share.accounting().end(measure, bytes, ok);
+            share.accounting().end(measure.of(Client::Address(self.connection.client)), bytes, ok);
         }
     }
 

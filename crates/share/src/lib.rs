@@ -44,7 +44,10 @@ use std::time::Duration;
 
 use storage::{NodeRef, Storage};
 
-pub use accounting::{Accounting, Api, Cell, HISTOGRAM_BUCKETS, Measure, bucket_limit};
+pub use accounting::{
+    Accounting, Api, CLIENTS_MAX, Cell, Counts, HISTOGRAM_BUCKETS, Measure, Record, SIZE_BUCKETS, Waited,
+    bucket_limit, response_type, size_limit,
+};
 pub use attributes::{Changed, Guard};
 pub use cache::{CacheCount, CacheCounts};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};

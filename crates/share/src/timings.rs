@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -27,24 +27,31 @@ thread_local! {
     static CURRENT: Cell<Timings> = const { Cell::new(Timings { queue: Duration::ZERO, limit: Duration::ZERO, throttled: None }) };
 }
 
-/// Runs an operation; what it has waited for comes with its outcome.
-pub async fn measured<T>(operation: impl Future<Output = T>) -> (T, Timings) {
-    Measured { operation: pin!(operation), timings: Timings::default() }.await
+/// Runs an operation: what it waits for is noted with it, and with nothing else. It is pinned by the caller, so that it is
+/// not moved.
+pub fn scope<F: Future>(operation: Pin<&mut F>) -> impl Future<Output = F::Output> {
+    Scope { operation, timings: Timings::default() }
 }
 
-struct Measured<'a, F> {
+/// What the operation that is polled has waited for since the last time.
+#[must_use]
+pub fn take() -> Timings {
+    CURRENT.take()
+}
+
+struct Scope<'a, F> {
     operation: Pin<&'a mut F>,
     timings: Timings,
 }
 
-impl<F: Future> Future for Measured<'_, F> {
-    type Output = (F::Output, Timings);
+impl<F: Future> Future for Scope<'_, F> {
+    type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outer = CURRENT.replace(self.timings);
         let polled = self.operation.as_mut().poll(cx);
         self.timings = CURRENT.replace(outer);
-        polled.map(|outcome| (outcome, self.timings))
+        polled
     }
 }
 
@@ -65,6 +72,8 @@ pub(crate) fn queued(time: Duration) {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     #[tokio::test]
@@ -76,9 +85,10 @@ mod tests {
                 waited(limit, second);
                 queued(second);
             }
+            take()
         };
-        let (((), one), ((), two)) =
-            tokio::join!(measured(wait(Limit::Read, 2)), measured(wait(Limit::Iops, 3)));
+        let (one, two) = (pin!(wait(Limit::Read, 2)), pin!(wait(Limit::Iops, 3)));
+        let (one, two) = tokio::join!(scope(one), scope(two));
         let expected = |times: u32, limit| Timings {
             queue: second * times,
             limit: second * times,

@@ -93,8 +93,11 @@ async fn what_waits_is_told_with_its_reason_and_can_be_dropped() {
     let waits = tokio::time::timeout(Duration::from_millis(50), write(10_000)).await;
     assert!(waits.is_err());
     assert_eq!(share.limits_status().waiting, 0, "it has freed its place");
-    let (written, spent) = timings::measured(write(1)).await;
-    written.unwrap();
+    let waiting = std::pin::pin!(async {
+        write(1).await.unwrap();
+        timings::take()
+    });
+    let spent = timings::scope(waiting).await;
     assert_eq!(spent.throttled.map(|limit| limit.name()), Some("write"));
     assert!(spent.limit > Duration::from_millis(500) && spent.limit < Duration::from_secs(2), "{spent:?}");
     assert!(share.read(&smb, &file, 0, vec![0; 1000]).await.is_ok());

@@ -1,7 +1,9 @@
 //! Which handler answers which command; nothing else.
 
+use std::pin::pin;
+
 use net::Buffer;
-use share::{Api, Measure, Protocol};
+use share::{Api, Measure, Protocol, timings};
 use smb_proto::sequence_window::check_charge;
 use smb_wire::{Command, NtStatus};
 
@@ -12,6 +14,10 @@ use crate::{handler, pipe};
 
 /// Answers a request that was admitted. Those about a share are counted there.
 pub(crate) async fn dispatch(ctx: &RequestContext) -> Result<Buffer, Failure> {
+    timings::scope(pin!(dispatch_counted(ctx))).await
+}
+
+async fn dispatch_counted(ctx: &RequestContext) -> Result<Buffer, Failure> {
     let measure = api(ctx.header.command).map(|api| Measure::begin(api, Protocol::Smb));
     if let Some(measure) = &measure {
         ctx.connection.endpoint.note_request(measure.begun());
@@ -19,7 +25,8 @@ pub(crate) async fn dispatch(ctx: &RequestContext) -> Result<Buffer, Failure> {
     let outcome = dispatch_target(ctx).await;
     if let (Some(measure), Some(Target::Disk(share))) = (measure, ctx.tree.get().map(|tree| &tree.target)) {
         let ok = outcome.is_ok() && !ctx.status().is_error();
-        share.accounting().end(measure, ctx.payload_bytes(), ok);
+        let client = ctx.caller().map(|caller| caller.machine).unwrap_or_default();
+        share.accounting().end(measure.of(client), ctx.payload_bytes(), ok);
     }
     outcome
 }

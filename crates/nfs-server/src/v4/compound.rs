@@ -138,7 +138,11 @@ impl<'a> Compound<'a> {
         if let Some(measure) = measure
             && let Some(Position { place: Place::Object(object), .. }) = &self.current
         {
-            object.share.accounting().end(measure, self.moved_bytes, self.reply.status.is_ok());
+            object.share.accounting().end(
+                measure.of(object.caller.machine),
+                self.moved_bytes,
+                self.reply.status.is_ok(),
+            );
         }
         if self.moved_bytes > 0 {
             self.in_session.moved(number, self.moved_bytes);
