@@ -571,8 +571,7 @@ impl Share {
                 if let Some(answering) = self.make_removable(&other.node, caller.client, Operation::Delete)? {
                     return Ok(Admission::Wait(answering));
                 }
-                target.name = other.name;
-                replaced = Some(other.attributes);
+                (target.name, replaced) = (other.name, Some(other.attributes));
             }
             // Two names of one object: POSIX rename does nothing then.
             Some(same) if same.name == target.name => replace = Replace::Yes,

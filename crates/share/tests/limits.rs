@@ -74,9 +74,10 @@ async fn both_protocols_draw_on_one_budget_and_get_equal_parts() {
     let time = Duration::from_secs(2);
     let (smb, nfs) = (caller(Protocol::Smb, 1), caller(Protocol::Nfs3, 2));
     let (smb, nfs) =
-        tokio::join!(read_for(&share, &smb, &file, 12, time), read_for(&share, &nfs, &file, 4, time));
-    // What was saved for a tenth of a second comes on top, and the last ones are under way at the end.
-    assert!((970..=1_070).contains(&(smb + nfs)), "{smb} and {nfs}");
+        tokio::join!(read_for(&share, &smb, &file, 96, time), read_for(&share, &nfs, &file, 64, time));
+    // What was saved for a tenth of a second comes on top, and those who wait at the end are let through, too. How much of it
+    // is reached depends on the machine; `scripts/bench-limits` measures that.
+    assert!((700..=1_050 + 160).contains(&(smb + nfs)), "{smb} and {nfs}");
     assert!(smb.abs_diff(nfs) * 10 <= smb.max(nfs), "{smb} and {nfs}");
     let status = share.limits_status();
     assert_eq!((status.waiting, status.credits), (0, None));
