@@ -238,8 +238,7 @@ impl Share {
 
     fn root_found(&self, want: Want) -> Result<Found> {
         let attributes = self.root.attributes(want, Wait::May)?;
-        let node = Arc::clone(&self.root);
-        Ok(Found::alone(node, attributes))
+        Ok(Found::alone(Arc::clone(&self.root), attributes))
     }
 
     fn step(&self, caller: &Caller, dir: &NodeRef, name: &[u8], case: Case, want: Want) -> Result<Walk> {
@@ -577,8 +576,7 @@ impl Share {
             Some(same) if same.name == target.name => replace = Replace::Yes,
             Some(_) | None => {}
         }
-        let to = &target.parent;
-        let to_name = Name::new(&target.name)?;
+        let (to, to_name) = (&target.parent, Name::new(&target.name)?);
         from.rename(name, &**to, to_name, replace)?;
         replaced.iter().for_each(|attributes| self.removed(attributes));
         let from_after = from.attributes(Want::empty(), Wait::May)?;
