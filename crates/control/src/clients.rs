@@ -180,6 +180,52 @@ pub struct NfsClient {
     pub mounts: Vec<String>,
     /// Its connections: with `nconnect=N` there are N.
     pub connections: Vec<NfsConnection>,
+    /// Its NFSv4 sessions: as a rule one, over all of its connections.
+    pub sessions: Vec<NfsSession>,
+}
+
+/// A session of an NFSv4 client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsSession {
+    /// The client's name for itself.
+    pub client: String,
+    /// Its connections.
+    pub connections: u64,
+    /// Slots that the client may use: so many requests may be under way.
+    pub slots_granted: u32,
+    /// Requests under way.
+    pub slots_in_use: u32,
+    /// The most that were under way at a time.
+    pub slots_in_use_max: u32,
+    /// The highest slot that was ever used.
+    pub slot_highest: Option<u32>,
+    /// Whether the server can call the client.
+    pub back_channel: bool,
+    /// Since the last request.
+    pub idle_seconds: u64,
+}
+
+/// Calls that moved data, and how much.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsTransfers {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Most bytes of one: as a rule what the client has mounted with (rsize, wsize).
+    pub bytes_max: u64,
+}
+
+impl NfsTransfers {
+    /// With others.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(other.calls),
+            bytes: self.bytes.saturating_add(other.bytes),
+            bytes_max: self.bytes_max.max(other.bytes_max),
+        }
+    }
 }
 
 /// One connection of an NFS client.
@@ -195,6 +241,10 @@ pub struct NfsConnection {
     pub calls: u64,
     /// Calls that are not answered yet.
     pub in_flight: u64,
+    /// What was read.
+    pub reads: NfsTransfers,
+    /// What was written.
+    pub writes: NfsTransfers,
     /// Since the client connected.
     pub age_seconds: u64,
     /// Since the last call.
@@ -208,6 +258,20 @@ impl fmt::Display for Principal {
             Self::Guest => "guest",
             Self::Anonymous => "anonymous",
         })
+    }
+}
+
+impl NfsClient {
+    /// What it has read, over all of its connections.
+    #[must_use]
+    pub fn reads(&self) -> NfsTransfers {
+        self.connections.iter().fold(NfsTransfers::default(), |sum, connection| sum.and(connection.reads))
+    }
+
+    /// What it has written.
+    #[must_use]
+    pub fn writes(&self) -> NfsTransfers {
+        self.connections.iter().fold(NfsTransfers::default(), |sum, connection| sum.and(connection.writes))
     }
 }
 

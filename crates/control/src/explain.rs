@@ -4,13 +4,15 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::clients::{Interface, NfsClient, Principal, RefusalReason, RefusedBinding, SmbOffer, SmbSession};
+use crate::clients::{Interface, NfsClient, NfsSession, Principal, RefusalReason, RefusedBinding, SmbOffer, SmbSession};
 
 /// Channels that clients open to one address whose interface spreads connections over processors: what Windows does
 /// unless told otherwise (ConnectionCountPerRssNetworkInterface).
 const CHANNELS_PER_RSS_ADDRESS: u32 = 4;
 /// A client that has logged on only just may still be opening channels.
 const YOUNG_SECONDS: u64 = 5;
+/// Requests under way at a time with which one connection is busy.
+const BUSY_REQUESTS: u32 = 16;
 /// Connections of an NFS client beyond which nothing was gained where it was measured.
 const NCONNECT_ENOUGH: usize = 4;
 
@@ -309,12 +311,17 @@ fn protection(session: &SmbSession) -> Option<Finding> {
 #[must_use]
 pub fn nfs_client(client: &NfsClient) -> Vec<Finding> {
     let connections = client.connections.iter().filter(|connection| connection.version.is_some()).count();
-    let mut findings = Vec::new();
+    let mut findings: Vec<_> = client.sessions.iter().filter_map(slots_used_up).collect();
     if connections == 1 {
+        let busiest = client.sessions.iter().map(|session| session.slots_in_use_max).max();
+        let seen = match busiest.filter(|busiest| *busiest >= BUSY_REQUESTS) {
+            Some(busiest) => format!("up to {busiest} requests were under way at a time, all over one connection"),
+            None => "it mounted without nconnect, or an earlier mount from this server had none".to_owned(),
+        };
         findings.push(Finding::limit(
             "one-connection",
             "The client has one connection.",
-            "it mounted without nconnect, or an earlier mount from this server had none",
+            seen,
             "Linux 5.3 or later: mount with nconnect=4. The first mount from a server decides for all mounts from it: \
              unmount them all first.",
         ));
@@ -328,6 +335,20 @@ pub fn nfs_client(client: &NfsClient) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// A session whose client has had as many requests under way as it may.
+fn slots_used_up(session: &NfsSession) -> Option<Finding> {
+    let NfsSession { slots_granted, slots_in_use_max, .. } = session;
+    (slots_in_use_max >= slots_granted).then(|| {
+        Finding::limit(
+            "slots-used-up",
+            "The client has used all of its slots at once: further requests waited on its side.",
+            format!("{slots_in_use_max} of {slots_granted} slots were in use at a time"),
+            "Linux asks for 64 slots a session unless it is told otherwise: set max_session_slots=180 for its module nfs \
+             (in /etc/modprobe.d) and mount anew. A server gives out fewer when its clients are many.",
+        )
+    })
 }
 
 #[cfg(test)]

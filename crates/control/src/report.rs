@@ -114,17 +114,39 @@ fn seconds(since: SystemTime, now: SystemTime) -> u64 {
 
 fn nfs_clients(nfs: &NfsServer) -> Vec<NfsClient> {
     let mut clients: Vec<NfsClient> = Vec::new();
+    let mut sessions = nfs.sessions();
     for connection in nfs.connections() {
         let address = connection.client.ip().to_canonical();
         let known = clients.last().is_some_and(|client| client.address == address);
         if !known {
-            clients.push(NfsClient { address, mounts: mounts(nfs, address), connections: Vec::new() });
+            let mounts = mounts(nfs, address);
+            clients.push(NfsClient { address, mounts, connections: Vec::new(), sessions: Vec::new() });
         }
         if let Some(client) = clients.last_mut() {
             client.connections.push(nfs_connection(&connection));
+            // A session over several addresses of a client is told with the first.
+            let here = sessions.extract_if(.., |session| session.connections.contains(&connection.number));
+            client.sessions.extend(here.map(|session| nfs_session(&session)));
         }
     }
     clients
+}
+
+fn nfs_session(session: &SessionReport) -> NfsSession {
+    NfsSession {
+        client: String::from_utf8_lossy(&session.client).into_owned(),
+        connections: session.connections.len() as u64,
+        slots_granted: session.slots.granted,
+        slots_in_use: session.slots.running,
+        slots_in_use_max: session.slots.running_max,
+        slot_highest: session.slots.highest_used,
+        back_channel: session.back_channel,
+        idle_seconds: session.idle.as_secs(),
+    }
+}
+
+fn nfs_transfers(sizes: Sizes) -> NfsTransfers {
+    NfsTransfers { calls: sizes.calls, bytes: sizes.bytes, bytes_max: sizes.bytes_max }
 }
 
 fn mounts(nfs: &NfsServer, client: IpAddr) -> Vec<String> {
@@ -138,6 +160,8 @@ fn nfs_connection(report: &ConnectionReport) -> NfsConnection {
         version: report.version,
         calls: report.calls,
         in_flight: report.in_flight,
+        reads: nfs_transfers(report.reads),
+        writes: nfs_transfers(report.writes),
         age_seconds: report.age.as_secs(),
         idle_seconds: report.idle.as_secs(),
     }

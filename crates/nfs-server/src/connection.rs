@@ -31,16 +31,17 @@ pub struct Connection {
     pub(crate) v4: v4::connection::Connection,
     /// Whether it has sent a call.
     has_called: Cell<bool>,
-    traffic: Arc<Traffic>,
+    pub(crate) traffic: Arc<Traffic>,
 }
 
 impl Connection {
     pub(crate) fn new(server: Arc<ServerState>, peer: Peer, outbox: &Outbox) -> Self {
-        let traffic = server.connections.enter(peer);
+        let v4 = v4::connection::Connection::new(&server.v4, outbox);
+        let traffic = server.connections.enter(peer, v4.link.number.0);
         let client = peer.address.ip().to_canonical();
         Self {
             shares: ShareView::new(&server.exports.shares),
-            v4: v4::connection::Connection::new(&server.v4, outbox),
+            v4,
             server,
             client,
             callers: CallerCache::new(client),

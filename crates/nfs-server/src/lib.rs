@@ -49,8 +49,8 @@ pub use config::{Config, ExportRules, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
 pub use mount::Mounted;
 pub use nfs_proto::v4::recovery::ClientRecord;
-pub use traffic::ConnectionReport;
-pub use v4::{ClientRecords, Sizes, Transfers};
+pub use traffic::{ConnectionReport, Sizes};
+pub use v4::{ClientRecords, SessionReport};
 
 use config::Exports;
 use mount::MountTable;
@@ -107,6 +107,13 @@ impl NfsServer {
     /// Takes out NFSv4 clients that are gone for good, for ever: give it to [`net::Shards::spawn`].
     pub async fn look_after_clients(&self) {
         self.state.v4.look_after_clients().await;
+    }
+
+    /// The sessions of NFSv4 clients.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<SessionReport> {
+        let sessions = self.state.v4.clients().into_iter().flat_map(|client| client.sessions());
+        sessions.map(|session| session.report()).collect()
     }
 
     /// The connections there are now, by the client's address.

@@ -14,6 +14,8 @@ use parking_lot::Mutex;
 /// One connection of a client, as it is at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionReport {
+    /// A number that no other connection of this run has.
+    pub number: u64,
     /// The client's end.
     pub client: SocketAddr,
     /// The server's end.
@@ -24,21 +26,67 @@ pub struct ConnectionReport {
     pub calls: u64,
     /// Calls that are not answered yet.
     pub in_flight: u64,
+    /// What was read, where there was something to read.
+    pub reads: Sizes,
+    /// What was written.
+    pub writes: Sizes,
     /// Since the client connected.
     pub age: Duration,
     /// Since the last call, or since the client connected.
     pub idle: Duration,
 }
 
+/// Calls that moved payload, and how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sizes {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Most bytes of one.
+    pub bytes_max: u64,
+}
+
+/// Counts [`Sizes`].
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    calls: AtomicU64,
+    bytes: AtomicU64,
+    bytes_max: AtomicU64,
+}
+
+impl Moved {
+    /// A call has moved so many bytes.
+    pub(crate) fn add(&self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes_max.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            calls: self.calls.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            bytes_max: self.bytes_max.load(Ordering::Relaxed),
+        }
+    }
+}
+
 /// What one connection counts.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     peer: Peer,
+    number: u64,
     since: Instant,
     /// 0 before the first call of NFS.
     version: AtomicU32,
     calls: AtomicU64,
     answered: AtomicU64,
+    pub(crate) reads: Moved,
+    pub(crate) writes: Moved,
     /// Milliseconds from `since` to the last call.
     last_call: AtomicU64,
 }
@@ -65,11 +113,14 @@ impl Traffic {
         let calls = self.calls.load(Ordering::Relaxed);
         let version = self.version.load(Ordering::Relaxed);
         ConnectionReport {
+            number: self.number,
             client: self.peer.address,
             server: self.peer.local,
             version: (version > 0).then_some(version),
             calls,
             in_flight: calls.saturating_sub(answered),
+            reads: self.reads.sizes(),
+            writes: self.writes.sizes(),
             age,
             idle: age.saturating_sub(Duration::from_millis(self.last_call.load(Ordering::Relaxed))),
         }
@@ -86,13 +137,16 @@ pub(crate) struct Connections(Mutex<HashMap<Peer, Arc<Traffic>>>);
 
 impl Connections {
     /// Enters a connection that begins.
-    pub(crate) fn enter(&self, peer: Peer) -> Arc<Traffic> {
+    pub(crate) fn enter(&self, peer: Peer, number: u64) -> Arc<Traffic> {
         let traffic = Arc::new(Traffic {
             peer,
+            number,
             since: Instant::now(),
             version: AtomicU32::new(0),
             calls: AtomicU64::new(0),
             answered: AtomicU64::new(0),
+            reads: Moved::default(),
+            writes: Moved::default(),
             last_call: AtomicU64::new(0),
         });
         self.0.lock().insert(peer, Arc::clone(&traffic));
@@ -127,16 +181,29 @@ mod tests {
     #[test]
     fn a_connection_is_there_until_it_ends() {
         let connections = Connections::default();
-        let (first, second) = (connections.enter(peer(800)), connections.enter(peer(700)));
+        let (first, second) = (connections.enter(peer(800), 1), connections.enter(peer(700), 2));
         let ports = || connections.report().iter().map(|report| report.client.port()).collect::<Vec<_>>();
         assert_eq!(ports(), [700, 800]);
         connections.leave(&second);
         assert_eq!(ports(), [800]);
         // The one that took its place stays.
-        let again = connections.enter(peer(800));
+        let again = connections.enter(peer(800), 3);
         connections.leave(&first);
         assert_eq!(ports(), [800]);
         connections.leave(&again);
         assert!(ports().is_empty());
+    }
+
+    #[test]
+    fn sizes_are_counted() {
+        let connections = Connections::default();
+        let traffic = connections.enter(peer(800), 9);
+        traffic.reads.add(4096);
+        traffic.reads.add(1 << 20);
+        traffic.writes.add(7);
+        let report = &connections.report()[0];
+        assert_eq!(report.number, 9);
+        assert_eq!(report.reads, Sizes { calls: 2, bytes: 4096 + (1 << 20), bytes_max: 1 << 20 });
+        assert_eq!(report.writes, Sizes { calls: 1, bytes: 7, bytes_max: 7 });
     }
 }

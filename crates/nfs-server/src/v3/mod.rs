@@ -79,6 +79,7 @@ impl Counted<'_, '_> {
 
     fn end_write(&self, result: &write_wire::Res) -> Buffer {
         let bytes = result.as_ref().map_or(0, |ok| u64::from(ok.count));
+        self.request.connection.traffic.writes.add(bytes);
         self.request.count(self.measure, bytes, result.is_ok());
         self.request.success(result)
     }
@@ -86,6 +87,7 @@ impl Counted<'_, '_> {
     fn end_read(&self, result: Result<read::Data, read::Failed>) -> Buffer {
         match result {
             Ok(data) => {
+                self.request.connection.traffic.reads.add(u64::from(data.head.count));
                 self.request.count(self.measure, u64::from(data.head.count), true);
                 data.into_reply(self.request)
             }

@@ -145,7 +145,12 @@ impl<'a> Compound<'a> {
             );
         }
         if self.moved_bytes > 0 {
-            self.in_session.moved(number, self.moved_bytes);
+            let traffic = &self.request.connection.traffic;
+            match number {
+                Operation::Read | Operation::ReadPlus => traffic.reads.add(self.moved_bytes),
+                Operation::Write => traffic.writes.add(self.moved_bytes),
+                _ => {}
+            }
         }
         if let Err(status) = self.check_room(0) {
             self.reply.take_back(number, status);

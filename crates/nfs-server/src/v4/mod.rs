@@ -76,7 +76,6 @@ mod setattr;
 mod setxattr;
 pub(crate) mod state;
 mod test_stateid;
-mod transfers;
 mod verify;
 mod write;
 mod xattr;
@@ -90,7 +89,7 @@ use nfs_wire::xdr::Reader;
 use share::Api;
 
 pub use recovery::ClientRecords;
-pub use transfers::{Sizes, Transfers};
+pub use state::SessionReport;
 
 use compound::Compound;
 use destroy_session::Within;

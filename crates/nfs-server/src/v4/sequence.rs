@@ -14,7 +14,6 @@ use nfs_wire::v4::status::Status;
 use super::compound::{Compound, Reply};
 use super::principal;
 use super::state::Session;
-use super::transfers::Transfers;
 use crate::rpc_dispatch::Request;
 
 /// Bytes of SEQUENCE's result, operation and status included.
@@ -26,7 +25,6 @@ pub(super) struct InSession {
     slot: u32,
     /// The request, if its reply is to be kept.
     keep: Option<Fingerprint>,
-    transfers: Transfers,
     /// The reply has been kept or need not be.
     ended: bool,
 }
@@ -99,7 +97,6 @@ fn begin(
             session,
             slot: args.slot_id,
             keep: args.cache_this.then(fingerprint),
-            transfers: Transfers::default(),
             ended: false,
         }),
         Begun::Replay(body) => Entry::Repeat(body),
@@ -165,15 +162,6 @@ impl InSession {
         Ok(())
     }
 
-    /// An operation has moved payload.
-    pub(super) fn moved(&mut self, operation: Operation, bytes: u64) {
-        match operation {
-            Operation::Read | Operation::ReadPlus => self.transfers.reads.add(bytes),
-            Operation::Write => self.transfers.writes.add(bytes),
-            _ => {}
-        }
-    }
-
     /// The request has run.
     fn end(mut self, reply: &mut Reply) {
         let kept = match self.keep {
@@ -185,9 +173,7 @@ impl InSession {
 
     fn release(&mut self, kept: Kept) {
         self.ended = true;
-        let mut state = self.session.state.lock();
-        state.slots.end(self.slot, kept);
-        state.transfers.join(self.transfers);
+        self.session.state.lock().slots.end(self.slot, kept);
     }
 }
 

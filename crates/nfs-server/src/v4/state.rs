@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nfs_proto::filehandle::FileHandleCodec;
 use nfs_proto::v4::client::{Clients, ExchangeId, Exchanged, Holding, NewSession, Principal};
 use nfs_proto::v4::lease::{LeaseTimes, Standing};
 use nfs_proto::v4::session::{self, Associations, Channels, ConnectionNumber};
-use nfs_proto::v4::slot::SlotTable;
+use nfs_proto::v4::slot::{SlotTable, Usage};
 use nfs_wire::v4::create_session::{self, ChannelAttributes};
 use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::status::Status;
@@ -24,7 +24,6 @@ use super::callback::{BackChannel, Callbacks};
 use super::connection::Link;
 use super::files::Files;
 use super::recovery::Recovery;
-use super::transfers::Transfers;
 use crate::Config;
 
 /// What NFSv4 adds to a server.
@@ -100,7 +99,6 @@ pub(crate) struct SessionState {
     pub(crate) connections: Associations,
     /// When a request last renewed the lease.
     pub(crate) renewed: Instant,
-    pub(crate) transfers: Transfers,
 }
 
 /// Clients that have lost their records: left, restarted, or away for too long. What they had has yet to end.
@@ -355,7 +353,39 @@ impl Client {
     }
 }
 
+/// A session of a client, as it is at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionReport {
+    /// The client's name for itself.
+    pub client: Vec<u8>,
+    /// The numbers of its connections ([`ConnectionReport::number`](crate::ConnectionReport::number)).
+    pub connections: Vec<u64>,
+    /// Its slots.
+    pub slots: Usage,
+    /// Most bytes of a request.
+    pub request_bytes_max: u32,
+    /// Most bytes of a reply.
+    pub response_bytes_max: u32,
+    /// Whether the server can call the client over it.
+    pub back_channel: bool,
+    /// Since the last request.
+    pub idle: Duration,
+}
+
 impl Session {
+    pub(crate) fn report(&self) -> SessionReport {
+        let state = self.state.lock();
+        SessionReport {
+            client: self.client.owner.to_vec(),
+            connections: state.connections.all().map(|number| number.0).collect(),
+            slots: state.slots.usage(),
+            request_bytes_max: self.fore.request_bytes_max,
+            response_bytes_max: self.fore.response_bytes_max,
+            back_channel: state.connections.has_back(),
+            idle: state.renewed.elapsed(),
+        }
+    }
+
     pub(crate) fn new(
         new: NewSession,
         client: &Arc<Client>,
@@ -373,7 +403,6 @@ impl Session {
                 slots: SlotTable::new(fore.requests_max),
                 connections: Associations::default(),
                 renewed: now,
-                transfers: Transfers::default(),
             }),
         }
     }
