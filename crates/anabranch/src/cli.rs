@@ -43,6 +43,8 @@ pub(crate) enum ClientCommand {
     List(Asking),
     /// Say why a client has fewer channels or connections than it could, and what to do
     Explain(Asking),
+    /// Print what to set on NFS clients for sequential reads, with what each client reads now
+    Hint(Asking),
 }
 
 #[derive(Debug, Subcommand)]

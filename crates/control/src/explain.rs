@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::clients::{Interface, NfsClient, NfsSession, Principal, RefusalReason, RefusedBinding, SmbOffer, SmbSession};
+use crate::clients::{
+    Interface, NfsClient, NfsSession, Principal, RefusalReason, RefusedBinding, SmbOffer, SmbSession,
+};
 
 /// Channels that clients open to one address whose interface spreads connections over processors: what Windows does
 /// unless told otherwise (ConnectionCountPerRssNetworkInterface).
@@ -315,7 +317,9 @@ pub fn nfs_client(client: &NfsClient) -> Vec<Finding> {
     if connections == 1 {
         let busiest = client.sessions.iter().map(|session| session.slots_in_use_max).max();
         let seen = match busiest.filter(|busiest| *busiest >= BUSY_REQUESTS) {
-            Some(busiest) => format!("up to {busiest} requests were under way at a time, all over one connection"),
+            Some(busiest) => {
+                format!("up to {busiest} requests were under way at a time, all over one connection")
+            }
             None => "it mounted without nconnect, or an earlier mount from this server had none".to_owned(),
         };
         findings.push(Finding::limit(
@@ -335,6 +339,18 @@ pub fn nfs_client(client: &NfsClient) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// What a session's requests wait for on the client's side, as far as it can be seen here.
+#[must_use]
+pub fn bound_by(session: &NfsSession) -> &'static str {
+    if session.slots_in_use_max >= session.slots_granted {
+        "slots"
+    } else if session.connections == 1 && session.slots_in_use_max >= BUSY_REQUESTS {
+        "one connection"
+    } else {
+        "-"
+    }
 }
 
 /// A session whose client has had as many requests under way as it may.

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 use std::time::SystemTime;
 
-use nfs_server::{ConnectionReport, NfsServer};
+use nfs_server::{ConnectionReport, NfsServer, SessionReport, Sizes};
 use smb_server::report;
 
 use crate::clients::{
-    Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, Principal, RefusalReason,
-    RefusedBinding, Signing, SmbOffer, SmbSession,
+    Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, NfsSession, NfsTransfers, Principal,
+    RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession,
 };
 
 /// The clients of both servers now.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use control::clients::{Clients, NfsClient, SmbSession};
+use control::clients::{Clients, NfsClient, NfsSession, SmbSession};
+use control::explain::bound_by;
 
 use super::{counted, duration, harmless, table};
 
@@ -29,6 +30,9 @@ pub(crate) fn render(clients: &Clients) -> String {
     );
     if !clients.nfs_clients.is_empty() {
         let _ = write!(text, "\n{}", nfs(&clients.nfs_clients));
+    }
+    if clients.nfs_clients.iter().any(|client| !client.sessions.is_empty()) {
+        let _ = write!(text, "\n{}", nfs_sessions(&clients.nfs_clients));
     }
     text
 }
@@ -116,10 +120,64 @@ fn speed(bits_per_second: u64) -> String {
 
 fn nfs(clients: &[NfsClient]) -> String {
     let rows: Vec<_> = clients.iter().map(nfs_client).collect();
-    table::render(["CLIENT", "MOUNTED", "VERSION", "CONNECTIONS", "CALLS", "IN FLIGHT", "IDLE"], &rows)
+    let heads = [
+        "CLIENT",
+        "MOUNTED",
+        "VERSION",
+        "CONNECTIONS",
+        "CALLS",
+        "IN FLIGHT",
+        "READS UP TO",
+        "WRITES UP TO",
+        "IDLE",
+    ];
+    table::render(heads, &rows)
 }
 
-fn nfs_client(client: &NfsClient) -> [String; 7] {
+/// The sessions of NFSv4 clients, with their slots.
+fn nfs_sessions(clients: &[NfsClient]) -> String {
+    let row = |client: &NfsClient, session: &NfsSession| {
+        [
+            client.address.to_string(),
+            harmless(&session.client),
+            session.connections.to_string(),
+            session.slots_granted.to_string(),
+            session.slots_in_use.to_string(),
+            session.slots_in_use_max.to_string(),
+            session.slot_highest.map_or_else(|| "-".to_owned(), |slot| slot.to_string()),
+            if session.back_channel { "yes" } else { "no" }.to_owned(),
+            bound_by(session).to_owned(),
+        ]
+    };
+    let rows: Vec<_> = clients
+        .iter()
+        .flat_map(|client| client.sessions.iter().map(|session| row(client, session)))
+        .collect();
+    let heads = [
+        "CLIENT",
+        "NFSV4 SESSION OF",
+        "CONNECTIONS",
+        "SLOTS",
+        "IN USE",
+        "AT ONCE",
+        "HIGHEST",
+        "CALLBACKS",
+        "BOUND BY",
+    ];
+    table::render(heads, &rows)
+}
+
+/// A size in bytes for people.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0 => "-".to_owned(),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} B"),
+    }
+}
+
+fn nfs_client(client: &NfsClient) -> [String; 9] {
     let connections = &client.connections;
     let mut versions: Vec<u32> = connections.iter().filter_map(|connection| connection.version).collect();
     versions.sort_unstable();
@@ -134,6 +192,8 @@ fn nfs_client(client: &NfsClient) -> [String; 7] {
         connections.len().to_string(),
         connections.iter().map(|connection| connection.calls).sum::<u64>().to_string(),
         connections.iter().map(|connection| connection.in_flight).sum::<u64>().to_string(),
+        size(client.reads().bytes_max),
+        size(client.writes().bytes_max),
         connections
             .iter()
             .map(|connection| connection.idle_seconds)
@@ -155,6 +215,13 @@ mod tests {
             (0, "0 kbit/s"),
         ] {
             assert_eq!(speed(bits), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        for (bytes, text) in [(0, "-"), (1 << 20, "1 MiB"), (65_536, "64 KiB"), (1_000_000, "1000000 B")] {
+            assert_eq!(size(bytes), text);
         }
     }
 

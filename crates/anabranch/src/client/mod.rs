@@ -1,6 +1,7 @@
 //! `anabranch client`: who is connected to the server that runs, and why not with more channels.
 
 mod explain;
+mod hint;
 mod list;
 
 use control::clients::Clients;
@@ -20,6 +21,7 @@ pub(crate) fn run(command: &ClientCommand) -> Result<()> {
         ClientCommand::Explain(asking) => {
             show(asking, |clients| json(&explain::of(clients)), explain::render)?
         }
+        ClientCommand::Hint(asking) => show(asking, |clients| json(&hint::of(clients)), hint::render)?,
     };
     print(&text)
 }

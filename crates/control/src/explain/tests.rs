@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::*;
-use crate::clients::{Channel, Encryption, NfsConnection, Signing};
+use crate::clients::{Channel, Encryption, NfsConnection, NfsTransfers, Signing};
 
 const GBIT: u64 = 1_000_000_000;
 
@@ -183,11 +183,17 @@ fn an_nfs_client_is_told_of_nconnect() {
         version: Some(3),
         calls: 1,
         in_flight: 0,
+        reads: NfsTransfers::default(),
+        writes: NfsTransfers::default(),
         age_seconds: 1,
         idle_seconds: 1,
     };
-    let mut client =
-        NfsClient { address: connection.client.ip(), mounts: Vec::new(), connections: vec![connection] };
+    let mut client = NfsClient {
+        address: connection.client.ip(),
+        mounts: Vec::new(),
+        connections: vec![connection],
+        sessions: Vec::new(),
+    };
     assert_eq!(nfs_client(&client)[0].id, "one-connection");
     // That of the mount protocol does not count.
     client.connections.push(NfsConnection { version: None, ..connection });
@@ -196,4 +202,35 @@ fn an_nfs_client_is_told_of_nconnect() {
     assert_eq!(nfs_client(&client), []);
     client.connections = vec![connection; 16];
     assert_eq!(nfs_client(&client)[0].id, "many-connections");
+}
+
+#[test]
+fn an_nfs_client_is_bound_by_its_slots_or_by_its_one_connection() {
+    let session = |slots_in_use_max, connections| NfsSession {
+        client: "Linux NFSv4.1 c1".to_owned(),
+        connections,
+        slots_granted: 64,
+        slots_in_use: 0,
+        slots_in_use_max,
+        slot_highest: None,
+        back_channel: true,
+        idle_seconds: 0,
+    };
+    for (in_use_max, connections, bound) in
+        [(64, 4, "slots"), (64, 1, "slots"), (63, 4, "-"), (16, 1, "one connection"), (15, 1, "-")]
+    {
+        assert_eq!(bound_by(&session(in_use_max, connections)), bound);
+    }
+    let client = |session| NfsClient {
+        address: [10, 0, 9, 9].into(),
+        mounts: Vec::new(),
+        connections: Vec::new(),
+        sessions: vec![session],
+    };
+    let findings = nfs_client(&client(session(64, 4)));
+    assert_eq!(
+        (findings[0].id, findings[0].evidence.as_str()),
+        ("slots-used-up", "64 of 64 slots were in use at a time")
+    );
+    assert_eq!(nfs_client(&client(session(63, 4))), []);
 }
