@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use net::Shards;
 use nfs_proto::export::{Anonymous, ClientRule, Export};
+use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::{ExportRules, NfsServer};
 use share::Terms;
 use smb_server::{Interfaces, Protection};
@@ -131,5 +132,6 @@ fn nfs_config(settings: &Settings, prepared: &Prepared) -> Result<nfs_server::Co
     let connections_max = config.connections_max.min(prepared.descriptors.nfs_connections);
     let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
         Some(Arc::new(Known(prepared.state.database())));
-    Ok(nfs_server::Config { connections_max, client_records, ..config })
+    let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
+    Ok(nfs_server::Config { connections_max, client_records, lease_times, ..config })
 }

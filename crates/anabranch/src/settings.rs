@@ -66,6 +66,10 @@ pub(crate) struct Given {
     /// Each call of a store that reads or changes names and attributes takes so much longer: to measure what is kept
     #[arg(long, value_name = "MICROSECONDS", hide = true)]
     pub(crate) bench_metadata_latency: Option<u64>,
+    /// Seconds that an NFSv4 client keeps its files and locks without a word, and may reclaim them after a restart
+    /// [default: 90]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) nfs_lease: Option<u32>,
     /// The form of the log on standard error [default: text]
     #[arg(long, value_enum)]
     pub(crate) log_format: Option<LogFormat>,
@@ -157,6 +161,9 @@ const SHARE_NAME_MAX: usize = 80;
 const USER_NAME_FORBIDDEN: &str = "\"\\/[]:;|=,+*?<>@%";
 /// Most channels of a session.
 const MAX_CHANNELS: u32 = 32;
+/// Seconds of an NFSv4 client's lease.
+const NFS_LEASE_MIN: u32 = 10;
+const NFS_LEASE_MAX: u32 = 3600;
 /// Longest name of an account, in bytes.
 const USER_NAME_MAX: usize = 64;
 
@@ -432,6 +439,7 @@ impl Given {
             smb_interface: list(self.smb_interface, file.smb_interface),
             nfs_squash: self.nfs_squash.or(file.nfs_squash),
             bench_metadata_latency: self.bench_metadata_latency.or(file.bench_metadata_latency),
+            nfs_lease: self.nfs_lease.or(file.nfs_lease),
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
         }
@@ -459,6 +467,7 @@ pub(crate) struct Settings {
     /// Empty: the machine's addresses on which SMB listens.
     pub(crate) smb_interfaces: Vec<InterfaceGiven>,
     pub(crate) nfs_squash: Squash,
+    pub(crate) nfs_lease: Duration,
     /// Who an NFS user is taken for when squashed: uid and gid; None: nobody.
     pub(crate) nfs_anonymous: Option<(u32, u32)>,
     pub(crate) bench_metadata_latency: Option<Duration>,
@@ -511,6 +520,13 @@ impl Settings {
                 "It can be from 1, which switches multichannel off, to 32.",
             );
         }
+        let nfs_lease = given.nfs_lease.unwrap_or(90);
+        if !(NFS_LEASE_MIN..=NFS_LEASE_MAX).contains(&nfs_lease) {
+            return wrong(
+                format!("nfs-lease is {nfs_lease}"),
+                "It can be from 10 to 3600 seconds: clients renew it several times in that time.",
+            );
+        }
         let any = |port| SocketAddr::from(([0, 0, 0, 0], port));
         let place = |file: Option<PathBuf>| match file {
             Some(file) => file.display().to_string(),
@@ -530,6 +546,7 @@ impl Settings {
             max_channels,
             smb_interfaces: given.smb_interface,
             nfs_squash: given.nfs_squash.unwrap_or(Squash::None),
+            nfs_lease: Duration::from_secs(nfs_lease.into()),
             nfs_anonymous: None,
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),
         })
@@ -614,6 +631,16 @@ mod tests {
 
     #[test]
     fn a_session_has_one_to_thirty_two_channels() {
+        let lease = |nfs_lease| {
+            let given = Given {
+                share: vec![share("here=/x").unwrap()],
+                nfs_lease: Some(nfs_lease),
+                ..Given::default()
+            };
+            Settings::new(given).map(|settings| settings.nfs_lease)
+        };
+        assert!(lease(9).is_err() && lease(3601).is_err());
+        assert_eq!(lease(10).unwrap(), Duration::from_secs(10));
         let with = |max_channels| {
             let given = Given {
                 share: vec![share("a=/x").unwrap()],

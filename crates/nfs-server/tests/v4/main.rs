@@ -8,6 +8,7 @@ mod server;
 #[allow(dead_code, reason = "a client has more than one file of tests needs")]
 mod client;
 mod delegations;
+mod exactly_once;
 mod locks;
 mod opens;
 mod reclaim;
