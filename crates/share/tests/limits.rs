@@ -52,7 +52,7 @@ async fn read_for(share: &Arc<Share>, caller: &Caller, file: &File, depth: usize
                     let mut count = 0_u64;
                     while Instant::now() < end {
                         share.read(&caller, &file, 0, vec![0; 4096]).await.unwrap();
-                        count += 1;
+                        count += u64::from(Instant::now() < end); // those who wait at the end are let through later
                         tokio::task::yield_now().await;
                     }
                     count
@@ -75,9 +75,9 @@ async fn both_protocols_draw_on_one_budget_and_get_equal_parts() {
     let (smb, nfs) = (caller(Protocol::Smb, 1), caller(Protocol::Nfs3, 2));
     let (smb, nfs) =
         tokio::join!(read_for(&share, &smb, &file, 96, time), read_for(&share, &nfs, &file, 64, time));
-    // What was saved for a tenth of a second comes on top, and those who wait at the end are let through, too. How much of it
-    // is reached depends on the machine; `scripts/bench-limits` measures that.
-    assert!((700..=1_050 + 160).contains(&(smb + nfs)), "{smb} and {nfs}");
+    // What was saved for a tenth of a second comes on top. How much of it is reached depends on the machine;
+    // `scripts/bench-limits` measures that.
+    assert!((700..=1_050).contains(&(smb + nfs)), "{smb} and {nfs}");
     assert!(smb.abs_diff(nfs) * 10 <= smb.max(nfs), "{smb} and {nfs}");
     let status = share.limits_status();
     assert_eq!((status.waiting, status.credits), (0, None));
