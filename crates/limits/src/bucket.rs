@@ -38,7 +38,7 @@ impl Bucket {
     pub(crate) fn refill(&mut self, now: Time) -> i128 {
         let elapsed = now.saturating_sub(self.at);
         self.at = self.at.max(now);
-        let elapsed = i128::try_from(elapsed.as_nanos()).unwrap_or(i128::MAX / i128::from(u64::MAX));
+        let elapsed = i128::try_from(elapsed.as_nanos()).unwrap_or(i128::MAX);
         let level = self.level.saturating_add(elapsed.saturating_mul(i128::from(self.rate)));
         self.level = level.min(self.depth());
         level - self.level
