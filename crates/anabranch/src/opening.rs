@@ -34,7 +34,10 @@ pub(crate) fn open_all(
             ..share::Settings::new(&given.name)
         };
         let store = servers::open_store(&given.name, directory, state)?;
-        let store = declared.metadata_latency.map_or(Arc::clone(&store), |by| slowed(store, by));
+        let store = match declared.metadata_latency {
+            Some(by) => slowed(store, by),
+            None => store,
+        };
         shares.push(open(settings, store, state, opens_max)?);
     }
     let table = ShareTable::new(shares).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))?;

@@ -38,7 +38,11 @@ async fn dispatch_target(ctx: &RequestContext) -> Result<Buffer, Failure> {
                 && let Some(api) = api(ctx.header.command)
             {
                 let caller = ctx.caller()?;
-                ctx.until_cancelled(async { Ok(share.take_turn(caller, api).await) }).await?;
+                let turn = async {
+                    share.take_turn(caller, api).await;
+                    Ok(())
+                };
+                ctx.until_cancelled(turn).await?;
             }
             dispatch_file(ctx).await
         }

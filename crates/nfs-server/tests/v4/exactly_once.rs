@@ -50,7 +50,7 @@ fn what_was_not_kept_is_not_run_again() {
     let again = client.raw(&[sequence, ArgOp::PutRootFh]);
     assert_eq!((again.status, again.results().len()), (Err(Status::RetryUncachedRep), 2));
     let alone = ArgOp::Sequence(client.next_sequence(0));
-    assert_eq!(client.raw(&[alone.clone()]).status, Ok(()));
+    assert_eq!(client.raw(std::slice::from_ref(&alone)).status, Ok(()));
     assert_eq!(client.raw(&[alone]).status, Ok(()), "there is nothing else to answer");
 }
 
