@@ -93,9 +93,11 @@ impl NfsServer {
         Arc::new(Self { state: Arc::new(state), connections_max: config.connections_max })
     }
 
-    /// Forgets what clients have to do with a share that was withdrawn from the table; their filehandles are stale.
-    pub fn end_share(&self, share: &Share) {
+    /// Ends what clients have to do with a share that was withdrawn from the table: mounts, and opens, locks and delegations of
+    /// NFSv4. Their filehandles are stale, their stateids unknown.
+    pub async fn end_share(&self, share: &Share) {
         self.state.mounts.forget_share(share.name());
+        self.state.v4.end_share(share).await;
     }
 
     /// Who has mounted what, as far as clients told: an NFSv3 client may go without a word.

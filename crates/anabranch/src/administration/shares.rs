@@ -181,8 +181,10 @@ impl Administration {
         if let Some(serving) = &self.serving {
             let id = serving.shares.present().by_name(&record.name).map(|share| share.id());
             if let Some(gone) = id.and_then(|id| serving.shares.withdraw(id)) {
-                serving.nfs.end_share(&gone);
-                wait_for(serving.smb.end_share(&gone))?;
+                wait_for(async {
+                    serving.nfs.end_share(&gone).await;
+                    serving.smb.end_share(&gone).await;
+                })?;
             }
             self.allot_opens();
         }

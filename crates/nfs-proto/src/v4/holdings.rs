@@ -435,23 +435,35 @@ impl<O, D> Holdings<O, D> {
         check_seqid(sent.seqid, state.seqid)
     }
 
-    /// Everything at once: the client is gone. Opens, lock-owners with the file of their locks, delegations.
+    /// Everything at once: the client is gone.
     pub fn end(&mut self) -> Everything<O, D> {
-        let mut all = Everything { opens: Vec::new(), lock_owners: Vec::new(), delegations: Vec::new() };
-        for (_, state) in self.states.drain() {
-            match state.kind {
-                Kind::Open(open) => all.opens.extend(open.opens.into_iter().map(|open| open.held)),
-                Kind::Lock(lock) => all.lock_owners.push((state.file, lock.owner)),
-                Kind::Delegation(delegation) => all.delegations.push(delegation.held),
-                Kind::Revoked(_) => {}
-            }
-        }
+        let mut all = Everything::default();
+        self.states.drain().for_each(|(_, state)| all.take(state));
         *self = Self::new(self.limits, self.names);
+        all
+    }
+
+    /// Everything of one share at once: the share is gone. What was revoked of it is forgotten, too.
+    pub fn end_share(&mut self, share: u32) -> Everything<O, D> {
+        let mut all = Everything::default();
+        let gone = self.states.extract_if(|_, state| state.file.share == share);
+        for (_, state) in gone {
+            match &state.kind {
+                Kind::Lock(lock) => _ = self.lock_owners.leave(state.file, lock.owner),
+                Kind::Revoked(_) => self.revoked = self.revoked.saturating_sub(1),
+                Kind::Open(_) | Kind::Delegation(_) => {}
+            }
+            all.take(state);
+        }
+        let Self { states, opens, locks, delegations, .. } = self;
+        opens.retain(|_, other| states.contains_key(other));
+        locks.retain(|_, other| states.contains_key(other));
+        delegations.retain(|_, other| states.contains_key(other));
         all
     }
 }
 
-/// All that a client held.
+/// All that a client held, or all of one share: opens, lock-owners with the file of their locks, delegations.
 #[derive(Debug)]
 pub struct Everything<O, D> {
     /// The opens.
@@ -460,4 +472,21 @@ pub struct Everything<O, D> {
     pub lock_owners: Vec<(FileKey, u64)>,
     /// The delegations.
     pub delegations: Vec<D>,
+}
+
+impl<O, D> Default for Everything<O, D> {
+    fn default() -> Self {
+        Self { opens: Vec::new(), lock_owners: Vec::new(), delegations: Vec::new() }
+    }
+}
+
+impl<O, D> Everything<O, D> {
+    fn take(&mut self, state: State<O, D>) {
+        match state.kind {
+            Kind::Open(open) => self.opens.extend(open.opens.into_iter().map(|open| open.held)),
+            Kind::Lock(lock) => self.lock_owners.push((state.file, lock.owner)),
+            Kind::Delegation(delegation) => self.delegations.push(delegation.held),
+            Kind::Revoked(_) => {}
+        }
+    }
 }

@@ -118,20 +118,31 @@ impl Files {
 
     /// Gives up everything, and takes nothing any more: the client is gone.
     pub(crate) async fn end(&self) {
-        let Everything { opens, lock_owners, delegations } = self.with(|holdings| {
+        let all = self.with(|holdings| {
             self.is_over.store(true, Ordering::Release);
             holdings.end()
         });
-        let delegated = delegations.into_iter().map(|delegation| delegation.held);
-        let opens: Vec<Held> = opens.into_iter().chain(delegated).collect();
-        for (file, owner) in lock_owners {
-            if let Some(held) = opens.iter().find(|held| held.file() == file) {
-                held.share.release_locks(held.open.node().id(), owner);
-            }
+        give_up(all).await;
+    }
+
+    /// Gives up everything of a share that was withdrawn.
+    pub(crate) async fn end_share(&self, share: &Share) {
+        give_up(self.with(|holdings| holdings.end_share(share.id().0))).await;
+    }
+}
+
+/// Releases the locks, and closes the opens and those of the delegations.
+async fn give_up(all: Everything<Held, Delegated>) {
+    let Everything { opens, lock_owners, delegations } = all;
+    let delegated = delegations.into_iter().map(|delegation| delegation.held);
+    let opens: Vec<Held> = opens.into_iter().chain(delegated).collect();
+    for (file, owner) in lock_owners {
+        if let Some(held) = opens.iter().find(|held| held.file() == file) {
+            held.share.release_locks(held.open.node().id(), owner);
         }
-        for held in &opens {
-            held.close().await;
-        }
+    }
+    for held in &opens {
+        held.close().await;
     }
 }
 

@@ -24,12 +24,15 @@ mod allocate;
 mod alone;
 mod attributes;
 mod backchannel_ctl;
+mod between;
 mod bind_conn_to_session;
 pub(crate) mod callback;
+mod clone;
 mod close;
 mod commit;
 mod compound;
 pub(crate) mod connection;
+mod copy;
 mod create;
 mod create_session;
 mod data;
@@ -45,6 +48,7 @@ pub(crate) mod files;
 mod free_stateid;
 mod getattr;
 mod getxattr;
+mod io_advise;
 mod link;
 mod listxattrs;
 mod lock;
@@ -59,6 +63,7 @@ mod open_downgrade;
 mod owner;
 mod pseudo_fs;
 mod read;
+mod read_plus;
 mod readdir;
 mod readlink;
 mod recall;
@@ -185,6 +190,16 @@ async fn run_without_open<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>) {
         ArgOp::Seek(args) => end!(seek::handle(c, args)),
         ArgOp::Allocate(args) => end!(allocate::handle(c, args)),
         ArgOp::Deallocate(args) => end!(deallocate::handle(c, args)),
+        ArgOp::Clone(args) => end!(clone::handle(c, args)),
+        ArgOp::Copy(args) => end!(copy::handle(c, args)),
+        ArgOp::IoAdvise(args) => {
+            let result = io_advise::handle(c, args);
+            c.end(number, &result);
+        }
+        ArgOp::ReadPlus(args) => {
+            let mut data = Vec::new();
+            end!(read_plus::handle(c, args, &mut data));
+        }
         _ => c.refuse(number, Status::NotSupp),
     }
 }

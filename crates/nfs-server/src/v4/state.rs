@@ -19,6 +19,7 @@ use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, SessionId};
 use parking_lot::{Mutex, MutexGuard};
+use share::Share;
 
 use super::callback::{BackChannel, Callbacks};
 use super::connection::Link;
@@ -263,6 +264,13 @@ impl State {
     /// All confirmed clients.
     pub(crate) fn clients(&self) -> Vec<Arc<Client>> {
         self.tables.lock().clients.all_confirmed().cloned().collect()
+    }
+
+    /// Ends what clients hold in a share that was withdrawn, also those whose lease is over.
+    pub(crate) async fn end_share(&self, share: &Share) {
+        for client in self.clients() {
+            client.files.end_share(share).await;
+        }
     }
 
     /// Ends the sessions of clients that have lost their records: outside of the tables' lock.

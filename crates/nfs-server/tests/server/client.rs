@@ -87,6 +87,12 @@ impl TestServer {
         Self { _shards: shards, address, server, table, data, store }
     }
 
+    /// Ends what clients have to do with a share that was withdrawn.
+    pub(crate) fn end_share(&self, gone: &Share) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(self.server.end_share(gone));
+    }
+
     /// A client whose user is the superuser.
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.address)

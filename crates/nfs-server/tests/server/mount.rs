@@ -46,7 +46,7 @@ fn shares_come_and_go_while_clients_are_connected() {
     assert_eq!(exports(&mut client), ["/data", "/later", "/other"]);
 
     let gone = server.table.withdraw(server.data.id()).unwrap();
-    server.server.end_share(&gone);
+    server.end_share(&gone);
     assert_eq!(exports(&mut client), ["/later", "/other"]);
     assert_eq!(client.mount("/data"), Err(Status::NoEnt));
     for handle in [root, file] {

@@ -15,5 +15,7 @@ mod delegations;
 mod exactly_once;
 mod locks;
 mod opens;
+mod ranges;
 mod reclaim;
 mod session;
+mod withdrawn;

@@ -239,3 +239,28 @@ proptest! {
         prop_assert_eq!(client.is_empty(), stateids == [None, None]);
     }
 }
+
+#[test]
+fn what_is_held_of_a_share_ends_with_it() {
+    let elsewhere = FileKey { share: 2, file: 10 };
+    let mut client = client();
+    let kept = client.open(elsewhere, b"a", opened(R, NONE, 9)).unwrap().0;
+    let gone = open(&mut client, b"a", R, 1);
+    let (locks, owner) = lock(&mut client, gone, b"l");
+    let delegation = client.delegate(OTHER, R, "delegated").unwrap();
+    client.delegate(FILE, R, "revoked").unwrap();
+    client.revoke_delegation(FILE, StateidError::DelegRevoked).unwrap();
+    let ended = client.end_share(1);
+    assert_eq!((ended.opens, ended.lock_owners), (vec![1], vec![(FILE, owner)]));
+    assert_eq!(ended.delegations, ["delegated"]);
+    for stateid in [gone, locks, delegation] {
+        assert_eq!(client.test(stateid), Err(StateidError::Bad));
+    }
+    assert!(!client.has_revoked() && client.lock_owners().number(b"l").is_none());
+    assert_eq!(client.test(kept), Ok(()));
+    // Nothing of it is in the way of what comes later.
+    assert_eq!(open(&mut client, b"a", R, 2).seqid, 1);
+    assert!(client.may_delegate(OTHER));
+    client.close(kept, elsewhere).unwrap();
+    assert!(client.end_share(2).opens.is_empty() && !client.is_empty());
+}
