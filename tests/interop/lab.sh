@@ -4,7 +4,7 @@
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 both acl pjdfstest pjdfstest4 restart channels"      # and by name: cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 both both4 acl pjdfstest pjdfstest4 restart restart4 channels"      # and by name: cut network-loss cifs-restart cifs-restart-1
 parts=${*:-$all}
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
@@ -68,7 +68,7 @@ posix() {  # KIND KNOWN
 two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
   case $part in
-    cifs | nfs3 | nfs4 | both | acl | pjdfstest | pjdfstest4 | restart) serve 1 ;;
+    cifs | nfs3 | nfs4 | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4) serve 1 ;;
     channels) serve 2 "${two_rss[@]}" ;;
     cut | network-loss) serve 4 ;;
     cifs-restart | cifs-restart-1) serve 4 --continuous-availability "$SHARE" ;;
@@ -85,10 +85,12 @@ for part in $parts; do
     nfs3) tell "nfs3:" < <(guest 400 nfs3-smoke.sh -e CHANNELS=4 2>&1) ;;
     nfs4) tell "nfs" < <(guest 400 nfs41-smoke.sh -e CHANNELS=4 2>&1) ;;
     both) tell "" < <(guest 300 both.sh -e OWNER=1000 2>&1) ;;
+    both4) tell "nfs v4.2" < <(guest 300 both.sh -e OWNER=1000 -e VERSION=4.2 2>&1) ;;
     acl) tell "acl:" < <(guest 200 cifs-acl.sh -e OWNER=1000 2>&1) ;;
     pjdfstest) posix nfs3 "$known" ;;
     pjdfstest4) posix nfs4.1 "$known4"; posix nfs4.2 "$known4" ;;
     restart) tell "" < <(guest 300 restart.sh 2>&1) ;;
+    restart4) tell "nfs v4.2" < <(guest 300 restart.sh -e VERSION=4.2 2>&1) ;;
     cut) tell "" < <(guest 900 cifs-cut.sh 2>&1) ;;
     network-loss) tell "" < <(guest 600 cifs-loss.sh 2>&1) ;;
     cifs-restart) tell "" < <(guest 600 cifs-restart.sh 2>&1) ;;

@@ -1,18 +1,20 @@
 #!/bin/bash
-# One share, two protocols: the same folder mounted over SMB and over NFSv3 by the kernel's own
+# One share, two protocols: the same folder mounted over SMB and over NFS by the kernel's own
 # clients; what one writes the other reads. Environment:
 #   SERVER SMB_PORT SHARE USER PASS   the share over SMB
 #   NFS_PORT MOUNT_PORT EXPORT        the same over NFS
+#   VERSION     of NFS: 3 (default), 4.1 or 4.2
 #   MOUNT_OPTS  further options of the SMB mount (nolease: caching across protocols is not looked at)
 #   OWNER     the numeric user that files made over SMB belong to; empty: not checked
 #   SKIP      checks to leave out, comma separated (the functions' names)
 . "$(dirname "$0")/lib.sh"
 : "${SMB_PORT:=445}" "${SHARE:=share}" "${USER:=user}" "${PASS:=pass}"
-: "${NFS_PORT:=2049}" "${EXPORT:=/export}" "${MOUNT_PORT:=$NFS_PORT}" "${OWNER:=}" "${SKIP:=}"
+: "${NFS_PORT:=2049}" "${EXPORT:=/export}" "${MOUNT_PORT:=$NFS_PORT}" "${VERSION:=3}" "${OWNER:=}" "${SKIP:=}"
+[ "$VERSION" != 3 ] || v3="mountport=$MOUNT_PORT,mountproto=tcp,nolock,"
 umask 0   # so that the SMB user may write what root makes over NFS
 s=/mnt/smb n=/mnt/nfs d=both.$$
 check "mount over SMB" mount_at $s -t cifs "//$SERVER/$SHARE" -o "vers=3.1.1,port=$SMB_PORT,username=$USER,password=$PASS,cache=none,actimeo=0,nolease,iocharset=utf8${MOUNT_OPTS:+,$MOUNT_OPTS}"
-check "mount over NFS" mount_at $n -t nfs "$SERVER:$EXPORT" -o "vers=3,port=$NFS_PORT,mountport=$MOUNT_PORT,proto=tcp,mountproto=tcp,nolock,noac,lookupcache=none"
+check "mount over NFS" mount_at $n -t nfs "$SERVER:$EXPORT" -o "vers=$VERSION,port=$NFS_PORT,proto=tcp,${v3:-}noac,lookupcache=none"
 mountpoint -q $s && mountpoint -q $n || { finish; exit 1; }
 mkdir $s/$d && chmod 777 $n/$d || { fail "a folder to work in"; finish; exit 1; }
 s=$s/$d n=$n/$d
