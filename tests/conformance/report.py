@@ -10,6 +10,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+UNKNOWN = "not looked into yet"
 
 
 def read(path):
@@ -32,7 +33,7 @@ def why(known, suite, test):
     for row in known:
         if fnmatch.fnmatchcase(suite, row[0]) and fnmatch.fnmatchcase(test, row[1]):
             return row[2]
-    return "not looked into yet"
+    return UNKNOWN
 
 
 def share(part, whole):
@@ -70,4 +71,5 @@ def main():
         print("\nPassed by Samba and not reached here: " + ", ".join(f"{s} {t}" for s, t in missing) + ".")
 
 
-main()
+if __name__ == "__main__":
+    main()
