@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
-use share::{Api, Protocol, Share};
+use share::{Api, Counts, Protocol, Record, Share};
 
 /// All shares that are served, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -25,14 +24,34 @@ pub struct ShareActivity {
     pub limits: BTreeMap<String, u64>,
     /// Bytes that the share holds at most; none without a limit.
     pub capacity_bytes: Option<u64>,
+    /// Bytes that its files have; none before they were counted, and without a capacity.
+    #[serde(default)]
+    pub used_bytes: Option<u64>,
+    /// Files and directories, as they were counted last.
+    #[serde(default)]
+    pub files: Option<u64>,
     /// Burst credits that are left; none without bursts.
     pub burst_credits: Option<u64>,
     /// The limits that operations are waiting for at this moment.
     pub throttled: Vec<String>,
     /// Operations that wait for a limit.
     pub waiting: u64,
+    /// What has waited for which limit: those that anything has waited for.
+    #[serde(default)]
+    pub waits: Vec<LimitWaits>,
     /// By protocol and API name: those that were called.
     pub apis: Vec<ApiActivity>,
+}
+
+/// What has waited for one limit since the server started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LimitWaits {
+    /// The limit's name.
+    pub limit: String,
+    /// Operations that waited for it.
+    pub operations: u64,
+    /// How long, all together.
+    pub seconds: f64,
 }
 
 /// The calls of one API name over one protocol.
@@ -50,6 +69,15 @@ pub struct ApiActivity {
     pub bytes: u64,
     /// Time from arrival to answer, of all calls together.
     pub seconds: f64,
+    /// Of that, waiting for the limits of the share.
+    #[serde(default)]
+    pub limit_seconds: f64,
+    /// Of that, waiting for a thread that may block.
+    #[serde(default)]
+    pub queue_seconds: f64,
+    /// Of that, what is left: the storage, and the server around it.
+    #[serde(default)]
+    pub storage_seconds: f64,
 }
 
 /// What is going on in these shares.
@@ -68,31 +96,45 @@ pub(crate) fn of_share(share: &Share) -> ShareActivity {
         plan: status.plan.to_string(),
         limits: rates.collect(),
         capacity_bytes: status.limits.capacity,
+        used_bytes: status.used,
+        files: status.files,
         burst_credits: status.credits,
         throttled: status.throttled.iter().map(|limit| limit.name().to_owned()).collect(),
         waiting: status.waiting as u64,
+        waits: status
+            .waits
+            .iter()
+            .map(|(limit, waits)| LimitWaits {
+                limit: limit.name().to_owned(),
+                operations: waits.operations,
+                seconds: waits.time.as_secs_f64(),
+            })
+            .collect(),
         apis: apis(share),
     }
 }
 
 fn apis(share: &Share) -> Vec<ApiActivity> {
-    let all = Protocol::ALL.iter().flat_map(|protocol| Api::ALL.iter().map(move |api| (*protocol, *api)));
-    let of_cell = |(protocol, api): (Protocol, Api)| {
-        let cell = share.accounting().cell(api, protocol);
-        let calls = cell.calls.load(Ordering::Relaxed);
-        (calls > 0).then(|| ApiActivity {
-            protocol: protocol.name().to_owned(),
-            api: api.name().to_owned(),
-            calls,
-            errors: cell.errors.load(Ordering::Relaxed),
-            bytes: cell.bytes.load(Ordering::Relaxed),
-            seconds: seconds(cell.nanos.load(Ordering::Relaxed)),
-        })
+    let of = |(protocol, api, counts): (Protocol, Api, Counts)| ApiActivity {
+        protocol: protocol.name().to_owned(),
+        api: api.name().to_owned(),
+        calls: counts.calls,
+        errors: counts.errors,
+        bytes: counts.bytes,
+        seconds: counts.time.as_secs_f64(),
+        limit_seconds: counts.limit.time.as_secs_f64(),
+        queue_seconds: counts.queue.time.as_secs_f64(),
+        storage_seconds: counts.storage_time().as_secs_f64(),
     };
-    all.filter_map(of_cell).collect()
+    add_up(&share.accounting().snapshot()).into_iter().map(of).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a microsecond in three centuries does not matter")]
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
+/// What all clients have called together, by protocol and name, in the order of their numbers.
+pub(crate) fn add_up(records: &[Record]) -> Vec<(Protocol, Api, Counts)> {
+    let mut sums = BTreeMap::new();
+    for Record { protocol, api, counts, .. } in records {
+        let key = (*protocol as usize, *api as usize);
+        sums.entry(key).or_insert_with(|| (*protocol, *api, Counts::default())).2.add(counts);
+    }
+    sums.into_values().collect()
 }

@@ -1,102 +1,360 @@
-//! The accounting of the shares as Prometheus text (exposition format 0.0.4).
+//! The accounting of the shares as Prometheus text (exposition format 0.0.4). docs/metrics.md describes every family.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use share::{Api, Cell, GrantCounts, HISTOGRAM_BUCKETS, Protocol, Share, bucket_limit};
+use limits::Limit;
+use share::{
+    Api, CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, Protocol, Record, SIZE_BUCKETS, Share,
+    Waited, bucket_limit, response_type, size_limit,
+};
 
-type Counter = fn(&Cell) -> &AtomicU64;
-type GrantCounter = fn(&GrantCounts) -> &AtomicU64;
+use crate::activity::add_up;
 
-/// One cell that has counted something, with its labels.
-struct Counted<'a> {
+/// A share, as it is at a moment.
+struct Look {
+    name: String,
+    records: Vec<Record>,
+    status: LimitsStatus,
+    /// Given, broken, revoked.
+    grants: [u64; 3],
+    cache: Option<CacheCounts>,
+}
+
+impl Look {
+    fn at(share: &Share) -> Self {
+        let counts = share.grant_counts();
+        let grants = [&counts.granted, &counts.broken, &counts.revoked];
+        Self {
+            name: share.name().to_owned(),
+            records: share.accounting().snapshot(),
+            status: share.limits_status(),
+            grants: grants.map(|count| count.load(Ordering::Relaxed)),
+            cache: share.cache_counts(),
+        }
+    }
+
+    fn labels(&self) -> String {
+        format!("share=\"{}\"", escape(&self.name))
+    }
+
+    /// What all clients have called by one name over one protocol, with its labels.
+    fn calls(&self) -> impl Iterator<Item = Called> {
+        add_up(&self.records).into_iter().map(|(protocol, api, counts)| {
+            let labels = format!("{},protocol=\"{}\",api=\"{}\"", self.labels(), protocol.name(), api.name());
+            Called { labels, api, counts }
+        })
+    }
+}
+
+/// What was called by one name over one protocol.
+struct Called {
     labels: String,
-    cell: &'a Cell,
+    api: Api,
+    counts: Counts,
 }
 
 pub(crate) fn render(shares: &[Arc<Share>], up: Duration) -> String {
-    let counted: Vec<Counted<'_>> = shares.iter().flat_map(|share| cells(share)).collect();
-    let mut text = String::new();
-    family(&mut text, "anabranch_build_info", "gauge", "The program's version.");
-    line(&mut text, "anabranch_build_info", &format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), "1");
-    family(&mut text, "anabranch_uptime_seconds", "gauge", "Time since the server started.");
-    line(&mut text, "anabranch_uptime_seconds", "", &format!("{:.3}", up.as_secs_f64()));
-    let counters: [(&str, &str, Counter); 3] = [
-        ("anabranch_requests_total", "Requests answered.", |cell| &cell.calls),
-        ("anabranch_request_errors_total", "Requests answered with an error.", |cell| &cell.errors),
-        ("anabranch_request_bytes_total", "Payload bytes received and sent.", |cell| &cell.bytes),
-    ];
-    for (name, help, counter) in counters {
-        family(&mut text, name, "counter", help);
-        for one in &counted {
-            line(&mut text, name, &one.labels, &counter(one.cell).load(Ordering::Relaxed).to_string());
-        }
-    }
-    let grants: [(&str, &str, GrantCounter); 3] = [
-        ("anabranch_grants_total", "Oplocks and leases given, or enlarged.", |counts| &counts.granted),
-        ("anabranch_grant_breaks_total", "Clients told to give one back.", |counts| &counts.broken),
-        ("anabranch_grants_revoked_total", "Grants taken from clients that did not answer.", |counts| {
-            &counts.revoked
+    let looks: Vec<Look> = shares.iter().map(|share| Look::at(share)).collect();
+    write_all(&looks, up)
+}
+
+fn write_all(looks: &[Look], up: Duration) -> String {
+    let mut text = Text::default();
+    text.family("anabranch_build_info", "gauge", "The program's version.");
+    text.line("", &format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), 1);
+    text.family("anabranch_uptime_seconds", "gauge", "Time since the server started.");
+    text.line("", "", format_args!("{:.3}", up.as_secs_f64()));
+    let calls: Vec<Called> = looks.iter().flat_map(Look::calls).collect();
+    write_calls(&mut text, &calls);
+    write_latency(&mut text, &calls);
+    write_clients(&mut text, looks);
+    write_limits(&mut text, looks);
+    write_size(&mut text, looks);
+    write_grants(&mut text, looks);
+    write_cache(&mut text, looks);
+    text.0
+}
+
+fn write_calls(text: &mut Text, calls: &[Called]) {
+    type Counter = fn(&Called) -> Option<u64>;
+    let counters: [(&str, &str, Counter); 5] = [
+        ("anabranch_requests_total", "Requests answered.", |called| Some(called.counts.calls)),
+        ("anabranch_request_errors_total", "Requests answered with an error.", |called| {
+            Some(called.counts.errors)
+        }),
+        ("anabranch_request_bytes_total", "Payload bytes received and sent.", |called| {
+            Some(called.counts.bytes)
+        }),
+        ("anabranch_ingress_bytes_total", "Bytes that clients wrote.", |called| {
+            called.api.is_write().then_some(called.counts.bytes)
+        }),
+        ("anabranch_egress_bytes_total", "Bytes that clients read.", |called| {
+            called.api.is_read().then_some(called.counts.bytes)
         }),
     ];
-    for (name, help, counter) in grants {
-        family(&mut text, name, "counter", help);
-        for share in shares {
-            let labels = format!("share=\"{}\"", escape(share.name()));
-            let count = counter(share.grant_counts()).load(Ordering::Relaxed);
-            line(&mut text, name, &labels, &count.to_string());
+    for (name, help, counter) in counters {
+        text.family(name, "counter", help);
+        for called in calls {
+            if let Some(count) = counter(called) {
+                text.line("", &called.labels, count);
+            }
         }
     }
-    let name = "anabranch_request_duration_seconds";
-    family(&mut text, name, "histogram", "From the arrival of a request to its answer.");
-    for one in &counted {
-        histogram(&mut text, name, one);
+    text.family("anabranch_io_size_bytes", "histogram", "Reads and writes by their size.");
+    for called in calls.iter().filter(|called| called.api.moves_data()) {
+        let limit = |n| size_limit(n).map(|bytes| bytes.to_string());
+        text.histogram(&called.labels, &called.counts.sizes[..SIZE_BUCKETS], limit, called.counts.bytes);
     }
-    text
 }
 
-fn cells(share: &Share) -> impl Iterator<Item = Counted<'_>> {
-    let all = Protocol::ALL.iter().flat_map(|protocol| Api::ALL.iter().map(move |api| (*protocol, *api)));
-    all.filter_map(move |(protocol, api)| {
-        let cell = share.accounting().cell(api, protocol);
-        (cell.calls.load(Ordering::Relaxed) > 0).then(|| Counted {
-            labels: format!(
-                "share=\"{}\",protocol=\"{}\",api=\"{}\"",
-                escape(share.name()),
-                protocol.name(),
-                api.name()
-            ),
-            cell,
-        })
-    })
-}
-
-fn histogram(text: &mut String, name: &str, one: &Counted<'_>) {
-    let mut sum = 0;
-    for (index, bucket) in one.cell.latency.iter().enumerate().take(HISTOGRAM_BUCKETS) {
-        sum += bucket.load(Ordering::Relaxed);
-        let limit =
-            bucket_limit(index).map_or_else(|| "+Inf".to_owned(), |limit| limit.as_secs_f64().to_string());
-        line(text, &format!("{name}_bucket"), &format!("{},le=\"{limit}\"", one.labels), &sum.to_string());
+fn write_latency(text: &mut Text, calls: &[Called]) {
+    let limit = |n| bucket_limit(n).map(|limit| limit.as_secs_f64().to_string());
+    text.family(
+        "anabranch_request_duration_seconds",
+        "histogram",
+        "From the arrival of a request to its answer.",
+    );
+    for Called { labels, counts, .. } in calls {
+        text.histogram(labels, &counts.latency[..HISTOGRAM_BUCKETS], limit, counts.time.as_secs_f64());
     }
-    let nanos = Duration::from_nanos(one.cell.nanos.load(Ordering::Relaxed));
-    line(text, &format!("{name}_sum"), &one.labels, &nanos.as_secs_f64().to_string());
-    // The sum of the buckets, and not `calls`: the two may be read a moment apart.
-    line(text, &format!("{name}_count"), &one.labels, &sum.to_string());
+    type Wait = fn(&Counts) -> &Waited;
+    let waits: [(&str, &str, Wait); 2] = [
+        (
+            "anabranch_request_limit_seconds",
+            "Of requests that waited for the limits of the share: how long.",
+            |counts| &counts.limit,
+        ),
+        (
+            "anabranch_request_queue_seconds",
+            "Of requests that waited for a thread that may block: how long.",
+            |counts| &counts.queue,
+        ),
+    ];
+    for (name, help, waited) in waits {
+        text.family(name, "histogram", help);
+        for Called { labels, counts, .. } in calls {
+            let waited = waited(counts);
+            if !waited.time.is_zero() {
+                text.histogram(labels, &waited.histogram, limit, waited.time.as_secs_f64());
+            }
+        }
+    }
+    let help = "What is left of the time of requests: the storage, and the server around it.";
+    text.family("anabranch_request_storage_seconds_total", "counter", help);
+    for Called { labels, counts, .. } in calls {
+        text.line("", labels, counts.storage_time().as_secs_f64());
+    }
+    let help = "Requests that waited for a limit, by the one that they waited for longest.";
+    text.family("anabranch_throttled_requests_total", "counter", help);
+    for Called { labels, api, counts } in calls {
+        for (limit, count) in Limit::ALL.iter().zip(counts.throttled).filter(|(_, count)| *count > 0) {
+            let (limit, kind) = (limit.name(), response_type(*api, *limit));
+            text.line("", &format!("{labels},limit=\"{limit}\",response_type=\"{kind}\""), count);
+        }
+    }
 }
 
-fn family(text: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+/// Per client without the API names: a thousand clients would have a hundred thousand lines with them.
+fn write_clients(text: &mut Text, looks: &[Look]) {
+    let mut clients: BTreeMap<String, Counts> = BTreeMap::new();
+    for look in looks {
+        for Record { client, protocol, counts, .. } in &look.records {
+            let labels = client_labels(look, *client, *protocol);
+            clients.entry(labels).or_default().add(counts);
+        }
+    }
+    type Counter = fn(&Counts) -> f64;
+    #[expect(clippy::cast_precision_loss, reason = "Prometheus has nothing but floating point")]
+    let counters: [(&str, &str, Counter); 4] = [
+        ("anabranch_client_requests_total", "Requests of a client.", |counts| counts.calls as f64),
+        ("anabranch_client_request_bytes_total", "Payload bytes of a client.", |counts| counts.bytes as f64),
+        (
+            "anabranch_client_request_seconds_total",
+            "Time of its requests, from arrival to answer.",
+            |counts| counts.time.as_secs_f64(),
+        ),
+        ("anabranch_client_limit_seconds_total", "Of that, what they waited for limits.", |counts| {
+            counts.limit.time.as_secs_f64()
+        }),
+    ];
+    for (name, help, counter) in counters {
+        text.family(name, "counter", help);
+        for (labels, counts) in &clients {
+            text.line("", labels, counter(counts));
+        }
+    }
 }
 
-fn line(text: &mut String, name: &str, labels: &str, value: &str) {
-    let _ = if labels.is_empty() {
-        writeln!(text, "{name} {value}")
-    } else {
-        writeln!(text, "{name}{{{labels}}} {value}")
+fn client_labels(look: &Look, client: Client, protocol: Protocol) -> String {
+    format!("{},protocol=\"{}\",client=\"{client}\"", look.labels(), protocol.name())
+}
+
+fn write_limits(text: &mut Text, looks: &[Look]) {
+    text.family("anabranch_plan_info", "gauge", "What is provisioned for a share.");
+    for look in looks {
+        let plan = escape(&look.status.plan.to_string());
+        text.line("", &format!("{},plan=\"{plan}\"", look.labels()), 1);
+    }
+    let of_limit = |look: &Look, limit: Limit| format!("{},limit=\"{}\"", look.labels(), limit.name());
+    let counts_operations = |limit: Limit| limit.name().ends_with("iops");
+    for (name, help, operations) in [
+        ("anabranch_limit_operations_per_second", "Operations in a second that a limit allows.", true),
+        ("anabranch_limit_bytes_per_second", "Bytes in a second that a limit allows.", false),
+    ] {
+        text.family(name, "gauge", help);
+        for look in looks {
+            for limit in Limit::ALL.iter().filter(|limit| counts_operations(**limit) == operations) {
+                if let Some(rate) = look.status.limits.rate(*limit) {
+                    text.line("", &of_limit(look, *limit), rate);
+                }
+            }
+        }
+    }
+    text.family("anabranch_limit_reached", "gauge", "Whether operations wait for a limit at this moment.");
+    for look in looks {
+        for limit in Limit::ALL.iter().filter(|limit| look.status.limits.rate(**limit).is_some()) {
+            let reached = look.status.throttled.contains(limit);
+            text.line("", &of_limit(look, *limit), u8::from(reached));
+        }
+    }
+    text.family("anabranch_limit_waiting", "gauge", "Operations that wait for limits at this moment.");
+    for look in looks {
+        text.line("", &look.labels(), look.status.waiting);
+    }
+    text.family("anabranch_limit_waits_total", "counter", "Operations that have waited for a limit.");
+    for look in looks {
+        for (limit, waits) in &look.status.waits {
+            text.line("", &of_limit(look, *limit), waits.operations);
+        }
+    }
+    text.family("anabranch_limit_wait_seconds_total", "counter", "How long, all together.");
+    for look in looks {
+        for (limit, waits) in &look.status.waits {
+            text.line("", &of_limit(look, *limit), waits.time.as_secs_f64());
+        }
+    }
+}
+
+fn write_size(text: &mut Text, looks: &[Look]) {
+    type Gauge = fn(&LimitsStatus) -> Option<u64>;
+    let gauges: [(&str, &str, Gauge); 6] = [
+        ("anabranch_capacity_bytes", "Bytes that are provisioned.", |status| status.limits.capacity),
+        ("anabranch_used_bytes", "Bytes that the files have.", |status| status.used),
+        ("anabranch_files", "Files and directories, as they were counted last.", |status| status.files),
+        (
+            "anabranch_burst_operations_per_second",
+            "Operations in a second while there are credits.",
+            |status| status.limits.burst.map(|burst| burst.iops),
+        ),
+        ("anabranch_burst_credits", "Burst credits that are left.", |status| status.credits),
+        ("anabranch_burst_credits_limit", "Burst credits that can be saved up.", |status| {
+            status.limits.burst.map(|burst| burst.credits)
+        }),
+    ];
+    for (name, help, gauge) in gauges {
+        text.family(name, "gauge", help);
+        for look in looks {
+            if let Some(value) = gauge(&look.status) {
+                text.line("", &look.labels(), value);
+            }
+        }
+    }
+}
+
+fn write_grants(text: &mut Text, looks: &[Look]) {
+    let families = [
+        ("anabranch_grants_total", "Oplocks, leases and delegations given, or enlarged."),
+        ("anabranch_grant_breaks_total", "Clients told to give one back."),
+        ("anabranch_grants_revoked_total", "Grants taken from clients that did not answer."),
+    ];
+    for (index, (name, help)) in families.into_iter().enumerate() {
+        text.family(name, "counter", help);
+        for look in looks {
+            text.line("", &look.labels(), look.grants[index]);
+        }
+    }
+}
+
+fn write_cache(text: &mut Text, looks: &[Look]) {
+    let cached = || looks.iter().filter_map(|look| Some((look.labels(), look.cache?)));
+    let kinds = |cache: &CacheCounts| {
+        [
+            ("name", cache.names.hits, Some(cache.names.misses)),
+            ("absent", cache.absent, None),
+            ("attributes", cache.attributes.hits, Some(cache.attributes.misses)),
+            ("listing", cache.listings.hits, Some(cache.listings.misses)),
+            ("handle", cache.handles.hits, Some(cache.handles.misses)),
+        ]
     };
+    text.family("anabranch_cache_hits_total", "counter", "Answers of the metadata cache.");
+    for (labels, cache) in cached() {
+        for (kind, hits, _) in kinds(&cache) {
+            text.line("", &format!("{labels},kind=\"{kind}\""), hits);
+        }
+    }
+    text.family("anabranch_cache_misses_total", "counter", "Answers of the storage, for want of one.");
+    for (labels, cache) in cached() {
+        for (kind, _, misses) in kinds(&cache) {
+            if let Some(misses) = misses {
+                text.line("", &format!("{labels},kind=\"{kind}\""), misses);
+            }
+        }
+    }
+    text.family("anabranch_cache_invalidations_total", "counter", "Changes that the cache was told of.");
+    for (labels, cache) in cached() {
+        text.line("", &labels, cache.invalidations);
+    }
+    text.family("anabranch_cache_directories", "gauge", "Directories of which something is kept.");
+    for (labels, cache) in cached() {
+        text.line("", &labels, cache.directories);
+    }
+    text.family("anabranch_cache_bytes", "gauge", "Memory of what is kept.");
+    for (labels, cache) in cached() {
+        text.line("", &labels, cache.bytes);
+    }
+}
+
+/// What is written, and the family that is being written.
+#[derive(Default)]
+struct Text(String, &'static str);
+
+impl Text {
+    fn family(&mut self, name: &'static str, kind: &str, help: &str) {
+        self.1 = name;
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn line(&mut self, suffix: &str, labels: &str, value: impl std::fmt::Display) {
+        let name = self.1;
+        let _ = if labels.is_empty() {
+            writeln!(self.0, "{name}{suffix} {value}")
+        } else {
+            writeln!(self.0, "{name}{suffix}{{{labels}}} {value}")
+        };
+    }
+
+    /// `limit` is the upper end of a bucket; the last one has none.
+    fn histogram(
+        &mut self,
+        labels: &str,
+        buckets: &[u64],
+        limit: impl Fn(usize) -> Option<String>,
+        sum: impl std::fmt::Display,
+    ) {
+        let mut count = 0;
+        for (index, bucket) in buckets.iter().enumerate() {
+            count += bucket;
+            let limit = limit(index).unwrap_or_else(|| "+Inf".to_owned());
+            self.line("_bucket", &format!("{labels},le=\"{limit}\""), count);
+        }
+        self.line("_sum", labels, sum);
+        // The sum of the buckets, and not the number of calls: the two may be read a moment apart.
+        self.line("_count", labels, count);
+    }
 }
 
 /// A label's value: backslash, quote and line feed are escaped.
@@ -105,31 +363,4 @@ fn escape(value: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use share::{Measure, Settings, ShareId};
-
-    use super::*;
-
-    #[test]
-    fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
-        let store = Arc::new(storage::memory::MemoryStore::new());
-        let share = Share::new(ShareId(1), Settings::new("da\"ta"), store);
-        share.accounting().end(Measure::begin(Api::Read, Protocol::Smb), 4096, true);
-        share.accounting().end(Measure::begin(Api::Read, Protocol::Smb), 0, false);
-        let text = render(&[share], Duration::from_millis(1500));
-        let labels = "share=\"da\\\"ta\",protocol=\"smb\",api=\"Read\"";
-        for expected in [
-            "anabranch_uptime_seconds 1.500\n".to_owned(),
-            format!("anabranch_requests_total{{{labels}}} 2\n"),
-            format!("anabranch_request_errors_total{{{labels}}} 1\n"),
-            format!("anabranch_request_bytes_total{{{labels}}} 4096\n"),
-            format!("anabranch_request_duration_seconds_bucket{{{labels},le=\"+Inf\"}} 2\n"),
-            format!("anabranch_request_duration_seconds_count{{{labels}}} 2\n"),
-            "le=\"0.000001\"".to_owned(),
-            "anabranch_grants_revoked_total{share=\"da\\\"ta\"} 0\n".to_owned(),
-        ] {
-            assert!(text.contains(&expected), "{expected} is not in\n{text}");
-        }
-        assert!(!text.contains("Write") && !text.contains("nfs3"));
-    }
-}
+mod tests;

@@ -36,7 +36,7 @@ fn number(cell: &str) -> Option<u64> {
 
 /// IOPS, burst IOPS, credits and MiB/s: without bursts the baseline is the most.
 fn figures(limits: &Limits) -> [Option<u64>; 4] {
-    let burst = limits.burst.or(limits.iops.map(|iops| Burst { iops, credits: 0 }));
+    let burst = limits.burst.or_else(|| limits.iops.map(|iops| Burst { iops, credits: 0 }));
     let throughput = limits.throughput.map(|bytes| bytes / MIB);
     [limits.iops, burst.map(|burst| burst.iops), burst.map(|burst| burst.credits), throughput]
 }

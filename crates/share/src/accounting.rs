@@ -358,6 +358,30 @@ impl Counts {
     pub fn storage_time(&self) -> Duration {
         self.time.saturating_sub(self.limit.time).saturating_sub(self.queue.time)
     }
+
+    /// Adds what others have counted.
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.bytes += other.bytes;
+        self.time += other.time;
+        add_each(&mut self.latency, &other.latency);
+        add_each(&mut self.sizes, &other.sizes);
+        self.limit.add(&other.limit);
+        self.queue.add(&other.queue);
+        add_each(&mut self.throttled, &other.throttled);
+    }
+}
+
+impl Waited {
+    fn add(&mut self, other: &Self) {
+        self.time += other.time;
+        add_each(&mut self.histogram, &other.histogram);
+    }
+}
+
+fn add_each<const N: usize>(counts: &mut [u64; N], others: &[u64; N]) {
+    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
 }
 
 /// Azure Monitor's ResponseType of a call that succeeded after it had waited for a limit.

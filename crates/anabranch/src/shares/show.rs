@@ -49,12 +49,21 @@ fn limits(activity: &ShareActivity) -> String {
     if let Some(capacity) = activity.capacity_bytes {
         let _ = writeln!(text, "capacity   {}", bytes(capacity));
     }
+    if let Some(used) = activity.used_bytes {
+        let files =
+            activity.files.map_or_else(String::new, |files| format!(", {files} files and directories"));
+        let _ = writeln!(text, "used       {}{files}", bytes(used));
+    }
     if let Some(credits) = activity.burst_credits {
         let _ = writeln!(text, "credits    {credits} left for bursts");
     }
     if activity.waiting > 0 || !activity.throttled.is_empty() {
         let what = activity.throttled.join(", ");
         let _ = writeln!(text, "waiting    {} operations, for: {what}", activity.waiting);
+    }
+    for waits in &activity.waits {
+        let mean = latency(mean(waits.seconds, waits.operations));
+        let _ = writeln!(text, "waited     {} operations for {}, {mean} each", waits.operations, waits.limit);
     }
     text
 }
@@ -97,11 +106,25 @@ fn calls(activity: &ShareActivity) -> String {
             api.errors.to_string(),
             bytes(api.bytes),
             latency(mean(api.seconds, api.calls)),
+            latency(mean(api.limit_seconds, api.calls)),
+            latency(mean(api.queue_seconds, api.calls)),
+            latency(mean(api.storage_seconds, api.calls)),
             format!("{:.0} %", if all > 0.0 { api.seconds / all * 100.0 } else { 0.0 }),
         ]
     };
     let rows: Vec<_> = apis.iter().take(APIS_SHOWN).map(row).collect();
-    let heads = ["API", "PROTOCOL", "CALLS", "ERRORS", "BYTES", "MEAN LATENCY", "OF ALL TIME"];
+    let heads = [
+        "API",
+        "PROTOCOL",
+        "CALLS",
+        "ERRORS",
+        "BYTES",
+        "MEAN LATENCY",
+        "LIMIT",
+        "QUEUE",
+        "STORAGE",
+        "OF ALL TIME",
+    ];
     let mut text =
         format!("\nSince the server started, by the time that it took:\n{}", table::render(heads, &rows));
     if let Some(more) = apis.len().checked_sub(APIS_SHOWN).filter(|more| *more > 0) {
@@ -117,6 +140,8 @@ pub(super) fn mean(sum: f64, count: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use control::activity::LimitWaits;
+
     use super::*;
 
     #[test]
@@ -131,5 +156,36 @@ mod tests {
             ("250 us".into(), "2.50 ms".into(), "2.50 s".into())
         );
         assert!(mean(1.0, 0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn what_waited_for_which_limit_is_shown_with_what_is_used() {
+        let waits = LimitWaits { limit: "iops".to_owned(), operations: 4, seconds: 0.01 };
+        let api = ApiActivity {
+            protocol: "nfs4".to_owned(),
+            api: "Read".to_owned(),
+            calls: 2,
+            errors: 0,
+            bytes: 0,
+            seconds: 0.012,
+            limit_seconds: 0.01,
+            queue_seconds: 0.0005,
+            storage_seconds: 0.0015,
+        };
+        let activity = ShareActivity {
+            capacity_bytes: Some(1 << 40),
+            used_bytes: Some(3 << 29),
+            files: Some(7),
+            waits: vec![waits],
+            apis: vec![api],
+            ..ShareActivity::default()
+        };
+        let shown = limits(&activity);
+        let expected = "capacity   1 TiB\nused       1.5 GiB, 7 files and directories\n\
+                        waited     4 operations for iops, 2.50 ms each\n";
+        assert_eq!(shown, expected);
+        let calls = calls(&activity);
+        let row = calls.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(row, "Read nfs4 2 0 0 B 6.00 ms 5.00 ms 250 us 750 us 100 %");
     }
 }

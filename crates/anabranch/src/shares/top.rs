@@ -181,6 +181,9 @@ mod tests {
             errors: 0,
             bytes: calls * 1024,
             seconds: *seconds,
+            limit_seconds: 0.0,
+            queue_seconds: 0.0,
+            storage_seconds: *seconds,
         };
         let share = ShareActivity {
             name: "data".to_owned(),

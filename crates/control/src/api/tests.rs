@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
-use crate::activity::{Activity, ApiActivity, ShareActivity};
+use crate::activity::{Activity, ApiActivity, LimitWaits, ShareActivity};
 use crate::clients::Clients;
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::users::{NewUser, Password, User, UserChange, Users};
@@ -91,7 +91,11 @@ fn every_type_is_described_with_its_fields() {
         errors: 0,
         bytes: 0,
         seconds: 0.0,
+        limit_seconds: 0.0,
+        queue_seconds: 0.0,
+        storage_seconds: 0.0,
     };
+    let waits = LimitWaits { limit: String::new(), operations: 0, seconds: 0.0 };
     let values = [
         ("Share", json(share)),
         ("Shares", json(Shares::default())),
@@ -103,6 +107,7 @@ fn every_type_is_described_with_its_fields() {
         ("UserChange", json(user_change)),
         ("Activity", json(Activity::default())),
         ("ShareActivity", json(ShareActivity::default())),
+        ("LimitWaits", json(waits)),
         ("ApiActivity", json(api)),
         ("Clients", json(Clients::default())),
         ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),

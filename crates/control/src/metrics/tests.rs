@@ -1,0 +1,181 @@
+//! Every family is described, and everything described is there.
+
+use std::collections::BTreeSet;
+
+use share::{Measure, Settings, ShareId};
+
+use super::*;
+
+#[test]
+fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
+    let store = Arc::new(storage::memory::MemoryStore::new());
+    let share = Share::new(ShareId(1), Settings::new("da\"ta"), store);
+    share.accounting().end(Measure::begin(Api::Read, Protocol::Smb), 4096, true);
+    share.accounting().end(Measure::begin(Api::Read, Protocol::Smb), 0, false);
+    let text = render(&[share], Duration::from_millis(1500));
+    let labels = "share=\"da\\\"ta\",protocol=\"smb\",api=\"Read\"";
+    for expected in [
+        "anabranch_uptime_seconds 1.500\n".to_owned(),
+        format!("anabranch_requests_total{{{labels}}} 2\n"),
+        format!("anabranch_request_errors_total{{{labels}}} 1\n"),
+        format!("anabranch_request_bytes_total{{{labels}}} 4096\n"),
+        format!("anabranch_request_duration_seconds_bucket{{{labels},le=\"+Inf\"}} 2\n"),
+        format!("anabranch_request_duration_seconds_count{{{labels}}} 2\n"),
+        "le=\"0.000001\"".to_owned(),
+        "anabranch_grants_revoked_total{share=\"da\\\"ta\"} 0\n".to_owned(),
+    ] {
+        assert!(text.contains(&expected), "{expected} is not in\n{text}");
+    }
+    assert!(!text.contains("api=\"Write\"") && !text.contains("nfs3"));
+}
+
+const DOCUMENT: &str = include_str!("../../../../docs/metrics.md");
+
+/// A share that has done everything that is measured.
+fn busy() -> Look {
+    let counts = |limit: Limit| {
+        let mut throttled = [0; Limit::ALL.len()];
+        throttled[limit as usize] = 1;
+        let waited = Waited { time: Duration::from_millis(3), histogram: [1; HISTOGRAM_BUCKETS] };
+        Counts {
+            calls: 24,
+            errors: 1,
+            bytes: 16,
+            time: Duration::from_secs(1),
+            latency: [1; HISTOGRAM_BUCKETS],
+            sizes: [1; SIZE_BUCKETS],
+            limit: waited,
+            queue: waited,
+            throttled,
+        }
+    };
+    let client = Client::Address([192, 0, 2, 1].into());
+    let record = |(api, limit)| Record { client, protocol: Protocol::Nfs4, api, counts: counts(limit) };
+    let plan: limits::Plan = "azure-files-v1 capacity=1TiB".parse().unwrap();
+    let waits = limits::Waits { operations: 1, time: Duration::from_millis(3) };
+    Look {
+        name: "data".to_owned(),
+        records: [(Api::Read, Limit::Iops), (Api::Write, Limit::Throughput)].map(record).to_vec(),
+        status: LimitsStatus {
+            limits: plan.limits(),
+            plan,
+            used: Some(1),
+            files: Some(1),
+            credits: Some(1),
+            throttled: vec![Limit::Iops],
+            waiting: 1,
+            waits: vec![(Limit::Iops, waits)],
+        },
+        grants: [1; 3],
+        cache: Some(CacheCounts::default()),
+    }
+}
+
+/// The type and the labels (but `le`) of each family; all its lines have the same labels.
+fn families(text: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
+    let mut families: BTreeMap<String, (String, Option<BTreeSet<String>>)> = BTreeMap::new();
+    let mut current = String::new();
+    for line in text.lines() {
+        if let Some(declared) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = declared.split_once(' ').unwrap();
+            current = name.to_owned();
+            assert!(families.insert(current.clone(), (kind.to_owned(), None)).is_none(), "{name} twice");
+        } else if !line.starts_with('#') {
+            let series = line.rsplit_once(' ').unwrap().0;
+            let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+            let (kind, known) = families.get_mut(&current).unwrap();
+            let suffixes: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+            assert!(
+                suffixes.iter().any(|suffix| *name == format!("{current}{suffix}")),
+                "{name} in {current}"
+            );
+            // No value of the busy share has a comma.
+            let labels = labels.trim_end_matches('}').split(',').filter(|label| !label.is_empty());
+            let labels = labels.map(|label| label.split_once('=').unwrap().0.to_owned());
+            let labels: BTreeSet<String> = labels.filter(|label| label != "le").collect();
+            assert_eq!(known.get_or_insert_with(|| labels.clone()), &labels, "{line}");
+        }
+    }
+    let with_lines = |(name, (kind, labels)): (String, (String, Option<BTreeSet<String>>))| {
+        let labels = labels.unwrap_or_else(|| panic!("the busy share has no line of {name}"));
+        (name, (kind, labels))
+    };
+    families.into_iter().map(with_lines).collect()
+}
+
+/// The cells of the rows of the document's table that begins so.
+fn rows(head: &str) -> Vec<Vec<&'static str>> {
+    let after = DOCUMENT.lines().skip_while(|line| !line.starts_with(head)).skip(2);
+    let rows = after.take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
+}
+
+#[test]
+fn every_family_is_described_and_no_other() {
+    let described: BTreeMap<_, _> = rows("| metric | type |")
+        .into_iter()
+        .map(|row| {
+            let labels = row[2].split(' ').filter(|label| *label != "-").map(str::to_owned).collect();
+            (row[0].trim_matches('`').to_owned(), (row[1].to_owned(), labels))
+        })
+        .collect();
+    assert_eq!(described, families(&write_all(&[busy()], Duration::from_secs(1))));
+}
+
+#[test]
+fn the_document_speaks_of_no_metric_that_is_not_served() {
+    let served = families(&write_all(&[busy()], Duration::from_secs(1)));
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = DOCUMENT.split(|c| !is_part(c)).filter(|word| word.starts_with("anabranch_"));
+    for word in words.filter(|word| *word != "anabranch_cache_") {
+        let parts = ["_bucket", "_sum", "_count"].iter().filter_map(|suffix| word.strip_suffix(suffix));
+        let of_histogram = parts.into_iter().any(|name| served.get(name).is_some_and(|f| f.0 == "histogram"));
+        assert!(served.contains_key(word) || of_histogram, "{word}");
+    }
+}
+
+#[test]
+fn response_types_are_those_that_are_described() {
+    let mut described = BTreeSet::new();
+    for row in rows("| limit | response_type |") {
+        let name = row[0].split('`').nth(1).unwrap();
+        let limit = *Limit::ALL.iter().find(|limit| limit.name() == name).unwrap();
+        let api = if row[0].ends_with("write") { Api::Write } else { Api::Read };
+        assert_eq!(response_type(api, limit), row[1], "{}", row[0]);
+        described.insert(limit);
+    }
+    assert_eq!(described.len(), Limit::ALL.len());
+}
+
+#[tokio::test]
+async fn a_share_tells_what_has_waited_for_which_limit() {
+    let settings = Settings::new("data");
+    let share = Share::new(ShareId(1), settings, Arc::new(storage::memory::MemoryStore::new()));
+    share.set_plan("custom metadata-iops=20".parse().unwrap(), std::time::SystemTime::now()).unwrap();
+    let root = share::Identity { uid: 0, gid: 0, groups: Vec::new() };
+    let caller = share::Caller::new(Protocol::Nfs4, root);
+    for _ in 0..4 {
+        let mut operation = std::pin::pin!(async {
+            let measure = Measure::begin(Api::GetAttr, Protocol::Nfs4);
+            share.take_turn(&caller, Api::GetAttr).await;
+            share.accounting().end(measure, 0, true);
+        });
+        share::timings::scope(operation.as_mut()).await;
+    }
+    let text = render(&[share], Duration::ZERO);
+    let labels = "share=\"data\",protocol=\"nfs4\",api=\"GetAttr\"";
+    let value = |series: String| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));
+        line.unwrap_or_else(|| panic!("{series} is not in\n{text}")).parse().unwrap()
+    };
+    let kind = "limit=\"metadata-iops\",response_type=\"SuccessWithThrottling\"";
+    // A tenth of a second's worth passes at once, two operations; each of the others waits for what went before.
+    assert!(value(format!("anabranch_throttled_requests_total{{{labels},{kind}}}")) >= 1.0);
+    assert!(value(format!("anabranch_request_limit_seconds_sum{{{labels}}}")) > 0.0);
+    assert!(value("anabranch_limit_waits_total{share=\"data\",limit=\"metadata-iops\"}".to_owned()) >= 1.0);
+    assert_eq!(
+        value("anabranch_limit_operations_per_second{share=\"data\",limit=\"metadata-iops\"}".to_owned()),
+        20.0
+    );
+    assert!(!text.contains("limit=\"iops\"") && !text.contains("anabranch_cache_hits_total{"));
+}
