@@ -305,6 +305,7 @@ impl V4Client {
     }
 
     /// As [`Self::compound`], and all must go well.
+    #[track_caller]
     pub(crate) fn ok(&mut self, operations: &[ArgOp<'_>]) -> Reply {
         let reply = self.compound(operations);
         assert_eq!(reply.status, Ok(()), "{:?}", reply.results());
@@ -312,11 +313,12 @@ impl V4Client {
     }
 
     /// As [`Self::compound`], and the last operation must fail: with which status?
+    #[track_caller]
     pub(crate) fn fails(&mut self, operations: &[ArgOp<'_>]) -> Status {
         let reply = self.compound(operations);
         let results = reply.results();
         assert_eq!(results.len(), operations.len() + 1, "another operation failed: {results:?}");
-        reply.status.unwrap_err()
+        reply.status.expect_err("it went well")
     }
 
     /// As [`Self::compound`], again and again while the server asks for patience.

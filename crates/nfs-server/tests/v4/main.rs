@@ -14,6 +14,7 @@ mod client;
 mod delegations;
 mod exactly_once;
 mod locks;
+mod names;
 mod opens;
 mod ranges;
 mod reclaim;
