@@ -123,6 +123,7 @@ mod tests {
             max-channels = 4
             smb-interface = ["10.0.0.1", "10.0.1.1"]
             nfs-squash = "none"
+            nfs-lease = 30
             bench-metadata-latency = 1000
             log-format = "json"
             log = "debug"
