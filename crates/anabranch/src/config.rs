@@ -157,6 +157,7 @@ mod tests {
         assert_eq!(settings.smb_signing, Requirement::Required);
         assert_eq!(settings.smb_interfaces.len(), 2);
         assert_eq!(settings.nfs.to_string(), "[::1]:12049");
+        assert_eq!(settings.nfs_lease.as_secs(), 30);
     }
 
     #[test]
