@@ -3,6 +3,7 @@
 use nfs_wire::v4::compound::{ArgOp, ResOp};
 use nfs_wire::v4::copy::{NetLoc, Requirements};
 use nfs_wire::v4::io_advise::hint;
+use nfs_wire::v4::open::{How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::read_plus::Content;
 use nfs_wire::v4::seek::content;
 use nfs_wire::v4::status::Status;
@@ -278,4 +279,21 @@ fn the_first_minor_version_has_none_of_this() {
         let reply = client.compound(&[put(&file), operation]);
         assert!(matches!(reply.status, Err(Status::OpIllegal | Status::NotSupp)), "{reply:?}");
     }
+}
+
+#[test]
+fn copies_without_an_open_heed_deny_modes() {
+    let (server, mut client, root) = started();
+    let (from, source) = file(&mut client, &root, "from", b"data");
+    let (to, target) = file(&mut client, &root, "to", b"");
+    client.close(&source, from);
+    client.close(&target, to);
+    let mut other = V4Client::start_minor(server.address, "two", 2);
+    let modes = (ShareAccess::READ.with_want(Want::None), ShareDeny::WRITE);
+    let deny = other.open_args(b"denier", "to", modes, How::NoCreate);
+    other.ok(&[put(&root), ArgOp::Open(deny)]);
+    let copy = between(&source, &target, ArgOp::Copy(copy_args(ANY, ANY, (0, 0, 4))));
+    assert_eq!(client.fails(&copy), Status::ShareDenied);
+    let clone = between(&source, &target, ArgOp::Clone(clone_args(ANY, ANY, 4)));
+    assert_eq!(client.fails(&clone), Status::ShareDenied);
 }
