@@ -28,9 +28,7 @@ pub(super) async fn run(
         return reply.fail(number, Status::NotOnlyOp);
     }
     match operation {
-        ArgOp::ExchangeId(args) => {
-            reply.end(number, &exchange_id::handle(request, minor_version, &args).await)
-        }
+        ArgOp::ExchangeId(args) => reply.end(number, &exchange_id::handle(request, &args).await),
         ArgOp::CreateSession(args) => {
             reply.end(number, &create_session::handle(request, minor_version, &args).await);
         }

@@ -16,13 +16,9 @@ const DOMAIN: &str = "anabranch";
 const NAME: &str = concat!("Anabranch ", env!("CARGO_PKG_VERSION"));
 
 /// Runs it, in a session or without one.
-pub(super) async fn handle<'a>(
-    request: &'a Request<'_>,
-    minor_version: u32,
-    args: &Args<'_>,
-) -> Result<ResOk<'a>, Status> {
+pub(super) async fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<ResOk<'a>, Status> {
     // 18.35.3: "If any other bit is set ... NFS4ERR_INVAL".
-    if !args.flags.may_be_sent(minor_version) {
+    if !args.flags.may_be_sent() {
         return Err(Status::Inval);
     }
     match args.state_protect {

@@ -125,7 +125,7 @@ async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, last: bool) {
         ArgOp::GetFh => end!(filehandle::of_current(c)),
         ArgOp::SaveFh => end!(c.save()),
         ArgOp::RestoreFh => end!(c.restore()),
-        ArgOp::ExchangeId(args) => end!(exchange_id::handle(c.request, c.minor_version, &args).await),
+        ArgOp::ExchangeId(args) => end!(exchange_id::handle(c.request, &args).await),
         ArgOp::CreateSession(args) => end!(create_session::handle(c.request, c.minor_version, &args).await),
         ArgOp::DestroySession(args) => {
             let within = Within { session: c.session().id, is_last: last };

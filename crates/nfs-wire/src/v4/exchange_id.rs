@@ -126,18 +126,19 @@ xdr_bitflags! {
 }
 
 impl Flags {
-    /// What a client may send with NFSv4.1: any other bit is NFS4ERR_INVAL (18.35.3).
+    /// What a client may send: any other bit is NFS4ERR_INVAL (18.35.3). [`Self::SUPP_FENCE_OPS`] is not among them, with
+    /// NFSv4.2 either: a server without copies between servers has no use for it, and those of Linux and Ganesha
+    /// refuse it, so that no client sends it.
     const CLIENT: Self = Self::SUPP_MOVED_REFER
         .union(Self::SUPP_MOVED_MIGR)
         .union(Self::BIND_PRINC_STATEID)
         .union(Self::MASK_PNFS)
         .union(Self::UPD_CONFIRMED_REC_A);
 
-    /// Whether a client of this minor version may send these flags: [`Self::SUPP_FENCE_OPS`] came with NFSv4.2.
+    /// Whether a client may send these flags.
     #[must_use]
-    pub fn may_be_sent(self, minor_version: u32) -> bool {
-        let added = if minor_version > 1 { Self::SUPP_FENCE_OPS } else { Self::empty() };
-        Self::CLIENT.union(added).contains(self)
+    pub fn may_be_sent(self) -> bool {
+        Self::CLIENT.contains(self)
     }
 
     /// The bits that tell a server's roles.
