@@ -52,7 +52,7 @@ last=$((${#servers[@]} - 1)) events=()
 for ((round = 0; round < ROUNDS; round++)); do
   events+=("cut ${servers[$last]}" "cut ${servers[0]}" "cut ${servers[*]:1}" "down_up vec$last 4" "down_up vec0 4" "silent vec$last 3" "silent vec$last $((ECHO * 4 + 2))")
 done
-TALLY_S=700 OTHER=$o/cut RECOVERED=whole tally "cut:" python3 "$(dirname "$0")/survive.py" $m/cut "${WRITERS:-fio,files,log,cell,cached,names}" "${events[@]}"
+OTHER=$o/cut RECOVERED=whole tally "cut:" python3 "$(dirname "$0")/survive.py" $m/cut "${WRITERS:-fio,files,log,cell,cached,names}" "${events[@]}"
 check "all channels after" whole
 rm -rf $m/cut
 check "unmount both" umount $o $m

@@ -25,7 +25,7 @@ check "mount with $CHANNELS channels" mount_at $m -t cifs "//$SERVER/$SHARE" -o 
 check "mount of another client" mount_at $o -t cifs "//$SERVER/$SHARE" -o "$opts,actimeo=0"
 mountpoint -q $m && mountpoint -q $o && mkdir $m/loss || { finish; exit 1; }
 events=(); for ((i = 1; i <= LOSSES; i++)); do events+=("silence 10"); done
-TALLY_S=700 OTHER=$o/loss RECOVERED=whole tally "loss:" python3 "$(dirname "$0")/survive.py" $m/loss "${WRITERS:-log,cell,cached,locks}" "${events[@]}"
+OTHER=$o/loss RECOVERED=whole tally "loss:" python3 "$(dirname "$0")/survive.py" $m/loss "${WRITERS:-log,cell,cached,locks}" "${events[@]}"
 rm -rf $m/loss
 check "unmount both" umount $o $m
 finish

@@ -19,7 +19,7 @@ check "mount of another client" mount_at $o -t cifs "//$SERVER/$SHARE" -o "$opts
 mountpoint -q $m && mountpoint -q $o && mkdir $m/restart || { finish; exit 1; }
 [ "$PERSISTENT" != 1 ] || check "handles are persistent" grep -q persistenthandles /proc/mounts
 kills=(); for ((i = 1; i <= KILLS; i++)); do kills+=("echo kill me $i"); done
-ABORTED=1 TALLY_S=700 OTHER=$o/restart RECOVERED=whole tally "restart:" python3 "$(dirname "$0")/survive.py" $m/restart "${WRITERS:-files,log,cell,unstable,cached,names,locks}" "${kills[@]}"
+TALLY_S=700 OTHER=$o/restart RECOVERED=whole tally "restart:" python3 "$(dirname "$0")/survive.py" $m/restart "${WRITERS:-files,log,cell,unstable,cached,names,locks}" "${kills[@]}"
 rm -rf $m/restart
 check "unmount both" umount $o $m
 finish

@@ -127,8 +127,8 @@ xdr_bitflags! {
 
 impl Flags {
     /// What a client may send: any other bit is NFS4ERR_INVAL (18.35.3). [`Self::SUPP_FENCE_OPS`] is not among them, with
-    /// NFSv4.2 either: a server without copies between servers has no use for it, and those of Linux and Ganesha
-    /// refuse it, so that no client sends it.
+    /// NFSv4.2 either: RFC 7862 defines it for copies between servers, which are not there, and pynfs (EID4) wants
+    /// it refused, as Ganesha 4.3 does.
     const CLIENT: Self = Self::SUPP_MOVED_REFER
         .union(Self::SUPP_MOVED_MIGR)
         .union(Self::BIND_PRINC_STATEID)
