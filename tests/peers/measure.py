@@ -35,8 +35,16 @@ OPS = [
     ("1 MiB write, depth 8", "op=write bs=1m qd=8"),
     ("metadata cycle, depth 16", "op=meta qd=16"),
 ]
-MODES = [("SMB plain", "smb", ""), ("SMB signed (GMAC)", "smb", "sign=1"), ("SMB encrypted (AES-128-GCM)", "smb", "encrypt=1"), ("NFSv3", "nfs3", "")]
-PEER = {"smb": "smbd", "nfs3": "Ganesha"}
+MODES = [
+    ("SMB plain", "smb", ""),
+    ("SMB signed (GMAC)", "smb", "sign=1"),
+    ("SMB encrypted (AES-128-GCM)", "smb", "encrypt=1"),
+    ("NFSv3", "nfs3", ""),
+    ("NFSv3, 4 connections", "nfs3", "conns=4"),
+    ("NFSv4.1", "nfs41", ""),
+    ("NFSv4.1, 4 connections", "nfs41", "conns=4"),
+]
+PEER = {"smb": "smbd", "nfs3": "Ganesha", "nfs41": "Ganesha"}
 # fsload's columns
 RATE, MIB, P50, P99, CPU, CORES, CLIENT = range(7)
 
@@ -103,29 +111,34 @@ class Peers:
         shutil.rmtree(self.data, ignore_errors=True)
 
 
+def peer_target(peers, proto, words):
+    if proto == "smb":
+        peer, port = (peers.sealed, peers.sealed_port) if "encrypt" in words else (peers.plain, peers.plain_port)
+        return f"smb port={port} pid={peer.pid}"
+    if proto == "nfs3":
+        return f"nfs3 port={peers.nfs_port} mount_port={peers.mount_port} share={peers.data}/export pid={peers.nfs.pid}"
+    return f"nfs41 port={peers.nfs_port} share=/bench pid={peers.nfs.pid}"
+
+
+def our_target(ours, proto):
+    if proto == "smb":
+        return f"smb port={ours['smb']} pid={ours['pid']} user={ours['user']} pass={ours['pass']} share={ours['share']}"
+    mount = f" mount_port={ours['nfs']}" if proto == "nfs3" else ""
+    return f"{proto} port={ours['nfs']}{mount} share=/{ours['share']} pid={ours['pid']}"
+
+
 def targets(opt, peers):
     """{row's mode: [(server's name, fsload's words)]}, the peer first."""
     found = {}
+    ours = dict(w.split("=", 1) for w in opt.ours.split()) if opt.ours else None
     for mode, proto, words in MODES:
-        if proto == "smb":
-            peer, port = (peers.sealed, peers.sealed_port) if "encrypt" in words else (peers.plain, peers.plain_port)
-            found[mode] = [(PEER[proto], f"smb port={port} pid={peer.pid} {words}")]
-        else:
-            found[mode] = [(PEER[proto], f"nfs3 port={peers.nfs_port} mount_port={peers.mount_port} share={peers.data}/export pid={peers.nfs.pid}")]
-        if opt.ours:
-            o = dict(w.split("=", 1) for w in opt.ours.split())
-            if proto == "smb":
-                ours = f"smb port={o['smb']} pid={o['pid']} user={o['user']} pass={o['pass']} share={o['share']} {words}"
-            else:
-                ours = f"nfs3 port={o['nfs']} mount_port={o['nfs']} share=/{o['share']} pid={o['pid']}"
-            found[mode].append(("Anabranch", ours))
+        found[mode] = [(PEER[proto], f"{peer_target(peers, proto, words)} {words}")]
+        if ours:
+            found[mode].append(("Anabranch", f"{our_target(ours, proto)} {words}"))
         for extra in opt.extra:
             name, extra_proto, rest = extra.split(" ", 2)
             if extra_proto == proto:
                 found[mode].append((name, f"{proto} {rest} {words}"))
-    for extra in (e for e in opt.extra if e.split()[1] == "nfs41"):
-        name, rest = extra.split(" ", 1)
-        found.setdefault("NFSv4.1", []).append((name, rest))
     return found
 
 
@@ -178,7 +191,7 @@ def goal(op):
 
 
 def table(mode, rows, results):
-    peer = PEER["nfs3" if mode.startswith("NFS") else "smb"]
+    peer = PEER[next(proto for name, proto, _ in MODES if name == mode)]
     yield f"## {mode}\n"
     yield f"| | {peer}, 1/s | Anabranch, 1/s | ratio (least - greatest) | {peer}, CPU us | Anabranch, CPU us | ratio (least - greatest) | goal |"
     yield "|---|---|---|---|---|---|---|---|"
@@ -210,7 +223,7 @@ def markdown(opt, rows, results):
     yield f"* {os.cpu_count()} x {cpu}, Linux {platform.release()}, load {' '.join(open('/proc/loadavg').read().split()[:3])}, {time.strftime('%Y-%m-%d')}"
     yield f"* congestion control {open('/proc/sys/net/ipv4/tcp_congestion_control').read().strip()}"
     yield f"* smbd {version('smbd', '--version')}, Ganesha {version('ganesha.nfsd', '-v')}, commit {version_of_tree()}"
-    yield "* a metadata cycle: SMB create, close, open, close, open to delete, close; NFS create, lookup, remove\n"
+    yield "* a metadata cycle: SMB create, close, open, close, open to delete, close; NFSv3 create, lookup, remove; NFSv4.1 OPEN to create, CLOSE, OPEN, CLOSE, REMOVE\n"
     for mode in dict.fromkeys(r[0] for r in rows):
         yield from table(mode, rows, results)
 
