@@ -1,0 +1,202 @@
+//! What several repetitions say together: a median, an interval, and whether two of them differ.
+
+use serde::{Deserialize, Serialize};
+
+/// A figure of several repetitions: their median, and where the true median lies with 95 % confidence.
+///
+/// The interval needs no assumption from six repetitions on: it is a pair of order statistics. Fewer than six have no such
+/// pair (five of them lie all on one side of the median in one of 16 cases); there it is Student's interval of the
+/// logarithms, which is wide and says so. One repetition has no interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The median of the repetitions.
+    pub median: f64,
+    /// The lower and the upper end of the 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interval: Option<[f64; 2]>,
+    /// Repetitions behind it.
+    pub repetitions: usize,
+}
+
+/// What a change did to a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// The figure is higher than that of the base, beyond the noise.
+    Higher,
+    /// The figure is lower.
+    Lower,
+    /// The interval of the ratio holds 1, or there are too few repetitions to say.
+    NotMeasurable,
+}
+
+/// A figure divided by that of the base.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The median of the ratios of the repetitions, and its interval.
+    pub ratio: Estimate,
+    /// What that means.
+    pub effect: Effect,
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.effect, self.ratio.interval) {
+            (Effect::NotMeasurable, _) | (_, None) => write!(f, "no measurable effect"),
+            (_, Some([low, high])) => write!(f, "{:.2}x (95 %: {low:.2} to {high:.2})", self.ratio.median),
+        }
+    }
+}
+
+/// The median and its 95 % interval. `None` when there is no value, or one that is not a positive number.
+#[must_use]
+pub fn estimate(values: &[f64]) -> Option<Estimate> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = median_of_sorted(&sorted)?;
+    let interval = match order_statistic(sorted.len()) {
+        Some(k) => Some([sorted[k], sorted[sorted.len() - 1 - k]]),
+        None => student(&sorted).map(|[low, high]| [low.min(median), high.max(median)]),
+    };
+    Some(Estimate { median, interval, repetitions: sorted.len() })
+}
+
+/// The median: the middle value, or the mean of the two in the middle. `None` when there is no value.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    median_of_sorted(&sorted)
+}
+
+/// How `other` compares with `base`, repetition by repetition: the n-th of one ran beside the n-th of the other, so that
+/// what slowed the machine down meanwhile slowed both. `None` when there is no pair.
+#[must_use]
+pub fn compare(base: &[f64], other: &[f64]) -> Option<Ratio> {
+    let ratios: Vec<f64> =
+        base.iter().zip(other).filter(|(b, o)| **b > 0.0 && **o > 0.0).map(|(b, o)| o / b).collect();
+    let ratio = estimate(&ratios)?;
+    let effect = match ratio.interval {
+        Some([low, _]) if low > 1.0 => Effect::Higher,
+        Some([_, high]) if high < 1.0 => Effect::Lower,
+        _ => Effect::NotMeasurable,
+    };
+    Some(Ratio { ratio, effect })
+}
+
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let half = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[half]),
+        _ => Some(f64::midpoint(sorted[half - 1], sorted[half])),
+    }
+}
+
+/// How many values to leave out at each end so that the rest spans the median in at least 95 % of all cases. `None` below
+/// six values: all of them do so in fewer cases.
+fn order_statistic(n: usize) -> Option<usize> {
+    // P(at most k of n lie below the median) by the binomial distribution, on both sides.
+    let mut term = 0.5f64.powi(i32::try_from(n).ok()?);
+    let (mut tail, mut leave) = (0.0, None);
+    for k in 0..n / 2 {
+        tail += term;
+        if 2.0 * tail > 0.05 {
+            break;
+        }
+        leave = Some(k);
+        #[expect(clippy::cast_precision_loss, reason = "numbers of repetitions")]
+        let step = (n - k) as f64 / (k + 1) as f64;
+        term *= step;
+    }
+    leave
+}
+
+/// Student's 95 % interval of the mean of the logarithms, for two to five values.
+fn student(values: &[f64]) -> Option<[f64; 2]> {
+    // The 97.5 % quantiles for 1 to 4 degrees of freedom.
+    const QUANTILES: [f64; 4] = [12.706, 4.303, 3.182, 2.776];
+    let quantile = QUANTILES.get(values.len().checked_sub(2)?)?;
+    if values.iter().any(|v| v.is_nan() || *v <= 0.0) {
+        return None;
+    }
+    let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    #[expect(clippy::cast_precision_loss, reason = "two to five")]
+    let n = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / n;
+    let variance = logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let half = quantile * (variance / n).sqrt();
+    Some([(mean - half).exp(), (mean + half).exp()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of distribution-free intervals of the median that textbooks have (Conover; Hahn and Meeker): the rank of
+    /// the lower end for 95 %.
+    #[test]
+    fn order_statistics_as_tabled() {
+        let lower = [
+            (5, None),
+            (6, Some(1)),
+            (8, Some(1)),
+            (9, Some(2)),
+            (11, Some(2)),
+            (12, Some(3)),
+            (20, Some(6)),
+            (25, Some(8)),
+        ];
+        for (n, rank) in lower {
+            assert_eq!(order_statistic(n).map(|k| k + 1), rank, "{n} values");
+        }
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn six_repetitions_have_their_span_as_interval() {
+        let e = estimate(&[10.0, 12.0, 11.0, 9.0, 13.0, 10.5]).unwrap();
+        assert_eq!((e.interval, e.repetitions), (Some([9.0, 13.0]), 6));
+        assert!((e.median - 10.75).abs() < 1e-9);
+    }
+
+    #[test]
+    fn few_repetitions_have_a_wide_interval_and_one_has_none() {
+        let [low, high] = estimate(&[100.0, 101.0, 102.0]).unwrap().interval.unwrap();
+        // mean of logs +- 4.303 * s / sqrt(3)
+        assert!((low - 98.54).abs() < 0.05 && (high - 103.52).abs() < 0.05, "{low} {high}");
+        assert_eq!(estimate(&[5.0]).unwrap().interval, None);
+    }
+
+    #[test]
+    fn a_difference_inside_the_noise_is_none() {
+        let base = [100.0, 110.0, 90.0, 105.0, 95.0, 100.0];
+        let same = [101.0, 108.0, 92.0, 104.0, 94.0, 101.0];
+        let ratio = compare(&base, &same).unwrap();
+        assert_eq!(ratio.effect, Effect::NotMeasurable);
+        assert_eq!(ratio.to_string(), "no measurable effect");
+    }
+
+    #[test]
+    fn what_slows_both_down_does_not_hide_a_difference() {
+        // The machine gets slower and slower, and the second is always a fifth faster.
+        let base = [200.0, 170.0, 150.0, 120.0, 100.0, 80.0];
+        let other: Vec<f64> = base.iter().map(|b| b * 1.2).collect();
+        let ratio = compare(&base, &other).unwrap();
+        assert_eq!(ratio.effect, Effect::Higher);
+        assert_eq!(ratio.to_string(), "1.20x (95 %: 1.20 to 1.20)");
+        assert_eq!(compare(&other, &base).unwrap().effect, Effect::Lower);
+    }
+
+    #[test]
+    fn one_pair_proves_nothing() {
+        assert_eq!(compare(&[100.0], &[300.0]).unwrap().effect, Effect::NotMeasurable);
+        assert_eq!(compare(&[100.0], &[]), None);
+    }
+}
