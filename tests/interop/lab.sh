@@ -1,10 +1,13 @@
 #!/bin/bash
 # The kernel's own clients (tests/lab) against one running Anabranch server, one share over both
 # protocols.   lab.sh [PART ...]     (all of them: see `all`)
+#   KILLS=20 lab.sh restart restart4.1 restart4     the server killed and started again that many times (3)
+#   FSX_SECS=600 lab.sh fsx                         fsx for so long over each protocol, side by side
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 both both4 acl pjdfstest pjdfstest4 restart restart4 channels"      # and by name: cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 both both4 pairs acl pjdfstest pjdfstest4 restart restart4 channels"      # and by name: restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+: "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
@@ -45,6 +48,37 @@ tell() {
   done
   [ "$seen" = 1 ] || fail "$1" "printed no result"
 }
+# restart VERSION: of NFS. Clients that held something must all have it back, and before the grace period ends by itself.
+restart() {
+  local from; from=$(wc -l <"$scratch/server.log")
+  tell "nfs v$1" < <(guest $((300 + KILLS * 60)) restart.sh -e VERSION="$1" -e KILLS="$KILLS" 2>&1)
+  [ "$1" != 3 ] || return 0
+  local said
+  if said=$(reclaimed "$from"); then pass "nfs v$1 restart: $said"; else fail "nfs v$1 restart" "$said"; fi
+}
+# reclaimed FROM-LINE: grace periods that began since then in the log, and how long they took; each must have ended with the last reclaim.
+reclaimed() {
+  tail -n "+$(($1 + 1))" "$scratch/server.log" | sed -n 's/^\([^ ]*Z\) .*NFSv4 clients \(may\|have\) reclaim.*/\1 \2/p' >"$scratch/graces"
+  python3 - "$scratch/graces" "$KILLS" <<'PYTHON'
+import datetime, sys
+lines = [line.split() for line in open(sys.argv[1])]
+whens = [(datetime.datetime.fromisoformat(when.rstrip("Z")), what) for when, what in lines]
+ended = [(end[0] - begin[0]).total_seconds() for begin, end in zip(whens, whens[1:]) if (begin[1], end[1]) == ("may", "have")]
+began = sum(what == "may" for _, what in lines)
+print(f"{len(ended)} of {began} grace periods ended with the last reclaim, after {max(ended, default=0):.1f} s at most")
+sys.exit(len(ended) != began or began < int(sys.argv[2]))
+PYTHON
+}
+# pairs: with SMB sessions on this machine for share modes that the kernel's client does not ask for.
+pairs() {
+  local port=1446
+  ip netns exec "$ns" setpriv --pdeathsig KILL -- "$lab/smb-opens" $port 127.0.0.1 "$SHARE" "$SMB_USER" "$SMB_PASS" >"$scratch/opens" 2>&1 &
+  local pid=$! tries
+  for ((tries = 0; tries < 200; tries++)); do grep -q '^ready' "$scratch/opens" && break; sleep 0.1; done
+  tell "" < <(guest 600 pairs.sh -e OPENS_PORT=$port ${ROWS:+-e ROWS="$ROWS"} 2>&1)
+  grep -v '^ready' "$scratch/opens" | tail -n 5
+  kill "$pid"; wait "$pid" 2>/dev/null
+}
 kill_and_restart() {
   kill_server
   sleep 0.5
@@ -68,8 +102,9 @@ posix() {  # KIND KNOWN
 two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
   case $part in
-    cifs | nfs3 | nfs4 | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4) serve 1 ;;
+    cifs | nfs3 | nfs4 | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
     channels) serve 2 "${two_rss[@]}" ;;
+    pairs) serve 2 ;;
     cut | network-loss) serve 4 ;;
     cifs-restart | cifs-restart-1) serve 4 --continuous-availability "$SHARE" ;;
     *) echo "no such part: $part"; exit 2 ;;
@@ -86,11 +121,14 @@ for part in $parts; do
     nfs4) tell "nfs" < <(guest 400 nfs41-smoke.sh -e CHANNELS=4 2>&1) ;;
     both) tell "" < <(guest 300 both.sh -e OWNER=1000 2>&1) ;;
     both4) tell "nfs v4.2" < <(guest 300 both.sh -e OWNER=1000 -e VERSION=4.2 2>&1) ;;
+    pairs) pairs ;;
     acl) tell "acl:" < <(guest 200 cifs-acl.sh -e OWNER=1000 2>&1) ;;
     pjdfstest) posix nfs3 "$known" ;;
     pjdfstest4) posix nfs4.1 "$known4"; posix nfs4.2 "$known4" ;;
-    restart) tell "" < <(guest 300 restart.sh 2>&1) ;;
-    restart4) tell "nfs v4.2" < <(guest 300 restart.sh -e VERSION=4.2 2>&1) ;;
+    restart) restart 3 ;;
+    restart4) restart 4.2 ;;
+    restart4.1) restart 4.1 ;;
+    fsx) tell "fsx:" < <(guest $((FSX_SECS + 300)) fsx.sh -e FSX_SECS="$FSX_SECS" ${FSX_KINDS:+-e KINDS="$FSX_KINDS"} 2>&1) ;;
     cut) tell "" < <(guest 900 cifs-cut.sh 2>&1) ;;
     network-loss) tell "" < <(guest 600 cifs-loss.sh 2>&1) ;;
     cifs-restart) tell "" < <(guest 600 cifs-restart.sh 2>&1) ;;
