@@ -4,8 +4,9 @@
 //! it to another thread would cost several times that. Sometimes it waits for a journal or for dirty pages
 //! to drain, and then it must not hold up the other clients of its shard. So each kind of work runs inline
 //! as long as it is quick. After a slow call it is watched: a slow call that gave up the processor of its own
-//! accord has waited for something, and sends its kind of work to the pool for a while; one that was only
-//! pushed off the processor, as on a busy machine, has not.
+//! accord has waited for something; one that was only pushed off the processor, as on a busy machine, has not.
+//! A kind of work that has waited for a tenth of the time goes to the pool for a while. Less than that costs less
+//! than the pool: two shards that change one directory wait for each other's turn in the kernel now and then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,8 +20,10 @@ use crate::{Error, Result, Share, timings};
 const SLOW: Duration = Duration::from_millis(1);
 /// For so long a kind of work is watched after a slow call.
 const WATCH: Duration = Duration::from_secs(2);
-/// For so long the pool does the work after a call that waited.
+/// For so long the pool does the work after calls that waited.
 const REST: Duration = Duration::from_millis(100);
+/// So long calls may wait within [`REST`] before the pool gets them.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// What kind of work a call is; each kind has a gate of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,26 @@ struct Door {
     pool_until: AtomicU64,
     /// Until then calls are watched.
     watch_until: AtomicU64,
+    /// When the first of the waits that are added up began to count.
+    waits_since: AtomicU64,
+    /// Their length, in microseconds.
+    waited: AtomicU64,
+}
+
+impl Door {
+    /// Calls have waited for `length` more at `now`, in microseconds: whether that is too much by now. A race of two
+    /// shards may lose one of the waits; the next one counts.
+    fn is_waiting_too_much(&self, now: u64, length: u64) -> bool {
+        if now.saturating_sub(self.waits_since.load(Ordering::Relaxed)) > micros(REST) {
+            self.waits_since.store(now, Ordering::Relaxed);
+            self.waited.store(0, Ordering::Relaxed);
+        }
+        self.waited.fetch_add(length, Ordering::Relaxed).saturating_add(length) >= micros(PATIENCE)
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A call under way.
@@ -74,7 +97,7 @@ impl Gate {
     }
 
     fn since_start(&self, now: Instant) -> u64 {
-        u64::try_from(now.saturating_duration_since(self.started).as_micros()).unwrap_or(u64::MAX)
+        micros(now.saturating_duration_since(self.started))
     }
 
     /// Whether this kind of work runs inline now.
@@ -95,17 +118,18 @@ impl Gate {
     /// The call has ended, on the same thread.
     fn end(&self, work: Work, begun: Begun) {
         let now = Instant::now();
-        if now.saturating_duration_since(begun.at) > SLOW {
-            let waited = begun.waits.map(|before| voluntary_waits() > before);
-            self.was_slow(work, now, waited);
+        let length = now.saturating_duration_since(begun.at);
+        if length > SLOW {
+            let waited = begun.waits.is_some_and(|before| voluntary_waits() > before);
+            self.was_slow(work, now, if waited { length } else { Duration::ZERO });
         }
     }
 
-    /// A slow call has ended: whether it waited for something is known when it was watched.
-    fn was_slow(&self, work: Work, now: Instant, waited: Option<bool>) {
+    /// A slow call has ended, which waited so long for something as far as is known: only of a watched one it is.
+    fn was_slow(&self, work: Work, now: Instant, waited: Duration) {
         let Some(door) = self.door(work) else { return };
         door.watch_until.store(self.since_start(now + WATCH), Ordering::Relaxed);
-        if waited == Some(true) {
+        if !waited.is_zero() && door.is_waiting_too_much(self.since_start(now), micros(waited)) {
             door.pool_until.store(self.since_start(now + REST), Ordering::Relaxed);
         }
     }
@@ -158,21 +182,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_waited_closes_its_own_gate_for_a_while() {
+    fn a_call_that_waited_long_closes_its_own_gate_for_a_while() {
         let gate = Gate::default();
         let t = gate.started + Duration::from_secs(1);
         let tick = Duration::from_micros(1);
-        gate.was_slow(Work::Metadata, t, None);
-        assert!(gate.is_inline(Work::Metadata, t), "the first slow call may have been pushed aside");
+        gate.was_slow(Work::Metadata, t, Duration::ZERO);
+        assert!(gate.is_inline(Work::Metadata, t), "it may have been pushed aside");
         assert!(gate.is_watched(Work::Metadata, t + WATCH - tick));
         assert!(!gate.is_watched(Work::Metadata, t + WATCH));
-        gate.was_slow(Work::Metadata, t, Some(false));
+        gate.was_slow(Work::Metadata, t, PATIENCE - tick);
         assert!(gate.is_inline(Work::Metadata, t));
-        gate.was_slow(Work::Metadata, t, Some(true));
+        gate.was_slow(Work::Metadata, t, tick);
         assert!(!gate.is_inline(Work::Metadata, t + REST - tick));
         assert!(gate.is_inline(Work::Metadata, t + REST));
         assert!(gate.is_inline(Work::Write, t), "another kind of work");
         assert!(!gate.is_inline(Work::Blocking, t), "what surely waits is never inline");
+    }
+
+    #[test]
+    fn waits_far_apart_are_not_added_up() {
+        let gate = Gate::default();
+        for i in 0..100 {
+            let t = gate.started + Duration::from_secs(1) + (REST + SLOW) * i;
+            gate.was_slow(Work::Write, t, PATIENCE - SLOW);
+            assert!(gate.is_inline(Work::Write, t));
+        }
     }
 
     #[test]
@@ -193,7 +227,7 @@ mod tests {
         assert!(gate.is_watched(Work::Write, Instant::now()));
         slow_call(&busy);
         assert!(gate.is_inline(Work::Write, Instant::now()));
-        slow_call(&|| std::thread::sleep(SLOW * 2));
+        slow_call(&|| std::thread::sleep(PATIENCE));
         assert!(!gate.is_inline(Work::Write, Instant::now()));
     }
 }
