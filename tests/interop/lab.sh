@@ -3,6 +3,10 @@
 # protocols.   lab.sh [PART ...]     (all of them: see `all`)
 #   KILLS=20 lab.sh restart restart4.1 restart4     the server killed and started again that many times (3)
 #   FSX_SECS=600 lab.sh fsx                         fsx for so long over each protocol, side by side
+# PEER=samba   Samba (tests/peers/samba.sh) in the place of Anabranch, for cut, network-loss and cifs-restart*: what fails there
+#              as well is not Anabranch's
+# ROUNDS, EVENTS, WRITERS   as in tests/lab/guest/cifs-cut.sh, for cut
+# KEEP=DIR     keeps there, of each part that failed, the packets (their first 300 bytes, if there is tcpdump) and the server's log
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
@@ -12,9 +16,24 @@ parts=${*:-$all}
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
 "$lab/client-lab" build >/dev/null || exit 1
-trap 'end_scratch; ip netns del "$ns" 2>/dev/null' EXIT
+trap '[ -z "${PEER:-}" ] || stop_server; end_scratch; ip netns del "$ns" 2>/dev/null' EXIT
 
 START="ip netns exec $ns" listen=0.0.0.0 want_smb=445 want_nfs=2049
+# Samba in the place of start_server and the rest; it has no persistent handles.
+if [ "${PEER:-}" = samba ]; then
+  SHARE=bench SMB_USER=bench SMB_PASS=bench-pass EXPORT=/none
+  samba() {
+    local i extra="interfaces ="
+    for ((i = 0; i < nics; i++)); do extra+=" \"10.0.$((2 + i)).2;speed=10000000000\""; done
+    ip netns exec "$ns" env PORT=445 BIND=0.0.0.0 STATE="$scratch/samba" BUSER="$SMB_USER" BPASS="$SMB_PASS" EXTRA="$extra" "$top/tests/peers/samba.sh" "$@"
+  }
+  start_server() { chmod 711 "$scratch" && : >"$scratch/server.log" && SMB_PORT=445 NFS_PORT=2049 && samba start; }
+  stop_server() { samba stop; }
+  # shellcheck disable=SC2046
+  kill_server() { kill -KILL $(samba pids); rm -f "$scratch/samba/run/smbd.pid"; }
+  log_is_clean() { true; }
+fi
+
 nics='' flags=()
 server() { start_server ${flags[@]+"${flags[@]}"}; }
 # serve NICS FLAG...: the server on a network of that many interfaces, unless it is what runs.
@@ -26,6 +45,29 @@ serve() {
   must "a server of $nics interfaces starts" server || { finish; exit 1; }
 }
 served=''
+
+# Sets $tcpdump while the packets of a part are taken down. A ring of files: a part may move gigabytes.
+tcpdump=''
+start_capture() {
+  [ -n "${KEEP:-}" ] || return 0
+  log_from=$(wc -c <"$scratch/server.log") failed_before=$failed
+  mkdir -p "$KEEP" "$scratch/packets"
+  command -v tcpdump >/dev/null || { echo "no tcpdump: the packets are not kept"; return 0; }
+  ip netns exec "$ns" setpriv --pdeathsig KILL -- tcpdump -q -n -Z root -i any -s 300 -B 16384 -C 200 -W 4 \
+    -w "$scratch/packets/$1.pcap" "tcp port $SMB_PORT or tcp port $NFS_PORT or arp or icmp" 2>/dev/null &
+  tcpdump=$!
+}
+end_capture() {
+  local f
+  [ -n "${KEEP:-}" ] || return 0
+  [ -z "$tcpdump" ] || { kill "$tcpdump"; wait "$tcpdump" 2>/dev/null; tcpdump=''; }
+  if [ "$failed" != "$failed_before" ]; then
+    tail -c "+$((log_from + 1))" "$scratch/server.log" >"$KEEP/$$-$1.log"
+    for f in "$scratch/packets/"*; do [ ! -e "$f" ] || mv "$f" "$KEEP/$$-${f##*/}"; done
+    echo "kept: $KEEP/$$-$1.*"
+  fi
+  rm -rf "$scratch/packets"
+}
 
 engine=()
 guest() {  # SECONDS SCRIPT [-e NAME=VALUE ...]
@@ -99,6 +141,8 @@ posix() {  # KIND KNOWN
   counts=${counts#*, }; failed=$((failed + ${counts%% *}))
 }
 
+# What a server without persistent handles can do: locks are lost, and so are files that are open while it is killed.
+reopened=(); [ -z "${PEER:-}" ] || reopened=(-e PERSISTENT=0 -e WRITERS=files,log,cell,unstable,cached,names)
 two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
   case $part in
@@ -114,6 +158,7 @@ for part in $parts; do
     cifs-restart*) engine=(--engine qemu --smp 2) ;;
     *) engine=() ;;
   esac
+  start_capture "$part"
   case $part in
     cifs) tell "cifs:" < <(guest 400 cifs-smoke.sh -e CHANNELS=1 2>&1) ;;
     channels) tell "channels:" < <(guest 400 cifs-smoke.sh -e CHANNELS=4 2>&1) ;;
@@ -129,11 +174,12 @@ for part in $parts; do
     restart4) restart 4.2 ;;
     restart4.1) restart 4.1 ;;
     fsx) tell "fsx:" < <(guest $((FSX_SECS + 300)) fsx.sh -e FSX_SECS="$FSX_SECS" ${FSX_KINDS:+-e KINDS="$FSX_KINDS"} 2>&1) ;;
-    cut) tell "" < <(guest 900 cifs-cut.sh 2>&1) ;;
+    cut) tell "" < <(guest $((600 + 300 * ${ROUNDS:-1})) cifs-cut.sh ${ROUNDS:+-e ROUNDS="$ROUNDS"} ${EVENTS:+-e EVENTS="$EVENTS"} ${WRITERS:+-e WRITERS="$WRITERS"} 2>&1) ;;
     network-loss) tell "" < <(guest 600 cifs-loss.sh 2>&1) ;;
-    cifs-restart) tell "" < <(guest 600 cifs-restart.sh 2>&1) ;;
-    cifs-restart-1) tell "" < <(guest 600 cifs-restart.sh -e CHANNELS=1 2>&1) ;;
+    cifs-restart) tell "" < <(guest 600 cifs-restart.sh ${reopened[@]+"${reopened[@]}"} 2>&1) ;;
+    cifs-restart-1) tell "" < <(guest 600 cifs-restart.sh -e CHANNELS=1 ${reopened[@]+"${reopened[@]}"} 2>&1) ;;
   esac
+  end_capture "$part"
 done
 check "no panic, no password in the log" log_is_clean
 must "SIGTERM ends it" stop_server

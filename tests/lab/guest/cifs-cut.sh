@@ -8,6 +8,8 @@
 #   SERVER SERVERS SMB_PORT SHARE USER PASS   where and as whom; the server must advertise SERVERS
 #   CHANNELS   channels wanted (as many as SERVERS)
 #   ROUNDS     how often all of it (1)
+#   EVENTS     what happens in a round, separated by commas (all of it): cut 10.0.5.2,down_up vec3 4,silent vec3 3
+#   WRITERS    those of survive.py, separated by commas
 #   ECHO       the client's echo_interval (2 s): it takes a silent server for dead after three
 #   MOUNT_OPTS extra mount options
 . "$(dirname "$0")/lib.sh"
@@ -40,7 +42,7 @@ whole() {
 }
 silent() { tc qdisc replace dev "$1" root netem loss 100% && sleep "$2" && tc qdisc del dev "$1" root; }
 down_up() { ip link set "$1" down && sleep "$2" && ip link set "$1" up; }
-export -f ports cut whole silent down_up
+export -f ports cut whole silent down_up cifs_state
 
 modprobe sch_netem
 check "mount with $CHANNELS channels" mount_at $m -t cifs "//$SERVER/$SHARE" -o "$opts,multichannel,max_channels=$CHANNELS"
@@ -50,9 +52,10 @@ sleep 2   # further channels come up after the mount
 check "all channels before" whole
 last=$((${#servers[@]} - 1)) events=()
 for ((round = 0; round < ROUNDS; round++)); do
+  [ -z "${EVENTS:-}" ] || { IFS=, read -ra given <<<"$EVENTS"; events+=("${given[@]}"); continue; }
   events+=("cut ${servers[$last]}" "cut ${servers[0]}" "cut ${servers[*]:1}" "down_up vec$last 4" "down_up vec0 4" "silent vec$last 3" "silent vec$last $((ECHO * 4 + 2))")
 done
-OTHER=$o/cut RECOVERED=whole tally "cut:" python3 "$(dirname "$0")/survive.py" $m/cut "${WRITERS:-fio,files,log,cell,cached,names}" "${events[@]}"
+OTHER=$o/cut RECOVERED=whole EXPLAIN=cifs_state TALLY_S=$((300 * ROUNDS)) tally "cut:" python3 "$(dirname "$0")/survive.py" $m/cut "${WRITERS:-fio,files,log,cell,cached,names}" "${events[@]}"
 check "all channels after" whole
 rm -rf $m/cut
 check "unmount both" umount $o $m

@@ -18,14 +18,14 @@ silence() {
   sleep "$1"
   for ((i = 0; i < nics; i++)); do tc qdisc del dev vec$i root; done
 }
-export -f whole silence
+export -f whole silence cifs_state
 
 modprobe sch_netem
 check "mount with $CHANNELS channels" mount_at $m -t cifs "//$SERVER/$SHARE" -o "$opts,multichannel,max_channels=$CHANNELS"
 check "mount of another client" mount_at $o -t cifs "//$SERVER/$SHARE" -o "$opts,actimeo=0"
 mountpoint -q $m && mountpoint -q $o && mkdir $m/loss || { finish; exit 1; }
 events=(); for ((i = 1; i <= LOSSES; i++)); do events+=("silence 10"); done
-OTHER=$o/loss RECOVERED=whole tally "loss:" python3 "$(dirname "$0")/survive.py" $m/loss "${WRITERS:-log,cell,cached,locks}" "${events[@]}"
+OTHER=$o/loss RECOVERED=whole EXPLAIN=cifs_state tally "loss:" python3 "$(dirname "$0")/survive.py" $m/loss "${WRITERS:-log,cell,cached,locks}" "${events[@]}"
 rm -rf $m/loss
 check "unmount both" umount $o $m
 finish

@@ -7,11 +7,14 @@ every event each writer must get further, and in the end all that was acknowledg
   OTHER      DIR seen through a client of its own: locks are contended and results read there
   RECOVERED  a shell command that must succeed after every event, within DEADLINE_S
   DEADLINE_S how long a writer may take to get further (60)
+  EXPLAIN    a shell command that prints what the client is doing: run at the first error, and when an event
+             is not over in time
 
 The kernel's SMB client (6.1) repeats reads and writes itself when a connection goes, but not opens, creates, renames and
 fsync, not even with `hard`: those return EAGAIN. Here they are asked for again, and the count is told.
 """
 import ctypes
+import datetime
 import errno
 import fcntl
 import hashlib
@@ -27,9 +30,27 @@ BEFORE_EVENT_S = 1.5
 DEADLINE_S = int(os.environ.get("DEADLINE_S", "60"))
 OTHER = os.environ.get("OTHER", "")
 RECOVERED = os.environ.get("RECOVERED", "")
+EXPLAIN = os.environ.get("EXPLAIN", "")
 done = threading.Event()
+explained = threading.Event()
 problems = []
 repeated = []
+
+
+def shell(command, output=subprocess.PIPE):
+    """Runs a shell command, not in DIR: a shell looks at its folder before it looks for a program, and would wait there
+    for what that program is to mend."""
+    return subprocess.run(["bash", "-c", command], cwd="/", stdout=output, stderr=subprocess.STDOUT, check=False)
+
+
+def explain(what):
+    """Prints what the client is doing, once."""
+    if explained.is_set():
+        return
+    explained.set()
+    print(f"info at {datetime.datetime.now(datetime.timezone.utc):%H:%M:%S.%f}: {what}", flush=True)
+    if EXPLAIN:
+        print(shell(EXPLAIN).stdout.decode(errors="replace"), flush=True)
 
 
 def block(seed, size):
@@ -98,6 +119,7 @@ class Writer(threading.Thread):
             self.end()
         except Exception as e:
             problems.append(f"{type(self).__name__} step {self.steps}: {type(e).__name__}: {e}")
+            explain(problems[-1])
 
     def begin(self):
         pass
@@ -299,7 +321,7 @@ class Fsx(Writer):
 def recovered(deadline):
     """Whether RECOVERED succeeded in time, and what it said last."""
     while True:
-        ran = subprocess.run(["bash", "-c", RECOVERED], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        ran = shell(RECOVERED)
         if ran.returncode == 0 or time.time() > deadline:
             return ran.returncode == 0, ran.stdout.decode(errors="replace").strip()
         time.sleep(0.5)
@@ -307,9 +329,19 @@ def recovered(deadline):
 
 def disturb(event, writers):
     """Runs an event and waits until every writer has got further."""
+    late = threading.Timer(DEADLINE_S - 5, explain, [f"not over: {event}"])
+    late.daemon = True
+    late.start()
+    try:
+        go_on_after(event, writers)
+    finally:
+        late.cancel()
+
+
+def go_on_after(event, writers):
     before = [w.steps for w in writers]
     begun = time.time()
-    ran = subprocess.run(["bash", "-c", event], check=False)
+    ran = shell(event, None)
     if ran.returncode != 0:
         problems.append(f"event failed: {event}")
         print(f"FAIL {event}: status {ran.returncode}", flush=True)
