@@ -155,7 +155,12 @@ impl RequestContext {
                 let _ = self.outstanding.set(outstanding);
                 Ok(())
             }
-            Err(Late) if is_guarded(self.header.command) => Err(NtStatus::FILE_NOT_AVAILABLE.into()),
+            Err(Late) if is_guarded(self.header.command) => {
+                // Its client is to send it again (3.2.5.12); Linux tells its program that it failed.
+                let (peer, command) = (self.connection.peer.address, self.header.command);
+                tracing::info!(%peer, ?command, path = open.path, "a late request is refused");
+                Err(NtStatus::FILE_NOT_AVAILABLE.into())
+            }
             Err(Late) => Ok(()),
         }
     }

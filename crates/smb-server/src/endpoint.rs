@@ -95,12 +95,6 @@ impl Endpoint {
         self.mailbox.close();
     }
 
-    /// Whether this connection and another are between the same two addresses.
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        let ends = |peer: &Peer| (peer.address.ip(), peer.local.ip());
-        ends(&self.peer) == ends(&other.peer)
-    }
-
     /// What an administrator is told of it.
     pub(crate) fn report(&self) -> report::Channel {
         report::Channel {

@@ -100,9 +100,10 @@ impl SessionState {
         self.rules.channels.is_empty()
     }
 
-    /// At the limit, the channel between the same two addresses as a new one gives way to it, if nothing has come over it
-    /// for [`SILENT`]. The client has most likely lost it, and its TCP need not tell: Linux forgets what its
-    /// SMB client's closed sockets have not sent yet, and goes on answering for them.
+    /// At the limit, a channel to the same address of the server as a new one gives way to it, if nothing has come over it
+    /// for [`SILENT`]; rather one from the same address, as a client that has lost an interface comes by another.
+    /// The client has most likely lost it, and its TCP need not tell: Linux forgets what its SMB client's closed sockets
+    /// have not sent yet, and goes on answering for them.
     ///
     /// A client that wants more channels than it may have would push its own idle ones out, in a circle: no more
     /// give way in a minute than there may be.
@@ -114,13 +115,17 @@ impl SessionState {
         if self.gave_way.len() >= self.rules.channels.channels_max() {
             return;
         }
-        let beside = self.endpoints.iter().filter(|known| known.is_beside(newcomer));
-        let quietest = beside.max_by_key(|known| known.silence()).filter(|known| known.silence() >= SILENT);
-        if let Some(silent) = quietest.cloned() {
-            tracing::info!(peer = %silent.peer.address, by = %newcomer.peer.address, "a silent channel gives way");
-            self.remove_channel(silent.connection);
+        let silent = self
+            .endpoints
+            .iter()
+            .filter(|known| known.peer.local.ip() == newcomer.peer.local.ip() && known.silence() >= SILENT);
+        let lost = silent
+            .max_by_key(|known| (known.peer.address.ip() == newcomer.peer.address.ip(), known.silence()));
+        if let Some(lost) = lost.cloned() {
+            tracing::info!(peer = %lost.peer.address, by = %newcomer.peer.address, "a silent channel gives way");
+            self.remove_channel(lost.connection);
             self.gave_way.push(Instant::now());
-            silent.close();
+            lost.close();
         }
     }
 }

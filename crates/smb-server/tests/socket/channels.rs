@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anabranch_smb_server::report::BindingRefusal;
+use anabranch_smb_server::report::{BindingRefusal, Session};
 use anabranch_smb_server::{Config, Dialect, GivenInterface, Interfaces, Limits, Protection as Required};
 use auth::{Credentials, Initiator, InitiatorStep, Randomness, nt_hash};
 use smb_proto::dialect::{Cipher, SigningAlgorithm};
@@ -24,7 +24,10 @@ const SMB3: [Dialect; 3] = [Dialect::Smb300, Dialect::Smb302, Dialect::Smb311];
 
 /// A connection that has negotiated this dialect.
 fn connection(server: &TestServer, dialect: Dialect) -> Client {
-    let mut client = server.connect();
+    negotiated(server.connect(), dialect)
+}
+
+fn negotiated(mut client: Client, dialect: Dialect) -> Client {
     client.capabilities |= Capabilities::MULTI_CHANNEL;
     client.negotiate(&[dialect]);
     client
@@ -345,6 +348,31 @@ fn at_the_limit_a_silent_channel_gives_way_to_a_new_one() {
         third.bind(&first, USER, PASSWORD).is_ok()
     });
     assert!(works(&mut first) && works(&mut third));
+}
+
+#[test]
+fn at_the_limit_a_silent_channel_gives_way_to_one_from_another_address() {
+    let limits = Limits { channels_per_session_max: 3, ..Limits::default() };
+    let server = TestServer::start(Config { limits, ..Config::default() });
+    let mut first = session(&server, Dialect::Smb311);
+    let bound = |source: [u8; 4]| negotiated(server.connect_from(source.into()), Dialect::Smb311);
+    let mut lost = bound([127, 0, 0, 2]);
+    lost.bind(&first, USER, PASSWORD).unwrap();
+    let mut lost_beside = bound([127, 0, 0, 3]);
+    lost_beside.bind(&first, USER, PASSWORD).unwrap();
+    wait_for("both have been silent for long", || {
+        assert!(works(&mut first));
+        let idle =
+            |report: &Session| report.channels.iter().filter(|c| c.idle > Duration::from_secs(5)).count();
+        server.server.report().iter().map(idle).sum::<usize>() == 2
+    });
+    let mut newcomer = bound([127, 0, 0, 3]);
+    newcomer.bind(&first, USER, PASSWORD).expect("the one from the same address gives way");
+    lost_beside.expect_closed();
+    let mut other_way = bound([127, 0, 0, 4]);
+    other_way.bind(&first, USER, PASSWORD).expect("the one from another address gives way, too");
+    lost.expect_closed();
+    assert!(works(&mut first) && works(&mut newcomer) && works(&mut other_way));
 }
 
 #[test]

@@ -88,7 +88,11 @@ pub(crate) struct Client {
 impl Client {
     /// A connection on which nothing has been said.
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap())
+    }
+
+    /// The same, over a connection that stands.
+    pub(crate) fn over(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self {

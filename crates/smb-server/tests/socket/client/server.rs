@@ -1,6 +1,6 @@
 //! A server for a test.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anabranch_smb_server::{Config, Server, Service};
@@ -8,6 +8,7 @@ use auth::{Account, AccountList, nt_hash};
 use net::Shards;
 use share::{Settings, Share, ShareId, ShareTable, Terms};
 use smb_proto::dialect::Dialect;
+use socket2::{Domain, Socket, Type};
 use storage::memory::MemoryStore;
 
 use super::Client;
@@ -94,6 +95,14 @@ impl TestServer {
     /// A connection on which nothing has been said.
     pub(crate) fn connect(&self) -> Client {
         Client::connect(self.address)
+    }
+
+    /// The same, from this address of the client's.
+    pub(crate) fn connect_from(&self, source: IpAddr) -> Client {
+        let socket = Socket::new(Domain::for_address(self.address), Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::new(source, 0).into()).unwrap();
+        socket.connect(&self.address.into()).unwrap();
+        Client::over(socket.into())
     }
 
     /// A connection with SMB 3.1.1 and a session of [`USER`].
