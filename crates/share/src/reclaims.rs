@@ -15,25 +15,24 @@ use crate::{Error, Result, Share};
 pub(crate) struct Reclaims {
     /// Looked at by every call.
     are_on: AtomicBool,
-    /// Guards the end.
+    /// Guards the end. `are_on` is changed under it.
     until: Mutex<Option<Instant>>,
     over: Arc<Notify>,
 }
 
 impl Share {
     /// From now on, until [`Share::let_in`] and at the latest until `until`, only those are let in who had the file open
-    /// before the server was started (RFC 8881 8.4.2): other opens for data, and reading, writing, removing and renaming
-    /// without an open, wait or are put off.
+    /// before the server was started (RFC 8881 8.4.2.1): other opens for data, and reading, writing, removing and renaming
+    /// without an open, wait or are put off. Called again, it moves the end.
     pub fn hold_back(&self, until: Instant) {
-        *self.reclaims.until.lock() = Some(until);
+        let mut end = self.reclaims.until.lock();
+        *end = Some(until);
         self.reclaims.are_on.store(true, Ordering::Release);
     }
 
     /// Everything has been reclaimed: all are let in.
     pub fn let_in(&self) {
-        *self.reclaims.until.lock() = None;
-        self.reclaims.are_on.store(false, Ordering::Release);
-        self.reclaims.over.notify_waiters();
+        self.reclaims.let_in(&mut self.reclaims.until.lock());
     }
 
     /// What somebody who reclaims nothing has to wait for, if anything.
@@ -43,9 +42,10 @@ impl Share {
         }
         // Registered before the look, so that an end between the two is not missed.
         let over = Arc::clone(&self.reclaims.over).notified_owned();
-        let deadline = (*self.reclaims.until.lock())?;
+        let mut until = self.reclaims.until.lock();
+        let deadline = (*until)?;
         if Instant::now() >= deadline {
-            self.let_in();
+            self.reclaims.let_in(&mut until);
             return None;
         }
         Some(Answering::new(over, deadline))
@@ -57,5 +57,13 @@ impl Share {
     /// [`Error::Delayed`].
     pub fn check_let_in(&self) -> Result<()> {
         if self.held_back().is_some() { Err(Error::Delayed) } else { Ok(()) }
+    }
+}
+
+impl Reclaims {
+    fn let_in(&self, until: &mut Option<Instant>) {
+        *until = None;
+        self.are_on.store(false, Ordering::Release);
+        self.over.notify_waiters();
     }
 }

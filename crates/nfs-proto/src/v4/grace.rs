@@ -1,14 +1,21 @@
-//! The grace period after a restart: who may reclaim what it held before, and who has to wait (RFC 8881 8.4.2, 18.51).
+//! The grace period after a restart: who may reclaim what it held before, and who has to wait (RFC 8881 8.4.2.1, 18.51).
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::recovery::ClientRecord;
 
+/// This part of the grace period is what a reclaim near its end adds to it.
+const EXTENSION_PART: u32 = 8;
+
 /// The grace period of one run of the server.
 #[derive(Debug)]
 pub struct Grace {
     ends: Instant,
+    /// It is not put off beyond this.
+    ends_at_last: Instant,
+    /// How much longer it lasts than the last reclaim, at least.
+    extension: Duration,
     /// Recorded clients that have not said yet that they are done.
     awaited: HashSet<Vec<u8>>,
     is_over: bool,
@@ -42,7 +49,8 @@ impl Grace {
     pub fn begin(now: Instant, length: Duration, recorded: impl IntoIterator<Item = ClientRecord>) -> Self {
         let awaited: HashSet<_> = recorded.into_iter().map(|record| record.owner).collect();
         let ends = now.checked_add(length).unwrap_or(now);
-        Self { ends, is_over: awaited.is_empty(), awaited }
+        let ends_at_last = ends.checked_add(length).unwrap_or(ends);
+        Self { ends, ends_at_last, extension: length / EXTENSION_PART, is_over: awaited.is_empty(), awaited }
     }
 
     /// Whether it is still going on.
@@ -51,22 +59,34 @@ impl Grace {
         !self.is_over && now < self.ends
     }
 
-    /// When it ends at the latest.
+    /// When it ends, unless a client goes on to reclaim.
     #[must_use]
     pub fn ends(&self) -> Instant {
         self.ends
     }
 
-    /// Whether this client may reclaim what it held.
+    /// Whether this client may reclaim what it held. While clients do, the period does not end, but after twice its length: a
+    /// client that came late, or holds much, loses nothing that it was about to reclaim (RFC 8881 8.4.2.1: "Some additional
+    /// time in order [...] to effect lock reclaims may be added to the lease time").
     ///
     /// # Errors
     /// [`GraceError::NoGrace`], [`GraceError::ReclaimBad`].
-    pub fn check_reclaim(&self, owner: &[u8], reclaims: Reclaims, now: Instant) -> Result<(), GraceError> {
+    pub fn check_reclaim(
+        &mut self,
+        owner: &[u8],
+        reclaims: Reclaims,
+        now: Instant,
+    ) -> Result<(), GraceError> {
         // RFC 8881 18.51.3: "Once a RECLAIM_COMPLETE is done, there can be no further reclaim operations".
         if reclaims.complete || !self.is_on(now) {
             return Err(GraceError::NoGrace);
         }
-        if self.awaited.contains(owner) { Ok(()) } else { Err(GraceError::ReclaimBad) }
+        if !self.awaited.contains(owner) {
+            return Err(GraceError::ReclaimBad);
+        }
+        let longer = now.checked_add(self.extension).unwrap_or(now);
+        self.ends = self.ends.max(longer.min(self.ends_at_last));
+        Ok(())
     }
 
     /// Whether a client may take locks that it did not hold before.
@@ -116,7 +136,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
     fn without_records_there_is_no_grace() {
         let now = Instant::now();
-        let grace = Grace::begin(now, LENGTH, []);
+        let mut grace = Grace::begin(now, LENGTH, []);
         assert!(!grace.is_on(now));
         assert_eq!(grace.check_new(DONE, now), Ok(()));
         assert_eq!(grace.check_new(NOT_DONE, now), Err(GraceError::Grace));
@@ -150,5 +170,31 @@ mod tests {
         assert!(!grace.is_on(now + LENGTH));
         assert_eq!(grace.end(now + LENGTH), [record(b"b")]);
         assert_eq!(grace.check_reclaim(b"b", NOT_DONE, now), Err(GraceError::NoGrace));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
+    fn it_lasts_while_clients_reclaim_but_not_for_ever() {
+        let now = Instant::now();
+        let mut grace = Grace::begin(now, LENGTH, [record(b"a"), record(b"b")]);
+        grace.check_reclaim(b"a", NOT_DONE, now).unwrap();
+        assert_eq!(grace.ends(), now + LENGTH, "an early one adds nothing");
+        let step = LENGTH / (EXTENSION_PART + 1);
+        let mut at = now + LENGTH - step;
+        assert_eq!(grace.check_reclaim(b"c", NOT_DONE, at), Err(GraceError::ReclaimBad));
+        assert_eq!(grace.check_reclaim(b"a", DONE, at), Err(GraceError::NoGrace));
+        assert_eq!(
+            grace.ends(),
+            now + LENGTH,
+            "nobody is kept waiting for a client that may reclaim nothing"
+        );
+        while grace.is_on(at) {
+            grace.check_reclaim(b"a", NOT_DONE, at).unwrap();
+            assert!(grace.ends() > at);
+            at += step;
+        }
+        assert_eq!(grace.ends(), now + LENGTH * 2);
+        assert_eq!(grace.check_reclaim(b"a", NOT_DONE, at), Err(GraceError::NoGrace));
+        assert_eq!(grace.end(at).len(), 2);
     }
 }

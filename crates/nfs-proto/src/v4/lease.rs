@@ -1,4 +1,4 @@
-//! How long a client keeps its state without a word (RFC 8881 8.3, 8.4.2).
+//! How long a client keeps its state without a word (RFC 8881 8.3, 8.4.3).
 //!
 //! Every SEQUENCE renews the lease of its client. A client that is late keeps what it has as a courtesy, as long as nobody
 //! else needs it: one that was cut off for a while, or suspended, goes on as if nothing had been.
@@ -26,8 +26,8 @@ impl Default for LeaseTimes {
 pub enum Standing {
     /// Its state is its own.
     Current,
-    /// It is late. What it has stays, but whoever is in conflict with it has the state revoked
-    /// (RFC 8881 8.4.2.1: "the server is free to revoke").
+    /// It is late. What it has stays, but whoever is in conflict with it has the state revoked (RFC 8881 8.4.3: "locks
+    /// associated with an expired lease do not prevent such a conflicting lock from being granted").
     Courtesy,
     /// It has been away for so long that it is forgotten.
     Expired,

@@ -1,4 +1,4 @@
-//! The grace period after a restart, and the records of clients that make it possible (RFC 8881 8.4.2).
+//! The grace period after a restart, and the records of clients that make it possible (RFC 8881 8.4.2.1).
 
 use std::collections::HashMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use nfs_proto::v4::grace::{Grace, GraceError};
+use nfs_proto::v4::grace::{Grace, GraceError, Reclaims};
 use nfs_proto::v4::recovery::ClientRecord;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::ClientId;
@@ -43,7 +43,7 @@ pub(crate) struct Recovery {
     records: Option<Arc<dyn ClientRecords>>,
     /// Guards which clients of this run are written down, by their own names, while one is being written down or struck out.
     kept: tokio::sync::Mutex<HashMap<Vec<u8>, ClientId>>,
-    /// Guards who is done.
+    /// Guards who is done, and until when others are held back. What the shares are told of it they are told under it.
     grace: Mutex<Grace>,
     /// Whom others are held back from until it is over.
     shares: Arc<ShareTable>,
@@ -71,7 +71,8 @@ impl Recovery {
 
     /// A client has reclaimed all that it wants.
     pub(super) fn complete(&self, owner: &[u8]) {
-        if self.grace.lock().complete(owner) {
+        let mut grace = self.grace.lock();
+        if grace.complete(owner) {
             tracing::info!("all NFSv4 clients have reclaimed what they held");
             self.shares.present().in_order().iter().for_each(|share| share.let_in());
         }
@@ -99,7 +100,7 @@ impl Recovery {
             let mut grace = self.grace.lock();
             let reclaims = client.files.reclaims();
             let answer = if reclaim {
-                grace.check_reclaim(&client.owner, reclaims, now)
+                self.check_reclaim(&mut grace, &client.owner, reclaims, now)
             } else {
                 grace.check_new(reclaims, now)
             };
@@ -113,6 +114,23 @@ impl Recovery {
             GraceError::NoGrace => Status::NoGrace,
             GraceError::ReclaimBad => Status::ReclaimBad,
         })
+    }
+
+    /// Whether it may reclaim; then the others are held back for longer, if need be.
+    fn check_reclaim(
+        &self,
+        grace: &mut Grace,
+        owner: &[u8],
+        reclaims: Reclaims,
+        now: Instant,
+    ) -> Result<(), GraceError> {
+        let ended = grace.ends();
+        grace.check_reclaim(owner, reclaims, now)?;
+        let ends = grace.ends();
+        if ends > ended {
+            self.shares.present().in_order().iter().for_each(|share| share.hold_back(ends));
+        }
+        Ok(())
     }
 
     /// Writes the client down, before it hears that it holds something for the first time.

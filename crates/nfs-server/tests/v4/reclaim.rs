@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anabranch_nfs_server::{ClientRecord, ClientRecords};
 use nfs_proto::export::Squash;
@@ -168,6 +168,37 @@ fn who_does_not_come_back_in_time_is_forgotten() {
     std::thread::sleep(machine.lease);
     other.ok(&open);
     assert_eq!(machine.known(), [b"two"], "the next restart finds who holds something now");
+}
+
+#[test]
+fn a_client_that_comes_late_may_finish_its_reclaims() {
+    let machine = Machine::new(Duration::from_secs(3));
+    let server = machine.start(1);
+    let root = server.mounted().1.as_bytes().to_vec();
+    let mut client = V4Client::start(server.address, "one");
+    let files: Vec<_> = (0..3).map(|index| client.open(&root, &format!("file{index}")).1).collect();
+    drop(server);
+    let begin = Instant::now();
+    let server = machine.start(2);
+    let mut other = V4Client::start(server.address, "two");
+    let mut client = V4Client::connect(server.address);
+    client.establish("one", 1);
+    let args = client.open_args(b"owner", "", (ShareAccess::BOTH, ShareDeny::NONE), How::NoCreate);
+    let reclaims = ArgOp::Open(open::Args { claim: Claim::Previous(DelegationType::None), ..args });
+    // From before the end of the first lease until well into the second, with less than an eighth of a lease in between.
+    let mut reclaimed = files.iter().cycle();
+    while begin.elapsed() < machine.lease * 3 / 2 {
+        std::thread::sleep(machine.lease / 100);
+        if begin.elapsed() > machine.lease * 3 / 4 {
+            client.ok(&[put(reclaimed.next().unwrap()), reclaims.clone()]);
+        }
+    }
+    let args = other.open_args(b"o", "file0", (ShareAccess::READ, ShareDeny::NONE), How::NoCreate);
+    assert_eq!(other.fails(&[put(&root), ArgOp::Open(args.clone())]), Status::Grace);
+    let handle = nfs_wire::v3::types::FileHandle::new(&files[0]).unwrap();
+    assert!(server.client().write(handle, 0, b"x").is_err(), "version 3 is put off as long");
+    client.ok(&[complete()]);
+    other.ok(&[put(&root), ArgOp::Open(args)]);
 }
 
 #[test]
