@@ -146,6 +146,16 @@ impl Cache {
         drop(released);
     }
 
+    /// This directory was removed: nobody finds it any more, whoever still holds it.
+    pub(crate) fn forget(&self, id: FileId) {
+        let forgotten = {
+            let mut shard = self.shard(id).lock();
+            shard.removed.remove(&id);
+            shard.nodes.remove(&id)
+        };
+        drop(forgotten);
+    }
+
     /// Lets go what nobody refers to and nobody has asked for since the last call.
     pub(crate) fn sweep(&self) {
         for shard in &self.shards {

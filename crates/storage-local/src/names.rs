@@ -194,7 +194,11 @@ impl crate::store::Shared {
     /// An object lost a name.
     fn let_go(&self, stat: &Statx, directory: bool) {
         let id = FileId(stat.stx_ino);
-        self.cache.release(id);
+        if directory {
+            self.cache.forget(id);
+        } else {
+            self.cache.release(id);
+        }
         if directory || stat.stx_nlink <= 1 {
             self.handles.forget(id);
         }

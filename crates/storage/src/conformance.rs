@@ -79,6 +79,7 @@ macro_rules! conformance_tests {
             security { stored_and_taken_away, in_force_for_its_mode, not_of_every_kind }
             handles {
                 find_the_object, survive_renames, survive_restarts, go_with_the_object,
+                go_with_a_directory_that_is_held,
                 never_name_a_later_object, malformed, of_every_kind, one_for_all_names
             }
             concurrency {

@@ -124,7 +124,11 @@ impl Storage for MemoryStore {
         if *format != HANDLE_FORMAT || id.0 == 0 || id.0 > state.last_id {
             return Err(Error::BadHandle);
         }
-        let kind = state.object(id)?.kind();
+        let object = state.object(id)?;
+        if id != ROOT && object.is_directory() && object.names.is_empty() {
+            return Err(Error::Stale);
+        }
+        let kind = object.kind();
         Ok(MemoryNode::pin(&self.shared, &mut state, id, kind))
     }
 

@@ -156,7 +156,8 @@ pub trait Storage: Send + Sync + 'static {
     /// The directory at the top.
     fn root(&self) -> NodeRef;
 
-    /// Finds an object by the handle that [`Node::handle`] gave, also before a restart.
+    /// Finds an object by the handle that [`Node::handle`] gave, also before a restart. A file whose last name was removed is
+    /// found as long as anybody has it; a directory that was removed is not.
     ///
     /// # Errors
     /// [`Error::Stale`] when the object is gone, [`Error::BadHandle`] when the bytes were never a handle of

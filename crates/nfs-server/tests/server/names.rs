@@ -7,6 +7,7 @@ use nfs_wire::v3::attr::WccAttributes;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{Procedure, getattr, link, remove, rename, rmdir};
+use storage::{Name, Storage, Wait};
 
 use crate::client::{Client, TestServer, export, place};
 
@@ -45,6 +46,21 @@ fn a_name_leads_to_its_object() {
     assert_eq!(client.lookup(dir, ".").unwrap().object, dir);
     assert_eq!(client.lookup(dir, "..").unwrap().object, root);
     assert_eq!(client.lookup(root, "..").unwrap().object, root, "nothing is above the root");
+}
+
+#[test]
+fn a_removed_directory_is_stale_though_somebody_has_it() {
+    let server = TestServer::start();
+    let (mut client, root) = server.mounted();
+    for name in ["dir", "other"] {
+        let dir = client.make_dir(root, name, 0o755);
+        let held = server.store.root().lookup(Name::new(name.as_bytes()).unwrap(), Wait::May).unwrap();
+        rmdir(&mut client, root, name).unwrap();
+        assert!(is_stale(&mut client, dir), "{:?}", held.id());
+        let made = client.make_dir(root, name, 0o755);
+        assert_ne!(made, dir);
+        assert!(is_stale(&mut client, dir) && !is_stale(&mut client, made));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Handles.
 
 use super::{Subject, attributes_of, directory, file, find, name, new, read, write};
-use crate::{Error, HANDLE_BYTES_MAX, Handle, NewKind, NodeRef, Replace, Wait};
+use crate::{Error, FileKind, HANDLE_BYTES_MAX, Handle, NewKind, NodeRef, Replace, Wait};
 
 fn by_handle(subject: &dyn Subject, handle: &Handle) -> crate::Result<NodeRef> {
     subject.store().by_handle(handle, Wait::May)
@@ -78,6 +78,22 @@ pub fn go_with_the_object(subject: &mut dyn Subject) {
     for handle in &handles {
         assert_eq!(by_handle(subject, handle).err(), Some(Error::Stale), "{handle:?} after a restart");
     }
+}
+
+/// A directory that was removed is found no more, also while somebody holds it; a file is, for those who have it open.
+pub fn go_with_a_directory_that_is_held(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let (removed, replaced, open) = (directory(&root, "d"), directory(&root, "r"), file(&root, "f"));
+    let handles = [removed.handle().unwrap(), replaced.handle().unwrap(), open.handle().unwrap()];
+    directory(&root, "x");
+    root.remove_dir(name("d")).unwrap();
+    root.rename(name("x"), &*root, name("r"), Replace::Yes).unwrap();
+    root.remove_file(name("f")).unwrap();
+    for (held, handle) in [&removed, &replaced].into_iter().zip(&handles) {
+        assert_eq!(by_handle(subject, handle).err(), Some(Error::Stale));
+        assert_eq!(attributes_of(&**held).kind, FileKind::Directory, "who holds it goes on");
+    }
+    assert_eq!(by_handle(subject, &handles[2]).unwrap().id(), open.id());
 }
 
 /// Numbers are given again by some stores; handles never are.
