@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nfs_proto::duplicate_request;
 use nfs_proto::export::Export;
@@ -22,6 +23,9 @@ pub(crate) const RECORD_BYTES_MAX: usize = TRANSFER_BYTES_MAX as usize + 8 * 102
 /// [`TRANSFER_BYTES_MAX`].
 pub(crate) const PENDING_CALLS_MAX: usize = 256;
 
+/// How long an NFSv4 client may take to answer a callback, unless [`Config`] says otherwise.
+const CALLBACK_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Settings of a server.
 #[derive(Debug)]
 pub struct Config {
@@ -40,6 +44,8 @@ pub struct Config {
     pub repeated_calls: duplicate_request::Limits,
     /// How long NFSv4 clients keep their state without a word.
     pub lease_times: LeaseTimes,
+    /// How long an NFSv4 client may take to answer a callback.
+    pub callback_timeout: Duration,
     /// How many NFSv4 clients there may be, and sessions of each.
     pub clients: client::Limits,
     /// Where NFSv4 clients are written down that may reclaim what they hold after a restart; without, they may not.
@@ -68,6 +74,7 @@ impl Config {
             clients: client::Limits::default(),
             sessions: session::Limits::default(),
             client_records: None,
+            callback_timeout: CALLBACK_TIMEOUT,
         }
     }
 }

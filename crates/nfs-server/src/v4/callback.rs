@@ -24,8 +24,6 @@ use super::connection::Link;
 use super::state::{Client, Session};
 use crate::rpc_dispatch::mark;
 
-/// How long a client may take to answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection over which a client's system does not even acknowledge a call for so long is closed.
 const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(3);
 /// What a call with one operation fits into, in bytes.
@@ -34,9 +32,12 @@ const CALL_BYTES: usize = 512;
 /// Why a client has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallbackError {
-    /// It has no back channel, or lost it.
+    /// It has no back channel: nothing was sent.
     #[error("no connection of a back channel")]
     PathDown,
+    /// It may have got the call; the connections over which it could answer are gone, and no other came in time.
+    #[error("the connection was lost")]
+    Lost,
     /// It got the call, as far as is known, and does not answer.
     #[error("no answer in time")]
     TimedOut,
@@ -49,9 +50,11 @@ pub(crate) enum CallbackError {
 }
 
 /// The calls under way, of all clients.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Callbacks {
     next_xid: AtomicU32,
+    /// How long a client may take to answer.
+    timeout: Duration,
     /// Guards who waits for which reply.
     waiting: Mutex<HashMap<u32, Waiting>>,
 }
@@ -78,6 +81,8 @@ pub(crate) struct BackChannel {
     ways: Mutex<Ways>,
     /// Rung when a slot is free.
     slot_freed: Notify,
+    /// Rung when a connection has come, and when the session has ended.
+    link_added: Notify,
 }
 
 #[derive(Debug)]
@@ -88,6 +93,8 @@ struct Ways {
     slots: BackSlots,
     /// Calls that were given up: their answers may come yet.
     in_doubt: Vec<(u32, Ticket)>,
+    /// The session has ended: no connection will come.
+    is_shut: bool,
 }
 
 /// What a call proves its origin with: the client's choice.
@@ -141,6 +148,12 @@ impl Answered {
 }
 
 impl Callbacks {
+    /// None under way. The first call's number is `first_xid`: clients that remember calls of an earlier run of the server
+    /// must not take one of this run for a repetition.
+    pub(crate) fn new(first_xid: u32, timeout: Duration) -> Self {
+        Self { next_xid: AtomicU32::new(first_xid), timeout, waiting: Mutex::default() }
+    }
+
     /// Calls a client: over any of its sessions that has a working back channel.
     ///
     /// # Errors
@@ -165,7 +178,7 @@ impl Callbacks {
         operation: &ArgOp<'_>,
     ) -> Result<Answered, CallbackError> {
         let back = &session.back;
-        let ticket = back.take_slot().await?;
+        let ticket = back.take_slot(self.timeout).await?;
         let xid = self.xid();
         let sequence = ArgOp::Sequence(SequenceArgs {
             session_id: session.id,
@@ -205,16 +218,28 @@ impl Callbacks {
         self.next_xid.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Sends a call over one connection after the other until one brings the reply.
+    /// Sends a call over one connection after the other until one brings the reply. When the last one is lost, the client is
+    /// told so by SEQUENCE, and gets the call again over the connection that it brings then. RFC 8881 18.46.3: "per rules on
+    /// request retry, the server MUST retry the callback operation over the same session".
     async fn send_until_answered(
         &self,
         back: &BackChannel,
         xid: u32,
         frame: &[u8],
     ) -> Result<Bytes, CallbackError> {
+        let mut tried = Vec::new();
+        let mut was_sent = false;
         let answered = async {
-            let mut tried = Vec::new();
-            while let Some(link) = back.link(&tried) {
+            loop {
+                let more = back.link_added.notified();
+                let Some(link) = back.link(&tried) else {
+                    back.is_down.store(true, Ordering::Relaxed);
+                    if !was_sent || back.ways.lock().is_shut {
+                        return None;
+                    }
+                    more.await;
+                    continue;
+                };
                 tried.push(link.number);
                 let (sender, reply) = oneshot::channel();
                 let waiting = Waiting { connection: link.number, reply: sender };
@@ -222,16 +247,21 @@ impl Callbacks {
                 if link.mailbox.post_urgently(Buffer::from(frame), ACKNOWLEDGE_PATIENCE).is_err() {
                     continue;
                 }
+                was_sent = true;
                 if let Ok(reply) = reply.await {
-                    return Ok(reply);
+                    back.is_down.store(false, Ordering::Relaxed);
+                    return Some(reply);
                 }
             }
-            back.is_down.store(true, Ordering::Relaxed);
-            Err(CallbackError::PathDown)
         };
-        let answer = tokio::time::timeout(ANSWER_TIMEOUT, answered).await;
+        let answer = tokio::time::timeout(self.timeout, answered).await;
         self.waiting.lock().remove(&xid);
-        answer.unwrap_or(Err(CallbackError::TimedOut))
+        match answer {
+            Ok(Some(reply)) => Ok(reply),
+            _ if !was_sent => Err(CallbackError::PathDown),
+            _ if back.is_needed_and_down() => Err(CallbackError::Lost),
+            _ => Err(CallbackError::TimedOut),
+        }
     }
 
     /// A reply has come over a connection. False if nobody waits for it.
@@ -282,8 +312,16 @@ impl BackChannel {
             is_proved: AtomicBool::new(false),
             is_down: AtomicBool::new(false),
             is_faulty: AtomicBool::new(false),
-            ways: Mutex::new(Ways { program, credential, links: Vec::new(), slots, in_doubt: Vec::new() }),
+            ways: Mutex::new(Ways {
+                program,
+                credential,
+                links: Vec::new(),
+                slots,
+                in_doubt: Vec::new(),
+                is_shut: false,
+            }),
             slot_freed: Notify::new(),
+            link_added: Notify::new(),
         }
     }
 
@@ -317,6 +355,7 @@ impl BackChannel {
         self.ways.lock().links.push(link.clone());
         self.is_down.store(false, Ordering::Relaxed);
         client.count_back_connections(1, 0);
+        self.link_added.notify_waiters();
     }
 
     pub(super) fn remove(&self, connection: ConnectionNumber, client: &Client) {
@@ -330,9 +369,14 @@ impl BackChannel {
 
     /// The session has ended.
     pub(super) fn shut(&self, client: &Client) {
-        let links = std::mem::take(&mut self.ways.lock().links);
+        let links = {
+            let mut ways = self.ways.lock();
+            ways.is_shut = true;
+            std::mem::take(&mut ways.links)
+        };
         client.count_back_connections(0, u32::try_from(links.len()).unwrap_or(u32::MAX));
         self.slot_freed.notify_waiters();
+        self.link_added.notify_waiters();
     }
 
     /// A connection that was not tried yet: the one that came last, which is most likely to work.
@@ -341,7 +385,7 @@ impl BackChannel {
         ways.links.iter().rev().find(|link| !tried.contains(&link.number)).cloned()
     }
 
-    async fn take_slot(&self) -> Result<Ticket, CallbackError> {
+    async fn take_slot(&self, timeout: Duration) -> Result<Ticket, CallbackError> {
         let taken = async {
             loop {
                 let freed = self.slot_freed.notified();
@@ -358,7 +402,7 @@ impl BackChannel {
                 freed.await;
             }
         };
-        tokio::time::timeout(ANSWER_TIMEOUT, taken).await.unwrap_or(Err(CallbackError::TimedOut))
+        tokio::time::timeout(timeout, taken).await.unwrap_or(Err(CallbackError::TimedOut))
     }
 
     /// A call has ended.
@@ -369,6 +413,7 @@ impl BackChannel {
                 Ok(Err(_)) => Ended::NotBegun,
                 Err(_) => Ended::Unanswered,
             },
+            Err(CallbackError::PathDown) => Ended::NotBegun,
             Err(_) => Ended::Unanswered,
         };
         let mut ways = self.ways.lock();

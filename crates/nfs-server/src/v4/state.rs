@@ -130,8 +130,10 @@ impl Gone {
 impl State {
     pub(crate) fn new(config: &Config) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let run = FileHandleCodec::new(&config.file_handle_key).number(&config.write_verifier);
-        let run = u32::try_from(run >> 32).unwrap_or(0);
+        // As good as random: the verifier is another one in each run, and the key is secret.
+        let seed = FileHandleCodec::new(&config.file_handle_key).number(&config.write_verifier);
+        let run = u32::try_from(seed >> 32).unwrap_or(0);
+        let first_xid = u32::try_from(seed & u64::from(u32::MAX)).unwrap_or(0);
         let clients = Clients::new(config.clients, config.lease_times, run);
         Self {
             times: config.lease_times,
@@ -140,7 +142,7 @@ impl State {
             run,
             since: i64::try_from(since).unwrap_or(0),
             tables: Mutex::new(Tables { clients, sessions: HashMap::new(), kept_bytes_max: 0 }),
-            callbacks: Callbacks::default(),
+            callbacks: Callbacks::new(first_xid, config.callback_timeout),
             recovery: Recovery::begin(config, Instant::now()),
             next_connection: AtomicU64::new(1),
         }

@@ -9,6 +9,7 @@
 #[path = "../server/client.rs"]
 mod server;
 
+mod backchannel;
 #[allow(dead_code, reason = "a client has more than one file of tests needs")]
 mod client;
 mod delegations;
