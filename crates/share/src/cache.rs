@@ -24,6 +24,7 @@
 
 mod directory;
 mod node;
+mod watch;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use storage::{Attributes, Feed, FileId, Handle, NodeRef, ObservedId, Storage, Ti
 use crate::folded::FoldedNames;
 use directory::{Directory, Known, OWN_BYTES};
 pub(crate) use node::{CachedStore, is_followed};
+pub(crate) use watch::Watch;
 
 /// What is kept of a share's directories, in bytes, unless its settings say otherwise. The folded-name indexes have a limit
 /// of their own.
@@ -485,10 +487,15 @@ impl Cache {
             self.with(node.id(), Directory::renew_place);
         }
         let as_of = self.as_of(node);
-        let attributes = node.attributes(storage::Want::all(), wait)?;
+        let mut attributes = node.attributes(storage::Want::all(), wait)?;
         if attributes.links == 0 {
             self.forget(node.id());
         } else if let Some(as_of) = as_of {
+            let given = self.with(node.id(), |directory| {
+                let is_it = directory.observed == as_of.observed;
+                is_it.then(|| directory.given_within(attributes.ctime, as_of.serial))
+            });
+            attributes.changes_within_ctime = given.flatten().unwrap_or(0);
             self.keep(node.id(), as_of, |directory| directory.keep_attributes(attributes));
         }
         Ok(attributes)

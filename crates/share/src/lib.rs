@@ -11,6 +11,7 @@ mod cache;
 mod caching;
 mod caller;
 mod capacity;
+mod dir_change;
 mod directory;
 mod error;
 mod files;
@@ -52,6 +53,7 @@ pub use attributes::{Changed, Guard};
 pub use cache::{CacheCount, CacheCounts};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
 pub use caller::{Caller, Client, Identity, Protocol};
+pub use dir_change::DirChange;
 pub use directory::{Entry, Listing, Pick};
 pub use error::{Error, Result};
 pub use file_state::{
@@ -61,7 +63,7 @@ pub use file_state::{
 pub use files::Location;
 pub use io::{File, Written};
 pub use lock::{ClientLock, LockWait};
-pub use namespace::{Case, Created, DirChange, Found, NewObject, RenameHow, Walk};
+pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};
 pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
 pub use permission::{Object, may_delete, permitted};

@@ -9,6 +9,7 @@ use storage::{
 };
 
 use crate::caching::{Admission, Answering, Taken};
+use crate::dir_change::{Before, DirChange};
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::schedule::Work;
@@ -115,15 +116,6 @@ pub enum Walk {
         /// The name.
         name: Vec<u8>,
     },
-}
-
-/// A directory before and after a change.
-#[derive(Debug, Clone, Copy)]
-pub struct DirChange {
-    /// Before.
-    pub before: Attributes,
-    /// After.
-    pub after: Attributes,
 }
 
 /// An object that was made.
@@ -326,7 +318,7 @@ impl Share {
     ) -> Result<Created> {
         let name = Name::new(name)?;
         let is_dir = new.kind == FileKind::Directory;
-        let parent = self.begin_adding(caller, dir, is_dir)?;
+        let parent = Before::adding(caller, dir, is_dir)?;
         let before = parent.attributes;
         self.check_dir_admits(dir)?;
         if case == Case::Insensitive && self.folded.find(&**dir, &before, name.as_bytes())?.is_some() {
@@ -349,17 +341,17 @@ impl Share {
                 return Err(e);
             }
         };
-        let after = dir.attributes(Want::empty(), Wait::May)?;
-        self.folded.changed(dir.id(), before.ctime, after.ctime, None, Some(name));
+        let change = parent.after(dir, 1, 0)?;
+        self.folded.changed(dir.id(), before.ctime, change.after.ctime, None, Some(name));
         self.tell_name(dir, name.as_bytes(), ChangeAction::Added, is_dir, caller.directory);
         let found = Found {
             dir: Some(Arc::clone(dir)),
-            dir_attributes: Some(after),
+            dir_attributes: Some(change.after),
             dir_security: parent.security,
             name: name.as_bytes().to_vec(),
             ..found
         };
-        Ok(Created { found, dir: DirChange { before, after } })
+        Ok(Created { found, dir: change })
     }
 
     /// Gives a new object the attributes that it is to begin with.
@@ -368,24 +360,6 @@ impl Share {
             return Ok(node.attributes(new.want, Wait::May)?);
         }
         self.dress(caller, node, new.set)
-    }
-
-    /// A directory that is about to change, as it is before.
-    fn begin_change(&self, dir: &NodeRef) -> Result<Before> {
-        let attributes = dir.attributes(Want::empty(), Wait::May)?;
-        if attributes.kind != FileKind::Directory {
-            return Err(storage::Error::NotDirectory.into());
-        }
-        let security = dir.security(&attributes, Wait::May)?;
-        Ok(Before { attributes, security })
-    }
-
-    /// A directory in which the caller may make an entry.
-    fn begin_adding(&self, caller: &Caller, dir: &NodeRef, is_dir: bool) -> Result<Before> {
-        let before = self.begin_change(dir)?;
-        let right = if is_dir { Access::ADD_SUBDIRECTORY } else { Access::ADD_FILE };
-        permission::check_add(&caller.identity, before.object(), right)?;
-        Ok(before)
     }
 
     /// A directory that is about to be deleted takes no new entries.
@@ -412,7 +386,8 @@ impl Share {
             (caller.clone(), Arc::clone(dir), Arc::clone(target), name.to_vec());
         self.run_settled(protocol, Work::Metadata, move |share| {
             let name = Name::new(&name)?;
-            let before = share.begin_adding(&caller, &dir, false)?.attributes;
+            let parent = Before::adding(&caller, &dir, false)?;
+            let before = parent.attributes;
             share.check_dir_admits(&dir)?;
             if target.kind() == FileKind::Directory {
                 return Err(storage::Error::IsDirectory.into());
@@ -425,10 +400,10 @@ impl Share {
                 return Ok(Admission::Wait(answering));
             }
             dir.link(name, &*target)?;
-            let after = dir.attributes(Want::empty(), Wait::May)?;
-            share.folded.changed(dir.id(), before.ctime, after.ctime, None, Some(name));
+            let change = parent.after(&dir, 1, 0)?;
+            share.folded.changed(dir.id(), before.ctime, change.after.ctime, None, Some(name));
             share.tell_name(&dir, name.as_bytes(), ChangeAction::Added, false, caller.directory);
-            Ok(Admission::Done(DirChange { before, after }))
+            Ok(Admission::Done(change))
         })
         .await
     }
@@ -461,7 +436,7 @@ impl Share {
         is_dir: bool,
     ) -> Result<Admission<DirChange>> {
         let name = Name::new(name)?;
-        let parent = self.begin_change(dir)?;
+        let parent = Before::change(dir)?;
         let before = parent.attributes;
         let (node, attributes) = dir.lookup_attributes(name, Want::empty(), Wait::May)?;
         check_deletion(caller, &parent, &node, &attributes)?;
@@ -475,10 +450,10 @@ impl Share {
             dir.remove_file(name)?;
             self.removed(&attributes);
         }
-        let after = dir.attributes(Want::empty(), Wait::May)?;
-        self.folded.changed(dir.id(), before.ctime, after.ctime, Some(name), None);
+        let change = parent.after(dir, 1, 0)?;
+        self.folded.changed(dir.id(), before.ctime, change.after.ctime, Some(name), None);
         self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, caller.directory);
-        Ok(Admission::Done(DirChange { before, after }))
+        Ok(Admission::Done(change))
     }
 
     /// Whether everybody who has the object open lets others delete or rename it; what that has to wait for, if anything:
@@ -538,11 +513,11 @@ impl Share {
         let (from, to) = (&source.parent, &target.parent);
         let name = Name::new(&source.name)?;
         Name::new(&target.name)?;
-        let parent = self.begin_change(from)?;
+        let parent = Before::change(from)?;
         let from_before = parent.attributes;
         let (node, object) = from.lookup_attributes(name, Want::empty(), Wait::May)?;
         let is_dir = object.kind == FileKind::Directory;
-        let to_parent = self.begin_adding(caller, to, is_dir)?;
+        let to_parent = Before::adding(caller, to, is_dir)?;
         let to_before = to_parent.attributes;
         self.check_dir_admits(to)?;
         if how.opened.is_none() {
@@ -579,18 +554,20 @@ impl Share {
         let (to, to_name) = (&target.parent, Name::new(&target.name)?);
         from.rename(name, &**to, to_name, replace)?;
         replaced.iter().for_each(|attributes| self.removed(attributes));
-        let from_after = from.attributes(Want::empty(), Wait::May)?;
-        let to_after = to.attributes(Want::empty(), Wait::May)?;
+        let (from_change, to_change);
         if from.id() == to.id() {
-            self.folded.changed(from.id(), from_before.ctime, from_after.ctime, Some(name), Some(to_name));
+            from_change = parent.after(from, 2, 1)?; // two changes, and `to_parent` looks on
+            to_change = from_change;
+            let after = from_change.after.ctime;
+            self.folded.changed(from.id(), from_before.ctime, after, Some(name), Some(to_name));
         } else {
-            self.folded.changed(from.id(), from_before.ctime, from_after.ctime, Some(name), None);
-            self.folded.changed(to.id(), to_before.ctime, to_after.ctime, None, Some(to_name));
+            (from_change, to_change) = (parent.after(from, 1, 0)?, to_parent.after(to, 1, 0)?);
+            self.folded.changed(from.id(), from_before.ctime, from_change.after.ctime, Some(name), None);
+            self.folded.changed(to.id(), to_before.ctime, to_change.after.ctime, None, Some(to_name));
         }
         self.files.with(node.id(), |entry| entry.moved(source, &target));
         self.tell_renamed(source, &target, is_dir, caller.directory);
-        let change = |before, after| DirChange { before, after };
-        Ok(Admission::Done((change(from_before, from_after), change(to_before, to_after))))
+        Ok(Admission::Done((from_change, to_change)))
     }
 
     /// Whether those who have a directory open let others change its entries without letting them delete it: for an SMB
@@ -639,18 +616,6 @@ impl Share {
                 unless: ChangeKinds::FILE_NAME,
             });
         }
-    }
-}
-
-/// A directory before a change.
-struct Before {
-    attributes: Attributes,
-    security: Option<Arc<SecurityDescriptor>>,
-}
-
-impl Before {
-    fn object(&self) -> Object<'_> {
-        Object { attributes: &self.attributes, security: self.security.as_deref() }
     }
 }
 

@@ -178,6 +178,7 @@ mod tests {
             btime: None,
             flags: None,
             ctime_set: None,
+            changes_within_ctime: 0,
         }
     }
 

@@ -116,6 +116,7 @@ mod tests {
             btime: None,
             flags,
             ctime_set: None,
+            changes_within_ctime: 0,
         }
     }
 

@@ -88,6 +88,7 @@ fn attributes_of(stat: &Statx) -> Attributes {
         btime: btime_of(stat),
         flags: None,
         ctime_set: None,
+        changes_within_ctime: 0,
     }
 }
 

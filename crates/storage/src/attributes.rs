@@ -110,14 +110,18 @@ pub struct Attributes {
     /// The last change as an SMB client has set it; None once something else has changed, or without
     /// [`Want::FLAGS`].
     pub ctime_set: Option<Timestamp>,
+    /// Changes that are known to have come after the first one of this [`Attributes::ctime`]: the store's clock does not tell
+    /// them apart. A store counts none.
+    pub changes_within_ctime: u32,
 }
 
 impl Attributes {
     /// A number that is different after each change of data or attributes, as far as the store's clock
-    /// tells them apart (RFC 8881 5.8.1.4 `change`): nanoseconds of [`Attributes::ctime`].
+    /// tells them apart, or somebody has counted them (RFC 8881 5.8.1.4 `change`): nanoseconds of [`Attributes::ctime`].
     #[must_use]
     pub fn change(&self) -> u64 {
-        self.ctime.secs.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(u64::from(self.ctime.nanos))
+        let secs = self.ctime.secs.cast_unsigned().wrapping_mul(1_000_000_000);
+        secs.wrapping_add(u64::from(self.ctime.nanos)).wrapping_add(u64::from(self.changes_within_ctime))
     }
 }
 

@@ -296,6 +296,7 @@ mod tests {
             btime: Some(moment),
             flags: Some(FileFlags::HIDDEN),
             ctime_set: None,
+            changes_within_ctime: 0,
         };
         let space = Space { total: 1, free: 2, available: 3, files: 4, files_free: 5, block: 512 };
         let fs = FileSystem {

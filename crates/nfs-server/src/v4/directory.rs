@@ -55,12 +55,12 @@ pub(super) fn refused(error: share::Error) -> Status {
     }
 }
 
-/// What a client learns of a directory that it changed. Others may have changed it in between.
+/// What a client learns of a directory that it changed.
 pub(super) fn change(change: &DirChange) -> ChangeInfo {
-    between(&change.before, &change.after)
+    ChangeInfo { atomic: change.is_atomic, ..between(&change.before, &change.after) }
 }
 
-/// What a client learns of an object that it changed.
+/// What a client learns of an object that it changed. Others may have changed it in between.
 pub(super) fn between(before: &Attributes, after: &Attributes) -> ChangeInfo {
     ChangeInfo { atomic: false, before: before.change(), after: after.change() }
 }

@@ -80,5 +80,6 @@ pub(super) fn attributes(c: &Compound<'_>) -> Attributes {
         btime: None,
         flags: None,
         ctime_set: None,
+        changes_within_ctime: 0,
     }
 }

@@ -366,7 +366,7 @@ xdr_enum! {
     }
 }
 
-/// A directory's change attribute before and after an operation.
+/// A directory's change attribute before and after an operation (RFC 8881 3.3.8).
 #[doc(alias = "change_info4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChangeInfo {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use acl::SecurityDescriptor;
-use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId};
+use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId, Timestamp};
 
 /// What a directory costs beside its names: the entry, the node and its descriptor, the kernel's watch.
 pub(super) const OWN_BYTES: usize = 2048;
@@ -62,6 +62,11 @@ pub(super) struct Directory {
     pub(super) observed: ObservedId,
     /// How often something was given of it: what is read is kept only if that stays the same.
     pub(super) serial: u64,
+    /// Changes that were given of it: one event may stand for several.
+    pub(super) changes: u64,
+    /// Callers that are changing its names at present, and how many have begun to.
+    pub(super) changing: u32,
+    pub(super) begun: u64,
     pub(super) above: Option<Above>,
     pub(super) handle: Option<Handle>,
     /// Its listing is longer than what is kept.
@@ -73,6 +78,8 @@ pub(super) struct Directory {
     is_root: bool,
     /// See [`Above`].
     number: Arc<AtomicU64>,
+    /// A time of change, and the serial when it was read first.
+    first_read: Option<(Timestamp, u64)>,
     attributes: Option<Attributes>,
     security: Option<Option<Arc<SecurityDescriptor>>>,
     names: HashMap<Vec<u8>, Known>,
@@ -86,6 +93,9 @@ impl Directory {
             node,
             observed,
             serial: 0,
+            changes: 0,
+            changing: 0,
+            begun: 0,
             above: None,
             handle: None,
             is_long: false,
@@ -93,6 +103,7 @@ impl Directory {
             bytes: OWN_BYTES,
             is_root,
             number: Arc::new(AtomicU64::new(0)),
+            first_read: None,
             attributes: None,
             security: None,
             names: HashMap::new(),
@@ -104,6 +115,7 @@ impl Directory {
     /// So many changes of a name were given: what was known of it.
     pub(super) fn name_changed(&mut self, name: &[u8], changes: u32) -> Option<Known> {
         self.serial = self.serial.wrapping_add(1);
+        self.changes = self.changes.wrapping_add(changes.max(1).into());
         self.attributes = None;
         self.drop_listing();
         if let Some(pending) = self.pending.get_mut(name) {
@@ -119,6 +131,7 @@ impl Directory {
     /// Something was given of the directory itself.
     pub(super) fn itself_changed(&mut self, moved: bool) {
         self.serial = self.serial.wrapping_add(1);
+        self.changes = self.changes.wrapping_add(1);
         self.attributes = None;
         self.security = None;
         if moved {
@@ -160,6 +173,20 @@ impl Directory {
     pub(super) fn attributes(&mut self) -> Option<Attributes> {
         self.used = true;
         if self.is_placed() { self.attributes } else { None }
+    }
+
+    /// What was given of it after a time of change was read for the first time, up to `serial`: attributes that were read when
+    /// that was its serial are as new as this.
+    pub(super) fn given_within(&mut self, ctime: Timestamp, serial: u64) -> u32 {
+        match self.first_read {
+            Some((read, first)) if read == ctime || first > serial => {
+                u32::try_from(serial.saturating_sub(first)).unwrap_or(u32::MAX)
+            }
+            _ => {
+                self.first_read = Some((ctime, serial));
+                0
+            }
+        }
     }
 
     pub(super) fn keep_attributes(&mut self, attributes: Attributes) {

@@ -99,6 +99,12 @@ pub(crate) fn is_followed(dir: &dyn Node) -> bool {
     is_followed && node.cache.with(node.id(), |_| ()).is_some()
 }
 
+/// The cache that a directory is behind.
+pub(super) fn cache_of(dir: &dyn Node) -> Option<&Arc<Cache>> {
+    let node: Option<&CachedNode> = dir.as_any().downcast_ref();
+    node.filter(|node| node.is_dir()).map(|node| &node.cache)
+}
+
 /// A node behind a cache: directories answer from memory, all else is the store's.
 #[derive(Debug)]
 struct CachedNode {

@@ -162,6 +162,7 @@ impl Object {
             btime: Some(self.btime_set.filter(|_| with_flags).unwrap_or(self.btime)),
             flags: self.flags.filter(|_| with_flags),
             ctime_set: self.ctime_set.filter(|set| with_flags && set.1 == self.ctime).map(|set| set.0),
+            changes_within_ctime: 0,
         }
     }
 

@@ -57,6 +57,8 @@ pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status>
     let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
     let found = found.map_err(|error| directory::not_found(error, name))?;
     let change = unchanged(found.dir_attributes.as_ref().unwrap_or(&found.attributes));
+    // What is before and after is the same: nothing can have come in between.
+    let change = ChangeInfo { atomic: found.dir_attributes.is_some(), ..change };
     Ok(existing(dir.beside(found.node.clone()), found, change))
 }
 

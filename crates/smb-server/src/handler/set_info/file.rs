@@ -205,6 +205,7 @@ mod tests {
             btime: None,
             flags,
             ctime_set: None,
+            changes_within_ctime: 0,
         }
     }
 

@@ -1,0 +1,159 @@
+//! Whether a directory that somebody changes is changed by nobody else meanwhile.
+
+use std::sync::Arc;
+
+use storage::{FileId, Node, ObservedId};
+
+use super::{Cache, Directory};
+
+/// Watches a directory from before a caller looks at it until after it was changed. Every change of a directory that is
+/// followed is given, so they are counted. Two callers within this process would not see each other, were the kernel to merge
+/// what they have done: so they count each other, too.
+#[derive(Debug)]
+pub(crate) struct Watch(Option<Watched>);
+
+#[derive(Debug)]
+struct Watched {
+    cache: Arc<Cache>,
+    dir: FileId,
+    observed: ObservedId,
+    /// What was given of the directory before, and how many have begun to change it.
+    changes: u64,
+    begun: u64,
+    is_alone: bool,
+}
+
+impl Watch {
+    /// Nothing is seen of a directory that is not followed, or of a store that tells nothing.
+    pub(crate) fn begin(dir: &dyn Node) -> Self {
+        let Some(cache) = super::node::cache_of(dir) else { return Self(None) };
+        cache.settle();
+        let watched = cache.with(dir.id(), |directory: &mut Directory| {
+            let is_alone = directory.changing == 0;
+            directory.changing = directory.changing.saturating_add(1);
+            directory.begun = directory.begun.wrapping_add(1);
+            (directory.observed, directory.changes, directory.begun, is_alone)
+        });
+        Self(watched.map(|(observed, changes, begun, is_alone)| {
+            let cache = Arc::clone(cache);
+            Watched { cache, dir: dir.id(), observed, changes, begun, is_alone }
+        }))
+    }
+
+    /// Whether nothing but these changes has come since; `own` other watches of the same directory are the caller's.
+    pub(crate) fn saw_only(&self, changes: u64, own: u64) -> bool {
+        let Some(watched) = &self.0 else { return false };
+        watched.cache.settle();
+        let seen = watched.cache.with(watched.dir, |directory| {
+            directory.observed == watched.observed
+                && directory.changes == watched.changes.wrapping_add(changes)
+                && directory.begun == watched.begun.wrapping_add(own)
+        });
+        watched.is_alone && seen == Some(true)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.cache.with(self.dir, |directory| {
+            if directory.observed == self.observed {
+                directory.changing = directory.changing.saturating_sub(1);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use storage::{NewKind, NewNode, NodeRef, Replace, Storage, Wait, Want};
+    use storage_local::{LocalOptions, LocalStore};
+
+    use super::super::CachedStore;
+    use super::*;
+
+    fn name(name: &str) -> storage::Name<'_> {
+        storage::Name::new(name.as_bytes()).unwrap()
+    }
+
+    fn change(dir: &NodeRef) -> u64 {
+        dir.attributes(Want::empty(), Wait::May).unwrap().change()
+    }
+
+    /// A followed directory behind a cache, and where it is.
+    fn followed() -> (NodeRef, Arc<dyn Storage>, tempfile::TempDir) {
+        let place = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Storage> =
+            Arc::new(LocalStore::open(place.path(), LocalOptions::default()).unwrap());
+        let (store, _) = CachedStore::in_front_of(&store, &Arc::default(), 1 << 20).unwrap();
+        std::fs::create_dir(place.path().join("d")).unwrap();
+        let dir = store.root().lookup(name("d"), Wait::May).unwrap();
+        assert!(!Watch::begin(&*dir).saw_only(0, 0), "nobody follows it yet");
+        for _ in 0..2 {
+            change(&dir);
+        }
+        (dir, store, place)
+    }
+
+    fn make(dir: &NodeRef, file: &str) {
+        let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+        dir.create(name(file), &new).unwrap();
+    }
+
+    #[test]
+    fn what_the_caller_does_alone_is_all_that_is_seen() {
+        let (dir, store, _place) = followed();
+        let root = store.root();
+        change(&root);
+        let does = |changes, what: &dyn Fn()| {
+            let (watch, before) = (Watch::begin(&*dir), change(&dir));
+            what();
+            assert_ne!(change(&dir), before);
+            assert!(watch.saw_only(changes, 0));
+            assert!(!watch.saw_only(changes + 1, 0));
+        };
+        does(1, &|| make(&dir, "a"));
+        does(1, &|| dir.link(name("b"), &*dir.lookup(name("a"), Wait::May).unwrap()).unwrap());
+        does(2, &|| dir.rename(name("a"), &*dir, name("c"), Replace::Yes).unwrap());
+        does(1, &|| dir.rename(name("c"), &*root, name("c"), Replace::Yes).unwrap());
+        does(1, &|| root.rename(name("c"), &*dir, name("e"), Replace::Yes).unwrap());
+        does(1, &|| dir.remove_file(name("b")).unwrap());
+        let (outer, inner) = (Watch::begin(&*dir), Watch::begin(&*dir));
+        make(&dir, "x");
+        assert!(outer.saw_only(1, 1), "the caller's own");
+        assert!(!outer.saw_only(1, 0) && !inner.saw_only(1, 0), "two callers at a time");
+    }
+
+    #[test]
+    fn what_others_do_meanwhile_is_seen_whatever_it_is() {
+        let (dir, _store, place) = followed();
+        let at = |file: &str| place.path().join("d").join(file);
+        make(&dir, "a");
+        let others: [(&str, &dyn Fn()); 6] = [
+            ("make", &|| std::fs::write(at("y"), b"").unwrap()),
+            ("remove", &|| std::fs::remove_file(at("y")).unwrap()),
+            ("make and remove", &|| {
+                std::fs::write(at("z"), b"").unwrap();
+                std::fs::remove_file(at("z")).unwrap();
+            }),
+            ("the same name", &|| {
+                std::fs::remove_file(at("x")).unwrap();
+                std::fs::write(at("x"), b"").unwrap();
+            }),
+            ("replace", &|| std::fs::rename(at("a"), at("x")).unwrap()),
+            ("attributes", &|| {
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+                std::fs::set_permissions(place.path().join("d"), mode).unwrap();
+            }),
+        ];
+        for (what, other) in others {
+            let (watch, before) = (Watch::begin(&*dir), change(&dir));
+            make(&dir, "x");
+            let own = change(&dir);
+            other();
+            assert_ne!(change(&dir), own, "{what}: a tick of the clock may hold both");
+            assert!(!watch.saw_only(1, 0) && own != before, "{what}");
+            dir.remove_file(name("x")).unwrap();
+        }
+    }
+}
