@@ -92,7 +92,7 @@ impl Object {
 
     /// The present attributes, as a share has them.
     pub(crate) async fn look(&self) -> Result<storage::Attributes, Status> {
-        self.share.attributes(&self.node, Want::empty()).await.map_err(status::of)
+        self.share.present_attributes(&self.caller, &self.node, Want::empty()).await.map_err(status::of)
     }
 
     /// The present attributes, if they can be had: for a reply that may leave them out.

@@ -8,7 +8,7 @@ use anabranch_nfs_wire::v4::access::Access;
 use anabranch_nfs_wire::v4::acl::{Ace, AceFlags, AceMask, Acl41, AclFlags, AclSupport};
 use anabranch_nfs_wire::v4::attr::{
     Attribute, AttributeSet, Attributes, AttributesBuf, ChangeAttrType, ChangePolicy, ModeMasked, ModeUmask,
-    Value,
+    OpenArguments, Value,
 };
 use anabranch_nfs_wire::v4::callback::{self, SecurityParameters};
 use anabranch_nfs_wire::v4::compound::{self, ArgOp, ResOp};
@@ -259,6 +259,15 @@ impl Seed {
             Value::ChangeAttrType(ChangeAttrType::try_from(w[0] % 5).unwrap()),
             Value::ModeUmask(ModeUmask { mode: w[0], umask: w[1] }),
             Value::XattrSupport(b[0]),
+            Value::TimeDelegAccess(self.time()),
+            Value::TimeDelegModify(self.time()),
+            Value::OpenArguments(OpenArguments {
+                access: self.set().0,
+                deny: self.set().0,
+                want: self.set().0,
+                claim: self.set().0,
+                create_mode: self.set().0,
+            }),
         ]
     }
 

@@ -7,7 +7,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use file_state::{AcknowledgeError, Break, Caching, Holder, OpenKey, Operation};
@@ -16,6 +16,7 @@ use tokio::sync::futures::OwnedNotified;
 
 use crate::files::Entry;
 use crate::schedule::Work;
+use crate::unwritten::Asked;
 use crate::{Caller, Error, File, Open, Protocol, Result, Share};
 
 /// A client that holds a caching grant, as the share reaches it. It is called from any thread and must not
@@ -29,9 +30,15 @@ pub trait GrantHolder: Send + Sync + std::fmt::Debug {
     fn revoked(&self, had: Caching);
 
     /// Whether the client has been silent for so long that what it holds, opens and locks too, is its own only as long as
-    /// nobody else needs it (RFC 8881 8.4.2.1). Asked under a lock: it must not call back.
+    /// nobody else needs it (RFC 8881 8.4.3). Asked under a lock: it must not call back.
     fn is_late(&self) -> bool {
         false
+    }
+
+    /// Asks the client what it keeps of the file that it has written: others are to be told that. None from clients that
+    /// cannot be asked, and need not be.
+    fn ask(&self) -> Option<Asked> {
+        None
     }
 
     /// Somebody needs what this client, which is late, holds: it is to lose all of it, at once.
@@ -150,6 +157,8 @@ pub struct GrantCounts {
     pub revoked: AtomicU64,
     /// Grants on directories at present: without any, nobody looks for them.
     pub(crate) on_directories: AtomicUsize,
+    /// A client was granted that keeps written data and is asked for it ([`GrantHolder::ask`]): before, nobody looks for one.
+    pub(crate) writers_are_asked: AtomicBool,
 }
 
 impl Taken {
@@ -253,6 +262,13 @@ impl Entry {
         let state = self.state.grant(holder, &held.opens, request.wanted);
         let breaking = self.state.breaking_to(holder).is_some();
         Granted { state, breaking, grown: state != before }
+    }
+
+    /// The client that keeps written data of this file and can be asked, unless it is the one that asks.
+    pub(crate) fn writer(&self, own: Option<Holder>) -> Option<Arc<dyn GrantHolder>> {
+        let is_writer = |holder: Holder| self.state.granted(holder).contains(Caching::WRITE);
+        let held = self.held.iter().find(|held| Some(held.holder) != own && is_writer(held.holder))?;
+        matches!(held.holder, Holder::Delegation(_)).then(|| Arc::clone(&held.client))
     }
 
     /// Grants what a holder had before the server was started, as far as there is room for it.
@@ -376,6 +392,9 @@ impl Share {
         let granted = entry.grant(open, request);
         if node.kind() == FileKind::Directory {
             self.grants.on_directories.fetch_add(entry.held.len() - before, Ordering::Relaxed);
+        }
+        if matches!(request.key, GrantKey::Delegation(_)) && granted.state.contains(Caching::WRITE) {
+            self.grants.writers_are_asked.store(true, Ordering::Release);
         }
         if granted.grown {
             self.grants.granted.fetch_add(1, Ordering::Release);

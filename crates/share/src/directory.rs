@@ -91,16 +91,20 @@ impl Share {
         want: Option<Want>,
         mut pick: impl FnMut(&[u8]) -> Pick + Send + 'static,
     ) -> Result<Listing> {
-        let (caller, dir) = (caller.clone(), Arc::clone(dir));
+        let (asking, caller, dir) = (caller, caller.clone(), Arc::clone(dir));
         let hides = self.terms().contains(Terms::ACCESS_BASED_ENUMERATION);
-        self.run(Work::Metadata, move |_| {
+        let listing = self.run(Work::Metadata, move |_| {
             let mut listing = list_now(&caller, &dir, cookie, want, &mut pick)?;
             if hides {
                 listing.entries.retain(|entry| is_shown(&caller, &dir, entry));
             }
             Ok(listing)
-        })
-        .await
+        });
+        let mut listing = listing.await?;
+        if let Some(want) = want {
+            self.list_as_written(asking, &mut listing.entries, want).await?;
+        }
+        Ok(listing)
     }
 }
 

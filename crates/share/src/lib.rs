@@ -37,6 +37,7 @@ mod table;
 mod terms;
 mod throttle;
 pub mod timings;
+mod unwritten;
 mod xattrs;
 
 use std::sync::Arc;
@@ -75,6 +76,7 @@ pub use short_name::{is_short_name, short_name};
 pub use streams::Stream;
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares, folded_name};
 pub use terms::Terms;
+pub use unwritten::{Asked, Unwritten};
 pub use xattrs::ExtendedAttribute;
 
 /// The number of a share on this server: the same after a restart.

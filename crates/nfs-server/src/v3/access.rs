@@ -17,7 +17,10 @@ pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
     if object.is_read_only() {
         access &= !CHANGES;
     }
-    Ok(ResOk { object_attributes: Some(object.told(&found.attributes)), access: access & args.access })
+    let present =
+        object.share.as_written(&object.caller, &object.node, found.attributes, Want::empty()).await;
+    let object_attributes = present.ok().map(|attributes| object.told(&attributes));
+    Ok(ResOk { object_attributes, access: access & args.access })
 }
 
 /// What a caller may do with an object of this kind, in the terms of NFS.

@@ -22,9 +22,10 @@ async fn find(request: &Request<'_>, dir: &Object, name: Name<'_>) -> Result<Res
     let name = name::to_find(name)?;
     let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::empty()).await;
     let found = found.map_err(status::of)?;
+    let present = dir.share.as_written(&dir.caller, &found.node, found.attributes, Want::empty()).await;
     Ok(ResOk {
         object: dir.file_handle_of(&request.connection.server, &found.node)?,
-        object_attributes: Some(dir.told(&found.attributes)),
+        object_attributes: present.ok().map(|attributes| dir.told(&attributes)),
         dir_attributes: found.dir_attributes.map(|attributes| dir.told(&attributes)),
     })
 }

@@ -2,9 +2,11 @@
 
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::acl::AclSupport;
-use nfs_wire::v4::attr::{Attribute as A, AttributeSet, ChangeAttrType, Value, encode_attributes};
+use nfs_wire::v4::attr::{
+    Attribute as A, AttributeSet, ChangeAttrType, OpenArguments, Value, encode_attributes, open_want,
+};
 use nfs_wire::v4::status::Status;
-use nfs_wire::v4::types::{FileHandle, FileType, Fsid, NAME_BYTES_MAX, SpecData, Text, Time};
+use nfs_wire::v4::types::{Bitmap, FileHandle, FileType, Fsid, NAME_BYTES_MAX, SpecData, Text, Time};
 use nfs_wire::xdr::{Encode, Writer};
 use storage::{Attributes, Capabilities, FileFlags, FileKind, Space, Timestamp, Want};
 
@@ -54,8 +56,19 @@ const ALWAYS: AttributeSet = AttributeSet::REQUIRED.union(AttributeSet::of(&[
 const WITH_XATTRS: AttributeSet =
     AttributeSet::of(&[A::Acl, A::AclSupport, A::Dacl, A::Hidden, A::System, A::TimeCreate]);
 
-/// What NFSv4.2 has (RFC 7862 12.2, RFC 8275, RFC 8276).
-const SINCE_2: AttributeSet = AttributeSet::of(&[A::ChangeAttrType, A::ModeUmask, A::XattrSupport]);
+/// What NFSv4.2 has (RFC 7862 12.2, RFC 8275, RFC 8276, RFC 9754).
+const SINCE_2: AttributeSet =
+    AttributeSet::of(&[A::ChangeAttrType, A::ModeUmask, A::XattrSupport, A::OpenArguments]);
+
+/// What OPEN takes here (RFC 9754 3): no delegations of times, none instead of the open, and no CLAIM_DELEGATE_PREV (3) and
+/// CLAIM_DELEG_PREV_FH (6).
+const OPEN_ARGUMENTS: OpenArguments = OpenArguments {
+    access: Bitmap::of(&[1, 2, 3]),
+    deny: Bitmap::of(&[0, 1, 2, 3]),
+    want: Bitmap::of(&[open_want::ANY_DELEGATION, open_want::NO_DELEGATION, open_want::CANCEL]),
+    claim: Bitmap::of(&[0, 1, 2, 4, 5]),
+    create_mode: Bitmap::of(&[0, 1, 2, 3]),
+};
 
 /// What is told of the whole store.
 const OF_SPACE: AttributeSet = AttributeSet::of(&[
@@ -70,6 +83,10 @@ const OF_SPACE: AttributeSet = AttributeSet::of(&[
 
 /// What the store reads only when it is asked to.
 const OF_FLAGS: AttributeSet = AttributeSet::of(&[A::Hidden, A::System, A::TimeCreate]);
+
+/// What the holder of a write delegation changes before the store has it.
+const OF_WRITING: AttributeSet =
+    AttributeSet::of(&[A::Change, A::Size, A::SpaceUsed, A::TimeMetadata, A::TimeModify]);
 
 const OF_ACL: AttributeSet = AttributeSet::of(&[A::Acl, A::Dacl]);
 
@@ -115,6 +132,8 @@ pub(super) fn check_readable(wanted: AttributeSet) -> Result<(), Status> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needs {
     pub(super) want: Want,
+    /// Another client is asked, if it may have written what is not in the store.
+    pub(super) written: bool,
     pub(super) space: bool,
     pub(super) acl: bool,
     pub(super) handle: bool,
@@ -125,7 +144,13 @@ impl Needs {
         let any = |of: AttributeSet| !wanted.intersection(of).is_empty();
         let mut want = Want::empty();
         want.set(Want::FLAGS, any(OF_FLAGS));
-        Self { want, space: any(OF_SPACE), acl: any(OF_ACL), handle: wanted.contains(A::FileHandle) }
+        Self {
+            want,
+            written: any(OF_WRITING),
+            space: any(OF_SPACE),
+            acl: any(OF_ACL),
+            handle: wanted.contains(A::FileHandle),
+        }
     }
 }
 
@@ -223,6 +248,7 @@ impl Subject {
             A::FsCharsetCap => Value::FsCharsetCap(CONTAINS_NON_UTF8),
             // RFC 7862 12.2.3: what `change` is here.
             A::ChangeAttrType => Value::ChangeAttrType(ChangeAttrType::TimeMetadata),
+            A::OpenArguments => Value::OpenArguments(OPEN_ARGUMENTS),
             A::XattrSupport => Value::XattrSupport(fs.capabilities.contains(Capabilities::XATTRS)),
             A::CloneBlockSize => Value::CloneBlockSize(fs.space?.block),
             A::FilesAvail => Value::FilesAvail(fs.space?.files_free),
@@ -329,7 +355,10 @@ mod tests {
     #[test]
     fn minor_versions_have_attributes_of_their_own() {
         let since_2: Vec<_> = supported(2, ALL).difference(supported(1, ALL)).iter().collect();
-        assert_eq!(since_2, [A::CloneBlockSize, A::ChangeAttrType, A::ModeUmask, A::XattrSupport]);
+        assert_eq!(
+            since_2,
+            [A::CloneBlockSize, A::ChangeAttrType, A::ModeUmask, A::XattrSupport, A::OpenArguments]
+        );
         let kept: Vec<_> = supported(1, ALL).difference(supported(1, Capabilities::empty())).iter().collect();
         assert_eq!(kept, [A::Acl, A::AclSupport, A::Hidden, A::System, A::TimeCreate, A::Dacl]);
         assert_eq!(subject(1, ALL).value(A::XattrSupport), None);

@@ -30,7 +30,13 @@ pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) 
         Place::Object(object) => {
             let needs = Needs::of(wanted);
             let fs = file_system(c, object, &needs).await?;
-            let seen = object.share.attributes(&object.node, needs.want).await.map_err(status::v4)?;
+            let share = &object.share;
+            let seen = if needs.written {
+                share.present_attributes(&object.caller, &object.node, needs.want).await
+            } else {
+                share.attributes(&object.node, needs.want).await
+            };
+            let seen = seen.map_err(status::v4)?;
             describe(c, object, fs, &object.node, seen, &needs).await?
         }
     };

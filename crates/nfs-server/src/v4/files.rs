@@ -36,6 +36,8 @@ pub(crate) struct Delegated {
     pub(crate) held: Held,
     /// What the client knows the file by.
     pub(crate) handle: FileHandle,
+    /// The file's change attribute when the delegation was given: the client sends it back as long as it has changed nothing.
+    pub(crate) change: u64,
 }
 
 /// All that a client holds.
@@ -192,7 +194,7 @@ impl Compound<'_> {
             Designates::Locks => {}
             Designates::Current => return Err(Status::BadStateId),
             Designates::Anonymous | Designates::ReadBypass => {
-                // RFC 8881 8.4.2: those without an open wait until clients have reclaimed what may be against it.
+                // RFC 8881 8.4.2.1: those without an open wait until clients have reclaimed what may be against it.
                 self.server().v4.recovery.check_stateless(self.now)?;
                 return Ok(object.file());
             }

@@ -1,4 +1,5 @@
-//! Recalling delegations: CB_RECALL, RFC 8881 20.2, and what becomes of a client that does not answer.
+//! Recalling delegations: CB_RECALL, RFC 8881 20.2, and what becomes of a client that does not answer. Asking the holder of
+//! one for writing what it has: CB_GETATTR, 20.1.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -6,10 +7,11 @@ use std::time::{Duration, Instant};
 use nfs_proto::v4::holdings::FileKey;
 use nfs_proto::v4::lease::Standing;
 use nfs_proto::v4::stateid::StateidError;
-use nfs_wire::v4::callback::{ArgOp, RecallArgs};
+use nfs_wire::v4::attr::{Attribute, AttributeSet, Value};
+use nfs_wire::v4::callback::{ArgOp, GetAttrArgs, RecallArgs, ResOp};
 use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::types::{FileHandle, Stateid};
-use share::{Break, Caching, GrantHolder};
+use share::{Asked, Break, Caching, GrantHolder, Unwritten};
 use tokio::runtime::Handle;
 
 use super::state::Client;
@@ -65,6 +67,12 @@ impl GrantHolder for Reach {
             .is_none_or(|(server, client)| server.v4.standing(&client, Instant::now()) != Standing::Current)
     }
 
+    fn ask(&self) -> Option<Asked> {
+        let (server, client) = self.both()?;
+        let asked = self.runtime.spawn(ask(server, client, self.file));
+        Some(Box::pin(async move { asked.await.ok().flatten() }))
+    }
+
     fn evict(&self) {
         let Some((server, client)) = self.both() else { return };
         self.runtime.spawn(async move {
@@ -92,4 +100,20 @@ async fn recall(server: Arc<ServerState>, client: Arc<Client>, file: FileKey) {
         }
         tokio::time::sleep(AGAIN_AFTER).await;
     }
+}
+
+/// Asks the client for the size of a file, and whether it has changed it: RFC 8881 10.4.3 has it send the change attribute
+/// that it got with the delegation as long as it has not.
+async fn ask(server: Arc<ServerState>, client: Arc<Client>, file: FileKey) -> Option<Unwritten> {
+    let (handle, change) = client
+        .files
+        .with(|holdings| holdings.delegation(file).map(|(_, held)| (held.held.handle, held.held.change)))?;
+    let request = AttributeSet::of(&[Attribute::Change, Attribute::Size]);
+    let args = GetAttrArgs { file: FileHandle(handle.as_bytes()), request };
+    let answered = server.v4.callbacks.call(&client, &ArgOp::GetAttr(args)).await;
+    let answered = answered.inspect_err(|error| tracing::debug!("CB_GETATTR: {error}")).ok()?;
+    let Ok(ResOp::GetAttr(Ok(told))) = answered.result() else { return None };
+    let Some(Value::Size(size)) = told.attributes.value(Attribute::Size) else { return None };
+    let Some(Value::Change(changed)) = told.attributes.value(Attribute::Change) else { return None };
+    Some(Unwritten { size, is_modified: changed != change })
 }

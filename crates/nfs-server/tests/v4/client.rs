@@ -39,6 +39,8 @@ pub(crate) struct V4Client {
     pub(crate) callbacks: VecDeque<Callback>,
     /// How callbacks are answered: NFS4_OK, another status, or not at all.
     pub(crate) callback_answer: CallbackAnswer,
+    /// What CB_GETATTR is answered.
+    pub(crate) keeps: attr::AttributesBuf,
     /// Replies that came in while another one was waited for.
     replies: Vec<(u32, Vec<u8>)>,
 }
@@ -197,6 +199,7 @@ impl V4Client {
             },
             callbacks: VecDeque::new(),
             callback_answer: CallbackAnswer::Ok,
+            keeps: attr::AttributesBuf::default(),
             replies: Vec::new(),
         }
     }
@@ -368,7 +371,7 @@ impl V4Client {
 
     /// Answers a callback: CB_SEQUENCE well, what follows it with this outcome.
     pub(crate) fn answer_with(&mut self, callback: &Callback, outcome: Result<(), Status>) {
-        let operations = callback.operations();
+        let (operations, keeps) = (callback.operations(), self.keeps.clone());
         let mut results = Vec::new();
         for operation in &operations {
             let result = match operation {
@@ -379,6 +382,9 @@ impl V4Client {
                     highest_slot_id: args.slot_id,
                     target_highest_slot_id: args.slot_id,
                 })),
+                callback::ArgOp::GetAttr(_) => callback::ResOp::GetAttr(
+                    outcome.map(|()| callback::GetAttrResOk { attributes: keeps.as_attributes() }),
+                ),
                 other => callback::ResOp::Other(other.operation(), outcome),
             };
             let failed = result.status().is_err();
@@ -403,6 +409,21 @@ impl V4Client {
             self.receive_message();
         }
         self.callbacks.pop_front().unwrap()
+    }
+
+    /// Whether a callback comes in this time; it is answered.
+    pub(crate) fn is_told_within(&mut self, time: Duration) -> bool {
+        if self.callbacks.is_empty() {
+            let stream = &self.connection.stream;
+            let patience = stream.read_timeout().unwrap();
+            stream.set_read_timeout(Some(time)).unwrap();
+            let something = stream.peek(&mut [0]).is_ok_and(|bytes| bytes > 0);
+            stream.set_read_timeout(patience).unwrap();
+            if something {
+                self.receive_message();
+            }
+        }
+        !self.callbacks.is_empty()
     }
 
     // --- what many tests begin with ---

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use nfs_proto::export::Squash;
 
-use nfs_wire::v4::attr::Attributes;
+use nfs_wire::v4::attr::{Attribute, AttributeSet, Attributes, Value};
 use nfs_wire::v4::callback;
 use nfs_wire::v4::compound::{ArgOp, ResOp};
 use nfs_wire::v4::open::{self, Claim, CreateHow, Delegation, How, ShareAccess, ShareDeny, Want, WhyNone};
 use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::status::Status;
-use nfs_wire::v4::types::Stateid;
-use nfs_wire::v4::{delegreturn, free_stateid, read, test_stateid};
-use share::{Access, Settings, Sharing};
+use nfs_wire::v4::types::{Stateid, Time};
+use nfs_wire::v4::{delegreturn, free_stateid, getattr, read, test_stateid};
+use share::{Access, Caller, Case, Identity, Protocol, Settings, Sharing};
 
-use crate::client::{CallbackAnswer, V4Client, put};
+use crate::client::{CallbackAnswer, Reply, V4Client, put};
 use crate::opens::{smb_open, started};
 use crate::server::{TestServer, export};
 
@@ -183,4 +183,129 @@ fn a_delegation_that_is_not_returned_is_revoked() {
     assert!(!revoked(&mut client));
     let read = ArgOp::Read(read::Args { stateid, offset: 0, count: 1 });
     assert_eq!(client.fails(&[put(&file), read]), Status::BadStateId);
+}
+
+/// GETATTR of the change, the size and the time of the last change.
+fn looks(file: &[u8]) -> [ArgOp<'_>; 2] {
+    let request = AttributeSet::of(&[Attribute::Change, Attribute::Size, Attribute::TimeModify]);
+    [put(file), ArgOp::GetAttr(getattr::Args { request })]
+}
+
+fn seen(reply: &Reply) -> (u64, u64, Time) {
+    let Some(Value::Change(change)) = reply.attribute(Attribute::Change) else { panic!("{reply:?}") };
+    let Some(Value::Size(size)) = reply.attribute(Attribute::Size) else { panic!("{reply:?}") };
+    let Some(Value::TimeModify(time)) = reply.attribute(Attribute::TimeModify) else { panic!("{reply:?}") };
+    (change, size, time)
+}
+
+/// A client that holds a write delegation, and what it has seen of the file then.
+fn writer(client: &mut V4Client, root: &[u8]) -> (Vec<u8>, Stateid, (u64, u64, Time)) {
+    let (_, file) = client.open(root, "file");
+    let (_, came) = open(client, root, ShareAccess::BOTH, Want::Write);
+    let Came::Write(stateid) = came else { panic!("{came:?}") };
+    let as_given = seen(&client.ok(&looks(&file)));
+    assert!(client.callbacks.is_empty(), "it knows that by itself");
+    (file, stateid, as_given)
+}
+
+fn asked(client: &mut V4Client, file: &[u8]) {
+    let told = client.callback();
+    let operations = told.operations();
+    let callback::ArgOp::GetAttr(args) = &operations[1] else { panic!("{operations:?}") };
+    assert_eq!(args.file.0, file);
+    assert_eq!(args.request, AttributeSet::of(&[Attribute::Change, Attribute::Size]));
+}
+
+#[test]
+fn who_asks_for_a_file_that_another_client_writes_is_told_what_that_one_has() {
+    let (server, mut client, root) = started();
+    let mut other = V4Client::start(server.address, "two");
+    let (file, stateid, as_given) = writer(&mut client, &root);
+    client.keeps = [Value::Change(as_given.0), Value::Size(as_given.1)].into_iter().collect();
+    let ask = |client: &mut V4Client, other: &mut V4Client| {
+        let xid = other.send_on(0, &looks(&file));
+        asked(client, &file);
+        seen(&other.receive(xid))
+    };
+    assert_eq!(ask(&mut client, &mut other), as_given, "it has changed nothing");
+    // It has, and says so in the same way each time; besides it tells its times, which nobody has asked for.
+    let time = Time { seconds: 1, nanoseconds: 0 };
+    let dirty = [Value::Change(as_given.0 + 1), Value::Size(7), Value::TimeDelegModify(time)];
+    client.keeps = dirty.into_iter().collect();
+    let first = ask(&mut client, &mut other);
+    let second = ask(&mut client, &mut other);
+    assert!(first.0 > as_given.0 && second.0 > first.0, "{as_given:?} {first:?} {second:?}");
+    assert_eq!((first.1, second.1), (7, 7));
+    assert!(first.2 != as_given.2 && first.2 != time);
+    // It writes, and has nothing more to say.
+    client.write(&file, stateid, 0, b"written");
+    client.keeps = [Value::Change(as_given.0), Value::Size(7)].into_iter().collect();
+    let third = ask(&mut client, &mut other);
+    assert!(third.0 > second.0 && third.1 == 7);
+    assert_eq!(ask(&mut client, &mut other), third);
+    client.ok(&give_back(&file, stateid));
+    assert_eq!(seen(&other.ok(&looks(&file))), third);
+    assert!(client.callbacks.is_empty());
+}
+
+#[test]
+fn a_writer_that_does_not_say_what_it_has_gives_the_delegation_back() {
+    let (server, mut client, root) = started();
+    let mut other = V4Client::start(server.address, "two");
+    let (file, stateid, _) = writer(&mut client, &root);
+    client.callback_answer = CallbackAnswer::Fail(Status::BadHandle);
+    let xid = other.send_on(0, &looks(&file));
+    asked(&mut client, &file);
+    client.callback_answer = CallbackAnswer::Ok;
+    assert_eq!(recalled(&mut client, &file).other, stateid.other);
+    client.write(&file, stateid, 0, b"data");
+    client.ok(&give_back(&file, stateid));
+    let reply = other.receive(xid);
+    assert_eq!(reply.status, Ok(()), "it has waited");
+    assert_eq!(seen(&reply).1, 4);
+}
+
+#[test]
+fn clients_of_the_other_protocols_are_told_what_a_writer_has() {
+    let (server, mut client, root) = started();
+    let (file, _, as_given) = writer(&mut client, &root);
+    client.keeps = [Value::Change(as_given.0 + 1), Value::Size(9)].into_iter().collect();
+    let handle = nfs_wire::v3::types::FileHandle::new(&file).unwrap();
+    let top = server.mounted().1;
+    std::thread::scope(|scope| {
+        let mut old = server.client();
+        let ways: [(&str, Box<dyn FnMut() -> u64 + Send>); 4] = [
+            ("GETATTR", Box::new(move || old.attributes(handle).size)),
+            ("LOOKUP", {
+                let mut old = server.client();
+                Box::new(move || old.lookup(top, "file").unwrap().object_attributes.unwrap().size)
+            }),
+            ("SMB, by a handle", Box::new(|| smb_sizes(&server)[0])),
+            ("SMB, by a listing", Box::new(|| smb_sizes(&server)[1])),
+        ];
+        for (way, mut look) in ways {
+            let size = scope.spawn(move || look());
+            while !size.is_finished() {
+                if client.is_told_within(Duration::from_millis(10)) {
+                    asked(&mut client, &file);
+                }
+            }
+            assert_eq!(size.join().unwrap(), 9, "{way}");
+        }
+    });
+}
+
+/// The size of the file as SMB clients see it: with an open for attributes, and in a listing.
+fn smb_sizes(server: &TestServer) -> [u64; 2] {
+    let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: Vec::new() });
+    let share = &server.data;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let want = storage::Want::empty();
+        let found = share.lookup(&caller, share.root(), b"file", Case::Sensitive, want).await.unwrap();
+        let seen = share.present_attributes(&caller, &found.node, want).await.unwrap();
+        let listing = share.list(&caller, share.root(), 0, 10, Some(want)).await.unwrap();
+        let listed = listing.entries.iter().find(|entry| entry.name == b"file").unwrap();
+        [seen.size, listed.node.as_ref().unwrap().1.size]
+    })
 }

@@ -205,6 +205,12 @@ attributes! {
     ModeUmask = 81 (ModeUmask),
     /// RFC 8276 8.2.1: extended attributes.
     XattrSupport = 82 (bool),
+    /// RFC 9754 5: last access, as the holder of a delegation has it.
+    TimeDelegAccess = 84 (Time),
+    /// RFC 9754 5: last change of the data, as the holder of a delegation has it.
+    TimeDelegModify = 85 (Time),
+    /// RFC 9754 3: what the arguments of an OPEN may be.
+    OpenArguments = 86 (OpenArguments),
     ;
     /// RFC 8881 5.8.2.12: other places of this file system.
     FsLocations = 24,
@@ -477,6 +483,37 @@ xdr_enum! {
         /// Nothing is promised.
         Undefined = 4,
     }
+}
+
+/// What a server takes in the arguments of an OPEN, each a set of numbers (RFC 9754 3).
+#[doc(alias = "open_arguments4")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OpenArguments {
+    /// Accesses: the values of [`super::open::ShareAccess`] without a want.
+    pub access: Bitmap,
+    /// What is denied: the values of [`super::open::ShareDeny`].
+    pub deny: Bitmap,
+    /// Wants, by [`open_want`].
+    pub want: Bitmap,
+    /// Claims, by their discriminants.
+    pub claim: Bitmap,
+    /// Ways to make a file, by their discriminants.
+    pub create_mode: Bitmap,
+}
+
+xdr_struct!(OpenArguments { access, deny, want, claim, create_mode });
+
+/// Numbers of the wants in [`OpenArguments`] (`open_args_share_access_want4`).
+pub mod open_want {
+    /// Delegations of a kind, or of any.
+    #[doc(alias = "OPEN_ARGS_SHARE_ACCESS_WANT_ANY_DELEG")]
+    pub const ANY_DELEGATION: u32 = 3;
+    /// No delegation.
+    #[doc(alias = "OPEN_ARGS_SHARE_ACCESS_WANT_NO_DELEG")]
+    pub const NO_DELEGATION: u32 = 4;
+    /// What was wanted before is not any more.
+    #[doc(alias = "OPEN_ARGS_SHARE_ACCESS_WANT_CANCEL")]
+    pub const CANCEL: u32 = 5;
 }
 
 /// The server's policies for a file system.

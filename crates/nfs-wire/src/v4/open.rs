@@ -63,6 +63,12 @@ xdr_bitflags! {
         /// Push a delegation when nobody else is in the way any more.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_PUSH_DELEG_WHEN_UNCONTENDED")]
         const PUSH_WHEN_UNCONTENDED = 0x2_0000;
+        /// RFC 9754 5: with a delegation, keep the file's times too.
+        #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS")]
+        const DELEGATE_TIMES = 0x10_0000;
+        /// RFC 9754 4: either the open or a delegation.
+        #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION")]
+        const OPEN_XOR_DELEGATION = 0x20_0000;
     }
 }
 
@@ -94,10 +100,14 @@ impl ShareAccess {
         Self::from_bits_retain((self.bits() & !Self::WANT_MASK) | want as u32)
     }
 
-    /// Whether all bits have a meaning in NFSv4.1.
+    /// Whether all bits have a meaning.
     #[must_use]
     pub fn is_defined(self) -> bool {
-        let named = Self::BOTH.union(Self::SIGNAL_WHEN_AVAILABLE).union(Self::PUSH_WHEN_UNCONTENDED);
+        let named = Self::BOTH
+            .union(Self::SIGNAL_WHEN_AVAILABLE)
+            .union(Self::PUSH_WHEN_UNCONTENDED)
+            .union(Self::DELEGATE_TIMES)
+            .union(Self::OPEN_XOR_DELEGATION);
         self.bits() & !(named.bits() | Self::WANT_MASK) == 0 && self.want().is_ok()
     }
 }

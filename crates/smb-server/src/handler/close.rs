@@ -33,7 +33,8 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buf
 /// What the file is when it is closed; where that cannot be read the answer says so.
 async fn attributes_of(ctx: &RequestContext, open: &Open) -> Option<Attributes> {
     let node = open.file().ok()?.node();
-    let info = ctx.share().ok()?.attributes(node, Want::FLAGS).await.ok()?;
+    let caller = ctx.caller().ok()?;
+    let info = ctx.share().ok()?.present_attributes(caller, node, Want::FLAGS).await.ok()?;
     let info = attributes::network_open(&info);
     Some(Attributes {
         creation_time: info.creation_time,

@@ -205,7 +205,9 @@ impl Answer<'_, '_> {
             }
             Err(e) => return Err(e.into()),
         };
-        let written = self.entry(&found.name, Some(found.attributes)).await;
+        let (share, caller) = (self.ctx.share()?, self.ctx.caller()?);
+        let attributes = share.as_written(caller, &found.node, found.attributes, Want::FLAGS).await?;
+        let written = self.entry(&found.name, Some(attributes)).await;
         Ok(Step::over(Location::Behind(0), Location::End, written))
     }
 

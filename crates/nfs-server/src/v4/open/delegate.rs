@@ -10,6 +10,7 @@ use nfs_wire::v4::open::{
 };
 use nfs_wire::v4::types::{Stateid, Text};
 use share::{Access, Admission, Caching, OpenRequest, Sharing};
+use storage::Want as Attributes;
 
 use super::wish::Wish;
 use super::{Target, grant, held};
@@ -97,7 +98,10 @@ async fn enter(c: &Compound<'_>, target: &Target, access: ShareAccess) -> Option
         share.give_up(target.found.node.id(), files.holder());
         return None;
     };
-    let delegated = Delegated { held: held(target, Arc::clone(&open)), handle };
+    // As it is now, the file that an OPEN made or cut included: what the client learns of it behind this OPEN.
+    let now = share.attributes(&target.found.node, Attributes::empty()).await;
+    let change = now.map_or_else(|_| target.found.attributes.change(), |now| now.change());
+    let delegated = Delegated { held: held(target, Arc::clone(&open)), handle, change };
     let entered = files.with(|holdings| holdings.delegate(file, access, delegated));
     let stateid = match entered {
         Ok(stateid) => stateid,

@@ -102,6 +102,9 @@ async fn complete(
 ) -> Result<Outcome, Failure> {
     replace_extended_attributes(ctx, wish, &opened).await?;
     set_space_aside(ctx, wish, &mut opened).await;
+    // An open for attributes alone has taken no write delegation back.
+    let (share, node) = (ctx.share()?, opened.open.node());
+    opened.attributes = share.as_written(ctx.caller()?, node, opened.attributes, Want::FLAGS).await?;
     let mut outcome = Outcome {
         open: Arc::clone(open),
         attributes: opened.attributes,

@@ -49,7 +49,7 @@ pub(super) async fn query(
         Target::Pipe(_) => return pipe(open, class),
     };
     let node = file.node();
-    let attributes = ctx.share()?.attributes(node, Want::FLAGS).await?;
+    let attributes = ctx.share()?.present_attributes(ctx.caller()?, node, Want::FLAGS).await?;
     let pending = ctx.share()?.is_delete_pending(node);
     Ok(match class {
         FileInfoClass::Basic => Information::fixed(|out| attributes::basic(&attributes).encode_into(out)),

@@ -1,0 +1,110 @@
+//! What a client keeps of a file that it has written and others ask for: an NFSv4 client with a write delegation holds data
+//! that the store does not have yet, so it is asked for the file's size, and whether it has changed it (RFC 8881 10.4.3). One
+//! that does not answer gives the delegation back.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use file_state::Operation;
+use storage::{Attributes, FileKind, NodeRef, SetAttributes, SetTime, Want};
+
+use crate::schedule::Work;
+use crate::{Caller, Entry, Error, Result, Share};
+
+/// What a client holds that has written a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unwritten {
+    /// The file's size in bytes, as the client has it.
+    pub size: u64,
+    /// It holds data that it has not written to the server.
+    pub is_modified: bool,
+}
+
+/// The answer of a client to the question what it holds; None if it does not say.
+pub type Asked = Pin<Box<dyn Future<Output = Option<Unwritten>> + Send>>;
+
+impl Share {
+    /// What is known about an object, with what another client has written to it and not sent yet.
+    ///
+    /// # Errors
+    /// The store's; [`Error::Delayed`] when that client takes longer than a caller of this protocol waits.
+    pub async fn present_attributes(
+        self: &Arc<Self>,
+        caller: &Caller,
+        node: &NodeRef,
+        want: Want,
+    ) -> Result<Attributes> {
+        let attributes = self.attributes(node, want).await?;
+        self.as_written(caller, node, attributes, want).await
+    }
+
+    /// What was just read of an object, with what another client has written to it and not sent yet.
+    ///
+    /// # Errors
+    /// As [`Share::present_attributes`].
+    pub async fn as_written(
+        self: &Arc<Self>,
+        caller: &Caller,
+        node: &NodeRef,
+        attributes: Attributes,
+        want: Want,
+    ) -> Result<Attributes> {
+        if attributes.kind != FileKind::Regular || !self.grants.writers_are_asked.load(Ordering::Acquire) {
+            return Ok(attributes);
+        }
+        let writer = self.files.with(node.id(), |entry| entry.writer(caller.client)).flatten();
+        let Some(asked) = writer.and_then(|writer| writer.ask()) else { return Ok(attributes) };
+        match tokio::time::timeout(self.settings.nfs_patience, asked).await {
+            Ok(Some(unwritten)) => self.together(node, attributes, unwritten, want).await,
+            Ok(None) | Err(_) => {
+                let ask = || Ok(((), self.take_back(node.id(), caller.client, Operation::Read)));
+                self.settled(caller.protocol, ask).await?;
+                self.attributes(node, want).await
+            }
+        }
+    }
+
+    /// "If the server determines that the file is currently modified, it will respond to the second client's GETATTR as if the
+    /// file had been modified locally at the server": the times are the present time, and stay at least that, so that they
+    /// and the change attribute never go back. The size is the client's, and is not set.
+    async fn together(
+        self: &Arc<Self>,
+        node: &NodeRef,
+        attributes: Attributes,
+        unwritten: Unwritten,
+        want: Want,
+    ) -> Result<Attributes> {
+        if !unwritten.is_modified && unwritten.size == attributes.size {
+            return Ok(attributes);
+        }
+        let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
+        let touched = Arc::clone(node);
+        self.run(Work::Metadata, move |_| Ok(touched.set_attributes(&set)?)).await?;
+        let attributes = self.attributes(node, want).await?;
+        Ok(Attributes { size: unwritten.size, ..attributes })
+    }
+
+    /// The same for the entries of a listing.
+    ///
+    /// # Errors
+    /// As [`Share::present_attributes`]; what has just gone is told as it was.
+    pub(crate) async fn list_as_written(
+        self: &Arc<Self>,
+        caller: &Caller,
+        entries: &mut [Entry],
+        want: Want,
+    ) -> Result<()> {
+        if !self.grants.writers_are_asked.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        for (node, attributes) in entries.iter_mut().filter_map(|entry| entry.node.as_mut()) {
+            match self.as_written(caller, node, *attributes, want).await {
+                Ok(present) => *attributes = present,
+                Err(Error::Storage(storage::Error::Stale | storage::Error::NotFound)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
