@@ -24,8 +24,8 @@ bitflags! {
     }
 }
 
-/// The bits of share_access that say which delegation is wanted.
-const WANT_BITS: u32 = 0x0003_ff00;
+/// The bits of share_access that say which delegation is wanted (RFC 8881 18.16.1; RFC 9754 4, 5).
+const WANT_BITS: u32 = 0x0033_ff00;
 
 /// What an OPEN or OPEN_DOWNGRADE asks for, without what it wants of delegations; None for what RFC 8881 18.16.3 answers
 /// with NFS4ERR_INVAL: no access, and bits that mean nothing.
@@ -137,7 +137,7 @@ mod tests {
     fn what_an_open_may_ask_for() {
         assert_eq!(share_of(1, 0), Some((R, NONE)));
         assert_eq!(share_of(3 | 0x0400, 3), Some((R | W, ShareDeny::all())));
-        assert_eq!(share_of(2 | 0x3_0300, 0), Some((W, NONE)));
+        assert_eq!(share_of(2 | 0x33_0300, 0), Some((W, NONE)));
         for (access, deny) in [(0, 0), (0x0100, 0), (4, 0), (1, 4), (1 | 0x8000_0000, 0)] {
             assert_eq!(share_of(access, deny), None, "{access:x} {deny:x}");
         }
