@@ -93,7 +93,9 @@ fn instructions(at: Addresses, share: &Path, password: &str) -> String {
 
 Linux, SMB:
     sudo mount -t cifs //{host}/{SHARE} /mnt -o vers=3.1.1,port={smb},username={USER},password={password},uid=$(id -u)
-Linux, NFS:
+Linux, NFS (vers=4.1 too):
+    sudo mount -t nfs {host}:/{SHARE} /mnt -o vers=4.2,proto=tcp,port={nfs},nconnect=4
+Linux, NFS version 3:
     sudo mount -t nfs {host}:/{SHARE} /mnt -o vers=3,proto=tcp,port={nfs},mountport={nfs},mountproto=tcp,nolock
 Windows (11 24H2 or newer, PowerShell):
     New-SmbMapping -LocalPath X: -RemotePath \\\\{host}\\{SHARE} -TcpPort {smb} -UserName {USER} -Password {password}
@@ -132,6 +134,7 @@ mod tests {
         );
         for expected in [
             "//127.0.0.1/demo /mnt -o vers=3.1.1,port=10446",
+            "vers=4.2,proto=tcp,port=12050,nconnect=4",
             "port=12050,mountport=12050",
             "\\\\127.0.0.1\\demo -TcpPort 10446",
             "http://127.0.0.1:18081/metrics",
