@@ -1,0 +1,95 @@
+//! What a measurement knows.
+
+use super::facts::{Change, Effect, Facts, Path, Profile, Reached, Security, Work};
+use crate::result::{Comparison, Environment, Interface, Key, Measure, Mix, Protocol, ResultFile, Row};
+
+impl Facts {
+    /// The facts of one row of a result, with the effects of changes that were measured on the same work.
+    #[must_use]
+    pub fn of_row(result: &ResultFile, row: &Row) -> Self {
+        let environment = &result.environment;
+        Self {
+            protocol: Some(environment.protocol),
+            profile: Profile::Other,
+            runs: u32::try_from(row.repetitions.len()).ok(),
+            work: Work::of_key(&row.key),
+            path: Path::of_environment(environment, row),
+            reached: row
+                .measure
+                .as_ref()
+                .map(|measure| Reached::of_measure(measure, &row.key))
+                .unwrap_or_default(),
+            security: Security {
+                signing: environment.negotiated.signing.clone(),
+                cipher: environment.negotiated.cipher.clone(),
+                busiest_cpu: None,
+            },
+            effects: result
+                .comparisons
+                .iter()
+                .filter_map(|comparison| effect(comparison, &row.key, environment.protocol))
+                .collect(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Work {
+    fn of_key(key: &Key) -> Self {
+        let reads = match key.mix {
+            Mix::ReadPercent(percent) => Some(f64::from(percent) / 100.0),
+            Mix::Metadata => None,
+        };
+        Self {
+            threads: Some(key.threads),
+            files: Some(key.files),
+            queue_depth: Some(f64::from(key.threads) * f64::from(key.queue_depth)),
+            #[expect(clippy::cast_precision_loss, reason = "block sizes are far below 2^52")]
+            io_bytes: reads.map(|_| key.block_bytes as f64),
+            write_share: reads.map(|reads| 1.0 - reads),
+            sequential: reads.map(|_| !key.random),
+            metadata_share: Some(if reads.is_some() { 0.0 } else { 1.0 }),
+        }
+    }
+}
+
+impl Path {
+    /// A loopback has no interface whose RSS says anything.
+    fn of_environment(environment: &Environment, row: &Row) -> Self {
+        let used = |i: &&Interface| i.used && !environment.loopback;
+        let endpoints = u32::try_from(environment.negotiated.server_interfaces.len()).ok().filter(|&n| n > 0);
+        Self {
+            connections: row.repetitions.iter().map(|r| r.connections).max(),
+            connections_max: environment
+                .negotiated
+                .connections_asked
+                .filter(|_| row.repetitions.iter().any(|r| r.connections < row.key.connections)),
+            why_fewer: Vec::new(),
+            interfaces: environment.client.interfaces.iter().filter(used).cloned().collect(),
+            server_endpoints: endpoints,
+        }
+    }
+}
+
+impl Reached {
+    fn of_measure(measure: &Measure, key: &Key) -> Self {
+        let bytes = measure.throughput.as_ref().map(|t| t.median);
+        let iops = bytes.map(|_| measure.rate.median);
+        let one_file = |figure: Option<f64>| figure.filter(|_| key.files == 1);
+        Self { iops, bytes, file_iops: one_file(iops), file_bytes: one_file(bytes), throttled_share: None }
+    }
+}
+
+/// The effect of a comparison, when it was of this work and changed one thing that the rules know.
+fn effect(comparison: &Comparison, key: &Key, protocol: Protocol) -> Option<Effect> {
+    let (base, other) = (&comparison.base, &comparison.other);
+    let same_work =
+        |a: &Key| Key { connections: key.connections, settings: key.settings.clone(), ..a.clone() } == *key;
+    if !same_work(base) || !same_work(other) || base.settings != other.settings || base.connections != 1 {
+        return None;
+    }
+    let change = if protocol == Protocol::Smb { Change::Channels } else { Change::Connections };
+    let ratio = &comparison.rate.as_ref()?.ratio;
+    let [low, high] = ratio.interval?;
+    Some(Effect { change: change(other.connections), ratio: ratio.median, low, high })
+}
