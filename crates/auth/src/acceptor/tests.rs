@@ -276,6 +276,12 @@ fn a_client_without_a_name_is_anonymous_and_refused_by_default() {
     assert_eq!(failed(step), Reason::Anonymous);
     let open = Config { allow_anonymous: true, ..config() };
     assert_eq!(done(client.log_on_bent(open.clone(), nameless)).identity, Identity::Anonymous);
+    let without_unicode = |message: Vec<u8>| {
+        rebuilt(&nameless(message), |message| message.flags.remove(NegotiateFlags::UNICODE))
+    };
+    assert_eq!(done(client.log_on_bent(open.clone(), without_unicode)).identity, Identity::Anonymous);
+    let named = |message: Vec<u8>| rebuilt(&message, |m| m.flags.remove(NegotiateFlags::UNICODE));
+    assert_eq!(failed(client.log_on_bent(open.clone(), named)), Reason::NoUnicode);
     // a response without a name, and a name without a response, are not anonymous
     let no_name = |message: Vec<u8>| rebuilt(&message, |message| message.user = &[]);
     assert_eq!(failed(client.log_on_bent(open.clone(), no_name)), Reason::UnknownUser);

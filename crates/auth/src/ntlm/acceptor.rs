@@ -126,12 +126,13 @@ impl Challenge {
     ) -> Result<NtlmAuthenticated, (Reason, Option<String>)> {
         let message = AuthenticateMessage::decode(authenticate).map_err(|_| (Reason::Malformed, None))?;
         let flags = message.flags & self.flags;
-        if !flags.contains(NegotiateFlags::UNICODE) {
-            return Err((Reason::NoUnicode, None));
-        }
         if is_anonymous(&message) {
             let session_key = exported_key(&[0; 16], flags, &message).map_err(|reason| (reason, None))?;
             return Ok(NtlmAuthenticated { identity: Identity::Anonymous, session_key, flags, mic: false });
+        }
+        // Only who has a name says it in some encoding.
+        if !flags.contains(NegotiateFlags::UNICODE) {
+            return Err((Reason::NoUnicode, None));
         }
         let user = text(message.user).map_err(|_| (Reason::Malformed, None))?;
         self.check(authenticate, &message, flags, &user, accounts).map_err(|reason| (reason, Some(user)))
