@@ -57,9 +57,13 @@ pub(crate) struct Path {
 impl Path {
     /// Takes apart the name of a CREATE, or the target of a rename or link.
     ///
+    /// Dot directory names are resolved by the text, as [MS-FSCC] 2.1.5.1 has it (clients ought not to send them): `a\b\..\c` is
+    /// `a\c`. Several backslashes between two names count as one, as with Windows and Samba.
+    ///
     /// # Errors
-    /// STATUS_INVALID_PARAMETER for a backslash in front ([MS-SMB2] 3.3.5.9), STATUS_OBJECT_PATH_SYNTAX_BAD for
-    /// `..`, STATUS_OBJECT_NAME_INVALID for all else that is no name.
+    /// STATUS_INVALID_PARAMETER for a backslash in front ([MS-SMB2] 3.3.5.9), STATUS_OBJECT_PATH_SYNTAX_BAD for a `..` that leads
+    /// out of the share (the document has it stay at the root; Windows and Samba refuse it so), STATUS_OBJECT_NAME_INVALID for
+    /// all else that is no name.
     pub(crate) fn parse(name: &Utf16<'_>) -> Result<Self, NtStatus> {
         let text = name.decode().map_err(|_| NtStatus::OBJECT_NAME_INVALID)?;
         if text.starts_with(['\\', '/']) {
@@ -72,12 +76,13 @@ impl Path {
         };
         let mut components = Vec::new();
         // Nothing at all, or nothing but a stream: the root.
-        let parts = Some(path).filter(|path| !path.is_empty()).map(|path| path.split('\\'));
-        for part in parts.into_iter().flatten() {
-            if components.len() == COMPONENTS_MAX {
-                return Err(NtStatus::OBJECT_NAME_INVALID);
+        for part in path.split('\\') {
+            match part {
+                "" | "." => {}
+                ".." => drop(components.pop().ok_or(NtStatus::OBJECT_PATH_SYNTAX_BAD)?),
+                _ if components.len() == COMPONENTS_MAX => return Err(NtStatus::OBJECT_NAME_INVALID),
+                name => components.push(component(name)?),
             }
-            components.push(component(part)?);
         }
         Ok(Self { components, names_directory, stream })
     }
@@ -86,13 +91,10 @@ impl Path {
 /// One component as the store names it.
 ///
 /// # Errors
-/// STATUS_OBJECT_PATH_SYNTAX_BAD for `..`, STATUS_OBJECT_NAME_INVALID for all else that is no name.
+/// STATUS_OBJECT_NAME_INVALID for what is no name; dot directory names are none.
 pub(crate) fn component(part: &str) -> Result<Vec<u8>, NtStatus> {
-    if part == ".." {
-        return Err(NtStatus::OBJECT_PATH_SYNTAX_BAD);
-    }
     let forbidden = |c: char| c < ' ' || RESERVED.contains(&c);
-    if part == "." || part.is_empty() || part.contains(forbidden) {
+    if matches!(part, "" | "." | "..") || part.contains(forbidden) {
         return Err(NtStatus::OBJECT_NAME_INVALID);
     }
     let stored = to_stored(part);

@@ -16,6 +16,7 @@ use smb_wire::ioctl::{IoctlFlags, Request, Response};
 use smb_wire::{FileId, NtStatus};
 
 use crate::context::RequestContext;
+use crate::open::Target;
 use crate::status::Failure;
 
 /// Answers the request.
@@ -52,6 +53,11 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
         Fsctl::SrvRequestResumeKey => copychunk::resume_key(ctx, &request),
         Fsctl::SrvCopychunk | Fsctl::SrvCopychunkWrite => copychunk::copy(ctx, &request).await,
         Fsctl::DuplicateExtentsToFile => duplicate_extents::handle(ctx, &request).await,
+        // [MS-FSA] 2.1.5.10.14: "If Open.File.ReparseTag is empty": nothing has one here.
+        Fsctl::GetReparsePoint => match ctx.open(request.file_id)?.target {
+            Target::File(_) => Err(NtStatus::NOT_A_REPARSE_POINT.into()),
+            Target::Pipe(_) => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
+        },
         _ => {
             let _ = ctx.open(request.file_id)?;
             Err(NtStatus::INVALID_DEVICE_REQUEST.into())
