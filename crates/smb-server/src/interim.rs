@@ -117,10 +117,7 @@ impl RequestContext {
         self.go_async()
     }
 
-    /// The answer is going to wait: sends the interim response with STATUS_PENDING, at the first call, and lets CANCEL
-    /// find the request.
-    ///
-    /// In a compound, the answers before this one are sent at once, ahead of the interim response.
+    /// Like [`RequestContext::announce`], for what must not wait inside a compound.
     ///
     /// # Errors
     /// STATUS_INTERNAL_ERROR inside a compound, where the requests behind this one would wait too: 3.3.5.2.7 "The server
@@ -130,6 +127,18 @@ impl RequestContext {
         if self.header.next_command != 0 {
             return Err(NtStatus::INTERNAL_ERROR.into());
         }
+        self.announce()
+    }
+
+    /// The answer is going to wait: sends the interim response with STATUS_PENDING, at the first call, and lets CANCEL
+    /// find the request.
+    ///
+    /// In a compound, the answers before this one are sent at once, ahead of the interim response; those behind it wait too,
+    /// and come together with the answer (Windows does so for a CREATE that waits for a break).
+    ///
+    /// # Errors
+    /// STATUS_INSUFFICIENT_RESOURCES when too many requests of the connection are waiting.
+    pub(crate) fn announce(&self) -> Result<Cancelled, Failure> {
         let cancel = Arc::new(Notify::new());
         if self.connection.endpoint.ended.is_set() {
             // Those that wait have been cancelled, and nobody comes to cancel this one, which is behind one that was finished.

@@ -9,11 +9,11 @@ use share::{Caller, Case, Error, File, Identity, Protocol, Settings, Terms};
 use smb_wire::create::{CreateDisposition, CreateOptions, OplockLevel, ShareAccess};
 use smb_wire::lock::LockFlags;
 use smb_wire::oplock_break::{Acknowledgment, LeaseBreak, Notification, OplockBreak};
-use smb_wire::{Command, FileId, NtStatus, Target};
+use smb_wire::{Command, FileId, NtStatus, Target, read};
 use storage::memory::MemoryStore;
 use storage::{NodeRef, SetAttributes, Stability, Want};
 
-use crate::client::{Client, PASSWORD, Reply, SHARE, TestServer, USER};
+use crate::client::{Client, Element, PASSWORD, Reply, SHARE, TestServer, USER, close_body, read_body};
 use crate::durable::{Asking, EXCLUSIVE, finish, lock, until};
 use crate::opening::Opening;
 use smb_proto::dialect::Dialect;
@@ -337,4 +337,51 @@ fn a_lock_of_another_ends_what_is_cached() {
     let flags = LockFlags::SHARED_LOCK | LockFlags::FAIL_IMMEDIATELY;
     assert_eq!(lock(&mut bob, other.id, 0, (0, 0), flags), NtStatus::SUCCESS);
     assert_eq!(broken(&mut ann).oplock_level, OplockLevel::None);
+}
+
+/// Opens `file`, reads and closes it in one compound.
+fn open_read_close(client: &mut Client) {
+    let element = |command, related, body| Element { command, related, body };
+    let frame = client.compound(&[
+        element(Command::Create, false, Opening::with(CreateDisposition::Open).body("file")),
+        element(Command::Read, true, read_body(FileId::ANY, 0, 6)),
+        element(Command::Close, true, close_body(FileId::ANY)),
+    ]);
+    client.send_frame(&frame);
+}
+
+#[test]
+fn an_open_in_a_compound_waits_and_says_so() {
+    let server = TestServer::start(Config::default());
+    let (mut ann, mut bob) = (server.client(), server.client());
+    let held = asking(OplockLevel::Batch).send(&mut ann, "file").unwrap();
+    open_read_close(&mut bob);
+    broken(&mut ann);
+    let waiting = pending(&mut bob);
+    let Target::Async { async_id } = waiting.header.target else { panic!("an AsyncId") };
+    assert_eq!((waiting.header.command, waiting.header.next_command), (Command::Create, 0));
+    ann.write(held.id, 0, b"cached").unwrap();
+    assert_eq!(keep(&mut ann, held.id, OplockLevel::None), NtStatus::SUCCESS);
+    let replies = bob.receive_all();
+    assert_eq!(replies.iter().map(Reply::status).collect::<Vec<_>>(), [NtStatus::SUCCESS; 3]);
+    assert_eq!(replies[0].header.target, Target::Async { async_id });
+    assert_eq!(replies[0].header.message_id, waiting.header.message_id);
+    assert_eq!(read::Response::decode(&replies[1].message).unwrap().data, b"cached");
+}
+
+#[test]
+fn an_open_that_waits_in_a_compound_can_be_cancelled() {
+    let server = TestServer::start(Config::default());
+    let (mut ann, mut bob) = (server.client(), server.client());
+    asking(OplockLevel::Batch).send(&mut ann, "file").unwrap();
+    open_read_close(&mut bob);
+    broken(&mut ann);
+    let waiting = pending(&mut bob);
+    let mut cancel = bob.header(Command::Cancel);
+    bob.next_message_id -= 1; // CANCEL uses no identifier
+    (cancel.target, cancel.message_id) = (waiting.header.target, waiting.header.message_id);
+    bob.send_with(&cancel, &[4, 0, 0, 0]);
+    let replies = bob.receive_all();
+    assert_eq!(replies.iter().map(Reply::status).collect::<Vec<_>>(), [NtStatus::CANCELLED; 3]);
+    assert!(bob.is_alive());
 }

@@ -52,7 +52,7 @@ pub(super) async fn carry_out(ctx: &RequestContext, wish: &Wish) -> Result<Opene
             Ok(Admission::Wait(answering)) => {
                 let cancelled = match &mut cancelled {
                     Some(cancelled) => cancelled,
-                    none => none.insert(ctx.linger()?),
+                    none => none.insert(ctx.announce()?),
                 };
                 tokio::select! {
                     () = session.ended.wait() => return Err(NtStatus::USER_SESSION_DELETED.into()),
