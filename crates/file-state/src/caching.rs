@@ -119,14 +119,18 @@ const RW: Caching = R.union(W);
 const RWH: Caching = RW.union(H);
 
 /// An open for no more than this reads and changes no data, and no cache is in its way ([MS-FSA] 2.1.4.12).
-const ATTRIBUTES_ONLY: Access = Access::READ_ATTRIBUTES
-    .union(Access::WRITE_ATTRIBUTES)
-    .union(Access::READ_CONTROL)
-    .union(Access::SYNCHRONIZE);
+const ATTRIBUTES_ONLY: Access =
+    Access::READ_ATTRIBUTES.union(Access::WRITE_ATTRIBUTES).union(Access::SYNCHRONIZE);
 
 /// Whether an open for this access leaves the caches of others alone.
 #[must_use]
 pub fn is_quiet(access: Access) -> bool {
+    ATTRIBUTES_ONLY.union(Access::READ_CONTROL).contains(access)
+}
+
+/// Whether an open for this access is none to those who ask for a grant while it is there. Who may read a file's security
+/// counts, though its open takes no lease away: so has Windows it.
+pub(crate) fn is_for_attributes(access: Access) -> bool {
     ATTRIBUTES_ONLY.contains(access)
 }
 
@@ -165,8 +169,7 @@ impl Holder {
     /// Whether an open for this access leaves the grant alone. Who may read a file's security is in the way of
     /// oplocks, and not of leases ([MS-FSA] 2.1.4.12).
     fn ignores(self, access: Access) -> bool {
-        let reads_control = matches!(self, Self::Oplock(_)) && access.contains(Access::READ_CONTROL);
-        is_quiet(access) && !reads_control
+        if matches!(self, Self::Oplock(_)) { is_for_attributes(access) } else { is_quiet(access) }
     }
 
     /// What a holder of `state` has left once the operation may go on.
@@ -235,8 +238,13 @@ impl Holder {
     }
 
     /// Whether the holder's own operation leaves its grant alone. A level II oplock ends with any write
-    /// or lock, its own included.
+    /// or lock, its own included. Who changes the entries of a directory names its lease by the key alone.
     fn spares(self, own: Option<Self>, state: Caching, operation: Operation) -> bool {
+        if let (Some(Self::Lease { key: named, .. }), Self::Lease { key, .. }) = (own, self)
+            && operation == Operation::ChangeEntries
+        {
+            return named == key;
+        }
         let shared_oplock = matches!(self, Self::Oplock(_)) && state == R;
         own == Some(self) && !(shared_oplock && matches!(operation, Operation::Write | Operation::Lock))
     }

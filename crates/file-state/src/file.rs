@@ -1,7 +1,7 @@
 //! All that the opens of one file hold against each other.
 
 use crate::byte_range_lock::Locks;
-use crate::caching::{Grants, Room, is_quiet};
+use crate::caching::{Grants, Room, is_for_attributes};
 use crate::share_reservation::Reservations;
 use crate::stream_opens::{StreamOpens, denies_deletion};
 use crate::{
@@ -291,7 +291,7 @@ impl FileState {
         };
         let owned = |lock: &ByteRangeLock| own.iter().any(|open| lock.owner == LockOwner::Open(*open));
         let room = Room {
-            others_open: others().any(|r| !is_quiet(r.access)),
+            others_open: others().any(|r| !is_for_attributes(r.access)),
             others_write: others().any(writes),
             locked: self.locks.len() > 0,
             others_lock: self.locks.iter().any(|lock| !owned(&lock)),

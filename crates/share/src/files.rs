@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use file_state::{FileState, OpenKey};
+use file_state::{FileState, Holder, OpenKey};
 use parking_lot::Mutex;
 use storage::{FileId, NodeRef};
 use tokio::sync::Notify;
@@ -23,6 +23,15 @@ pub struct Location {
     pub name: Vec<u8>,
 }
 
+/// A name that goes when the last open of its object is closed.
+#[derive(Debug)]
+pub(crate) struct Doomed {
+    /// That of the open which has asked for the deletion.
+    pub location: Location,
+    /// The grant on the directory under which that open works.
+    pub under: Option<Holder>,
+}
+
 /// What is kept of a file while it is open.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -31,8 +40,8 @@ pub(crate) struct Entry {
     pub state: FileState,
     /// By which name each open came: a file may have several, in directories of different permissions.
     pub locations: Vec<(OpenKey, Location)>,
-    /// The name that goes when the last open is closed: that of the open which has asked for the deletion.
-    pub doomed: Option<Location>,
+    /// The name that goes when the last open is closed.
+    pub doomed: Option<Doomed>,
     /// Opens of this file.
     pub opens: usize,
     /// The last open is closed and the name is being removed: nobody gets in any more.
@@ -50,13 +59,14 @@ impl Entry {
     }
 
     /// The deletion that is pending, if any, is that of this open's name.
-    pub(crate) fn doom(&mut self, open: OpenKey) {
-        self.doomed = self.location(open).cloned();
+    pub(crate) fn doom(&mut self, open: OpenKey, under: Option<Holder>) {
+        self.doomed = self.location(open).cloned().map(|location| Doomed { location, under });
     }
 
     /// A name of the object was moved.
     pub(crate) fn moved(&mut self, from: &Location, to: &Location) {
-        let all = self.locations.iter_mut().map(|(_, location)| location).chain(&mut self.doomed);
+        let doomed = self.doomed.iter_mut().map(|doomed| &mut doomed.location);
+        let all = self.locations.iter_mut().map(|(_, location)| location).chain(doomed);
         for location in all.filter(|location| location.is(from)) {
             *location = to.clone();
         }

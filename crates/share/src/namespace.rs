@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use acl::SecurityDescriptor;
-use file_state::{Access, Holder, Operation, ReserveError, Sharing};
+use file_state::{Access, Holder, Operation, ReserveError};
 use storage::{
     Attributes, FileKind, Name, NewKind, NewNode, Node, NodeRef, Replace, SetAttributes, Wait, Want,
 };
@@ -527,7 +527,9 @@ impl Share {
             check_moved(caller, &node, &object)?;
         }
         let answering = if how.opened.is_some() {
-            self.check_dir_shared(to)?;
+            if let Some(answering) = self.check_dir_shared(to)? {
+                return Ok(Admission::Wait(answering));
+            }
             self.take_back(node.id(), how.opened, Operation::Rename)
         } else {
             self.make_removable(&node, caller.client, Operation::Rename)?
@@ -568,18 +570,6 @@ impl Share {
         self.files.with(node.id(), |entry| entry.moved(source, &target));
         self.tell_renamed(source, &target, is_dir, caller.directory);
         Ok(Admission::Done((from_change, to_change)))
-    }
-
-    /// Whether those who have a directory open let others change its entries without letting them delete it: for an SMB
-    /// client a rename opens the new name's directory in this way.
-    fn check_dir_shared(&self, dir: &NodeRef) -> Result<()> {
-        let key = file_state::OpenKey(self.next_open.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        let shared = self.files.with(dir.id(), |entry| {
-            entry.state.reserve(key, Access::WRITE_DATA, Sharing::READ | Sharing::WRITE)?;
-            entry.state.release(key);
-            Ok(())
-        });
-        shared.unwrap_or(Ok(())).map_err(|refused: ReserveError| refused.into())
     }
 
     /// Tells watchers, and those who cache a listing, of a name that came or went. `by` is the caching grant on the

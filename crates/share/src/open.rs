@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use file_state::{Access, FileState, Holder, OpenKey, Operation, ReserveError, Sharing, is_quiet};
-use storage::{Attributes, FileFlags, FileKind, Name, NodeRef, Want};
+use storage::{Attributes, FileFlags, FileId, FileKind, Name, NodeRef, Want};
 
-use crate::caching::{Admission, GrantRequest, Granted, Taken};
-use crate::files::Entry;
+use crate::caching::{Admission, Answering, GrantRequest, Granted, Taken};
+use crate::files::{Doomed, Entry};
 use crate::namespace::Found;
 use crate::notify::ChangeAction;
 use crate::schedule::Work;
@@ -385,7 +385,7 @@ impl Share {
 
     /// Ends what an open of a named stream holds of its file. The file, with the name that must be deleted now, if that was
     /// all that it waited for.
-    fn release_file(&self, open: &Open) -> Option<(Arc<Open>, Location)> {
+    fn release_file(&self, open: &Open) -> Option<(Arc<Open>, Doomed)> {
         let file = open.file.as_ref()?;
         Some((Arc::clone(file), self.release(file)?))
     }
@@ -407,10 +407,14 @@ impl Share {
 
     /// Deletes what nobody has open any more, and lets others use its number: here, so that it happens even if nobody
     /// waits for the answer.
-    fn end_deletion(&self, open: &Open, doomed: &Location) -> Result<()> {
+    fn end_deletion(&self, open: &Open, doomed: &Doomed) -> Result<()> {
         let result = match open.file {
-            Some(_) => self.delete_stream(open, doomed),
-            None => self.delete_closed(&open.node, doomed, open.directory),
+            Some(_) => self.delete_stream(open, &doomed.location),
+            // Who closes last is spared only where it was the one to ask for the deletion too: so has Windows it.
+            None => {
+                let by = open.directory.filter(|own| doomed.under == Some(*own));
+                self.delete_closed(&open.node, &doomed.location, by)
+            }
         };
         self.files.forget_unused(open.node.id());
         result
@@ -429,7 +433,7 @@ impl Share {
 
     /// Ends an open. The name that must be deleted now, if this was the last open of a file to be deleted: then
     /// nobody gets in until it is forgotten.
-    fn release(&self, open: &Arc<Open>) -> Option<Location> {
+    fn release(&self, open: &Arc<Open>) -> Option<Doomed> {
         if open.closed.swap(true, Ordering::AcqRel) {
             return None;
         }
@@ -438,7 +442,7 @@ impl Share {
         let ended = self.files.with(id, |entry| {
             let location = entry.location(open.key).cloned();
             if entry.state.reservation(open.key).is_some_and(|reservation| reservation.delete_on_close) {
-                entry.doom(open.key);
+                entry.doom(open.key, open.directory);
             }
             let released = entry.state.release(open.key);
             self.end_grants(entry, open.key);
@@ -503,7 +507,7 @@ impl Share {
         }
         self.files.with(open.node.id(), |entry| {
             entry.state.set_delete_pending(pending);
-            entry.doom(open.key);
+            entry.doom(open.key, open.directory);
         });
         if pending {
             self.changes.publish_gone(open.node.id());
@@ -535,14 +539,57 @@ impl Share {
     /// replaced by SMB clients.
     #[must_use]
     pub fn is_open(&self, node: &NodeRef) -> bool {
-        if node.kind() != FileKind::Directory {
-            return self.files.with(node.id(), |_| ()).is_some();
+        !self.open_within(node).is_empty()
+    }
+
+    /// As [`Share::is_open`], once clients that have something open there only to use it again later were asked to close it:
+    /// one after the other, and nobody more when one keeps it open ([MS-FSA] 2.1.4.2). What is opened meanwhile counts.
+    pub async fn stays_open(&self, node: &NodeRef) -> bool {
+        let mut asked = self.open_within(node);
+        // Those whom nobody needs to ask.
+        asked.sort_by_key(|id| self.files.with(*id, |entry| entry.state.has_grants()).unwrap_or(true));
+        for id in asked {
+            while let Some(answering) = self.take_back(id, None, Operation::SharingViolation) {
+                answering.over().await;
+            }
+            if self.files.with(id, |_| ()).is_some() {
+                return true;
+            }
         }
-        let Ok(own) = node.path() else { return false };
-        self.files.others(node.id()).iter().any(|other| {
+        self.is_open(node)
+    }
+
+    /// What of the object is open: itself, or what is below it when it is a directory.
+    fn open_within(&self, node: &NodeRef) -> Vec<FileId> {
+        if node.kind() != FileKind::Directory {
+            return self.files.with(node.id(), |_| node.id()).into_iter().collect();
+        }
+        let Ok(own) = node.path() else { return Vec::new() };
+        let is_below = |other: &NodeRef| {
             let path = other.path().unwrap_or_default();
             path.strip_prefix(own.as_slice()).is_some_and(|rest| rest.starts_with(b"/") || own.is_empty())
-        })
+        };
+        let others = self.files.others(node.id());
+        others.iter().filter(|other| is_below(other)).map(|other| other.id()).collect()
+    }
+
+    /// Whether those who have a directory open let others change its entries without letting them delete it: for an SMB
+    /// client a rename opens the new name's directory in this way. What that has to wait for, if anything: clients that
+    /// only keep it open for later close it.
+    pub(crate) fn check_dir_shared(&self, dir: &NodeRef) -> Result<Option<Answering>> {
+        let key = OpenKey(self.next_open.fetch_add(1, Ordering::Relaxed));
+        let shared = self.files.with(dir.id(), |entry| {
+            entry.state.reserve(key, Access::WRITE_DATA, Sharing::READ | Sharing::WRITE)?;
+            entry.state.release(key);
+            Ok(())
+        });
+        match shared.unwrap_or(Ok(())) {
+            Err(refused @ ReserveError::Sharing { .. }) => {
+                let answering = self.take_back(dir.id(), None, Operation::SharingViolation);
+                answering.map_or(Err(refused.into()), |answering| Ok(Some(answering)))
+            }
+            outcome => Ok(outcome.map(|()| None)?),
+        }
     }
 
     /// Whether a named stream of the object is open: such an object cannot be renamed by SMB clients.

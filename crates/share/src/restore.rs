@@ -110,7 +110,7 @@ impl Share {
             entry.grant_again(key.holder(open.key()), holding.caching);
             if holding.delete_pending {
                 entry.state.set_delete_pending(true);
-                entry.doom(open.key());
+                entry.doom(open.key(), open.directory());
             }
         });
     }

@@ -234,11 +234,11 @@ impl Lease {
     }
 
     /// The answer to a CREATE that was granted this. 3.3.5.9.8, 3.3.5.9.11: the epoch counts every change of the state;
-    /// the first open of a lease is one.
+    /// the first open of a lease is one, if it was granted anything.
     pub(crate) fn answer(&self, granted: share::Granted) -> create_context::Lease {
         let mut state = self.state.lock();
         let is_first = !std::mem::replace(&mut state.answered, true);
-        if granted.grown || is_first {
+        if granted.grown || (is_first && !granted.state.is_empty()) {
             state.epoch = state.epoch.wrapping_add(1);
         }
         let mut flags = LeaseFlags::empty();

@@ -62,22 +62,29 @@ pub(crate) fn query(client: &mut Client, file_id: FileId, class: FileInfoClass) 
     Query::file(class).get(client, file_id)
 }
 
+fn any_body(
+    file_id: FileId,
+    (info_type, info_class, additional_information): (InfoType, u8, u32),
+    buffer: &[u8],
+) -> Vec<u8> {
+    let mut body = Vec::new();
+    let request = set_info::Request { info_type, info_class, additional_information, file_id, buffer };
+    request.encode(&mut body).unwrap();
+    body
+}
+
+/// A request that sets something of a file.
+pub(crate) fn set_body(file_id: FileId, class: FileInfoClass, buffer: &[u8]) -> Vec<u8> {
+    any_body(file_id, (InfoType::File, class.into(), 0), buffer)
+}
+
 pub(crate) fn set_any(
     client: &mut Client,
     file_id: FileId,
-    (info_type, class, additional): (InfoType, u8, u32),
+    what: (InfoType, u8, u32),
     buffer: &[u8],
 ) -> Result<(), NtStatus> {
-    let request = set_info::Request {
-        info_type,
-        info_class: class,
-        additional_information: additional,
-        file_id,
-        buffer,
-    };
-    let mut body = Vec::new();
-    request.encode(&mut body).unwrap();
-    let reply = client.call(Command::SetInfo, &body).ok()?;
+    let reply = client.call(Command::SetInfo, &any_body(file_id, what, buffer)).ok()?;
     set_info::Response::decode(&reply.message).unwrap();
     Ok(())
 }

@@ -8,11 +8,14 @@ use share::{Error, File};
 use smb_proto::dialect::Dialect;
 use smb_wire::create::{CreateDisposition, CreateOptions, OplockLevel};
 use smb_wire::create_context::{Lease, LeaseFlags, LeaseState, LeaseV2, RequestContext};
+use smb_wire::fscc::FileInfoClass;
+use smb_wire::fscc::file_info::{Rename, RenameFlags};
 use smb_wire::oplock_break::{Acknowledgment, LeaseBreak, LeaseBreakFlags, Notification};
-use smb_wire::{Guid, NtStatus};
+use smb_wire::{AccessMask, Command, FileId, Guid, NtStatus};
 
-use crate::client::{Client, PASSWORD, SHARE, TestServer, USER};
-use crate::durable::{Asking, Got, finish, until};
+use crate::client::{Client, PASSWORD, SHARE, TestServer, USER, close_body};
+use crate::durable::{Asking, EXCLUSIVE, Got, finish, lock, until};
+use crate::information::{set, set_body};
 use crate::oplock::{acknowledge, asking, by_nfs, impatient, nfs, notification, pending};
 
 const NONE: LeaseState = LeaseState::empty();
@@ -94,7 +97,8 @@ fn leases_are_granted_as_there_is_room_and_answered_in_their_version() {
     for (wanted, granted) in [(NONE, NONE), (R, R), (RH, RH), (RW, RW), (RWH, RWH), (LeaseState::WRITE, NONE)]
     {
         let got = leasing(ONE, wanted).send(&mut ann, "file").unwrap();
-        let v2 = Some(LeaseV2 { parent_key: [0; 16], epoch: 11 });
+        let epoch = if granted.is_empty() { 10 } else { 11 };
+        let v2 = Some(LeaseV2 { parent_key: [0; 16], epoch });
         let lease = Lease { key: ONE, state: granted, flags: LeaseFlags::empty(), v2 };
         assert_eq!((got.oplock, got.lease), (OplockLevel::Lease, Some(lease)));
         ann.close(got.id).unwrap();
@@ -319,4 +323,162 @@ fn who_has_not_logged_on_hears_nothing_whatever_guid_it_gives() {
     assert_eq!(broken(&mut ann, ONE), (RWH, RH, true));
     assert_eq!(keep(&mut ann, ONE, RH), NtStatus::SUCCESS);
     finish(&mut bob).unwrap();
+}
+
+#[test]
+fn who_may_read_a_files_security_keeps_leases_from_being_exclusive_and_takes_none() {
+    let server = TestServer::start(Config::default());
+    let (mut ann, mut bob) = (client(&server, 1), client(&server, 2));
+    let held = leasing(ONE, RWH).send(&mut ann, "file").unwrap();
+    let mut quiet = asking(OplockLevel::None);
+    quiet.opening.access = AccessMask::READ_CONTROL | AccessMask::READ_ATTRIBUTES;
+    let reader = quiet.send(&mut bob, "file").unwrap();
+    assert_eq!(bob.close(reader.id), Ok(()));
+    assert!(ann.is_alive(), "nobody was told of anything");
+    ann.close(held.id).unwrap();
+    for (access, granted) in [(AccessMask::READ_CONTROL, RH), (AccessMask::READ_ATTRIBUTES, RWH)] {
+        quiet.opening.access = access;
+        let reader = quiet.send(&mut bob, "file").unwrap();
+        let got = leasing(ONE, RWH).send(&mut ann, "file").unwrap();
+        assert_eq!(state(&got), granted, "{access:?}");
+        ann.close(got.id).unwrap();
+        bob.close(reader.id).unwrap();
+    }
+}
+
+#[test]
+fn a_lease_that_was_not_granted_has_the_epoch_of_its_client() {
+    let server = TestServer::start(Config::default());
+    let mut ann = client(&server, 1);
+    let file = asking(OplockLevel::None).send(&mut ann, "file").unwrap();
+    assert_eq!(lock(&mut ann, file.id, 0, (0, 1), EXCLUSIVE), NtStatus::SUCCESS);
+    let lease = leasing(ONE, R).send(&mut ann, "file").unwrap().lease.unwrap();
+    assert_eq!((lease.state, lease.v2.unwrap().epoch), (NONE, 10));
+}
+
+/// Renames what is open, and takes the answer later.
+fn start_rename(client: &mut Client, file: FileId, name: &str) {
+    let mut buffer = Vec::new();
+    let rename = Rename { flags: RenameFlags::REPLACE_IF_EXISTS, root_directory: 0, name: name.into() };
+    rename.encode_into(&mut buffer).unwrap();
+    client.send(Command::SetInfo, &set_body(file, FileInfoClass::Rename, &buffer));
+}
+
+/// The answer to a request that may have been said to wait.
+fn status(client: &mut Client) -> NtStatus {
+    let reply = client.receive();
+    if reply.status() == NtStatus::PENDING { client.receive().status() } else { reply.status() }
+}
+
+#[test]
+fn a_client_is_asked_to_close_what_a_rename_would_replace() {
+    let server = TestServer::start(Config::default());
+    let (mut ann, mut bob) = (client(&server, 1), client(&server, 2));
+    let target = leasing(ONE, RWH).send(&mut ann, "target").unwrap();
+    let source = asking(OplockLevel::None).send(&mut bob, "source").unwrap();
+    start_rename(&mut bob, source.id, "target");
+    assert_eq!(broken(&mut ann, ONE), (RWH, RW, true));
+    assert_eq!(keep(&mut ann, ONE, RW), NtStatus::SUCCESS);
+    assert_eq!(status(&mut bob), NtStatus::ACCESS_DENIED, "it is still open");
+    start_rename(&mut bob, source.id, "target");
+    assert_eq!(status(&mut bob), NtStatus::ACCESS_DENIED, "nobody is asked twice");
+    ann.close(target.id).unwrap();
+    let target = leasing(ONE, RWH).send(&mut ann, "target").unwrap();
+    start_rename(&mut bob, source.id, "target");
+    assert_eq!(broken(&mut ann, ONE), (RWH, RW, true));
+    ann.close(target.id).unwrap();
+    assert_eq!(status(&mut bob), NtStatus::SUCCESS);
+}
+
+#[test]
+fn clients_are_asked_one_by_one_to_close_what_is_below_a_directory_that_moves() {
+    let server = TestServer::start(Config::default());
+    let (mut ann, mut bob) = (client(&server, 1), client(&server, 2));
+    let directory = of_directory(asking(OplockLevel::None)).send(&mut bob, "dir").unwrap();
+    let open = |ann: &mut Client, key, name: &str| leasing(key, RH).send(ann, name).unwrap().id;
+    let files = |ann: &mut Client| [(ONE, open(ann, ONE, r"dir\one")), (TWO, open(ann, TWO, r"dir\two"))];
+    // Closes the file whose lease is broken, or keeps it.
+    let answer = |ann: &mut Client, files: [([u8; 16], FileId); 2], closes| {
+        let told = told(ann);
+        assert_eq!((told.current_lease_state, told.new_lease_state), (RH, R));
+        let (key, file) = files.into_iter().find(|(key, _)| *key == told.lease_key).unwrap();
+        if closes { ann.close(file).unwrap() } else { assert_eq!(keep(ann, key, R), NtStatus::SUCCESS) }
+    };
+    let these = files(&mut ann);
+    start_rename(&mut bob, directory.id, "moved");
+    answer(&mut ann, these, false);
+    assert_eq!(status(&mut bob), NtStatus::ACCESS_DENIED);
+    assert!(ann.is_alive(), "the other lease is left alone");
+    these.into_iter().for_each(|(_, file)| ann.close(file).unwrap());
+    let these = files(&mut ann);
+    start_rename(&mut bob, directory.id, "moved");
+    answer(&mut ann, these, true);
+    answer(&mut ann, these, true);
+    assert_eq!(status(&mut bob), NtStatus::SUCCESS);
+}
+
+#[test]
+fn the_lease_of_a_directory_is_named_by_its_key_whoever_names_it() {
+    let server = TestServer::start(Config::default());
+    let (mut ann, mut bob) = (client(&server, 1), client(&server, 2));
+    let mut listing = of_directory(leasing(ONE, RH));
+    listing.opening.access = AccessMask::LIST_DIRECTORY;
+    listing.send(&mut ann, "dir").unwrap();
+    let below = leasing_below(ONE, TWO, RWH).send(&mut ann, r"dir\file").unwrap();
+    start_rename(&mut ann, below.id, r"dir\moved");
+    assert_eq!(status(&mut ann), NtStatus::SUCCESS);
+    let mut link = Vec::new();
+    let further = Rename { flags: RenameFlags::empty(), root_directory: 0, name: r"dir\linked".into() };
+    further.encode_into(&mut link).unwrap();
+    assert_eq!(set(&mut ann, below.id, FileInfoClass::Link, &link), Ok(()));
+    ann.close(below.id).unwrap();
+    let other = leasing_below(ONE, TWO, RWH).send(&mut bob, r"dir\other").unwrap();
+    bob.write(other.id, 0, b"x").unwrap();
+    bob.close(other.id).unwrap();
+    assert!(ann.is_alive(), "nobody was told of anything");
+    leasing_below(TWO, ONE, RWH).send(&mut bob, r"dir\third").unwrap();
+    assert_eq!(broken(&mut ann, ONE), (RH, NONE, true));
+}
+
+#[test]
+fn a_deletion_leaves_a_lease_alone_that_is_named_by_who_asked_for_it_and_by_who_closes_last() {
+    let server = TestServer::start(Config::default());
+    let mut ann = client(&server, 1);
+    let directory = of_directory(leasing(ONE, RH)).send(&mut ann, "dir").unwrap();
+    let doomed = |ann: &mut Client, name: &str, parent| {
+        let first = leasing_below(ONE, TWO, R).send(ann, name).unwrap();
+        let second = leasing_below(parent, [3; 16], R).send(ann, name).unwrap();
+        assert_eq!(set(ann, first.id, FileInfoClass::Disposition, &[1]), Ok(()));
+        ann.close(first.id).unwrap();
+        assert!(ann.is_alive(), "nothing is deleted yet");
+        second.id
+    };
+    let last = doomed(&mut ann, r"dir\same", ONE);
+    assert_eq!(ann.close(last), Ok(()));
+    assert!(ann.is_alive(), "nobody was told of anything");
+    let last = doomed(&mut ann, r"dir\different", [4; 16]);
+    ann.send(Command::Close, &close_body(last));
+    let told = [ann.receive(), ann.receive()].map(|reply| reply.header.command);
+    assert!(told.contains(&Command::Close) && told.contains(&Command::OplockBreak), "{told:?}");
+    ann.close(directory.id).unwrap();
+}
+
+#[test]
+fn a_client_is_asked_to_close_the_directory_that_a_rename_leads_to() {
+    let server = TestServer::start(Config::default());
+    let (mut ann, mut bob) = (client(&server, 1), client(&server, 2));
+    let mut deleting = of_directory(leasing(ONE, RH));
+    deleting.opening.access = AccessMask::DELETE;
+    let directory = deleting.send(&mut ann, "dir").unwrap();
+    let file = asking(OplockLevel::None).send(&mut bob, "file").unwrap();
+    start_rename(&mut bob, file.id, r"dir\file");
+    assert_eq!(broken(&mut ann, ONE), (RH, R, true));
+    assert_eq!(keep(&mut ann, ONE, R), NtStatus::SUCCESS);
+    assert_eq!(status(&mut bob), NtStatus::SHARING_VIOLATION, "it is still open for deleting");
+    ann.close(directory.id).unwrap();
+    let directory = deleting.send(&mut ann, "dir").unwrap();
+    start_rename(&mut bob, file.id, r"dir\file");
+    assert_eq!(broken(&mut ann, ONE), (RH, R, true));
+    ann.close(directory.id).unwrap();
+    assert_eq!(status(&mut bob), NtStatus::SUCCESS);
 }

@@ -82,8 +82,8 @@ impl Target {
     }
 
     /// Refuses to replace what must stay: anything, unless the client asks for it; directories, read-only files, and
-    /// files that somebody has open.
-    fn check_replaceable(
+    /// files that somebody has open and does not close when asked to.
+    async fn check_replaceable(
         &self,
         ctx: &RequestContext,
         node: &NodeRef,
@@ -96,7 +96,7 @@ impl Target {
         let read_only = attributes::flags(&other.attributes).contains(FileFlags::READONLY)
             && !flags.contains(RenameFlags::IGNORE_READONLY_ATTRIBUTE);
         let is_directory = other.attributes.kind == FileKind::Directory;
-        if is_directory || read_only || ctx.share()?.is_open(&other.node) {
+        if is_directory || read_only || ctx.share()?.stays_open(&other.node).await {
             return Err(NtStatus::ACCESS_DENIED.into());
         }
         Ok(())
@@ -115,16 +115,18 @@ pub(super) async fn rename(ctx: &RequestContext, open: &Open, wanted: &Rename<'_
     // The root of the share has no name.
     let from = share.location(open.file()?).ok_or(NtStatus::INVALID_PARAMETER)?;
     // [MS-FSA] 2.1.5.15.11: neither what is being deleted, nor a directory with something open below it.
-    let in_use = (open.is_directory && share.is_open(node)) || share.has_open_streams(node);
-    if share.is_delete_pending(node) || in_use || open.file()?.file().is_some() {
+    if share.is_delete_pending(node) || share.has_open_streams(node) || open.file()?.file().is_some() {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    target.check_replaceable(ctx, node, wanted.flags)?;
+    if open.is_directory && share.stays_open(node).await {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    target.check_replaceable(ctx, node, wanted.flags).await?;
     let replace =
         if wanted.flags.contains(RenameFlags::REPLACE_IF_EXISTS) { Replace::Yes } else { Replace::Never };
     let to = Location { parent: target.dir, name: target.name };
     let how = RenameHow { replace, case: Case::Insensitive, opened: Some(open.file()?.holder()) };
-    share.rename(ctx.caller()?, from, to, how).await?;
+    share.rename(&ctx.caller()?.under(open.file()?.directory()), from, to, how).await?;
     Ok(())
 }
 
@@ -156,13 +158,13 @@ pub(super) async fn link(ctx: &RequestContext, open: &Open, wanted: &Rename<'_>)
     if open.file()?.file().is_some() {
         return Err(NtStatus::INVALID_PARAMETER.into()); // [MS-FSA] 2.1.5.15.7: a stream has no links
     }
-    let (share, caller) = (ctx.share()?, ctx.caller()?);
+    let (share, caller) = (ctx.share()?, &ctx.caller()?.under(open.file()?.directory()));
     let node = open.file()?.node();
     let target = Target::find(ctx, &wanted.name, false).await?;
     if share.is_delete_pending(node) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    target.check_replaceable(ctx, node, wanted.flags)?;
+    target.check_replaceable(ctx, node, wanted.flags).await?;
     match target.other(node) {
         Some(other) => {
             // Before what has the name goes.
