@@ -29,6 +29,10 @@ directory = "$share_dir"
 name = "hideunread"
 directory = "$share_dir"
 access-based-enumeration = true
+[[share]]
+name = "persistent"
+directory = "$share_dir"
+continuous-availability = true
 TOML
   START="ip netns exec $namespace" listen=$address want_smb=445
   start_server "$@" && SERVER=$address
