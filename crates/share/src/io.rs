@@ -84,7 +84,7 @@ impl Share {
         }
         let length = into.as_mut().len();
         self.permit_read(caller, file)?;
-        let operation = provision::read(file.node(), length);
+        let operation = provision::read(file.node(), length as u64);
         self.pass(caller, operation).await;
         let outcome = self.read_now(caller, file, offset, into).await;
         let moved = outcome.as_ref().map_or(0, |(_, count)| *count);
@@ -189,7 +189,7 @@ impl Share {
         let total = data.as_ref().len();
         if self.is_paced() {
             self.permit_write(caller, file)?;
-            self.pass(caller, provision::write(file.node(), total)).await;
+            self.pass(caller, provision::write(file.node(), total as u64)).await;
         }
         let given = self.grants_given();
         let offset =

@@ -178,11 +178,11 @@ impl Share {
 }
 
 /// A read of so many bytes of an object.
-pub(crate) fn read(node: &NodeRef, bytes: usize) -> Operation {
-    Operation::Read { file: node.id().0, bytes: bytes as u64 }
+pub(crate) fn read(node: &NodeRef, bytes: u64) -> Operation {
+    Operation::Read { file: node.id().0, bytes }
 }
 
 /// A write of so many bytes to an object.
-pub(crate) fn write(node: &NodeRef, bytes: usize) -> Operation {
-    Operation::Write { file: node.id().0, bytes: bytes as u64 }
+pub(crate) fn write(node: &NodeRef, bytes: u64) -> Operation {
+    Operation::Write { file: node.id().0, bytes }
 }

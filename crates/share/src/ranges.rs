@@ -9,10 +9,13 @@ use storage::{Attributes, FileFlags, NodeRef, SeekTo, SetAttributes, SetTime, St
 use crate::io::File;
 use crate::notify::ChangeKinds;
 use crate::schedule::Work;
-use crate::{Caller, Error, Open, Result, Share};
+use crate::{Caller, Error, Open, Result, Share, provision};
 
 /// What is written or copied at once where the store cannot do it alone, in bytes.
 const PIECE: usize = 256 * 1024;
+
+/// Bytes of a copy or clone that take their turn in the budget at once, as much as a large read or write.
+const PACED_PIECE: u64 = 1 << 20;
 
 /// Which parts of files may come to share blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,11 +125,12 @@ impl Share {
     }
 
     /// The parts of `length` bytes from `offset` of a file that hold data, up to `count_max` of them; and whether there
-    /// are more. A store without holes has one part.
+    /// are more. A store without holes has one part. Locks are not in the way, since no data is told; what another client
+    /// has not written yet is waited for.
     ///
     /// # Errors
-    /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the file may be read, [`Error::InvalidRange`], the
-    /// store's.
+    /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the file may be read, [`Error::SharingViolation`],
+    /// [`Error::InvalidRange`], the store's.
     pub async fn data_ranges(
         self: &Arc<Self>,
         caller: &Caller,
@@ -137,12 +141,14 @@ impl Share {
     ) -> Result<(Vec<ByteRange>, bool)> {
         self.check_any(caller, file, Access::READ_DATA)?;
         ByteRange::new(offset, length)?;
+        self.bytes_settled(caller, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
         let node = Arc::clone(file.node());
         self.run(Work::Blocking, move |_| data_ranges_now(&node, offset, length, count_max)).await
     }
 
-    /// Copies `length` bytes from one file of this share to another, or inside one; all of them, or an error. Where the
-    /// store cannot do it alone they are held in memory: the caller limits `length`.
+    /// Copies `length` bytes from one file of this share to another, or inside one; all of them, or an error. They count
+    /// as read and as written, and wait for their turn. Where the store cannot do it alone they are held in memory: the
+    /// caller limits `length`.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the one may be read and the other written,
@@ -158,6 +164,22 @@ impl Share {
         self.check_writable()?;
         self.check_any(caller, from, Access::READ_DATA | Access::EXECUTE)?;
         self.check_any(caller, to, Access::WRITE_DATA)?;
+        let paid = self.pay_for_copy(caller, from, to, length).await;
+        let outcome = self.copy_paid(caller, (from, offset), (to, to_offset), length).await;
+        if outcome.is_err() {
+            paid.into_iter().flatten().for_each(|operation| self.put_back(caller, operation, usize::MAX));
+        }
+        outcome
+    }
+
+    /// Copies, whatever is left of the budget.
+    async fn copy_paid(
+        self: &Arc<Self>,
+        caller: &Caller,
+        (from, offset): (&File, u64),
+        (to, to_offset): (&File, u64),
+        length: u64,
+    ) -> Result<()> {
         let given = self.grants_given();
         self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
@@ -165,6 +187,27 @@ impl Share {
         let _growth = self.grow(&target, to_offset.saturating_add(length))?;
         self.run(Work::Blocking, move |_| copy_now(&source, offset, &target, to_offset, length)).await?;
         self.end_copy(caller, to, given)
+    }
+
+    /// Takes the turns of so many bytes that are read from one file and written to another, one piece after the other, so
+    /// that others have theirs in between; what was taken, if there is a budget.
+    async fn pay_for_copy(
+        &self,
+        caller: &Caller,
+        from: &File,
+        to: &File,
+        length: u64,
+    ) -> Option<[limits::Operation; 2]> {
+        let of = |bytes| [provision::read(from.node(), bytes), provision::write(to.node(), bytes)];
+        let mut left = length;
+        while left > 0 && self.is_paced() {
+            let piece = left.min(PACED_PIECE);
+            for operation in of(piece) {
+                self.pass(caller, operation).await;
+            }
+            left -= piece;
+        }
+        (left < length).then(|| of(length - left))
     }
 
     /// Others have given back what a copy of this part goes against, and their locks leave it alone.
@@ -179,7 +222,8 @@ impl Share {
         self.bytes_settled(caller, to, ByteRange::new(to_offset, length)?, Operation::Write).await
     }
 
-    /// Has a part of one file share the blocks of a part of another, or of its own.
+    /// Has a part of one file share the blocks of a part of another, or of its own. Its bytes count as read and as written
+    /// once that is done, and this returns when their turn has come: what a store refuses is refused at once.
     ///
     /// # Errors
     /// [`storage::Error::NotSupported`] for parts that the rule does not allow, and without
@@ -211,7 +255,9 @@ impl Share {
         };
         let _under_way = self.changes.observation().own.begin();
         self.run(Work::Blocking, clone).await?;
-        self.end_copy(caller, to, given)
+        self.end_copy(caller, to, given)?;
+        self.pay_for_copy(caller, from, to, length).await;
+        Ok(())
     }
 
     /// After bytes of a file were replaced without passing by here.

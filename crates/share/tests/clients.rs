@@ -257,3 +257,21 @@ async fn while_clients_reclaim_nobody_else_gets_in() {
     share.hold_back(Instant::now());
     assert!(share.read(&caller(Protocol::Nfs3), &stateless, 0, [0; 1]).await.is_ok());
 }
+
+#[tokio::test]
+async fn which_parts_hold_data_is_asked_when_others_have_written_it() {
+    let share = share();
+    let found = file(&share).await;
+    let client = Arc::new(Client::default());
+    let delegation = open(&share, &found, &request(1, &client, BOTH, WRITE_DELEGATION)).unwrap();
+    assert_eq!(delegation.granted().state, WRITE_DELEGATION);
+    let stateless = File::Stateless(Arc::clone(&found.node));
+    let nfs = caller(Protocol::Nfs4);
+    let early = share.data_ranges(&nfs, &stateless, 0, 100, 4).await;
+    assert_eq!((early, client.told.load(Ordering::Relaxed)), (Err(Error::Delayed), 1));
+    let own = File::Open(Arc::clone(&delegation));
+    share.write(&nfs, &own, 0, b"late".to_vec(), Stability::Unstable).await.unwrap();
+    share.close(&delegation).await.unwrap();
+    let told = share.data_ranges(&nfs, &stateless, 0, 100, 4).await;
+    assert_eq!(told, Ok((vec![ByteRange::new(0, 4).unwrap()], false)));
+}
