@@ -123,6 +123,12 @@ apis! {
     ReadPlus,
     /// NFSv4.2 COPY.
     Copy,
+    /// What of an NFSv4.2 COPY was done behind its answer.
+    Offload,
+    /// NFSv4.2 OFFLOAD_STATUS.
+    OffloadStatus,
+    /// NFSv4.2 OFFLOAD_CANCEL.
+    OffloadCancel,
     /// NFSv4.2 CLONE.
     Clone,
     /// NFSv4.2 IO_ADVISE.

@@ -80,6 +80,7 @@ fn count(api: Api) -> Count {
         | Api::Lock
         | Api::Unlock
         | Api::DelegReturn
+        | Api::OffloadCancel
         | Api::OpenDowngrade => Count::Charged,
         _ => Count::Waits,
     }

@@ -422,6 +422,11 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
+    /// The name of another stateid of the client, for what is kept elsewhere; None when there are no more.
+    pub fn name(&mut self) -> Option<Other> {
+        self.names.make()
+    }
+
     /// TEST_STATEID of one (RFC 8881 18.48).
     ///
     /// # Errors

@@ -13,6 +13,7 @@ pub mod lease;
 pub mod limits;
 pub mod lock_owner;
 pub mod lock_state;
+pub mod offload;
 pub mod open_state;
 pub mod recovery;
 pub mod session;

@@ -13,6 +13,7 @@ use crate::attributes::FILE_BYTES_MAX;
 use crate::status;
 
 /// The saved filehandle's file, to be read, and the current one's, to be written.
+#[derive(Clone)]
 pub(super) struct Between {
     pub(super) share: Arc<Share>,
     pub(super) caller: Caller,

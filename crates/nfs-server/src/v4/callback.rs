@@ -13,7 +13,9 @@ use net::Buffer;
 use nfs_proto::v4::backchannel::{BackSlots, Ended, Ticket};
 use nfs_proto::v4::session::ConnectionNumber;
 use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
-use nfs_wire::v4::callback::{self, ArgOp, CompoundRes, ResOp, SecurityParameters, SequenceArgs};
+use nfs_wire::v4::callback::{
+    self, ArgOp, CompoundRes, ReferringCalls, ResOp, SecurityParameters, SequenceArgs,
+};
 use nfs_wire::v4::create_session::ChannelAttributes;
 use nfs_wire::v4::status::Status;
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
@@ -163,9 +165,23 @@ impl Callbacks {
         client: &Client,
         operation: &ArgOp<'_>,
     ) -> Result<Answered, CallbackError> {
+        self.call_about(client, operation, &[]).await
+    }
+
+    /// The same, about something that the client learns by the answers to these requests of its own, which may not have
+    /// reached it yet (RFC 8881 2.10.6.3).
+    ///
+    /// # Errors
+    /// As [`Callbacks::call`].
+    pub(crate) async fn call_about(
+        &self,
+        client: &Client,
+        operation: &ArgOp<'_>,
+        requests: &[ReferringCalls],
+    ) -> Result<Answered, CallbackError> {
         let session = client.sessions().into_iter().find(|session| session.back.is_open());
         let session = session.ok_or(CallbackError::PathDown)?;
-        self.call_over(&session, operation).await
+        self.call_over(&session, operation, requests).await
     }
 
     /// Calls a client over a session.
@@ -176,6 +192,7 @@ impl Callbacks {
         &self,
         session: &Session,
         operation: &ArgOp<'_>,
+        requests: &[ReferringCalls],
     ) -> Result<Answered, CallbackError> {
         let back = &session.back;
         let ticket = back.take_slot(self.timeout).await?;
@@ -186,7 +203,7 @@ impl Callbacks {
             slot_id: ticket.slot,
             highest_slot_id: ticket.highest_slot,
             cache_this: false,
-            referring_calls: Vec::new(),
+            referring_calls: requests.to_vec(),
         });
         let operations = [sequence, operation.clone()];
         let frame = back.frame(xid, callback::PROCEDURE_COMPOUND, |writer| {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use net::Buffer;
 use nfs_proto::export::ClientRule;
 use nfs_wire::rpc::{AcceptStatus, Reply as RpcReply, ReplyBody};
+use nfs_wire::v4::callback::ReferringCalls;
 use nfs_wire::v4::compound::{self as wire, Args, BadOperation, ResultsHead, encode_failure};
 use nfs_wire::v4::create_session::ChannelAttributes;
 use nfs_wire::v4::status::Status;
@@ -191,6 +192,11 @@ impl<'a> Compound<'a> {
     /// The session.
     pub(super) fn session(&self) -> &Arc<Session> {
         self.in_session.session()
+    }
+
+    /// The request, for callbacks that refer to it.
+    pub(super) fn referring_call(&self) -> ReferringCalls {
+        self.in_session.referring_call()
     }
 
     /// The client.

@@ -1,17 +1,20 @@
-//! COPY, RFC 7862 15.2: always done when the reply comes, up to so many bytes, which the reply tells.
+//! COPY, RFC 7862 15.2: of much behind the answer, if the client lets the server choose; else done when the reply comes, up
+//! to so many bytes, which the reply tells.
 
-use nfs_wire::v4::copy::{Args, Requirements, Res, ResOk, WriteResponse};
+use nfs_wire::v4::copy::{Args, Requirements, Res, ResOk};
 use nfs_wire::v4::status::Status;
-use nfs_wire::v4::types::{StableHow, Verifier};
 
 use super::between::{Between, Part};
 use super::compound::Compound;
+use super::offload::{self, written};
 use crate::status;
 
-/// Most bytes of one COPY: a client that wants more asks again, as after any short copy.
-const COPY_BYTES_MAX: u64 = 64 << 20;
+/// Most bytes of a COPY that is done when the reply comes: a client that wants more asks again, as after any short copy.
+const SYNCHRONOUS_BYTES_MAX: u64 = 64 << 20;
+/// Fewest bytes of a COPY that goes on behind its answer: less is done as fast as its client can be told of it.
+const ASYNCHRONOUS_BYTES_MIN: u64 = 8 << 20;
 /// Bytes that are copied at once. In between others have their turn.
-const PIECE_BYTES: u64 = 1 << 20;
+pub(super) const PIECE_BYTES: u64 = 1 << 20;
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Res {
     if !args.source_servers.is_empty() {
@@ -23,31 +26,42 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Res {
         return Err(Status::Inval.into());
     }
     let part = Part { offset: args.source_offset, to_offset: args.destination_offset, count: args.count };
-    let length = files.length(part).await?.min(COPY_BYTES_MAX);
-    let count = copy(c, &files, part, length).await?;
+    let length = files.length(part).await?;
+    let mut done = 0;
+    if !args.synchronous && length >= ASYNCHRONOUS_BYTES_MIN {
+        // What is wrong with the copy as a whole is so found before the answer.
+        copy_piece(&files, part, 0, PIECE_BYTES).await?;
+        done = PIECE_BYTES;
+        if let Some(stateid) = offload::begin(c, &files, part, (done, length))? {
+            c.moved(done);
+            return Ok(ResOk {
+                response: written(c.server(), Some(stateid), 0),
+                requirements: Requirements { consecutive: true, synchronous: false },
+            });
+        }
+    }
+    let count = copy(c, &files, part, (done, length.min(SYNCHRONOUS_BYTES_MAX))).await?;
     c.moved(count);
     Ok(ResOk {
-        response: WriteResponse {
-            callback_id: None,
-            count,
-            committed: StableHow::Unstable,
-            verifier: Verifier(c.server().write_verifier),
-        },
+        response: written(c.server(), None, count),
         // Whatever was asked for: it is both.
         requirements: Requirements { consecutive: true, synchronous: true },
     })
 }
 
-/// Copies piece by piece, in their order; how many bytes it came to. What fails behind the first piece only makes it fewer.
-async fn copy(c: &Compound<'_>, files: &Between, part: Part, length: u64) -> Result<u64, Status> {
-    let mut done = 0;
+/// Copies the rest piece by piece, in their order; how many bytes it came to. What fails behind the first piece only makes it
+/// fewer.
+async fn copy(
+    c: &Compound<'_>,
+    files: &Between,
+    part: Part,
+    (mut done, length): (u64, u64),
+) -> Result<u64, Status> {
     while done < length {
         let piece = PIECE_BYTES.min(length - done);
-        let from = (&files.source, part.offset.saturating_add(done));
-        let to = (&files.target, part.to_offset.saturating_add(done));
-        match files.share.copy_range(&files.caller, from, to, piece).await {
+        match copy_piece(files, part, done, piece).await {
             Ok(()) => done += piece,
-            Err(error) if done == 0 => return Err(status::v4(error)),
+            Err(status) if done == 0 => return Err(status),
             Err(_) => break,
         }
         if c.session().is_gone() {
@@ -55,4 +69,11 @@ async fn copy(c: &Compound<'_>, files: &Between, part: Part, length: u64) -> Res
         }
     }
     Ok(done)
+}
+
+/// Copies so many bytes behind those that are done.
+pub(super) async fn copy_piece(files: &Between, part: Part, done: u64, piece: u64) -> Result<(), Status> {
+    let from = (&files.source, part.offset.saturating_add(done));
+    let to = (&files.target, part.to_offset.saturating_add(done));
+    files.share.copy_range(&files.caller, from, to, piece).await.map_err(status::v4)
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nfs_proto::v4::grace::Reclaims;
 use nfs_proto::v4::holdings::{DowngradeError, Everything, FileKey, FreeError, Holdings, Through, UseError};
 use nfs_proto::v4::limits::Limits;
+use nfs_proto::v4::offload::{Offloads, Progress};
 use nfs_proto::v4::open_state::{Opened, ShareAccess};
-use nfs_proto::v4::stateid::{Designates, Names, StateidError, designates};
+use nfs_proto::v4::stateid::{Designates, Names, Other, StateidError, designates};
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, Stateid};
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use share::{File, GrantKey, Holder, Identity, Open, Share};
 
 use super::compound::Compound;
+use super::offload::Running;
 use crate::object::Object;
 
 /// Locks of one client that it waits for at a time.
@@ -46,6 +48,8 @@ pub(crate) struct Files {
     number: u32,
     /// Guards what the client holds. No call to a share is made under it.
     holdings: Mutex<Holdings<Held, Delegated>>,
+    /// Guards which copies go on behind their answers. Taken under the lock of `holdings`, or alone.
+    offloads: Mutex<Offloads<Arc<Running>>>,
     reclaims_complete: AtomicBool,
     /// The client is gone. Set under the lock of `holdings`.
     is_over: AtomicBool,
@@ -62,6 +66,7 @@ impl Files {
         Self {
             number,
             holdings: Mutex::new(Holdings::new(Limits::default(), Names::new(run, number))),
+            offloads: Mutex::default(),
             reclaims_complete: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             is_recorded: AtomicBool::new(false),
@@ -91,7 +96,49 @@ impl Files {
 
     /// Whether the client holds anything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.holdings.lock().is_empty()
+        self.holdings.lock().is_empty() && !self.offloads.lock().is_running()
+    }
+
+    /// Whether the client is gone.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Enters a copy that goes on behind its answer; None if there are too many, or the client is gone.
+    pub(super) fn begin_offload(&self, file: FileKey, running: &Arc<Running>) -> Option<Stateid> {
+        let mut holdings = self.holdings.lock();
+        let other = holdings.name().filter(|_| !self.is_over())?;
+        self.offloads.lock().begin(other, file, Arc::clone(running)).ok()
+    }
+
+    /// How far a copy to this file is.
+    ///
+    /// # Errors
+    /// [`Status::BadStateId`].
+    pub(super) fn offload(&self, sent: Stateid, file: FileKey) -> Result<Progress<Arc<Running>>, Status> {
+        self.offloads.lock().progress(sent, file).cloned().map_err(refused)
+    }
+
+    /// Takes out a copy to this file.
+    ///
+    /// # Errors
+    /// [`Status::BadStateId`].
+    pub(super) fn cancel_offload(
+        &self,
+        sent: Stateid,
+        file: FileKey,
+    ) -> Result<Progress<Arc<Running>>, Status> {
+        self.offloads.lock().cancel(sent, file).map_err(refused)
+    }
+
+    /// A copy has ended; whether the client is to be told.
+    pub(super) fn offload_ended(&self, other: Other, copied: u64, outcome: Result<(), Status>) -> bool {
+        self.offloads.lock().ended(other, copied, outcome)
+    }
+
+    /// The client knows that a copy has ended.
+    pub(super) fn offload_acknowledged(&self, other: Other) {
+        self.offloads.lock().acknowledged(other);
     }
 
     /// What the client has said of its reclaims.
@@ -124,11 +171,15 @@ impl Files {
             self.is_over.store(true, Ordering::Release);
             holdings.end()
         });
+        let copies = self.offloads.lock().end();
+        copies.iter().for_each(|copy| copy.stop());
         give_up(all).await;
     }
 
     /// Gives up everything of a share that was withdrawn.
     pub(crate) async fn end_share(&self, share: &Share) {
+        let copies = self.offloads.lock().end_share(share.id().0);
+        copies.iter().for_each(|copy| copy.stop());
         give_up(self.with(|holdings| holdings.end_share(share.id().0))).await;
     }
 }

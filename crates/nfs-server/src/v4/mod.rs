@@ -58,6 +58,9 @@ mod lookup;
 mod lookupp;
 mod new_object;
 mod nverify;
+mod offload;
+mod offload_cancel;
+mod offload_status;
 mod open;
 mod open_downgrade;
 mod owner;
@@ -192,6 +195,11 @@ async fn run_without_open<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>) {
         ArgOp::Deallocate(args) => end!(deallocate::handle(c, args)),
         ArgOp::Clone(args) => end!(clone::handle(c, args)),
         ArgOp::Copy(args) => end!(copy::handle(c, args)),
+        ArgOp::OffloadCancel(args) => end!(offload_cancel::handle(c, args)),
+        ArgOp::OffloadStatus(args) => {
+            let result = offload_status::handle(c, args);
+            c.end(number, &result);
+        }
         ArgOp::IoAdvise(args) => {
             let result = io_advise::handle(c, args);
             c.end(number, &result);
@@ -232,6 +240,8 @@ fn api(operation: Operation) -> Option<Api> {
         O::Write => Api::Write,
         O::Allocate => Api::Allocate,
         O::Copy => Api::Copy,
+        O::OffloadCancel => Api::OffloadCancel,
+        O::OffloadStatus => Api::OffloadStatus,
         O::Deallocate => Api::Deallocate,
         O::IoAdvise => Api::IoAdvise,
         O::ReadPlus => Api::ReadPlus,

@@ -7,6 +7,7 @@ use net::Buffer;
 use nfs_proto::v4::client::Principal;
 use nfs_proto::v4::slot::{self, Begun, Fingerprint, Kept};
 use nfs_wire::v4::Operation;
+use nfs_wire::v4::callback::{ReferringCall, ReferringCalls};
 use nfs_wire::v4::compound::Operations;
 use nfs_wire::v4::sequence::{Args, ResOk};
 use nfs_wire::v4::status::Status;
@@ -23,6 +24,7 @@ const RESULT_BYTES: usize = 4 + 4 + 16 + 5 * 4;
 pub(super) struct InSession {
     session: Arc<Session>,
     slot: u32,
+    sequence: u32,
     /// The request, if its reply is to be kept.
     keep: Option<Fingerprint>,
     /// The reply has been kept or need not be.
@@ -96,6 +98,7 @@ fn begin(
         Begun::New => Entry::Run(InSession {
             session,
             slot: args.slot_id,
+            sequence: args.sequence_id,
             keep: args.cache_this.then(fingerprint),
             ended: false,
         }),
@@ -146,6 +149,12 @@ fn bytes(count: u32) -> usize {
 impl InSession {
     pub(super) fn session(&self) -> &Arc<Session> {
         &self.session
+    }
+
+    /// The request, for a callback that its answer must reach before (RFC 8881 2.10.6.3).
+    pub(super) fn referring_call(&self) -> ReferringCalls {
+        let call = ReferringCall { sequence_id: self.sequence, slot_id: self.slot };
+        ReferringCalls { session_id: self.session.id, calls: vec![call] }
     }
 
     /// Whether a reply may become so long (RFC 8881 2.10.6.4).

@@ -358,6 +358,11 @@ impl Client {
         self.back_connections.fetch_sub(fewer, Ordering::Relaxed);
     }
 
+    /// Whether the server has a connection to call it over.
+    pub(super) fn can_be_called(&self) -> bool {
+        self.has_back()
+    }
+
     fn has_back(&self) -> bool {
         self.back_connections.load(Ordering::Relaxed) > 0
     }

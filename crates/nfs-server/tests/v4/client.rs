@@ -220,11 +220,17 @@ impl V4Client {
 
     /// EXCHANGE_ID and CREATE_SESSION; no RECLAIM_COMPLETE.
     pub(crate) fn establish(&mut self, owner: &str, verifier: u64) {
+        self.establish_with(owner, verifier, create_session::Flags::CONN_BACK_CHAN);
+    }
+
+    /// The same, with or without a back channel.
+    pub(crate) fn establish_with(&mut self, owner: &str, verifier: u64, flags: create_session::Flags) {
         let reply = self.alone(ArgOp::ExchangeId(exchange_id_args(owner.as_bytes(), verifier)));
         let ResOp::ExchangeId(Ok(ok)) = reply.last() else { panic!("{reply:?}") };
         self.client_id = ok.client_id;
         let sequence_id = ok.sequence_id;
-        let reply = self.alone(ArgOp::CreateSession(create_session_args(self.client_id, sequence_id)));
+        let args = create_session::Args { flags, ..create_session_args(self.client_id, sequence_id) };
+        let reply = self.alone(ArgOp::CreateSession(args));
         let ResOp::CreateSession(Ok(ok)) = reply.last() else { panic!("{reply:?}") };
         self.session = Session {
             id: ok.session_id,

@@ -16,6 +16,7 @@ mod delegations;
 mod exactly_once;
 mod locks;
 mod names;
+mod offload;
 mod opens;
 mod ranges;
 mod reclaim;

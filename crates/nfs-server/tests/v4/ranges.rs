@@ -48,7 +48,11 @@ fn read_plus(client: &mut V4Client, (stateid, file): (Stateid, &[u8]), offset: u
 }
 
 /// COPY of one file's part to another's.
-fn copy_args(from: Stateid, to: Stateid, (offset, to_offset, count): (u64, u64, u64)) -> copy::Args<'static> {
+pub(crate) fn copy_args(
+    from: Stateid,
+    to: Stateid,
+    (offset, to_offset, count): (u64, u64, u64),
+) -> copy::Args<'static> {
     copy::Args {
         source_stateid: from,
         destination_stateid: to,
@@ -61,7 +65,7 @@ fn copy_args(from: Stateid, to: Stateid, (offset, to_offset, count): (u64, u64, 
     }
 }
 
-fn between<'a>(from: &'a [u8], to: &'a [u8], operation: ArgOp<'a>) -> [ArgOp<'a>; 4] {
+pub(crate) fn between<'a>(from: &'a [u8], to: &'a [u8], operation: ArgOp<'a>) -> [ArgOp<'a>; 4] {
     [put(from), ArgOp::SaveFh, put(to), operation]
 }
 
@@ -178,7 +182,7 @@ fn a_copy_of_much_is_short_and_others_are_served_meanwhile() {
     let mut done = 0;
     let mut calls = 0;
     while done < MUCH {
-        let left = copy_args(from, to, (done, done, MUCH - done));
+        let left = copy::Args { synchronous: true, ..copy_args(from, to, (done, done, MUCH - done)) };
         let xid = client.send_on(0, &between(&source, &target, ArgOp::Copy(left)));
         let mut other = client.another_connection(server.address);
         other.session.slots[1] = calls;

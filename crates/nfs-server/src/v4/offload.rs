@@ -1,0 +1,185 @@
+//! A COPY that goes on behind its answer, RFC 7862 15.2.3: piece by piece, until its end, which the client is told with
+//! CB_OFFLOAD (16.1), or until it is stopped.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use nfs_proto::v4::stateid::Other;
+use nfs_wire::v3::types::FileHandle as SignedHandle;
+use nfs_wire::v4::callback::{ArgOp, OffloadArgs, OffloadInfo, ReferringCalls};
+use nfs_wire::v4::copy::WriteResponse;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{FileHandle, StableHow, Stateid, Verifier};
+use share::{Api, Measure, Protocol, timings};
+use tokio::sync::Notify;
+
+use super::between::{Between, Part};
+use super::compound::Compound;
+use super::copy::{PIECE_BYTES, copy_piece};
+use super::filehandle;
+use super::files::file_of;
+use super::state::Client;
+use crate::ServerState;
+
+/// How long a client that could not be told is left alone before it is told again.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// How often a client is told at most. After that it can still ask (OFFLOAD_STATUS).
+const CALLS_MAX: usize = 180;
+/// How often a client is told that says that it does not know the stateid: CB_OFFLOAD may have overtaken COPY's answer.
+const UNKNOWN_MAX: usize = 5;
+/// The longest that OFFLOAD_CANCEL waits for the piece that is being copied.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A copy under way, as those see it who ask for it or stop it.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    copied: AtomicU64,
+    is_stopped: AtomicBool,
+    is_over: AtomicBool,
+    /// Rung when it is over.
+    over: Notify,
+}
+
+impl Running {
+    /// Bytes copied so far.
+    pub(super) fn copied(&self) -> u64 {
+        self.copied.load(Ordering::Acquire)
+    }
+
+    /// It is to end after the piece that is being copied.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+    }
+
+    /// Stops it, and waits until it writes nothing any more.
+    pub(super) async fn stopped(&self) {
+        self.stop();
+        let over = self.over.notified();
+        if !self.is_over.load(Ordering::Acquire) {
+            let _ = tokio::time::timeout(STOP_PATIENCE, over).await;
+        }
+    }
+
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        self.over.notify_waiters();
+    }
+}
+
+/// What goes on.
+struct Work {
+    server: Arc<ServerState>,
+    client: Arc<Client>,
+    files: Between,
+    part: Part,
+    length: u64,
+    target: SignedHandle,
+    stateid: Stateid,
+    /// The COPY, whose answer CB_OFFLOAD must not overtake.
+    asked_by: ReferringCalls,
+    running: Arc<Running>,
+}
+
+/// Has a copy go on behind its answer, of which so many bytes are `done`; its stateid. None if the client has too many of
+/// them under way or cannot be told of its end: then it has to wait.
+///
+/// # Errors
+/// Those of the store: the target has no filehandle.
+pub(super) fn begin(
+    c: &Compound<'_>,
+    files: &Between,
+    part: Part,
+    (done, length): (u64, u64),
+) -> Result<Option<Stateid>, Status> {
+    let client = c.client();
+    if !client.can_be_called() {
+        return Ok(None);
+    }
+    let target = filehandle::of_node(c.server(), files.share.id(), files.target.node())?;
+    let running = Arc::new(Running { copied: AtomicU64::new(done), ..Running::default() });
+    let Some(stateid) = client.files.begin_offload(file_of(c.object()?), &running) else { return Ok(None) };
+    let work = Work {
+        server: Arc::clone(c.server()),
+        client: Arc::clone(client),
+        files: files.clone(),
+        part,
+        length,
+        target,
+        stateid,
+        asked_by: c.referring_call(),
+        running,
+    };
+    tokio::spawn(async move { timings::scope(pin!(work.run())).await });
+    Ok(Some(stateid))
+}
+
+impl Work {
+    async fn run(self) {
+        let measure = Measure::begin(Api::Offload, Protocol::Nfs4);
+        let from = self.running.copied();
+        let outcome = self.copy().await;
+        let copied = self.running.copied();
+        let share = &self.files.share;
+        share.accounting().end(measure.of(self.files.caller.machine), copied - from, outcome.is_ok());
+        let Stateid { other, .. } = self.stateid;
+        let is_known = self.client.files.offload_ended(other, copied, outcome);
+        self.running.end();
+        // A client is not told of a copy that it has cancelled, but of one that has lost its share it is.
+        if is_known || share.is_withdrawn() {
+            self.tell(other, copied, outcome).await;
+        }
+    }
+
+    /// Copies the rest. What fails ends it: with fewer bytes the client asks again for the others, and learns why. Of a share
+    /// that is gone it learns here.
+    async fn copy(&self) -> Result<(), Status> {
+        loop {
+            let done = self.running.copied();
+            if self.files.share.is_withdrawn() {
+                return Err(Status::Stale);
+            }
+            if done >= self.length || self.running.is_stopped.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            let piece = PIECE_BYTES.min(self.length - done);
+            if let Err(status) = copy_piece(&self.files, self.part, done, piece).await {
+                tracing::debug!(copied = done, "a copy ends early: {status:?}");
+                return if self.files.share.is_withdrawn() { Err(Status::Stale) } else { Ok(()) };
+            }
+            self.running.copied.store(done + piece, Ordering::Release);
+        }
+    }
+
+    /// Tells the client, again as long as it cannot be told.
+    async fn tell(&self, other: Other, copied: u64, outcome: Result<(), Status>) {
+        let info = match outcome {
+            Ok(()) => OffloadInfo::Done(written(&self.server, None, copied)),
+            Err(status) => OffloadInfo::Failed { status, copied_bytes: copied },
+        };
+        let args = OffloadArgs { file: FileHandle(self.target.as_bytes()), stateid: self.stateid, info };
+        let mut unknown = 0;
+        for _ in 0..CALLS_MAX {
+            let call = ArgOp::Offload(args);
+            let requests = std::slice::from_ref(&self.asked_by);
+            let answer = self.server.v4.callbacks.call_about(&self.client, &call, requests).await;
+            match answer.and_then(|answered| Ok(answered.result()?.status())) {
+                Ok(Err(Status::Delay)) => {}
+                Ok(Err(Status::BadStateId)) if unknown < UNKNOWN_MAX => unknown += 1,
+                Ok(_) => return self.client.files.offload_acknowledged(other),
+                Err(error) => tracing::debug!("a client was not told that a copy has ended: {error}"),
+            }
+            if self.client.files.is_over() {
+                return;
+            }
+            tokio::time::sleep(AGAIN_AFTER).await;
+        }
+    }
+}
+
+/// What COPY and CB_OFFLOAD say of bytes that were copied.
+pub(super) fn written(server: &ServerState, callback_id: Option<Stateid>, count: u64) -> WriteResponse {
+    let verifier = Verifier(server.write_verifier);
+    WriteResponse { callback_id, count, committed: StableHow::Unstable, verifier }
+}
