@@ -106,9 +106,10 @@ impl NfsServer {
         self.state.mounts.all()
     }
 
-    /// Takes out NFSv4 clients that are gone for good, for ever: give it to [`net::Shards::spawn`].
+    /// Takes out NFSv4 clients that are gone for good, and shares out slots among the others, for ever: give it to
+    /// [`net::Shards::spawn`].
     pub async fn look_after_clients(&self) {
-        self.state.v4.look_after_clients().await;
+        tokio::join!(self.state.v4.look_after_clients(), v4::slots::look_after_slots(&self.state));
     }
 
     /// The sessions of NFSv4 clients.

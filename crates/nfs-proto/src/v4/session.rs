@@ -73,10 +73,21 @@ pub fn fore_channel(
     })
 }
 
-/// The bytes of replies that a session with this fore channel may come to keep.
+/// The bytes of replies that a session with this fore channel may come to keep in so many slots.
 #[must_use]
-pub fn kept_bytes_max(fore: &ChannelAttributes) -> u64 {
-    u64::from(fore.response_cached_bytes_max).saturating_mul(u64::from(fore.requests_max))
+pub fn kept_bytes_max(fore: &ChannelAttributes, slots: u32) -> u64 {
+    u64::from(fore.response_cached_bytes_max).saturating_mul(slots.into())
+}
+
+/// As many slots a session with this fore channel is to use while there are so many sessions: all that were agreed upon as
+/// long as the sessions' parts of one half of what may be kept are so large, so that the other half is there for those that
+/// come; at least one.
+#[must_use]
+pub fn slots_among(fore: &ChannelAttributes, limits: &Limits, sessions: usize) -> u32 {
+    let sessions = u64::try_from(sessions).unwrap_or(u64::MAX);
+    let part = (limits.all_kept_bytes_max / 2).checked_div(sessions).unwrap_or(u64::MAX);
+    let slots = part.checked_div(fore.response_cached_bytes_max.into()).unwrap_or(u64::MAX);
+    u32::try_from(slots).unwrap_or(u32::MAX).clamp(1, fore.requests_max.max(1))
 }
 
 /// What holds on the back channel: what the client offers ("the server MUST NOT change the value the client offers" of
@@ -288,11 +299,21 @@ mod tests {
         for _ in 0..10_000 {
             let fore = fore_channel(&LINUX, &limits, reserved).unwrap();
             fewest = fewest.min(fore.requests_max);
-            reserved += kept_bytes_max(&fore);
+            reserved += kept_bytes_max(&fore, fore.requests_max);
         }
         assert_eq!(fewest, 1, "there is always one");
         let without_limit = 10_000 * u64::from(limits.kept_bytes_max);
         assert!(reserved < (1 << 20) + without_limit, "{reserved}");
+    }
+
+    #[test]
+    fn slots_are_shared_out_when_there_are_many_sessions() {
+        let (limits, fore) =
+            (Limits::default(), ChannelAttributes { response_cached_bytes_max: 4096, ..LINUX });
+        let slots = |sessions| slots_among(&fore, &limits, sessions);
+        assert_eq!([0, 1, 1024, 1025, 10_000, usize::MAX].map(slots), [64, 64, 64, 63, 6, 1]);
+        let keeps_nothing = ChannelAttributes { response_cached_bytes_max: 0, ..LINUX };
+        assert_eq!(slots_among(&keeps_nothing, &limits, usize::MAX), 64);
     }
 
     #[test]

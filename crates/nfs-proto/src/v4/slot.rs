@@ -70,6 +70,8 @@ enum State {
     Unused,
     Running,
     Done(Kept),
+    /// The client has given it back. Some clients count on when they come to use it again, others begin with one.
+    Retired,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +79,8 @@ struct Slot {
     /// That of the last request.
     sequence: u32,
     state: State,
+    /// The fall of the target that the answer to its last request told of.
+    told: u32,
 }
 
 /// The slots of one session, and what they keep.
@@ -84,7 +88,13 @@ struct Slot {
 pub struct SlotTable {
     /// Grows up to `granted` as the client comes to use them.
     slots: Vec<Slot>,
+    /// As many were agreed upon with CREATE_SESSION.
+    most: u32,
     granted: u32,
+    /// As many the client is to use; fewer than granted until it is known to have heard of it.
+    target: u32,
+    /// How often the target has fallen.
+    falls: u32,
     running: u32,
     running_max: u32,
     highest_used: Option<u32>,
@@ -110,9 +120,13 @@ impl SlotTable {
     /// So many slots, at least one.
     #[must_use]
     pub fn new(granted: u32) -> Self {
+        let most = granted.max(1);
         Self {
             slots: Vec::new(),
-            granted: granted.max(1),
+            most,
+            granted: most,
+            target: most,
+            falls: 0,
             running: 0,
             running_max: 0,
             highest_used: None,
@@ -120,11 +134,48 @@ impl SlotTable {
         }
     }
 
-    /// The highest slot that the client may use: `sr_highest_slotid`, and `sr_target_highest_slotid` as well, since this
-    /// server takes no slots back.
+    /// The highest slot that the client may use: `sr_highest_slotid`.
     #[must_use]
     pub fn highest_slot(&self) -> u32 {
         self.granted.saturating_sub(1)
+    }
+
+    /// The highest slot that the client is to use from now on: `sr_target_highest_slotid`.
+    #[must_use]
+    pub fn target_highest_slot(&self) -> u32 {
+        self.target.saturating_sub(1)
+    }
+
+    /// Slots that the client may use.
+    #[must_use]
+    pub fn granted(&self) -> u32 {
+        self.granted
+    }
+
+    /// As many slots the client is to use, within what was agreed upon (RFC 8881 2.10.6.1). More are its own at once; fewer
+    /// it has when a request shows that it has heard of it. Whether that is still to come.
+    pub fn aim(&mut self, slots: u32) -> bool {
+        let target = slots.clamp(1, self.most);
+        if target < self.target {
+            self.falls = self.falls.wrapping_add(1);
+        }
+        self.target = target;
+        self.granted = self.granted.max(target);
+        self.target < self.granted
+    }
+
+    /// The client uses no slot above the target, and knows of it: what it has given back keeps nothing.
+    fn retire(&mut self) {
+        let target = usize::try_from(self.target).unwrap_or(usize::MAX);
+        let above = self.slots.get_mut(target..).unwrap_or_default();
+        if above.iter().any(|slot| matches!(slot.state, State::Running)) {
+            return;
+        }
+        for slot in above.iter_mut().filter(|slot| !matches!(slot.state, State::Unused)) {
+            self.kept_bytes = self.kept_bytes.saturating_sub(slot.state.bytes());
+            slot.state = State::Retired;
+        }
+        self.granted = self.target;
     }
 
     /// A request has come. `fingerprint` is asked for only if the request may be one that is sent again.
@@ -149,24 +200,33 @@ impl SlotTable {
             self.slots.resize_with(index.saturating_add(1), Slot::default);
         }
         let slot = self.slots.get_mut(index).ok_or(Status::BadSlot)?;
-        if request.sequence == slot.sequence {
+        let is_anew = matches!(slot.state, State::Retired) && request.sequence == 1;
+        if request.sequence == slot.sequence && !is_anew {
             return match &slot.state {
-                State::Unused => Err(Status::SeqMisordered),
+                State::Unused | State::Retired => Err(Status::SeqMisordered),
                 State::Running => Err(Status::Delay),
                 State::Done(Kept::No) => Ok(Begun::Uncached),
                 State::Done(Kept::Reply(_, first)) if *first != fingerprint() => Err(Status::SeqFalseRetry),
                 State::Done(Kept::Reply(reply, _)) => Ok(Begun::Replay(Arc::clone(reply))),
             };
         }
-        if request.sequence != slot.sequence.wrapping_add(1) || matches!(slot.state, State::Running) {
+        let is_next = request.sequence == slot.sequence.wrapping_add(1) || is_anew;
+        if !is_next || matches!(slot.state, State::Running) {
             return Err(Status::SeqMisordered);
         }
         slot.sequence = request.sequence;
+        // The client has the answer before this request, which told it of the target; and it says that it has no request
+        // under way above it. One that was sent before it knew may not be the last of its kind.
+        let has_heard = slot.told == self.falls && request.highest_slot < self.target;
+        slot.told = self.falls;
         let before = std::mem::replace(&mut slot.state, State::Running);
         self.kept_bytes = self.kept_bytes.saturating_sub(before.bytes());
         self.running = self.running.saturating_add(1);
         self.running_max = self.running_max.max(self.running);
         self.highest_used = self.highest_used.max(Some(request.slot));
+        if has_heard && self.target < self.granted {
+            self.retire();
+        }
         Ok(Begun::New)
     }
 
@@ -196,7 +256,7 @@ impl State {
     fn bytes(&self) -> usize {
         match self {
             Self::Done(Kept::Reply(reply, _)) => reply.len(),
-            Self::Unused | Self::Running | Self::Done(Kept::No) => 0,
+            Self::Unused | Self::Running | Self::Retired | Self::Done(Kept::No) => 0,
         }
     }
 }
@@ -293,6 +353,51 @@ mod tests {
         assert_eq!(slots.highest_slot(), 2);
         let usage = slots.usage();
         assert_eq!((usage.granted, usage.running, usage.highest_used), (3, 1, Some(2)));
+    }
+
+    #[test]
+    fn slots_are_taken_back_once_the_client_has_heard_of_it() {
+        let mut slots = SlotTable::new(8);
+        (0..8).for_each(|slot| run(&mut slots, slot, 1, "reply"));
+        let busy = |slot, highest_slot| Request { slot, sequence: 2, highest_slot };
+        assert_eq!((slots.usage().kept_bytes, slots.aim(2)), (40, true));
+        assert_eq!((slots.highest_slot(), slots.target_highest_slot()), (7, 1));
+        // What was sent before the client could know.
+        assert_eq!(slots.begin(busy(0, 0), || print("")), Ok(Begun::New));
+        assert_eq!((slots.begin(busy(5, 5), || print("")), slots.granted()), (Ok(Begun::New), 8));
+        slots.end(0, Kept::No);
+        // It has heard, and one is still under way.
+        run(&mut slots, 0, 3, "a");
+        assert_eq!(slots.granted(), 8);
+        slots.end(5, Kept::Reply(reply("late"), print("")));
+        assert_eq!(slots.begin(busy(5, 5), || print("")), Ok(Begun::Replay(reply("late"))), "not yet");
+        let above = Request { slot: 0, sequence: 4, highest_slot: 5 };
+        assert_eq!((slots.begin(above, || print("")), slots.granted()), (Ok(Begun::New), 8), "it uses it");
+        slots.end(0, Kept::No);
+        run(&mut slots, 0, 5, "b");
+        assert_eq!((slots.granted(), slots.highest_slot(), slots.usage().kept_bytes), (2, 1, 1 + 5));
+        assert_eq!(begin(&mut slots, 2, 2, ""), Err(Status::BadSlot));
+        let high = Request { slot: 0, sequence: 6, highest_slot: 2 };
+        assert_eq!(slots.begin(high, || print("")), Err(Status::BadHighSlot));
+    }
+
+    #[test]
+    fn slots_that_come_again_begin_anew_or_go_on() {
+        for next in [1, 3] {
+            let mut slots = SlotTable::new(4);
+            (1..=2).for_each(|sequence| run(&mut slots, 3, sequence, "reply"));
+            assert!(slots.aim(1));
+            (1..=2).for_each(|sequence| run(&mut slots, 0, sequence, "reply"));
+            assert_eq!(slots.granted(), 1);
+            assert!(!slots.aim(9));
+            assert_eq!((slots.granted(), slots.target_highest_slot()), (4, 3));
+            assert_eq!(
+                begin(&mut slots, 3, 2, "reply"),
+                Err(Status::SeqMisordered),
+                "its reply was given up"
+            );
+            assert_eq!(begin(&mut slots, 3, next, "reply"), Ok(Begun::New));
+        }
     }
 
     #[test]

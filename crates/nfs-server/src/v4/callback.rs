@@ -188,7 +188,7 @@ impl Callbacks {
     ///
     /// # Errors
     /// As [`Callbacks::call`].
-    pub(crate) async fn call_over(
+    pub(super) async fn call_over(
         &self,
         session: &Session,
         operation: &ArgOp<'_>,

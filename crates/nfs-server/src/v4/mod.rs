@@ -82,6 +82,7 @@ mod sequence;
 mod set_attributes;
 mod setattr;
 mod setxattr;
+pub(crate) mod slots;
 pub(crate) mod state;
 mod test_stateid;
 mod verify;

@@ -25,6 +25,8 @@ pub(super) struct InSession {
     session: Arc<Session>,
     slot: u32,
     sequence: u32,
+    /// As they were when it began.
+    slots: Highest,
     /// The request, if its reply is to be kept.
     keep: Option<Fingerprint>,
     /// The reply has been kept or need not be.
@@ -43,13 +45,13 @@ pub(super) async fn run(
     let in_session = match begin(request, args, &operations, &reply, now) {
         Ok(Entry::Run(in_session)) => in_session,
         Ok(Entry::Repeat(body)) => return Reply::repeat(request.call.xid, &body),
-        Ok(Entry::Uncached(session)) => return uncached(&session, args, operations, reply),
+        Ok(Entry::Uncached(session, slots)) => return uncached(&session, args, slots, operations, reply),
         Err(status) => {
             reply.fail(Operation::Sequence, status);
             return reply.finish();
         }
     };
-    reply.end(Operation::Sequence, &Ok::<_, Status>(answer(&in_session.session, args)));
+    reply.end(Operation::Sequence, &Ok::<_, Status>(answer(&in_session.session, args, in_session.slots)));
     let compound = Compound::begin(request, minor_version, in_session, reply, now);
     let (mut reply, in_session) = compound.run(operations).await;
     in_session.end(&mut reply);
@@ -61,7 +63,14 @@ enum Entry {
     Run(InSession),
     /// The body of the reply to the first run.
     Repeat(Arc<[u8]>),
-    Uncached(Arc<Session>),
+    Uncached(Arc<Session>, Highest),
+}
+
+/// The highest slots that the client may use, and that it is to use.
+#[derive(Debug, Clone, Copy)]
+struct Highest {
+    granted: u32,
+    target: u32,
 }
 
 /// The checks in front of the slot leave it as it is (RFC 8881 2.10.6.1.2).
@@ -92,6 +101,7 @@ fn begin(
         return Err(Status::BadSession); // meanwhile
     }
     let begun = state.slots.begin(asked, fingerprint)?;
+    let slots = Highest { granted: state.slots.highest_slot(), target: state.slots.target_highest_slot() };
     state.renewed = now;
     drop(state);
     Ok(match begun {
@@ -99,11 +109,12 @@ fn begin(
             session,
             slot: args.slot_id,
             sequence: args.sequence_id,
+            slots,
             keep: args.cache_this.then(fingerprint),
             ended: false,
         }),
         Begun::Replay(body) => Entry::Repeat(body),
-        Begun::Uncached => Entry::Uncached(session),
+        Begun::Uncached => Entry::Uncached(session, slots),
     })
 }
 
@@ -118,22 +129,27 @@ fn fingerprint(request: &Request<'_>, operations: &Operations<'_>) -> Fingerprin
     Fingerprint::new(&user, operations.rest())
 }
 
-fn answer(session: &Session, args: Args) -> ResOk {
-    let highest = session.fore.requests_max.saturating_sub(1);
+fn answer(session: &Session, args: Args, slots: Highest) -> ResOk {
     ResOk {
         session_id: args.session_id,
         sequence_id: args.sequence_id,
         slot_id: args.slot_id,
-        highest_slot_id: highest,
-        target_highest_slot_id: highest,
+        highest_slot_id: slots.granted,
+        target_highest_slot_id: slots.target,
         status_flags: session.status_flags(),
     }
 }
 
 /// A request that has run, and whose reply was not kept: "the next operation in COMPOUND ... having the error
 /// NFS4ERR_RETRY_UNCACHED_REP" (RFC 8881 2.10.6.1.3).
-fn uncached(session: &Session, args: Args, mut operations: Operations<'_>, mut reply: Reply) -> Buffer {
-    reply.end(Operation::Sequence, &Ok::<_, Status>(answer(session, args)));
+fn uncached(
+    session: &Session,
+    args: Args,
+    slots: Highest,
+    mut operations: Operations<'_>,
+    mut reply: Reply,
+) -> Buffer {
+    reply.end(Operation::Sequence, &Ok::<_, Status>(answer(session, args, slots)));
     match operations.next() {
         None => {}
         Some(Ok(next)) => reply.fail(next.operation(), Status::RetryUncachedRep),

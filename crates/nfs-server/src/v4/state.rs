@@ -20,6 +20,7 @@ use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, SessionId};
 use parking_lot::{Mutex, MutexGuard};
 use share::Share;
+use tokio::sync::Notify;
 
 use super::callback::{BackChannel, Callbacks};
 use super::connection::Link;
@@ -44,6 +45,8 @@ pub(crate) struct State {
     tables: Mutex<Tables>,
     pub(crate) callbacks: Callbacks,
     pub(crate) recovery: Recovery,
+    /// Rung when sessions may keep more than half of what all may: then they are to use fewer slots.
+    pub(super) slots_are_short: Notify,
     next_connection: AtomicU64,
 }
 
@@ -89,6 +92,8 @@ pub(crate) struct Session {
     pub(crate) fore: ChannelAttributes,
     pub(crate) back: BackChannel,
     is_gone: AtomicBool,
+    /// What it counts for among the replies that all sessions may keep, in bytes. Changed under the lock of the tables.
+    reserved: AtomicU64,
     /// Guards what every request changes.
     pub(crate) state: Mutex<SessionState>,
 }
@@ -144,6 +149,7 @@ impl State {
             tables: Mutex::new(Tables { clients, sessions: HashMap::new(), kept_bytes_max: 0 }),
             callbacks: Callbacks::new(first_xid, config.callback_timeout),
             recovery: Recovery::begin(config, Instant::now()),
+            slots_are_short: Notify::new(),
             next_connection: AtomicU64::new(1),
         }
     }
@@ -188,13 +194,35 @@ impl State {
         let mut created = None;
         let (answer, gone) = clients.create_session(client, sequence, principal, |client, new| {
             let (session, answer) = create(client, new, *kept_bytes_max)?;
-            *kept_bytes_max = kept_bytes_max.saturating_add(session::kept_bytes_max(&session.fore));
+            let reserved = session.reserve(session.fore.requests_max);
+            *kept_bytes_max = kept_bytes_max.saturating_add(reserved);
             sessions.insert(new.id, Arc::clone(&session));
             client.sessions.lock().present.push(Arc::clone(&session));
             created = Some(session);
             Ok(answer)
         });
+        if tables.kept_bytes_max > self.sessions.all_kept_bytes_max / 2 {
+            self.slots_are_short.notify_one();
+        }
         (answer.map(|answer| (answer, created)), Self::gone(tables, gone))
+    }
+
+    /// Has all sessions use as many slots as there are for them ([`session::slots_among`]). Those that are to give some back
+    /// and have not sent a request for so long: they do not hear of it with an answer.
+    pub(super) fn share_out_slots(&self, now: Instant, quiet: Duration) -> Vec<Arc<Session>> {
+        let mut tables = self.tables.lock();
+        let (mut reserved, mut silent) = (0_u64, Vec::new());
+        let count = tables.sessions.len();
+        for session in tables.sessions.values() {
+            let mut state = session.state.lock();
+            let must_hear = state.slots.aim(session::slots_among(&session.fore, &self.sessions, count));
+            reserved = reserved.saturating_add(session.reserve(state.slots.granted()));
+            if must_hear && now.saturating_duration_since(state.renewed) >= quiet {
+                silent.push(Arc::clone(session));
+            }
+        }
+        tables.kept_bytes_max = reserved;
+        silent
     }
 
     /// A session by its name.
@@ -287,7 +315,8 @@ impl State {
 impl Tables {
     fn take_session(&mut self, id: SessionId) -> Option<Arc<Session>> {
         let session = self.sessions.remove(&id)?;
-        self.kept_bytes_max = self.kept_bytes_max.saturating_sub(session::kept_bytes_max(&session.fore));
+        let reserved = session.reserved.load(Ordering::Relaxed);
+        self.kept_bytes_max = self.kept_bytes_max.saturating_sub(reserved);
         Some(session)
     }
 
@@ -414,12 +443,20 @@ impl Session {
             fore,
             back,
             is_gone: AtomicBool::new(false),
+            reserved: AtomicU64::new(0),
             state: Mutex::new(SessionState {
                 slots: SlotTable::new(fore.requests_max),
                 connections: Associations::default(),
                 renewed: now,
             }),
         }
+    }
+
+    /// Counts so many slots of it from now on; the bytes of replies that it may keep in them.
+    fn reserve(&self, slots: u32) -> u64 {
+        let bytes = session::kept_bytes_max(&self.fore, slots);
+        self.reserved.store(bytes, Ordering::Relaxed);
+        bytes
     }
 
     /// It has ended.

@@ -9,6 +9,7 @@
 #[path = "../server/client.rs"]
 mod server;
 
+mod anything;
 mod backchannel;
 #[allow(dead_code, reason = "a client has more than one file of tests needs")]
 mod client;
@@ -21,4 +22,5 @@ mod opens;
 mod ranges;
 mod reclaim;
 mod session;
+mod slots;
 mod withdrawn;
