@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::bench::BenchCommand;
 use crate::settings::{Given, STATE_DIRECTORY};
 
 /// One share, many channels: serves directories over SMB 3.1.1 and NFSv3 at the same time.
@@ -18,7 +19,7 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str =
     "Exit status: 0 ended by a signal as asked, 1 failed while serving, 2 command line or configuration,
 3 state directory, 4 address or port, 5 directory of a share, 6 the running server cannot be asked,
-7 what was asked for is refused.";
+7 what was asked for is refused, 8 something went wrong while it was measured.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -35,6 +36,9 @@ pub(crate) enum Command {
     /// Add, change and remove the users of SMB, on the server that runs or in the state directory that it will use
     #[command(subcommand)]
     User(UserCommand),
+    /// Make load on any SMB or NFS server, or on a directory, and measure it
+    #[command(subcommand)]
+    Bench(BenchCommand),
 }
 
 #[derive(Debug, Subcommand)]

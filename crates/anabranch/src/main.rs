@@ -4,6 +4,7 @@ mod accounts;
 mod administration;
 mod administrator;
 mod ask;
+mod bench;
 mod cli;
 mod client;
 mod config;
@@ -56,6 +57,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
         Command::User(command) => users::run(&command),
+        Command::Bench(command) => bench::run(&command),
         Command::Serve(serve) => {
             let given = match &serve.config {
                 Some(file) => serve.given.over(config::read(file)?),

@@ -20,6 +20,8 @@ pub(crate) enum Cause {
     Asking = 6,
     /// What was asked for is refused.
     Refused = 7,
+    /// Something went wrong while it was measured.
+    Measuring = 8,
 }
 
 /// A message for the person who started the program.

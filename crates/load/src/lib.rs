@@ -2,8 +2,30 @@
 //!
 //! [`result`] is what a run leaves: one JSON file with everything that was measured and where. A report or advice is made
 //! from it and from nothing else. [`histogram`] and [`statistics`] are the arithmetic behind it; [`advise`] draws the conclusions.
+//!
+//! A run has a [`target`], a [`plan`] of rows, each with a [`workload`], and is made by [`bench::run`]. It works in a folder
+//! of its own (`site`), with clients that know no sockets (`client`), driven by one loop a thread (`engine`). Every
+//! byte that comes back is compared with what was written (`files`, `pattern`).
 
 pub mod advise;
+pub mod bench;
+mod client;
+mod cpu;
+mod engine;
+pub mod environment;
+pub mod fault;
+mod files;
 pub mod histogram;
+pub mod import;
+mod pattern;
+pub mod plan;
 pub mod result;
+pub mod security;
+mod site;
 pub mod statistics;
+pub mod target;
+pub mod workload;
+
+pub use cpu::ServerProcess;
+pub use site::Access;
+pub use smb_proto::dialect::{Cipher, SigningAlgorithm};

@@ -273,7 +273,10 @@ impl Row {
         };
         let kinds = self.repetitions.iter().flat_map(|r| r.operations.keys().copied());
         let latency = kinds.filter_map(|kind| Some((kind, Latency::of(&self.latency(kind))?))).collect();
-        self.measure = over(&Repetition::rate).map(|rate| Measure {
+        // A repetition in which nothing was done counts, unless nothing was done in any.
+        let rates = self.rates();
+        let rate = estimate(&rates).filter(|_| rates.iter().any(|rate| *rate > 0.0));
+        self.measure = rate.map(|rate| Measure {
             rate,
             throughput: over(&Repetition::throughput),
             latency,

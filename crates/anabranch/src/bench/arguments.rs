@@ -1,0 +1,192 @@
+//! The command line of `anabranch bench`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use load::target::Target;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Measure a family of rows, as the documents do
+    Run(BenchRun),
+    /// Measure one load of your own
+    Job(Box<BenchJob>),
+    /// List the families
+    Families,
+}
+
+/// What is measured on, and how it is spoken to.
+#[derive(Debug, Args)]
+pub(crate) struct Where {
+    /// smb://USER:PASSWORD@HOST[:PORT]/SHARE, nfs://HOST[:PORT]/PATH[?vers=3|4.1], or dir:/PATH
+    #[arg(long)]
+    pub(crate) target: Target,
+    /// A further address of the server, for further channels or connections; may be given again
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) address: Vec<IpAddr>,
+    /// The server's process, where it runs on this machine: its CPU time is measured, too
+    #[arg(long, value_name = "PID")]
+    pub(crate) server_pid: Option<u32>,
+    /// Seconds after which a reply counts as lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) timeout: u64,
+    /// SMB: how messages are protected [default: as the server wants it]
+    #[arg(long, value_enum)]
+    pub(crate) security: Option<Protection>,
+}
+
+/// What comes out of it.
+#[derive(Debug, Args)]
+pub(crate) struct Out {
+    /// Write the result, with every repetition, to this file
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How long and how often.
+#[derive(Debug, Args)]
+pub(crate) struct HowLong {
+    /// A short run: fewer rows, fewer repetitions, less time. It shows a direction, no more
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seconds of each measurement [default: 1; quick: 0.4]
+    #[arg(long, value_parser = positive)]
+    pub(crate) seconds: Option<f64>,
+    /// Seconds of load before each measurement [default: 0.3; quick: 0.1]
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub(crate) ramp: Option<f64>,
+    /// Repetitions of each row; one more goes before them and is thrown away [default: 6; quick: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repetitions: Option<u32>,
+    /// Bytes of each file, such as 1G [default: 64M; quick: 16M]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) file_size: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchRun {
+    /// The family: `anabranch bench families` lists them
+    pub(crate) family: String,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    #[command(flatten)]
+    pub(crate) how_long: HowLong,
+    #[command(flatten)]
+    pub(crate) out: Out,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchJob {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    #[command(flatten)]
+    pub(crate) how_long: HowLong,
+    #[command(flatten)]
+    pub(crate) out: Out,
+    /// Bytes of each read or write
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4k")]
+    pub(crate) block_size: u64,
+    /// Reads of a hundred operations; the others are writes
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) reads: u8,
+    /// One block after the other, not at random places
+    #[arg(long)]
+    pub(crate) sequential: bool,
+    /// Create, open, close, stat, list and delete files instead of reading and writing
+    #[arg(long)]
+    pub(crate) metadata: bool,
+    /// Files that the load is spread over
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) files: u32,
+    /// Threads, as an application has them
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: u32,
+    /// Operations that each thread has under way
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) queue_depth: u32,
+    /// Channels of an SMB session or connections of an NFS client
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub(crate) connections: u32,
+    /// Clients, each with a session of its own
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) clients: u32,
+    /// Operations a second, at even distances [default: as fast as answers come]
+    #[arg(long, value_name = "OPERATIONS", value_parser = positive)]
+    pub(crate) rate: Option<f64>,
+    /// Milliseconds that each place rests between an answer and its next operation
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
+    pub(crate) think: u64,
+    /// What is read is not compared with what was written
+    #[arg(long)]
+    pub(crate) no_check: bool,
+}
+
+/// How messages of SMB are protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Protection {
+    HmacSha256,
+    Aes128Cmac,
+    Aes128Gmac,
+    Aes128Ccm,
+    Aes128Gcm,
+    Aes256Ccm,
+    Aes256Gcm,
+}
+
+impl Protection {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::HmacSha256 => "HMAC-SHA256",
+            Self::Aes128Cmac => "AES-128-CMAC",
+            Self::Aes128Gmac => "AES-128-GMAC",
+            Self::Aes128Ccm => "AES-128-CCM",
+            Self::Aes128Gcm => "AES-128-GCM",
+            Self::Aes256Ccm => "AES-256-CCM",
+            Self::Aes256Gcm => "AES-256-GCM",
+        }
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    if number > 0.0 && number <= 1e9 {
+        Ok(number)
+    } else {
+        Err("it must be more than 0 and at most 1000000000".to_owned())
+    }
+}
+
+/// Bytes: `4096`, `4k`, `64KiB`, `1M`, `2G`; a multiple of 512.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        _ => return Err(format!("{unit} is no unit: give k, M, G or T")),
+    };
+    let number: u64 = number.parse().map_err(|_| format!("{text} is no size"))?;
+    let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or("it is out of range")?;
+    if bytes % 512 == 0 { Ok(bytes) } else { Err("it must be a multiple of 512".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let sizes = ["512", "4k", "64KiB", "1M", "2GiB"].map(|text| size(text).unwrap());
+        assert_eq!(sizes, [512, 4096, 65536, 1 << 20, 2 << 30]);
+        for wrong in ["", "k", "100", "4x", "0", "99999999999T", "-4k"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `anabranch bench`: load on any SMB or NFS server, measured.
+
+mod arguments;
+mod progress;
+mod show;
+mod stopping;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use load::bench::{Run, run as measure, went_wrong};
+use load::plan::{Extent, FAMILIES, Plan, PlannedRow, family};
+use load::result::{Key, Mix, Outcome, ResultFile};
+use load::security::securities;
+use load::target::Target;
+use load::{Access, ServerProcess};
+
+pub(crate) use arguments::BenchCommand;
+use arguments::{BenchJob, BenchRun, HowLong, Out, Where};
+
+use crate::print::{json, print};
+use crate::problem::{Cause, Problem, Result};
+use crate::table;
+
+const PROGRAM: &str = concat!("anabranch ", env!("CARGO_PKG_VERSION"));
+
+/// Carries out the command.
+///
+/// # Errors
+/// The command line is wrong, or something went wrong while it was measured.
+pub(crate) fn run(command: &BenchCommand) -> Result<()> {
+    match command {
+        BenchCommand::Run(run) => run_family(run),
+        BenchCommand::Job(job) => run_job(job),
+        BenchCommand::Families => {
+            let protocols = |f: &load::plan::Family| {
+                let names = f
+                    .protocols
+                    .iter()
+                    .map(|p| json(p).unwrap_or_default().trim().trim_matches('"').to_owned());
+                names.collect::<Vec<_>>().join(" ")
+            };
+            let rows: Vec<_> =
+                FAMILIES.iter().map(|f| [f.name.to_owned(), protocols(f), f.about.to_owned()]).collect();
+            print(&table::render(["FAMILY", "OVER", "SHOWS"], &rows))
+        }
+    }
+}
+
+fn run_family(arguments: &BenchRun) -> Result<()> {
+    let Some(family) = family(&arguments.family) else {
+        let names: Vec<_> = FAMILIES.iter().map(|f| f.name).collect();
+        let what = format!("there is no family {}", arguments.family);
+        return Err(Problem::new(Cause::Settings, what, format!("Families: {}.", names.join(", "))));
+    };
+    let protocol = arguments.place.target.protocol();
+    if !family.protocols.contains(&protocol) {
+        let what = format!("{} cannot be measured on {}", family.name, arguments.place.target);
+        return Err(Problem::new(
+            Cause::Settings,
+            what,
+            "`anabranch bench families` says what goes with what.",
+        ));
+    }
+    let extent = extent(&arguments.how_long);
+    let plan = family.plan(protocol, &extent);
+    carry_out(&arguments.place, &arguments.out, &plan, &extent, &Pace::default())
+}
+
+/// What a job sets that a family does not.
+struct Pace {
+    rate: Option<f64>,
+    think: Duration,
+    check: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { rate: None, think: Duration::ZERO, check: true }
+    }
+}
+
+fn run_job(job: &BenchJob) -> Result<()> {
+    let key = Key {
+        connections: job.connections,
+        block_bytes: if job.metadata { 0 } else { job.block_size },
+        mix: if job.metadata { Mix::Metadata } else { Mix::ReadPercent(job.reads) },
+        random: !job.sequential && !job.metadata,
+        files: job.files,
+        threads: job.threads,
+        queue_depth: job.queue_depth,
+        clients: job.clients,
+        settings: BTreeMap::new(),
+    };
+    let rows = vec![PlannedRow { key, documents: Vec::new(), security: None }];
+    let plan = Plan {
+        family: "job".to_owned(),
+        documents: Vec::new(),
+        rows,
+        comparisons: Vec::new(),
+        not_honoured: Vec::new(),
+    };
+    let pace = Pace { rate: job.rate, think: Duration::from_millis(job.think), check: !job.no_check };
+    carry_out(&job.place, &job.out, &plan, &extent(&job.how_long), &pace)
+}
+
+fn extent(how_long: &HowLong) -> Extent {
+    let mut extent = Extent::new(how_long.quick);
+    extent.seconds = how_long.seconds.unwrap_or(extent.seconds);
+    extent.ramp_seconds = how_long.ramp.unwrap_or(extent.ramp_seconds);
+    extent.repetitions = how_long.repetitions.unwrap_or(extent.repetitions);
+    extent.file_bytes = how_long.file_size.unwrap_or(extent.file_bytes);
+    extent
+}
+
+fn access(place: &Where) -> Access {
+    let mut access = Access {
+        addresses: place.address.clone(),
+        timeout: Duration::from_secs(place.timeout),
+        server: place.server_pid.map(|pid| ServerProcess { pid }),
+        ..Access::default()
+    };
+    let asked = place.security.map(arguments::Protection::name);
+    if let Some((_, security)) = securities().into_iter().find(|(name, _)| Some(*name) == asked) {
+        access.security = security;
+    }
+    access
+}
+
+fn carry_out(place: &Where, out: &Out, plan: &Plan, extent: &Extent, pace: &Pace) -> Result<()> {
+    let access = access(place);
+    let target: &Target = &place.target;
+    let what = Run {
+        target,
+        access: &access,
+        plan,
+        extent,
+        rate: pace.rate,
+        think: pace.think,
+        check: pace.check,
+        program: PROGRAM,
+    };
+    let stop = stopping::flag()?;
+    let mut bar = progress::Bar::new();
+    let result = measure(&what, stop, &mut |progress| bar.show(&progress));
+    bar.end();
+    if let Some(path) = &out.out {
+        let failed = |e| {
+            Problem::new(
+                Cause::Measuring,
+                format!("the result cannot be written to {}: {e}", path.display()),
+                "",
+            )
+        };
+        result.save(path).map_err(failed)?;
+    }
+    print(&if out.json { json(&result)? } else { show::render(&result) })?;
+    verdict(&result)
+}
+
+/// Something went wrong: what, and that the rest holds.
+fn verdict(result: &ResultFile) -> Result<()> {
+    if !went_wrong(result) {
+        return Ok(());
+    }
+    let lines: Vec<_> = result.problems.iter().map(show::problem).collect();
+    let kept = match (result.outcome, result.rows.is_empty()) {
+        (Outcome::Failed, true) => "Nothing was measured.",
+        (Outcome::Failed, false) => "The run ended there; what was measured before is kept.",
+        _ => "The run went on; what failed is in no figure.",
+    };
+    Err(Problem::new(Cause::Measuring, lines.join("\n  "), kept))
+}

@@ -1,0 +1,346 @@
+//! `anabranch bench` against a server that runs, and against one that lies.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+mod lying;
+mod server;
+
+use lying::{Liar, Lie};
+use server::{Server, flags, path, program};
+
+struct Running {
+    directory: TempDir,
+    server: Server,
+}
+
+impl Running {
+    fn start(more: &[&str]) -> Self {
+        let directory = TempDir::new().unwrap();
+        let flags = flags(&directory);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        let server = Server::start(&flags);
+        Self { directory, server }
+    }
+
+    fn smb(&self) -> String {
+        format!("smb://anna:hush-hush@{}/data", self.server.address("smb"))
+    }
+
+    fn nfs(&self, version: &str) -> String {
+        format!("nfs://{}/data?vers={version}", self.server.address("nfs"))
+    }
+
+    /// Nothing of a run is left in the share.
+    fn is_clean(&self) -> bool {
+        std::fs::read_dir(Path::new(&path(&self.directory, "data"))).unwrap().next().is_none()
+    }
+}
+
+/// A short job; its exit status, its result, and what it said.
+fn job(target: &str, more: &[&str]) -> (i32, Value, String) {
+    let short = [
+        ("--seconds", "0.3"),
+        ("--ramp", "0.05"),
+        ("--repetitions", "2"),
+        ("--file-size", "1M"),
+        ("--target", target),
+    ];
+    let mut arguments = vec!["bench", "job", "--json"];
+    arguments.extend(
+        short.into_iter().filter(|(name, _)| !more.contains(name)).flat_map(|(name, value)| [name, value]),
+    );
+    arguments.extend(more);
+    let Output { status, stdout, stderr } = program(&arguments).output().unwrap();
+    let said = String::from_utf8(stderr).unwrap();
+    (status.code().unwrap(), serde_json::from_slice(&stdout).unwrap_or(Value::Null), said)
+}
+
+fn good(target: &str, more: &[&str]) -> Value {
+    let (status, result, said) = job(target, more);
+    assert_eq!(status, 0, "{target} {more:?}: {said}");
+    assert!(result["rows"][0]["measure"]["rate"]["median"].as_f64().unwrap() > 0.0, "{result:#}");
+    assert_eq!(result["outcome"], "complete");
+    result
+}
+
+fn kinds(result: &Value) -> Vec<&str> {
+    result["problems"].as_array().unwrap().iter().map(|problem| problem["kind"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn every_protocol_reads_writes_and_makes_files() {
+    let running = Running::start(&[]);
+    let directory = format!("dir:{}", path(&running.directory, "data"));
+    for target in [running.smb(), running.nfs("3"), running.nfs("4.1"), directory] {
+        let data = good(
+            &target,
+            &["--reads", "50", "--files", "3", "--threads", "2", "--queue-depth", "4", "--block-size", "16k"],
+        );
+        let operations = &data["rows"][0]["repetitions"][0]["operations"];
+        assert!(
+            operations["read"]["count"].as_u64() > Some(0) && operations["write"]["count"].as_u64() > Some(0),
+            "{target}"
+        );
+        let names = good(&target, &["--metadata", "--threads", "2"]);
+        let operations = &names["rows"][0]["repetitions"][0]["operations"];
+        for step in ["create", "open", "stat", "list", "delete", "cycle"] {
+            assert!(operations[step]["count"].as_u64() > Some(0), "{target}: {step}: {operations}");
+        }
+        assert!(running.is_clean(), "{target}");
+    }
+}
+
+#[test]
+fn channels_and_connections_all_carry_load() {
+    let running = Running::start(&[]);
+    for target in [running.smb(), running.nfs("3"), running.nfs("4.1")] {
+        let result = good(&target, &["--connections", "4", "--threads", "4", "--queue-depth", "4"]);
+        let carried = result["rows"][0]["repetitions"][0]["connection_bytes"].as_array().unwrap();
+        assert!(
+            carried.len() == 4 && carried.iter().all(|bytes| bytes.as_u64() > Some(0)),
+            "{target}: {carried:?}"
+        );
+        assert_eq!(result["environment"]["negotiated"]["connections"], 4);
+        let clients = good(&target, &["--clients", "2", "--threads", "2"]);
+        assert_eq!(clients["rows"][0]["repetitions"][0]["connections"], 2, "{target}");
+    }
+}
+
+#[test]
+fn each_signature_and_cipher_is_spoken() {
+    let running = Running::start(&[]);
+    for (asked, name) in
+        [("hmac-sha256", "HMAC-SHA256"), ("aes128-cmac", "AES-CMAC"), ("aes128-gmac", "AES-GMAC")]
+    {
+        let result = good(&running.smb(), &["--security", asked, "--connections", "2", "--reads", "50"]);
+        assert_eq!(result["environment"]["negotiated"]["signing"], name);
+    }
+    for name in ["AES-128-CCM", "AES-128-GCM", "AES-256-CCM", "AES-256-GCM"] {
+        let asked = name.to_lowercase().replacen("aes-", "aes", 1);
+        let result = good(&running.smb(), &["--security", &asked, "--connections", "2", "--reads", "50"]);
+        assert_eq!(result["environment"]["negotiated"]["cipher"], name);
+    }
+}
+
+/// With so many replies under way that each come so late, the rate is known. On a machine that is busy with other things
+/// neither the liar nor the client is punctual: then it is measured again.
+#[test]
+fn a_known_latency_gives_known_figures() {
+    const LATE: Duration = Duration::from_millis(100);
+    const ATTEMPTS: usize = 8;
+    let running = Running::start(&[]);
+    for (address, form) in [
+        ("nfs", "nfs://ADDRESS/data?vers=3"),
+        ("nfs", "nfs://ADDRESS/data?vers=4.1"),
+        ("smb", "smb://anna:hush-hush@ADDRESS/data"),
+    ] {
+        let liar = Liar::before(running.server.address(address), Lie::Late(LATE));
+        let target = form.replace("ADDRESS", &liar.address.to_string());
+        let mut seen = Vec::new();
+        let right = (0..ATTEMPTS).any(|_| {
+            // A measurement of a whole number of replies' times, so that its edges cut off as much as they add.
+            let result = good(&target, &["--queue-depth", "16", "--seconds", "2", "--repetitions", "1"]);
+            let measure = &result["rows"][0]["measure"];
+            let rate = measure["rate"]["median"].as_f64().unwrap() * LATE.as_secs_f64() / 16.0;
+            let p50 = measure["latency"]["read"]["p50_us"].as_f64().unwrap() / 1e6 / LATE.as_secs_f64();
+            seen.push((rate, p50));
+            (rate - 1.0).abs() < 0.02 && (p50 - 1.0).abs() < 0.02
+        });
+        assert!(right, "{form}: rate and latency, where 1 and 1 are right: {seen:?}");
+    }
+}
+
+#[test]
+fn a_fixed_rate_is_kept() {
+    let running = Running::start(&[]);
+    for target in [running.smb(), running.nfs("4.1")] {
+        let result = good(&target, &["--rate", "400", "--queue-depth", "4", "--seconds", "1"]);
+        let rate = result["rows"][0]["measure"]["rate"]["median"].as_f64().unwrap();
+        assert!((rate / 400.0 - 1.0).abs() < 0.02, "{target}: {rate}");
+    }
+}
+
+#[test]
+fn every_wrong_byte_is_found() {
+    let running = Running::start(&[]);
+    let liar = Liar::before(running.server.address("nfs"), Lie::WrongByte(7));
+    for version in ["3", "4.1"] {
+        let before = liar.lies();
+        let target = format!("nfs://{}/data?vers={version}", liar.address);
+        let (status, result, said) = job(&target, &["--queue-depth", "8"]);
+        assert_eq!((status, kinds(&result)), (8, vec!["wrong-data"]), "{said}");
+        let found = result["problems"][0]["count"].as_u64().unwrap();
+        assert_eq!(found, liar.lies() - before, "{said}");
+        assert!(found > 0 && said.contains("wrong bytes") && running.is_clean());
+        assert!(result["rows"][0]["measure"]["rate"]["median"].as_f64().unwrap() > 0.0, "the rest is kept");
+    }
+}
+
+#[test]
+fn a_signed_reply_that_was_changed_ends_the_run() {
+    let running = Running::start(&[]);
+    let liar = Liar::before(running.server.address("smb"), Lie::WrongByte(20));
+    for security in ["hmac-sha256", "aes128-gmac", "aes128-gcm"] {
+        let target = format!("smb://anna:hush-hush@{}/data", liar.address);
+        let (status, result, said) = job(&target, &["--security", security]);
+        assert_eq!((status, kinds(&result)), (8, vec!["wrong-signature"]), "{said}");
+        assert_eq!(result["outcome"], "failed");
+    }
+}
+
+#[test]
+fn a_lost_reply_is_missed_and_the_run_goes_on() {
+    let running = Running::start(&[]);
+    let liar = Liar::before(running.server.address("nfs"), Lie::Lost(20));
+    let target = format!("nfs://{}/data?vers=3", liar.address);
+    let (status, result, said) = job(&target, &["--timeout", "1", "--seconds", "3"]);
+    assert_eq!((status, kinds(&result)), (8, vec!["no-reply"]), "{said}");
+    assert_eq!(result["rows"][0]["repetitions"].as_array().unwrap().len(), 2, "{said}");
+    assert!(running.is_clean());
+}
+
+#[test]
+fn a_connection_that_ends_early_is_made_again() {
+    let running = Running::start(&[]);
+    for (address, form) in
+        [("nfs", "nfs://ADDRESS/data?vers=4.1"), ("smb", "smb://anna:hush-hush@ADDRESS/data")]
+    {
+        let liar = Liar::before(running.server.address(address), Lie::Close(20));
+        let (status, result, said) = job(&form.replace("ADDRESS", &liar.address.to_string()), &[]);
+        assert_eq!((status, kinds(&result)), (8, vec!["closed"]), "{form}: {said}");
+        assert_ne!(result["outcome"], "failed", "{form}: {said}");
+        assert_eq!(liar.lies(), 1);
+        assert!(running.is_clean(), "{form}");
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_gets_a_verdict() {
+    let running = Running::start(&[]);
+    let (smb, nfs) = (running.server.address("smb"), running.server.address("nfs"));
+    let cases = [
+        (format!("smb://anna:wrong@{smb}/data"), "wrong-password"),
+        (format!("smb://nobody:x@{smb}/data"), "wrong-password"),
+        (format!("smb://anna:hush-hush@{smb}/other"), "no-such-share"),
+        (format!("nfs://{nfs}/other?vers=3"), "no-such-share"),
+        (format!("nfs://{nfs}/other?vers=4.1"), "no-such-share"),
+        ("nfs://127.0.0.1:1/x?vers=4.1".to_owned(), "unreachable"),
+        ("smb://a:b@127.0.0.1:1/x".to_owned(), "unreachable"),
+        ("dir:/nonexistent".to_owned(), "no-such-share"),
+    ];
+    for (target, kind) in cases {
+        let (status, result, said) = job(&target, &[]);
+        assert_eq!((status, kinds(&result)), (8, vec![kind]), "{target}: {said}");
+        assert!(said.starts_with("error: ") && said.contains("Nothing was measured"), "{said}");
+        assert!(!said.contains("hush"), "{said}");
+    }
+}
+
+#[test]
+fn a_share_that_can_only_be_read_gets_a_verdict() {
+    let directory = TempDir::new().unwrap();
+    let mut flags = flags(&directory);
+    let config = path(&directory, "c.toml");
+    std::fs::write(
+        &config,
+        format!(
+            "[[share]]\nname = \"data\"\ndirectory = \"{}\"\nread-only = true\n",
+            path(&directory, "data")
+        ),
+    )
+    .unwrap();
+    let share = flags.iter().position(|flag| flag == "--share").unwrap();
+    flags.splice(share..share + 2, ["--config".to_owned(), config]);
+    let server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    for target in [
+        format!("smb://anna:hush-hush@{}/data", server.address("smb")),
+        format!("nfs://{}/data?vers=3", server.address("nfs")),
+        format!("nfs://{}/data?vers=4.1", server.address("nfs")),
+    ] {
+        let (status, result, said) = job(&target, &[]);
+        assert_eq!((status, kinds(&result)), (8, vec!["read-only"]), "{target}: {said}");
+    }
+}
+
+#[test]
+fn a_family_compares_channels_and_writes_its_result() {
+    let running = Running::start(&[]);
+    let out = path(&running.directory, "result.json");
+    let target = running.smb();
+    let arguments = [
+        "bench",
+        "run",
+        "smb-mc-multifile",
+        "--quick",
+        "--seconds",
+        "0.1",
+        "--ramp",
+        "0.02",
+        "--file-size",
+        "1M",
+    ];
+    let arguments: Vec<&str> = arguments.into_iter().chain(["--target", &target, "--out", &out]).collect();
+    let Output { status, stdout, stderr } = program(&arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&stderr).into_owned();
+    assert!(status.success(), "{said}");
+    let text = String::from_utf8(stdout).unwrap();
+    assert!(
+        text.contains("connections=4 bs=64KiB op=randread files=10 threads=8 qd=8")
+            && text.contains("first pass"),
+        "{text}"
+    );
+    let result: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    assert_eq!(result["rows"].as_array().unwrap().len(), 8);
+    assert_eq!(result["comparisons"].as_array().unwrap().len(), 4);
+    assert!(
+        result["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|row| row["repetitions"].as_array().unwrap().len() == 3)
+    );
+    assert!(running.is_clean());
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let running = Running::start(&[]);
+    let target = running.nfs("3");
+    let arguments = [
+        "bench",
+        "job",
+        "--json",
+        "--seconds",
+        "60",
+        "--repetitions",
+        "3",
+        "--file-size",
+        "1M",
+        "--target",
+        &target,
+    ];
+    let child = program(&arguments)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    // The load is on when the run's folder has its file; the signal may come at any moment after that.
+    while running.is_clean() {
+        assert!(std::time::Instant::now() < deadline, "nothing was made");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    let result: Value = serde_json::from_slice(&stdout).unwrap();
+    assert_eq!(result["outcome"], "stopped");
+    assert!(running.is_clean());
+}

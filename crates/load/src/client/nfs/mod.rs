@@ -1,0 +1,9 @@
+//! NFSv3 (RFC 1813) and NFSv4.1 (RFC 8881): 1 to 16 connections.
+
+mod mount;
+mod rpc;
+mod session;
+mod v3;
+mod v41;
+
+pub(crate) use session::Session;

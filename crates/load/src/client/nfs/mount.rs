@@ -1,0 +1,103 @@
+//! One call at a time on a connection: MOUNT, FSINFO, and what makes an NFSv4.1 session.
+
+use nfs_wire::mount::{self, DirPath};
+use nfs_wire::v3::types::FileHandle;
+use nfs_wire::v3::{self, fsinfo};
+use nfs_wire::xdr::{Decode, Encode, Writer};
+
+use super::rpc::{Calls, Procedure, garbled};
+use crate::client::Framing;
+use crate::client::link::Wire;
+use crate::fault::{Fault, Result};
+use crate::result::ProblemKind;
+use crate::target::{NfsTarget, resolve};
+use std::time::Duration;
+
+/// A connection on which one call is made at a time.
+pub(super) struct Caller {
+    pub(super) wire: Wire,
+    calls: Calls<()>,
+}
+
+impl Caller {
+    pub(super) fn new(wire: Wire, target: &NfsTarget) -> Self {
+        Self { wire, calls: Calls::new(target.uid, target.gid, 1) }
+    }
+
+    /// Makes a call; `read` makes something of its results.
+    pub(super) fn call<T>(
+        &mut self,
+        procedure: Procedure,
+        arguments: impl FnOnce(&mut Writer<'_>),
+        read: impl FnOnce(&mut nfs_wire::xdr::Reader<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut out = Vec::new();
+        self.calls.call(procedure, (), &mut out, arguments);
+        self.wire.send(&out)?;
+        let message = self.wire.receive()?;
+        let ((), mut results) = self.calls.reply(&message)?;
+        read(&mut results)
+    }
+}
+
+/// The root of an export by MOUNT: on the port that the target says, or on that of NFS, or where the port mapper says.
+pub(super) fn root(target: &NfsTarget, timeout: Duration) -> Result<FileHandle> {
+    let first = target.mount_port.unwrap_or(target.port);
+    match mount_on(target, first, timeout) {
+        Err(fault) if target.mount_port.is_none() && fault.kind != ProblemKind::NoSuchShare => {
+            match mapped_port(target, timeout) {
+                Ok(port) if port != 0 => mount_on(target, port, timeout),
+                _ => Err(Fault::new(
+                    fault.kind,
+                    format!("{}; MOUNT may be on another port: say ?mountport=N", fault.text),
+                )),
+            }
+        }
+        outcome => outcome,
+    }
+}
+
+fn mount_on(target: &NfsTarget, port: u16, timeout: Duration) -> Result<FileHandle> {
+    let wire = Wire::connect(resolve(&target.host, port)?, Framing::Rpc, timeout)?;
+    let procedure =
+        Procedure { program: mount::PROGRAM, version: mount::VERSION, number: mount::Procedure::Mnt as u32 };
+    let path = DirPath(target.path.as_bytes());
+    Caller::new(wire, target).call(
+        procedure,
+        |w| path.encode(w),
+        |results| match mount::MntRes::decode(results).map_err(garbled)? {
+            Ok(mounted) => Ok(mounted.file_handle),
+            Err(failure) => {
+                let text = format!("{} cannot be mounted: {:?}", target.path, failure.status);
+                Err(Fault::new(ProblemKind::NoSuchShare, text))
+            }
+        },
+    )
+}
+
+/// The port of MOUNT over TCP, asked of the port mapper (RFC 1833 section 3, PMAPPROC_GETPORT).
+fn mapped_port(target: &NfsTarget, timeout: Duration) -> Result<u16> {
+    const PORT_MAPPER: u16 = 111;
+    const GETPORT: Procedure = Procedure { program: 100_000, version: 2, number: 3 };
+    const TCP: u32 = 6;
+    let wire = Wire::connect(resolve(&target.host, PORT_MAPPER)?, Framing::Rpc, timeout)?;
+    let arguments = |w: &mut Writer<'_>| {
+        [mount::PROGRAM, mount::VERSION, TCP, 0].into_iter().for_each(|word| w.u32(word))
+    };
+    Caller::new(wire, target)
+        .call(GETPORT, arguments, |r| Ok(u16::try_from(r.u32().map_err(garbled)?).unwrap_or(0)))
+}
+
+/// The largest read and write of an export.
+pub(super) fn limits(caller: &mut Caller, root: FileHandle) -> Result<(u32, u32)> {
+    let procedure =
+        Procedure { program: v3::PROGRAM, version: v3::VERSION, number: v3::Procedure::FsInfo as u32 };
+    caller.call(
+        procedure,
+        |w| fsinfo::Args { root }.encode(w),
+        |results| match fsinfo::Res::decode(results).map_err(garbled)? {
+            Ok(info) => Ok((info.read_bytes_max, info.write_bytes_max)),
+            Err(failure) => Err(Fault::new(ProblemKind::Refused, format!("FSINFO: {:?}", failure.status))),
+        },
+    )
+}

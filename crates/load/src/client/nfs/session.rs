@@ -1,0 +1,243 @@
+//! All connections of an NFS client.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use nfs_wire::v4::callback::SecurityParameters;
+use nfs_wire::v4::compound::{ArgOp, Res, ResOp, encode_args};
+use nfs_wire::v4::create_session::{self, ChannelAttributes, Flags};
+use nfs_wire::v4::exchange_id::{self, ClientOwner, StateProtectArgs};
+use nfs_wire::v4::types::{ClientId, OwnerId, Verifier};
+use nfs_wire::v4::{reclaim_complete, sequence};
+use nfs_wire::xdr::Decode;
+
+use super::mount::{Caller, limits, root};
+use super::rpc::garbled;
+use super::v3::Connection as V3;
+use super::v41::{COMPOUND, Connection as V41, Part, limits_of, refused, walk};
+use crate::client::link::{Link, Wire};
+use crate::client::{Framing, Handle, Outcome};
+use crate::fault::{Fault, Result};
+use crate::result::{Negotiated, ProblemKind};
+use crate::target::{NfsTarget, resolve};
+
+/// Slots that an NFSv4.1 session asks for; Linux asks for 64 (`max_session_slots`), servers give up to 1024.
+const SLOTS_WANTED: u32 = 1024;
+/// Numbers of calls begin here once the session is made.
+const FIRST_XID: u32 = 0x1000_0000;
+
+/// All connections of a client.
+pub(crate) struct Session {
+    pub(crate) links: Vec<Link>,
+    pub(crate) root: Handle,
+    pub(crate) negotiated: Negotiated,
+}
+
+/// What is as for all connections.
+struct Plan<'a> {
+    target: &'a NfsTarget,
+    addresses: Vec<SocketAddr>,
+    tags: usize,
+    timeout: Duration,
+}
+
+impl Session {
+    /// Mounts the export over so many connections, to `addresses` in turn if there are any.
+    pub(crate) fn open(
+        target: &NfsTarget,
+        connections: u32,
+        addresses: &[IpAddr],
+        tags: usize,
+        timeout: Duration,
+    ) -> Result<Self> {
+        let first = resolve(&target.host, target.port)?;
+        let mut all: Vec<_> = addresses.iter().map(|ip| SocketAddr::new(*ip, target.port)).collect();
+        if all.is_empty() {
+            all.push(first);
+        }
+        let plan = Plan { target, addresses: all, tags, timeout };
+        let mut session = if target.v41 { plan.v41(connections)? } else { plan.v3(connections)? };
+        session.negotiated.connections = connections;
+        for link in &mut session.links {
+            link.client.adopt(std::slice::from_ref(&session.root), &[]);
+        }
+        Ok(session)
+    }
+}
+
+impl Plan<'_> {
+    fn connect(&self, number: u32) -> Result<Wire> {
+        let at = number as usize % self.addresses.len();
+        Wire::connect(self.addresses[at], Framing::Rpc, self.timeout)
+    }
+
+    fn v3(&self, connections: u32) -> Result<Session> {
+        let root = root(self.target, self.timeout)?;
+        let mut first = Caller::new(self.connect(0)?, self.target);
+        let (read_bytes_max, write_bytes_max) = limits(&mut first, root)?;
+        let mut wires = vec![first.wire];
+        for number in 1..connections {
+            wires.push(self.connect(number)?);
+        }
+        let link = |wire| {
+            let client = V3::new(self.target.uid, self.target.gid, FIRST_XID, self.tags);
+            Link { wire, client: Box::new(client) }
+        };
+        let negotiated = Negotiated {
+            dialect: "NFSv3".to_owned(),
+            read_bytes_max,
+            write_bytes_max,
+            ..Negotiated::default()
+        };
+        Ok(Session { links: wires.into_iter().map(link).collect(), root: Handle::Nfs3(root), negotiated })
+    }
+
+    fn v41(&self, connections: u32) -> Result<Session> {
+        let mut first = Caller::new(self.connect(0)?, self.target);
+        let (client_id, sequence_id) = self.exchange_id(&mut first)?;
+        let made = create_session(&mut first, client_id, sequence_id)?;
+        let slots = made.fore_channel.requests_max.max(1);
+        if slots < connections {
+            let text = format!("the session has {slots} slots, fewer than {connections} connections");
+            return Err(Fault::new(ProblemKind::Refused, text));
+        }
+        let head = |sequence_id| {
+            ArgOp::Sequence(sequence::Args {
+                session_id: made.session_id,
+                sequence_id,
+                slot_id: 0,
+                highest_slot_id: 0,
+                cache_this: false,
+            })
+        };
+        let reclaimed = [head(1), ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })];
+        compound(&mut first, &reclaimed, |_| {})?;
+        let (root, (read_bytes_max, write_bytes_max)) = find_root(&mut first, head(2), &self.target.path)?;
+        let mut wires = vec![first.wire];
+        for number in 1..connections {
+            wires.push(self.connect(number)?);
+        }
+        let share = slots / connections;
+        let link = |(number, wire): (usize, Wire)| {
+            let number = u32::try_from(number).unwrap_or(0);
+            let part = Part {
+                client_id,
+                session_id: made.session_id,
+                highest_slot: slots - 1,
+                slots: number * share..(number + 1) * share,
+                number,
+            };
+            let mut client = V41::new(&part, self.target.uid, self.target.gid, FIRST_XID, self.tags);
+            client.used(0, 2);
+            Link { wire, client: Box::new(client) }
+        };
+        // A read comes with some words around it; what does not fit into a reply is no good as a block.
+        let data_max =
+            made.fore_channel.response_bytes_max.min(made.fore_channel.request_bytes_max).saturating_sub(512);
+        let negotiated = Negotiated {
+            dialect: "NFSv4.1".to_owned(),
+            read_bytes_max: read_bytes_max.min(data_max),
+            write_bytes_max: write_bytes_max.min(data_max),
+            requests_max: Some(slots),
+            ..Negotiated::default()
+        };
+        let links = wires.into_iter().enumerate().map(link).collect();
+        Ok(Session { links, root: Handle::Nfs4(root, None), negotiated })
+    }
+
+    fn exchange_id(&self, caller: &mut Caller) -> Result<(ClientId, u32)> {
+        let mut verifier = [0; 8];
+        getrandom::fill(&mut verifier)
+            .map_err(|e| Fault::new(ProblemKind::ThisMachine, format!("no random numbers: {e}")))?;
+        let owner = format!("anabranch-load {:016x}", u64::from_be_bytes(verifier));
+        let arguments = exchange_id::Args {
+            client_owner: ClientOwner { verifier: Verifier(verifier), owner_id: OwnerId(owner.as_bytes()) },
+            flags: exchange_id::Flags::USE_NON_PNFS,
+            state_protect: StateProtectArgs::None,
+            implementation: None,
+        };
+        let mut client_id = None;
+        compound(caller, &[ArgOp::ExchangeId(arguments)], |result| {
+            if let ResOp::ExchangeId(Ok(made)) = result {
+                client_id = Some((made.client_id, made.sequence_id));
+            }
+        })?;
+        client_id.ok_or_else(|| Fault::protocol("EXCHANGE_ID has given no client ID"))
+    }
+}
+
+/// A session with as many slots as the server gives.
+fn create_session(
+    caller: &mut Caller,
+    client_id: ClientId,
+    sequence_id: u32,
+) -> Result<create_session::ResOk> {
+    let channel = ChannelAttributes {
+        header_pad_bytes: 0,
+        request_bytes_max: (1 << 20) + 4096,
+        response_bytes_max: (1 << 20) + 4096,
+        response_cached_bytes_max: 4096,
+        operations_max: 8,
+        requests_max: SLOTS_WANTED,
+        rdma_ird: None,
+    };
+    let back = ChannelAttributes {
+        request_bytes_max: 4096,
+        response_bytes_max: 4096,
+        response_cached_bytes_max: 0,
+        operations_max: 2,
+        requests_max: 1,
+        ..channel
+    };
+    let arguments = create_session::Args {
+        client_id,
+        sequence_id,
+        flags: Flags::empty(),
+        fore_channel: channel,
+        back_channel: back,
+        callback_program: 0x4000_0000,
+        callback_security: vec![SecurityParameters::None],
+    };
+    let mut session = None;
+    compound(caller, &[ArgOp::CreateSession(arguments)], |result| {
+        if let ResOp::CreateSession(Ok(made)) = result {
+            session = Some(*made);
+        }
+    })?;
+    session.ok_or_else(|| Fault::protocol("CREATE_SESSION has given no session"))
+}
+
+fn find_root(caller: &mut Caller, head: ArgOp<'_>, path: &str) -> Result<(Vec<u8>, (u32, u32))> {
+    let operations = [vec![head], walk(path)].concat();
+    let (mut root, mut limits) = (None, (65536, 65536));
+    let found = compound(caller, &operations, |result| match result {
+        ResOp::GetFh(Ok(found)) => root = Some(found.object.0.to_vec()),
+        ResOp::GetAttr(Ok(found)) => limits = limits_of(&found.attributes),
+        _ => {}
+    });
+    found
+        .map_err(|fault| Fault::new(ProblemKind::NoSuchShare, format!("{path} cannot be found: {fault}")))?;
+    Ok((root.ok_or_else(|| Fault::protocol("there is no filehandle of the root"))?, limits))
+}
+
+/// Does operations one after the other; each result is shown to `see`.
+fn compound(caller: &mut Caller, operations: &[ArgOp<'_>], mut see: impl FnMut(&ResOp<'_>)) -> Result<()> {
+    caller.call(
+        COMPOUND,
+        |w| encode_args(w, "", 1, operations),
+        |results| {
+            let results = Res::decode(results).map_err(garbled)?;
+            for result in results.results {
+                let result = result.map_err(garbled)?;
+                if let Err(status) = result.status() {
+                    return Err(match refused(result.operation().name(), status) {
+                        Outcome::Refused(fault) => fault,
+                        _ => Fault::new(ProblemKind::Refused, "the server says that it would answer later"),
+                    });
+                }
+                see(&result);
+            }
+            results.status.map_err(|status| Fault::protocol(format!("COMPOUND: {status:?}")))
+        },
+    )
+}

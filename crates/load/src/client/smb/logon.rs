@@ -1,0 +1,270 @@
+//! NEGOTIATE and SESSION_SETUP ([MS-SMB2] 3.2.4.2.2, 3.2.4.2.3) on a connection that says nothing else meanwhile.
+
+use auth::{Credentials, Initiator, InitiatorStep, Randomness};
+use smb_proto::dialect::{Cipher, SigningAlgorithm};
+use smb_proto::preauth::PreauthHash;
+use smb_proto::signing::Sender;
+use smb_wire::negotiate::{self, Capabilities, SecurityMode};
+use smb_wire::negotiate_context::{HashAlgorithm, NegotiateContext};
+use smb_wire::session_setup::{self, RequestFlags, SessionFlags};
+use smb_wire::{Command, Guid, Header, HeaderFlags, NtStatus, Target, frame, header};
+
+use super::protection::{Keys, Protection};
+use super::status::fault;
+use crate::client::link::Wire;
+use crate::fault::{Fault, Result};
+use crate::result::ProblemKind;
+use crate::security::Security;
+
+/// A connection that has negotiated.
+pub(super) struct Negotiated {
+    pub(super) wire: Wire,
+    pub(super) read_bytes_max: u32,
+    pub(super) write_bytes_max: u32,
+    pub(super) cipher: Option<Cipher>,
+    pub(super) algorithm: SigningAlgorithm,
+    pub(super) server_requires_signing: bool,
+    pub(super) capabilities: Capabilities,
+    pub(super) credits: u16,
+    pub(super) next_message_id: u64,
+    preauth: PreauthHash,
+}
+
+/// A connection that has logged on.
+pub(super) struct LoggedOn {
+    pub(super) session_id: u64,
+    pub(super) flags: SessionFlags,
+    pub(super) keys: Keys,
+    pub(super) protection: Protection,
+}
+
+/// A session that a further connection is bound to.
+#[derive(Clone, Copy)]
+pub(super) struct Binding<'a> {
+    pub(super) session_id: u64,
+    pub(super) keys: &'a Keys,
+}
+
+fn broken(error: impl std::fmt::Display) -> Fault {
+    Fault::protocol(format!("a reply that is no message: {error}"))
+}
+
+impl Negotiated {
+    /// Negotiates SMB 3.1.1 with what `security` offers.
+    pub(super) fn over(wire: Wire, security: &Security, client_guid: Guid) -> Result<Self> {
+        let mut this = Self {
+            wire,
+            read_bytes_max: 65536,
+            write_bytes_max: 65536,
+            cipher: None,
+            algorithm: SigningAlgorithm::AesCmac,
+            server_requires_signing: false,
+            capabilities: Capabilities::empty(),
+            credits: 1,
+            next_message_id: 0,
+            preauth: PreauthHash::new(),
+        };
+        let mut salt = [0; 32];
+        fill_random(&mut salt)?;
+        let request = negotiate::Request {
+            security_mode: security.mode(),
+            capabilities: Capabilities::LARGE_MTU | Capabilities::MULTI_CHANNEL | Capabilities::ENCRYPTION,
+            client_guid,
+            dialects: vec![negotiate::Dialect::Smb311],
+            contexts: vec![
+                NegotiateContext::PreauthIntegrity {
+                    hash_algorithms: vec![HashAlgorithm::Sha512],
+                    salt: &salt,
+                },
+                NegotiateContext::Encryption(security.ciphers.iter().map(|c| c.id().into()).collect()),
+                NegotiateContext::Signing(security.algorithms.iter().map(|a| a.id().into()).collect()),
+            ],
+        };
+        let mut message = this.header(Command::Negotiate, 0);
+        request.encode(&mut message).map_err(broken)?;
+        let reply = this.exchange(&mut message, None)?;
+        this.agree(&reply)?;
+        this.preauth.update(&message);
+        this.preauth.update(&reply);
+        Ok(this)
+    }
+
+    fn agree(&mut self, reply: &[u8]) -> Result<()> {
+        let status = Header::decode(reply).map_err(broken)?.status();
+        if status != NtStatus::SUCCESS {
+            return Err(fault("NEGOTIATE of SMB 3.1.1", status));
+        }
+        let response = negotiate::Response::decode(reply).map_err(broken)?;
+        if response.dialect != negotiate::Dialect::Smb311 {
+            return Err(Fault::new(ProblemKind::Refused, "the server does not speak SMB 3.1.1"));
+        }
+        (self.read_bytes_max, self.write_bytes_max) = (response.max_read_size, response.max_write_size);
+        self.capabilities = response.capabilities;
+        self.server_requires_signing = response.security_mode.contains(SecurityMode::SIGNING_REQUIRED);
+        for context in &response.contexts {
+            match context {
+                NegotiateContext::Encryption(ciphers) => {
+                    self.cipher = ciphers.first().and_then(|c| Cipher::from_id((*c).into()));
+                }
+                NegotiateContext::Signing(algorithms) => {
+                    let chosen = algorithms.first().and_then(|a| SigningAlgorithm::from_id((*a).into()));
+                    self.algorithm =
+                        chosen.ok_or_else(|| Fault::protocol("the server chose an unknown signature"))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Logs on, or becomes a further channel of a session.
+    pub(super) fn log_on(
+        &mut self,
+        credentials: &Credentials,
+        security: &Security,
+        binding: Option<Binding<'_>>,
+        channel: u32,
+    ) -> Result<LoggedOn> {
+        let (token, initiator) = Initiator::start(credentials.clone(), randomness()?);
+        let mut preauth = self.preauth;
+        // [MS-SMB2] 3.2.4.2.3: a request that binds is signed with the session's key.
+        let old = binding.map(|b| b.keys.protection(self.algorithm, channel)).transpose()?;
+        let mut session_id = binding.map_or(0, |b| b.session_id);
+        let (sent, reply) = self.setup(session_id, &token, security, old.as_ref())?;
+        let head = Header::decode(&reply).map_err(broken)?;
+        if head.status() != NtStatus::MORE_PROCESSING_REQUIRED {
+            return Err(fault("SESSION_SETUP", head.status()));
+        }
+        preauth.update(&sent);
+        preauth.update(&reply);
+        session_id = head.session_id;
+        let response = session_setup::Response::decode(&reply).map_err(broken)?;
+        let step = initiator.step(response.security_buffer).map_err(broken)?;
+        let InitiatorStep::Continue { token, session_key, next } = step else {
+            return Err(Fault::protocol("the server is content too early"));
+        };
+        let (sent, mut reply) = self.setup(session_id, &token, security, old.as_ref())?;
+        preauth.update(&sent);
+        let head = Header::decode(&reply).map_err(broken)?;
+        if head.status() != NtStatus::SUCCESS {
+            return Err(fault("SESSION_SETUP", head.status()));
+        }
+        let keys =
+            binding.map_or_else(|| Keys::new(self.cipher, &session_key, &preauth, session_id), |b| *b.keys);
+        let protection = match binding {
+            None => keys.protection(self.algorithm, channel)?,
+            Some(_) => keys.of_channel(self.algorithm, &session_key, &preauth, channel)?,
+        };
+        let flags = session_setup::Response::decode(&reply).map_err(broken)?.session_flags;
+        self.prove(&mut reply, &protection, flags, next)?;
+        Ok(LoggedOn { session_id, flags, keys, protection })
+    }
+
+    /// The last reply proves that the server knows the password, too ([MS-SMB2] 3.2.5.3.1).
+    fn prove(
+        &self,
+        reply: &mut [u8],
+        protection: &Protection,
+        flags: SessionFlags,
+        next: Initiator,
+    ) -> Result<()> {
+        if flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL) {
+            let text = "the server made the user a guest: the account or the password is not known there";
+            return Err(Fault::new(ProblemKind::WrongPassword, text));
+        }
+        let unproven =
+            |_| Fault::new(ProblemKind::WrongSignature, "the server does not know the session's key");
+        protection.signing.verify(reply, Sender::Server).map_err(unproven)?;
+        let response = session_setup::Response::decode(reply).map_err(broken)?;
+        match next.step(response.security_buffer) {
+            Ok(InitiatorStep::Done) => Ok(()),
+            Ok(InitiatorStep::Continue { .. }) => {
+                Err(Fault::protocol("the server asks for one token too many"))
+            }
+            Err(error) => Err(Fault::new(ProblemKind::WrongSignature, error.to_string())),
+        }
+    }
+
+    fn setup(
+        &mut self,
+        session_id: u64,
+        token: &[u8],
+        security: &Security,
+        old: Option<&Protection>,
+    ) -> Result<(Vec<u8>, Vec<u8>)> {
+        let mut flags = RequestFlags::empty();
+        flags.set(RequestFlags::BINDING, old.is_some());
+        let mode = if security.require_signing {
+            session_setup::SecurityMode::SIGNING_REQUIRED
+        } else {
+            session_setup::SecurityMode::SIGNING_ENABLED
+        };
+        let request = session_setup::Request {
+            flags,
+            security_mode: mode,
+            capabilities: Capabilities::empty(),
+            previous_session_id: 0,
+            security_buffer: token,
+        };
+        let mut message = self.header(Command::SessionSetup, session_id);
+        request.encode(&mut message).map_err(broken)?;
+        let reply = self.exchange(&mut message, old)?;
+        Ok((message, reply))
+    }
+
+    /// The header of the next request.
+    fn header(&mut self, command: Command, session_id: u64) -> Vec<u8> {
+        let head = Header {
+            credit_charge: u16::from(command != Command::Negotiate),
+            status_or_channel_sequence: 0,
+            command,
+            credits: 64,
+            flags: HeaderFlags::empty(),
+            next_command: 0,
+            message_id: self.next_message_id,
+            target: Target::Sync { tree_id: 0 },
+            session_id,
+            signature: [0; 16],
+        };
+        self.next_message_id += 1;
+        self.credits = self.credits.saturating_sub(1);
+        let mut message = Vec::with_capacity(256);
+        message.extend_from_slice(&head.to_bytes());
+        debug_assert_eq!(message.len(), header::LEN);
+        message
+    }
+
+    /// Sends a request, signed if there is a key, and takes its reply.
+    fn exchange(&mut self, message: &mut [u8], key: Option<&Protection>) -> Result<Vec<u8>> {
+        if let Some(key) = key {
+            key.signing.sign(message, Sender::Client).map_err(broken)?;
+        }
+        let prefix = frame::encode_prefix(message.len()).map_err(broken)?;
+        self.wire.send(&prefix)?;
+        self.wire.send(message)?;
+        loop {
+            let reply = self.wire.receive()?;
+            let head = Header::decode(&reply).map_err(broken)?;
+            self.credits = self.credits.saturating_add(head.credits);
+            if head.status() != NtStatus::PENDING {
+                return Ok(reply);
+            }
+        }
+    }
+}
+
+/// Fills a buffer with random bytes.
+pub(super) fn fill_random(buffer: &mut [u8]) -> Result<()> {
+    getrandom::fill(buffer)
+        .map_err(|e| Fault::new(ProblemKind::ThisMachine, format!("no random numbers: {e}")))
+}
+
+fn randomness() -> Result<Randomness> {
+    let mut randomness = Randomness { client_challenge: [0; 8], session_key: [0; 16], timestamp: 0 };
+    fill_random(&mut randomness.client_challenge)?;
+    fill_random(&mut randomness.session_key)?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    randomness.timestamp =
+        smb_wire::FileTime::from_unix(i64::try_from(now.as_secs()).unwrap_or(0), now.subsec_nanos()).0;
+    Ok(randomness)
+}

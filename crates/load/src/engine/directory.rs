@@ -1,0 +1,220 @@
+//! The same load on a directory of this machine, mounted or local: one thread a place, as applications do it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::meter::Meter;
+use super::place::{CYCLE, Place, cycle_name};
+use super::{Block, CYCLE_NAMES, Measured, Shared, watch};
+use crate::cpu::ServerProcess;
+use crate::fault::Fault;
+use crate::files::Files;
+use crate::result::{Operation, ProblemKind};
+use crate::workload::Workload;
+
+/// Threads that are started at most.
+const THREADS_MAX: usize = 1024;
+
+/// Load on a directory.
+pub(crate) struct Load<'a> {
+    /// The directory that the run has made.
+    pub(crate) directory: &'a Path,
+    pub(crate) files: &'a Files,
+    pub(crate) workload: &'a Workload,
+    pub(crate) fill: bool,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) server: Option<&'a ServerProcess>,
+    pub(crate) round: u32,
+}
+
+/// The path of a file of the run.
+pub(crate) fn file_path(directory: &Path, file: usize) -> PathBuf {
+    directory.join(format!("f{file}"))
+}
+
+/// The directory of a thread of the metadata workload.
+pub(crate) fn thread_path(directory: &Path, thread: usize) -> PathBuf {
+    directory.join(format!("t{thread}"))
+}
+
+/// What an error of the file system means; `what` was done.
+pub(crate) fn fault(what: &str, error: &io::Error) -> Fault {
+    let kind = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ProblemKind::NoSpace,
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => ProblemKind::ReadOnly,
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ProblemKind::NoSuchShare,
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::WriteZero => ProblemKind::ShortTransfer,
+        _ => ProblemKind::Refused,
+    };
+    Fault::new(kind, format!("{what}: {error}"))
+}
+
+/// Runs load and measures it.
+pub(crate) fn run(load: &Load<'_>) -> Measured {
+    let shared =
+        Shared::new(load.files, load.workload, load.fill, load.stop, Duration::from_secs(60), load.round);
+    let places = load.workload.places().min(THREADS_MAX);
+    let threads = load.workload.key.threads.max(1) as usize;
+    let mut meters = Vec::new();
+    let mut cpu = (None, None);
+    thread::scope(|scope| {
+        let (ended, all_ended) = mpsc::channel::<()>();
+        let mut running = Vec::new();
+        for number in 0..places {
+            let (shared, ended) = (&shared, ended.clone());
+            running.push(scope.spawn(move || {
+                let mut meter = Meter::default();
+                let place = Place::new(number, number % threads, Instant::now());
+                meter.fault =
+                    Runner { shared, directory: load.directory, place, places }.run(&mut meter).err();
+                drop(ended);
+                meter
+            }));
+        }
+        drop(ended);
+        cpu = watch(&all_ended, &shared, load.server);
+        meters.extend(running.into_iter().filter_map(|thread| thread.join().ok()));
+    });
+    let mut measured = Meter::merged(meters);
+    (measured.repetition.client_cpu_seconds, measured.repetition.server_cpu_seconds) = cpu;
+    measured
+}
+
+struct Runner<'a> {
+    shared: &'a Shared<'a>,
+    directory: &'a Path,
+    place: Place,
+    places: usize,
+}
+
+impl Runner<'_> {
+    fn run(mut self, meter: &mut Meter) -> Result<(), Fault> {
+        let open = |file| OpenOptions::new().read(true).write(true).open(file_path(self.directory, file));
+        let files: Vec<File> = match self.shared.workload.reads() {
+            Some(_) => (0..self.shared.files.count())
+                .map(open)
+                .collect::<io::Result<_>>()
+                .map_err(|e| fault("open", &e))?,
+            None => Vec::new(),
+        };
+        let mut buffer = vec![0; usize::try_from(self.shared.block_bytes()).unwrap_or(0)];
+        let mut due = Instant::now();
+        let outcome = loop {
+            let now = Instant::now();
+            if now >= self.shared.end || self.shared.stop.load(Ordering::Relaxed) {
+                break Ok(());
+            }
+            due = self.wait(now, due);
+            let step = match self.shared.workload.reads() {
+                Some(reads) => self.block(meter, &files, &mut buffer, due, reads),
+                None => self.cycle(meter, due).map(|()| true),
+            };
+            match step {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(fault) => break Err(fault),
+            }
+        };
+        let now = Instant::now();
+        meter.measured = now.min(self.shared.end).saturating_duration_since(self.shared.begin);
+        outcome
+    }
+
+    /// Waits as the workload wants it; when the next operation is due.
+    fn wait(&self, now: Instant, due: Instant) -> Instant {
+        let workload = self.shared.workload;
+        thread::sleep(workload.think);
+        let Some(rate) = workload.rate.filter(|_| !self.shared.fill) else { return now };
+        #[expect(clippy::cast_precision_loss, reason = "a number of threads")]
+        let next = due + Duration::from_secs_f64(self.places as f64 / rate);
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+        next
+    }
+
+    /// One read or write; false when there is none left.
+    fn block(
+        &mut self,
+        meter: &mut Meter,
+        files: &[File],
+        buffer: &mut [u8],
+        due: Instant,
+        reads: u8,
+    ) -> Result<bool, Fault> {
+        let writes = self.shared.fill || self.place.next_random() % 100 >= u64::from(reads);
+        let random = self.place.next_random();
+        let Some(block) = self.shared.next_block(self.place.thread, random) else { return Ok(false) };
+        let Some(file) = files.get(block.file) else { return Ok(false) };
+        if writes {
+            if self.shared.files.claim(block.file, block.offset, buffer.len()) {
+                self.shared.files.fill(block.file, block.offset, buffer);
+                file.write_all_at(buffer, block.offset).map_err(|e| fault("write", &e))?;
+                self.shared.files.written(block.file, block.offset, buffer.len());
+                self.count(meter, Operation::Write, buffer.len(), due);
+            }
+            return Ok(true);
+        }
+        self.shared.files.before_read(block.file, block.offset, buffer.len(), &mut self.place.before);
+        file.read_exact_at(buffer, block.offset).map_err(|e| fault("read", &e))?;
+        if self.is_right(meter, block, buffer) {
+            self.count(meter, Operation::Read, buffer.len(), due);
+        }
+        Ok(true)
+    }
+
+    fn is_right(&self, meter: &mut Meter, block: Block, data: &[u8]) -> bool {
+        if !self.shared.workload.check {
+            return true;
+        }
+        let Some(wrong) = self.shared.files.check(block.file, block.offset, data, &self.place.before) else {
+            return true;
+        };
+        meter.wrong_blocks += 1;
+        let text = format!(
+            "a read of file {} brought {} wrong bytes, the first at {}",
+            block.file, wrong.bytes, wrong.at
+        );
+        meter.problem(Fault::new(ProblemKind::WrongData, text));
+        false
+    }
+
+    /// A whole cycle of the metadata workload.
+    fn cycle(&mut self, meter: &mut Meter, begin: Instant) -> Result<(), Fault> {
+        let directory = thread_path(self.directory, self.place.thread);
+        let path =
+            directory.join(cycle_name(self.shared.round, self.place.number, self.place.cycles % CYCLE_NAMES));
+        self.place.cycles += 1;
+        let mut open = None;
+        for operation in CYCLE {
+            let due = Instant::now();
+            let done = match operation {
+                Operation::Create => File::create_new(&path).map(|file| open = Some(file)),
+                Operation::Open => File::open(&path).map(|file| open = Some(file)),
+                Operation::Stat => fs::metadata(&path).map(drop),
+                Operation::List => fs::read_dir(&directory).map(|entries| entries.for_each(drop)),
+                Operation::Delete => fs::remove_file(&path),
+                _ => {
+                    open = None;
+                    Ok(())
+                }
+            };
+            done.map_err(|e| fault(&format!("{operation:?}").to_lowercase(), &e))?;
+            self.count(meter, operation, 0, due);
+        }
+        drop(open);
+        self.count(meter, Operation::Cycle, 0, begin);
+        Ok(())
+    }
+
+    fn count(&self, meter: &mut Meter, operation: Operation, bytes: usize, due: Instant) {
+        let now = Instant::now();
+        if now >= self.shared.begin && now < self.shared.end {
+            meter.count(operation, bytes as u64, now.saturating_duration_since(due));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What load is made on: `smb://user:password@host:port/share`, `nfs://host:port/path?vers=3|4.1`, `dir:/path`.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::fault::{Fault, Result};
+use crate::result::{ProblemKind, Protocol};
+
+/// What load is made on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A share of an SMB server.
+    Smb(SmbTarget),
+    /// An export of an NFS server.
+    Nfs(NfsTarget),
+    /// A directory of this machine.
+    Directory(PathBuf),
+}
+
+/// A share of an SMB server.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SmbTarget {
+    /// Who logs on; may have a domain in front, `DOMAIN;user`.
+    pub user: String,
+    /// The user's password.
+    pub password: String,
+    /// The server.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The share.
+    pub share: String,
+}
+
+impl fmt::Debug for SmbTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SmbTarget({}@{}:{}/{})", self.user, self.host, self.port, self.share)
+    }
+}
+
+/// An export of an NFS server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NfsTarget {
+    /// The server.
+    pub host: String,
+    /// The port that answers NFS, and MOUNT if `mount_port` does not say otherwise.
+    pub port: u16,
+    /// The port that answers MOUNT.
+    pub mount_port: Option<u16>,
+    /// The exported path.
+    pub path: String,
+    /// NFSv4.1 rather than NFSv3.
+    pub v41: bool,
+    /// The user and group that the client says it is.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+}
+
+/// Why a text is no target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoTarget(String);
+
+const FORMS: &str = "give smb://USER:PASSWORD@HOST[:PORT]/SHARE, nfs://HOST[:PORT]/PATH[?vers=3|4.1&uid=N&gid=N&mountport=N] or dir:/PATH";
+
+impl Target {
+    /// The protocol that it speaks.
+    #[must_use]
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Self::Smb(_) => Protocol::Smb,
+            Self::Nfs(nfs) if nfs.v41 => Protocol::Nfs41,
+            Self::Nfs(_) => Protocol::Nfs3,
+            Self::Directory(_) => Protocol::Directory,
+        }
+    }
+}
+
+/// The first address of a host.
+///
+/// # Errors
+/// [`ProblemKind::Unreachable`]: the name has no address.
+pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+    let none = |why: String| Fault::new(ProblemKind::Unreachable, format!("{host} has no address: {why}"));
+    let mut found = (host, port).to_socket_addrs().map_err(|e| none(e.to_string()))?;
+    found.next().ok_or_else(|| none("none was found".to_owned()))
+}
+
+impl FromStr for Target {
+    type Err = NoTarget;
+
+    fn from_str(text: &str) -> std::result::Result<Self, NoTarget> {
+        let no = |why: &str| NoTarget(format!("{why}: {FORMS}"));
+        if let Some(path) = text.strip_prefix("dir:") {
+            let path = PathBuf::from(path);
+            return if path.is_absolute() {
+                Ok(Self::Directory(path))
+            } else {
+                Err(no("the path must begin with /"))
+            };
+        }
+        if let Some(rest) = text.strip_prefix("smb://") {
+            return smb(rest).map(Self::Smb).map_err(|why| no(&why));
+        }
+        match text.strip_prefix("nfs://") {
+            Some(rest) => nfs(rest).map(Self::Nfs).map_err(|why| no(&why)),
+            None => Err(no("this is no target")),
+        }
+    }
+}
+
+fn smb(rest: &str) -> std::result::Result<SmbTarget, String> {
+    let (who, place) = rest.rsplit_once('@').ok_or("there is no user")?;
+    let (user, password) = who.split_once(':').ok_or("there is no password")?;
+    let (authority, share) = place.split_once('/').ok_or("there is no share")?;
+    let share = share.trim_end_matches('/');
+    if share.is_empty() || share.contains('/') {
+        return Err("the share must be one name".to_owned());
+    }
+    let (host, port) = host_and_port(authority, 445)?;
+    Ok(SmbTarget { user: decoded(user)?, password: decoded(password)?, host, port, share: decoded(share)? })
+}
+
+fn nfs(rest: &str) -> std::result::Result<NfsTarget, String> {
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = place.split_once('/').ok_or("there is no path")?;
+    let (host, port) = host_and_port(authority, 2049)?;
+    let path = format!("/{}", decoded(path)?);
+    let mut target = NfsTarget { host, port, mount_port: None, path, v41: true, uid: 0, gid: 0 };
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let number = || value.parse().map_err(|_| format!("{name}={value} is no number"));
+        match (name, value) {
+            ("vers", "3") => target.v41 = false,
+            ("vers", "4.1" | "4") => target.v41 = true,
+            ("uid", _) => target.uid = number()?,
+            ("gid", _) => target.gid = number()?,
+            ("mountport", _) => {
+                target.mount_port = Some(value.parse().map_err(|_| format!("{name}={value} is no port"))?)
+            }
+            _ => return Err(format!("{pair} is not known")),
+        }
+    }
+    Ok(target)
+}
+
+/// `host`, `host:port` or `[v6]:port`.
+fn host_and_port(authority: &str, port: u16) -> std::result::Result<(String, u16), String> {
+    let number = |text: &str| text.parse().map_err(|_| format!("{text} is no port"));
+    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, port),
+        Some((host, after)) => (host, number(after.trim_start_matches(':'))?),
+        None => match authority.rsplit_once(':') {
+            Some((host, text)) => (host, number(text)?),
+            None => (authority, port),
+        },
+    };
+    if host.is_empty() { Err("there is no host".to_owned()) } else { Ok((host.to_owned(), port)) }
+}
+
+/// Undoes percent-encoding, which a password with `@` or `/` needs.
+fn decoded(text: &str) -> std::result::Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|d| char::from(d).to_digit(16));
+        let (high, low) = (digit(), digit());
+        let value = high.zip(low).map(|(high, low)| high * 16 + low).and_then(|v| u8::try_from(v).ok());
+        bytes.push(value.ok_or("after % two hexadecimal digits must follow")?);
+    }
+    String::from_utf8(bytes).map_err(|_| "what % stands for is no UTF-8".to_owned())
+}
+
+/// Without the password.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Smb(t) => write!(f, "smb://{}@{}:{}/{}", t.user, t.host, t.port, t.share),
+            Self::Nfs(t) => {
+                write!(f, "nfs://{}:{}{}?vers={}", t.host, t.port, t.path, if t.v41 { "4.1" } else { "3" })
+            }
+            Self::Directory(path) => write!(f, "dir:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read() {
+        let Ok(Target::Smb(smb)) = "smb://ann:p%40ss:w@server:1445/Data".parse() else {
+            panic!("no SMB target")
+        };
+        assert_eq!((smb.user.as_str(), smb.password.as_str()), ("ann", "p@ss:w"));
+        assert_eq!((smb.host.as_str(), smb.port, smb.share.as_str()), ("server", 1445, "Data"));
+        let Ok(Target::Nfs(nfs)) = "nfs://[::1]:2050/a/b?vers=3&uid=7".parse() else {
+            panic!("no NFS target")
+        };
+        assert_eq!(
+            (nfs.host.as_str(), nfs.port, nfs.path.as_str(), nfs.v41, nfs.uid),
+            ("::1", 2050, "/a/b", false, 7)
+        );
+        assert_eq!("dir:/tmp".parse(), Ok(Target::Directory("/tmp".into())));
+    }
+
+    #[test]
+    fn a_target_never_shows_its_password() {
+        let target: Target = "smb://ann:secret@server/Data".parse().unwrap();
+        assert_eq!(target.to_string(), "smb://ann@server:445/Data");
+        assert!(!format!("{target:?}").contains("secret"));
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused_with_the_forms() {
+        for text in [
+            "",
+            "smb://server/x",
+            "smb://a:b@server",
+            "smb://a:b@server/x/y",
+            "smb://a:b@:1/x",
+            "nfs://server",
+            "nfs://server:x/a",
+            "nfs://server/a?vers=2",
+            "dir:relative",
+            "ftp://x",
+            "smb://a:%zz@server/x",
+        ] {
+            let refused = text.parse::<Target>().unwrap_err().to_string();
+            assert!(refused.contains("give smb://"), "{text}: {refused}");
+        }
+    }
+}
