@@ -196,7 +196,7 @@ pub(crate) fn serve(
     let addresses = sockets.addresses()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let shards = Shards::start(cores).map_err(serving("cannot start a shard"))?;
-    let servers = servers::Servers::new(settings, &prepared, &sockets.smb)?;
+    let servers = servers::Servers::new(settings, &prepared, &sockets.smb, &sockets.nfs)?;
     let shares = Arc::clone(&prepared.shares);
     let control = start_control(settings, prepared, &servers, sockets.control)?;
     servers.listen(&shards, sockets.smb, sockets.nfs)?;

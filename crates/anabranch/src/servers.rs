@@ -43,7 +43,12 @@ pub(crate) struct Servers {
 impl Servers {
     /// # Errors
     /// The state cannot be read, or the system has no random numbers.
-    pub(crate) fn new(settings: &Settings, prepared: &Prepared, smb: &TcpListener) -> Result<Self> {
+    pub(crate) fn new(
+        settings: &Settings,
+        prepared: &Prepared,
+        smb: &TcpListener,
+        nfs: &TcpListener,
+    ) -> Result<Self> {
         let accounts = Arc::clone(&prepared.accounts);
         let config = smb_config(settings, smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
@@ -51,7 +56,7 @@ impl Servers {
         smb.keep_persistent_opens(kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
-        Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, prepared)?) })
+        Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, nfs, prepared)?) })
     }
 
     /// Hands the listening sockets to the servers.
@@ -113,7 +118,11 @@ fn interfaces(settings: &Settings, listener: &TcpListener) -> Interfaces {
     Interfaces { listen: listener.local_addr().map(|at| at.ip()).ok(), given: given.collect() }
 }
 
-fn nfs_config(settings: &Settings, prepared: &Prepared) -> Result<nfs_server::Config> {
+fn nfs_config(
+    settings: &Settings,
+    listener: &TcpListener,
+    prepared: &Prepared,
+) -> Result<nfs_server::Config> {
     let squash = match settings.nfs_squash {
         Squash::None => nfs_proto::export::Squash::None,
         Squash::Root => nfs_proto::export::Squash::Root,
@@ -133,5 +142,6 @@ fn nfs_config(settings: &Settings, prepared: &Prepared) -> Result<nfs_server::Co
     let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
         Some(Arc::new(Known(prepared.state.database())));
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
-    Ok(nfs_server::Config { connections_max, client_records, lease_times, ..config })
+    let listen = listener.local_addr().map(|at| at.ip()).ok();
+    Ok(nfs_server::Config { connections_max, client_records, lease_times, listen, ..config })
 }

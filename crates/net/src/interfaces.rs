@@ -30,6 +30,28 @@ pub struct InterfaceAddr {
     pub is_loopback: bool,
 }
 
+impl InterfaceAddr {
+    /// Whether clients can reach a server here that listens at `listen`. Nobody is told of link-local addresses, and of the loopback
+    /// interface only if the server listens there and nowhere else.
+    #[must_use]
+    pub fn is_listened_on(&self, listen: IpAddr) -> bool {
+        let listened_on = match listen {
+            IpAddr::V4(v4) if v4.is_unspecified() => !self.is_loopback && self.address.is_ipv4(),
+            // Such a socket takes connections to IPv4 addresses too.
+            IpAddr::V6(v6) if v6.is_unspecified() => !self.is_loopback,
+            _ => listen.to_canonical() == self.address,
+        };
+        listened_on && !is_link_local(self.address)
+    }
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
 /// The addresses of all interfaces that are up and have a carrier. Reads files of the kernel, some of which make the
 /// driver ask its device: it may take milliseconds.
 ///

@@ -1,6 +1,7 @@
 //! Settings of this server.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct Config {
     pub client_records: Option<Arc<dyn ClientRecords>>,
     /// What an NFSv4 session may have.
     pub sessions: session::Limits,
+    /// The address on which the server listens: NFSv4 clients that ask are told of those that it stands for.
+    pub listen: Option<IpAddr>,
 }
 
 impl Config {
@@ -75,6 +78,7 @@ impl Config {
             sessions: session::Limits::default(),
             client_records: None,
             callback_timeout: CALLBACK_TIMEOUT,
+            listen: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use anabranch_nfs_wire::v4::exchange_id::{
     ClientOwner, ImplementationId, ProtectedOperations, ServerOwner, SsvInfo, SsvParameters,
     StateProtectArgs, StateProtectRes,
 };
+use anabranch_nfs_wire::v4::fs_locations::FsLocations;
 use anabranch_nfs_wire::v4::open::{
     Claim, CreateHow, Delegation, DelegationType, How, ReadDelegation, ResultFlags, ShareAccess, ShareDeny,
     SpaceLimit, WhyNone, WriteDelegation,
@@ -210,6 +211,7 @@ impl Seed {
             Value::FilesAvail(n[3]),
             Value::FilesFree(n[0]),
             Value::FilesTotal(n[1]),
+            Value::FsLocations(FsLocations { root: vec![], locations: vec![] }),
             Value::Hidden(b[1]),
             Value::Homogeneous(b[2]),
             Value::MaxFileSize(n[2]),
@@ -901,8 +903,8 @@ fn these_are_all_operations_and_attributes() {
     assert_eq!(missing(arguments), []);
     let results = seed.results().iter().map(|result| result.operation() as u32).collect();
     assert_eq!(missing(results), []);
-    // fs_locations, fs_status, layout_hint, fs_locations_info, mdsthreshold, retention, sec_label
-    let without_a_type = [24, 61, 63, 67, 68, 69, 70, 71, 72, 80];
+    // fs_status, layout_hint, fs_locations_info, mdsthreshold, retention, sec_label
+    let without_a_type = [61, 63, 67, 68, 69, 70, 71, 72, 80];
     let values: BTreeSet<_> = seed.every_value().iter().map(|value| value.attribute() as u32).collect();
     let missing: Vec<_> = (0..=82).filter(|n| !values.contains(n)).collect();
     assert_eq!(missing, without_a_type);

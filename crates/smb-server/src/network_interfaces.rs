@@ -4,7 +4,6 @@
 //! could not use are left out: those on which the server does not listen, link-local ones, and those of interfaces that
 //! are down. The loopback interface is told of only if the server listens on nothing else.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -65,25 +64,8 @@ fn told(settings: &Interfaces, known: &[InterfaceAddr]) -> Vec<Interface> {
         return (UNKNOWN_INDEX..).zip(given).map(|(index, given)| as_given(given, index, known)).collect();
     }
     let Some(listen) = listen else { return Vec::new() };
-    let usable = known.iter().filter(|known| is_listened_on(*listen, known) && !is_link_local(known.address));
+    let usable = known.iter().filter(|known| known.is_listened_on(*listen));
     usable.take(ADDRESSES_MAX).map(of_kernel).collect()
-}
-
-/// Whether a client can reach the server at this address, which listens at `listen`.
-fn is_listened_on(listen: IpAddr, known: &InterfaceAddr) -> bool {
-    match listen {
-        IpAddr::V4(v4) if v4.is_unspecified() => !known.is_loopback && known.address.is_ipv4(),
-        // Such a socket takes connections to IPv4 addresses too.
-        IpAddr::V6(v6) if v6.is_unspecified() => !known.is_loopback,
-        _ => listen.to_canonical() == known.address,
-    }
-}
-
-fn is_link_local(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_unicast_link_local(),
-    }
 }
 
 fn of_kernel(known: &InterfaceAddr) -> Interface {
@@ -111,6 +93,8 @@ fn as_given(given: &GivenInterface, unknown_index: u32, known: &[InterfaceAddr])
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     fn known(index: u32, address: &str, link_speed: Option<u64>, receive_queues: usize) -> InterfaceAddr {

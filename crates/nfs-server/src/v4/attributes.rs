@@ -11,6 +11,7 @@ use nfs_wire::xdr::{Encode, Writer};
 use storage::{Attributes, Capabilities, FileFlags, FileKind, Space, Timestamp, Want};
 
 use super::acl::Told;
+use super::locations::Locations;
 use super::owner::Digits;
 use crate::attributes::{FILE_BYTES_MAX, MODE_BITS};
 use crate::config::TRANSFER_BYTES_MAX;
@@ -25,6 +26,7 @@ const ALWAYS: AttributeSet = AttributeSet::REQUIRED.union(AttributeSet::of(&[
     A::FilesAvail,
     A::FilesFree,
     A::FilesTotal,
+    A::FsLocations,
     A::Homogeneous,
     A::MaxFileSize,
     A::MaxLink,
@@ -137,6 +139,7 @@ pub(super) struct Needs {
     pub(super) space: bool,
     pub(super) acl: bool,
     pub(super) handle: bool,
+    pub(super) locations: bool,
 }
 
 impl Needs {
@@ -150,6 +153,7 @@ impl Needs {
             space: any(OF_SPACE),
             acl: any(OF_ACL),
             handle: wanted.contains(A::FileHandle),
+            locations: wanted.contains(A::FsLocations),
         }
     }
 }
@@ -174,6 +178,7 @@ pub(super) struct Subject {
     pub(super) mounted_on: u64,
     pub(super) acl: Option<Told>,
     pub(super) handle: Option<SignedHandle>,
+    pub(super) locations: Option<Locations>,
     owner: Digits,
     group: Digits,
 }
@@ -181,7 +186,16 @@ pub(super) struct Subject {
 impl Subject {
     pub(super) fn new(fs: FileSystem, attributes: Attributes) -> Self {
         let (owner, group) = (Digits::of(attributes.uid), Digits::of(attributes.gid));
-        Self { fs, mounted_on: attributes.id.0, attributes, acl: None, handle: None, owner, group }
+        Self {
+            fs,
+            mounted_on: attributes.id.0,
+            attributes,
+            acl: None,
+            handle: None,
+            locations: None,
+            owner,
+            group,
+        }
     }
 
     /// The value of an attribute, if the object has it.
@@ -203,6 +217,7 @@ impl Subject {
             A::Acl => Value::Acl(self.acl.as_ref()?.acl()),
             A::Dacl => Value::Dacl(self.acl.as_ref()?.dacl()),
             A::FileHandle => Value::FileHandle(FileHandle(self.handle.as_ref()?.as_bytes())),
+            A::FsLocations => self.locations.as_ref()?.value(),
             A::FileId => Value::FileId(object.id.0),
             A::MountedOnFileId => Value::MountedOnFileId(self.mounted_on),
             A::Hidden => Value::Hidden(self.has(FileFlags::HIDDEN)),
@@ -334,7 +349,9 @@ mod tests {
         };
         let handle = SignedHandle::new(b"handle");
         let acl = Some(Told::of(&acl::SecurityDescriptor::default()));
-        Subject { acl, handle, ..Subject::new(fs, attributes) }
+        let locations =
+            Some(Locations { share: Some("data".into()), addresses: vec!["10.0.0.1".to_owned()] });
+        Subject { acl, handle, locations, ..Subject::new(fs, attributes) }
     }
 
     /// What is supported is either told or set only, and is what it says that it is.
@@ -396,8 +413,9 @@ mod tests {
     #[test]
     fn only_what_is_wanted_is_looked_at() {
         let needs = Needs::of(AttributeSet::of(&[A::Mode, A::Size]));
-        assert!(needs.want.is_empty() && !needs.space && !needs.acl && !needs.handle);
-        let needs = Needs::of(AttributeSet::of(&[A::TimeCreate, A::SpaceFree, A::Dacl, A::FileHandle]));
-        assert!(needs.want == Want::FLAGS && needs.space && needs.acl && needs.handle);
+        assert!(needs.want.is_empty() && !needs.space && !needs.acl && !needs.handle && !needs.locations);
+        let all = [A::TimeCreate, A::SpaceFree, A::Dacl, A::FileHandle, A::FsLocations];
+        let needs = Needs::of(AttributeSet::of(&all));
+        assert!(needs.want == Want::FLAGS && needs.space && needs.acl && needs.handle && needs.locations);
     }
 }

@@ -12,6 +12,7 @@ use super::acl::Told;
 use super::attributes::{self, FileSystem, Needs, Subject, Telling};
 use super::compound::Compound;
 use super::filehandle;
+use super::locations::Locations;
 use super::pseudo_fs::{self, Place};
 use crate::object::Object;
 use crate::status;
@@ -26,7 +27,7 @@ const NO_SPACE: Space = Space { total: 0, free: 0, available: 0, files: 1, files
 pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) -> Result<Telling, Status> {
     attributes::check_readable(wanted)?;
     let subject = match place {
-        Place::Root => root(c)?,
+        Place::Root => root(c, wanted).await?,
         Place::Object(object) => {
             let needs = Needs::of(wanted);
             let fs = file_system(c, object, &needs).await?;
@@ -90,10 +91,13 @@ pub(super) async fn describe(
     if needs.handle {
         subject.handle = Some(filehandle::of_node(c.server(), share.id(), node)?);
     }
+    if needs.locations {
+        subject.locations = Some(Locations::of(Some(share.name()), c.server().v4.listen).await?);
+    }
     Ok(subject)
 }
 
-fn root(c: &Compound<'_>) -> Result<Subject, Status> {
+async fn root(c: &Compound<'_>, wanted: AttributeSet) -> Result<Subject, Status> {
     let capabilities = Capabilities::empty();
     let fs = FileSystem {
         fsid: Fsid { major: 0, minor: 0 },
@@ -104,6 +108,9 @@ fn root(c: &Compound<'_>) -> Result<Subject, Status> {
     };
     let mut subject = Subject::new(fs, pseudo_fs::attributes(c));
     subject.handle = Some(pseudo_fs::root_handle(c.server())?);
+    if Needs::of(wanted).locations {
+        subject.locations = Some(Locations::of(None, c.server().v4.listen).await?);
+    }
     Ok(subject)
 }
 

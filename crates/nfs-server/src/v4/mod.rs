@@ -51,6 +51,7 @@ mod getxattr;
 mod io_advise;
 mod link;
 mod listxattrs;
+mod locations;
 mod lock;
 mod lockt;
 mod locku;

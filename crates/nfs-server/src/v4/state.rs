@@ -5,6 +5,7 @@
 //! carried requests of, so that finding one takes no lock at all.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -38,6 +39,8 @@ pub(crate) struct State {
     pub(crate) server_owner: [u8; 8],
     /// Tells this run of the server from earlier ones.
     pub(crate) run: u32,
+    /// Where it listens.
+    pub(crate) listen: Option<IpAddr>,
     /// When this run of the server began, in seconds since 1970.
     pub(crate) since: i64,
     /// Guards the tables of clients and sessions: who there is, not what they have. Taken before a session's or a client's
@@ -145,6 +148,7 @@ impl State {
             sessions: config.sessions,
             server_owner: FileHandleCodec::new(&config.file_handle_key).number(b"server owner").to_be_bytes(),
             run,
+            listen: config.listen,
             since: i64::try_from(since).unwrap_or(0),
             tables: Mutex::new(Tables { clients, sessions: HashMap::new(), kept_bytes_max: 0 }),
             callbacks: Callbacks::new(first_xid, config.callback_timeout),

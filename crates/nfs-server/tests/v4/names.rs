@@ -1,11 +1,17 @@
 //! Names and attributes: LOOKUP, LOOKUPP, READDIR, CREATE, REMOVE, RENAME, LINK, READLINK, SECINFO, GETATTR, SETATTR, VERIFY,
 //! NVERIFY, ACCESS, access control lists, extended attributes, filehandles.
 
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use anabranch_nfs_server::Config;
+use nfs_proto::export::Squash;
 use nfs_wire::v4::access::Access;
 use nfs_wire::v4::acl::{Ace, AceFlags, AceMask, ace_type};
 use nfs_wire::v4::attr::{Attribute, AttributeSet, Attributes, AttributesBuf, Value};
 use nfs_wire::v4::compound::{ArgOp, ResOp};
 use nfs_wire::v4::create::What;
+use nfs_wire::v4::fs_locations::{FsLocation, FsLocations};
 use nfs_wire::v4::open::{How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::secinfo::SecInfo;
 use nfs_wire::v4::setxattr::SetOption;
@@ -19,7 +25,7 @@ use share::{Caller, Case, Identity, Protocol};
 
 use crate::client::{V4Client, put};
 use crate::opens::{runtime, started};
-use crate::server::TestServer;
+use crate::server::{TestServer, export};
 
 fn look(name: &[u8]) -> ArgOp<'_> {
     ArgOp::Lookup(lookup::Args { name: Name(name) })
@@ -200,6 +206,27 @@ fn attributes_are_set_told_and_compared() {
     let reply = client.ok(&[put(&file), ArgOp::Access(access::Args { access: asked })]);
     let ResOp::Access(Ok(ok)) = reply.last() else { panic!("{reply:?}") };
     assert_eq!((ok.supported, ok.access), (asked, Access::empty()));
+}
+
+#[test]
+fn who_asks_is_told_where_else_the_server_can_be_reached() {
+    let listen = |config: &mut Config| config.listen = Some(Ipv4Addr::LOCALHOST.into());
+    let server = TestServer::with(Arc::default(), export(Squash::None), 1, |_| {}, listen);
+    let top = server.mounted().1.as_bytes().to_vec();
+    let mut client = V4Client::start(server.address, "one");
+    let here = |root: Vec<Text<'static>>| {
+        let location = FsLocation { servers: vec![Text(b"127.0.0.1")], root: root.clone() };
+        Some(Value::FsLocations(FsLocations { root, locations: vec![location] }))
+    };
+    let reply = client.ok(&[put(&top), get(&[Attribute::FsLocations])]);
+    assert_eq!(reply.attribute(Attribute::FsLocations), here(vec![Text(b"data")]));
+    let reply = client.ok(&[ArgOp::PutRootFh, get(&[Attribute::FsLocations])]);
+    assert_eq!(reply.attribute(Attribute::FsLocations), here(vec![]));
+
+    let (_server, mut client, top) = started();
+    let reply = client.ok(&[put(&top), get(&[Attribute::FsLocations])]);
+    let nowhere = FsLocations { root: vec![Text(b"data")], locations: vec![] };
+    assert_eq!(reply.attribute(Attribute::FsLocations), Some(Value::FsLocations(nowhere)));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Attributes and sets of them: RFC 8881 section 5 and 6, RFC 7862 12.2, RFC 8275 and RFC 8276 8.2.
 
 use crate::v4::acl::{Ace, Acl41, AclSupport};
+use crate::v4::fs_locations::FsLocations;
 use crate::v4::status::Status;
 use crate::v4::types::{Bitmap, FileHandle, FileType, Fsid, SetTime, SpecData, Text, Time};
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_enum, xdr_struct};
@@ -107,6 +108,8 @@ attributes! {
     FilesFree = 22 (u64),
     /// RFC 8881 5.8.2.10: objects that the file system can have.
     FilesTotal = 23 (u64),
+    /// RFC 8881 5.8.2.12: other places of this file system.
+    FsLocations = 24 (FsLocations<'a>),
     /// RFC 8881 5.8.2.15: hidden in the sense of Windows.
     Hidden = 25 (bool),
     /// RFC 8881 5.8.2.16: all of the file system has the same attributes.
@@ -212,8 +215,6 @@ attributes! {
     /// RFC 9754 3: what the arguments of an OPEN may be.
     OpenArguments = 86 (OpenArguments),
     ;
-    /// RFC 8881 5.8.2.12: other places of this file system.
-    FsLocations = 24,
     /// RFC 8881 5.8.2.14: migration and replication.
     FsStatus = 61,
     /// RFC 8881 5.12.4: the layout that the client would like.
@@ -586,7 +587,7 @@ mod tests {
 
     #[test]
     fn values_end_with_the_first_that_is_wrong() {
-        let set = AttributeSet::of(&[Attribute::Size, Attribute::FsLocations, Attribute::Mode]);
+        let set = AttributeSet::of(&[Attribute::Size, Attribute::FsStatus, Attribute::XattrSupport]);
         let unsupported = Attributes { set, values: &[0; 32] };
         let values: Vec<_> = unsupported.values().collect();
         assert_eq!(values, [Ok(Value::Size(0)), Err(Status::AttrNotSupp)]);

@@ -26,6 +26,7 @@ pub mod destroy_session;
 pub mod dir_delegation;
 pub mod exchange_id;
 pub mod free_stateid;
+pub mod fs_locations;
 pub mod getattr;
 pub mod getfh;
 pub mod getxattr;

@@ -1,0 +1,54 @@
+//! Where else a share can be reached: the server's other addresses, to which clients may open further connections of a
+//! session (RFC 8881 5.8.2.12, 11.5.5). No other server has our shares, so that is all there is to tell.
+
+use std::net::IpAddr;
+
+use nfs_wire::v4::attr::Value;
+use nfs_wire::v4::fs_locations::{FsLocation, FsLocations};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::Text;
+
+/// Addresses told of at most.
+const ADDRESSES_MAX: usize = 64;
+
+/// What `fs_locations` tells of a share, or of the root of the pseudo file system.
+#[derive(Debug)]
+pub(super) struct Locations {
+    /// The share's name; `None` for the root.
+    pub(super) share: Option<Box<str>>,
+    /// The server's addresses, as text.
+    pub(super) addresses: Vec<String>,
+}
+
+impl Locations {
+    /// The addresses as they are now: read on the pool, as that may wait.
+    ///
+    /// # Errors
+    /// [`Status::ServerFault`] when the server is about to end.
+    pub(super) async fn of(share: Option<&str>, listen: Option<IpAddr>) -> Result<Self, Status> {
+        let addresses = match listen {
+            Some(listen) => {
+                tokio::task::spawn_blocking(move || current(listen)).await.map_err(|_| Status::ServerFault)?
+            }
+            None => Vec::new(),
+        };
+        Ok(Self { share: share.map(Into::into), addresses })
+    }
+
+    pub(super) fn value(&self) -> Value<'_> {
+        let root: Vec<_> = self.share.iter().map(|name| Text(name.as_bytes())).collect();
+        let servers: Vec<_> = self.addresses.iter().map(|address| Text(address.as_bytes())).collect();
+        let locations =
+            if servers.is_empty() { Vec::new() } else { vec![FsLocation { servers, root: root.clone() }] };
+        Value::FsLocations(FsLocations { root, locations })
+    }
+}
+
+fn current(listen: IpAddr) -> Vec<String> {
+    let known = net::interface_addrs().unwrap_or_else(|e| {
+        tracing::warn!("the system does not tell its addresses: {e}");
+        Vec::new()
+    });
+    let usable = known.iter().filter(|known| known.is_listened_on(listen));
+    usable.take(ADDRESSES_MAX).map(|known| known.address.to_string()).collect()
+}
