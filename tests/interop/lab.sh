@@ -10,7 +10,7 @@
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 both both4 pairs acl pjdfstest pjdfstest4 restart restart4 channels"      # and by name: restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 both both4 pairs trunks acl pjdfstest pjdfstest4 restart restart4 channels"      # and by name: restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
 : "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
 
@@ -75,9 +75,9 @@ guest() {  # SECONDS SCRIPT [-e NAME=VALUE ...]
   "$lab/client-lab" run ${engine[@]+"${engine[@]}"} --netns "$ns" --nics "$nics" --timeout "$limit" -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" -e SHARE="$SHARE" -e EXPORT="$EXPORT" \
     -e USER="$SMB_USER" -e PASS="$SMB_PASS" "$@" "$lab/guest/$script"
 }
-# tell PREFIX: count the ok and FAIL lines of a guest script, pass the others on.
+# tell PREFIX: count the ok and FAIL lines of a guest script, pass the others on. Its last line must be there.
 tell() {
-  local line seen=0
+  local line seen=0 ended=0
   while IFS= read -r line; do
     case $line in
       "ok "*) seen=1; pass "$1 ${line#ok }" ;;
@@ -85,10 +85,12 @@ tell() {
       # Asked for as a line of its own: results name these events, too.
       "  kill me "*) echo "$line"; kill_and_restart ;;
       "  cut me "*) echo "$line"; ip netns exec "$ns" "$lab/close-connections" "${line##* }" "$SMB_PORT" ;;
+      [0-9]*" passed, "[0-9]*" failed") ended=1; echo "  $line" ;;
       *) echo "  $line" ;;
     esac
   done
   [ "$seen" = 1 ] || fail "$1" "printed no result"
+  [ "$ended" = 1 ] || fail "$1" "was cut off"
 }
 # restart VERSION: of NFS. Clients that held something must all have it back, and before the grace period ends by itself.
 restart() {
@@ -148,7 +150,7 @@ for part in $parts; do
   case $part in
     cifs | nfs3 | nfs4 | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
     channels) serve 2 "${two_rss[@]}" ;;
-    pairs) serve 2 ;;
+    pairs | trunks) serve 2 ;;
     cut | network-loss) serve 4 ;;
     cifs-restart | cifs-restart-1) serve 4 --continuous-availability "$SHARE" ;;
     *) echo "no such part: $part"; exit 2 ;;
@@ -167,6 +169,7 @@ for part in $parts; do
     both) tell "" < <(guest 300 both.sh -e OWNER=1000 2>&1) ;;
     both4) tell "nfs v4.2" < <(guest 300 both.sh -e OWNER=1000 -e VERSION=4.2 2>&1) ;;
     pairs) pairs ;;
+    trunks) tell "trunks:" < <(guest 400 nfs-rate.sh -e WAYS="discovered trunked" -e ROUNDS=1 -e MIB=16 -e SIZE=16 2>&1) ;;
     acl) tell "acl:" < <(guest 200 cifs-acl.sh -e OWNER=1000 2>&1) ;;
     pjdfstest) posix nfs3 "$known" ;;
     pjdfstest4) posix nfs4.1 "$known4"; posix nfs4.2 "$known4" ;;

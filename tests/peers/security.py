@@ -132,9 +132,10 @@ def main():
     lines = list(section(opt, results, crypto_costs(shlex.split(opt.loopback))))
     print("\n".join(lines))
     if opt.document and not opt.only:
-        before = open(opt.document).read().split(HEADING)[0].rstrip("\n") if os.path.exists(opt.document) else ""
+        text = open(opt.document).read() if os.path.exists(opt.document) else ""
+        others = [part.rstrip("\n") + "\n" for part in re.split(r"(?m)^(?=# )", text) if part.strip() and not part.startswith(HEADING)]
         with open(opt.document, "w") as f:
-            f.write(before + "\n\n" + "\n".join(lines).rstrip("\n") + "\n")
+            f.write("\n".join([*others, "\n".join(lines).rstrip("\n") + "\n"]))
         print(f"wrote {opt.document}")
 
 
