@@ -156,8 +156,8 @@ for part in $parts; do
     *) echo "no such part: $part"; exit 2 ;;
   esac
   case $part in
-    # The client would spin on the only processor of the other guest (docs/linux-client.md).
-    cifs-restart*) engine=(--engine qemu --smp 2) ;;
+    # With several channels the client would spin on the only processor of the other guest (docs/linux-client.md).
+    cifs-restart) engine=(--engine qemu --smp 2) ;;
     *) engine=() ;;
   esac
   start_capture "$part"

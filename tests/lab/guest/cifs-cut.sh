@@ -17,7 +17,7 @@
 read -ra servers <<<"$SERVERS"
 : "${CHANNELS:=${#servers[@]}}"
 export SMB_PORT CHANNELS
-m=/mnt/smb o=/mnt/other
+export m=/mnt/smb o=/mnt/other
 opts="vers=3.1.1,port=$SMB_PORT,username=$USER,password=$PASS,hard,echo_interval=$ECHO,nosharesock${MOUNT_OPTS:+,$MOUNT_OPTS}"
 
 # ports ADDRESS: our ends of the connections to it.
@@ -42,7 +42,18 @@ whole() {
 }
 silent() { tc qdisc replace dev "$1" root netem loss 100% && sleep "$2" && tc qdisc del dev "$1" root; }
 down_up() { ip link set "$1" down && sleep "$2" && ip link set "$1" up; }
-export -f ports cut whole silent down_up cifs_state
+# overtaken DEV ADDRESS...: cuts channels one after the other while direct writes are queued in a slow one, which those that are
+# sent again overtake. fio says what a program is told of it (docs/linux-client.md); the event itself does not fail.
+overtaken() {
+  local dev=$1 a; shift
+  tc qdisc replace dev "$dev" root tbf rate 4mbit burst 32kb latency 20s || return 1
+  fio --name=overtaken --directory=$m/cut --rw=randwrite --direct=1 --ioengine=libaio --iodepth=32 --bs=64k --size=16m --time_based --runtime=12 \
+    --eta=never --minimal >/tmp/overtaken 2>&1 &
+  for a in "$@"; do sleep 3; cut "$a"; done
+  wait; grep -a '^fio: ' /tmp/overtaken
+  tc qdisc del dev "$dev" root
+}
+export -f ports cut whole silent down_up overtaken cifs_state
 
 modprobe sch_netem
 check "mount with $CHANNELS channels" mount_at $m -t cifs "//$SERVER/$SHARE" -o "$opts,multichannel,max_channels=$CHANNELS"
