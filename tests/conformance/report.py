@@ -60,7 +60,7 @@ def main():
     for suite in ran:
         n = {k: sum(r == k for (s, _), r in ours.items() if s == suite) for k in ("ok", "FAIL", "SKIP")}
         print(f"| {suite}{'' if suite in short else ' *'} | {n['ok']} | {n['FAIL']} | {n['SKIP']} | {both({suite})} |")
-    print("\n\\* not in every test run\n\n## What fails\n")
+    print("\n\\* not in every test run; (ca): again, on a share with continuous availability\n\n## What fails\n")
     print("| suite | subtest | Samba | reason | what smbtorture says |\n|---|---|---|---|---|")
     for (suite, test), result in ours.items():
         if result == "FAIL":
