@@ -10,7 +10,7 @@
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 both both4 pairs trunks acl pjdfstest pjdfstest4 restart restart4 channels"      # and by name: restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 copy both both4 pairs trunks acl pjdfstest pjdfstest4 restart restart4 channels"      # and by name: restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
 : "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
 
@@ -148,7 +148,7 @@ reopened=(); [ -z "${PEER:-}" ] || reopened=(-e PERSISTENT=0 -e WRITERS=files,lo
 two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
   case $part in
-    cifs | nfs3 | nfs4 | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
+    cifs | nfs3 | nfs4 | copy | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
     channels) serve 2 "${two_rss[@]}" ;;
     pairs | trunks) serve 2 ;;
     cut | network-loss) serve 4 ;;
@@ -166,6 +166,7 @@ for part in $parts; do
     channels) tell "channels:" < <(guest 400 cifs-smoke.sh -e CHANNELS=4 2>&1) ;;
     nfs3) tell "nfs3:" < <(guest 400 nfs3-smoke.sh -e CHANNELS=4 2>&1) ;;
     nfs4) tell "nfs" < <(guest 400 nfs41-smoke.sh -e CHANNELS=4 2>&1) ;;
+    copy) tell "nfs v4.2: copy:" < <(guest 300 nfs42-copy.sh 2>&1) ;;
     both) tell "" < <(guest 300 both.sh -e OWNER=1000 2>&1) ;;
     both4) tell "nfs v4.2" < <(guest 300 both.sh -e OWNER=1000 -e VERSION=4.2 2>&1) ;;
     pairs) pairs ;;

@@ -4,6 +4,7 @@
 //! The operations are well-formed XDR made from recipes; what is in them is what earlier replies told, what is special, or
 //! anything. `SEED=N` runs it again as it was; a run that fails prints its seed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -177,6 +178,8 @@ impl Known {
 struct Maker {
     random: Random,
     known: Known,
+    /// Operations that went well.
+    succeeded: BTreeSet<u32>,
 }
 
 impl Maker {
@@ -420,7 +423,12 @@ impl Peer {
         body.extend(operations);
         let reply = self.exchange(&body);
         let results = read(&reply, count + 1);
-        results.iter().for_each(|result| maker.known.learn(result, &mut maker.random));
+        for result in &results {
+            maker.known.learn(result, &mut maker.random);
+            if result.status().is_ok() {
+                maker.succeeded.insert(result.operation() as u32);
+            }
+        }
         let Some(ResOp::Sequence(Ok(_))) = results.first() else {
             self.client.session.slots[slot as usize] -= 1; // the slot is as before
             return !is_gone(&reply);
@@ -480,7 +488,7 @@ fn whatever_comes_is_answered() {
     let seed = seed.unwrap_or_else(|| u64::try_from(since & u128::from(u64::MAX)).unwrap());
     println!("SEED={seed}");
     let server = server();
-    let mut maker = Maker { random: Random(seed), known: Known::default() };
+    let mut maker = Maker { random: Random(seed), known: Known::default(), succeeded: BTreeSet::new() };
     maker.known.handles.push(server.mounted().1.as_bytes().to_vec());
     let mut peers: Vec<_> = (0..CLIENTS).map(|number| Peer::start(&server, number, &mut maker)).collect();
     let (begun, before) = (Instant::now(), memory());
@@ -495,6 +503,7 @@ fn whatever_comes_is_answered() {
     }
     let grown = memory().saturating_sub(before);
     println!("{steps} COMPOUNDs, {restarts} sessions lost, {} KiB more", grown / 1024);
+    println!("went well: {:?}", maker.succeeded);
     assert!(grown < GROWTH_BYTES_MAX, "{grown} bytes more");
     assert!(restarts < steps / 10, "hardly anything was tried: {restarts} of {steps}");
     // Whoever comes then is served as ever.
