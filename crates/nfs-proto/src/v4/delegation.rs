@@ -32,7 +32,7 @@ pub fn offer(want: Want, access: ShareAccess, had: Option<ShareAccess>, reachabl
         Want::Write => Offer::Delegation(both),
         Want::Any if writes => Offer::Delegation(both),
         // It would have to be given back as soon as the file is written. And who has not asked for one for writing is not given
-        // one: others would see the size and the times of the file late, until it is recalled (RFC 8881 10.4.3).
+        // one: it costs a call more when the file is removed or renamed, and whoever looks at the file must ask the holder.
         Want::NoPreference if writes => Offer::Nothing(WhyNone::Resource { will_signal: false }),
         _ => Offer::Delegation(ShareAccess::READ),
     }

@@ -136,7 +136,10 @@ const PERMISSIONS: Ace<'static> = Ace {
 
 fn told(stateid: Stateid, access: ShareAccess) -> Delegation<'static> {
     if access.contains(ShareAccess::WRITE) {
-        let space_limit = SpaceLimit::FileBytes(u64::MAX);
+        // RFC 8881 10.4.1: "The server must ensure that the client will be able to write modified data to the server of a size
+        // equal to that provided". Nothing is set aside here, so modified data is to be flushed on close, and who closes a file
+        // learns that the share is full.
+        let space_limit = SpaceLimit::FileBytes(0);
         let recall = false;
         Delegation::Write(WriteDelegation { stateid, recall, space_limit, permissions: PERMISSIONS })
     } else {
