@@ -5,6 +5,7 @@ mod administration;
 mod administrator;
 mod ask;
 mod bench;
+mod burst_credits;
 mod cli;
 mod client;
 mod config;

@@ -13,7 +13,7 @@ use crate::administration::{Declared, DeclaredShare, Idle};
 use crate::problem::{Cause, Problem, Result};
 use crate::records::ShareRecord;
 use crate::state::State;
-use crate::{directories, servers};
+use crate::{burst_credits, directories, servers};
 
 /// The shares that the configuration declares and those made by command. One of the latter that cannot be served holds up
 /// nobody: the reason is kept.
@@ -114,5 +114,7 @@ fn open(
 ) -> Result<Arc<Share>> {
     let id = ShareId(state.share_id(&settings.name)?);
     let opens_max = settings.opens_max.min(opens_max);
-    Ok(Share::new(id, share::Settings { opens_max, ..settings }, store))
+    let share = Share::new(id, share::Settings { opens_max, ..settings }, store);
+    burst_credits::restore(&share, state)?;
+    Ok(share)
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use auth::{Account, nt_hash};
 use control::{Control, Subject};
@@ -17,7 +18,8 @@ use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, UserGiven};
 use crate::state::State;
 use crate::{
-    administration, control_access, descriptors, directories, identities, opening, ports, servers, state,
+    administration, burst_credits, control_access, descriptors, directories, identities, opening, ports,
+    servers, state,
 };
 
 /// The sockets of a server that is about to start.
@@ -198,6 +200,8 @@ pub(crate) fn serve(
     let shards = Shards::start(cores).map_err(serving("cannot start a shard"))?;
     let servers = servers::Servers::new(settings, &prepared, &sockets.smb, &sockets.nfs)?;
     let shares = Arc::clone(&prepared.shares);
+    let state = Arc::clone(&prepared.state);
+    burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
     let control = start_control(settings, prepared, &servers, sockets.control)?;
     servers.listen(&shards, sockets.smb, sockets.nfs)?;
     let published = control_access::publish(&settings.state, addresses.control)?;
@@ -206,13 +210,29 @@ pub(crate) fn serve(
     }
     ready(addresses);
     std::io::stdout().flush().map_err(serving("cannot write to standard output"))?;
-    let signal = runtime.block_on(end.received());
+    let signal = runtime.block_on(until_the_end(&mut end, &shares, &state));
     tracing::info!("{signal}: ending");
     drop((published, control));
     shards.shutdown();
     runtime.block_on(servers.smb.close_disconnected());
+    burst_credits::keep(&shares.present(), &state, Duration::ZERO)?;
     tracing::info!("ended");
     Ok(())
+}
+
+/// Waits for a signal, and meanwhile writes down what changes by itself.
+async fn until_the_end(end: &mut Signals, shares: &ShareTable, state: &State) -> &'static str {
+    let mut interval = tokio::time::interval(burst_credits::INTERVAL);
+    loop {
+        tokio::select! {
+            signal = end.received() => return signal,
+            _ = interval.tick() => {
+                if let Err(problem) = burst_credits::keep(&shares.present(), state, burst_credits::RESERVE) {
+                    tracing::error!("{}", problem.what);
+                }
+            }
+        }
+    }
 }
 
 fn start_control(

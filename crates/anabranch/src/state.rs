@@ -1,7 +1,7 @@
 //! The state database: one file under the state directory.
 //!
 //! Holds what must be the same after a restart: who the server is, the key of NFS file handles, the
-//! number of each share, and the accounts (their NT hashes, never a password).
+//! number of each share, its burst credits, and the accounts (their NT hashes, never a password).
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -19,6 +19,9 @@ const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 const SHARES: TableDefinition<'_, &str, u32> = TableDefinition::new("shares");
 /// NT hashes by name of the account in lower case.
 const ACCOUNTS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("accounts");
+
+/// Burst credits that shares have left, by name in lower case.
+const CREDITS: TableDefinition<'_, &str, u64> = TableDefinition::new("burst-credits");
 
 /// The shares that were made by command, as JSON, by name in lower case.
 const MADE_SHARES: Records = TableDefinition::new("made-shares");
@@ -207,6 +210,7 @@ impl State {
             let transaction = self.database.begin_write()?;
             transaction.open_table(MADE_SHARES)?.remove(name.as_str())?;
             transaction.open_table(SHARES)?.remove(name.as_str())?;
+            transaction.open_table(CREDITS)?.remove(name.as_str())?;
             let of_store: Vec<_> = transaction
                 .list_tables()?
                 .filter(|table| table.name().strip_prefix(&store_tables(&name)).is_some())
@@ -217,6 +221,39 @@ impl State {
             Ok(transaction.commit()?)
         };
         forget().map_err(|e| self.trouble(e))
+    }
+
+    /// The burst credits that were written down for a share.
+    pub(crate) fn credits(&self, name: &str) -> Result<Option<u64>> {
+        let read = || -> std::result::Result<Option<u64>, redb::Error> {
+            let transaction = self.database.begin_read()?;
+            let credits = match transaction.open_table(CREDITS) {
+                Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
+                other => other?,
+            };
+            Ok(credits.get(name.to_lowercase().as_str())?.map(|left| left.value()))
+        };
+        read().map_err(|e| self.trouble(e))
+    }
+
+    /// Writes down the burst credits of shares; None: the share has no bursts. A share that is forgotten has none either.
+    pub(crate) fn keep_credits(&self, shares: &[(String, Option<u64>)]) -> Result<()> {
+        let keep = || -> std::result::Result<(), redb::Error> {
+            let transaction = self.database.begin_write()?;
+            {
+                let known = transaction.open_table(SHARES)?;
+                let mut credits = transaction.open_table(CREDITS)?;
+                for (name, left) in shares {
+                    let name = name.to_lowercase();
+                    match left.filter(|_| matches!(known.get(name.as_str()), Ok(Some(_)))) {
+                        Some(left) => credits.insert(name.as_str(), left)?,
+                        None => credits.remove(name.as_str())?,
+                    };
+                }
+            }
+            Ok(transaction.commit()?)
+        };
+        keep().map_err(|e| self.trouble(e))
     }
 
     /// The users who were added by command.

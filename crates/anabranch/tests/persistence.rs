@@ -1,5 +1,5 @@
 //! The program is killed and started again: persistent opens are there, with their locks, and so is each write, once.
-//! [MS-SMB2] 3.3.1.10 (Open.IsPersistent), 3.3.5.9.12.
+//! [MS-SMB2] 3.3.1.10 (Open.IsPersistent), 3.3.5.9.12. So are the burst credits of shares.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ mod raw;
 mod server;
 
 use raw::{Client, write_body};
-use server::{Server, flags, path};
+use server::{Server, flags, path, program};
 use smb_proto::dialect::Dialect;
 
 const CREATE: Guid = Guid([0x11; 16]);
@@ -182,4 +182,56 @@ fn a_persistent_open_is_there_after_the_program_was_killed_and_so_is_each_write(
     one = client(&server, Guid([1; 16]), one.session_id);
     assert_eq!(reclaim(&mut one, id), Err(NtStatus::OBJECT_NAME_NOT_FOUND));
     open(&mut client(&server, Guid([2; 16]), 0), Vec::new()).unwrap();
+}
+
+/// Burst credits that a share has, as the server that runs tells them.
+fn credits(directory: &TempDir, name: &str) -> u64 {
+    let state = path(directory, "state");
+    let shown = program(&["share", "show", name, "--json", "--state", &state]).output().unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    shown["activity"]["burst_credits"].as_u64().unwrap()
+}
+
+#[test]
+fn burst_credits_are_there_after_a_restart_and_nobody_has_more_for_killing_the_program() {
+    const MOST: u64 = 1_000_000;
+    // What is held back: 990 above the baseline in each of 10 seconds. What accrues until a test looks: 10 in a second.
+    const RESERVE: u64 = 9_900;
+    const ACCRUED: u64 = 10 * 60;
+    let directory = tempfile::tempdir().unwrap();
+    let mut server = serve(&directory);
+    std::fs::create_dir(path(&directory, "bursts")).unwrap();
+    let (served, state) = (path(&directory, "bursts"), path(&directory, "state"));
+    let plan = "custom iops=10 burst-iops=1000 burst-credits=1000000 io-unit=4KiB";
+    let made =
+        program(&["share", "create", "bursts", &served, "--plan", plan, "--state", &state]).output().unwrap();
+    assert!(made.status.success());
+    assert_eq!(credits(&directory, "bursts"), MOST);
+    assert_eq!(server.end_with("KILL"), None);
+    server = serve(&directory);
+    assert_eq!(credits(&directory, "bursts"), MOST - RESERVE, "a share that is new has written it down");
+
+    // More than what is held back is spent: so it was written down meanwhile.
+    let mut client = client(&server, Guid([1; 16]), 0);
+    client.tree_connect("bursts").unwrap();
+    let (file, _) = open(&mut client, Vec::new()).unwrap();
+    client.write(file, 0, &[1; 65_536]).unwrap();
+    let before = credits(&directory, "bursts");
+    let mut left = before;
+    while left > before - RESERVE - 2_000 {
+        for _ in 0..16 {
+            client.read(file, 0, 65_536).unwrap();
+        }
+        left = credits(&directory, "bursts");
+    }
+    assert_eq!(server.end_with("KILL"), None);
+    server = serve(&directory);
+    let found = credits(&directory, "bursts");
+    assert!((left - 2 * RESERVE..=left + ACCRUED).contains(&found), "{found} of {left}");
+
+    // A clean end loses nothing.
+    assert_eq!(server.end_with("TERM"), Some(0));
+    let _server = serve(&directory);
+    let after = credits(&directory, "bursts");
+    assert!((found..=found + ACCRUED).contains(&after), "{after} of {found}");
 }

@@ -13,7 +13,7 @@ use crate::descriptors::Allotment;
 use crate::problem::Problem;
 use crate::records::ShareRecord;
 use crate::settings::{check_share_name, same_share_name};
-use crate::{directories, opening};
+use crate::{burst_credits, directories, opening};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -112,6 +112,7 @@ impl Administration {
                 .enter(&share)
                 .map_err(|e| Refusal::new(RefusalKind::NameTaken, e.to_string(), ""))?;
             self.allot_opens();
+            self.keep_credits()?;
         }
         idle.remove(&folded_name(name));
         drop(idle);
@@ -170,7 +171,14 @@ impl Administration {
             return Ok(());
         }
         let late = |e| Refusal::new(RefusalKind::Plan, format!("the share {}: {e}", record.name), "");
-        share.set_plan(plan, SystemTime::now()).map_err(late)
+        share.set_plan(plan, SystemTime::now()).map_err(late)?;
+        self.keep_credits()
+    }
+
+    /// By a plan that has just changed others last.
+    fn keep_credits(&self) -> Result<()> {
+        let Some(serving) = &self.serving else { return Ok(()) };
+        burst_credits::keep(&serving.shares.present(), &self.state, burst_credits::RESERVE).map_err(failed)
     }
 
     pub(super) fn end_share(&self, name: &str) -> Result<Share> {
