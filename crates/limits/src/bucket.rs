@@ -8,9 +8,11 @@ use crate::Time;
 /// a nanosecond.
 pub(crate) const PARTS: i128 = 1_000_000_000;
 
-/// A bucket holds what comes in this part of a second: so much is let through at once after a rest, and so late may be
-/// looked at it without losing anything.
-const DEPTH: u64 = 10;
+/// A bucket holds what comes in this part of a second: so much is let through at once after a rest, and so late may it be
+/// looked at, or so late may busy clients ask for more, without losing anything.
+pub(crate) const DEPTH: u64 = 4;
+/// A light client may run up what comes in this part of a second.
+const LENT: i128 = 20;
 
 /// Tokens that come at a rate. Whoever finds any left may go on, whatever it takes: what it takes too much, the next
 /// ones wait for. So an operation of any size passes, and the rate holds.
@@ -31,7 +33,7 @@ impl Bucket {
     }
 
     fn depth(&self) -> i128 {
-        i128::from((self.rate / DEPTH).max(1)) * PARTS
+        i128::from(self.most()) * PARTS
     }
 
     /// Adds what has come since the last time; gives what did not fit, in parts.
@@ -49,9 +51,14 @@ impl Bucket {
         self.level > 0
     }
 
-    /// Whether it owes no more than a light client may run up: half of what it can hold.
+    /// Whether it owes no more than light clients may run up.
     pub(crate) fn may_lend(&self) -> bool {
-        self.level > -self.depth() / 2
+        self.level > -(i128::from(self.rate) * PARTS / LENT).max(PARTS / 2)
+    }
+
+    /// What it holds when it is full, in tokens.
+    pub(crate) fn most(&self) -> u64 {
+        (self.rate / DEPTH).max(1)
     }
 
     /// What is left, in parts; less than nothing in debt.

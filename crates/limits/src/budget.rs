@@ -235,10 +235,10 @@ impl Budget {
         self.others.retain(|(limit, _), _| limits.rate(*limit).is_some());
         for (limit, gate) in &mut self.share {
             let burst = limits.burst.filter(|_| *limit == Limit::Iops);
-            gate.meter.change(limits.rate(*limit).unwrap_or(1), burst, now);
+            gate.change(limits.rate(*limit).unwrap_or(1), burst, now);
         }
         for ((limit, _), gate) in &mut self.others {
-            gate.meter.change(limits.rate(*limit).unwrap_or(1), None, now);
+            gate.change(limits.rate(*limit).unwrap_or(1), None, now);
         }
         if self.limits.iops.is_some() {
             self.gate(now, (Limit::Iops, 0)); // its credits count from the first moment on

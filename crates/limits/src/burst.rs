@@ -83,6 +83,14 @@ impl Meter {
         }
     }
 
+    /// What comes in a moment: for so much may a client catch up that has had less than its part for a moment.
+    pub(crate) fn moment(&self) -> u64 {
+        match self {
+            Self::Rate(bucket) => bucket.most(),
+            Self::Burst(credits) => credits.peak.most(),
+        }
+    }
+
     /// An operation passes.
     pub(crate) fn take(&mut self, tokens: u64) {
         let parts = i128::from(tokens) * PARTS;

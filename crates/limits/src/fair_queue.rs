@@ -4,6 +4,9 @@
 //! time, when the client's operation before it has finished, or now; the one with the earliest start is next, and its start
 //! is the virtual time. Clients that always have something waiting get equal parts, whatever the sizes of their operations,
 //! and what a client asks for goes in order.
+//!
+//! A client that asks for nothing for a moment, as when its system has something else to do, may catch up on what it has
+//! missed, as far as the queue's memory goes: its operations start that much before now.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -27,6 +30,8 @@ struct Flow<T> {
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
     now: u128,
+    /// On how much a client may catch up.
+    memory: u128,
     flows: HashMap<Client, Flow<T>>,
     /// The first operation of every client that has any: by start, then by arrival.
     heads: BTreeSet<(u128, u64, Client)>,
@@ -34,13 +39,21 @@ pub(crate) struct FairQueue<T> {
     sweep_at: usize,
 }
 
-impl<T> Default for FairQueue<T> {
-    fn default() -> Self {
-        Self { now: 0, flows: HashMap::new(), heads: BTreeSet::new(), arrivals: 0, sweep_at: SWEEP_AT }
-    }
-}
-
 impl<T: PartialEq> FairQueue<T> {
+    pub(crate) fn new(memory: u64) -> Self {
+        let (flows, heads, memory) = (HashMap::new(), BTreeSet::new(), u128::from(memory));
+        Self { now: 0, memory, flows, heads, arrivals: 0, sweep_at: SWEEP_AT }
+    }
+
+    pub(crate) fn set_memory(&mut self, memory: u64) {
+        self.memory = u128::from(memory);
+    }
+
+    /// The earliest start of an operation that comes now.
+    fn earliest(&self) -> u128 {
+        self.now.saturating_sub(self.memory)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.heads.is_empty()
     }
@@ -52,22 +65,22 @@ impl<T: PartialEq> FairQueue<T> {
 
     /// An operation of a client that has nothing waiting goes on without waiting.
     pub(crate) fn pass(&mut self, client: Client, cost: u64) {
-        let now = self.now;
+        let earliest = self.earliest();
         let flow = self.flow(client);
-        let start = flow.finish.max(now);
+        let start = flow.finish.max(earliest);
         flow.finish = start + u128::from(cost);
-        // Where others wait this client was behind, and starts now.
-        self.now = start;
+        // Where others wait this client was behind.
+        self.now = self.now.max(start);
     }
 
     /// An operation waits, behind those of its client.
     pub(crate) fn push(&mut self, client: Client, operation: T, cost: u64) {
-        let (now, arrival) = (self.now, self.arrivals);
+        let (earliest, arrival) = (self.earliest(), self.arrivals);
         self.arrivals += 1;
         let flow = self.flow(client);
         flow.waiting.push_back((operation, cost));
         if flow.waiting.len() == 1 {
-            flow.head = (flow.finish.max(now), arrival);
+            flow.head = (flow.finish.max(earliest), arrival);
             let (start, arrival) = flow.head;
             self.heads.insert((start, arrival, client));
         }
@@ -76,7 +89,7 @@ impl<T: PartialEq> FairQueue<T> {
     /// The next operation goes on.
     pub(crate) fn pop(&mut self) -> Option<(T, u64)> {
         let (start, arrival, client) = self.heads.pop_first()?;
-        self.now = start;
+        self.now = self.now.max(start);
         let flow = self.flows.get_mut(&client)?;
         let (operation, cost) = flow.waiting.pop_front()?;
         flow.finish = start + u128::from(cost);
@@ -106,8 +119,8 @@ impl<T: PartialEq> FairQueue<T> {
 
     fn flow(&mut self, client: Client) -> &mut Flow<T> {
         if self.flows.len() >= self.sweep_at {
-            let now = self.now;
-            self.flows.retain(|_, flow| !flow.waiting.is_empty() || flow.finish > now);
+            let earliest = self.earliest();
+            self.flows.retain(|_, flow| !flow.waiting.is_empty() || flow.finish > earliest);
             self.sweep_at = (2 * self.flows.len()).max(SWEEP_AT);
         }
         let new = || Flow { finish: 0, waiting: VecDeque::new(), head: (0, 0) };
@@ -123,7 +136,7 @@ mod tests {
 
     #[test]
     fn clients_take_turns_by_what_they_take() {
-        let mut queue = FairQueue::default();
+        let mut queue = FairQueue::new(0);
         for number in 0..6 {
             queue.push(1, (1, number), 2);
             queue.push(2, (2, number), 1);
@@ -134,7 +147,7 @@ mod tests {
 
     #[test]
     fn who_comes_later_has_saved_up_nothing() {
-        let mut queue = FairQueue::default();
+        let mut queue = FairQueue::new(0);
         for number in 0..100 {
             queue.push(1, number, 1);
         }
@@ -149,8 +162,28 @@ mod tests {
     }
 
     #[test]
+    fn who_was_away_for_a_moment_catches_up_on_it_and_on_no_more() {
+        let mut queue = FairQueue::new(10);
+        queue.push(2, 999, 1);
+        for number in 0..300 {
+            queue.push(1, number, 1);
+        }
+        for _ in 0..100 {
+            queue.pop();
+        }
+        for number in 1000..1100 {
+            queue.push(2, number, 1);
+        }
+        let mut of_two = |operations: usize| {
+            (0..operations).filter_map(|_| queue.pop()).filter(|(n, _)| *n >= 999).count()
+        };
+        assert!((10..=12).contains(&of_two(12)), "at first it alone");
+        assert_eq!(of_two(40), 20, "then both");
+    }
+
+    #[test]
     fn whoever_goes_away_frees_its_place() {
-        let mut queue = FairQueue::default();
+        let mut queue = FairQueue::new(0);
         queue.push(1, 'a', 1);
         queue.push(1, 'b', 1);
         queue.push(2, 'c', 1);
@@ -163,7 +196,7 @@ mod tests {
 
     #[test]
     fn clients_that_are_gone_are_forgotten() {
-        let mut queue: FairQueue<()> = FairQueue::default();
+        let mut queue: FairQueue<()> = FairQueue::new(100);
         for client in 0..100_000 {
             queue.pass(client, 1);
             queue.pass(0, 1);
@@ -174,9 +207,9 @@ mod tests {
     proptest! {
         #[test]
         fn each_client_is_served_in_order_and_all_get_equal_parts(
-            costs in proptest::collection::vec((0_u64..4, 1_u64..30), 1..300),
+            costs in proptest::collection::vec((0_u64..4, 1_u64..30), 1..300), memory in 0_u64..100,
         ) {
-            let mut queue = FairQueue::default();
+            let mut queue = FairQueue::new(memory);
             let (mut total, mut largest) = ([0_u64; 4], 1);
             for (number, (client, cost)) in costs.iter().enumerate() {
                 queue.push(*client, (*client, number), *cost);

@@ -2,7 +2,7 @@
 
 use crate::burst::Meter;
 use crate::fair_queue::{Client, FairQueue};
-use crate::{Ticket, Time};
+use crate::{Burst, Ticket, Time};
 
 /// A meter, with those that wait in front of it.
 #[derive(Debug)]
@@ -15,7 +15,14 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn new(meter: Meter) -> Self {
-        Self { meter, queue: FairQueue::default(), due: None }
+        let queue = FairQueue::new(meter.moment());
+        Self { meter, queue, due: None }
+    }
+
+    /// The same limit with another rate ([`Meter::change`]).
+    pub(crate) fn change(&mut self, rate: u64, burst: Option<Burst>, now: Time) {
+        self.meter.change(rate, burst, now);
+        self.queue.set_memory(self.meter.moment());
     }
 
     pub(crate) fn is_empty(&self) -> bool {

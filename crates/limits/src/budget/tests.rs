@@ -207,7 +207,7 @@ fn metadata_that_waits_does_not_hold_up_data() {
 
 #[test]
 fn whoever_goes_away_frees_its_place_and_gives_back_what_it_took() {
-    let mut budget = budget("custom file-iops=10 iops=20");
+    let mut budget = budget("custom file-iops=10 iops=8");
     let mut tickets = Vec::new();
     for file in 0..6 {
         if let Answer::Wait(ticket) = budget.ask(Time::ZERO, 1, read(file, KIB)) {

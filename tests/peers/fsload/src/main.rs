@@ -35,6 +35,7 @@ pub struct Opt {
     pub size: u64,
     pub secs: f64,
     pub ramp: f64,
+    pub think: f64,
     pub sign: bool,
     pub signing: u16, // 1 CMAC, 2 GMAC, 0 whichever the server picks
     pub encrypt: bool,
@@ -54,6 +55,7 @@ const HELP: &str = "fsload PROTO [key=value ...]      PROTO: smb nfs3 nfs41, or 
   multichannel=0 (1: the connections are channels of one session; 0: a session each)
   op=randread|randwrite|read|write|meta|echo  bs=4k qd=64 (in all) conns=1 threads=1
   size=256M file=fsload.dat secs=10 ramp=1 stable=0 (NFS: 0 UNSTABLE 2 FILE_SYNC)
+  think=0 (ms of rest after each operation)
   whole=0 (1: the data read is received and its signature checked; 0: the kernel drops it where it can)
   pid=SERVER (its CPU time, children included)  label=TEXT tsv=0";
 
@@ -99,6 +101,7 @@ fn options() -> Opt {
         size: 256 << 20,
         secs: 10.0,
         ramp: 1.0,
+        think: 0.0,
         sign: false,
         signing: 0,
         encrypt: false,
@@ -140,6 +143,7 @@ fn options() -> Opt {
             "size" => o.size = number(v),
             "secs" => o.secs = v.parse().unwrap_or(10.0),
             "ramp" => o.ramp = v.parse().unwrap_or(1.0),
+            "think" => o.think = v.parse().unwrap_or(0.0) / 1000.0,
             "sign" => o.sign = v == "1",
             "signing" => o.signing = ["auto", "cmac", "gmac"].iter().position(|x| *x == v).unwrap_or(0) as u16,
             "encrypt" => o.encrypt = v == "1",
@@ -331,6 +335,8 @@ struct Conn {
     discard: usize,
     more_fragments: bool,
     ready: Vec<usize>,
+    think: Duration,
+    resting: VecDeque<(Instant, usize)>, // until when, in order
     rpc_framing: bool,
     start: Vec<Option<Instant>>,
 }
@@ -344,6 +350,9 @@ struct Tally {
 
 impl Conn {
     fn pump(&mut self) {
+        while let Some((_, slot)) = self.resting.pop_front_if(|(until, _)| *until <= Instant::now()) {
+            self.ready.push(slot);
+        }
         while let Some(&slot) = self.ready.last() {
             if !self.proto.submit(slot, &mut self.out) {
                 break;
@@ -407,7 +416,11 @@ impl Conn {
                                 tally.ops += 1;
                                 tally.hist.as_mut().unwrap().add(t.unwrap().elapsed().as_nanos() as u64);
                             }
-                            self.ready.push(slot);
+                            if self.think.is_zero() {
+                                self.ready.push(slot);
+                            } else {
+                                self.resting.push_back((Instant::now() + self.think, slot));
+                            }
                         }
                         Done::Step(slot) => self.ready.push(slot),
                         Done::Nothing => {}
@@ -456,9 +469,16 @@ fn worker(mut conns: Vec<Conn>, o: &Opt, gate: &Barrier) -> Tally {
                 revents: 0,
             })
             .collect();
-        // SAFETY: fds is a valid array of that length.
-        unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as u64, 100) };
+        // ends those who rest, to the microsecond, and not before
+        let woken = conns.iter().filter_map(|c| c.resting.front()).map(|(until, _)| *until).min();
+        let wait = woken.map_or(Duration::from_millis(100), |until| until.saturating_duration_since(Instant::now()));
+        let wait = libc::timespec { tv_sec: 0, tv_nsec: wait.min(Duration::from_millis(100)).as_nanos() as i64 };
+        // SAFETY: fds is a valid array of that length, and wait outlives the call.
+        unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as u64, &wait, std::ptr::null()) };
         for (c, f) in conns.iter_mut().zip(&fds) {
+            if f.revents == 0 && c.resting.front().is_some_and(|(until, _)| *until <= Instant::now()) {
+                c.pump();
+            }
             if f.revents != 0 {
                 c.receive(&mut tally, measuring);
                 c.pump();
@@ -515,6 +535,8 @@ fn main() {
             discard: 0,
             more_fragments: false,
             ready: (0..slots).rev().collect(),
+            think: Duration::from_secs_f64(o.think),
+            resting: VecDeque::new(),
             start: vec![None; slots],
             rpc_framing: o.proto != "smb",
         });
