@@ -75,6 +75,10 @@ pub(crate) enum ShareCommand {
     },
     /// Watch what is going on in the shares
     Top(ShareTop),
+    /// Record what clients ask a share for, into a file
+    Record(ShareRecord),
+    /// Say what a plan would have done to a recorded trace: what would have waited, how long, and when the credits run out
+    Simulate(ShareSimulate),
 }
 
 #[derive(Debug, Args)]
@@ -141,6 +145,38 @@ pub(crate) struct ShareTop {
     pub(crate) count: Option<u64>,
     #[command(flatten)]
     pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShareRecord {
+    /// The share
+    pub(crate) name: String,
+    /// The file, which must not be there yet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// For how long
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: u64,
+    /// Operations after which it ends before its time: each takes about 60 bytes
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
+    pub(crate) operations_max: u64,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShareSimulate {
+    /// A file that was recorded
+    pub(crate) trace: PathBuf,
+    /// The plan, for example "azure-files-v1 capacity=1TiB"
+    #[arg(long)]
+    pub(crate) plan: String,
+    /// Burst credits at first [default: as many as there can be]
+    #[arg(long, value_name = "N")]
+    pub(crate) credits: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

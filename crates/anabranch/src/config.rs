@@ -125,6 +125,7 @@ mod tests {
             nfs-squash = "none"
             nfs-lease = 30
             bench-metadata-latency = 1000
+            bench-accounting = false
             log-format = "json"
             log = "debug"
             continuous-availability = ["data"]

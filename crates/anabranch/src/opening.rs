@@ -31,6 +31,7 @@ pub(crate) fn open_all(
             terms: given.terms,
             provisioned: Provisioned::new(given.plan.clone()),
             metadata_cache: given.metadata_cache,
+            accounting: !declared.is_uncounted,
             ..share::Settings::new(&given.name)
         };
         let store = servers::open_store(&given.name, directory, state)?;

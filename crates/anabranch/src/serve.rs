@@ -132,8 +132,14 @@ fn declare_shares(settings: &Settings) -> Result<Declared> {
         );
     }
     let (shares_in, accounts_in) = (settings.shares_in.clone(), settings.users_in.clone());
-    let metadata_latency = settings.bench_metadata_latency;
-    Ok(Declared { shares, shares_in, accounts: Vec::new(), accounts_in, metadata_latency })
+    Ok(Declared {
+        shares,
+        shares_in,
+        accounts: Vec::new(),
+        accounts_in,
+        metadata_latency: settings.bench_metadata_latency,
+        is_uncounted: !settings.bench_accounting,
+    })
 }
 
 fn declared_accounts(settings: &Settings, declared: &Declared, state: &State) -> Result<Vec<Account>> {

@@ -66,6 +66,9 @@ pub(crate) struct Given {
     /// Each call of a store that reads or changes names and attributes takes so much longer: to measure what is kept
     #[arg(long, value_name = "MICROSECONDS", hide = true)]
     pub(crate) bench_metadata_latency: Option<u64>,
+    /// Whether what calls cost is counted: to measure what the counting costs
+    #[arg(long, value_name = "true|false", hide = true)]
+    pub(crate) bench_accounting: Option<bool>,
     /// Seconds that an NFSv4 client keeps its files and locks without a word, and may reclaim them after a restart
     /// [default: 90]
     #[arg(long, value_name = "SECONDS")]
@@ -439,6 +442,7 @@ impl Given {
             smb_interface: list(self.smb_interface, file.smb_interface),
             nfs_squash: self.nfs_squash.or(file.nfs_squash),
             bench_metadata_latency: self.bench_metadata_latency.or(file.bench_metadata_latency),
+            bench_accounting: self.bench_accounting.or(file.bench_accounting),
             nfs_lease: self.nfs_lease.or(file.nfs_lease),
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
@@ -471,6 +475,7 @@ pub(crate) struct Settings {
     /// Who an NFS user is taken for when squashed: uid and gid; None: nobody.
     pub(crate) nfs_anonymous: Option<(u32, u32)>,
     pub(crate) bench_metadata_latency: Option<Duration>,
+    pub(crate) bench_accounting: bool,
 }
 
 fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -549,6 +554,7 @@ impl Settings {
             nfs_lease: Duration::from_secs(nfs_lease.into()),
             nfs_anonymous: None,
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),
+            bench_accounting: given.bench_accounting.unwrap_or(true),
         })
     }
 }

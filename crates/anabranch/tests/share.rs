@@ -486,3 +486,59 @@ fn top_shows_what_was_called_between_two_looks() {
     drop(busy);
     calling.join().unwrap();
 }
+
+#[test]
+fn what_clients_ask_for_is_recorded_and_replayed_against_a_plan() {
+    let machine = Machine::serving();
+    let trace = path(&machine.directory, "trace");
+    machine.refused(&["share", "record", "none", "--out", &trace], &["no share none"]);
+    assert!(!std::path::Path::new(&trace).exists(), "nothing was recorded");
+    let state = path(&machine.directory, "state");
+    let record = ["share", "record", "data", "--out", &trace, "--seconds", "3", "--json", "--state", &state];
+    let recording = program(&record).stdout(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    let mut has_done = 0;
+    while begun.elapsed() < Duration::from_secs(2) {
+        let commands = "put /proc/self/status f; get f /dev/null; ls; rm f";
+        let Some((done, said)) = machine.smb("data", "anna%hush-hush", commands) else { return };
+        assert!(done, "{said}");
+        has_done += 1;
+        // One at a time.
+        let other = path(&machine.directory, "other");
+        machine.refused(&["share", "record", "data", "--out", &other], &["is being recorded already"]);
+    }
+    let ended = recording.wait_with_output().unwrap();
+    let summary: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let operations = summary["operations"].as_u64().unwrap();
+    assert!(operations >= 10 * has_done && summary["lost"] == 0, "{summary}");
+    let text = std::fs::read_to_string(&trace).unwrap();
+    assert!(text.starts_with("# anabranch trace 1\n# share data for 3 s\n"), "{text}");
+    for words in ["\tWrite\tsmb\t", "\tRead\tsmb\t", "\tCreate\tsmb\t", "\tQueryDirectory\tsmb\t"] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+
+    let simulate = |plan: &str| {
+        let ran = program(&["share", "simulate", &trace, "--plan", plan, "--json"]).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        serde_json::from_slice::<Value>(&ran.stdout).unwrap()
+    };
+    let free = simulate("unlimited");
+    assert_eq!((&free["operations"], &free["waited"]), (&json!(operations), &json!(0)), "{free}");
+    let tight = simulate("custom iops=2");
+    assert!(tight["waited"].as_u64().unwrap() > 0 && tight["limits"][0]["limit"] == "iops", "{tight}");
+    let burst = simulate("custom iops=1 burst-iops=10000 burst-credits=5");
+    assert!(burst["credits"]["gone_after_seconds"].is_number(), "{burst}");
+    let text = said_by(&["share", "simulate", &trace, "--plan", "custom iops=2"]);
+    assert!(text.contains("WAITED LONGEST FOR  OPERATIONS  MEAN"), "{text}");
+
+    std::fs::write(&trace, "# anabranch trace 1\n1\tRead\tsmb\n").unwrap();
+    for (plan, words) in [("unlimited", "line 2: it has 3 fields"), ("custom iops=0", "--plan: iops=0")] {
+        let ran = program(&["share", "simulate", &trace, "--plan", plan]).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.code() == Some(2) && said.contains(words), "{said}");
+    }
+}
+
+fn said_by(arguments: &[&str]) -> String {
+    String::from_utf8(program(arguments).output().unwrap().stdout).unwrap()
+}

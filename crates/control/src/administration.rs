@@ -76,6 +76,8 @@ pub enum RefusalKind {
     Overlap,
     /// What is provisioned may not be changed so now.
     Plan,
+    /// It is under way already.
+    Busy,
     /// There are as many as there may be.
     TooMany,
     /// It failed on the server's side.
@@ -107,6 +109,7 @@ impl Refusal {
             | RefusalKind::Declared
             | RefusalKind::Overlap
             | RefusalKind::Plan
+            | RefusalKind::Busy
             | RefusalKind::TooMany => StatusCode::CONFLICT,
             RefusalKind::Invalid | RefusalKind::Directory => StatusCode::UNPROCESSABLE_ENTITY,
             RefusalKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
@@ -122,6 +125,7 @@ impl Refusal {
             RefusalKind::Directory => "directory",
             RefusalKind::Overlap => "overlap",
             RefusalKind::Plan => "plan",
+            RefusalKind::Busy => "busy",
             RefusalKind::TooMany => "too-many",
             RefusalKind::Failed => "failed",
         }

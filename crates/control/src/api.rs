@@ -1,6 +1,8 @@
 //! The API below `/v1`: JSON, for those who show the token. `openapi.json` describes it.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
@@ -12,12 +14,17 @@ use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use share::Recorded;
 
 use crate::administration::{Administration, Refusal, RefusalKind};
-use crate::{About, activity};
+use crate::trace::{NewTrace, TracePart};
+use crate::{About, activity, trace};
 
 /// Bytes of a request's body: none of the calls has a long one.
 const BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// For how long a share may be recorded.
+const TRACE_SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 /// The description of the API, OpenAPI 3.1. A test holds it against the routes and the types.
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
@@ -54,6 +61,11 @@ pub(crate) const ROUTES: &[Route] = &[
         handlers: || get(share).patch(change_share).delete(remove_share),
     },
     Route { path: "/shares/{name}/activity", methods: &["get"], handlers: || get(share_activity) },
+    Route {
+        path: "/shares/{name}/trace",
+        methods: &["get", "post"],
+        handlers: || get(trace_part).post(begin_trace),
+    },
     Route { path: "/activity", methods: &["get"], handlers: || get(all_activity) },
     Route { path: "/users", methods: &["get", "post"], handlers: || get(users).post(add_user) },
     Route {
@@ -189,12 +201,45 @@ async fn share_activity(
     State(about): State<Arc<About>>,
     Path(name): Path<String>,
 ) -> Answer<activity::ShareActivity> {
+    let share = served(&about, &name)?;
+    Ok(Json(activity::of_share(&share)))
+}
+
+fn served(about: &About, name: &str) -> Result<Arc<share::Share>, Refusal> {
     let shares = about.subject.shares.present();
-    let share = shares.by_name(&name).ok_or_else(|| {
+    shares.by_name(name).cloned().ok_or_else(|| {
         let what = format!("no share {name} is served");
         Refusal::new(RefusalKind::NotFound, what, "GET /v1/shares says which there are.")
+    })
+}
+
+async fn begin_trace(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let NewTrace { seconds } = read(&body)?;
+    if !TRACE_SECONDS.contains(&seconds) {
+        let (least, most) = (TRACE_SECONDS.start(), TRACE_SECONDS.end());
+        let what = format!("seconds={seconds}: a recording takes {least} to {most} seconds");
+        return Err(Refusal::new(RefusalKind::Invalid, what, ""));
+    }
+    let begun = served(&about, &name)?.record(Duration::from_secs(seconds));
+    begun.map_err(|e| {
+        let what = format!("the share {name}: {e}");
+        Refusal::new(RefusalKind::Busy, what, "It ends by itself, also when nobody asks for what it has.")
     })?;
-    Ok(Json(activity::of_share(share)))
+    tracing::info!(share = name, seconds, "operations are recorded");
+    Ok((StatusCode::CREATED, Json(TracePart::default())).into_response())
+}
+
+async fn trace_part(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<TracePart> {
+    let Recorded { operations, lost, is_over } = served(&about, &name)?.take_recorded().ok_or_else(|| {
+        let what = format!("nothing is recorded of the share {name}");
+        Refusal::new(RefusalKind::NotFound, what, "Begin with POST.")
+    })?;
+    let lines = trace::write(&operations);
+    Ok(Json(TracePart { lines, operations: operations.len() as u64, lost, over: is_over }))
 }
 
 async fn users(State(about): State<Arc<About>>) -> Answer<crate::users::Users> {

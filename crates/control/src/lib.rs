@@ -14,6 +14,7 @@ pub mod report;
 mod server;
 pub mod shares;
 mod token;
+pub mod trace;
 pub mod users;
 
 use std::io;

@@ -81,10 +81,13 @@ fn write_all(looks: &[Look], up: Duration) -> String {
 
 fn write_calls(text: &mut Text, calls: &[Called]) {
     type Counter = fn(&Called) -> Option<u64>;
-    let counters: [(&str, &str, Counter); 5] = [
+    let counters: [(&str, &str, Counter); 6] = [
         ("anabranch_requests_total", "Requests answered.", |called| Some(called.counts.calls)),
         ("anabranch_request_errors_total", "Requests answered with an error.", |called| {
             Some(called.counts.errors)
+        }),
+        ("anabranch_request_faults_total", "Requests that failed by a fault of the server.", |called| {
+            Some(called.counts.faults)
         }),
         ("anabranch_request_bytes_total", "Payload bytes received and sent.", |called| {
             Some(called.counts.bytes)

@@ -16,6 +16,7 @@ mod limit;
 mod limits;
 mod parse;
 mod plan;
+pub mod simulation;
 mod units;
 
 pub use anf::{Level, Pool, PoolError, Qos, check_pools};

@@ -15,6 +15,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::outbox::SEND_BYTES;
 use crate::retransmissions::retransmissions;
+use crate::turn_clock::{self, Turn};
 use crate::{Buffer, Outbox};
 
 /// The length of the prefix in front of every frame: Direct TCP ([MS-SMB2] 2.1) and record marking
@@ -287,6 +288,7 @@ impl<P: Protocol> Connection<P> {
     /// Answers whole frames until there are none, or the turn is over: then true.
     fn take_turn(&mut self) -> Result<bool, Ended> {
         let (mut requests, mut bytes) = (0, 0);
+        let _turn = Turn::begin();
         while requests < TURN_REQUESTS && bytes < TURN_BYTES {
             if !self.may_receive() {
                 return Ok(false);
@@ -304,6 +306,7 @@ impl<P: Protocol> Connection<P> {
             if pending >= SEND_BYTES {
                 // While it is still in the processor's cache, and while the peer has nothing to do.
                 self.outbox.try_flush(&self.stream)?;
+                let _sent = turn_clock::read(); // the next request does not pay for it
                 bytes += pending - self.outbox.pending_bytes();
             }
         }

@@ -13,6 +13,7 @@ mod mailbox;
 mod outbox;
 mod retransmissions;
 mod shards;
+pub mod turn_clock;
 
 pub use buffer::{Buffer, HEADROOM};
 pub use connection::{Answer, Later, Limits, Prefix, PrefixError, Protocol};

@@ -14,7 +14,7 @@ use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{Call, CallError};
 use nfs_wire::xdr::Reader;
 use nfs_wire::{v3, v4 as v4_wire};
-use share::ShareView;
+use share::{Accounts, ShareView};
 
 use crate::credentials::CallerCache;
 use crate::traffic::Traffic;
@@ -26,6 +26,8 @@ pub struct Connection {
     pub(crate) server: Arc<ServerState>,
     pub(crate) client: IpAddr,
     pub(crate) callers: CallerCache,
+    /// What it counts of each share.
+    pub(crate) accounts: Accounts,
     /// The shares there are now.
     pub(crate) shares: ShareView,
     pub(crate) v4: v4::connection::Connection,
@@ -45,6 +47,7 @@ impl Connection {
             server,
             client,
             callers: CallerCache::new(client),
+            accounts: Accounts::default(),
             has_called: Cell::new(false),
             traffic,
         }

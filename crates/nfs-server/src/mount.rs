@@ -32,7 +32,7 @@ pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Re
         Procedure::Mnt => {
             let measure = Request::measure(Api::Mount);
             let result = mnt(request, decode(arguments)?).await;
-            request.count(measure, 0, result.is_ok());
+            request.count(&measure, 0, status::mount_outcome(&result));
             request.success(&result)
         }
         Procedure::Dump => {

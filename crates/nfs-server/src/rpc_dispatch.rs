@@ -6,13 +6,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use net::Buffer;
+use net::{Buffer, turn_clock};
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::record_mark::Mark;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 use nfs_wire::{mount as mount_wire, v3 as v3_wire, v4 as v4_wire};
-use share::{Api, Client, Measure, Protocol, Share, timings};
+use share::{Api, Client, Measure, Outcome, Protocol, Share, timings};
 
 use crate::connection::Connection;
 use crate::{credentials, mount, v3, v4};
@@ -111,15 +111,16 @@ pub(crate) fn decode<'a, T: Decode<'a>>(mut arguments: Reader<'a>) -> Result<T, 
 
 impl Request<'_> {
     /// Counts the call for its share, if it found one.
-    pub(crate) fn count(&self, measure: Measure, bytes: u64, ok: bool) {
+    pub(crate) fn count(&self, measure: &Measure, bytes: u64, outcome: Outcome) {
         if let Some(share) = self.share.get() {
-            share.accounting().end(measure.of(Client::Address(self.connection.client)), bytes, ok);
+            let (client, accounts) = (Client::Address(self.connection.client), &self.connection.accounts);
+            accounts.end(share, client, measure, turn_clock::read, bytes, outcome);
         }
     }
 
     /// Starts the clock of a call.
     pub(crate) fn measure(api: Api) -> Measure {
-        Measure::begin(api, Protocol::Nfs3)
+        Measure::begin(api, Protocol::Nfs3, turn_clock::now())
     }
 
     /// The reply of a call that ran.

@@ -1,8 +1,9 @@
 //! From the errors of a share to the status of NFSv3 (RFC 1813 2.6), of NFSv4 (RFC 8881 15.1) and of MOUNT.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
+use nfs_wire::xdr::Failure;
 use nfs_wire::{mount, v3, v4};
-use share::Error;
+use share::{Error, Outcome};
 use v3::status::Status;
 
 /// The NFSv3 status of an error.
@@ -21,6 +22,7 @@ pub(crate) fn of(error: Error) -> Status {
         | Error::LockNotGranted
         | Error::Delayed
         | Error::LimitReached(_) => Status::JukeBox,
+        Error::TooManyOpens => Status::DQuot,
         Error::InvalidRange | Error::RangeNotLocked => Status::Inval,
         Error::CannotDelete => Status::Acces,
         // NFSv3 has no opens: these tell of a fault of this server.
@@ -71,6 +73,8 @@ pub(crate) fn v4(error: Error) -> v4::status::Status {
         Error::RangeNotLocked | Error::InvalidRange => S::Inval,
         // The file is on its way out; a client of another protocol is slow; a limit is reached: it may pass.
         Error::DeletePending | Error::Delayed | Error::LimitReached(_) => S::Delay,
+        // A client would ask again and again after NFS4ERR_DELAY; RFC 8881 15.2 allows this one for OPEN.
+        Error::TooManyOpens => S::DQuot,
         // The open was taken away: its stateid names nothing any more.
         Error::Closed => S::BadStateId,
         Error::NotOpenedForThis => S::OpenMode,
@@ -108,6 +112,29 @@ fn v4_of_storage(error: storage::Error) -> v4::status::Status {
         E::AttributeTooLarge => S::XattrTooBig,
         E::Io(_) => S::Io,
     }
+}
+
+/// As what a call that failed with this status is counted.
+pub(crate) fn outcome(status: Status) -> Outcome {
+    failed(matches!(status, Status::Io | Status::ServerFault))
+}
+
+/// The same of NFSv4.
+pub(crate) fn v4_outcome(status: v4::status::Status) -> Outcome {
+    use v4::status::Status as S;
+    failed(matches!(status, S::Io | S::ServerFault | S::Resource))
+}
+
+/// How a call of MOUNT has ended.
+pub(crate) fn mount_outcome<T, B>(result: &Result<T, Failure<mount::Status, B>>) -> Outcome {
+    let of = |failure: &Failure<mount::Status, B>| {
+        failed(matches!(failure.status, mount::Status::Io | mount::Status::ServerFault))
+    };
+    result.as_ref().map_or_else(of, |_| Outcome::Done)
+}
+
+fn failed(by_the_server: bool) -> Outcome {
+    if by_the_server { Outcome::Failed } else { Outcome::Refused }
 }
 
 /// The MOUNT status that says the same as an NFSv3 status, as far as MOUNT can (RFC 1813 5.1.5).

@@ -61,9 +61,11 @@ impl Moved {
         if bytes == 0 {
             return;
         }
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.bytes_max.fetch_max(bytes, Ordering::Relaxed);
+        add(&self.calls, 1);
+        add(&self.bytes, bytes);
+        if bytes > self.bytes_max.load(Ordering::Relaxed) {
+            self.bytes_max.store(bytes, Ordering::Relaxed);
+        }
     }
 
     fn sizes(&self) -> Sizes {
@@ -94,8 +96,9 @@ pub(crate) struct Traffic {
 impl Traffic {
     /// A call has come.
     pub(crate) fn begin(&self, call: &Call<'_>) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        self.last_call.store(milliseconds(self.since.elapsed()), Ordering::Relaxed);
+        add(&self.calls, 1);
+        let since = net::turn_clock::now().saturating_duration_since(self.since);
+        self.last_call.store(milliseconds(since), Ordering::Relaxed);
         if call.program == v3::PROGRAM {
             self.version.store(call.version, Ordering::Relaxed);
         }
@@ -103,7 +106,7 @@ impl Traffic {
 
     /// A call has its answer.
     pub(crate) fn end(&self) {
-        self.answered.fetch_add(1, Ordering::Relaxed);
+        add(&self.answered, 1);
     }
 
     fn report(&self) -> ConnectionReport {
@@ -125,6 +128,11 @@ impl Traffic {
             idle: age.saturating_sub(Duration::from_millis(self.last_call.load(Ordering::Relaxed))),
         }
     }
+}
+
+/// No more than a store: only the connection's own thread counts.
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -1,14 +1,10 @@
-//! What calls cost: counters and histograms per API name, protocol, client and share.
-//!
-//! Only the client's own counters are touched when a call ends; totals are added up when somebody looks.
+//! What calls cost: counters and histograms of one API name and protocol. [`crate::account`] says whose.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use limits::Limit;
-use parking_lot::RwLock;
 
 use crate::{Client, Protocol, timings};
 
@@ -193,24 +189,28 @@ fn size_bucket_of(bytes: u64) -> usize {
     log.min(SIZE_BUCKETS - 1)
 }
 
-/// Clients of a share that are counted apart at a time; all others are counted together.
-pub const CLIENTS_MAX: usize = 1024;
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it was asked for.
+    Done,
+    /// With an error that is the client's affair: a name that is not there, a permission, a lock.
+    Refused,
+    /// With an error of the server or of its storage (Azure Monitor: it counts against Availability).
+    Failed,
+}
 
-/// The counters of one API name of one protocol.
+/// The counters of one API name of one protocol, of one connection. Only that connection's thread counts: what others do is
+/// read.
 #[derive(Debug)]
-pub struct Cell {
-    /// Calls that ended.
-    pub calls: AtomicU64,
-    /// Calls that failed.
-    pub errors: AtomicU64,
-    /// Payload bytes received and sent.
-    pub bytes: AtomicU64,
-    /// Time from the arrival of the request to its answer, summed, in nanoseconds.
-    pub nanos: AtomicU64,
-    /// Calls by that time.
-    pub latency: [AtomicU64; HISTOGRAM_BUCKETS],
-    /// Reads and writes by their size ([`size_limit`]).
-    pub sizes: [AtomicU64; SIZE_BUCKETS],
+pub(crate) struct Cell {
+    calls: AtomicU64,
+    errors: AtomicU64,
+    faults: AtomicU64,
+    bytes: AtomicU64,
+    nanos: AtomicU64,
+    latency: [AtomicU64; HISTOGRAM_BUCKETS],
+    sizes: [AtomicU64; SIZE_BUCKETS],
     /// Of calls that waited, if any did.
     waits: OnceLock<Box<WaitCells>>,
 }
@@ -238,8 +238,9 @@ impl WaitCell {
     }
 }
 
+/// No more than a store: nobody else counts here.
 fn add(counter: &AtomicU64, n: u64) {
-    counter.fetch_add(n, Ordering::Relaxed);
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -256,6 +257,7 @@ impl Default for Cell {
         Self {
             calls: zero(),
             errors: zero(),
+            faults: zero(),
             bytes: zero(),
             nanos: zero(),
             latency: std::array::from_fn(|_| zero()),
@@ -266,19 +268,22 @@ impl Default for Cell {
 }
 
 impl Cell {
-    fn count(&self, measure: &Measure, bytes: u64, ok: bool) {
-        let latency = measure.begun.elapsed();
+    pub(crate) fn count(&self, measure: &Measure, ended: Instant, bytes: u64, outcome: Outcome) {
+        let latency = ended.saturating_duration_since(measure.begun);
         add(&self.calls, 1);
         add(&self.nanos, nanos(latency));
         add(&self.latency[bucket_of(latency)], 1);
-        if !ok {
-            add(&self.errors, 1);
+        match outcome {
+            Outcome::Done if measure.api.moves_data() => add(&self.sizes[size_bucket_of(bytes)], 1),
+            Outcome::Done => {}
+            Outcome::Refused => add(&self.errors, 1),
+            Outcome::Failed => {
+                add(&self.errors, 1);
+                add(&self.faults, 1);
+            }
         }
         if bytes > 0 {
             add(&self.bytes, bytes);
-        }
-        if ok && measure.api.moves_data() {
-            add(&self.sizes[size_bucket_of(bytes)], 1);
         }
         let spent = timings::take();
         if spent != timings::Timings::default() {
@@ -291,7 +296,7 @@ impl Cell {
         }
     }
 
-    fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let waits = self.waits.get();
         let waited = |cell: &WaitCell| Waited {
@@ -301,6 +306,7 @@ impl Cell {
         Counts {
             calls: load(&self.calls),
             errors: load(&self.errors),
+            faults: load(&self.faults),
             bytes: load(&self.bytes),
             time: Duration::from_nanos(load(&self.nanos)),
             latency: read(&self.latency),
@@ -315,7 +321,7 @@ impl Cell {
 /// What one client has called by one name of one protocol, at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// The client; [`Client::Unknown`] for those above [`CLIENTS_MAX`], all together.
+    /// The client; [`Client::Unknown`] for those that are not counted apart, all together.
     pub client: Client,
     /// The protocol.
     pub protocol: Protocol,
@@ -333,6 +339,8 @@ pub struct Counts {
     pub calls: u64,
     /// Calls that failed.
     pub errors: u64,
+    /// Of these, those that failed for a fault of the server or of its storage.
+    pub faults: u64,
     /// Payload bytes (Azure Monitor: Egress of reads, Ingress of writes).
     pub bytes: u64,
     /// Time from the arrival of the request to its answer, summed (Azure Monitor: SuccessServerLatency, of one call).
@@ -369,6 +377,7 @@ impl Counts {
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.errors += other.errors;
+        self.faults += other.faults;
         self.bytes += other.bytes;
         self.time += other.time;
         add_each(&mut self.latency, &other.latency);
@@ -407,116 +416,25 @@ pub fn response_type(api: Api, limit: Limit) -> &'static str {
     }
 }
 
-/// All counters of one client.
-type Cells = Box<[OnceLock<Box<Cell>>]>;
-
-/// All counters of one share.
-#[derive(Debug)]
-pub struct Accounting {
-    /// Added up when somebody looks.
-    totals: Vec<Cell>,
-    clients: RwLock<HashMap<Client, Cells>>,
-}
-
-fn index(api: Api, protocol: Protocol) -> usize {
-    protocol as usize * Api::ALL.len() + api as usize
-}
-
-fn cells<T>(make: impl Fn() -> T) -> impl Iterator<Item = T> {
-    (0..Protocol::ALL.len() * Api::ALL.len()).map(move |_| make())
-}
-
-impl Default for Accounting {
-    fn default() -> Self {
-        Self { totals: cells(Cell::default).collect(), clients: RwLock::default() }
-    }
-}
-
 /// One call under measurement.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "a call that is begun must be ended to be counted"]
 pub struct Measure {
-    api: Api,
-    protocol: Protocol,
-    client: Client,
+    pub(crate) api: Api,
+    pub(crate) protocol: Protocol,
     begun: Instant,
 }
 
 impl Measure {
-    /// A call begins.
-    pub fn begin(api: Api, protocol: Protocol) -> Self {
-        Self { api, protocol, client: Client::Unknown, begun: Instant::now() }
-    }
-
-    /// The same call, of this client.
-    pub fn of(self, client: Client) -> Self {
-        Self { client, ..self }
+    /// A call begins at this time.
+    pub fn begin(api: Api, protocol: Protocol, begun: Instant) -> Self {
+        Self { api, protocol, begun }
     }
 
     /// When the call began.
     #[must_use]
     pub fn begun(&self) -> Instant {
         self.begun
-    }
-}
-
-impl Accounting {
-    /// The counters of one API name of one protocol, of all clients together, as they are now. What calls have waited for
-    /// is told by [`Accounting::snapshot`].
-    #[must_use]
-    pub fn cell(&self, api: Api, protocol: Protocol) -> &Cell {
-        let index = index(api, protocol);
-        let total = &self.totals[index];
-        let clients = self.clients.read();
-        let of_clients = || clients.values().filter_map(|cells| cells[index].get());
-        // Counters only grow, and of two who look at the same time the later one has the larger sum.
-        let sum = |counter: &dyn Fn(&Cell) -> &AtomicU64| {
-            let sum = of_clients().map(|cell| counter(cell).load(Ordering::Relaxed)).sum();
-            counter(total).fetch_max(sum, Ordering::Relaxed);
-        };
-        sum(&|cell| &cell.calls);
-        sum(&|cell| &cell.errors);
-        sum(&|cell| &cell.bytes);
-        sum(&|cell| &cell.nanos);
-        (0..HISTOGRAM_BUCKETS).for_each(|n| sum(&|cell| &cell.latency[n]));
-        (0..SIZE_BUCKETS).for_each(|n| sum(&|cell| &cell.sizes[n]));
-        total
-    }
-
-    /// What every client has called by every name, as far as it has.
-    #[must_use]
-    pub fn snapshot(&self) -> Vec<Record> {
-        let clients = self.clients.read();
-        let mut records = Vec::new();
-        for (client, cells) in clients.iter() {
-            for protocol in Protocol::ALL {
-                for api in Api::ALL.iter().copied() {
-                    if let Some(cell) = cells[index(api, protocol)].get() {
-                        records.push(Record { client: *client, protocol, api, counts: cell.counts() });
-                    }
-                }
-            }
-        }
-        records.sort_by_key(|record| (record.client, record.protocol as usize, record.api as usize));
-        records
-    }
-
-    /// A call has ended, having moved `bytes` of payload. What it has waited for is taken from the operation that is polled
-    /// ([`timings`]).
-    pub fn end(&self, measure: Measure, bytes: u64, ok: bool) {
-        let index = index(measure.api, measure.protocol);
-        let count = |cells: &Cells| cells[index].get_or_init(Box::default).count(&measure, bytes, ok);
-        {
-            let clients = self.clients.read();
-            let is_full = clients.len() > CLIENTS_MAX; // those above the limit are in
-            let others = || clients.get(&Client::Unknown).filter(|_| is_full);
-            if let Some(cells) = clients.get(&measure.client).or_else(others) {
-                return count(cells);
-            }
-        }
-        let mut clients = self.clients.write();
-        let client = if clients.len() < CLIENTS_MAX { measure.client } else { Client::Unknown };
-        count(clients.entry(client).or_insert_with(|| cells(OnceLock::new).collect()));
     }
 }
 
@@ -544,51 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_counted_apart_and_those_above_the_limit_together() {
-        let accounting = Accounting::default();
-        let client = |n: usize| Client::Guid(u128::try_from(n).unwrap().to_le_bytes());
-        for n in 0..CLIENTS_MAX + 10 {
-            accounting.end(Measure::begin(Api::Read, Protocol::Smb).of(client(n)), 4096, true);
-        }
-        let records = accounting.snapshot();
-        assert_eq!(records.len(), CLIENTS_MAX + 1);
-        assert_eq!((records[0].client, records[0].counts.calls), (Client::Unknown, 10));
-        assert!(records[1..].iter().all(|r| r.counts.calls == 1 && r.counts.sizes[3] == 1));
-        let total = accounting.cell(Api::Read, Protocol::Smb);
-        assert_eq!(total.bytes.load(Ordering::Relaxed), 4096 * (CLIENTS_MAX as u64 + 10));
-    }
-
-    #[tokio::test]
-    async fn what_a_call_waited_for_is_told_apart() {
-        let accounting = Accounting::default();
-        let second = Duration::from_secs(1);
-        let call = std::pin::pin!(async {
-            let measure = Measure::begin(Api::Write, Protocol::Smb);
-            timings::waited(Limit::Throughput, second);
-            timings::queued(second * 2);
-            tokio::task::yield_now().await;
-            accounting.end(measure, 1, true);
-            accounting.end(measure, 1, true);
-        });
-        timings::scope(call).await;
-        let counts = accounting.snapshot()[0].counts;
-        assert_eq!((counts.limit.time, counts.queue.time), (second, second * 2), "once");
-        assert_eq!(counts.throttled[Limit::Throughput as usize], 1);
-        assert_eq!(response_type(Api::Write, Limit::Throughput), "SuccessWithShareIngressThrottling");
-        assert_eq!(counts.limit.histogram.iter().sum::<u64>(), 1);
-    }
-
-    #[test]
-    fn calls_are_counted_in_their_own_cell() {
-        let accounting = Accounting::default();
-        accounting.end(Measure::begin(Api::Read, Protocol::Nfs3), 4096, true);
-        accounting.end(Measure::begin(Api::Read, Protocol::Nfs3), 0, false);
-        let cell = accounting.cell(Api::Read, Protocol::Nfs3);
-        assert_eq!(cell.calls.load(Ordering::Relaxed), 2);
-        assert_eq!(cell.errors.load(Ordering::Relaxed), 1);
-        assert_eq!(cell.bytes.load(Ordering::Relaxed), 4096);
-        assert_eq!(cell.latency.iter().map(|c| c.load(Ordering::Relaxed)).sum::<u64>(), 2);
-        assert_eq!(accounting.cell(Api::Read, Protocol::Smb).calls.load(Ordering::Relaxed), 0);
+    fn apis_are_numbered_in_order() {
         for (number, api) in Api::ALL.iter().enumerate() {
             assert_eq!(*api as usize, number);
         }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use limits::Limits;
 use parking_lot::Mutex;
 use storage::{Attributes, FileKind, Name, NodeRef, Space, Wait, Want};
 
@@ -27,6 +28,8 @@ const NONE: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Capacity {
     limit: AtomicU64,
+    /// Of the largest file.
+    file: AtomicU64,
     used: Mutex<Used>,
 }
 
@@ -87,12 +90,21 @@ impl Used {
 }
 
 impl Capacity {
-    pub(crate) fn new(limit: Option<u64>) -> Self {
-        Self { limit: AtomicU64::new(limit.unwrap_or(NONE)), used: Mutex::default() }
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let capacity =
+            Self { limit: AtomicU64::new(NONE), file: AtomicU64::new(NONE), used: Mutex::default() };
+        capacity.change(limits);
+        capacity
     }
 
-    pub(crate) fn change(&self, limit: Option<u64>) {
-        self.limit.store(limit.unwrap_or(NONE), Ordering::Relaxed);
+    pub(crate) fn change(&self, limits: &Limits) {
+        self.limit.store(limits.capacity.unwrap_or(NONE), Ordering::Relaxed);
+        self.file.store(limits.file_size.unwrap_or(NONE), Ordering::Relaxed);
+    }
+
+    /// Bytes that a file may have; `u64::MAX` where nothing is said of that.
+    fn file(&self) -> u64 {
+        self.file.load(Ordering::Relaxed)
     }
 
     fn limit(&self) -> Option<u64> {
@@ -127,13 +139,17 @@ impl Capacity {
 }
 
 impl Share {
-    /// A file is about to reach up to `end`: refused if the share would hold more than it may then. To be kept until that
-    /// is done.
+    /// A file is about to reach up to `end`: refused if it would be larger than a file may be then, or the share would hold
+    /// more than it may. To be kept until that is done.
     ///
     /// # Errors
-    /// [`storage::Error::NoSpace`], the store's.
+    /// [`storage::Error::TooLarge`], [`storage::Error::NoSpace`], the store's.
     pub(crate) fn grow(self: &Arc<Self>, node: &NodeRef, end: u64) -> Result<Option<Growth>> {
         let capacity = self.capacity();
+        // What is larger already, by an earlier plan or by local programs, may be changed and not grow.
+        if end > capacity.file() && end > node.attributes(Want::empty(), Wait::May)?.size {
+            return Err(storage::Error::TooLarge.into());
+        }
         let Some(limit) = capacity.limit() else { return Ok(None) };
         self.keep_count();
         let size = node.attributes(Want::empty(), Wait::May)?.size;
@@ -182,6 +198,12 @@ impl Share {
         if attributes.kind == FileKind::Regular && attributes.links <= 1 {
             self.freed(attributes.size);
         }
+    }
+
+    /// Bytes that a file of it may have by its plan; `u64::MAX` where that says nothing.
+    #[must_use]
+    pub fn file_bytes_max(&self) -> u64 {
+        self.capacity().file()
     }
 
     /// The size of the share as its clients see it: what is provisioned, and what is left of that, if the store has as much.

@@ -46,6 +46,9 @@ pub enum Error {
     /// The object changed since the caller looked (the guard of SETATTR3, RFC 1813 3.3.2).
     #[error("changed meanwhile")]
     GuardFailed,
+    /// As many opens as the plan of the share allows: of this object, or of all together.
+    #[error("as many opens as the plan allows")]
+    TooManyOpens,
     /// A limit of this server is reached: opens, locks or watches.
     #[error("limit reached: {0}")]
     LimitReached(&'static str),

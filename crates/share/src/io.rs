@@ -2,6 +2,7 @@
 
 use std::io::IoSlice;
 use std::sync::Arc;
+use std::time::Instant;
 
 use file_state::{Access, Actor, ByteRange, Holder, IoConflict, Operation};
 use storage::{Attributes, FileKind, NodeRef, SetAttributes, Stability, Wait, Want};
@@ -10,7 +11,8 @@ use crate::caching::Answering;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Caller, Error, Location, Open, Protocol, Result, Share, permission, provision};
+use crate::trace::TracedData;
+use crate::{Api, Caller, Error, Location, Open, Protocol, Result, Share, permission, provision};
 
 /// A file to work on: through an open that was admitted, or without one, as NFSv3 does.
 #[derive(Debug, Clone)]
@@ -79,16 +81,19 @@ impl Share {
         offset: u64,
         mut into: B,
     ) -> Result<(B, usize)> {
-        if !self.is_paced() {
+        if !self.asks_for_turns() {
             return self.read_now(caller, file, offset, into).await;
         }
         let length = into.as_mut().len();
         self.permit_read(caller, file)?;
+        let arrived = Instant::now();
         let operation = provision::read(file.node(), length as u64);
         self.pass(caller, operation).await;
         let outcome = self.read_now(caller, file, offset, into).await;
         let moved = outcome.as_ref().map_or(0, |(_, count)| *count);
         self.put_back(caller, operation, length.saturating_sub(moved));
+        let data = TracedData { file: file.node().id().0, offset, bytes: moved as u64 };
+        self.note(caller, Api::Read, Some(arrived), Some(data));
         outcome
     }
 
@@ -187,8 +192,10 @@ impl Share {
         stability: Stability,
     ) -> Result<Written> {
         let total = data.as_ref().len();
-        if self.is_paced() {
+        if self.asks_for_turns() {
             self.permit_write(caller, file)?;
+            let data = TracedData { file: file.node().id().0, offset, bytes: total as u64 };
+            self.note(caller, Api::Write, None, Some(data));
             self.pass(caller, provision::write(file.node(), total as u64)).await;
         }
         let given = self.grants_given();

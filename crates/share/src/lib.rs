@@ -5,6 +5,7 @@
 //! share, and every call is counted. Calls are async, but complete at once unless they have to wait for
 //! the device, for a lock or for another client: a server polls them once inline ([`schedule`]).
 
+mod account;
 mod accounting;
 mod attributes;
 mod cache;
@@ -37,6 +38,7 @@ mod table;
 mod terms;
 mod throttle;
 pub mod timings;
+mod trace;
 mod unwritten;
 mod xattrs;
 
@@ -46,9 +48,10 @@ use std::time::Duration;
 
 use storage::{NodeRef, Storage};
 
+pub use account::{Account, Accounting, Accounts, CLIENTS_MAX};
 pub use accounting::{
-    Accounting, Api, CLIENTS_MAX, Cell, Counts, HISTOGRAM_BUCKETS, Measure, Record, SIZE_BUCKETS, Waited,
-    bucket_limit, response_type, size_limit,
+    Api, Counts, HISTOGRAM_BUCKETS, Measure, Outcome, Record, SIZE_BUCKETS, Waited, bucket_limit,
+    response_type, size_limit,
 };
 pub use attributes::{Changed, Guard};
 pub use cache::{CacheCount, CacheCounts};
@@ -68,7 +71,7 @@ pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};
 pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
 pub use permission::{Object, may_delete, permitted};
-pub use provision::LimitsStatus;
+pub use provision::{LimitsStatus, Turn, turn};
 pub use ranges::CloneRule;
 pub use restore::Holding;
 pub use security::SecurityChange;
@@ -76,6 +79,7 @@ pub use short_name::{is_short_name, short_name};
 pub use streams::Stream;
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares, folded_name};
 pub use terms::Terms;
+pub use trace::{AlreadyRecording, Recorded, Traced, TracedData};
 pub use unwritten::{Asked, Unwritten};
 pub use xattrs::ExtendedAttribute;
 
@@ -106,6 +110,8 @@ pub struct Settings {
     pub metadata_cache: bool,
     /// What the metadata cache keeps, in bytes.
     pub metadata_cache_bytes_max: usize,
+    /// What calls cost is counted. Without it nothing of it is told: to measure what the counting costs.
+    pub accounting: bool,
 }
 
 impl Settings {
@@ -122,6 +128,7 @@ impl Settings {
             provisioned: limits::Provisioned::default(),
             metadata_cache: true,
             metadata_cache_bytes_max: cache::BYTES_MAX,
+            accounting: true,
         }
     }
 }
@@ -176,6 +183,7 @@ impl Share {
             changes: Changes::new(Arc::clone(&root), settings.watches_max),
             terms: terms::Present::new(settings.terms),
             withdrawn: AtomicBool::new(false),
+            accounting: Accounting::new(settings.accounting),
             settings,
             root,
             store,
@@ -183,7 +191,6 @@ impl Share {
             files: files::Files::default(),
             folded,
             cache,
-            accounting: Accounting::default(),
             grants: GrantCounts::default(),
             provision,
             reclaims: reclaims::Reclaims::default(),

@@ -289,7 +289,8 @@ impl Share {
         if request.delete_on_close && is_marked_read_only(&found.attributes) {
             return Err(Error::CannotDelete);
         }
-        if self.opens.fetch_add(1, Ordering::Relaxed) >= self.opens_max.load(Ordering::Relaxed) {
+        let opens = self.opens.fetch_add(1, Ordering::Relaxed);
+        if opens >= self.opens_max.load(Ordering::Relaxed) {
             self.opens.fetch_sub(1, Ordering::Relaxed);
             return Err(Error::LimitReached("opens"));
         }
@@ -297,13 +298,16 @@ impl Share {
         let holder = request.grant.as_ref().map_or(Holder::Oplock(key), |grant| grant.key.holder(key));
         let mut granted = Granted::default();
         let (admitted, taken) = self.files.admit(&found.node, key, found.location(), |entry| {
+            if let Err(refused) = self.check_opens(&found.node, entry.opens, opens) {
+                return (Err(refused), None);
+            }
             let (admitted, taken) = self.admit_entry(entry, key, holder, operation, reserve);
             if let (Ok(()), Some(grant)) = (admitted, &request.grant) {
                 granted = self.grant(entry, &found.node, key, grant);
             }
-            (admitted, taken)
+            (admitted, Some(taken))
         });
-        let answering = taken.and_then(|taken| self.deliver(taken));
+        let answering = taken.flatten().and_then(|taken| self.deliver(taken));
         if let Err(refused) = admitted {
             self.opens.fetch_sub(1, Ordering::Relaxed);
             return answering.map_or(Err(refused), |answering| Ok(Admission::Wait(answering)));

@@ -1,15 +1,16 @@
 //! What is provisioned for a share: its budget, and how much of it is left.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
-use limits::{ChangeError, Limit, Limits, Operation, Plan, Provisioned, Waits};
+use limits::{ChangeError, Handles, Limit, Limits, Operation, Plan, Provisioned, Waits};
 use parking_lot::Mutex;
 use storage::NodeRef;
 
 use crate::capacity::Capacity;
 use crate::throttle::Throttle;
+use crate::trace::{AlreadyRecording, Recorded, Recorder, TracedData};
 use crate::{Api, Caller, Share, timings};
 
 /// The plan of a share.
@@ -17,11 +18,45 @@ use crate::{Api, Caller, Share, timings};
 pub(crate) struct Provision {
     /// The plan that holds now.
     provisioned: Mutex<Provisioned>,
-    /// Whether an operation may have to wait: all that an unlimited share asks.
-    is_paced: AtomicBool,
+    /// [`PACED`] and [`RECORDED`]: all that a share asks that is neither.
+    asked: AtomicU8,
+    recorder: Recorder,
     throttle: Arc<Throttle>,
     capacity: Capacity,
+    opens: OpensMax,
 }
+
+/// Opens at a time; `u64::MAX` where nothing is said of that.
+#[derive(Debug)]
+struct OpensMax {
+    root: AtomicU64,
+    file: AtomicU64,
+    share: AtomicU64,
+}
+
+impl OpensMax {
+    fn new(limits: &Limits) -> Self {
+        let opens = Self {
+            root: AtomicU64::new(u64::MAX),
+            file: AtomicU64::new(u64::MAX),
+            share: AtomicU64::new(u64::MAX),
+        };
+        opens.change(limits);
+        opens
+    }
+
+    fn change(&self, limits: &Limits) {
+        let Handles { root, file, share } = limits.handles;
+        for (most, limit) in [(&self.root, root), (&self.file, file), (&self.share, share)] {
+            most.store(limit.unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+    }
+}
+
+/// An operation may have to wait.
+const PACED: u8 = 1;
+/// Operations are recorded.
+const RECORDED: u8 = 2;
 
 /// How a share stands against its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,17 +83,31 @@ impl Provision {
     pub(crate) fn new(provisioned: Provisioned) -> Self {
         let limits = provisioned.plan.limits();
         Self {
-            is_paced: AtomicBool::new(limits.has_rates()),
-            capacity: Capacity::new(limits.capacity),
+            asked: AtomicU8::new(if limits.has_rates() { PACED } else { 0 }),
+            recorder: Recorder::default(),
+            capacity: Capacity::new(&limits),
+            opens: OpensMax::new(&limits),
             throttle: Arc::new(Throttle::new(limits)),
             provisioned: Mutex::new(provisioned),
+        }
+    }
+
+    fn asks(&self, what: u8) -> bool {
+        self.asked.load(Ordering::Relaxed) & what != 0
+    }
+
+    fn ask(&self, what: u8, is_so: bool) {
+        if is_so {
+            self.asked.fetch_or(what, Ordering::Relaxed);
+        } else {
+            self.asked.fetch_and(!what, Ordering::Relaxed);
         }
     }
 }
 
 /// How an operation counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Count {
+pub enum Turn {
     /// Where the data is moved ([`Share::read`], [`Share::write`]), by its size.
     ByData,
     /// It waits for its turn.
@@ -68,9 +117,10 @@ enum Count {
 }
 
 /// How the operation of this name counts against the budget.
-fn count(api: Api) -> Count {
+#[must_use]
+pub fn turn(api: Api) -> Turn {
     match api {
-        Api::Read | Api::ReadPlus | Api::Write => Count::ByData,
+        Api::Read | Api::ReadPlus | Api::Write => Turn::ByData,
         Api::Close
         | Api::OplockBreak
         | Api::TreeConnect
@@ -81,8 +131,8 @@ fn count(api: Api) -> Count {
         | Api::Unlock
         | Api::DelegReturn
         | Api::OffloadCancel
-        | Api::OpenDowngrade => Count::Charged,
-        _ => Count::Waits,
+        | Api::OpenDowngrade => Turn::Charged,
+        _ => Turn::Waits,
     }
 }
 
@@ -90,14 +140,30 @@ impl Share {
     /// Takes an operation's part of the budget, and waits for it if there is none left: before anything else is done for
     /// the operation. Reads and writes take theirs when their permission is checked, by their size.
     pub async fn take_turn(&self, caller: &Caller, api: Api) {
+        if !self.asks_for_turns() || turn(api) == Turn::ByData {
+            return;
+        }
+        self.note(caller, api, None, None);
         if !self.is_paced() {
             return;
         }
-        match count(api) {
-            Count::ByData => {}
-            Count::Charged => self.provision.throttle.charge(caller.machine.number(), Operation::Metadata),
-            Count::Waits => self.pass(caller, Operation::Metadata).await,
+        match turn(api) {
+            Turn::ByData => {}
+            Turn::Charged => self.provision.throttle.charge(caller.machine.number(), Operation::Metadata),
+            Turn::Waits => self.pass(caller, Operation::Metadata).await,
         }
+    }
+
+    /// Whether the plan allows one more open of an object that has so many, in a share that has so many. Those that are more
+    /// than a new plan allows stay.
+    pub(crate) fn check_opens(&self, node: &NodeRef, of_object: usize, of_share: usize) -> crate::Result<()> {
+        let opens = &self.provision.opens;
+        let of_object_max = if node.id() == self.root().id() { &opens.root } else { &opens.file };
+        let is_full = |opens: usize, most: &AtomicU64| opens as u64 >= most.load(Ordering::Relaxed);
+        if is_full(of_object, of_object_max) || is_full(of_share, &opens.share) {
+            return Err(crate::Error::TooManyOpens);
+        }
+        Ok(())
     }
 
     pub(crate) fn capacity(&self) -> &Capacity {
@@ -105,13 +171,51 @@ impl Share {
     }
 
     /// Whether operations may have to wait for its budget.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.provision.asks(PACED)
+    }
+
+    /// Whether operations may have to wait for its budget, or are recorded.
     #[must_use]
-    pub fn is_paced(&self) -> bool {
-        self.provision.is_paced.load(Ordering::Relaxed)
+    pub fn asks_for_turns(&self) -> bool {
+        self.provision.asks(PACED | RECORDED)
+    }
+
+    /// Records what clients ask it for, for so long.
+    ///
+    /// # Errors
+    /// [`AlreadyRecording`].
+    pub fn record(&self, time: Duration) -> Result<(), AlreadyRecording> {
+        self.provision.recorder.begin(Instant::now(), time)?;
+        self.provision.ask(RECORDED, true);
+        Ok(())
+    }
+
+    /// What was recorded since it was last asked for; none: nothing is recorded, or all of it was told.
+    #[must_use]
+    pub fn take_recorded(&self) -> Option<Recorded> {
+        let taken = self.provision.recorder.take(Instant::now());
+        if taken.as_ref().is_none_or(|taken| taken.is_over) {
+            self.provision.ask(RECORDED, false);
+        }
+        taken
+    }
+
+    /// Records an operation that came at this time, or has just come, if they are recorded.
+    pub(crate) fn note(&self, caller: &Caller, api: Api, arrived: Option<Instant>, data: Option<TracedData>) {
+        if self.provision.asks(RECORDED) {
+            let arrived = arrived.unwrap_or_else(Instant::now);
+            if !self.provision.recorder.note(arrived, api, (caller.protocol, caller.machine), data) {
+                self.provision.ask(RECORDED, false);
+            }
+        }
     }
 
     /// Waits until an operation may go on.
     pub(crate) async fn pass(&self, caller: &Caller, operation: Operation) {
+        if !self.is_paced() {
+            return;
+        }
         if let Some(released) = self.provision.throttle.pass(caller.machine.number(), operation).await {
             timings::waited(released.limit, released.waited);
         }
@@ -119,7 +223,7 @@ impl Share {
 
     /// A read that was let through has found so many bytes fewer than it asked for.
     pub(crate) fn put_back(&self, caller: &Caller, operation: Operation, unused: usize) {
-        if unused > 0 {
+        if unused > 0 && self.is_paced() {
             self.provision.throttle.put_back(caller.machine.number(), operation, unused as u64);
         }
     }
@@ -146,8 +250,9 @@ impl Share {
         *provisioned = provisioned.change(plan, now)?;
         let limits = provisioned.plan.limits();
         // Both with the plan's lock held, so that of two changes the later one holds in all of them.
-        self.provision.is_paced.store(limits.has_rates(), Ordering::Relaxed);
-        self.provision.capacity.change(limits.capacity);
+        self.provision.ask(PACED, limits.has_rates());
+        self.provision.capacity.change(&limits);
+        self.provision.opens.change(&limits);
         self.provision.throttle.change(limits);
         Ok(())
     }

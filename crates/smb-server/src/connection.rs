@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use net::{Answer, Buffer, Outbox, Peer, Prefix, PrefixError, Protocol};
+use share::Accounts;
 use smb_proto::channel::Channel;
 use smb_proto::credits;
 use smb_proto::dialect::Dialect;
@@ -55,6 +56,8 @@ pub struct Connection {
     pub(crate) requests: RefCell<RequestList<Arc<Notify>>>,
     /// Connection.SessionTable
     sessions: RefCell<Vec<Bound>>,
+    /// What it counts of each share.
+    pub(crate) accounts: Accounts,
     /// Authentications under way.
     pub(crate) setups: RefCell<Vec<Setup>>,
     /// Set when the connection ends for a fault: nothing is answered any more.
@@ -102,6 +105,7 @@ impl Connection {
             window: RefCell::new(SequenceWindow::new(credits::CREDITS_MAX)),
             requests: RefCell::new(RequestList::new(waiting_max)),
             sessions: RefCell::default(),
+            accounts: Accounts::default(),
             setups: RefCell::default(),
             dropped: Cell::new(false),
         }

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use net::Buffer;
+use net::{Buffer, turn_clock};
 use share::{Api, Measure, Protocol, timings};
 use smb_proto::sequence_window::check_charge;
 use smb_wire::{Command, NtStatus};
@@ -10,7 +10,7 @@ use smb_wire::{Command, NtStatus};
 use crate::context::RequestContext;
 use crate::status::Failure;
 use crate::tree::Target;
-use crate::{handler, pipe};
+use crate::{handler, pipe, status};
 
 /// Answers a request that was admitted. Those about a share are counted there.
 pub(crate) async fn dispatch(ctx: &RequestContext) -> Result<Buffer, Failure> {
@@ -18,15 +18,17 @@ pub(crate) async fn dispatch(ctx: &RequestContext) -> Result<Buffer, Failure> {
 }
 
 async fn dispatch_counted(ctx: &RequestContext) -> Result<Buffer, Failure> {
-    let measure = api(ctx.header.command).map(|api| Measure::begin(api, Protocol::Smb));
+    let now = turn_clock::now();
+    let measure = api(ctx.header.command).map(|api| Measure::begin(api, Protocol::Smb, now));
     if let Some(measure) = &measure {
         ctx.connection.endpoint.note_request(measure.begun());
     }
     let outcome = dispatch_target(ctx).await;
     if let (Some(measure), Some(Target::Disk(share))) = (measure, ctx.tree.get().map(|tree| &tree.target)) {
-        let ok = outcome.is_ok() && !ctx.status().is_error();
+        let status = outcome.as_ref().map_or_else(|failure| failure.status, |_| ctx.status());
         let client = ctx.caller().map(|caller| caller.machine).unwrap_or_default();
-        share.accounting().end(measure.of(client), ctx.payload_bytes(), ok);
+        let (bytes, accounts) = (ctx.payload_bytes(), &ctx.connection.accounts);
+        accounts.end(share, client, &measure, turn_clock::read, bytes, status::outcome(status));
     }
     outcome
 }
@@ -34,7 +36,7 @@ async fn dispatch_counted(ctx: &RequestContext) -> Result<Buffer, Failure> {
 async fn dispatch_target(ctx: &RequestContext) -> Result<Buffer, Failure> {
     match ctx.tree.get().map(|tree| &tree.target) {
         Some(Target::Disk(share)) => {
-            if share.is_paced()
+            if share.asks_for_turns()
                 && let Some(api) = api(ctx.header.command)
             {
                 let caller = ctx.caller()?;

@@ -81,7 +81,8 @@ impl Endpoint {
 
     /// A frame of any kind has come.
     pub(crate) fn note_frame(&self) {
-        self.last_frame.store(milliseconds(self.connected.elapsed()), Ordering::Relaxed);
+        let since = net::turn_clock::now().saturating_duration_since(self.connected);
+        self.last_frame.store(milliseconds(since), Ordering::Relaxed);
     }
 
     /// For how long nothing has come.

@@ -45,6 +45,19 @@ impl From<storage::Error> for Failure {
     }
 }
 
+/// As what a request with this status is counted.
+pub(crate) fn outcome(status: NtStatus) -> share::Outcome {
+    match status {
+        NtStatus::INSUFFICIENT_RESOURCES
+        | NtStatus::INSUFF_SERVER_RESOURCES
+        | NtStatus::INTERNAL_ERROR
+        | NtStatus::IO_DEVICE_ERROR
+        | NtStatus::UNEXPECTED_IO_ERROR => share::Outcome::Failed,
+        status if status.is_error() => share::Outcome::Refused,
+        _ => share::Outcome::Done,
+    }
+}
+
 /// What a share's refusal is called in SMB.
 pub(crate) fn status_of(error: share::Error) -> NtStatus {
     use share::Error;
@@ -62,6 +75,8 @@ pub(crate) fn status_of(error: share::Error) -> NtStatus {
         Error::Closed => NtStatus::FILE_CLOSED,
         Error::GuardFailed => NtStatus::UNSUCCESSFUL,
         Error::LimitReached(_) => NtStatus::INSUFFICIENT_RESOURCES,
+        // Azure Files: programs see "Error 1816" (ERROR_NOT_ENOUGH_QUOTA), which is this status.
+        Error::TooManyOpens => NtStatus::QUOTA_EXCEEDED,
         // SMB requests wait.
         Error::Delayed => NtStatus::SHARING_VIOLATION,
         Error::CannotDelete => NtStatus::CANNOT_DELETE,

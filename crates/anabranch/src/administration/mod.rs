@@ -42,6 +42,8 @@ pub(crate) struct Declared {
     pub(crate) accounts_in: String,
     /// For measurements: how much slower the metadata of all shares is.
     pub(crate) metadata_latency: Option<Duration>,
+    /// Likewise: what calls cost is not counted.
+    pub(crate) is_uncounted: bool,
 }
 
 /// A share that the configuration declares.

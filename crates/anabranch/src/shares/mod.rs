@@ -1,6 +1,8 @@
 //! `anabranch share`: which directories are served, on what terms, and what is going on in them.
 
+mod record;
 mod show;
+mod simulate;
 mod top;
 
 use control::Administration as _;
@@ -48,6 +50,8 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             tell(asking, &share, "is removed; its directory is as it was")
         }
         ShareCommand::Top(top) => top::run(top),
+        ShareCommand::Record(record) => record::run(record),
+        ShareCommand::Simulate(simulate) => simulate::run(simulate),
     }
 }
 

@@ -32,6 +32,12 @@ struct Cost {
     errors_per_second: f64,
     bytes_per_second: f64,
     mean_seconds: f64,
+    /// Of that, waiting for the limits of the share.
+    mean_limit_seconds: f64,
+    /// Of that, waiting for a thread that may block.
+    mean_queue_seconds: f64,
+    /// Of that, what is left: the storage, and the server around it.
+    mean_storage_seconds: f64,
     /// Of the time that all calls took.
     part: f64,
     /// The limits that the share's operations are waiting for.
@@ -96,7 +102,8 @@ fn between((then, before): &(Instant, Activity), (now, after): &(Instant, Activi
             if calls == 0 {
                 continue;
             }
-            let seconds = (api.seconds - earlier.map_or(0.0, |api| api.seconds)).max(0.0);
+            let spent = |time: fn(&ApiActivity) -> f64| (time(api) - earlier.map_or(0.0, time)).max(0.0);
+            let seconds = spent(|api| api.seconds);
             costs.push(Cost {
                 share: share.name.clone(),
                 protocol: api.protocol.clone(),
@@ -105,6 +112,9 @@ fn between((then, before): &(Instant, Activity), (now, after): &(Instant, Activi
                 errors_per_second: rate(since(|api| api.errors), elapsed),
                 bytes_per_second: rate(since(|api| api.bytes), elapsed),
                 mean_seconds: mean(seconds, calls),
+                mean_limit_seconds: mean(spent(|api| api.limit_seconds), calls),
+                mean_queue_seconds: mean(spent(|api| api.queue_seconds), calls),
+                mean_storage_seconds: mean(spent(|api| api.storage_seconds), calls),
                 part: 0.0,
                 throttled: share.throttled.clone(),
                 seconds,
@@ -142,6 +152,9 @@ fn render(costs: &[Cost], elapsed: Duration, rows_max: usize) -> String {
             format!("{:.1}", cost.errors_per_second),
             per_second(cost.bytes_per_second),
             latency(cost.mean_seconds),
+            latency(cost.mean_limit_seconds),
+            latency(cost.mean_queue_seconds),
+            latency(cost.mean_storage_seconds),
             format!("{:.0} %", cost.part * 100.0),
             if cost.throttled.is_empty() { "-".to_owned() } else { cost.throttled.join(", ") },
         ]
@@ -155,6 +168,9 @@ fn render(costs: &[Cost], elapsed: Duration, rows_max: usize) -> String {
         "ERRORS/S",
         "BYTES",
         "MEAN LATENCY",
+        "LIMIT",
+        "QUEUE",
+        "STORAGE",
         "OF ALL TIME",
         "WAITS FOR",
     ];
@@ -181,9 +197,9 @@ mod tests {
             errors: 0,
             bytes: calls * 1024,
             seconds: *seconds,
-            limit_seconds: 0.0,
-            queue_seconds: 0.0,
-            storage_seconds: *seconds,
+            limit_seconds: *seconds / 2.0,
+            queue_seconds: *seconds / 4.0,
+            storage_seconds: *seconds / 4.0,
         };
         let share = ShareActivity {
             name: "data".to_owned(),
@@ -205,11 +221,15 @@ mod tests {
         let seen: Vec<_> = costs.iter().map(|cost| (cost.api.as_str(), cost.calls_per_second)).collect();
         assert_eq!(seen, [("Create", 1.0), ("Read", 100.0)]);
         assert!((costs[0].part - 0.75).abs() < 1e-9 && (costs[0].mean_seconds - 0.75).abs() < 1e-9);
+        assert!((costs[0].mean_limit_seconds - 0.375).abs() < 1e-9, "{:?}", costs[0]);
+        assert!((costs[0].mean_queue_seconds - costs[0].mean_storage_seconds).abs() < 1e-9);
         assert!((costs[1].bytes_per_second - 102_400.0).abs() < 1e-9);
         let text = render(&costs, Duration::from_secs(2), 1);
         assert!(text.starts_with("In the last 2.0 s, by the time that it took:\nSHARE"), "{text}");
         assert!(
-            text.contains("750.00 ms") && text.contains("75 %") && text.ends_with("and 1 more\n"),
+            text.contains("750.00 ms     375.00 ms  187.50 ms  187.50 ms  75 %")
+                && text.contains("75 %")
+                && text.ends_with("and 1 more\n"),
             "{text}"
         );
     }

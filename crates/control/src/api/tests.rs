@@ -105,6 +105,8 @@ fn every_type_is_described_with_its_fields() {
         ("Users", json(Users::default())),
         ("NewUser", json(new_user)),
         ("UserChange", json(user_change)),
+        ("NewTrace", json(NewTrace { seconds: 1 })),
+        ("TracePart", json(TracePart::default())),
         ("Activity", json(Activity::default())),
         ("ShareActivity", json(ShareActivity::default())),
         ("LimitWaits", json(waits)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use share::{Measure, Settings, ShareId};
+use share::{Measure, Outcome, Settings, ShareId};
 
 use super::*;
 
@@ -10,8 +10,11 @@ use super::*;
 fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let store = Arc::new(storage::memory::MemoryStore::new());
     let share = Share::new(ShareId(1), Settings::new("da\"ta"), store);
-    share.accounting().end(Measure::begin(Api::Read, Protocol::Smb), 4096, true);
-    share.accounting().end(Measure::begin(Api::Read, Protocol::Smb), 0, false);
+    let account = share.accounting().open(Client::Unknown);
+    let now = std::time::Instant::now();
+    let measure = Measure::begin(Api::Read, Protocol::Smb, now);
+    account.end(&measure, now, 4096, Outcome::Done);
+    account.end(&measure, now, 0, Outcome::Refused);
     let text = render(&[share], Duration::from_millis(1500));
     let labels = "share=\"da\\\"ta\",protocol=\"smb\",api=\"Read\"";
     for expected in [
@@ -40,6 +43,7 @@ fn busy() -> Look {
         Counts {
             calls: 24,
             errors: 1,
+            faults: 1,
             bytes: 16,
             time: Duration::from_secs(1),
             latency: [1; HISTOGRAM_BUCKETS],
@@ -154,11 +158,12 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
     share.set_plan("custom metadata-iops=20".parse().unwrap(), std::time::SystemTime::now()).unwrap();
     let root = share::Identity { uid: 0, gid: 0, groups: Vec::new() };
     let caller = share::Caller::new(Protocol::Nfs4, root);
-    for _ in 0..4 {
+    let account = share.accounting().open(Client::Unknown);
+    for _ in 0..8 {
         let mut operation = std::pin::pin!(async {
-            let measure = Measure::begin(Api::GetAttr, Protocol::Nfs4);
+            let measure = Measure::begin(Api::GetAttr, Protocol::Nfs4, std::time::Instant::now());
             share.take_turn(&caller, Api::GetAttr).await;
-            share.accounting().end(measure, 0, true);
+            account.end(&measure, std::time::Instant::now(), 0, Outcome::Done);
         });
         share::timings::scope(operation.as_mut()).await;
     }
@@ -169,7 +174,7 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
         line.unwrap_or_else(|| panic!("{series} is not in\n{text}")).parse().unwrap()
     };
     let kind = "limit=\"metadata-iops\",response_type=\"SuccessWithThrottling\"";
-    // A tenth of a second's worth passes at once, two operations; each of the others waits for what went before.
+    // A quarter of a second's worth passes at once, five operations; each of the others waits for what went before.
     assert!(value(format!("anabranch_throttled_requests_total{{{labels},{kind}}}")) >= 1.0);
     assert!(value(format!("anabranch_request_limit_seconds_sum{{{labels}}}")) > 0.0);
     assert!(value("anabranch_limit_waits_total{share=\"data\",limit=\"metadata-iops\"}".to_owned()) >= 1.0);

@@ -25,7 +25,7 @@ pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
         write_bytes_preferred: TRANSFER_BYTES_MAX,
         write_bytes_multiple: TRANSFER_MULTIPLE_BYTES,
         readdir_bytes_preferred: READDIR_BYTES,
-        file_bytes_max: FILE_BYTES_MAX,
+        file_bytes_max: FILE_BYTES_MAX.min(object.share.file_bytes_max()),
         time_delta: TIME_DELTA,
         properties: Properties::LINK
             | Properties::SYMLINK

@@ -29,9 +29,10 @@ use nfs_wire::rpc::AcceptStatus;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::{Procedure, write as write_wire};
 use nfs_wire::xdr::{Encode, Failure, Reader};
-use share::{Api, Measure};
+use share::{Api, Measure, Outcome};
 
 use crate::rpc_dispatch::{NotRun, Request, decode};
+use crate::status;
 
 pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, NotRun> {
     let procedure =
@@ -73,14 +74,14 @@ struct Counted<'r, 'a> {
 impl Counted<'_, '_> {
     /// The reply of a procedure.
     fn end<T: Encode, B: Encode>(&self, result: &Result<T, Failure<Status, B>>) -> Buffer {
-        self.request.count(self.measure, 0, result.is_ok());
+        self.request.count(&self.measure, 0, outcome(result));
         self.request.success(result)
     }
 
     fn end_write(&self, result: &write_wire::Res) -> Buffer {
         let bytes = result.as_ref().map_or(0, |ok| u64::from(ok.count));
         self.request.connection.traffic.writes.add(bytes);
-        self.request.count(self.measure, bytes, result.is_ok());
+        self.request.count(&self.measure, bytes, outcome(result));
         self.request.success(result)
     }
 
@@ -88,12 +89,17 @@ impl Counted<'_, '_> {
         match result {
             Ok(data) => {
                 self.request.connection.traffic.reads.add(u64::from(data.head.count));
-                self.request.count(self.measure, u64::from(data.head.count), true);
+                self.request.count(&self.measure, u64::from(data.head.count), Outcome::Done);
                 data.into_reply(self.request)
             }
             Err(failure) => self.end(&Err::<(), _>(failure)),
         }
     }
+}
+
+/// How a call has ended.
+fn outcome<T, B>(result: &Result<T, Failure<Status, B>>) -> Outcome {
+    result.as_ref().map_or_else(|failure| status::outcome(failure.status), |_| Outcome::Done)
 }
 
 /// What a call of this number is counted as.

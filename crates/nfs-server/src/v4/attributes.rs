@@ -13,7 +13,7 @@ use storage::{Attributes, Capabilities, FileFlags, FileKind, Space, Timestamp, W
 use super::acl::Told;
 use super::locations::Locations;
 use super::owner::Digits;
-use crate::attributes::{FILE_BYTES_MAX, MODE_BITS};
+use crate::attributes::MODE_BITS;
 use crate::config::TRANSFER_BYTES_MAX;
 
 /// What every object has, in every minor version.
@@ -165,6 +165,8 @@ pub(super) struct FileSystem {
     pub(super) supported: AttributeSet,
     pub(super) capabilities: Capabilities,
     pub(super) lease_seconds: u32,
+    /// Of the largest file.
+    pub(super) file_bytes_max: u64,
     /// How much the store holds, where that is wanted.
     pub(super) space: Option<Space>,
 }
@@ -253,7 +255,7 @@ impl Subject {
             A::CasePreserving => Value::CasePreserving(true),
             A::ChownRestricted => Value::ChownRestricted(true),
             A::Homogeneous => Value::Homogeneous(true),
-            A::MaxFileSize => Value::MaxFileSize(FILE_BYTES_MAX),
+            A::MaxFileSize => Value::MaxFileSize(fs.file_bytes_max),
             A::MaxLink => Value::MaxLink(LINKS_MAX),
             A::MaxName => Value::MaxName(u32::try_from(NAME_BYTES_MAX).unwrap_or(u32::MAX)),
             A::MaxRead => Value::MaxRead(u64::from(TRANSFER_BYTES_MAX)),
@@ -345,6 +347,7 @@ mod tests {
             supported: supported(minor_version, capabilities),
             capabilities,
             lease_seconds: 90,
+            file_bytes_max: 1 << 42,
             space: Some(space),
         };
         let handle = SignedHandle::new(b"handle");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use net::Buffer;
+use net::{Buffer, turn_clock};
 use nfs_proto::export::ClientRule;
 use nfs_wire::rpc::{AcceptStatus, Reply as RpcReply, ReplyBody};
 use nfs_wire::v4::callback::ReferringCalls;
@@ -24,9 +24,9 @@ use super::pseudo_fs::Place;
 use super::sequence::{self, InSession};
 use super::state::{Client, Session};
 use super::{alone, api, run};
-use crate::ServerState;
 use crate::object::Object;
 use crate::rpc_dispatch::{NotRun, REPLY_HEADER_BYTES, Request, mark};
+use crate::{ServerState, status};
 
 /// What most replies fit into, in bytes.
 const REPLY_BYTES: usize = 800;
@@ -128,22 +128,21 @@ impl<'a> Compound<'a> {
         if let Err(status) = self.check_room(result_bytes(number)) {
             return self.reply.fail(number, status);
         }
+        let measure = api(number).map(|api| Measure::begin(api, Protocol::Nfs4, turn_clock::now()));
         if let (Some(api), Some(Position { place: Place::Object(object), .. })) = (api(number), &self.current)
         {
             object.share.take_turn(&object.caller, api).await;
         }
-        let measure = api(number).map(|api| Measure::begin(api, Protocol::Nfs4));
         self.moved_bytes = 0;
         self.reply.last_at = self.reply.buffer.len();
         run(self, operation, last).await;
         if let Some(measure) = measure
             && let Some(Position { place: Place::Object(object), .. }) = &self.current
         {
-            object.share.accounting().end(
-                measure.of(object.caller.machine),
-                self.moved_bytes,
-                self.reply.status.is_ok(),
-            );
+            let outcome = self.reply.status.map_or_else(status::v4_outcome, |()| share::Outcome::Done);
+            let accounts = &self.request.connection.accounts;
+            let (share, client) = (&object.share, object.caller.machine);
+            accounts.end(share, client, &measure, turn_clock::read, self.moved_bytes, outcome);
         }
         if self.moved_bytes > 0 {
             let traffic = &self.request.connection.traffic;

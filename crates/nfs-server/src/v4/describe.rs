@@ -14,6 +14,7 @@ use super::compound::Compound;
 use super::filehandle;
 use super::locations::Locations;
 use super::pseudo_fs::{self, Place};
+use crate::attributes::FILE_BYTES_MAX;
 use crate::object::Object;
 use crate::status;
 
@@ -67,6 +68,7 @@ pub(super) async fn file_system(
         supported: attributes::supported(c.minor_version, capabilities),
         capabilities,
         lease_seconds: lease_seconds(c),
+        file_bytes_max: FILE_BYTES_MAX.min(share.file_bytes_max()),
         space,
     })
 }
@@ -104,6 +106,7 @@ async fn root(c: &Compound<'_>, wanted: AttributeSet) -> Result<Subject, Status>
         supported: attributes::supported(c.minor_version, capabilities),
         capabilities,
         lease_seconds: lease_seconds(c),
+        file_bytes_max: FILE_BYTES_MAX,
         space: Some(NO_SPACE),
     };
     let mut subject = Subject::new(fs, pseudo_fs::attributes(c));

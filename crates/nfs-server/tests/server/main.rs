@@ -14,6 +14,7 @@ mod listing;
 mod mount;
 mod names;
 mod other_protocol;
+mod plan;
 mod repeated;
 mod rpc;
 mod security;

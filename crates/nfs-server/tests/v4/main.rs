@@ -19,6 +19,7 @@ mod locks;
 mod names;
 mod offload;
 mod opens;
+mod plan;
 mod ranges;
 mod reclaim;
 mod session;

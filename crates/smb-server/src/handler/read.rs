@@ -30,7 +30,7 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
     into.grow(length);
     let (share, caller) = (ctx.share()?, ctx.caller()?);
     let reading = share.read(caller, &file, request.offset, into);
-    let (mut reply, count) = if share.is_paced() {
+    let (mut reply, count) = if share.asks_for_turns() {
         ctx.until_cancelled(async { Ok(reading.await?) }).await?
     } else {
         reading.await?

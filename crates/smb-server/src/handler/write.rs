@@ -52,7 +52,7 @@ async fn write(ctx: &RequestContext, open: &Open, request: &Request<'_>, data: B
     let stability = stability(open, request.flags);
     let (share, caller) = (ctx.share()?, ctx.caller()?);
     let writing = share.write(caller, &file, request.offset, data, stability);
-    if share.is_paced() {
+    if share.asks_for_turns() {
         ctx.patiently(async { Ok(writing.await?) }).await?;
     } else {
         writing.await?;

@@ -1,7 +1,5 @@
 //! What a share's requests are counted as.
 
-use std::sync::atomic::Ordering;
-
 use anabranch_smb_server::Config;
 use share::{Api, Protocol};
 use smb_wire::create::CreateDisposition;
@@ -18,9 +16,8 @@ fn requests_are_counted_in_their_share() {
     client.read(file, 9000, 1).unwrap_err();
     client.close(file).unwrap();
     let count = |api| {
-        let cell = server.share.accounting().cell(api, Protocol::Smb);
-        let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        (read(&cell.calls), read(&cell.errors), read(&cell.bytes))
+        let counts = server.share.accounting().total(api, Protocol::Smb);
+        (counts.calls, counts.errors, counts.bytes)
     };
     assert_eq!(count(Api::TreeConnect), (1, 0, 0));
     assert_eq!(count(Api::Create), (1, 0, 0));

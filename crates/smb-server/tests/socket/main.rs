@@ -27,6 +27,7 @@ mod opening;
 mod oplock;
 mod persistent;
 mod pipes;
+mod plan;
 mod query_info;
 mod read_write;
 mod rename;

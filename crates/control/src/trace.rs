@@ -1,0 +1,142 @@
+//! Recorded operations, as the API tells them and files keep them: one a line, seven fields with tabs between them.
+//! docs/plans.md describes the format.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use share::{Api, Protocol, Traced, TracedData};
+
+/// The first line of a file.
+pub const HEAD: &str = "# anabranch trace 1";
+
+/// A recording to be begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewTrace {
+    /// For how long.
+    pub seconds: u64,
+}
+
+/// A part of a recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracePart {
+    /// The lines of the operations that have ended since the last time.
+    pub lines: String,
+    /// How many there are.
+    pub operations: u64,
+    /// Operations that were lost, since the recording began, as nobody asked in time.
+    pub lost: u64,
+    /// Whether nothing more comes.
+    pub over: bool,
+}
+
+/// An operation of a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// When it came, since the recording began.
+    pub at: Duration,
+    /// What it was.
+    pub api: Api,
+    /// How it came.
+    pub protocol: Protocol,
+    /// Whose it was: as the metrics name clients.
+    pub client: String,
+    /// What data it moved; none for names and attributes.
+    pub data: Option<TracedData>,
+}
+
+/// The lines of these operations.
+pub(crate) fn write(operations: &[Traced]) -> String {
+    let mut text = String::with_capacity(operations.len().saturating_mul(64));
+    for Traced { at, api, protocol, client, data } in operations {
+        let (at, api, protocol) = (at.as_micros(), api.name(), protocol.name());
+        let _ = write!(text, "{at}\t{api}\t{protocol}\t{client}\t");
+        let _ = match data {
+            Some(TracedData { file, offset, bytes }) => writeln!(text, "{file}\t{offset}\t{bytes}"),
+            None => writeln!(text, "-\t-\t-"),
+        };
+    }
+    text
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn parse(line: &str) -> Result<Line, String> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [at, api, protocol, client, file, offset, bytes] = fields[..] else {
+        return Err(format!("it has {} fields with tabs between them and not 7", fields.len()));
+    };
+    let number = |what: &str, text: &str| {
+        text.parse::<u64>().map_err(|_| format!("{what} is {text:?} and not a whole number"))
+    };
+    let known_api = Api::ALL.iter().find(|known| known.name() == api);
+    let api = *known_api.ok_or_else(|| format!("there is no API name {api:?}"))?;
+    let known = Protocol::ALL.iter().find(|known| known.name() == protocol);
+    let names = || Protocol::ALL.map(Protocol::name).join(", ");
+    let protocol =
+        *known.ok_or_else(|| format!("the protocol is {protocol:?} and not one of {}", names()))?;
+    if client.is_empty() {
+        return Err("the client is missing".to_owned());
+    }
+    let data = match (file, offset, bytes) {
+        ("-", "-", "-") if api.moves_data() => {
+            return Err(format!("{} has no file, offset and bytes", api.name()));
+        }
+        ("-", "-", "-") => None,
+        _ if !api.moves_data() => return Err(format!("{} moves no data, but has a file", api.name())),
+        (file, offset, bytes) => Some(TracedData {
+            file: number("the file", file)?,
+            offset: number("the offset", offset)?,
+            bytes: number("the number of bytes", bytes)?,
+        }),
+    };
+    let at = Duration::from_micros(number("the time", at)?);
+    Ok(Line { at, api, protocol, client: client.to_owned(), data })
+}
+
+#[cfg(test)]
+mod tests {
+    use share::Client;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_are_written() {
+        let client = Client::Address([192, 0, 2, 1].into());
+        let data = Some(TracedData { file: 7, offset: 1 << 40, bytes: 4096 });
+        for protocol in Protocol::ALL {
+            for api in Api::ALL.iter().copied() {
+                let data = data.filter(|_| api.moves_data());
+                let traced = Traced { at: Duration::from_micros(1_500_000), api, protocol, client, data };
+                let line = write(&[traced]);
+                let parsed = parse(line.strip_suffix('\n').unwrap()).unwrap();
+                let client = "192.0.2.1".to_owned();
+                assert_eq!(parsed, Line { at: traced.at, api, protocol, client, data }, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said() {
+        for (line, words) in [
+            ("", "1 fields"),
+            ("1\tRead\tsmb\tc\t1\t2", "6 fields"),
+            ("1\tRead\tsmb\tc\t1\t2\t3\t4", "8 fields"),
+            ("x\tRead\tsmb\tc\t1\t2\t3", "the time is \"x\" and not a whole number"),
+            ("-1\tRead\tsmb\tc\t1\t2\t3", "the time is \"-1\""),
+            ("1\tReed\tsmb\tc\t1\t2\t3", "no API name \"Reed\""),
+            ("1\tRead\tftp\tc\t1\t2\t3", "not one of smb, nfs3, nfs4"),
+            ("1\tRead\tsmb\t\t1\t2\t3", "the client is missing"),
+            ("1\tRead\tsmb\tc\t-\t-\t-", "Read has no file"),
+            ("1\tRead\tsmb\tc\t-\t2\t3", "the file is \"-\""),
+            ("1\tClose\tsmb\tc\t1\t2\t3", "Close moves no data"),
+            ("1\tWrite\tsmb\tc\t1\t2\t1e9", "the number of bytes is \"1e9\""),
+        ] {
+            let said = parse(line).unwrap_err();
+            assert!(said.contains(words), "{line:?}: {said}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a plan would have done to operations that came at known times.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::{Answer, Budget, Limit, Limits, Operation, Released, Time, Waits};
+
+/// A budget, and operations that come to it whether those before them wait or not: a client that waits for its answers would
+/// have come later.
+#[derive(Debug)]
+pub struct Simulation {
+    budget: Budget,
+    released: Vec<Released>,
+    waits: Vec<Duration>,
+    operations: u64,
+    last: Time,
+    ended: Time,
+    by_limit: BTreeMap<Limit, Waits>,
+    credits: Option<Credits>,
+}
+
+/// Burst credits over a simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Credits {
+    /// With which it began.
+    pub first: u64,
+    /// The fewest.
+    pub least: u64,
+    /// With which it ended.
+    pub last: u64,
+    /// When there were none for the first time.
+    pub gone: Option<Time>,
+}
+
+/// What came of a simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Operations that came.
+    pub operations: u64,
+    /// How long those waited that had to wait, in ascending order.
+    pub waits: Vec<Duration>,
+    /// What waited for each limit, by the one that each operation waited for longest; of those for which any did.
+    pub by_limit: Vec<(Limit, Waits)>,
+    /// When the last operation came.
+    pub came: Time,
+    /// When the last one went on.
+    pub went: Time,
+    /// None: the plan has no bursts.
+    pub credits: Option<Credits>,
+}
+
+impl Outcome {
+    /// The wait that this part of all operations does not exceed, those included that did not wait.
+    #[must_use]
+    pub fn percentile(&self, per_mille: u64) -> Duration {
+        let rank = self.operations.saturating_mul(per_mille).div_ceil(1000).max(1);
+        let at_once = self.operations - self.waits.len() as u64;
+        let index = rank.checked_sub(at_once + 1).and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| self.waits.get(index)).copied().unwrap_or_default()
+    }
+}
+
+impl Simulation {
+    /// With all that the limits allow to be saved up; or with so many burst credits.
+    #[must_use]
+    pub fn new(limits: Limits, credits: Option<u64>) -> Self {
+        let mut budget = Budget::new(limits, Time::ZERO);
+        if let Some(credits) = credits {
+            budget.set_credits(credits);
+        }
+        let first = budget.credits(Time::ZERO);
+        let credits = first.map(|first| Credits { first, least: first, last: first, gone: None });
+        Self {
+            budget,
+            released: Vec::new(),
+            waits: Vec::new(),
+            operations: 0,
+            last: Time::ZERO,
+            ended: Time::ZERO,
+            by_limit: BTreeMap::new(),
+            credits,
+        }
+    }
+
+    /// An operation comes at this time, no earlier than the one before it. `waits`: whether it may be held back; else it only
+    /// counts.
+    pub fn come(&mut self, now: Time, client: u64, operation: Operation, waits: bool) {
+        self.go_on_until(Some(now));
+        (self.last, self.ended) = (now, self.ended.max(now));
+        self.operations += 1;
+        if waits {
+            // Who has to wait is told of when it is released.
+            let (Answer::Go | Answer::Wait(_)) = self.budget.ask(now, client, operation);
+        } else {
+            self.budget.charge(now, client, operation);
+        }
+        self.look_at_credits(now);
+    }
+
+    /// Lets all go on that still wait; what came of it.
+    #[must_use]
+    pub fn finish(mut self) -> Outcome {
+        self.go_on_until(None);
+        self.waits.sort_unstable();
+        Outcome {
+            operations: self.operations,
+            waits: self.waits,
+            by_limit: self.by_limit.into_iter().collect(),
+            came: self.last,
+            went: self.ended,
+            credits: self.credits,
+        }
+    }
+
+    fn go_on_until(&mut self, end: Option<Time>) {
+        while let Some(due) = self.budget.due().filter(|due| end.is_none_or(|end| *due <= end)) {
+            self.budget.advance(due, &mut self.released);
+            for released in self.released.drain(..) {
+                self.ended = due;
+                self.waits.push(released.waited);
+                let waits = self.by_limit.entry(released.limit).or_default();
+                waits.operations += 1;
+                waits.time += released.waited;
+            }
+            self.look_at_credits(due);
+        }
+    }
+
+    fn look_at_credits(&mut self, now: Time) {
+        if let Some(credits) = &mut self.credits
+            && let Some(left) = self.budget.credits(now)
+        {
+            credits.last = left;
+            credits.least = credits.least.min(left);
+            if left == 0 && credits.gone.is_none() {
+                credits.gone = Some(now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Plan;
+
+    fn limits(plan: &str) -> Limits {
+        plan.parse::<Plan>().unwrap().limits()
+    }
+
+    const READ: Operation = Operation::Read { file: 1, bytes: 4096 };
+
+    /// So many operations in each of so many seconds, evenly.
+    fn steady(plan: &str, per_second: u32, seconds: u32) -> Outcome {
+        let mut simulation = Simulation::new(limits(plan), None);
+        for number in 0..per_second * seconds {
+            simulation.come(Duration::from_secs(1) * number / per_second, 1, READ, true);
+        }
+        simulation.finish()
+    }
+
+    #[test]
+    fn what_is_within_the_plan_does_not_wait() {
+        let outcome = steady("custom iops=100", 99, 60);
+        assert_eq!((outcome.operations, outcome.waits.len()), (99 * 60, 0));
+        assert_eq!((outcome.came, outcome.percentile(1000)), (outcome.went, Duration::ZERO));
+        assert_eq!(outcome.credits, None);
+    }
+
+    #[test]
+    fn what_is_beyond_it_waits_longer_and_longer() {
+        // 200 in a second for a minute, of which 100 go on: it takes a minute more.
+        let outcome = steady("custom iops=100", 200, 60);
+        let seconds = outcome.went.as_secs();
+        assert!((119..=120).contains(&seconds), "{seconds}");
+        let [(limit, waits)] = outcome.by_limit[..] else { panic!("{:?}", outcome.by_limit) };
+        assert_eq!((limit, waits.operations), (Limit::Iops, outcome.waits.len() as u64));
+        assert!(outcome.waits.len() > 11_900, "{}", outcome.waits.len());
+        // The wait grows evenly, up to a minute.
+        for (per_mille, expected) in [(500, 30), (990, 59), (1000, 60)] {
+            let found = outcome.percentile(per_mille).as_millis();
+            assert!(found.abs_diff(expected * 1000) < 700, "{per_mille}: {found}");
+        }
+    }
+
+    #[test]
+    fn credits_run_out_when_they_are_used_up() {
+        // 200 above the baseline in each second: 6,000 last for half a minute.
+        let outcome = steady("custom iops=100 burst-iops=400 burst-credits=6000", 300, 40);
+        let credits = outcome.credits.unwrap();
+        let gone = credits.gone.unwrap().as_millis();
+        assert!(gone.abs_diff(30_000) < 300, "{gone}");
+        assert_eq!((credits.first, credits.least), (6_000, 0));
+        assert!(outcome.waits.len() > 1_900, "{}", outcome.waits.len());
+        let half = Simulation::new(limits("custom iops=100 burst-iops=400 burst-credits=6000"), Some(3_000));
+        assert_eq!(half.finish().credits.unwrap().first, 3_000);
+    }
+
+    #[test]
+    fn what_only_counts_never_waits() {
+        let mut simulation = Simulation::new(limits("custom metadata-iops=10"), None);
+        for _ in 0..50 {
+            simulation.come(Time::ZERO, 1, Operation::Metadata, false);
+        }
+        simulation.come(Time::ZERO, 1, Operation::Metadata, true);
+        let outcome = simulation.finish();
+        assert_eq!((outcome.operations, outcome.waits.len()), (51, 1));
+        assert!(outcome.percentile(1000) > Duration::from_secs(4), "{outcome:?}");
+    }
+}

@@ -1,0 +1,349 @@
+//! Whose calls are counted: an account for each connection and share, added up by client when somebody looks.
+//!
+//! Only the thread of a connection touches its counters, so that counting takes no lock and no atomic operation beyond loads
+//! and stores. When a connection has ended its counts go to its client; a client without connections is told apart for a
+//! while, then counted with the others ([`Client::Unknown`]). So sums never become less, and memory is bounded.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::accounting::Cell;
+use crate::{Api, Client, Counts, Measure, Outcome, Protocol, Record, Share, ShareId};
+
+/// Clients of a share that are counted apart at a time; all others are counted together.
+pub const CLIENTS_MAX: usize = 1024;
+
+/// For so long a client without a connection is counted apart.
+const CLIENT_KEPT: Duration = Duration::from_secs(3600);
+
+/// Ended accounts are added up when there are more of them all than this, and twice as many as last time.
+const SETTLE_AT: usize = 64;
+
+/// Shares that a connection has accounts for at a time.
+const ACCOUNTS_MAX: usize = 64;
+
+/// The counters of one connection.
+#[derive(Debug)]
+struct Cells(Box<[OnceLock<Box<Cell>>]>);
+
+impl Default for Cells {
+    fn default() -> Self {
+        Self((0..Protocol::ALL.len() * Api::ALL.len()).map(|_| OnceLock::new()).collect())
+    }
+}
+
+/// What one connection counts of one share. It stays on the connection's thread.
+#[derive(Debug)]
+pub struct Account {
+    cells: Arc<Cells>,
+    /// Not to be shared between threads: the counters have one writer.
+    _stays: std::marker::PhantomData<std::cell::Cell<()>>,
+}
+
+impl Account {
+    /// A call has ended at this time, having moved `bytes` of payload. What it has waited for is taken from the operation that
+    /// is polled ([`timings`](crate::timings)).
+    pub fn end(&self, measure: &Measure, ended: Instant, bytes: u64, outcome: Outcome) {
+        if let Some(cell) = self.cells.0.get(index(measure.api, measure.protocol)) {
+            cell.get_or_init(Box::default).count(measure, ended, bytes, outcome);
+        }
+    }
+}
+
+fn index(api: Api, protocol: Protocol) -> usize {
+    protocol as usize * Api::ALL.len() + api as usize
+}
+
+/// The counts of one client, by API name and protocol.
+type Sums = BTreeMap<usize, Counts>;
+
+fn add(sums: &mut Sums, cells: &Cells) {
+    for (index, cell) in cells.0.iter().enumerate() {
+        if let Some(cell) = cell.get() {
+            sums.entry(index).or_default().add(&cell.counts());
+        }
+    }
+}
+
+/// A client that is counted apart.
+#[derive(Debug)]
+struct Known {
+    /// What its connections have counted that have ended.
+    sums: Sums,
+    /// Accounts that are open.
+    open: usize,
+    /// When the last one of them ended.
+    seen: Instant,
+}
+
+/// All accounts of one share.
+#[derive(Debug)]
+pub struct Accounting {
+    is_on: bool,
+    ledger: Mutex<Ledger>,
+}
+
+/// All of it is guarded by [`Accounting::ledger`].
+#[derive(Debug)]
+struct Ledger {
+    open: Vec<(Client, Arc<Cells>)>,
+    clients: HashMap<Client, Known>,
+    settle_at: usize,
+}
+
+impl Ledger {
+    /// Gives what ended connections have counted to their clients, and what clients have counted that were not seen for long
+    /// to all others together.
+    fn settle(&mut self, now: Instant) {
+        let mut still_open = Vec::with_capacity(self.open.len());
+        for (client, mut cells) in self.open.drain(..) {
+            // Nobody else has it any more, and what they counted is seen here.
+            let has_ended = Arc::get_mut(&mut cells).is_some();
+            match self.clients.get_mut(&client) {
+                Some(known) if has_ended => {
+                    add(&mut known.sums, &cells);
+                    known.open = known.open.saturating_sub(1);
+                    known.seen = now;
+                }
+                _ => still_open.push((client, cells)),
+            }
+        }
+        self.open = still_open;
+        self.settle_at = (2 * self.open.len()).max(SETTLE_AT);
+        let is_gone = |(client, known): (&Client, &Known)| {
+            let silent = now.saturating_duration_since(known.seen);
+            (known.open == 0 && silent >= CLIENT_KEPT).then_some(*client)
+        };
+        let gone: Vec<Client> = self.clients.iter().filter_map(is_gone).collect();
+        gone.into_iter().for_each(|client| self.forget(client, now));
+    }
+
+    /// Counts a client with the others from now on.
+    fn forget(&mut self, client: Client, now: Instant) {
+        if client == Client::Unknown {
+            return;
+        }
+        let Some(known) = self.clients.remove(&client) else { return };
+        let others = self.know(Client::Unknown, now);
+        known.sums.iter().for_each(|(index, counts)| others.sums.entry(*index).or_default().add(counts));
+    }
+
+    fn know(&mut self, client: Client, now: Instant) -> &mut Known {
+        let new = || Known { sums: Sums::new(), open: 0, seen: now };
+        self.clients.entry(client).or_insert_with(new)
+    }
+
+    /// As whom a client is counted: where there are too many, the one that was away for longest makes room.
+    fn admit(&mut self, client: Client, now: Instant) -> Client {
+        let is_full = |ledger: &Self| {
+            let apart = ledger.clients.keys().filter(|client| **client != Client::Unknown).count();
+            apart >= CLIENTS_MAX
+        };
+        if client == Client::Unknown || self.clients.contains_key(&client) || !is_full(self) {
+            return client;
+        }
+        self.settle(now);
+        if is_full(self) {
+            let away =
+                self.clients.iter().filter(|(other, known)| known.open == 0 && **other != Client::Unknown);
+            match away.min_by_key(|(_, known)| known.seen).map(|(client, _)| *client) {
+                Some(longest) => self.forget(longest, now),
+                None => return Client::Unknown,
+            }
+        }
+        client
+    }
+}
+
+impl Accounting {
+    /// Accounts of a share; `is_on`: whether anything is counted (to measure what counting costs).
+    pub(crate) fn new(is_on: bool) -> Self {
+        let ledger = Ledger { open: Vec::new(), clients: HashMap::new(), settle_at: SETTLE_AT };
+        Self { is_on, ledger: Mutex::new(ledger) }
+    }
+
+    /// Opens an account of a client, for one of its connections.
+    #[must_use]
+    pub fn open(&self, client: Client) -> Account {
+        let now = Instant::now();
+        let cells = Arc::new(Cells::default());
+        let mut ledger = self.ledger.lock();
+        let client = ledger.admit(client, now);
+        ledger.know(client, now).open += 1;
+        ledger.open.push((client, Arc::clone(&cells)));
+        if ledger.open.len() >= ledger.settle_at {
+            ledger.settle(now);
+        }
+        Account { cells, _stays: std::marker::PhantomData }
+    }
+
+    /// What every client has called by every name, as far as it has.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<Record> {
+        let mut ledger = self.ledger.lock();
+        ledger.settle(Instant::now());
+        let mut clients: BTreeMap<Client, Sums> =
+            ledger.clients.iter().map(|(client, known)| (*client, known.sums.clone())).collect();
+        for (client, cells) in &ledger.open {
+            add(clients.entry(*client).or_default(), cells);
+        }
+        drop(ledger);
+        let apis =
+            Protocol::ALL.into_iter().flat_map(|protocol| Api::ALL.iter().map(move |api| (*api, protocol)));
+        let apis: Vec<(Api, Protocol)> = apis.collect();
+        let of_client = |(client, sums): (Client, Sums)| {
+            let record = |(index, counts): (usize, Counts)| {
+                let (api, protocol) = *apis.get(index)?;
+                Some(Record { client, protocol, api, counts })
+            };
+            sums.into_iter().filter_map(record).collect::<Vec<_>>()
+        };
+        clients.into_iter().flat_map(of_client).collect()
+    }
+
+    /// What all clients have called by one name of one protocol.
+    #[must_use]
+    pub fn total(&self, api: Api, protocol: Protocol) -> Counts {
+        let mut total = Counts::default();
+        let of_name = |record: &Record| record.api == api && record.protocol == protocol;
+        self.snapshot().iter().filter(|record| of_name(record)).for_each(|record| total.add(&record.counts));
+        total
+    }
+}
+
+/// The accounts of one connection: one for each share that it uses.
+#[derive(Debug, Default)]
+pub struct Accounts(RefCell<Vec<(ShareId, Client, Account)>>);
+
+impl Accounts {
+    /// A call of a client about a share has ended at the time that `clock` tells ([`Account::end`]).
+    pub fn end(
+        &self,
+        share: &Share,
+        client: Client,
+        measure: &Measure,
+        clock: impl FnOnce() -> Instant,
+        bytes: u64,
+        outcome: Outcome,
+    ) {
+        if !share.accounting().is_on {
+            return;
+        }
+        let ended = clock();
+        let mut accounts = self.0.borrow_mut();
+        let is_it = |(id, of, _): &(ShareId, Client, Account)| *id == share.id() && *of == client;
+        if let Some((_, _, account)) = accounts.iter().find(|account| is_it(account)) {
+            return account.end(measure, ended, bytes, outcome);
+        }
+        if accounts.len() >= ACCOUNTS_MAX {
+            accounts.remove(0);
+        }
+        let account = share.accounting().open(client);
+        account.end(measure, ended, bytes, outcome);
+        accounts.push((share.id(), client, account));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use limits::Limit;
+
+    use super::*;
+    use crate::accounting::response_type;
+    use crate::timings;
+
+    fn client(n: usize) -> Client {
+        Client::Guid(u128::try_from(n).unwrap().to_le_bytes())
+    }
+
+    fn count(account: &Account, api: Api, bytes: u64, outcome: Outcome) {
+        let now = Instant::now();
+        account.end(&Measure::begin(api, Protocol::Smb, now), now, bytes, outcome);
+    }
+
+    #[test]
+    fn calls_are_counted_by_their_name() {
+        let accounting = Accounting::new(true);
+        let account = accounting.open(Client::Unknown);
+        count(&account, Api::Read, 4096, Outcome::Done);
+        count(&account, Api::Read, 0, Outcome::Refused);
+        count(&account, Api::Read, 0, Outcome::Failed);
+        let counts = accounting.total(Api::Read, Protocol::Smb);
+        assert_eq!((counts.calls, counts.errors, counts.faults, counts.bytes), (3, 2, 1, 4096));
+        assert_eq!((counts.latency.iter().sum::<u64>(), counts.sizes.iter().sum::<u64>()), (3, 1));
+        assert_eq!(accounting.total(Api::Read, Protocol::Nfs3), Counts::default());
+        assert_eq!(accounting.total(Api::Close, Protocol::Smb), Counts::default());
+    }
+
+    #[test]
+    fn clients_are_counted_apart_and_those_above_the_limit_together() {
+        let accounting = Accounting::new(true);
+        let accounts: Vec<Account> = (0..CLIENTS_MAX + 10).map(|n| accounting.open(client(n))).collect();
+        accounts.iter().for_each(|account| count(account, Api::Read, 4096, Outcome::Done));
+        let records = accounting.snapshot();
+        assert_eq!(records.len(), CLIENTS_MAX + 1);
+        assert_eq!((records[0].client, records[0].counts.calls), (Client::Unknown, 10));
+        assert!(records[1..].iter().all(|r| r.counts.calls == 1 && r.counts.sizes[3] == 1));
+        assert_eq!(accounting.total(Api::Read, Protocol::Smb).bytes, 4096 * (CLIENTS_MAX as u64 + 10));
+    }
+
+    #[test]
+    fn clients_that_went_make_room_and_nothing_they_did_is_lost() {
+        const CLIENTS: usize = 3 * CLIENTS_MAX;
+        let accounting = Accounting::new(true);
+        let stays = accounting.open(client(CLIENTS));
+        for n in 0..CLIENTS {
+            count(&accounting.open(client(n)), Api::Close, 1, Outcome::Done);
+        }
+        count(&stays, Api::Close, 1, Outcome::Done);
+        let records = accounting.snapshot();
+        assert!(records.len() <= CLIENTS_MAX + 1, "{}", records.len());
+        assert!(accounting.ledger.lock().open.len() == 1);
+        for of in [client(CLIENTS), client(CLIENTS - 1)] {
+            assert_eq!(records.iter().find(|record| record.client == of).unwrap().counts.calls, 1);
+        }
+        assert_eq!(accounting.total(Api::Close, Protocol::Smb).calls, CLIENTS as u64 + 1);
+
+        // After a while without a connection they are counted with the others.
+        accounting.ledger.lock().settle(Instant::now() + CLIENT_KEPT);
+        let records = accounting.snapshot();
+        let clients: Vec<Client> = records.iter().map(|record| record.client).collect();
+        assert_eq!(clients, [Client::Unknown, client(CLIENTS)]);
+        assert_eq!(records[0].counts.calls, CLIENTS as u64);
+    }
+
+    #[test]
+    fn a_connection_that_comes_again_is_the_same_client() {
+        let accounting = Accounting::new(true);
+        for _ in 0..3 * SETTLE_AT {
+            count(&accounting.open(client(1)), Api::Read, 2, Outcome::Done);
+        }
+        assert!(accounting.ledger.lock().open.len() <= SETTLE_AT);
+        let records = accounting.snapshot();
+        assert_eq!((records.len(), records[0].counts.bytes), (1, 6 * SETTLE_AT as u64));
+    }
+
+    #[tokio::test]
+    async fn what_a_call_waited_for_is_told_apart() {
+        let accounting = Accounting::new(true);
+        let account = accounting.open(Client::Unknown);
+        let second = Duration::from_secs(1);
+        let call = std::pin::pin!(async {
+            timings::waited(Limit::Throughput, second);
+            timings::queued(second * 2);
+            tokio::task::yield_now().await;
+            count(&account, Api::Write, 1, Outcome::Done);
+            count(&account, Api::Write, 1, Outcome::Done);
+        });
+        timings::scope(call).await;
+        let counts = accounting.snapshot()[0].counts;
+        assert_eq!((counts.limit.time, counts.queue.time), (second, second * 2), "once");
+        assert_eq!(counts.throttled[Limit::Throughput as usize], 1);
+        assert_eq!(response_type(Api::Write, Limit::Throughput), "SuccessWithShareIngressThrottling");
+        assert_eq!(counts.limit.histogram.iter().sum::<u64>(), 1);
+    }
+}
