@@ -209,7 +209,9 @@ fn burst_credits_are_there_after_a_restart_and_nobody_has_more_for_killing_the_p
     assert_eq!(credits(&directory, "bursts"), MOST);
     assert_eq!(server.end_with("KILL"), None);
     server = serve(&directory);
-    assert_eq!(credits(&directory, "bursts"), MOST - RESERVE, "a share that is new has written it down");
+    let found = credits(&directory, "bursts");
+    let expected = MOST - RESERVE..=MOST - RESERVE + ACCRUED;
+    assert!(expected.contains(&found), "{found}: a share that is new has written it down");
 
     // More than what is held back is spent: so it was written down meanwhile.
     let mut client = client(&server, Guid([1; 16]), 0);
