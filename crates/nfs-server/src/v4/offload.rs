@@ -4,7 +4,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nfs_proto::v4::stateid::Other;
 use nfs_wire::v3::types::FileHandle as SignedHandle;
@@ -12,7 +12,7 @@ use nfs_wire::v4::callback::{ArgOp, OffloadArgs, OffloadInfo, ReferringCalls};
 use nfs_wire::v4::copy::WriteResponse;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{FileHandle, StableHow, Stateid, Verifier};
-use share::{Api, Measure, Protocol, timings};
+use share::{Api, Measure, Outcome, Protocol, timings};
 use tokio::sync::Notify;
 
 use super::between::{Between, Part};
@@ -21,7 +21,7 @@ use super::copy::{PIECE_BYTES, copy_piece};
 use super::filehandle;
 use super::files::file_of;
 use super::state::Client;
-use crate::ServerState;
+use crate::{ServerState, status};
 
 /// How long a client that could not be told is left alone before it is told again.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
@@ -117,12 +117,15 @@ pub(super) fn begin(
 
 impl Work {
     async fn run(self) {
-        let measure = Measure::begin(Api::Offload, Protocol::Nfs4);
+        let measure = Measure::begin(Api::Offload, Protocol::Nfs4, Instant::now());
         let from = self.running.copied();
         let outcome = self.copy().await;
         let copied = self.running.copied();
         let share = &self.files.share;
-        share.accounting().end(measure.of(self.files.caller.machine), copied - from, outcome.is_ok());
+        let counted = outcome.map_or_else(status::v4_outcome, |()| Outcome::Done);
+        let account = share.accounting().open(self.files.caller.machine);
+        account.end(&measure, Instant::now(), copied - from, counted);
+        drop(account);
         let Stateid { other, .. } = self.stateid;
         let is_known = self.client.files.offload_ended(other, copied, outcome);
         self.running.end();
