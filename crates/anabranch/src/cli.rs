@@ -102,6 +102,9 @@ pub(crate) struct ShareCreate {
     /// SMB messages about it are encrypted
     #[arg(long)]
     pub(crate) encrypted: bool,
+    /// Whether what was read of names and directories is kept [default: on]
+    #[arg(long, value_name = "on|off", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) metadata_cache: Option<bool>,
     /// What is provisioned, for example "azure-files-v2-ssd capacity=1TiB iops=5000" [default: unlimited]
     #[arg(long)]
     pub(crate) plan: Option<String>,
@@ -128,6 +131,9 @@ pub(crate) struct ShareSet {
     /// Whether SMB messages about it are encrypted
     #[arg(long, value_name = "true|false")]
     pub(crate) encrypted: Option<bool>,
+    /// Whether what was read of names and directories is kept
+    #[arg(long, value_name = "on|off", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) metadata_cache: Option<bool>,
     /// What is provisioned; `unlimited` takes all limits away
     #[arg(long)]
     pub(crate) plan: Option<String>,

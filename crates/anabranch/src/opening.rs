@@ -92,6 +92,7 @@ pub(crate) fn open_made(record: &ShareRecord, state: &State, opens_max: usize) -
     let settings = share::Settings {
         terms: record.terms(),
         provisioned: record.provisioned()?,
+        metadata_cache: !record.uncached,
         ..share::Settings::new(&record.name)
     };
     let store = servers::open_store(&record.name, &directory, state)?;

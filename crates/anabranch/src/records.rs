@@ -23,6 +23,8 @@ pub(crate) struct ShareRecord {
     pub(crate) plan: String,
     /// When it was last increased, in seconds of the Unix epoch.
     pub(crate) increased: Option<u64>,
+    /// The metadata cache is switched off.
+    pub(crate) uncached: bool,
 }
 
 impl ShareRecord {

@@ -32,6 +32,8 @@ pub struct Share {
     pub continuous_availability: bool,
     /// SMB messages about it are encrypted, whatever the server demands elsewhere.
     pub encrypted: bool,
+    /// What was read of its names and directories is kept, where the store tells what others change.
+    pub metadata_cache: bool,
     /// What is provisioned for it.
     pub plan: String,
 }
@@ -59,6 +61,9 @@ pub struct NewShare {
     /// SMB messages about it are encrypted, whatever the server demands elsewhere.
     #[serde(default)]
     pub encrypted: bool,
+    /// What was read of its names and directories is kept, where the store tells what others change; without a word it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata_cache: Option<bool>,
     /// What is provisioned for it; without a word nothing is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
@@ -83,6 +88,9 @@ pub struct ShareChange {
     /// SMB messages about it are encrypted, whatever the server demands elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encrypted: Option<bool>,
+    /// What was read of its names and directories is kept, where the store tells what others change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_cache: Option<bool>,
     /// What is provisioned for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

@@ -40,13 +40,20 @@ pub(crate) fn told(share: ShareId, attributes: &storage::Attributes) -> Attribut
 
 /// Weak cache consistency data of an object that was changed.
 pub(crate) fn wcc(share: ShareId, before: &storage::Attributes, after: &storage::Attributes) -> WccData {
-    let before = WccAttributes { size: before.size, mtime: time(before.mtime), ctime: time(before.ctime) };
-    WccData { before: Some(before), after: Some(told(share, after)) }
+    WccData { before: Some(wcc_before(before)), after: Some(told(share, after)) }
 }
 
-/// Weak cache consistency data of a directory that was changed.
+/// Weak cache consistency data of a directory that was changed. Without what it was before, a client takes it for one that
+/// others have changed too, as they have.
 pub(crate) fn dir_wcc(share: ShareId, change: &share::DirChange) -> WccData {
-    wcc(share, &change.before, &change.after)
+    WccData {
+        before: change.before.as_ref().map(wcc_before),
+        after: change.after.map(|after| told(share, &after)),
+    }
+}
+
+fn wcc_before(before: &storage::Attributes) -> WccAttributes {
+    WccAttributes { size: before.size, mtime: time(before.mtime), ctime: time(before.ctime) }
 }
 
 fn file_type(kind: FileKind) -> FileType {

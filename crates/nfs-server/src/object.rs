@@ -8,7 +8,7 @@ use nfs_wire::v3::attr::{Attributes, WccData};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Caller, File, Protocol, Share, ShareId};
+use share::{Caller, File, Found, Protocol, Share, ShareId};
 use storage::{Handle, NodeRef, Want};
 
 use crate::attributes::told;
@@ -93,6 +93,17 @@ impl Object {
     /// The present attributes, as a share has them.
     pub(crate) async fn look(&self) -> Result<storage::Attributes, Status> {
         self.share.present_attributes(&self.caller, &self.node, Want::empty()).await.map_err(status::of)
+    }
+
+    /// The attributes of this directory, in which that object was found.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn of_directory(&self, found: &Found) -> share::Result<storage::Attributes> {
+        match found.dir_protection.as_ref().and_then(|protection| protection.attributes) {
+            Some(attributes) => Ok(attributes),
+            None => self.share.attributes(&self.node, Want::empty()).await,
+        }
     }
 
     /// The present attributes, if they can be had: for a reply that may leave them out.

@@ -112,29 +112,35 @@ impl Share {
             return Err(Error::GuardFailed);
         }
         let security = node.security(&before, Wait::May)?;
-        let object = Object { attributes: &before, security: security.as_deref() };
+        let object = Object::new(&before, security.as_deref());
         check_owner_rules(&caller.identity, object, set)?;
         check_times(caller, file, object, set)?;
         if let Some(size) = set.size {
-            self.check_resize(caller, file, object, size)?;
+            self.check_resize(caller, file, object, before.size, size)?;
         }
         keep_privilege_honest(&caller.identity, &before, set);
         Ok((before, security))
     }
 
-    fn check_resize(&self, caller: &Caller, file: &File, object: Object<'_>, size: u64) -> Result<()> {
-        let before = object.attributes;
-        match before.kind {
+    fn check_resize(
+        &self,
+        caller: &Caller,
+        file: &File,
+        object: Object<'_>,
+        before: u64,
+        size: u64,
+    ) -> Result<()> {
+        match object.kind {
             FileKind::Regular => {}
             FileKind::Directory => return Err(storage::Error::IsDirectory.into()),
             _ => return Err(storage::Error::InvalidArgument.into()),
         }
         match file {
             File::Open(open) => open.require_any(Access::WRITE_DATA)?,
-            File::Stateless(_) if object.security.is_none() && caller.identity.uid == before.uid => {}
+            File::Stateless(_) if object.security.is_none() && caller.identity.uid == object.uid => {}
             File::Stateless(_) => permission::check(&caller.identity, object, Access::WRITE_DATA)?,
         }
-        self.check_cut(file, before.size, size)
+        self.check_cut(file, before, size)
     }
 
     /// How much the share holds: as much as is provisioned, else as much as its store.
@@ -203,13 +209,12 @@ fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes
     if who.is_superuser() {
         return Ok(());
     }
-    let before = object.attributes;
-    let owns = who.uid == before.uid;
-    if set.uid.is_some_and(|uid| uid != before.uid || !owns) {
+    let owns = who.uid == object.uid;
+    if set.uid.is_some_and(|uid| uid != object.uid || !owns) {
         return Err(Error::NotOwner);
     }
     if let Some(gid) = set.gid
-        && (!owns || (gid != before.gid && !who.is_in_group(gid)))
+        && (!owns || (gid != object.gid && !who.is_in_group(gid)))
     {
         return Err(Error::NotOwner);
     }
@@ -223,10 +228,10 @@ fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes
         }
         // POSIX chmod: the set-group-id bit only for members of the group. And whom a descriptor lets change permissions
         // does not make others' programs run with their owners' rights.
-        if before.kind != FileKind::Directory {
+        if object.kind != FileKind::Directory {
             if !owns {
                 *mode &= !0o6000;
-            } else if !who.is_in_group(set.gid.unwrap_or(before.gid)) {
+            } else if !who.is_in_group(set.gid.unwrap_or(object.gid)) {
                 *mode &= !0o2000;
             }
         }
@@ -249,7 +254,7 @@ fn check_times(caller: &Caller, file: &File, object: Object<'_>, set: &SetAttrib
     let who = &caller.identity;
     let may = match object.security {
         Some(_) => permission::permitted(who, object).contains(Access::WRITE_ATTRIBUTES),
-        None => who.is_superuser() || who.uid == object.attributes.uid,
+        None => who.is_superuser() || who.uid == object.uid,
     };
     if may {
         return Ok(());

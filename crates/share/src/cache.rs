@@ -22,31 +22,34 @@
 //! **The server's own changes** come back as events like all others. A call that changes a name waits for its own event and
 //! counts: if that was the only one of the name, the outcome is kept ([`Cache::begin`], [`Cache::end`]).
 
+mod budget;
 mod directory;
+mod moment;
 mod node;
+mod unsecured;
 mod watch;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use storage::{Attributes, Feed, FileId, Handle, NodeRef, ObservedId, Storage, Timestamp, Uncertain, Wait};
+use storage::{Attributes, Feed, FileId, Handle, NodeRef, ObservedId, Protection, Storage, Uncertain, Wait};
 
 use crate::folded::FoldedNames;
+pub(crate) use budget::Budget;
 use directory::{Directory, Known, OWN_BYTES};
-pub(crate) use node::{CachedStore, is_followed};
+pub(crate) use moment::Moment;
+pub(crate) use node::{CachedStore, is_followed, make_room};
+use unsecured::Unsecured;
 pub(crate) use watch::Watch;
 
-/// What is kept of a share's directories, in bytes, unless its settings say otherwise. The folded-name indexes have a limit
-/// of their own.
+/// What is kept of a share's directories, in bytes, the indexes of folded names included, unless its settings say otherwise.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
 /// Tables, each with a lock of its own.
 const STRIPES: usize = 16;
 /// Directories of a stripe that were asked for once: the second time they are followed.
 const SEEN_MAX: usize = 1024;
-/// Files of a stripe of which is known that they have no security descriptor.
-const UNSECURED_MAX: usize = 4096;
 
 /// How often the cache could answer, and could not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,9 +123,6 @@ enum Slot {
 struct Stripe {
     slots: HashMap<FileId, Slot>,
     seen: HashSet<FileId>,
-    /// Files without a security descriptor, as long as they were last changed then. A change that carries the same time
-    /// would be missed: only what was changed well before it was read is entered.
-    unsecured: HashMap<FileId, Timestamp>,
 }
 
 impl Stripe {
@@ -149,6 +149,16 @@ pub(crate) struct Ticket {
 struct AsOf {
     observed: ObservedId,
     serial: u64,
+    own_serial: u64,
+}
+
+/// How much of what was read of a directory is surely still so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Still {
+    /// All.
+    All,
+    /// What does not change with the names.
+    Own,
 }
 
 /// The cache of one share.
@@ -157,11 +167,16 @@ pub(crate) struct Cache {
     feed: Arc<dyn Feed>,
     folded: Arc<FoldedNames>,
     root: FileId,
-    bytes_max: usize,
+    budget: Arc<Budget>,
     directories_max: usize,
-    bytes: AtomicUsize,
     directories: AtomicUsize,
     counts: Counts,
+    unsecured: Unsecured,
+    /// Tells it from other caches.
+    number: u64,
+    /// Whether something is to be followed no more.
+    has_leaving: AtomicBool,
+    is_on: AtomicBool,
     /// Guards which directory the feed speaks of.
     observed: Mutex<HashMap<ObservedId, FileId>>,
     /// Guards the filehandles of directories that are kept.
@@ -179,21 +194,43 @@ impl std::fmt::Debug for Cache {
 }
 
 impl Cache {
-    fn new(store: Arc<dyn Storage>, feed: Arc<dyn Feed>, folded: Arc<FoldedNames>, bytes_max: usize) -> Self {
+    fn new(
+        store: Arc<dyn Storage>,
+        feed: Arc<dyn Feed>,
+        folded: Arc<FoldedNames>,
+        budget: Arc<Budget>,
+    ) -> Self {
         Self {
             root: store.root().id(),
             directories_max: feed.directories_max(),
             store,
             feed,
             folded,
-            bytes_max,
-            bytes: AtomicUsize::new(0),
+            budget,
             directories: AtomicUsize::new(0),
             counts: Counts::default(),
+            unsecured: Unsecured::default(),
+            number: moment::next_number(),
+            has_leaving: AtomicBool::new(false),
+            is_on: AtomicBool::new(true),
             observed: Mutex::default(),
             handles: Mutex::default(),
             leaving: Mutex::default(),
             stripes: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Acquire)
+    }
+
+    /// Switches it on or off: when it is off nothing is kept.
+    pub(crate) fn switch(&self, on: bool) {
+        self.is_on.store(on, Ordering::SeqCst);
+        if !on {
+            let all: Vec<FileId> = self.observed.lock().values().copied().collect();
+            all.into_iter().for_each(|id| self.forget(id));
+            self.settle_anew();
         }
     }
 
@@ -207,7 +244,7 @@ impl Cache {
             handles: self.counts.handles.read(),
             invalidations: self.counts.invalidations.load(Ordering::Relaxed),
             directories: self.directories.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
+            bytes: self.budget.taken(),
         }
     }
 
@@ -219,12 +256,25 @@ impl Cache {
         self.stripe(id).lock().ready(id).map(look)
     }
 
+    /// Forgets what others, and the server itself, have changed until now; within one [`Moment`] only the first time.
+    fn settle(&self) {
+        if !moment::is_settled(self.number) {
+            self.settle_anew();
+        }
+    }
+
     /// Forgets what others, and the server itself, have changed until now.
-    pub(crate) fn settle(&self) {
-        self.feed.drain(&mut |uncertain| self.apply(uncertain));
-        let leaving = std::mem::take(&mut *self.leaving.lock());
-        for observed in leaving {
-            self.feed.unfollow(observed);
+    fn settle_anew(&self) {
+        // Before it is looked: what changes meanwhile belongs to the next moment.
+        moment::settle(self.number);
+        if self.directories.load(Ordering::Acquire) > 0 {
+            self.feed.drain(&mut |uncertain| self.apply(uncertain));
+        }
+        if self.has_leaving.swap(false, Ordering::AcqRel) {
+            let leaving = std::mem::take(&mut *self.leaving.lock());
+            for observed in leaving {
+                self.feed.unfollow(observed);
+            }
         }
     }
 
@@ -264,8 +314,7 @@ impl Cache {
     fn account<T>(&self, directory: &mut Directory, change: impl FnOnce(&mut Directory) -> T) -> T {
         let before = directory.bytes;
         let result = change(directory);
-        self.bytes.fetch_add(directory.bytes, Ordering::Relaxed);
-        self.bytes.fetch_sub(before, Ordering::Relaxed);
+        self.budget.change(before, directory.bytes);
         result
     }
 
@@ -282,10 +331,11 @@ impl Cache {
             }
         };
         directory.end();
-        self.bytes.fetch_sub(directory.bytes, Ordering::Relaxed);
-        self.directories.fetch_sub(1, Ordering::Relaxed);
+        self.budget.change(directory.bytes, 0);
+        self.directories.fetch_sub(1, Ordering::AcqRel);
         self.observed.lock().remove(&directory.observed);
         self.leaving.lock().push(directory.observed);
+        self.has_leaving.store(true, Ordering::Release);
         if let Some(handle) = directory.handle {
             self.handles.lock().remove(&handle);
         }
@@ -314,14 +364,31 @@ impl Cache {
         }
     }
 
+    /// Makes room for so many bytes: forgets directories but this one, which were not used for some time first. Whether
+    /// there is as much room then.
+    fn make_room(&self, bytes: usize, except: FileId) -> bool {
+        for stripe in &self.stripes {
+            if self.budget.has_room(bytes) {
+                return true;
+            }
+            let ids: Vec<FileId> = stripe.lock().slots.keys().copied().filter(|id| *id != except).collect();
+            for id in ids {
+                self.forget(id);
+            }
+        }
+        self.budget.has_room(bytes)
+    }
+
     fn is_full(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) >= self.bytes_max
-            || self.directories.load(Ordering::Relaxed) >= self.directories_max
+        !self.budget.has_room(1) || self.directories.load(Ordering::Relaxed) >= self.directories_max
     }
 
     /// Whether a directory is followed; it is from the second time on that it is asked for, or `now`.
     fn follow(&self, node: &NodeRef, now: bool) -> bool {
         let id = node.id();
+        if !self.is_on() {
+            return false;
+        }
         {
             let mut stripe = self.stripe(id).lock();
             match stripe.slots.get(&id) {
@@ -346,12 +413,12 @@ impl Cache {
             return false;
         };
         self.observed.lock().insert(observed, id);
-        self.directories.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(OWN_BYTES, Ordering::Relaxed);
+        self.directories.fetch_add(1, Ordering::AcqRel);
+        self.budget.change(0, OWN_BYTES);
         let directory = Box::new(Directory::new(Arc::clone(node), observed, id == self.root));
         self.stripe(id).lock().slots.insert(id, Slot::Ready(directory));
         // What ended before it was entered was told to nobody.
-        let is_followed = self.feed.is_followed(observed);
+        let is_followed = self.feed.is_followed(observed) && self.is_on();
         if !is_followed {
             self.forget(id);
         }
@@ -379,14 +446,19 @@ impl Cache {
 
     /// What somebody who reads a directory must give to [`Cache::keep`]; None when nothing of it can be kept.
     fn as_of(&self, node: &NodeRef) -> Option<AsOf> {
-        self.with(node.id(), |directory| AsOf { observed: directory.observed, serial: directory.serial })
+        self.with(node.id(), |directory| AsOf {
+            observed: directory.observed,
+            serial: directory.serial,
+            own_serial: directory.own_serial,
+        })
     }
 
-    /// Keeps what was read of a directory, if it is surely still so.
-    fn keep(&self, id: FileId, as_of: AsOf, keep: impl FnOnce(&mut Directory)) {
+    /// Keeps what was read of a directory, as far as it is surely still so.
+    fn keep(&self, id: FileId, as_of: AsOf, keep: impl FnOnce(&mut Directory, Still)) {
         self.with(id, |directory| {
-            if (directory.observed, directory.serial) == (as_of.observed, as_of.serial) {
-                self.account(directory, keep);
+            if (directory.observed, directory.own_serial) == (as_of.observed, as_of.own_serial) {
+                let still = if directory.serial == as_of.serial { Still::All } else { Still::Own };
+                self.account(directory, |directory| keep(directory, still));
             }
         });
         if self.is_full() {
@@ -406,6 +478,9 @@ impl Cache {
 
     /// It was read, or changed by `events` events: what it stands for now is kept, if nothing else has happened to it.
     pub(crate) fn end(&self, ticket: Option<Ticket>, events: u64, now: Option<Outcome>) {
+        if events > 0 {
+            moment::end();
+        }
         let Some(ticket) = ticket else { return };
         if events > 0 {
             self.settle();
@@ -435,14 +510,14 @@ impl Cache {
 
     /// The directory of a handle, if that is surely there still.
     fn by_handle(&self, handle: &Handle) -> Option<NodeRef> {
+        // Only directories are in there: nobody looks for changes to find a file.
+        let id = self.handles.lock().get(handle).copied()?;
         self.settle();
-        let id = self.handles.lock().get(handle).copied();
-        let found = id.and_then(|id| {
-            self.with(id, |directory| {
-                let is_it = directory.handle == Some(*handle) && directory.attributes().is_some();
-                is_it.then(|| Arc::clone(&directory.node))
-            })?
+        let found = self.with(id, |directory| {
+            let is_it = directory.handle == Some(*handle) && directory.is_there();
+            is_it.then(|| Arc::clone(&directory.node))
         });
+        let found = found.flatten();
         if found.is_some() {
             self.counts.handles.hit()
         } else {
@@ -463,42 +538,51 @@ impl Cache {
         }
     }
 
-    /// Whether a file surely has no security descriptor.
-    fn is_unsecured(&self, attributes: &Attributes) -> bool {
-        self.stripe(attributes.id).lock().unsecured.get(&attributes.id) == Some(&attributes.ctime)
-    }
-
-    fn keep_unsecured(&self, attributes: &Attributes) {
-        if !crate::folded::is_settled(attributes) {
-            return;
-        }
-        let mut stripe = self.stripe(attributes.id).lock();
-        if stripe.unsecured.len() >= UNSECURED_MAX {
-            stripe.unsecured.clear();
-        }
-        stripe.unsecured.insert(attributes.id, attributes.ctime);
-    }
-
-    /// The attributes of a directory, asked of the store and kept if that is possible.
-    fn read_attributes(&self, node: &NodeRef, wait: Wait) -> storage::Result<Attributes> {
+    /// Before a directory is read so that it can be kept.
+    fn begin_reading(&self, node: &NodeRef, wait: Wait) -> Option<AsOf> {
         if wait == Wait::May && self.follow(node, false) {
             self.place(node);
         } else {
             self.with(node.id(), Directory::renew_place);
         }
-        let as_of = self.as_of(node);
+        self.as_of(node)
+    }
+
+    /// The attributes of a directory, asked of the store and kept if that is possible.
+    fn read_attributes(&self, node: &NodeRef, wait: Wait) -> storage::Result<Attributes> {
+        let as_of = self.begin_reading(node, wait);
         let mut attributes = node.attributes(storage::Want::all(), wait)?;
+        self.keep_attributes(node.id(), as_of, &mut attributes);
+        Ok(attributes)
+    }
+
+    /// Keeps attributes that were just read, once the changes within the time of the last one are counted.
+    fn keep_attributes(&self, id: FileId, as_of: Option<AsOf>, attributes: &mut Attributes) {
         if attributes.links == 0 {
-            self.forget(node.id());
+            self.forget(id);
         } else if let Some(as_of) = as_of {
-            let given = self.with(node.id(), |directory| {
+            let given = self.with(id, |directory| {
                 let is_it = directory.observed == as_of.observed;
                 is_it.then(|| directory.given_within(attributes.ctime, as_of.serial))
             });
             attributes.changes_within_ctime = given.flatten().unwrap_or(0);
-            self.keep(node.id(), as_of, |directory| directory.keep_attributes(attributes));
+            self.keep(id, as_of, |directory, still| match still {
+                Still::All => directory.keep_attributes(*attributes),
+                Still::Own => directory.keep_guard(attributes),
+            });
         }
-        Ok(attributes)
+    }
+
+    /// What decides about access to a directory, asked of the store and kept if that is possible.
+    fn read_protection(&self, node: &NodeRef, wait: Wait) -> storage::Result<Protection> {
+        let as_of = self.begin_reading(node, wait);
+        let mut attributes = node.attributes(storage::Want::all(), wait)?;
+        let security = node.security(&attributes, wait)?;
+        self.keep_attributes(node.id(), as_of, &mut attributes);
+        if let Some(as_of) = as_of {
+            self.keep(node.id(), as_of, |directory, _| directory.keep_security(security.clone()));
+        }
+        Ok(Protection { security, ..Protection::of(&attributes) })
     }
 }
 

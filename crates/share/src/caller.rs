@@ -31,6 +31,16 @@ impl Protocol {
             Self::Nfs4 => "nfs4",
         }
     }
+
+    /// Whether who changes a directory is told what that was before and is then (RFC 1813 2.6 `wcc_data`, RFC 8881 3.3.1
+    /// `change_info4`).
+    #[must_use]
+    pub fn tells_directories(self) -> bool {
+        match self {
+            Self::Smb => false,
+            Self::Nfs3 | Self::Nfs4 => true,
+        }
+    }
 }
 
 /// The machine that a request came from, as far as its protocol tells: budgets are shared out between these, and what they

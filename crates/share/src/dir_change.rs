@@ -1,62 +1,85 @@
 //! A directory before and after a change of its names.
 
-use std::sync::Arc;
-
-use acl::SecurityDescriptor;
 use file_state::Access;
-use storage::{Attributes, FileKind, NodeRef, Wait, Want};
+use storage::{Attributes, FileKind, Name, NodeRef, Protection, Wait, Want};
 
 use crate::cache::Watch;
 use crate::permission::Object;
-use crate::{Caller, Result, permission};
+use crate::{Caller, Protocol, Result, Share, permission};
 
-/// A directory before and after a change.
+/// A directory before and after a change, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub struct DirChange {
-    /// Before.
-    pub before: Attributes,
-    /// After.
-    pub after: Attributes,
+    /// Before. None where that was not at hand: somebody else has changed it not long ago.
+    pub before: Option<Attributes>,
+    /// After. None for who is not told ([`Protocol::tells_directories`]).
+    pub after: Option<Attributes>,
     /// Certainly nothing but this change lies between the two (RFC 8881 3.3.8, `change_info4`). Of directories that the
     /// metadata cache does not follow this cannot be said.
     pub is_atomic: bool,
 }
 
-/// A directory that is about to change.
-pub(crate) struct Before {
+/// A directory that is about to change, as it is before.
+pub(crate) struct Changing<'a> {
     /// Sees all that comes after it was made, so it comes first.
     watch: Watch,
-    pub(crate) attributes: Attributes,
-    pub(crate) security: Option<Arc<SecurityDescriptor>>,
+    pub(crate) dir: &'a NodeRef,
+    protocol: Protocol,
+    pub(crate) protection: Protection,
 }
 
-impl Before {
-    /// A directory as it is before a change.
-    pub(crate) fn change(dir: &NodeRef) -> Result<Self> {
-        let watch = Watch::begin(&**dir);
-        let attributes = dir.attributes(Want::empty(), Wait::May)?;
-        if attributes.kind != FileKind::Directory {
+impl<'a> Changing<'a> {
+    /// A directory that is about to change for a client of this protocol.
+    pub(crate) fn begin(protocol: Protocol, dir: &'a NodeRef) -> Result<Self> {
+        if dir.kind() != FileKind::Directory {
             return Err(storage::Error::NotDirectory.into());
         }
-        let security = dir.security(&attributes, Wait::May)?;
-        Ok(Self { watch, attributes, security })
+        let watch = Watch::begin(&**dir);
+        let mut protection = dir.protection(Wait::May)?;
+        if protocol == Protocol::Nfs4 && protection.attributes.is_none() {
+            // Only NFSv4 tells whether the change was atomic, for which both must be known.
+            protection.attributes = Some(dir.attributes(Want::empty(), Wait::May)?);
+        }
+        Ok(Self { watch, dir, protocol, protection })
     }
 
     /// A directory in which the caller may make an entry.
-    pub(crate) fn adding(caller: &Caller, dir: &NodeRef, is_dir: bool) -> Result<Self> {
-        let before = Self::change(dir)?;
+    pub(crate) fn adding(caller: &Caller, dir: &'a NodeRef, is_dir: bool) -> Result<Self> {
+        let changing = Self::begin(caller.protocol, dir)?;
         let right = if is_dir { Access::ADD_SUBDIRECTORY } else { Access::ADD_FILE };
-        permission::check_add(&caller.identity, before.object(), right)?;
-        Ok(before)
+        permission::check_add(&caller.identity, changing.object(), right)?;
+        Ok(changing)
     }
 
     pub(crate) fn object(&self) -> Object<'_> {
-        Object { attributes: &self.attributes, security: self.security.as_deref() }
+        Object::from(&self.protection)
     }
+}
 
-    /// The directory once it was changed, so many times; `own` more of these look on.
-    pub(crate) fn after(&self, dir: &NodeRef, changes: u64, own: u64) -> Result<DirChange> {
-        let after = dir.attributes(Want::empty(), Wait::May)?;
-        Ok(DirChange { before: self.attributes, after, is_atomic: self.watch.saw_only(changes, own) })
+impl Share {
+    /// A directory has changed: `removed` is gone, `added` is new; `own` further callers who change it at present are this one.
+    /// What the client is told of it.
+    pub(crate) fn changed_names(
+        &self,
+        changing: &Changing<'_>,
+        removed: Option<Name<'_>>,
+        added: Option<Name<'_>>,
+        own: u64,
+    ) -> Result<DirChange> {
+        let Changing { dir, protocol, protection: Protection { attributes: before, .. }, watch } = changing;
+        let before = *before;
+        let by_time = self.folded.goes_by_time(dir.id());
+        let after = if by_time || protocol.tells_directories() {
+            Some(dir.attributes(Want::empty(), Wait::May)?)
+        } else {
+            None
+        };
+        if by_time {
+            let ctime = |attributes: Option<Attributes>| attributes.map(|attributes| attributes.ctime);
+            self.folded.changed(dir.id(), ctime(before), ctime(after), removed, added);
+        }
+        let changes = [removed, added].iter().flatten().count() as u64;
+        let is_told = *protocol == Protocol::Nfs4 && before.is_some();
+        Ok(DirChange { before, after, is_atomic: is_told && watch.saw_only(changes, own) })
     }
 }

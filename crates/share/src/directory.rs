@@ -120,7 +120,7 @@ fn list_now(
         return Err(storage::Error::NotDirectory.into());
     }
     let security = dir.security(&attributes, Wait::May)?;
-    let guard = Object { attributes: &attributes, security: security.as_deref() };
+    let guard = Object::new(&attributes, security.as_deref());
     permission::check(&caller.identity, guard, Access::LIST_DIRECTORY)?;
     let mut entries = Vec::new();
     let end = dir.read_dir(cookie, &mut |entry| {
@@ -154,7 +154,7 @@ fn is_shown(caller: &Caller, dir: &NodeRef, entry: &Entry) -> bool {
         return false;
     };
     let Ok(security) = node.security(&attributes, Wait::May) else { return false };
-    permission::is_listed(&caller.identity, Object { attributes: &attributes, security: security.as_deref() })
+    permission::is_listed(&caller.identity, Object::new(&attributes, security.as_deref()))
 }
 
 fn look(dir: &NodeRef, name: &[u8], want: Want) -> Option<(NodeRef, Attributes)> {

@@ -7,28 +7,42 @@
 //! The index of a directory that the metadata cache follows (see [`crate::cache`]) is told of each name that changes, by
 //! whomever: that name is doubtful then, and looked up by itself when somebody asks for one like it. Elsewhere an index is
 //! good as long as the directory's time of change stays the same; the server's own changes are carried into it.
+//!
+//! Indexes take their memory from the budget of the cache, and the cache lets go of directories for them. A directory whose
+//! names do not fit all the same has no index: it is read for each name that is not found as it is given.
+
+mod names;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Attributes, FileId, Name, Node, Timestamp, Wait};
+use storage::{Attributes, FileId, Name, Node, Timestamp, Wait, Want};
 
+use crate::Result;
+use crate::cache::{self, Budget};
 use crate::short_name::{is_made, short_name};
-use crate::{Result, cache};
+use names::{Names, is_folded};
 
-/// Names kept in all indexes of a share together; beyond that the least recently used indexes go.
-const NAMES_MAX: usize = 4_000_000;
 /// A directory that changed so short a time before it was read may change again within the same tick of
 /// the store's clock: the index is used, but not believed when it says that there is no such name.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// Doubtful names of an index that are kept one by one, as a part of its names but at least so many; with more the
 /// directory is read again.
-const DOUBTFUL_MIN: usize = 4096;
-const DOUBTFUL_PART: usize = 4;
+const DOUBTFUL_MIN: usize = 1024;
+const DOUBTFUL_PART: usize = 16;
+/// What a doubtful name takes beside twice its bytes.
+const DOUBTFUL_BYTES: usize = 160;
 /// How often a name that changes all the time is looked at before the directory is read again.
 const TRIES: usize = 4;
+/// What one index may take of the budget.
+const PART_OF_BUDGET: (usize, usize) = (3, 4);
+/// For so long nobody tries to make an index of a directory that had too many names.
+const TOO_LONG_FOR: Duration = Duration::from_secs(60);
+/// Directories that are remembered for that.
+const TOO_LONG_MAX: usize = 1024;
 
 /// The form in which names are compared: every character by its simple upper case.
 /// Bytes that are not UTF-8 stand for themselves.
@@ -49,69 +63,138 @@ fn upper(c: char) -> char {
     }
 }
 
-/// Names with numbers.
-type Names = HashMap<Vec<u8>, u64>;
+/// Bytes of the budget, given back when they are needed no more.
+#[derive(Debug)]
+struct Taken {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Taken {
+    /// As many as `bytes` from now on; false when there is no room for more.
+    fn becomes(&mut self, bytes: usize) -> bool {
+        let has_room = bytes <= self.bytes || self.budget.has_room(bytes - self.bytes);
+        if has_room {
+            self.budget.change(self.bytes, bytes);
+            self.bytes = bytes;
+        }
+        has_room
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.budget.change(self.bytes, 0);
+    }
+}
+
+/// Why an index is believed.
+#[derive(Debug)]
+enum Basis {
+    /// The directory was last changed at this time, which lay safely in the past when it was read, or did not.
+    Time { as_of: Timestamp, is_settled: bool },
+    /// The directory is followed: all names that have changed since they were entered are among these.
+    Told(Doubtful),
+}
+
+/// Folded names, and the names of this form that have changed, each with the number of the change.
+#[derive(Debug, Default)]
+struct Doubtful {
+    names: HashMap<Vec<u8>, Vec<(Vec<u8>, u64)>>,
+    count: usize,
+    bytes: usize,
+}
+
+impl Doubtful {
+    fn enter(&mut self, name: &[u8], change: u64) {
+        let alike = self.names.entry(fold(name)).or_default();
+        match alike.iter_mut().find(|(other, _)| other == name) {
+            Some((_, last)) => *last = change,
+            None => {
+                alike.push((name.to_vec(), change));
+                self.count += 1;
+                self.bytes += DOUBTFUL_BYTES + 2 * name.len();
+            }
+        }
+    }
+
+    /// A name is doubtful no more, if its last change is the one given; whether it is so.
+    fn remove(&mut self, name: &[u8], change: Option<u64>) -> bool {
+        if self.count == 0 {
+            return false;
+        }
+        let folded = fold(name);
+        let Some(alike) = self.names.get_mut(&folded) else { return false };
+        let is_it =
+            |(other, last): &(Vec<u8>, u64)| other == name && change.is_none_or(|change| *last == change);
+        let Some(at) = alike.iter().position(is_it) else { return false };
+        alike.swap_remove(at);
+        if alike.is_empty() {
+            self.names.remove(&folded);
+        }
+        self.count -= 1;
+        self.bytes -= DOUBTFUL_BYTES + 2 * name.len();
+        true
+    }
+}
 
 #[derive(Debug)]
 struct Index {
-    /// Change time of the directory that this index agrees with.
-    as_of: Timestamp,
-    /// Whether the directory's change time lay safely in the past when it was read.
-    settled: bool,
-    /// Folded name to names; several when NFS or local users made names that differ in case only.
-    names: HashMap<Vec<u8>, Vec<Vec<u8>>>,
-    /// Short name to folded name, once somebody has asked for one.
-    short: Option<HashMap<Vec<u8>, Vec<u8>>>,
-    count: usize,
+    basis: Basis,
+    names: Names,
+    taken: Taken,
     used: u64,
-    /// Of a directory that is followed: folded names to the names that have changed since they were entered, each with the
-    /// number of the change.
-    doubtful: Option<HashMap<Vec<u8>, Names>>,
+}
+
+/// A directory that is followed and being read.
+#[derive(Debug)]
+struct Building {
+    dir: FileId,
+    /// The names that have changed since that began; None: too many.
+    changed: Option<Vec<Vec<u8>>>,
 }
 
 #[derive(Debug, Default)]
 struct Indexes {
     by_dir: HashMap<FileId, Index>,
-    count: usize,
     clock: u64,
-    /// Directories that are followed and being read, each reading with a number, and the names that have changed since it
-    /// began.
-    building: HashMap<u64, (FileId, Vec<Vec<u8>>)>,
+    /// Each with a number.
+    building: HashMap<u64, Building>,
+    /// Directories that had too many names, and when.
+    too_long: HashMap<FileId, Instant>,
 }
 
 impl Indexes {
     fn keep(&mut self, dir: FileId, mut index: Index) {
         self.clock += 1;
         index.used = self.clock;
-        self.forget(dir);
-        self.count += index.count;
         self.by_dir.insert(dir, index);
-        while self.count > NAMES_MAX && self.by_dir.len() > 1 {
-            let oldest = self.by_dir.iter().min_by_key(|(_, index)| index.used).map(|(dir, _)| *dir);
-            let Some(oldest) = oldest else { break };
-            self.forget(oldest);
-        }
     }
 
-    fn forget(&mut self, dir: FileId) {
-        if let Some(gone) = self.by_dir.remove(&dir) {
-            self.count -= gone.count;
-        }
-    }
-
-    /// Changes an index, and keeps the sum.
+    /// Changes an index; it goes if it does not fit any more.
     fn change(&mut self, dir: FileId, change: impl FnOnce(&mut Index)) {
         if let Some(index) = self.by_dir.get_mut(&dir) {
-            self.count -= index.count;
             change(index);
-            self.count += index.count;
+            if !index.fits() {
+                self.by_dir.remove(&dir);
+            }
         }
+    }
+
+    /// Lets go of the index that was not used for longest. False when there is none.
+    fn let_go(&mut self) -> bool {
+        let oldest = self.by_dir.iter().min_by_key(|(_, index)| index.used).map(|(dir, _)| *dir);
+        oldest.is_some_and(|oldest| self.by_dir.remove(&oldest).is_some())
     }
 }
 
-/// The indexes of a share. The lock guards all of it; no storage call is made under it.
-#[derive(Debug, Default)]
-pub(crate) struct FoldedNames(Mutex<Indexes>);
+/// The indexes of a share.
+#[derive(Debug)]
+pub(crate) struct FoldedNames {
+    budget: Arc<Budget>,
+    /// Guards the indexes. No storage call is made under it.
+    indexes: Mutex<Indexes>,
+}
 
 /// A name that is looked for.
 #[derive(Debug)]
@@ -130,6 +213,36 @@ impl Wanted {
     }
 }
 
+/// Names that a wanted one may mean, the better ones first.
+#[derive(Debug, Default)]
+struct Candidates([Option<Vec<u8>>; 3]);
+
+impl Candidates {
+    /// Those of an index.
+    fn of(names: &Names, wanted: &Wanted) -> Self {
+        let short = wanted.short.as_ref().and_then(|short| names.like(short));
+        let by_short = if wanted.is_short { names.of_short(&wanted.folded) } else { None };
+        Self([names.like(&wanted.folded), short, by_short].map(|name| name.map(<[u8]>::to_vec)))
+    }
+
+    /// A name that the directory has.
+    fn see(&mut self, name: &[u8], wanted: &Wanted) {
+        let [exact, short, by_short] = &mut self.0;
+        let or = |slot: &mut Option<Vec<u8>>| _ = slot.get_or_insert_with(|| name.to_vec());
+        if is_folded(name, &wanted.folded) {
+            or(exact);
+        } else if wanted.short.as_ref().is_some_and(|folded| is_folded(name, folded)) {
+            or(short);
+        } else if wanted.is_short && short_name(name).as_ref() == Some(&wanted.folded) {
+            or(by_short);
+        }
+    }
+
+    fn best(self) -> Option<Vec<u8>> {
+        self.0.into_iter().flatten().next()
+    }
+}
+
 /// What the index says.
 #[derive(Debug, PartialEq, Eq)]
 enum Known {
@@ -142,35 +255,41 @@ enum Known {
 }
 
 impl FoldedNames {
-    /// The name in `dir` that equals `wanted` but for case, or of which it is the short name; `attributes` are the directory's, read just now.
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+        Self { budget, indexes: Mutex::default() }
+    }
+
+    /// The name in `dir` that equals `wanted` but for case, or of which it is the short name; `known` are the directory's
+    /// attributes, if they were read just now.
     pub(crate) fn find(
         &self,
         dir: &dyn Node,
-        attributes: &Attributes,
+        known: Option<&Attributes>,
         wanted: &[u8],
     ) -> Result<Option<Vec<u8>>> {
         let wanted = Wanted::of(wanted);
         if cache::is_followed(dir) {
-            return self.find_followed(dir, attributes, &wanted);
+            return self.find_followed(dir, &wanted);
         }
+        let attributes = match known {
+            Some(known) => *known,
+            None => dir.attributes(Want::empty(), Wait::May)?,
+        };
         match self.ask(dir.id(), attributes.ctime, &wanted) {
             Known::Name(name) => Ok(Some(name)),
             Known::Absent => Ok(None),
             Known::Unknown | Known::Doubtful(_) => {
-                let index = read_index(dir, attributes, wanted.is_short)?;
-                let found = index.find(&wanted).cloned();
-                self.keep(dir.id(), index);
+                let basis = Basis::Time { as_of: attributes.ctime, is_settled: is_settled(&attributes) };
+                let (index, found) = self.read(dir, basis, &wanted)?;
+                if let Some(index) = index {
+                    self.keep(dir.id(), index);
+                }
                 Ok(found)
             }
         }
     }
 
-    fn find_followed(
-        &self,
-        dir: &dyn Node,
-        attributes: &Attributes,
-        wanted: &Wanted,
-    ) -> Result<Option<Vec<u8>>> {
+    fn find_followed(&self, dir: &dyn Node, wanted: &Wanted) -> Result<Option<Vec<u8>>> {
         for _ in 0..TRIES {
             match self.ask_followed(dir.id(), wanted) {
                 Known::Name(name) => return Ok(Some(name)),
@@ -184,51 +303,48 @@ impl FoldedNames {
             }
         }
         let number = {
-            let mut indexes = self.0.lock();
+            let mut indexes = self.indexes.lock();
             indexes.clock += 1;
             let number = indexes.clock;
-            indexes.building.insert(number, (dir.id(), Vec::new()));
+            indexes.building.insert(number, Building { dir: dir.id(), changed: Some(Vec::new()) });
             number
         };
-        let read = read_index(dir, attributes, wanted.is_short);
-        let mut indexes = self.0.lock();
-        let changed = indexes.building.remove(&number);
-        let mut index = read?;
-        let found = index.find(wanted).cloned();
+        let read = self.read(dir, Basis::Told(Doubtful::default()), wanted);
+        let mut indexes = self.indexes.lock();
+        let building = indexes.building.remove(&number);
+        let (index, found) = read?;
         // None: it is followed no more.
-        if let Some((_, changed)) = changed {
-            index.doubtful = Some(HashMap::new());
-            for name in &changed {
-                index.doubt(name, number);
+        if let (Some(mut index), Some(Building { changed: Some(changed), .. })) = (index, building) {
+            changed.iter().for_each(|name| _ = index.doubt(name, number));
+            if index.fits() {
+                indexes.keep(dir.id(), index);
             }
-            indexes.keep(dir.id(), index);
         }
         Ok(found)
     }
 
     fn ask_followed(&self, dir: FileId, wanted: &Wanted) -> Known {
-        let mut indexes = self.0.lock();
+        let mut indexes = self.indexes.lock();
         indexes.clock += 1;
         let now = indexes.clock;
         let Some(index) = indexes.by_dir.get_mut(&dir) else { return Known::Unknown };
         index.used = now;
-        let Some(doubtful) = &index.doubtful else { return Known::Unknown };
-        if wanted.is_short && index.short.is_none() {
+        let Basis::Told(doubtful) = &index.basis else { return Known::Unknown };
+        if wanted.is_short && !index.names.has_short() {
             return Known::Unknown;
         }
-        let entry = |(name, change): (&Vec<u8>, &u64)| (name.clone(), *change);
-        let names: Vec<_> = if doubtful.is_empty() {
+        let names: Vec<_> = if doubtful.count == 0 {
             Vec::new()
         } else if wanted.is_short {
-            doubtful.values().flatten().map(entry).collect()
+            doubtful.names.values().flatten().cloned().collect()
         } else {
             let alike = [Some(&wanted.folded), wanted.short.as_ref()].into_iter().flatten();
-            alike.filter_map(|folded| doubtful.get(folded)).flatten().map(entry).collect()
+            alike.filter_map(|folded| doubtful.names.get(folded)).flatten().cloned().collect()
         };
         if !names.is_empty() {
             return Known::Doubtful(names);
         }
-        index.find(wanted).map_or(Known::Absent, |name| Known::Name(name.clone()))
+        index.find(wanted).map_or(Known::Absent, Known::Name)
     }
 
     /// Looks up a name that has changed.
@@ -238,7 +354,7 @@ impl FoldedNames {
             Err(storage::Error::NotFound) => false,
             Err(e) => return Err(e.into()),
         };
-        self.0.lock().change(dir.id(), |index| {
+        self.indexes.lock().change(dir.id(), |index| {
             // Else it has changed once more.
             if index.trust(name, Some(change)) {
                 index.enter(name, is_there);
@@ -249,24 +365,25 @@ impl FoldedNames {
 
     /// A name in a directory that is followed has changed.
     pub(crate) fn touch(&self, dir: FileId, name: &[u8]) {
-        let mut indexes = self.0.lock();
-        for (reading, changed) in indexes.building.values_mut() {
-            if *reading == dir {
-                changed.push(name.to_vec());
+        let mut indexes = self.indexes.lock();
+        for building in indexes.building.values_mut().filter(|building| building.dir == dir) {
+            match &mut building.changed {
+                Some(changed) if changed.len() < DOUBTFUL_MIN => changed.push(name.to_vec()),
+                changed => *changed = None,
             }
         }
         indexes.clock += 1;
         let now = indexes.clock;
         let Some(index) = indexes.by_dir.get_mut(&dir) else { return };
-        if index.doubtful.is_some() && !index.doubt(name, now) {
-            indexes.forget(dir);
+        if !index.doubt(name, now) {
+            indexes.by_dir.remove(&dir);
         }
     }
 
     /// A name in a directory that is followed is surely there now, or not.
     pub(crate) fn know(&self, dir: FileId, name: &[u8], is_there: bool) {
-        self.0.lock().change(dir, |index| {
-            if index.doubtful.is_some() {
+        self.indexes.lock().change(dir, |index| {
+            if matches!(index.basis, Basis::Told(_)) {
                 index.trust(name, None);
                 index.enter(name, is_there);
             }
@@ -275,41 +392,47 @@ impl FoldedNames {
 
     /// A directory is followed no more.
     pub(crate) fn forget(&self, dir: FileId) {
-        let mut indexes = self.0.lock();
-        indexes.building.retain(|_, (reading, _)| *reading != dir);
-        indexes.forget(dir);
+        let mut indexes = self.indexes.lock();
+        indexes.building.retain(|_, building| building.dir != dir);
+        indexes.by_dir.remove(&dir);
     }
 
     /// No directory is followed any more.
     pub(crate) fn forget_followed(&self) {
-        let mut indexes = self.0.lock();
+        let mut indexes = self.indexes.lock();
         indexes.building.clear();
-        let followed = indexes.by_dir.extract_if(|_, index| index.doubtful.is_some());
-        let gone: usize = followed.map(|(_, index)| index.count).sum();
-        indexes.count -= gone;
+        indexes.by_dir.retain(|_, index| matches!(index.basis, Basis::Time { .. }));
     }
 
     fn ask(&self, dir: FileId, changed: Timestamp, wanted: &Wanted) -> Known {
-        let mut indexes = self.0.lock();
+        let mut indexes = self.indexes.lock();
         indexes.clock += 1;
         let now = indexes.clock;
-        let Some(index) = indexes.by_dir.get_mut(&dir).filter(|index| index.as_of == changed) else {
+        let Some(index) = indexes.by_dir.get_mut(&dir) else { return Known::Unknown };
+        let Basis::Time { as_of, is_settled } = index.basis else { return Known::Unknown };
+        if as_of != changed {
             return Known::Unknown;
-        };
+        }
         index.used = now;
         match index.find(wanted) {
-            Some(name) => Known::Name(name.clone()),
-            None if index.settled && (index.short.is_some() || !wanted.is_short) => Known::Absent,
+            Some(name) => Known::Name(name),
+            None if is_settled && (index.names.has_short() || !wanted.is_short) => Known::Absent,
             None => Known::Unknown,
         }
     }
 
     fn keep(&self, dir: FileId, index: Index) {
-        let mut indexes = self.0.lock();
-        // Somebody has begun to follow it meanwhile.
-        if indexes.by_dir.get(&dir).is_none_or(|index| index.doubtful.is_none()) {
+        let mut indexes = self.indexes.lock();
+        // Else somebody has begun to follow it meanwhile.
+        if indexes.by_dir.get(&dir).is_none_or(|index| matches!(index.basis, Basis::Time { .. })) {
             indexes.keep(dir, index);
         }
+    }
+
+    /// Whether there is an index of a directory that is believed as long as the directory has the same time of change.
+    pub(crate) fn goes_by_time(&self, dir: FileId) -> bool {
+        let indexes = self.indexes.lock();
+        indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Time { .. }))
     }
 
     /// This server has changed a directory from `before` to `after`: `removed` is gone, `added` is new.
@@ -317,119 +440,143 @@ impl FoldedNames {
     pub(crate) fn changed(
         &self,
         dir: FileId,
-        before: Timestamp,
-        after: Timestamp,
+        before: Option<Timestamp>,
+        after: Option<Timestamp>,
         removed: Option<Name<'_>>,
         added: Option<Name<'_>>,
     ) {
-        let mut guard = self.0.lock();
-        let indexes = &mut *guard;
+        let mut indexes = self.indexes.lock();
         let Some(index) = indexes.by_dir.get_mut(&dir) else { return };
-        if index.doubtful.is_some() {
-            return; // it has been told
-        }
-        if index.as_of != before {
-            indexes.forget(dir);
-            return;
+        let Basis::Time { as_of, .. } = &mut index.basis else { return }; // it has been told
+        match after {
+            Some(after) if Some(*as_of) == before => *as_of = after,
+            _ => {
+                indexes.by_dir.remove(&dir);
+                return;
+            }
         }
         indexes.change(dir, |index| {
-            if let Some(name) = removed {
-                index.remove(name.as_bytes());
-            }
-            if let Some(name) = added {
-                index.add(name.as_bytes());
-            }
-            index.as_of = after;
+            removed.iter().for_each(|name| index.names.remove(name.as_bytes()));
+            added.iter().for_each(|name| index.names.add(name.as_bytes()));
         });
+    }
+
+    /// Reads a directory into an index, as long as there is room for it, and looks for a name on the way. Changes meanwhile
+    /// make the directory's change time differ, or are told, so that the index is not used again as it is.
+    fn read(
+        &self,
+        dir: &dyn Node,
+        basis: Basis,
+        wanted: &Wanted,
+    ) -> Result<(Option<Index>, Option<Vec<u8>>)> {
+        let taken = Taken { budget: Arc::clone(&self.budget), bytes: 0 };
+        let index = Index { basis, names: Names::new(wanted.is_short), taken, used: 0 };
+        let mut index = Some(index).filter(|_| !self.is_too_long(dir.id()));
+        let mut candidates = Candidates::default();
+        dir.read_dir(0, &mut |entry| {
+            match &mut index {
+                Some(reading) => {
+                    reading.names.add(entry.name);
+                    if !self.makes_room(dir, reading) {
+                        candidates = Candidates::of(&reading.names, wanted);
+                        index = None;
+                    }
+                }
+                None => candidates.see(entry.name, wanted),
+            }
+            ControlFlow::Continue(())
+        })?;
+        let found = match &index {
+            Some(index) => index.find(wanted),
+            None => candidates.best(),
+        };
+        Ok((index, found))
+    }
+
+    fn is_too_long(&self, dir: FileId) -> bool {
+        let mut indexes = self.indexes.lock();
+        match indexes.too_long.get(&dir) {
+            Some(since) if since.elapsed() < TOO_LONG_FOR => true,
+            Some(_) => {
+                indexes.too_long.remove(&dir);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Makes room for an index that is being read, if there can be enough.
+    fn makes_room(&self, dir: &dyn Node, index: &mut Index) -> bool {
+        if index.fits() {
+            return true;
+        }
+        let (part, of) = PART_OF_BUDGET;
+        let bytes = index.bytes();
+        if bytes <= self.budget.bytes_max() / of * part {
+            let more = bytes - index.taken.bytes;
+            let mut indexes = self.indexes.lock();
+            while !self.budget.has_room(more) && indexes.let_go() {}
+            drop(indexes);
+            // Not under the lock: the cache tells of directories that it lets go.
+            if self.budget.has_room(more) || cache::make_room(dir, more) {
+                return index.fits();
+            }
+        }
+        let mut indexes = self.indexes.lock();
+        if indexes.too_long.len() >= TOO_LONG_MAX {
+            indexes.too_long.clear();
+        }
+        indexes.too_long.insert(dir.id(), Instant::now());
+        false
     }
 }
 
 impl Index {
+    /// What it takes.
+    fn bytes(&self) -> usize {
+        let doubtful = match &self.basis {
+            Basis::Time { .. } => 0,
+            Basis::Told(doubtful) => doubtful.bytes,
+        };
+        size_of::<Self>() + self.names.bytes() + doubtful
+    }
+
+    /// Takes of the budget what it needs; false when there is not as much.
+    fn fits(&mut self) -> bool {
+        let bytes = self.bytes();
+        let (part, of) = PART_OF_BUDGET;
+        bytes <= self.taken.budget.bytes_max() / of * part && self.taken.becomes(bytes)
+    }
+
     /// A name may have changed; false when that is so of too many.
     fn doubt(&mut self, name: &[u8], change: u64) -> bool {
         let enough = DOUBTFUL_MIN.max(self.names.len() / DOUBTFUL_PART);
-        let Some(doubtful) = &mut self.doubtful else { return true };
-        doubtful.entry(fold(name)).or_default().insert(name.to_vec(), change);
-        doubtful.len() <= enough
+        let Basis::Told(doubtful) = &mut self.basis else { return true };
+        doubtful.enter(name, change);
+        doubtful.count <= enough && self.fits()
     }
 
     /// A name is doubtful no more, if its last change is the one given; whether it is so.
     fn trust(&mut self, name: &[u8], change: Option<u64>) -> bool {
-        let Some(doubtful) = &mut self.doubtful else { return false };
-        let folded = fold(name);
-        let Some(names) = doubtful.get_mut(&folded) else { return false };
-        if change.is_some_and(|change| names.get(name) != Some(&change)) {
-            return false;
+        match &mut self.basis {
+            Basis::Told(doubtful) => doubtful.remove(name, change),
+            Basis::Time { .. } => false,
         }
-        names.remove(name);
-        if names.is_empty() {
-            doubtful.remove(&folded);
-        }
-        true
     }
 
     fn enter(&mut self, name: &[u8], is_there: bool) {
-        if is_there { self.add(name) } else { self.remove(name) }
+        if is_there { self.names.add(name) } else { self.names.remove(name) }
     }
 
-    fn find(&self, wanted: &Wanted) -> Option<&Vec<u8>> {
-        let by_name = |folded: &Vec<u8>| self.names.get(folded)?.first();
-        let by_short = || by_name(self.short.as_ref()?.get(&wanted.folded)?);
-        by_name(&wanted.folded).or_else(|| by_name(wanted.short.as_ref()?)).or_else(by_short)
-    }
-
-    fn add(&mut self, name: &[u8]) {
-        if let Some(all) = &mut self.short
-            && let Some(short) = short_name(name)
-            && all.insert(short, fold(name)).is_none()
-        {
-            self.count += 1;
-        }
-        let names = self.names.entry(fold(name)).or_default();
-        if !names.iter().any(|n| n == name) {
-            names.push(name.to_vec());
-            self.count += 1;
-        }
-    }
-
-    fn remove(&mut self, name: &[u8]) {
-        let key = fold(name);
-        let Some(names) = self.names.get_mut(&key) else { return };
-        let before = names.len();
-        names.retain(|n| n != name);
-        self.count -= before - names.len();
-        if names.is_empty() {
-            self.names.remove(&key);
-            let short = short_name(name);
-            if let (Some(all), Some(short)) = (&mut self.short, short)
-                && all.get(&short) == Some(&key)
-            {
-                all.remove(&short);
-                self.count -= 1;
-            }
-        }
+    fn find(&self, wanted: &Wanted) -> Option<Vec<u8>> {
+        let names = &self.names;
+        let by_short = || if wanted.is_short { names.of_short(&wanted.folded) } else { None };
+        let found = names.like(&wanted.folded).or_else(|| names.like(wanted.short.as_ref()?));
+        found.or_else(by_short).map(<[u8]>::to_vec)
     }
 }
 
-/// Reads a directory into an index. Changes during the reading make the directory's change time differ
-/// from `attributes`, so that the index is not used again.
-fn read_index(dir: &dyn Node, attributes: &Attributes, with_short: bool) -> Result<Index> {
-    let mut index = Index {
-        as_of: attributes.ctime,
-        settled: is_settled(attributes),
-        names: HashMap::new(),
-        short: with_short.then(HashMap::new),
-        count: 0,
-        used: 0,
-        doubtful: None,
-    };
-    dir.read_dir(0, &mut |entry| {
-        index.add(entry.name);
-        ControlFlow::Continue(())
-    })?;
-    Ok(index)
-}
-
+/// Whether a change after the present moment surely gives the object another time of change.
 pub(crate) fn is_settled(attributes: &Attributes) -> bool {
     let changed = Duration::new(u64::try_from(attributes.ctime.secs).unwrap_or(0), attributes.ctime.nanos);
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();

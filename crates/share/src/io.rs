@@ -412,7 +412,7 @@ fn check_data(caller: &Caller, node: &NodeRef, attributes: &Attributes, rights: 
     if security.is_none() && caller.identity.uid == attributes.uid {
         return Ok(());
     }
-    let object = Object { attributes, security: security.as_deref() };
+    let object = Object::new(attributes, security.as_deref());
     let allowed = permission::permitted(&caller.identity, object);
     if allowed.intersects(rights) { Ok(()) } else { Err(Error::AccessDenied) }
 }

@@ -106,9 +106,10 @@ pub struct Settings {
     pub nfs_patience: Duration,
     /// What is provisioned for it at first ([`Share::set_plan`] changes it).
     pub provisioned: limits::Provisioned,
-    /// What was read of names and directories is kept, where the store tells what others change.
+    /// What was read of names and directories is kept at first, where the store tells what others change
+    /// ([`Share::set_metadata_cache`]).
     pub metadata_cache: bool,
-    /// What the metadata cache keeps, in bytes.
+    /// What the metadata cache keeps, and the indexes of folded names, in bytes.
     pub metadata_cache_bytes_max: usize,
     /// What calls cost is counted. Without it nothing of it is told: to measure what the counting costs.
     pub accounting: bool,
@@ -168,12 +169,9 @@ impl Share {
     /// A share on a store.
     #[must_use]
     pub fn new(id: ShareId, settings: Settings, store: Arc<dyn Storage>) -> Arc<Self> {
-        let folded = Arc::new(folded::FoldedNames::default());
-        let cached = if settings.metadata_cache {
-            cache::CachedStore::in_front_of(&store, &folded, settings.metadata_cache_bytes_max)
-        } else {
-            None
-        };
+        let budget = Arc::new(cache::Budget::new(settings.metadata_cache_bytes_max));
+        let folded = Arc::new(folded::FoldedNames::new(Arc::clone(&budget)));
+        let cached = cache::CachedStore::in_front_of(&store, &folded, &budget, settings.metadata_cache);
         let (store, cache) = cached.map_or((store, None), |(store, cache)| (store, Some(cache)));
         let root = store.root();
         let opens_max = settings.opens_max;
@@ -266,7 +264,14 @@ impl Share {
     /// change.
     #[must_use]
     pub fn cache_counts(&self) -> Option<CacheCounts> {
-        self.cache.as_ref().map(|cache| cache.counts())
+        self.cache.as_ref().filter(|cache| cache.is_on()).map(|cache| cache.counts())
+    }
+
+    /// Switches the metadata cache on or off: when it is off nothing is kept.
+    pub fn set_metadata_cache(&self, on: bool) {
+        if let Some(cache) = &self.cache {
+            cache.switch(on);
+        }
     }
 
     /// What changes in it.

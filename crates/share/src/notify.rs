@@ -8,7 +8,7 @@ use std::time::Instant;
 use bitflags::bitflags;
 use file_state::Access;
 use parking_lot::Mutex;
-use storage::{FileId, Name, NodeRef, Wait, Want};
+use storage::{FileId, Name, NodeRef, Wait};
 use tokio::sync::Notify;
 
 use crate::observe::Observation;
@@ -273,11 +273,10 @@ fn retain_who_may(watching: &mut Vec<(Arc<Watcher>, usize)>, dir: &NodeRef, need
     if watching.iter().all(|(watcher, _)| watcher.identity.is_superuser()) {
         return;
     }
-    let known = dir.attributes(Want::empty(), Wait::May);
-    let known = known.and_then(|attributes| Ok((attributes, dir.security(&attributes, Wait::May)?)));
+    let known = dir.protection(Wait::May);
     watching.retain(|(watcher, _)| {
-        known.as_ref().is_ok_and(|(attributes, security)| {
-            let dir = Object { attributes, security: security.as_deref() };
+        known.as_ref().is_ok_and(|protection| {
+            let dir = Object::from(protection);
             permission::check_traverse(&watcher.identity, dir).is_ok()
                 && permission::permitted(&watcher.identity, dir).contains(needed)
         })

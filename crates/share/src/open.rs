@@ -7,6 +7,7 @@ use file_state::{Access, FileState, Holder, OpenKey, Operation, ReserveError, Sh
 use storage::{Attributes, FileFlags, FileId, FileKind, Name, NodeRef, Want};
 
 use crate::caching::{Admission, Answering, GrantRequest, Granted, Taken};
+use crate::dir_change::Changing;
 use crate::files::{Doomed, Entry};
 use crate::namespace::Found;
 use crate::notify::ChangeAction;
@@ -475,22 +476,20 @@ impl Share {
     fn delete_closed(&self, node: &NodeRef, location: &Location, by: Option<Holder>) -> Result<()> {
         let name = Name::new(&location.name)?;
         let dir = &location.parent;
-        let named = dir.lookup(name, storage::Wait::May)?;
+        let (named, gone) = dir.lookup_attributes(name, Want::empty(), storage::Wait::May)?;
         if named.id() != node.id() {
             return Ok(());
         }
-        let before = dir.attributes(Want::empty(), storage::Wait::May)?;
+        let changing = Changing::begin(Protocol::Smb, dir)?;
         let is_dir = node.kind() == FileKind::Directory;
         if is_dir {
             dir.remove_dir(name)?;
             self.changes.publish_gone(node.id());
         } else {
-            let gone = node.attributes(Want::empty(), storage::Wait::May)?;
             dir.remove_file(name)?;
             self.removed(&gone);
         }
-        let after = dir.attributes(Want::empty(), storage::Wait::May)?;
-        self.folded.changed(dir.id(), before.ctime, after.ctime, Some(name), None);
+        self.changed_names(&changing, Some(name), None, 0)?;
         self.tell_name(dir, &location.name, ChangeAction::Removed, is_dir, by);
         Ok(())
     }

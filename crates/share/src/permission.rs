@@ -5,7 +5,7 @@
 
 use acl::SecurityDescriptor;
 use file_state::Access;
-use storage::{Attributes, FileKind};
+use storage::{Attributes, FileKind, Protection};
 
 use crate::{Error, Identity, Result};
 
@@ -23,18 +23,34 @@ const WRITE: Access =
 /// What the owner may do whatever the bits say.
 const OWNER: Access = Access::WRITE_ATTRIBUTES.union(Access::WRITE_EA).union(Access::WRITE_DAC);
 
-/// An object, and what decides who may do what with it.
+/// What decides who may do what with an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<'a> {
-    /// What is known about it.
-    pub attributes: &'a Attributes,
+    pub(crate) kind: FileKind,
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
     /// The security descriptor that is in force; without one the permission bits decide.
-    pub security: Option<&'a SecurityDescriptor>,
+    pub(crate) security: Option<&'a SecurityDescriptor>,
 }
 
-impl Object<'_> {
+impl<'a> Object<'a> {
+    /// An object of these attributes, with the security descriptor that is in force.
+    #[must_use]
+    pub fn new(attributes: &Attributes, security: Option<&'a SecurityDescriptor>) -> Self {
+        let &Attributes { kind, mode, uid, gid, .. } = attributes;
+        Self { kind, mode, uid, gid, security }
+    }
+
     fn is_dir(&self) -> bool {
-        self.attributes.kind == FileKind::Directory
+        self.kind == FileKind::Directory
+    }
+}
+
+impl<'a> From<&'a Protection> for Object<'a> {
+    fn from(protection: &'a Protection) -> Self {
+        let &Protection { kind, mode, uid, gid, ref security, .. } = protection;
+        Self { kind, mode, uid, gid, security: security.as_deref() }
     }
 }
 
@@ -44,21 +60,21 @@ pub fn permitted(who: &Identity, object: Object<'_>) -> Access {
     if who.is_superuser() {
         let all = Access::all();
         // A file that nobody may execute is no program for the superuser either.
-        let executable = object.is_dir() || object.attributes.mode & 0o111 != 0;
+        let executable = object.is_dir() || object.mode & 0o111 != 0;
         return if executable { all } else { all.difference(Access::EXECUTE) };
     }
     match object.security {
         Some(descriptor) => Access::from_bits_truncate(descriptor.maximal_access(&who.token()).bits()),
-        None => permitted_by_mode(who, object.attributes),
+        None => permitted_by_mode(who, object),
     }
 }
 
-fn permitted_by_mode(who: &Identity, object: &Attributes) -> Access {
+fn permitted_by_mode(who: &Identity, object: Object<'_>) -> Access {
     let bits = class_bits(who, object);
     let mut access = ALWAYS;
     access.set(READ, bits & 0o4 != 0);
     access.set(WRITE, bits & 0o2 != 0);
-    access.set(Access::DELETE_CHILD, object.kind == FileKind::Directory && bits & 0o3 == 0o3);
+    access.set(Access::DELETE_CHILD, object.is_dir() && bits & 0o3 == 0o3);
     access.set(Access::EXECUTE, bits & 0o1 != 0);
     if who.uid == object.uid {
         access |= OWNER;
@@ -67,7 +83,7 @@ fn permitted_by_mode(who: &Identity, object: &Attributes) -> Access {
 }
 
 /// The three permission bits that apply to a user: exactly one class counts, as POSIX says.
-fn class_bits(who: &Identity, object: &Attributes) -> u32 {
+fn class_bits(who: &Identity, object: Object<'_>) -> u32 {
     let shift = if who.uid == object.uid {
         6
     } else if who.is_in_group(object.gid) {
@@ -92,9 +108,9 @@ pub(crate) fn may_delete_checked(who: &Identity, dir: Object<'_>, object: Object
         return Ok(());
     }
     check(who, dir, Access::DELETE_CHILD)?;
-    let owners = [dir.attributes.uid, object.attributes.uid];
+    let owners = [dir.uid, object.uid];
     let owns = who.is_superuser() || owners.contains(&who.uid);
-    if dir.attributes.mode & STICKY != 0 && !owns { Err(Error::NotOwner) } else { Ok(()) }
+    if dir.mode & STICKY != 0 && !owns { Err(Error::NotOwner) } else { Ok(()) }
 }
 
 /// Refuses what the object's permissions do not give.
@@ -111,7 +127,7 @@ pub(crate) fn check(who: &Identity, object: Object<'_>, wanted: Access) -> Resul
 /// # Errors
 /// [`Error::AccessDenied`].
 pub(crate) fn check_traverse(who: &Identity, dir: Object<'_>) -> Result<()> {
-    let owns = dir.security.is_some() && who.uid == dir.attributes.uid;
+    let owns = dir.security.is_some() && who.uid == dir.uid;
     if owns { Ok(()) } else { check(who, dir, Access::TRAVERSE) }
 }
 
@@ -139,7 +155,7 @@ pub(crate) fn mode_without_privilege(mode: u32) -> u32 {
 
 /// The mode that a new object gets: in a set-group-id directory a directory inherits the bit, and a
 /// file loses it when its maker does not belong to the group.
-pub(crate) fn mode_of_new(who: &Identity, dir: &Attributes, mode: u32, is_dir: bool) -> u32 {
+pub(crate) fn mode_of_new(who: &Identity, dir: Object<'_>, mode: u32, is_dir: bool) -> u32 {
     let inherits = dir.mode & SET_GID != 0;
     let group = group_of_new(who, dir);
     let mut mode = mode & 0o7777;
@@ -152,7 +168,7 @@ pub(crate) fn mode_of_new(who: &Identity, dir: &Attributes, mode: u32, is_dir: b
 }
 
 /// The group that a new object in `dir` gets.
-pub(crate) fn group_of_new(who: &Identity, dir: &Attributes) -> u32 {
+pub(crate) fn group_of_new(who: &Identity, dir: Object<'_>) -> u32 {
     if dir.mode & SET_GID != 0 { dir.gid } else { who.gid }
 }
 
@@ -183,7 +199,7 @@ mod tests {
     }
 
     fn by_mode(attributes: &Attributes) -> Object<'_> {
-        Object { attributes, security: None }
+        Object::new(attributes, None)
     }
 
     fn user(uid: u32, gid: u32, groups: &[u32]) -> Identity {
@@ -242,9 +258,9 @@ mod tests {
         assert_eq!(mode_without_privilege(0o6755), 0o0755);
         assert_eq!(mode_without_privilege(0o6745), 0o2745);
         let dir = object(FileKind::Directory, 0o2775, 1, 50);
-        assert_eq!(mode_of_new(&user(10, 10, &[]), &dir, 0o2755, false), 0o0755);
-        assert_eq!(mode_of_new(&user(10, 10, &[50]), &dir, 0o2755, false), 0o2755);
-        assert_eq!(mode_of_new(&user(10, 10, &[]), &dir, 0o755, true), 0o2755);
-        assert_eq!(group_of_new(&user(10, 10, &[]), &dir), 50);
+        assert_eq!(mode_of_new(&user(10, 10, &[]), by_mode(&dir), 0o2755, false), 0o0755);
+        assert_eq!(mode_of_new(&user(10, 10, &[50]), by_mode(&dir), 0o2755, false), 0o2755);
+        assert_eq!(mode_of_new(&user(10, 10, &[]), by_mode(&dir), 0o755, true), 0o2755);
+        assert_eq!(group_of_new(&user(10, 10, &[]), by_mode(&dir)), 50);
     }
 }

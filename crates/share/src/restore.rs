@@ -128,8 +128,7 @@ impl Share {
             attributes,
             security: None,
             dir,
-            dir_attributes: None,
-            dir_security: None,
+            dir_protection: None,
             name: name.unwrap_or_default(),
             stream: None,
         })

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
+use crate::cache::Moment;
 use crate::{Error, Result, Share, timings};
 
 /// A call that takes longer may have waited for something.
@@ -150,6 +151,7 @@ impl Share {
         let now = Instant::now();
         if self.gate.is_inline(work, now) {
             let begun = self.gate.begin(work, now);
+            let _moment = Moment::join();
             let _under_way = self.changes.observation().own.begin();
             let result = call(self);
             self.gate.end(work, begun);
@@ -159,6 +161,7 @@ impl Share {
         let job = move || {
             let begun = share.gate.begin(work, Instant::now());
             let queued = begun.at.saturating_duration_since(now);
+            let _moment = Moment::join();
             let _under_way = share.changes.observation().own.begin();
             let result = call(&share);
             share.gate.end(work, begun);

@@ -95,7 +95,7 @@ impl Share {
         let before = node.attributes(Want::empty(), Wait::May)?;
         let in_force = node.security(&before, Wait::May)?;
         if matches!(file, File::Stateless(_)) {
-            let object = Object { attributes: &before, security: in_force.as_deref() };
+            let object = Object::new(&before, in_force.as_deref());
             check_permitted(caller, object, &change)?;
         }
         let owners = Owners::of(caller, &before, in_force.as_deref(), &change)?;
@@ -297,9 +297,9 @@ impl Birth<'_> {
         Some(inherited(&newborn).unwrap_or_else(default))
     }
 
-    /// Stores it with the object, which has been made.
-    pub(crate) fn secure(&self, node: &NodeRef, made: Attributes) -> Result<Attributes> {
-        let Some(descriptor) = self.descriptor((made.uid, made.gid)) else { return Ok(made) };
+    /// Stores it with the object, which has been made: its attributes then, and whether it has a descriptor.
+    pub(crate) fn secure(&self, node: &NodeRef, made: Attributes) -> Result<(Attributes, bool)> {
+        let Some(descriptor) = self.descriptor((made.uid, made.gid)) else { return Ok((made, false)) };
         let mode = made.mode & !PERMISSION_BITS | descriptor.permission_bits();
         if mode != made.mode {
             node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() })?;
@@ -307,9 +307,9 @@ impl Birth<'_> {
         if !descriptor.is_of_mode(mode, self.is_dir, made.uid, made.gid) {
             match node.set_security(Some(descriptor.clone())) {
                 Err(storage::Error::NotSupported) if descriptor.is_kept_by_bits() => {}
-                secured => return Ok(secured?),
+                secured => return Ok((secured?, true)),
             }
         }
-        Ok(node.attributes(self.new.want, Wait::May)?)
+        Ok((node.attributes(self.new.want, Wait::May)?, false))
     }
 }

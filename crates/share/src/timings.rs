@@ -1,7 +1,8 @@
 //! Where the time of an operation goes.
 //!
 //! An operation is one future, polled on one thread at a time. While it is polled, what it waits for is noted with it,
-//! however deep the call that waits is, and without a clock being read when nothing waits.
+//! however deep the call that waits is, and without a clock being read when nothing waits. All that it looks at in one poll
+//! is as of one moment (see [`crate::cache::Moment`]).
 
 use std::cell::Cell;
 use std::future::Future;
@@ -10,6 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use limits::Limit;
+
+use crate::cache::Moment;
 
 /// What an operation has waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +52,7 @@ impl<F: Future> Future for Scope<'_, F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outer = CURRENT.replace(self.timings);
+        let _moment = Moment::begin();
         let polled = self.operation.as_mut().poll(cx);
         self.timings = CURRENT.replace(outer);
         polled

@@ -125,7 +125,7 @@ impl Share {
 fn check(caller: &Caller, node: &NodeRef, right: Access) -> Result<()> {
     let attributes = node.attributes(Want::empty(), Wait::May)?;
     let security = node.security(&attributes, Wait::May)?;
-    let object = Object { attributes: &attributes, security: security.as_deref() };
+    let object = Object::new(&attributes, security.as_deref());
     permission::check(&caller.identity, object, right)
 }
 

@@ -29,7 +29,8 @@ fn stale(error: Error) -> Error {
 }
 
 impl LocalNode {
-    pub(crate) fn make(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<Arc<Self>> {
+    /// Makes an object; what statx says of it.
+    pub(crate) fn make(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<(Arc<Self>, Statx)> {
         self.check_enters(name)?;
         let begun = coarse_now();
         let opened = if new.kind == NewKind::Regular {
@@ -91,34 +92,36 @@ impl LocalNode {
         opened: Option<OwnedFd>,
         new: &NewNode<'_>,
         begun: Timestamp,
-    ) -> Result<Arc<Self>> {
+    ) -> Result<(Arc<Self>, Statx)> {
         let is_open = opened.is_some();
         let fd = match opened {
             Some(fd) => fd,
             None => self.store.pin(&self.fd, name.as_bytes(), ResolveFlags::empty())?,
         };
-        let stat = stat(&fd)?;
-        if device_of(&stat) != self.store.device || !(is_open || is_new(&stat, new.kind, begun)) {
+        let mut made = stat(&fd)?;
+        if device_of(&made) != self.store.device || !(is_open || is_new(&made, new.kind, begun)) {
             return Err(Error::Busy);
         }
-        let node = Self::new(&self.store, fd, is_open, &stat);
-        let is_owned = (stat.stx_uid, stat.stx_gid) == (new.uid, new.gid);
+        let node = Self::new(&self.store, fd, is_open, &made);
+        let is_owned = (made.stx_uid, made.stx_gid) == (new.uid, new.gid);
         let chown = !is_owned && self.store.capabilities.contains(Capabilities::OWNERS);
         if chown {
             node.set_owner(Some(new.uid), Some(new.gid))?;
         }
         let mode = new.mode & 0o7777;
-        let is_link = node.kind == FileKind::Symlink;
-        let has_mode = u32::from(stat.stx_mode) & 0o7777 == mode;
-        if !is_link && !has_mode {
+        let chmod = node.kind != FileKind::Symlink && u32::from(made.stx_mode) & 0o7777 != mode;
+        if chmod {
             node.set_mode(mode)?;
         }
+        if chown || chmod {
+            made = stat(&node.fd)?;
+        }
         let node = self.store.cache.enter(node);
-        let is_unchanged = is_owned && has_mode;
-        let as_of = is_unchanged.then(|| ctime_of(&stat));
-        *node.dos.lock() = Some(dos::Known::none(as_of));
-        *node.security.lock() = Some(descriptor::Known::none(as_of));
-        Ok(node)
+        let as_of = Some(ctime_of(&made));
+        // Others may have found it already, and know more.
+        node.dos.lock().get_or_insert(dos::Known::none(as_of));
+        node.security.lock().get_or_insert(descriptor::Known::none(as_of));
+        Ok((node, made))
     }
 
     pub(crate) fn add_name(&self, name: Name<'_>, target: &Self) -> Result<()> {

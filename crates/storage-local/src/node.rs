@@ -206,7 +206,18 @@ impl Node for LocalNode {
     }
 
     fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
-        Ok(self.make(name, new)?)
+        Ok(self.make(name, new)?.0)
+    }
+
+    fn create_attributes(
+        &self,
+        name: Name<'_>,
+        new: &NewNode<'_>,
+        want: Want,
+    ) -> Result<(NodeRef, Attributes)> {
+        let (node, stat) = self.make(name, new)?;
+        let attributes = node.attributes_from(&stat, want, Wait::May)?;
+        Ok((node, attributes))
     }
 
     fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {

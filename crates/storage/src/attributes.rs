@@ -1,5 +1,8 @@
 //! What is known about an object.
 
+use std::sync::Arc;
+
+use acl::SecurityDescriptor;
 use bitflags::bitflags;
 
 /// The number of an object: unique in its store while the object exists, the same after a restart.
@@ -122,6 +125,32 @@ impl Attributes {
     pub fn change(&self) -> u64 {
         let secs = self.ctime.secs.cast_unsigned().wrapping_mul(1_000_000_000);
         secs.wrapping_add(u64::from(self.ctime.nanos)).wrapping_add(u64::from(self.changes_within_ctime))
+    }
+}
+
+/// What decides about access to an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protection {
+    /// What it is.
+    pub kind: FileKind,
+    /// [`Attributes::mode`]
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// The security descriptor that is in force.
+    pub security: Option<Arc<SecurityDescriptor>>,
+    /// All attributes, where they came along with it.
+    pub attributes: Option<Attributes>,
+}
+
+impl Protection {
+    /// That of an object of these attributes, which has no security descriptor.
+    #[must_use]
+    pub fn of(attributes: &Attributes) -> Self {
+        let &Attributes { kind, mode, uid, gid, .. } = attributes;
+        Self { kind, mode, uid, gid, security: None, attributes: Some(*attributes) }
     }
 }
 

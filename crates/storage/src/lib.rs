@@ -18,7 +18,8 @@ mod node;
 mod observe;
 
 pub use attributes::{
-    Attributes, Device, FileFlags, FileId, FileKind, SetAttributes, SetTime, Space, Timestamp, Want,
+    Attributes, Device, FileFlags, FileId, FileKind, Protection, SetAttributes, SetTime, Space, Timestamp,
+    Want,
 };
 pub use error::{Error, Result};
 pub use handle::{HANDLE_BYTES_MAX, Handle};

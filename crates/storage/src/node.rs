@@ -9,8 +9,8 @@ use acl::SecurityDescriptor;
 use bitflags::bitflags;
 
 use crate::{
-    Attributes, Device, Error, Feed, FileId, FileKind, Handle, Name, Observer, Result, SetAttributes, Space,
-    StreamName, Want,
+    Attributes, Device, Error, Feed, FileId, FileKind, Handle, Name, Observer, Protection, Result,
+    SetAttributes, Space, StreamName, Want,
 };
 
 /// Whether a call may wait for a device.
@@ -232,6 +232,16 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Ok(None)
     }
 
+    /// What decides about access to it.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`], those of the device.
+    fn protection(&self, wait: Wait) -> Result<Protection> {
+        let attributes = self.attributes(Want::empty(), wait)?;
+        let security = self.security(&attributes, wait)?;
+        Ok(Protection { security, ..Protection::of(&attributes) })
+    }
+
     /// The object of that name in this directory. Symbolic links are not followed.
     ///
     /// # Errors
@@ -306,6 +316,21 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
         let _ = (name, new);
         Err(Error::NotSupported)
+    }
+
+    /// [`Node::create`], and [`Node::attributes`] of what it has made.
+    ///
+    /// # Errors
+    /// Those of both.
+    fn create_attributes(
+        &self,
+        name: Name<'_>,
+        new: &NewNode<'_>,
+        want: Want,
+    ) -> Result<(NodeRef, Attributes)> {
+        let node = self.create(name, new)?;
+        let attributes = node.attributes(want, Wait::May)?;
+        Ok((node, attributes))
     }
 
     /// Gives `target` a further name in this directory.

@@ -63,6 +63,7 @@ impl Administration {
         Share {
             declared_in: Some(self.declared.shares_in.clone()),
             served: true,
+            metadata_cache: given.metadata_cache,
             ..tell(&given.name, directory, given.terms, given.plan.to_string())
         }
     }
@@ -76,6 +77,7 @@ impl Administration {
         Share {
             served: self.serving.is_some() && problem.is_none(),
             problem,
+            metadata_cache: !record.uncached,
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
     }
@@ -95,8 +97,13 @@ impl Administration {
         self.check_apart(name, &directory, &made)?;
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
         self.check_pools(name, &plan, &made)?;
-        let mut record =
-            ShareRecord { name: name.clone(), directory, terms: terms.bits(), ..ShareRecord::default() };
+        let mut record = ShareRecord {
+            name: name.clone(),
+            directory,
+            terms: terms.bits(),
+            uncached: new.metadata_cache == Some(false),
+            ..ShareRecord::default()
+        };
         record.provision(&Provisioned::new(plan));
         let share = match &self.serving {
             Some(serving) => {
@@ -142,6 +149,7 @@ impl Administration {
             check_directory(&record.name, &record.directory.to_string_lossy(), terms)?;
         }
         record.terms = terms.bits();
+        record.uncached = change.metadata_cache.map_or(record.uncached, |kept| !kept);
         record.provision(&provisioned);
         self.state.keep_share(&record).map_err(failed)?;
         self.use_share(&record, &mut idle)?;
@@ -166,6 +174,7 @@ impl Administration {
             return Ok(());
         };
         share.set_terms(record.terms());
+        share.set_metadata_cache(!record.uncached);
         let plan = record.provisioned().map_err(failed)?.plan;
         if share.plan() == plan {
             return Ok(());
@@ -286,6 +295,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         access_based_enumeration: terms.contains(Terms::ACCESS_BASED_ENUMERATION),
         continuous_availability: terms.contains(Terms::CONTINUOUSLY_AVAILABLE),
         encrypted: terms.contains(Terms::ENCRYPTED),
+        metadata_cache: true,
         plan,
     }
 }

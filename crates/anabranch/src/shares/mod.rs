@@ -81,6 +81,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         access_based_enumeration: create.access_based_enumeration,
         continuous_availability: create.continuous_availability,
         encrypted: create.encrypted,
+        metadata_cache: create.metadata_cache,
         plan: create.plan.clone(),
     }
 }
@@ -92,6 +93,7 @@ fn change(set: &ShareSet) -> ShareChange {
         access_based_enumeration: set.access_based_enumeration,
         continuous_availability: set.continuous_availability,
         encrypted: set.encrypted,
+        metadata_cache: set.metadata_cache,
         plan: set.plan.clone(),
     }
 }
@@ -108,6 +110,7 @@ fn terms(share: &Share) -> String {
         (share.access_based_enumeration, "access-based enumeration"),
         (share.continuous_availability, "continuously available"),
         (share.encrypted, "encrypted"),
+        (!share.metadata_cache, "no metadata cache"),
     ];
     let terms: Vec<_> = terms.iter().filter(|(holds, _)| *holds).map(|(_, name)| *name).collect();
     if terms.is_empty() { "-".to_owned() } else { terms.join(", ") }

@@ -68,6 +68,7 @@ fn every_type_is_described_with_its_fields() {
         access_based_enumeration: false,
         continuous_availability: false,
         encrypted: false,
+        metadata_cache: true,
         plan: String::new(),
     };
     let user =
@@ -79,6 +80,7 @@ fn every_type_is_described_with_its_fields() {
         access_based_enumeration: yes,
         continuous_availability: yes,
         encrypted: yes,
+        metadata_cache: yes,
         plan: Some(String::new()),
     };
     let (id, groups, password) = (Some(1), Some(Vec::new()), Some(Password::default()));

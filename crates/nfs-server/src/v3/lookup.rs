@@ -26,6 +26,6 @@ async fn find(request: &Request<'_>, dir: &Object, name: Name<'_>) -> Result<Res
     Ok(ResOk {
         object: dir.file_handle_of(&request.connection.server, &found.node)?,
         object_attributes: present.ok().map(|attributes| dir.told(&attributes)),
-        dir_attributes: found.dir_attributes.map(|attributes| dir.told(&attributes)),
+        dir_attributes: dir.of_directory(&found).await.ok().map(|attributes| dir.told(&attributes)),
     })
 }

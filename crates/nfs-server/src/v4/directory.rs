@@ -55,9 +55,12 @@ pub(super) fn refused(error: share::Error) -> Status {
     }
 }
 
-/// What a client learns of a directory that it changed.
+/// What a client learns of a directory that it changed. Where it is not known what the directory was before, that is nothing
+/// that the client can have: others have changed it.
 pub(super) fn change(change: &DirChange) -> ChangeInfo {
-    ChangeInfo { atomic: change.is_atomic, ..between(&change.before, &change.after) }
+    let after = change.after.map_or(0, |after| after.change());
+    let before = change.before.map_or(after, |before| before.change());
+    ChangeInfo { atomic: change.is_atomic, before, after }
 }
 
 /// What a client learns of an object that it changed. Others may have changed it in between.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use acl::SecurityDescriptor;
-use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId, Timestamp};
+use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId, Protection, Timestamp};
 
 /// What a directory costs beside its names: the entry, the node and its descriptor, the kernel's watch.
 pub(super) const OWN_BYTES: usize = 2048;
@@ -54,6 +54,13 @@ struct Pending {
     events: u64,
 }
 
+/// Mode, owner and group: other than the attributes in all, they stay what they are when a name changes.
+type Guard = (u32, u32, u32);
+
+fn guard_of(attributes: &Attributes) -> Guard {
+    (attributes.mode, attributes.uid, attributes.gid)
+}
+
 /// What is kept of a directory that is followed.
 #[derive(Debug)]
 pub(super) struct Directory {
@@ -67,6 +74,8 @@ pub(super) struct Directory {
     /// Callers that are changing its names at present, and how many have begun to.
     pub(super) changing: u32,
     pub(super) begun: u64,
+    /// How often something was given of the directory itself, and not of a name.
+    pub(super) own_serial: u64,
     pub(super) above: Option<Above>,
     pub(super) handle: Option<Handle>,
     /// Its listing is longer than what is kept.
@@ -81,6 +90,7 @@ pub(super) struct Directory {
     /// A time of change, and the serial when it was read first.
     first_read: Option<(Timestamp, u64)>,
     attributes: Option<Attributes>,
+    guard: Option<Guard>,
     security: Option<Option<Arc<SecurityDescriptor>>>,
     names: HashMap<Vec<u8>, Known>,
     pending: HashMap<Vec<u8>, Pending>,
@@ -96,6 +106,7 @@ impl Directory {
             changes: 0,
             changing: 0,
             begun: 0,
+            own_serial: 0,
             above: None,
             handle: None,
             is_long: false,
@@ -105,6 +116,7 @@ impl Directory {
             number: Arc::new(AtomicU64::new(0)),
             first_read: None,
             attributes: None,
+            guard: None,
             security: None,
             names: HashMap::new(),
             pending: HashMap::new(),
@@ -132,7 +144,9 @@ impl Directory {
     pub(super) fn itself_changed(&mut self, moved: bool) {
         self.serial = self.serial.wrapping_add(1);
         self.changes = self.changes.wrapping_add(1);
+        self.own_serial = self.own_serial.wrapping_add(1);
         self.attributes = None;
+        self.guard = None;
         self.security = None;
         if moved {
             self.above = None;
@@ -160,6 +174,7 @@ impl Directory {
         let Some(above) = &mut self.above else { return self.is_root };
         if !above.holds() {
             self.attributes = None;
+            self.guard = None;
             above.at = above.number.load(Ordering::Acquire);
         }
         above.at != ENDED
@@ -192,14 +207,38 @@ impl Directory {
     pub(super) fn keep_attributes(&mut self, attributes: Attributes) {
         if self.is_placed() {
             self.attributes = Some(attributes);
+            self.guard = Some(guard_of(&attributes));
         }
+    }
+
+    /// Keeps of attributes what does not change with the names.
+    pub(super) fn keep_guard(&mut self, attributes: &Attributes) {
+        if self.is_placed() {
+            self.guard = Some(guard_of(attributes));
+        }
+    }
+
+    /// Whether the directory is surely there.
+    pub(super) fn is_there(&mut self) -> bool {
+        self.used = true;
+        self.is_placed() && self.guard.is_some()
+    }
+
+    /// What decides about access to it, if that is known.
+    pub(super) fn protection(&mut self) -> Option<Protection> {
+        self.used = true;
+        if !self.is_placed() {
+            return None;
+        }
+        let (mode, uid, gid) = self.guard?;
+        let security = self.security.clone()?;
+        let kind = FileKind::Directory;
+        Some(Protection { kind, mode, uid, gid, security, attributes: self.attributes })
     }
 
     /// What is in force with an object of these attributes, if that is known.
     pub(super) fn security(&self, now: &Attributes) -> Option<Option<Arc<SecurityDescriptor>>> {
-        let of = |a: &Attributes| (a.mode, a.uid, a.gid);
-        let known = self.attributes.as_ref()?;
-        if of(known) == of(now) { self.security.clone() } else { None }
+        if self.guard? == guard_of(now) { self.security.clone() } else { None }
     }
 
     pub(super) fn keep_security(&mut self, security: Option<Arc<SecurityDescriptor>>) {

@@ -8,26 +8,28 @@ use std::sync::Arc;
 use acl::SecurityDescriptor;
 use storage::{
     Attributes, Capabilities, DirEntry, Error, Feed, FileId, FileKind, Handle, Name, NewNode, Node, NodeRef,
-    Observed, ObservedId, Observer, Replace, Result, SeekTo, SetAttributes, Space, Stability, Storage,
-    StreamEntry, StreamName, Wait, Want, XattrMode,
+    Observed, ObservedId, Observer, Protection, Replace, Result, SeekTo, SetAttributes, Space, Stability,
+    Storage, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
 use super::directory::{Known, LISTING_MAX, Listed};
-use super::{Cache, Outcome};
+use super::{Budget, Cache, Outcome, Still, moment};
 use crate::folded::FoldedNames;
 
 /// A store behind a cache.
 pub(crate) struct CachedStore(Arc<Cache>);
 
 impl CachedStore {
-    /// Puts a cache of about `bytes_max` in front of a store. None where the store cannot tell what others change.
+    /// Puts a cache in front of a store. None where the store cannot tell what others change.
     pub(crate) fn in_front_of(
         store: &Arc<dyn Storage>,
         folded: &Arc<FoldedNames>,
-        bytes_max: usize,
+        budget: &Arc<Budget>,
+        is_on: bool,
     ) -> Option<(Arc<dyn Storage>, Arc<Cache>)> {
         let feed = store.feed().ok()?;
-        let cache = Arc::new(Cache::new(Arc::clone(store), feed, Arc::clone(folded), bytes_max));
+        let cache = Arc::new(Cache::new(Arc::clone(store), feed, Arc::clone(folded), Arc::clone(budget)));
+        cache.switch(is_on);
         Some((Arc::new(Self(Arc::clone(&cache))), cache))
     }
 }
@@ -102,7 +104,13 @@ pub(crate) fn is_followed(dir: &dyn Node) -> bool {
 /// The cache that a directory is behind.
 pub(super) fn cache_of(dir: &dyn Node) -> Option<&Arc<Cache>> {
     let node: Option<&CachedNode> = dir.as_any().downcast_ref();
-    node.filter(|node| node.is_dir()).map(|node| &node.cache)
+    node.filter(|node| node.is_kept()).map(|node| &node.cache)
+}
+
+/// Makes room for so many bytes, but not at the cost of this directory. Whether there is as much room then.
+pub(crate) fn make_room(dir: &dyn Node, bytes: usize) -> bool {
+    let node: Option<&CachedNode> = dir.as_any().downcast_ref();
+    node.is_some_and(|node| node.cache.make_room(bytes, node.id()))
 }
 
 /// A node behind a cache: directories answer from memory, all else is the store's.
@@ -127,13 +135,14 @@ impl CachedNode {
         Ok(&node.inner)
     }
 
-    fn is_dir(&self) -> bool {
-        self.inner.kind() == FileKind::Directory
+    /// Whether something may be kept of it: it is a directory, and the cache is on.
+    fn is_kept(&self) -> bool {
+        self.inner.kind() == FileKind::Directory && self.cache.is_on()
     }
 
     /// What is known of a name in this directory.
     fn known(&self, name: Name<'_>) -> Option<Result<NodeRef>> {
-        if !self.is_dir() {
+        if !self.is_kept() {
             return None;
         }
         self.cache.settle();
@@ -167,7 +176,7 @@ impl CachedNode {
         ask: impl FnOnce() -> Result<T>,
         node: impl FnOnce(&T) -> &NodeRef,
     ) -> Result<T> {
-        if wait == Wait::May && self.is_dir() {
+        if wait == Wait::May && self.is_kept() {
             self.cache.follow(&self.inner, false);
         }
         let ticket = self.cache.begin(self.id(), name.as_bytes());
@@ -190,6 +199,36 @@ impl CachedNode {
         let removed = remove();
         self.cache.end(ticket, 1, removed.is_ok().then_some(Outcome::Absent));
         removed
+    }
+
+    /// Makes something of a name.
+    fn make<T>(
+        &self,
+        name: Name<'_>,
+        make: impl FnOnce() -> Result<T>,
+        node: impl FnOnce(&mut T) -> &mut NodeRef,
+    ) -> Result<T> {
+        let ticket = self.cache.begin(self.id(), name.as_bytes());
+        let mut made = make();
+        let node = made.as_mut().ok().map(node);
+        let outcome = node.as_ref().map(|node| match node.kind() {
+            FileKind::Directory => Outcome::Directory(Arc::clone(node)),
+            _ => Outcome::Other,
+        });
+        self.cache.end(ticket, 1, outcome);
+        if let Some(node) = node {
+            *node = self.sibling(Arc::clone(node));
+        }
+        made
+    }
+
+    /// Changes something of the object itself: what was told before is out of date.
+    fn changing<T>(&self, change: impl FnOnce() -> T) -> T {
+        let changed = change();
+        if self.inner.kind() == FileKind::Directory {
+            moment::end();
+        }
+        changed
     }
 
     /// Lists the directory from its start into the cache, up to the longest listing that is kept; None when it cannot be
@@ -217,12 +256,16 @@ impl CachedNode {
             return Ok(None);
         }
         let listing = Arc::new(listing);
-        self.cache.keep(self.id(), as_of, |directory| directory.keep_listing(Arc::clone(&listing)));
+        self.cache.keep(self.id(), as_of, |directory, still| {
+            if still == Still::All {
+                directory.keep_listing(Arc::clone(&listing));
+            }
+        });
         Ok(Some(listing))
     }
 
     fn listing(&self, cookie: u64) -> Result<Option<Arc<Vec<Listed>>>> {
-        if !self.is_dir() {
+        if !self.is_kept() {
             return Ok(None);
         }
         self.cache.settle();
@@ -287,7 +330,7 @@ impl Node for CachedNode {
     }
 
     fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
-        if !self.is_dir() {
+        if !self.is_kept() {
             return self.inner.attributes(want, wait);
         }
         self.cache.settle();
@@ -309,13 +352,18 @@ impl Node for CachedNode {
     }
 
     fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
-        if !self.is_dir() {
-            if self.cache.is_unsecured(attributes) {
+        if !self.cache.is_on() {
+            return self.inner.security(attributes, wait);
+        }
+        if self.inner.kind() != FileKind::Directory {
+            let unsecured = &self.cache.unsecured;
+            if unsecured.has(attributes) {
                 return Ok(None);
             }
+            let as_of = unsecured.as_of();
             let security = self.inner.security(attributes, wait)?;
             if security.is_none() {
-                self.cache.keep_unsecured(attributes);
+                unsecured.read(attributes, as_of);
             }
             return Ok(security);
         }
@@ -329,9 +377,28 @@ impl Node for CachedNode {
         let as_of = self.cache.as_of(&self.inner);
         let security = self.inner.security(attributes, wait)?;
         if let Some(as_of) = as_of {
-            self.cache.keep(self.id(), as_of, |directory| directory.keep_security(security.clone()));
+            self.cache.keep(self.id(), as_of, |directory, _| directory.keep_security(security.clone()));
         }
         Ok(security)
+    }
+
+    fn protection(&self, wait: Wait) -> Result<Protection> {
+        if !self.is_kept() {
+            let attributes = self.inner.attributes(Want::empty(), wait)?;
+            let security = self.security(&attributes, wait)?;
+            return Ok(Protection { security, ..Protection::of(&attributes) });
+        }
+        self.cache.settle();
+        match self.cache.with(self.id(), super::Directory::protection).flatten() {
+            Some(protection) => {
+                self.cache.counts.attributes.hit();
+                Ok(protection)
+            }
+            None => {
+                self.cache.counts.attributes.miss();
+                self.cache.read_protection(&self.inner, wait)
+            }
+        }
     }
 
     fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
@@ -381,22 +448,32 @@ impl Node for CachedNode {
     }
 
     fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
-        self.inner.set_attributes(set)
+        self.changing(|| self.inner.set_attributes(set))
     }
 
     fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
-        self.inner.set_security(descriptor)
+        let set = self.changing(|| self.inner.set_security(descriptor));
+        self.cache.unsecured.stored(self.id());
+        set
     }
 
     fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
-        let ticket = self.cache.begin(self.id(), name.as_bytes());
-        let made = self.inner.create(name, new);
-        let outcome = made.as_ref().ok().map(|node| match node.kind() {
-            FileKind::Directory => Outcome::Directory(Arc::clone(node)),
-            _ => Outcome::Other,
-        });
-        self.cache.end(ticket, 1, outcome);
-        Ok(self.sibling(made?))
+        self.make(name, || self.inner.create(name, new), |node| node)
+    }
+
+    fn create_attributes(
+        &self,
+        name: Name<'_>,
+        new: &NewNode<'_>,
+        want: Want,
+    ) -> Result<(NodeRef, Attributes)> {
+        let as_of = self.cache.unsecured.as_of();
+        let make = || self.inner.create_attributes(name, new, want);
+        let (node, attributes) = self.make(name, make, |made| &mut made.0)?;
+        if node.kind() != FileKind::Directory && self.cache.is_on() {
+            self.cache.unsecured.made(&attributes, as_of);
+        }
+        Ok((node, attributes))
     }
 
     fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
@@ -463,11 +540,11 @@ impl Node for CachedNode {
     }
 
     fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.inner.set_xattr(name, value, mode)
+        self.changing(|| self.inner.set_xattr(name, value, mode))
     }
 
     fn remove_xattr(&self, name: &[u8]) -> Result<()> {
-        self.inner.remove_xattr(name)
+        self.changing(|| self.inner.remove_xattr(name))
     }
 
     fn streams(&self) -> Result<Vec<StreamEntry>> {
@@ -479,14 +556,14 @@ impl Node for CachedNode {
     }
 
     fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
-        Ok(self.sibling(self.inner.create_stream(name)?))
+        Ok(self.sibling(self.changing(|| self.inner.create_stream(name))?))
     }
 
     fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
-        self.inner.remove_stream(name)
+        self.changing(|| self.inner.remove_stream(name))
     }
 
     fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
-        self.inner.rename_stream(name, to, replace)
+        self.changing(|| self.inner.rename_stream(name, to, replace))
     }
 }

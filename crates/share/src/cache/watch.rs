@@ -85,7 +85,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let store: Arc<dyn Storage> =
             Arc::new(LocalStore::open(place.path(), LocalOptions::default()).unwrap());
-        let (store, _) = CachedStore::in_front_of(&store, &Arc::default(), 1 << 20).unwrap();
+        let budget = Arc::new(crate::cache::Budget::new(1 << 20));
+        let folded = Arc::new(crate::folded::FoldedNames::new(Arc::clone(&budget)));
+        let (store, _) = CachedStore::in_front_of(&store, &folded, &budget, true).unwrap();
         std::fs::create_dir(place.path().join("d")).unwrap();
         let dir = store.root().lookup(name("d"), Wait::May).unwrap();
         assert!(!Watch::begin(&*dir).saw_only(0, 0), "nobody follows it yet");

@@ -74,6 +74,12 @@ impl Node for FaultyNode {
         Ok(Self::wrap(&self.store, self.node.lookup(name, wait)?))
     }
 
+    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
+        self.store.enter(Call::Lookup, wait)?;
+        let (node, attributes) = self.node.lookup_attributes(name, want, wait)?;
+        Ok((Self::wrap(&self.store, node), attributes))
+    }
+
     fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
         self.store.enter(Call::Security, wait)?;
         self.node.security(attributes, wait)
@@ -112,6 +118,17 @@ impl Node for FaultyNode {
     fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
         self.enter(Call::Create)?;
         Ok(Self::wrap(&self.store, self.node.create(name, new)?))
+    }
+
+    fn create_attributes(
+        &self,
+        name: Name<'_>,
+        new: &NewNode<'_>,
+        want: Want,
+    ) -> Result<(NodeRef, Attributes)> {
+        self.enter(Call::Create)?;
+        let (node, attributes) = self.node.create_attributes(name, new, want)?;
+        Ok((Self::wrap(&self.store, node), attributes))
     }
 
     fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {

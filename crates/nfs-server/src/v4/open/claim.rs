@@ -56,9 +56,10 @@ async fn named(dir: &Object, name: Name<'_>, wish: &Wish<'_>, minor_version: u32
 pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status> {
     let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
     let found = found.map_err(|error| directory::not_found(error, name))?;
-    let change = unchanged(found.dir_attributes.as_ref().unwrap_or(&found.attributes));
-    // What is before and after is the same: nothing can have come in between.
-    let change = ChangeInfo { atomic: found.dir_attributes.is_some(), ..change };
+    let change = unchanged(&dir.of_directory(&found).await.map_err(directory::refused)?);
+    // What is before and after is the same, and was read before the name was looked up: nothing can have come in between.
+    let known = found.dir_protection.as_ref().is_some_and(|protection| protection.attributes.is_some());
+    let change = ChangeInfo { atomic: known, ..change };
     Ok(existing(dir.beside(found.node.clone()), found, change))
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn find(ctx: &RequestContext, wish: &Wish) -> Result<Walk, Fail
     match share.lookup(caller, &dir.node, name, Case::Insensitive, Want::FLAGS).await {
         Ok(found) => Ok(Walk::Found(found)),
         Err(share::Error::Storage(storage::Error::NotFound)) => {
-            Ok(Walk::Missing { dir: dir.node, dir_attributes: dir.attributes, name: name.clone() })
+            Ok(Walk::Missing { dir: dir.node, name: name.clone() })
         }
         Err(error) => Err(on_the_way(error)),
     }

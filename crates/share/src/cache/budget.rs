@@ -1,0 +1,37 @@
+//! How much memory may be taken.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The bytes that are kept of a share, and their bound. What takes more gives back something else first, or keeps less.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    bytes_max: usize,
+    taken: AtomicUsize,
+}
+
+impl Budget {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, taken: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.taken().saturating_add(bytes) <= self.bytes_max
+    }
+
+    /// What took `before` bytes takes `after`.
+    pub(crate) fn change(&self, before: usize, after: usize) {
+        if after >= before {
+            self.taken.fetch_add(after - before, Ordering::Relaxed);
+        } else {
+            self.taken.fetch_sub(before - after, Ordering::Relaxed);
+        }
+    }
+}

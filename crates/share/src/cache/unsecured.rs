@@ -1,0 +1,83 @@
+//! Which files surely have no security descriptor.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use storage::{Attributes, FileId, Timestamp};
+
+/// Tables, each with a lock of its own.
+const STRIPES: usize = 16;
+/// Files of a table.
+const FILES_MAX: usize = 1024;
+/// For so long it is believed of a new file, though a change may carry the same time; as `storage-local` does. Only another
+/// server on the same directory could change it then.
+const BELIEVED_FOR: Duration = Duration::from_millis(100);
+
+/// A file had no descriptor when it was last changed.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    ctime: Timestamp,
+    /// None: whatever changes it later carries another time.
+    made: Option<Instant>,
+}
+
+/// Files without a security descriptor, each as long as it was last changed at the same time.
+#[derive(Debug, Default)]
+pub(super) struct Unsecured {
+    /// How often a descriptor was stored through this cache.
+    stored: AtomicU64,
+    /// Each lock guards its table.
+    tables: [Mutex<HashMap<FileId, Known>>; STRIPES],
+}
+
+impl Unsecured {
+    fn table(&self, id: FileId) -> &Mutex<HashMap<FileId, Known>> {
+        &self.tables[usize::try_from(id.0 % STRIPES as u64).unwrap_or(0)]
+    }
+
+    /// What must be given to the calls that enter a file: taken before it is read, or made.
+    pub(super) fn as_of(&self) -> u64 {
+        self.stored.load(Ordering::Acquire)
+    }
+
+    /// Whether a file surely has none.
+    pub(super) fn has(&self, attributes: &Attributes) -> bool {
+        let known = self.table(attributes.id).lock().get(&attributes.id).copied();
+        known.is_some_and(|known| {
+            known.ctime == attributes.ctime && known.made.is_none_or(|made| made.elapsed() < BELIEVED_FOR)
+        })
+    }
+
+    /// It was read that a file has none.
+    pub(super) fn read(&self, attributes: &Attributes, as_of: u64) {
+        if crate::folded::is_settled(attributes) {
+            self.enter(attributes, None, as_of);
+        }
+    }
+
+    /// A file was made.
+    pub(super) fn made(&self, attributes: &Attributes, as_of: u64) {
+        self.enter(attributes, Some(Instant::now()), as_of);
+    }
+
+    fn enter(&self, attributes: &Attributes, made: Option<Instant>, as_of: u64) {
+        let mut table = self.table(attributes.id).lock();
+        if self.as_of() != as_of {
+            return;
+        }
+        if table.len() >= FILES_MAX {
+            table.clear();
+        }
+        table.insert(attributes.id, Known { ctime: attributes.ctime, made });
+    }
+
+    /// A descriptor was stored with a file.
+    pub(super) fn stored(&self, id: FileId) {
+        let mut table = self.table(id).lock();
+        // Under the lock: who has read before that enters before it, or not at all.
+        self.stored.fetch_add(1, Ordering::AcqRel);
+        table.remove(&id);
+    }
+}

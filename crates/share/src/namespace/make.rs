@@ -1,0 +1,185 @@
+//! Making objects, and further names of them.
+
+use std::sync::Arc;
+
+use acl::SecurityDescriptor;
+use file_state::{Holder, Operation};
+use storage::{Attributes, FileKind, Name, NewKind, NewNode, NodeRef, Protection, SetAttributes, Want};
+
+use super::{Case, Found};
+use crate::caching::Admission;
+use crate::dir_change::{Changing, DirChange};
+use crate::notify::ChangeAction;
+use crate::schedule::Work;
+use crate::security::Birth;
+use crate::{Caller, Result, Share, permission};
+
+/// An object that was made.
+#[derive(Debug, Clone)]
+pub struct Created {
+    /// The object, with its directory as it is now.
+    pub found: Found,
+    /// Its directory before and after.
+    pub dir: DirChange,
+}
+
+/// An object to make.
+#[derive(Debug, Clone)]
+pub struct NewObject {
+    /// What to make, the text of a symbolic link apart.
+    pub kind: FileKind,
+    /// The text of a symbolic link; empty otherwise.
+    pub target: Vec<u8>,
+    /// The device of a device's name.
+    pub device: storage::Device,
+    /// The low 12 bits of its mode.
+    pub mode: u32,
+    /// What goes of its mode where it inherits no security descriptor.
+    pub umask: u32,
+    /// Attributes to set at once; mode and owners of it are checked as for a change by the new owner.
+    pub set: SetAttributes,
+    /// Which attributes to return.
+    pub want: Want,
+    /// The security descriptor that its maker gives it, instead of what it would inherit.
+    pub security: Option<SecurityDescriptor>,
+    /// What it inherits gives nobody more than `mode` does, as with POSIX default ACLs.
+    pub mode_bounds: bool,
+}
+
+impl Share {
+    /// Makes an object. With [`Case::Insensitive`] a name that differs in case only is in the way too.
+    ///
+    /// # Errors
+    /// [`storage::Error::Exists`], [`Error::AccessDenied`] without write and search permission in the
+    /// directory, [`Error::NotOwner`] for owners and modes that the caller may not give, the store's.
+    pub async fn create(
+        self: &Arc<Self>,
+        caller: &Caller,
+        dir: &NodeRef,
+        name: &[u8],
+        case: Case,
+        new: NewObject,
+    ) -> Result<Created> {
+        self.check_writable()?;
+        let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
+        self.run(Work::Metadata, move |share| share.create_now(&caller, &dir, &name, case, &new)).await
+    }
+
+    fn create_now(
+        &self,
+        caller: &Caller,
+        dir: &NodeRef,
+        name: &[u8],
+        case: Case,
+        new: &NewObject,
+    ) -> Result<Created> {
+        let name = Name::new(name)?;
+        let is_dir = new.kind == FileKind::Directory;
+        let changing = Changing::adding(caller, dir, is_dir)?;
+        let parent = &changing.protection;
+        self.check_dir_admits(dir)?;
+        self.check_free(&changing, name, case)?;
+        let who = &caller.identity;
+        let mode = permission::mode_of_new(who, changing.object(), new.mode & !new.umask, is_dir);
+        let birth = Birth { new, parent: parent.security.as_deref(), is_dir };
+        let group = permission::group_of_new(who, changing.object());
+        let owners = birth.owners(caller, (who.uid, group))?;
+        let (uid, gid) = owners;
+        let mode = birth.descriptor(owners).map_or(mode, |d| mode & !0o777 | d.permission_bits());
+        let to_make = NewNode { kind: new_kind(new)?, mode, uid, gid };
+        let (node, made) = dir.create_attributes(name, &to_make, new.want)?;
+        let dressed =
+            self.dress_new(caller, &node, new, made).and_then(|attributes| birth.secure(&node, attributes));
+        let found = match dressed {
+            Ok((attributes, false)) => Found::alone(node, attributes),
+            Ok((attributes, true)) => Found::alone(node, attributes).secured()?,
+            Err(e) => {
+                // Nothing half-made stays behind.
+                let _ = if is_dir { dir.remove_dir(name) } else { dir.remove_file(name) };
+                return Err(e);
+            }
+        };
+        let change = self.changed_names(&changing, None, Some(name), 0)?;
+        self.tell_name(dir, name.as_bytes(), ChangeAction::Added, is_dir, caller.directory);
+        let found = Found {
+            dir: Some(Arc::clone(dir)),
+            dir_protection: Some(Protection { attributes: change.after, ..changing.protection }),
+            name: name.as_bytes().to_vec(),
+            ..found
+        };
+        Ok(Created { found, dir: change })
+    }
+
+    /// Refuses a name that another has but for its case.
+    fn check_free(&self, changing: &Changing<'_>, name: Name<'_>, case: Case) -> Result<()> {
+        if case == Case::Sensitive {
+            return Ok(());
+        }
+        let Changing { dir, protection, .. } = changing;
+        match self.folded.find(&***dir, protection.attributes.as_ref(), name.as_bytes())? {
+            Some(_) => Err(storage::Error::Exists.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a new object the attributes that it is to begin with.
+    fn dress_new(
+        &self,
+        caller: &Caller,
+        node: &NodeRef,
+        new: &NewObject,
+        made: Attributes,
+    ) -> Result<Attributes> {
+        if new.set == SetAttributes::default() { Ok(made) } else { self.dress(caller, node, new.set) }
+    }
+
+    /// Gives an object a further name. `opened` is the caching grant of the open through which that is done, if any.
+    ///
+    /// # Errors
+    /// [`storage::Error::Exists`], [`storage::Error::IsDirectory`], [`Error::AccessDenied`], the store's.
+    pub async fn link(
+        self: &Arc<Self>,
+        caller: &Caller,
+        target: &NodeRef,
+        dir: &NodeRef,
+        name: &[u8],
+        case: Case,
+        opened: Option<Holder>,
+    ) -> Result<DirChange> {
+        self.check_writable()?;
+        let protocol = caller.protocol;
+        let (caller, dir, target, name) =
+            (caller.clone(), Arc::clone(dir), Arc::clone(target), name.to_vec());
+        self.run_settled(protocol, Work::Metadata, move |share| {
+            let name = Name::new(&name)?;
+            let changing = Changing::adding(&caller, &dir, false)?;
+            share.check_dir_admits(&dir)?;
+            if target.kind() == FileKind::Directory {
+                return Err(storage::Error::IsDirectory.into());
+            }
+            share.check_free(&changing, name, case)?;
+            if let Some(answering) = share.take_back(target.id(), opened.or(caller.client), Operation::Rename)
+            {
+                return Ok(Admission::Wait(answering));
+            }
+            dir.link(name, &*target)?;
+            let change = share.changed_names(&changing, None, Some(name), 0)?;
+            share.tell_name(&dir, name.as_bytes(), ChangeAction::Added, false, caller.directory);
+            Ok(Admission::Done(change))
+        })
+        .await
+    }
+}
+
+fn new_kind(new: &NewObject) -> Result<NewKind<'_>> {
+    Ok(match new.kind {
+        FileKind::Regular => NewKind::Regular,
+        FileKind::Directory => NewKind::Directory,
+        FileKind::Symlink if !new.target.is_empty() => NewKind::Symlink(&new.target),
+        FileKind::Symlink => return Err(storage::Error::InvalidArgument.into()),
+        FileKind::Fifo => NewKind::Fifo,
+        FileKind::Socket => NewKind::Socket,
+        FileKind::BlockDevice => NewKind::BlockDevice(new.device),
+        FileKind::CharDevice => NewKind::CharDevice(new.device),
+    })
+}

@@ -1,0 +1,88 @@
+//! Removing names.
+
+use std::sync::Arc;
+
+use file_state::{Access, Holder, Operation, ReserveError};
+use storage::{Name, NodeRef, Wait, Want};
+
+use super::check_deletion;
+use crate::caching::{Admission, Answering, Taken};
+use crate::dir_change::{Changing, DirChange};
+use crate::notify::ChangeAction;
+use crate::schedule::Work;
+use crate::{Caller, Result, Share};
+
+impl Share {
+    /// Removes a name; `is_dir` says whether of a directory. A file that SMB clients have open stays with
+    /// them, unless they do not share deletion.
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`], [`Error::NotOwner`] in a sticky directory, [`Error::SharingViolation`],
+    /// [`storage::Error::IsDirectory`], [`storage::Error::NotDirectory`], [`storage::Error::NotEmpty`].
+    pub async fn remove(
+        self: &Arc<Self>,
+        caller: &Caller,
+        dir: &NodeRef,
+        name: &[u8],
+        is_dir: bool,
+    ) -> Result<DirChange> {
+        self.check_writable()?;
+        let protocol = caller.protocol;
+        let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
+        let remove = move |share: &Arc<Self>| share.remove_now(&caller, &dir, &name, is_dir);
+        self.run_settled(protocol, Work::Metadata, remove).await
+    }
+
+    fn remove_now(
+        &self,
+        caller: &Caller,
+        dir: &NodeRef,
+        name: &[u8],
+        is_dir: bool,
+    ) -> Result<Admission<DirChange>> {
+        let name = Name::new(name)?;
+        let changing = Changing::begin(caller.protocol, dir)?;
+        let (node, attributes) = dir.lookup_attributes(name, Want::empty(), Wait::May)?;
+        check_deletion(caller, &changing, &node, &attributes)?;
+        if let Some(answering) = self.make_removable(&node, caller.client, Operation::Delete)? {
+            return Ok(Admission::Wait(answering));
+        }
+        if is_dir {
+            dir.remove_dir(name)?;
+            self.changes.publish_gone(node.id());
+        } else {
+            dir.remove_file(name)?;
+            self.removed(&attributes);
+        }
+        let change = self.changed_names(&changing, Some(name), None, 0)?;
+        self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, caller.directory);
+        Ok(Admission::Done(change))
+    }
+
+    /// Whether everybody who has the object open lets others delete or rename it; what that has to wait for, if anything:
+    /// clients that only keep it open for later close it, or give back what goes with its name.
+    pub(super) fn make_removable(
+        &self,
+        node: &NodeRef,
+        own: Option<Holder>,
+        operation: Operation,
+    ) -> Result<Option<Answering>> {
+        if let Some(answering) = self.held_back() {
+            return Ok(Some(answering));
+        }
+        let timeout = self.settings.break_timeout;
+        let asked = self.files.with(node.id(), |entry| match entry.state.check_access(Access::DELETE) {
+            Ok(()) => (Ok(()), entry.take_back(own, operation, timeout)),
+            Err(refused @ ReserveError::Sharing { holder }) => {
+                let taken = entry.take_back(own, Operation::SharingViolation, timeout);
+                (Err(refused), taken.and(entry.evict_late(|_, opens| opens.contains(&holder), timeout)))
+            }
+            Err(refused) => (Err(refused), Taken::default()),
+        });
+        let Some((allowed, taken)) = asked else { return Ok(None) };
+        match self.deliver(taken) {
+            Some(answering) => Ok(Some(answering)),
+            None => Ok(allowed.map(|()| None)?),
+        }
+    }
+}

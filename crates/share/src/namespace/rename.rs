@@ -1,0 +1,122 @@
+//! Moving names.
+
+use std::sync::Arc;
+
+use file_state::{Access, Holder, Operation};
+use storage::{Attributes, FileKind, Name, NodeRef, Replace, Wait, Want};
+
+use super::{Case, check_deletion};
+use crate::caching::Admission;
+use crate::dir_change::{Changing, DirChange};
+use crate::permission::Object;
+use crate::schedule::Work;
+use crate::{Caller, Location, Result, Share, permission};
+
+/// How a name is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenameHow {
+    /// What happens to an object of the new name.
+    pub replace: Replace,
+    /// How names are compared.
+    pub case: Case,
+    /// The caller has the object open for deletion, so that the other opens have agreed already; and the caching grant
+    /// that this open works under.
+    pub opened: Option<Holder>,
+}
+
+impl Share {
+    /// Moves a name. The object keeps its opens; they know it by the new name.
+    ///
+    /// # Errors
+    /// [`storage::Error::Exists`] with [`Replace::Never`] (with [`Case::Insensitive`] also for a name that
+    /// differs in case only, unless it is the object's own), [`Error::AccessDenied`], [`Error::NotOwner`],
+    /// [`Error::SharingViolation`], [`Error::DeletePending`], the store's.
+    pub async fn rename(
+        self: &Arc<Self>,
+        caller: &Caller,
+        from: Location,
+        to: Location,
+        how: RenameHow,
+    ) -> Result<(DirChange, DirChange)> {
+        self.check_writable()?;
+        let (protocol, caller) = (caller.protocol, caller.clone());
+        let rename = move |share: &Arc<Self>| share.rename_now(&caller, &from, &to, how);
+        self.run_settled(protocol, Work::Metadata, rename).await
+    }
+
+    fn rename_now(
+        &self,
+        caller: &Caller,
+        source: &Location,
+        target: &Location,
+        how: RenameHow,
+    ) -> Result<Admission<(DirChange, DirChange)>> {
+        let mut target = target.clone();
+        let (from, to) = (&source.parent, &target.parent);
+        let name = Name::new(&source.name)?;
+        Name::new(&target.name)?;
+        let parent = Changing::begin(caller.protocol, from)?;
+        let (node, object) = from.lookup_attributes(name, Want::empty(), Wait::May)?;
+        let is_dir = object.kind == FileKind::Directory;
+        let to_parent = Changing::adding(caller, to, is_dir)?;
+        self.check_dir_admits(to)?;
+        if how.opened.is_none() {
+            check_deletion(caller, &parent, &node, &object)?;
+        }
+        if is_dir && from.id() != to.id() {
+            check_moved(caller, &node, &object)?;
+        }
+        let answering = if how.opened.is_some() {
+            if let Some(answering) = self.check_dir_shared(to)? {
+                return Ok(Admission::Wait(answering));
+            }
+            self.take_back(node.id(), how.opened, Operation::Rename)
+        } else {
+            self.make_removable(&node, caller.client, Operation::Rename)?
+        };
+        if let Some(answering) = answering {
+            return Ok(Admission::Wait(answering));
+        }
+        let (mut replace, mut replaced) = (how.replace, None);
+        let known = to_parent.protection.attributes.as_ref();
+        let look = |name: Name<'_>| to.lookup_attributes(name, Want::empty(), Wait::May);
+        match self.child(to, known, Name::new(&target.name)?, how.case, look)? {
+            Some(((other, attributes), other_name)) if other.id() != node.id() => {
+                if replace == Replace::Never {
+                    return Err(storage::Error::Exists.into());
+                }
+                check_deletion(caller, &to_parent, &other, &attributes)?;
+                if let Some(answering) = self.make_removable(&other, caller.client, Operation::Delete)? {
+                    return Ok(Admission::Wait(answering));
+                }
+                (target.name, replaced) = (other_name, Some(attributes));
+            }
+            // Two names of one object: POSIX rename does nothing then.
+            Some((_, same)) if same == target.name => replace = Replace::Yes,
+            Some(_) | None => {}
+        }
+        let (to, to_name) = (&target.parent, Name::new(&target.name)?);
+        from.rename(name, &**to, to_name, replace)?;
+        replaced.iter().for_each(|attributes| self.removed(attributes));
+        let changes = if from.id() == to.id() {
+            // `to_parent` looks on.
+            let change = self.changed_names(&parent, Some(name), Some(to_name), 1)?;
+            (change, change)
+        } else {
+            let change = self.changed_names(&parent, Some(name), None, 0)?;
+            (change, self.changed_names(&to_parent, None, Some(to_name), 0)?)
+        };
+        self.files.with(node.id(), |entry| entry.moved(source, &target));
+        self.tell_renamed(source, &target, is_dir, caller.directory);
+        Ok(Admission::Done(changes))
+    }
+}
+
+/// The `..` of a directory that moves changes: POSIX wants write permission in the directory itself. A descriptor has
+/// said all by the right to delete it.
+fn check_moved(caller: &Caller, node: &NodeRef, attributes: &Attributes) -> Result<()> {
+    if node.security(attributes, Wait::May)?.is_some() {
+        return Ok(());
+    }
+    permission::check(&caller.identity, Object::new(attributes, None), Access::WRITE_DATA)
+}
