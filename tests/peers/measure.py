@@ -214,13 +214,12 @@ def version(*command):
 
 
 def markdown(opt, rows, results):
-    cpu = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "?")
     yield "# Performance\n"
     yield "Made by `scripts/bench-peers`: Anabranch, Samba and NFS-Ganesha on one machine, one client (`tests/peers/fsload`),"
     yield f"files on tmpfs and in the page cache, TCP loopback; {opt.runs} interleaved runs of {opt.secs} s a row. Rates and CPU are medians; a ratio is"
     yield "the median of the ratios of runs that stood next to each other, with the least and the greatest. CPU is the server's, per operation."
     yield "Ratios and CPU per operation mean something here; absolute rates on a shared machine do not.\n"
-    yield f"* {os.cpu_count()} x {cpu}, Linux {platform.release()}, load {' '.join(open('/proc/loadavg').read().split()[:3])}, {time.strftime('%Y-%m-%d')}"
+    yield f"* {machine()}"
     yield f"* congestion control {open('/proc/sys/net/ipv4/tcp_congestion_control').read().strip()}"
     yield f"* smbd {version('smbd', '--version')}, Ganesha {version('ganesha.nfsd', '-v')}, commit {version_of_tree()}"
     yield "* a metadata cycle: SMB create, close, open, close, open to delete, close; NFSv3 create, lookup, remove; NFSv4.1 OPEN to create, CLOSE, OPEN, CLOSE, REMOVE\n"
@@ -233,6 +232,22 @@ def other_sections(path):
     text = open(path).read() if os.path.exists(path) else ""
     second = re.search(r"(?m)^# (?!Performance$)", text)
     return text[second.start():] if second else ""
+
+
+def machine():
+    cpu = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "?")
+    return f"{os.cpu_count()} x {cpu}, Linux {platform.release()}, load {' '.join(open('/proc/loadavg').read().split()[:3])}, {time.strftime('%Y-%m-%d')}"
+
+
+def write_section(path, heading, lines):
+    """Puts a section under its heading in a document, and leaves all others as they are."""
+    text = open(path).read() if os.path.exists(path) else ""
+    parts = re.split(r"(?m)^(?=# )", text)
+    section = "\n".join([heading, "", *lines]).rstrip("\n") + "\n"
+    at = next((i for i, part in enumerate(parts) if part.startswith(heading + "\n")), len(parts))
+    parts[at:at + 1] = [section]
+    with open(path, "w") as f:
+        f.write("\n".join(part.rstrip("\n") + "\n" for part in parts if part.strip()))
 
 
 def version_of_tree():

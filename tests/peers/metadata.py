@@ -1,62 +1,159 @@
 #!/usr/bin/env python3
-"""The metadata cycle of fsload on two shares of one server, "on" and "off", in turns: what the metadata cache is worth.
+"""What the metadata cache is worth: two shares of one server, "on" and "off", in turns.
 
-Called by scripts/bench-metadata. Prints every run, then rows of a table: medians, and medians of the ratios of runs that
-stood next to each other. Exits 1 when a run failed.
+    metadata.py cache --added US --smb WORDS --nfs WORDS [--runs N] [--secs S] [--depth N] --results FILE
+    metadata.py names --smb WORDS --nfs WORDS [--samba WORDS] [--runs N] [--secs S] --results FILE
+    metadata.py section --results FILE [--document FILE]
+
+`cache` runs the metadata cycle of fsload, and opens (SMB) and lookups (NFSv3) of files that are there. `names` opens files in a
+directory of ten and in one of a million. Both print every run and add their rows to the results; `section` puts those into
+a document. Called by scripts/bench-metadata. Exits 1 when a run failed.
 """
 import argparse
+import json
 import statistics
 import sys
 
 import measure
 
-GOAL_RATE, GOAL_LATENCY = 1.6, 0.7
+HEADING = "# What the metadata cache is worth"
+GOAL_RATE, GOAL_LATENCY, GOAL_LOCAL, GOAL_NAMES = 1.6, 0.7, 0.97, 1.5
+NAMES = 1_000_000
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--smb", required=True)
-    p.add_argument("--nfs", required=True)
-    p.add_argument("--added", type=int, required=True)
-    p.add_argument("--runs", type=int, default=3)
-    p.add_argument("--secs", default="3")
+def options():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("what", choices=("cache", "names", "section"))
+    p.add_argument("--smb")
+    p.add_argument("--nfs")
+    p.add_argument("--samba")
+    p.add_argument("--added", type=int, default=0)
+    p.add_argument("--runs", type=int, default=5)
+    p.add_argument("--secs", default="2")
     p.add_argument("--depth", type=int, default=16)
-    p.add_argument("--latency", help="read by scripts/bench-metadata")
+    p.add_argument("--results", required=True)
+    p.add_argument("--document")
     opt = p.parse_args()
     opt.size = "1m"
-    targets = {
-        "SMB": lambda share: f"smb {opt.smb} share={share}",
-        "NFSv3": lambda share: f"nfs3 {opt.nfs} share=/{share}",
-    }
-    rows = []
-    for name, target in targets.items():
-        figures = {"on": [], "off": []}
-        for run in range(opt.runs):
-            for share in ("off", "on") if run % 2 == 0 else ("on", "off"):
-                one, wrong = measure.load(f"{target(share)} op=meta qd={opt.depth}", opt)
-                if not one:
-                    sys.exit(f"FAIL {name}, cache {share}: {wrong}")
-                figures[share].append(one)
-                print(f"{run + 1} {name:6} +{opt.added} us, cache {share:3} {one[measure.RATE]:9.0f} /s  p50 {one[measure.P50]:8.0f} us  CPU {one[measure.CPU]:7.1f} us", flush=True)
-        rows.append(row(name, opt, figures))
-    print("\n| | cycles/s, off | on | ratio | p50 us, off | on | ratio | CPU us, off | on | goal |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    print("\n".join(rows), flush=True)
+    return opt
 
 
-def row(name, opt, figures):
-    cells = [f"{name}, +{opt.added} us a call, depth {opt.depth}"]
+def in_turns(opt, name, targets):
+    """{target's name: [figures of each run]}, each run of one target next to one of the other."""
+    figures = {target: [] for target in targets}
+    order = list(targets)
+    for run in range(opt.runs):
+        for target in order if run % 2 == 0 else order[::-1]:
+            one, wrong = measure.load(targets[target], opt)
+            if not one:
+                sys.exit(f"FAIL {name}, {target}: {wrong}")
+            figures[target].append(one)
+            print(f"{run + 1} {name:64} {target:8} {one[measure.RATE]:9.0f} /s  p50 {one[measure.P50]:9.0f} us  CPU {one[measure.CPU]:8.1f} us", flush=True)
+    return figures
+
+
+def keep(opt, row):
+    with open(opt.results, "a") as f:
+        f.write(json.dumps(row) + "\n")
+
+
+def cache(opt):
+    works = [
+        ("SMB create, close, open, close, open to delete, close", f"smb {opt.smb} share={{}} op=meta"),
+        ("SMB open by a name in capitals, close", f"smb {opt.smb} share={{}} op=open within=files names=1000"),
+        ("NFSv3 create, lookup, remove", f"nfs3 {opt.nfs} share=/{{}} op=meta"),
+        ("NFSv3 lookup", f"nfs3 {opt.nfs} share=/{{}} op=open within=files names=1000"),
+    ]
+    for work, words in works:
+        targets = {share: f"{words.format(share)} qd={opt.depth}" for share in ("off", "on")}
+        figures = in_turns(opt, f"+{opt.added} us, {work}", targets)
+        keep(opt, {"what": "cache", "added": opt.added, "depth": opt.depth, "runs": opt.runs, "secs": opt.secs, "work": work, **figures})
+
+
+def names(opt):
+    servers = [("Anabranch, SMB", f"smb {opt.smb} share=on"), ("Anabranch, NFSv3", f"nfs3 {opt.nfs} share=/on")]
+    if opt.samba:
+        servers.append(("Samba, SMB", f"smb {opt.samba}"))
+    for server, words in servers:
+        targets = {size: f"{words} op=open within={size} names={count} qd=1" for size, count in (("ten", 10), ("million", NAMES))}
+        if server.startswith("Samba"):
+            opt.secs, opt.runs = "10", 1
+        figures = in_turns(opt, server, targets)
+        keep(opt, {"what": "names", "runs": opt.runs, "secs": opt.secs, "work": server, **figures})
+
+
+def middle(row, side, column):
+    return statistics.median(run[column] for run in row[side])
+
+
+def cache_row(row):
+    cells = [row["work"]]
     ratios = {}
-    for column in (measure.RATE, measure.P50, measure.CPU):
-        off, on = (statistics.median(run[column] for run in figures[share]) for share in ("off", "on"))
-        cells += [f"{off:.0f}", f"{on:.0f}"]
-        if column != measure.CPU:
-            ratios[column] = measure.ratio(figures["on"], figures["off"], column)[0]
-            cells.append(f"{ratios[column]:.2f}")
-    is_reached = ratios[measure.RATE] >= GOAL_RATE and ratios[measure.P50] <= GOAL_LATENCY
-    goal = ("reached" if is_reached else "**missed**") if opt.added else "none"
+    for column, digits in ((measure.RATE, 0), (measure.P50, 0), (measure.CPU, 1)):
+        ratios[column] = measure.ratio(row["on"], row["off"], column)
+        cells += [f"{middle(row, side, column):.{digits}f}" for side in ("off", "on")]
+        cells.append("{:.2f} ({:.2f} - {:.2f})".format(*ratios[column]))
+    rate, latency = ratios[measure.RATE][0], ratios[measure.P50][0]
+    is_reached = rate >= GOAL_RATE and latency <= GOAL_LATENCY if row["added"] else rate >= GOAL_LOCAL
+    return "| " + " | ".join(cells) + f" | {'reached' if is_reached else '**missed**'} |"
+
+
+def names_row(row):
+    cells = [row["work"]]
+    for column, digits in ((measure.P50, 0), (measure.CPU, 1)):
+        cells += [f"{middle(row, side, column):.{digits}f}" for side in ("ten", "million")]
+        found = measure.ratio(row["million"], row["ten"], column)
+        cells.append("{:.2f} ({:.2f} - {:.2f})".format(*found) if found else "-")
+    is_reached = measure.ratio(row["million"], row["ten"], measure.P50)[0] <= GOAL_NAMES
+    goal = "" if row["work"].startswith("Samba") else "reached" if is_reached else "**missed**"
     return "| " + " | ".join(cells) + f" | {goal} |"
 
 
+def section(opt):
+    rows = [json.loads(line) for line in open(opt.results)]
+    lines = [
+        "Made by `scripts/bench-metadata`: two shares of one server, one with `metadata-cache = false`, on one disk, in turns; one connection",
+        "of `tests/peers/fsload` over the loopback. A ratio is the median of the ratios of runs that stood next to each other, with the",
+        "least and the greatest; the rest are medians. CPU is the server's, per operation.",
+        "",
+        f"* {measure.machine()}",
+        f"* commit {measure.version_of_tree()}",
+        "",
+    ]
+    for added in dict.fromkeys(row["added"] for row in rows if row["what"] == "cache"):
+        those = [row for row in rows if row["what"] == "cache" and row["added"] == added]
+        one = those[0]
+        where = f"With {added} us added to each metadata call of the storage" if added else "On the local disk"
+        goal = f"rate >= {GOAL_RATE:.2f} and p50 <= {GOAL_LATENCY:.2f}" if added else f"rate >= {GOAL_LOCAL:.2f}"
+        lines += [
+            f"## {where}",
+            "",
+            f"{one['runs']} runs of {one['secs']} s, depth {one['depth']}. Goal: {goal}.",
+            "",
+            "| | without, 1/s | with, 1/s | ratio | without, p50 us | with, p50 us | ratio | without, CPU us | with, CPU us | ratio | goal |",
+            "|---|---|---|---|---|---|---|---|---|---|---|",
+            *map(cache_row, those),
+            "",
+        ]
+    those = [row for row in rows if row["what"] == "names"]
+    if those:
+        lines += [
+            "## A name in a directory of 10 and of 1,000,000",
+            "",
+            "Files on tmpfs, at depth 1, a random one each time: SMB opens it by its name in capitals and closes it, NFSv3 looks it up. Samba serves the same",
+            f"directory. Goal: a million costs at most {GOAL_NAMES:.1f} times ten.",
+            "",
+            "| | ten, p50 us | a million, p50 us | ratio | ten, CPU us | a million, CPU us | ratio | goal |",
+            "|---|---|---|---|---|---|---|---|",
+            *map(names_row, those),
+            "",
+        ]
+    print("\n".join(lines))
+    if opt.document:
+        measure.write_section(opt.document, HEADING, lines)
+        print(f"wrote {opt.document}")
+
+
 if __name__ == "__main__":
-    main()
+    given = options()
+    {"cache": cache, "names": names, "section": section}[given.what](given)

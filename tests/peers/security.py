@@ -8,16 +8,13 @@ COMMAND goes before fsload, to run it where that regime's client is. The ratios 
 other. Exits 1, and writes nothing, when a run failed.
 """
 import argparse
-import os
-import platform
 import re
 import shlex
 import statistics
 import subprocess
 import sys
-import time
 
-from measure import CLIENT, CPU, FSLOAD, MIB, load, version_of_tree
+from measure import CLIENT, CPU, FSLOAD, MIB, load, machine, version_of_tree, write_section
 
 HEADING = "# What signing and encryption cost"
 # name, fsload's words, blocks in a MiB, what the server does with the data when it is encrypted
@@ -111,13 +108,11 @@ def cpu_table(regime, results, costs):
 
 
 def section(opt, results, costs):
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    yield f"{HEADING}\n"
     yield "Made by `scripts/bench-security`: one SMB 3.1.1 connection, plain, signed (AES-128-GMAC) and encrypted (AES-128-GCM); files on"
     yield f"tmpfs; {opt.runs} interleaved runs of {opt.secs} s. A ratio is the median of the ratios of runs that stood next to each other, with the least and"
     yield "the greatest. The generator receives all data and checks every signature; it and the server have half of the processors each."
     yield "Where the time goes: [profiles.md](profiles.md).\n"
-    yield f"* {os.cpu_count()} x {cpu}, Linux {platform.release()}, load {' '.join(open('/proc/loadavg').read().split()[:3])}, {time.strftime('%Y-%m-%d')}"
+    yield f"* {machine()}"
     yield f"* commit {version_of_tree()}; congestion control cubic, or reno where that is not allowed"
     yield f"* the cryptography alone, us of a core per MiB (`fsload crypto`): GMAC {costs['gmac']:.0f}, GCM sealing {costs['seal']:.0f}, opening {costs['open']:.0f}\n"
     for regime in dict.fromkeys(regime for regime, _, _ in results):
@@ -132,10 +127,7 @@ def main():
     lines = list(section(opt, results, crypto_costs(shlex.split(opt.loopback))))
     print("\n".join(lines))
     if opt.document and not opt.only:
-        text = open(opt.document).read() if os.path.exists(opt.document) else ""
-        others = [part.rstrip("\n") + "\n" for part in re.split(r"(?m)^(?=# )", text) if part.strip() and not part.startswith(HEADING)]
-        with open(opt.document, "w") as f:
-            f.write("\n".join([*others, "\n".join(lines).rstrip("\n") + "\n"]))
+        write_section(opt.document, HEADING, lines)
         print(f"wrote {opt.document}")
 
 

@@ -250,6 +250,23 @@ fn what_the_configuration_declares_is_changed_there() {
 }
 
 #[test]
+fn the_metadata_cache_is_switched_by_command() {
+    let mut machine = Machine::new();
+    let directory = machine.make_directory("projects");
+    machine.done(&["share", "create", "projects", &directory, "--metadata-cache", "off"]);
+    assert_eq!(machine.json(&["share", "show", "projects"])["metadata_cache"], false);
+    machine.start(&[]);
+    let shown = machine.json(&["share", "show", "projects"]);
+    assert_eq!((&shown["metadata_cache"], &shown["activity"]["cache"]), (&false.into(), &Value::Null));
+    machine.done(&["share", "set", "projects", "--metadata-cache", "on"]);
+    let shown = machine.json(&["share", "show", "projects"]);
+    assert_eq!((&shown["metadata_cache"], &shown["activity"]["cache"]["hits"]), (&true.into(), &0.into()));
+    machine.done(&["share", "set", "projects", "--metadata-cache", "off"]);
+    let shown = machine.json(&["share", "show", "projects"]);
+    assert_eq!((&shown["metadata_cache"], &shown["activity"]["cache"]), (&false.into(), &Value::Null));
+}
+
+#[test]
 fn a_share_made_by_command_gives_way_to_one_that_is_declared_later() {
     let mut machine = Machine::new();
     let (made, free) = (machine.make_directory("made"), machine.make_directory("free"));

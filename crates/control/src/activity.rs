@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use share::{Api, Counts, Protocol, Record, Share};
+use share::{Api, CacheCounts, Counts, Protocol, Record, Share};
 
 /// All shares that are served, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub struct ShareActivity {
     /// What has waited for which limit: those that anything has waited for.
     #[serde(default)]
     pub waits: Vec<LimitWaits>,
+    /// What the metadata cache does; none where there is none.
+    #[serde(default)]
+    pub cache: Option<CacheActivity>,
     /// By protocol and API name: those that were called.
     pub apis: Vec<ApiActivity>,
 }
@@ -52,6 +55,34 @@ pub struct LimitWaits {
     pub operations: u64,
     /// How long, all together.
     pub seconds: f64,
+}
+
+/// What a metadata cache has done since the share was opened, and what it holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheActivity {
+    /// Answers from memory.
+    pub hits: u64,
+    /// Answers from the storage, for want of one.
+    pub misses: u64,
+    /// Changes that it was told of.
+    pub invalidations: u64,
+    /// Directories of which something is kept.
+    pub directories: u64,
+    /// Memory of what is kept.
+    pub bytes: u64,
+}
+
+impl From<CacheCounts> for CacheActivity {
+    fn from(counts: CacheCounts) -> Self {
+        let kinds = [counts.names, counts.attributes, counts.listings, counts.handles];
+        Self {
+            hits: counts.absent + kinds.iter().map(|kind| kind.hits).sum::<u64>(),
+            misses: kinds.iter().map(|kind| kind.misses).sum(),
+            invalidations: counts.invalidations,
+            directories: counts.directories as u64,
+            bytes: counts.bytes as u64,
+        }
+    }
 }
 
 /// The calls of one API name over one protocol.
@@ -110,6 +141,7 @@ pub(crate) fn of_share(share: &Share) -> ShareActivity {
                 seconds: waits.time.as_secs_f64(),
             })
             .collect(),
+        cache: share.cache_counts().map(CacheActivity::from),
         apis: apis(share),
     }
 }

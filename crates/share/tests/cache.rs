@@ -545,3 +545,105 @@ fn the_index_of_names_follows_single_changes() {
     }
     assert_eq!(server.counts().listings, before, "it was not read again");
 }
+
+/// The indexes of names take their memory from the same limit.
+#[test]
+fn indexes_and_directories_keep_no_more_than_they_may_together() {
+    const LIMIT: usize = 256 << 10;
+    let server = Server::with(|settings| settings.metadata_cache_bytes_max = LIMIT);
+    for dir in 0..20 {
+        std::fs::create_dir(server.at(&format!("{dir}"))).unwrap();
+        for n in 0..2000 {
+            std::fs::write(server.at(&format!("{dir}/File {n}")), "").unwrap();
+        }
+    }
+    for turn in 0..3 {
+        for dir in 0..20 {
+            for n in [turn, 777, 1999] {
+                let found = server.walk(&format!("{dir}/FILE {n}"), Case::Insensitive).unwrap();
+                assert_eq!(found.name, format!("File {n}").into_bytes());
+                server.walk(&format!("{dir}/FILE {n}x"), Case::Insensitive).unwrap_err();
+                assert!(server.counts().bytes <= LIMIT + 4096, "{:?}", server.counts());
+            }
+        }
+    }
+    for n in 0..3000 {
+        std::fs::write(server.at(&format!("7/More {n}")), "").unwrap();
+        let found = server.walk(&format!("7/MORE {n}"), Case::Insensitive).unwrap();
+        assert_eq!(found.name, format!("More {n}").into_bytes());
+        assert!(server.counts().bytes <= LIMIT + 4096, "{:?}", server.counts());
+    }
+    assert!(server.counts().bytes > 16 << 10, "{:?}", server.counts());
+}
+
+/// A directory whose names have no room in the cache is searched each time.
+#[test]
+fn names_without_room_for_an_index_are_found_all_the_same() {
+    let server = Server::with(|settings| settings.metadata_cache_bytes_max = 32 << 10);
+    std::fs::create_dir(server.at("d")).unwrap();
+    for n in 0..5000 {
+        std::fs::write(server.at(&format!("d/A longer name {n}.text")), "").unwrap();
+    }
+    let look = |name: &str| server.walk(&format!("d/{name}"), Case::Insensitive).map(|found| found.name);
+    for n in [0, 1, 2500, 4999] {
+        assert_eq!(
+            look(&format!("A LONGER NAME {n}.TEXT")).unwrap(),
+            format!("A longer name {n}.text").into_bytes()
+        );
+        let short = anabranch_share::short_name(format!("A longer name {n}.text").as_bytes()).unwrap();
+        let short = String::from_utf8(short).unwrap();
+        assert_eq!(look(&short).unwrap(), format!("A longer name {n}.text").into_bytes(), "{short}");
+        assert!(server.counts().bytes <= (32 << 10) + 4096, "{:?}", server.counts());
+    }
+    look("A LONGER NAME 5000.TEXT").unwrap_err();
+    std::fs::rename(server.at("d/A longer name 1.text"), server.at("d/Another")).unwrap();
+    look("A LONGER NAME 1.TEXT").unwrap_err();
+    assert_eq!(look("ANOTHER").unwrap(), b"Another");
+}
+
+#[test]
+fn the_cache_is_switched_off_and_on_while_it_is_used() {
+    let server = Server::new();
+    std::fs::create_dir_all(server.at("a/b")).unwrap();
+    std::fs::write(server.at("a/b/File"), "").unwrap();
+    for turn in 0..3 {
+        warm(&server, "a/b/none");
+        assert_eq!(server.walk("a/b/FILE", Case::Insensitive).unwrap().name, b"File");
+        assert!(server.counts().directories >= 3, "turn {turn}: {:?}", server.counts());
+        server.share.set_metadata_cache(false);
+        assert_eq!(server.share.cache_counts(), None);
+        std::fs::rename(server.at("a/b"), server.at("a/c")).unwrap();
+        server.walk("a/b", Case::Sensitive).unwrap_err();
+        assert_eq!(server.walk("a/c/FILE", Case::Insensitive).unwrap().name, b"File");
+        std::fs::rename(server.at("a/c"), server.at("a/b")).unwrap();
+        server.share.set_metadata_cache(true);
+        assert_eq!(server.counts().directories, 0);
+    }
+}
+
+/// What decides about access is kept when names change, and forgotten when it does.
+#[test]
+fn a_directory_where_names_change_all_the_time_keeps_its_permissions_until_they_change() {
+    let server = Server::new();
+    std::fs::create_dir(server.at("d")).unwrap();
+    warm(&server, "d/none");
+    let before = server.counts().attributes;
+    for n in 0..20 {
+        std::fs::write(server.at(&format!("d/{n}")), "").unwrap();
+        server.walk(&format!("d/{n}"), Case::Sensitive).unwrap();
+    }
+    let after = server.counts().attributes;
+    assert_eq!(after.misses, before.misses, "{before:?} {after:?}");
+    let mode = |mode| std::fs::set_permissions(server.at("d"), PermissionsExt::from_mode(mode)).unwrap();
+    let other = Caller::new(Protocol::Smb, Identity { uid: 12_345, gid: 12_345, groups: vec![] });
+    let look = || {
+        let path = vec![b"d".to_vec(), b"0".to_vec()];
+        server.run(server.share.walk(&other, path, Case::Sensitive, Want::empty())).map(drop)
+    };
+    for _ in 0..3 {
+        mode(0o700);
+        assert_eq!(look().unwrap_err(), Error::AccessDenied);
+        mode(0o755);
+        look().unwrap();
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use control::activity::{ApiActivity, ShareActivity};
+use control::activity::{ApiActivity, CacheActivity, ShareActivity};
 use control::shares::Share;
 use serde::Serialize;
 
@@ -36,6 +36,7 @@ pub(super) fn render(shown: &Shown) -> String {
     }
     if let Some(activity) = &shown.activity {
         text.push_str(&limits(activity));
+        text.push_str(&activity.cache.as_ref().map_or_else(String::new, cache));
         text.push_str(&calls(activity));
     }
     text
@@ -66,6 +67,14 @@ fn limits(activity: &ShareActivity) -> String {
         let _ = writeln!(text, "waited     {} operations for {}, {mean} each", waits.operations, waits.limit);
     }
     text
+}
+
+fn cache(cache: &CacheActivity) -> String {
+    let CacheActivity { hits, misses, invalidations, directories, bytes: held } = cache;
+    format!(
+        "cache      {hits} hits, {misses} misses, {invalidations} changes; {directories} directories, {}\n",
+        bytes(*held)
+    )
 }
 
 fn per_second(name: &str, rate: u64) -> String {
@@ -184,6 +193,8 @@ mod tests {
         let expected = "capacity   1 TiB\nused       1.5 GiB, 7 files and directories\n\
                         waited     4 operations for iops, 2.50 ms each\n";
         assert_eq!(shown, expected);
+        let known = CacheActivity { hits: 9, misses: 3, invalidations: 4, directories: 2, bytes: 5 << 10 };
+        assert_eq!(cache(&known), "cache      9 hits, 3 misses, 4 changes; 2 directories, 5 KiB\n");
         let calls = calls(&activity);
         let row = calls.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(row, "Read nfs4 2 0 0 B 6.00 ms 5.00 ms 250 us 750 us 100 %");

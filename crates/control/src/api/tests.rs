@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
-use crate::activity::{Activity, ApiActivity, LimitWaits, ShareActivity};
+use crate::activity::{Activity, ApiActivity, CacheActivity, LimitWaits, ShareActivity};
 use crate::clients::Clients;
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::users::{NewUser, Password, User, UserChange, Users};
@@ -101,7 +101,10 @@ fn every_type_is_described_with_its_fields() {
     let values = [
         ("Share", json(share)),
         ("Shares", json(Shares::default())),
-        ("NewShare", json(NewShare { plan: Some(String::new()), ..NewShare::default() })),
+        (
+            "NewShare",
+            json(NewShare { metadata_cache: yes, plan: Some(String::new()), ..NewShare::default() }),
+        ),
         ("ShareChange", json(share_change)),
         ("User", json(user)),
         ("Users", json(Users::default())),
@@ -112,6 +115,7 @@ fn every_type_is_described_with_its_fields() {
         ("Activity", json(Activity::default())),
         ("ShareActivity", json(ShareActivity::default())),
         ("LimitWaits", json(waits)),
+        ("CacheActivity", json(CacheActivity::default())),
         ("ApiActivity", json(api)),
         ("Clients", json(Clients::default())),
         ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),

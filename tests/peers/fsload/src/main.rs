@@ -14,6 +14,7 @@ pub enum Work {
     Read,
     Write,
     Meta,
+    Open,
     Echo,
 }
 
@@ -44,6 +45,8 @@ pub struct Opt {
     pub whole: bool,
     pub stable: u32,
     pub file: String,
+    /// Where the names of op=open are; empty: at the top.
+    pub within: String,
     pub pid: Option<i32>,
     pub label: String,
     pub tsv: bool,
@@ -53,9 +56,10 @@ const HELP: &str = "fsload PROTO [key=value ...]      PROTO: smb nfs3 nfs41, or 
   server=127.0.0.1 port=445|2049 mount_port=port+1 share=bench (SMB share, or exported path)
   user=bench pass=bench-pass  sign=0 signing=auto|cmac|gmac encrypt=0 cipher=128|256
   multichannel=0 (1: the connections are channels of one session; 0: a session each)
-  op=randread|randwrite|read|write|meta|echo  bs=4k qd=64 (in all) conns=1 threads=1
+  op=randread|randwrite|read|write|meta|open|echo  bs=4k qd=64 (in all) conns=1 threads=1
   size=256M file=fsload.dat secs=10 ramp=1 stable=0 (NFS: 0 UNSTABLE 2 FILE_SYNC)
   think=0 (ms of rest after each operation)
+  op=open: one of names=N files \"File 0000000.txt\" in the directory within=NAME; over SMB open, in capitals, and close, over NFSv3 lookup
   whole=0 (1: the data read is received and its signature checked; 0: the kernel drops it where it can)
   pid=SERVER (its CPU time, children included)  label=TEXT tsv=0";
 
@@ -110,10 +114,12 @@ fn options() -> Opt {
         whole: false,
         stable: 0,
         file: "fsload.dat".into(),
+        within: String::new(),
         pid: None,
         label: String::new(),
         tsv: false,
     };
+    let mut names = 1;
     for a in args {
         let (k, v) = a.split_once('=').unwrap_or((&a, "1"));
         match k {
@@ -124,6 +130,8 @@ fn options() -> Opt {
             "user" => o.user = v.into(),
             "pass" => o.pass = v.into(),
             "file" => o.file = v.into(),
+            "within" => o.within = v.into(),
+            "names" => names = number(v),
             "label" => o.label = v.into(),
             "op" => {
                 (o.work, o.random) = match v {
@@ -132,6 +140,7 @@ fn options() -> Opt {
                     "read" => (Work::Read, false),
                     "write" => (Work::Write, false),
                     "meta" => (Work::Meta, false),
+                    "open" => (Work::Open, true),
                     "echo" => (Work::Echo, false),
                     _ => fail(&format!("op={v}?")),
                 }
@@ -158,6 +167,9 @@ fn options() -> Opt {
     }
     if o.mount_port == 0 {
         o.mount_port = o.port + 1;
+    }
+    if o.work == Work::Open {
+        (o.size, o.bs) = (names, 1);
     }
     o.threads = o.threads.clamp(1, o.conns);
     o

@@ -174,6 +174,7 @@ pub struct Smb {
     slot_of: Vec<u32>,
     steps: Vec<(usize, [u8; 16], u64)>, // where a slot is in its cycle of metadata requests
     index: usize,
+    within: String,
 }
 
 impl Smb {
@@ -432,7 +433,7 @@ impl Smb {
         let r = self.must(CREATE, &body);
         let fid: [u8; 16] = r[128..144].try_into().unwrap();
         let mut at = u64_at(&r, 64 + 48).min(o.size) & !0xffff;
-        while at < o.size && o.work != Work::Meta && o.work != Work::Echo {
+        while at < o.size && !matches!(o.work, Work::Meta | Work::Open | Work::Echo) {
             let mut body = self.write_body(&fid, at, 65536);
             body.extend_from_slice(&payload()[..65536]);
             self.must(WRITE, &body);
@@ -477,6 +478,14 @@ impl Proto for Smb {
                 let at = self.cursor.as_mut().unwrap().next();
                 (WRITE, self.write_body(&self.fid, at, self.bs))
             }
+            Work::Open => match self.steps[slot] {
+                (0, _, _) => {
+                    let number = self.cursor.as_mut().unwrap().next();
+                    let dir = if self.within.is_empty() { String::new() } else { format!("{}\\", self.within) };
+                    (CREATE, self.create(&format!("{dir}FILE {number:07}.TXT"), 0x0012_0089, 1, 0x40))
+                }
+                (_, fid, _) => (CLOSE, [&[24, 0, 0, 0, 0, 0, 0, 0][..], &fid].concat()),
+            },
             // create, close, open, close, open to delete, close
             Work::Meta => match self.steps[slot] {
                 (0, _, n) => (CREATE, self.create(&format!("m-{}-{}-{slot}-{}", std::process::id(), self.index, n % 64), 0x0012_019f, 2, 0x40)),
@@ -513,11 +522,11 @@ impl Proto for Smb {
             fail(&format!("short read: {got}"));
         }
         let slot = self.slot_of[(mid & 0xffff) as usize] as usize;
-        if self.work == Work::Meta {
+        if matches!(self.work, Work::Meta | Work::Open) {
             let s = &mut self.steps[slot];
             s.0 += 1;
             s.1 = fid.unwrap_or_default();
-            if s.0 < 6 {
+            if s.0 < if self.work == Work::Meta { 6 } else { 2 } {
                 return Done::Step(slot);
             }
             *s = (0, [0; 16], s.2 + 1);
@@ -556,6 +565,7 @@ pub fn connect(o: &Opt) -> Vec<(TcpStream, Box<dyn Proto>)> {
             slot_of: vec![0; 65536],
             steps: vec![(0, [0; 16], 0); slots],
             index,
+            within: o.within.clone(),
         };
         let bind = if o.multichannel { first.as_ref() } else { None };
         let guid = bind.map_or_else(random, |s| s.guid);
