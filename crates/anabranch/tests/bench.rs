@@ -344,3 +344,63 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert_eq!(result["outcome"], "stopped");
     assert!(running.is_clean());
 }
+
+/// The documents' own lines (1.27, 3.16), made short.
+#[test]
+fn loads_of_other_tools_are_taken() {
+    let running = Running::start(&[]);
+    let line =
+        r"diskspd.exe -W300 -C5 -r -w100 -b4k -t8 -o8 -Sh -d60 -L -c2G -Z1G z:\write0.dat z:\write1.dat";
+    let result = good(&running.smb(), &["--diskspd", line, "--connections", "4"]);
+    let key = &result["rows"][0]["key"];
+    assert_eq!((&key["files"], &key["threads"], &key["queue_depth"]), (&2.into(), &16.into(), &8.into()));
+    let said = result["not_honoured"].to_string();
+    assert!(said.contains("-C5: ") && said.contains("-Z1G: "), "{said}");
+
+    let job = path(&running.directory, "job.fio");
+    std::fs::write(&job, "[global]\nbs=8k\niodepth=4\ndirect=1\n[reads]\nrw=randread\n[both]\nrw=randrw\n")
+        .unwrap();
+    let result = good(&running.nfs("3"), &["--fio-job", &job]);
+    let rows = result["rows"].as_array().unwrap();
+    assert!(rows.len() == 2 && rows[1]["key"]["settings"]["job"] == "both", "{rows:?}");
+    let (status, _, said) = self::job(&running.nfs("3"), &["--fio", "fio --rw=trim"]);
+    assert_eq!(status, 2, "{said}");
+}
+
+#[test]
+fn a_server_that_ends_leaves_what_was_measured() {
+    let mut running = Running::start(&[]);
+    let target = running.nfs("4.1");
+    let arguments = [
+        "bench",
+        "job",
+        "--json",
+        "--seconds",
+        "0.2",
+        "--repetitions",
+        "500",
+        "--file-size",
+        "1M",
+        "--target",
+        &target,
+    ];
+    let child = program(&arguments)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while running.is_clean() {
+        assert!(std::time::Instant::now() < deadline, "nothing was made");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Some repetitions go by.
+    std::thread::sleep(Duration::from_secs(2));
+    running.server.end_with("TERM");
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let result: Value = serde_json::from_slice(&stdout).unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert_eq!((status.code(), &result["outcome"]), (Some(8), &"failed".into()), "{said}");
+    assert!(kinds(&result).contains(&"unreachable") && kinds(&result).contains(&"not-removed"), "{said}");
+    assert!(!result["rows"][0]["repetitions"].as_array().unwrap().is_empty(), "{said}");
+}

@@ -123,7 +123,20 @@ pub(crate) struct BenchJob {
     /// What is read is not compared with what was written
     #[arg(long)]
     pub(crate) no_check: bool,
+    /// Take the loads from a job file of fio instead; what cannot be honoured is said
+    #[arg(long, value_name = "FILE", conflicts_with_all = LOAD_FLAGS)]
+    pub(crate) fio_job: Option<PathBuf>,
+    /// Take the load from a command line of fio ("fio --rw=randread ...")
+    #[arg(long, value_name = "LINE", conflicts_with_all = LOAD_FLAGS)]
+    pub(crate) fio: Option<String>,
+    /// Take the load from a command line of diskspd ("diskspd -b4k -r -t8 -o8 ...")
+    #[arg(long, value_name = "LINE", conflicts_with_all = LOAD_FLAGS)]
+    pub(crate) diskspd: Option<String>,
 }
+
+/// What says what the load is; not beside a load of another tool's.
+const LOAD_FLAGS: [&str; 9] =
+    ["block_size", "reads", "sequential", "metadata", "files", "threads", "queue_depth", "rate", "think"];
 
 /// How messages of SMB are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

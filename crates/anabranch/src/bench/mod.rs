@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use load::bench::{Run, run as measure, went_wrong};
+use load::import::{Imported, diskspd, fio_job};
 use load::plan::{Extent, FAMILIES, Plan, PlannedRow, family};
 use load::result::{Key, Mix, Outcome, ResultFile};
 use load::security::securities;
@@ -81,6 +82,13 @@ impl Default for Pace {
 }
 
 fn run_job(job: &BenchJob) -> Result<()> {
+    if let Some(imported) = imported(job)? {
+        let mut extent = imported.extent;
+        // What the command line says goes before what was written for another tool.
+        override_extent(&mut extent, &job.how_long);
+        let pace = Pace { rate: imported.rate, think: imported.think, check: !job.no_check };
+        return carry_out(&job.place, &job.out, &imported.plan, &extent, &pace);
+    }
     let key = Key {
         connections: job.connections,
         block_bytes: if job.metadata { 0 } else { job.block_size },
@@ -104,13 +112,35 @@ fn run_job(job: &BenchJob) -> Result<()> {
     carry_out(&job.place, &job.out, &plan, &extent(&job.how_long), &pace)
 }
 
+/// The loads of another tool, where they are asked for.
+fn imported(job: &BenchJob) -> Result<Option<Imported>> {
+    let extent = Extent::new(job.how_long.quick);
+    let read = if let Some(path) = &job.fio_job {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Problem::new(Cause::Settings, format!("{} cannot be read: {e}", path.display()), "")
+        })?;
+        fio_job::read(&text, job.connections, extent)
+    } else if let Some(line) = &job.fio {
+        fio_job::read_command_line(line, job.connections, extent)
+    } else if let Some(line) = &job.diskspd {
+        diskspd::read(line, job.connections, extent)
+    } else {
+        return Ok(None);
+    };
+    read.map(Some).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))
+}
+
 fn extent(how_long: &HowLong) -> Extent {
     let mut extent = Extent::new(how_long.quick);
+    override_extent(&mut extent, how_long);
+    extent
+}
+
+fn override_extent(extent: &mut Extent, how_long: &HowLong) {
     extent.seconds = how_long.seconds.unwrap_or(extent.seconds);
     extent.ramp_seconds = how_long.ramp.unwrap_or(extent.ramp_seconds);
     extent.repetitions = how_long.repetitions.unwrap_or(extent.repetitions);
     extent.file_bytes = how_long.file_size.unwrap_or(extent.file_bytes);
-    extent
 }
 
 fn access(place: &Where) -> Access {
