@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::advise::Advise;
 use crate::bench::BenchCommand;
 use crate::settings::{Given, STATE_DIRECTORY};
 
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     /// Make load on any SMB or NFS server, or on a directory, and measure it
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Say what a measurement means and what to do about it: what pays, what does not, and the command that changes it
+    Advise(Advise),
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,6 +3,7 @@
 mod accounts;
 mod administration;
 mod administrator;
+mod advise;
 mod ask;
 mod bench;
 mod burst_credits;
@@ -59,6 +60,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Share(command) => shares::run(&command),
         Command::User(command) => users::run(&command),
         Command::Bench(command) => bench::run(&command),
+        Command::Advise(command) => advise::run(&command),
         Command::Serve(serve) => {
             let given = match &serve.config {
                 Some(file) => serve.given.over(config::read(file)?),

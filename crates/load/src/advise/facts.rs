@@ -6,7 +6,7 @@ use crate::result::{Interface, Protocol};
 
 /// What is known. What is not known is `None` or empty, and a rule that needs it says nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Facts {
     /// How the share is spoken to.
     pub protocol: Option<Protocol>,
@@ -51,7 +51,7 @@ pub enum Profile {
 
 /// What a client does.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Work {
     /// Threads that do it.
     pub threads: Option<u32>,
@@ -71,7 +71,7 @@ pub struct Work {
 
 /// The client's connections to the server.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Path {
     /// Channels or connections that it has.
     pub connections: Option<u32>,
@@ -87,7 +87,7 @@ pub struct Path {
 
 /// An NFS mount.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mount {
     /// Where it is mounted.
     pub directory: String,
@@ -103,7 +103,7 @@ pub struct Mount {
 
 /// How many requests may be under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Slots {
     /// As many as were granted.
     pub granted: u32,
@@ -113,7 +113,7 @@ pub struct Slots {
 
 /// What was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Reached {
     /// Reads and writes a second.
     pub iops: Option<f64>,
@@ -129,7 +129,7 @@ pub struct Reached {
 
 /// What may be reached at most.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
     /// Of the share, a second.
     pub iops: Option<f64>,
@@ -149,7 +149,7 @@ pub struct Limits {
 
 /// Where the time goes, in microseconds for the mean operation.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Latencies {
     /// As the client sees it.
     pub end_to_end_us: Option<f64>,
@@ -159,7 +159,7 @@ pub struct Latencies {
 
 /// How messages are protected.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Security {
     /// The signing algorithm where messages are signed, such as `AES-128-CMAC`.
     pub signing: Option<String>,

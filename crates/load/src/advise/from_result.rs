@@ -1,5 +1,7 @@
 //! What a measurement knows.
 
+use super::advice::Advice;
+use super::advise;
 use super::facts::{Change, Effect, Facts, Path, Profile, Reached, Security, Work};
 use crate::result::{Comparison, Environment, Interface, Key, Measure, Mix, Protocol, ResultFile, Row};
 
@@ -92,4 +94,32 @@ fn effect(comparison: &Comparison, key: &Key, protocol: Protocol) -> Option<Effe
     let ratio = &comparison.rate.as_ref()?.ratio;
     let [low, high] = ratio.interval?;
     Some(Effect { change: change(other.connections), ratio: ratio.median, low, high })
+}
+
+/// What the rules have to say of one kind of work of a result.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Judged {
+    /// The row with the most connections of that work, as its key prints.
+    pub row: String,
+    /// The advice.
+    pub advice: Vec<Advice>,
+}
+
+/// What the rules have to say of each kind of work of a result: rows that differ in their connections only are one kind.
+#[must_use]
+pub fn of_result(result: &ResultFile, profile: Profile) -> Vec<Judged> {
+    let mut works: Vec<&Row> = Vec::new();
+    for row in &result.rows {
+        let work = Key { connections: 0, ..row.key.clone() };
+        match works.iter_mut().find(|known| Key { connections: 0, ..known.key.clone() } == work) {
+            Some(known) if known.key.connections < row.key.connections => *known = row,
+            Some(_) => {}
+            None => works.push(row),
+        }
+    }
+    let judge = |row: &&Row| Judged {
+        row: row.key.to_string(),
+        advice: advise(&Facts { profile, ..Facts::of_row(result, row) }),
+    };
+    works.iter().map(judge).collect()
 }

@@ -15,6 +15,7 @@ pub use advice::{Advice, Command, Side, Source, Statement, Verdict};
 pub use facts::{
     Change, Effect, Facts, Latencies, Limits, Mount, Path, Profile, Reached, Security, Slots, Work,
 };
+pub use from_result::{Judged, of_result};
 
 /// What a rule stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
