@@ -95,6 +95,10 @@ impl Found {
 
 /// Where a path leads.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it lives for one request; in a box each lookup would allocate"
+)]
 pub enum Walk {
     /// To an object.
     Found(Found),

@@ -12,8 +12,8 @@ use acl::SecurityDescriptor;
 use file_state::Access;
 use storage::{
     Attributes, DirEntry, Error as StoreError, FileFlags, FileId, FileKind, Handle, Name, NewNode, Node,
-    NodeRef, Replace, SeekTo, SetAttributes, SetTime, Stability, StreamEntry, StreamName, Wait, Want,
-    XattrMode,
+    NodeRef, Protection, Replace, SeekTo, SetAttributes, SetTime, Stability, StreamEntry, StreamName, Wait,
+    Want, XattrMode,
 };
 
 use crate::folded::fold;
@@ -317,6 +317,19 @@ impl Node for StreamNode {
     }
 
     fn lookup_attributes(&self, _: Name<'_>, _: Want, _: Wait) -> storage::Result<(NodeRef, Attributes)> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn protection(&self, wait: Wait) -> storage::Result<Protection> {
+        self.file.protection(wait)
+    }
+
+    fn create_attributes(
+        &self,
+        _: Name<'_>,
+        _: &NewNode<'_>,
+        _: Want,
+    ) -> storage::Result<(NodeRef, Attributes)> {
         Err(StoreError::NotDirectory)
     }
 

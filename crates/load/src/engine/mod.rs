@@ -174,7 +174,7 @@ impl Shared<'_> {
         }
         let (thread, threads) = (thread as u64, u64::from(self.workload.key.threads.max(1)));
         // With more threads than files, several work on one file, each beginning at a place of its own.
-        let own = if threads >= files { 1 } else { (files - thread + threads - 1) / threads };
+        let own = if threads >= files { 1 } else { (files - thread).div_ceil(threads) };
         let file = |n: u64| (thread + n * threads) % files;
         if self.workload.key.random {
             let number = mixed(random);

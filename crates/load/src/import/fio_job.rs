@@ -52,7 +52,8 @@ impl Job {
     fn draft(&self) -> Draft {
         let mut draft = self.draft.clone();
         let files = u64::from(draft.files.max(1));
-        draft.file_bytes = draft.file_bytes.or(self.size.map(|size| (size / files).max(draft.block_bytes)));
+        draft.file_bytes =
+            draft.file_bytes.or_else(|| self.size.map(|size| (size / files).max(draft.block_bytes)));
         draft
     }
 }

@@ -50,7 +50,13 @@ impl Grace {
         let awaited: HashSet<_> = recorded.into_iter().map(|record| record.owner).collect();
         let ends = now.checked_add(length).unwrap_or(now);
         let ends_at_last = ends.checked_add(length).unwrap_or(ends);
-        Self { ends, ends_at_last, extension: length / EXTENSION_PART, is_over: awaited.is_empty(), awaited }
+        Self {
+            ends,
+            ends_at_last,
+            extension: length.checked_div(EXTENSION_PART).unwrap_or(length),
+            is_over: awaited.is_empty(),
+            awaited,
+        }
     }
 
     /// Whether it is still going on.

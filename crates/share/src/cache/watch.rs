@@ -64,7 +64,6 @@ impl Drop for Watched {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use storage::{NewKind, NewNode, NodeRef, Replace, Storage, Wait, Want};
     use storage_local::{LocalOptions, LocalStore};

@@ -21,6 +21,8 @@ const CREDIT_BYTES: u32 = 65536;
 const CREDITS_WANTED: u16 = 512;
 /// Requests under way at a time; more message ids than that are never open.
 const WINDOW: usize = 8192;
+/// What puts data where it is to go in a message.
+type Fill<'a> = dyn Fn(&mut [u8]) + 'a;
 const TRANSFORM: usize = smb_proto::encryption::TRANSFORM_HEADER_LEN;
 
 /// A request under way.
@@ -94,7 +96,7 @@ impl Channel {
         tag: usize,
         parts: &[Part<'_>],
         bytes: u32,
-        fill: Option<&dyn Fn(&mut [u8])>,
+        fill: Option<&Fill<'_>>,
         out: &mut Vec<u8>,
     ) -> Result<Sent> {
         let charge = u16::try_from(bytes.div_ceil(CREDIT_BYTES).max(1)).unwrap_or(u16::MAX);
