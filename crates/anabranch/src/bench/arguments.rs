@@ -9,7 +9,7 @@ use load::target::Target;
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// Measure a family of rows, as the documents do
-    Run(BenchRun),
+    Run(Box<BenchRun>),
     /// Measure one load of your own
     Job(Box<BenchJob>),
     /// List the families

@@ -171,7 +171,7 @@ fn carry_out(place: &Where, out: &Out, plan: &Plan, extent: &Extent, pace: &Pace
         program: PROGRAM,
     };
     let stop = stopping::flag()?;
-    let mut bar = progress::Bar::new();
+    let bar = progress::Bar::new();
     let result = measure(&what, stop, &mut |progress| bar.show(&progress));
     bar.end();
     if let Some(path) = &out.out {

@@ -19,7 +19,7 @@ impl Bar {
         Self { terminal: std::io::stderr().is_terminal() }
     }
 
-    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+    pub(crate) fn show(&self, progress: &Progress<'_>) {
         if self.terminal {
             // It is of no use to fail for the bar's sake.
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", line(progress));
@@ -27,7 +27,7 @@ impl Bar {
     }
 
     /// The line is empty again.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&self) {
         if self.terminal {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }

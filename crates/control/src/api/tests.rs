@@ -52,12 +52,8 @@ fn json(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
-/// The fields of the types are those of their descriptions. The values have everything that may be left out.
-#[test]
-fn every_type_is_described_with_its_fields() {
-    let described = described();
-    let schemas = described["components"]["schemas"].as_object().unwrap();
-    let share = Share {
+fn a_share() -> Share {
+    Share {
         name: String::new(),
         directory: String::new(),
         declared_in: None,
@@ -70,7 +66,28 @@ fn every_type_is_described_with_its_fields() {
         encrypted: false,
         metadata_cache: true,
         plan: String::new(),
-    };
+    }
+}
+
+fn an_api() -> ApiActivity {
+    ApiActivity {
+        protocol: String::new(),
+        api: String::new(),
+        calls: 0,
+        errors: 0,
+        bytes: 0,
+        seconds: 0.0,
+        limit_seconds: 0.0,
+        queue_seconds: 0.0,
+        storage_seconds: 0.0,
+    }
+}
+
+/// The fields of the types are those of their descriptions. The values have everything that may be left out.
+#[test]
+fn every_type_is_described_with_its_fields() {
+    let described = described();
+    let schemas = described["components"]["schemas"].as_object().unwrap();
     let user =
         User { name: String::new(), declared_in: None, disabled: false, uid: 0, gid: 0, groups: Vec::new() };
     let yes = Some(true);
@@ -86,20 +103,9 @@ fn every_type_is_described_with_its_fields() {
     let (id, groups, password) = (Some(1), Some(Vec::new()), Some(Password::default()));
     let new_user = NewUser { uid: id, gid: id, groups: groups.clone(), ..NewUser::default() };
     let user_change = UserChange { password, uid: id, gid: id, groups, disabled: yes };
-    let api = ApiActivity {
-        protocol: String::new(),
-        api: String::new(),
-        calls: 0,
-        errors: 0,
-        bytes: 0,
-        seconds: 0.0,
-        limit_seconds: 0.0,
-        queue_seconds: 0.0,
-        storage_seconds: 0.0,
-    };
     let waits = LimitWaits { limit: String::new(), operations: 0, seconds: 0.0 };
     let values = [
-        ("Share", json(share)),
+        ("Share", json(a_share())),
         ("Shares", json(Shares::default())),
         (
             "NewShare",
@@ -116,7 +122,7 @@ fn every_type_is_described_with_its_fields() {
         ("ShareActivity", json(ShareActivity::default())),
         ("LimitWaits", json(waits)),
         ("CacheActivity", json(CacheActivity::default())),
-        ("ApiActivity", json(api)),
+        ("ApiActivity", json(an_api())),
         ("Clients", json(Clients::default())),
         ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),
     ];

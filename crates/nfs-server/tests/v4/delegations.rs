@@ -274,7 +274,8 @@ fn clients_of_the_other_protocols_are_told_what_a_writer_has() {
     let top = server.mounted().1;
     std::thread::scope(|scope| {
         let mut old = server.client();
-        let ways: [(&str, Box<dyn FnMut() -> u64 + Send>); 4] = [
+        type Look<'a> = Box<dyn FnMut() -> u64 + Send + 'a>;
+        let ways: [(&str, Look<'_>); 4] = [
             ("GETATTR", Box::new(move || old.attributes(handle).size)),
             ("LOOKUP", {
                 let mut old = server.client();
@@ -283,8 +284,8 @@ fn clients_of_the_other_protocols_are_told_what_a_writer_has() {
             ("SMB, by a handle", Box::new(|| smb_sizes(&server)[0])),
             ("SMB, by a listing", Box::new(|| smb_sizes(&server)[1])),
         ];
-        for (way, mut look) in ways {
-            let size = scope.spawn(move || look());
+        for (way, look) in ways {
+            let size = scope.spawn(look);
             while !size.is_finished() {
                 if client.is_told_within(Duration::from_millis(10)) {
                     asked(&mut client, &file);

@@ -194,7 +194,7 @@ fn a_client_that_comes_late_may_finish_its_reclaims() {
         }
     }
     let args = other.open_args(b"o", "file0", (ShareAccess::READ, ShareDeny::NONE), How::NoCreate);
-    assert_eq!(other.fails(&[put(&root), ArgOp::Open(args.clone())]), Status::Grace);
+    assert_eq!(other.fails(&[put(&root), ArgOp::Open(args)]), Status::Grace);
     let handle = nfs_wire::v3::types::FileHandle::new(&files[0]).unwrap();
     assert!(server.client().write(handle, 0, b"x").is_err(), "version 3 is put off as long");
     client.ok(&[complete()]);
