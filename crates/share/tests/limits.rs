@@ -257,11 +257,11 @@ async fn copies_and_clones_count_as_read_and_as_written() {
         }
         begun.elapsed()
     };
-    // Four times what goes through in a second; what was saved, a tenth of a second's worth, is taken off.
-    for plan in ["custom read=8MiB/s", "custom write=8MiB/s", "custom throughput=16MiB/s"] {
+    // What goes through in a second. What was saved, and what is caught up on, are taken off: a quarter of a second's worth each.
+    for plan in ["custom read=4MiB/s", "custom write=4MiB/s", "custom throughput=8MiB/s"] {
         for clone in [false, true] {
             let took = copied(plan, clone).await;
-            assert!((Duration::from_millis(250)..Duration::from_secs(2)).contains(&took), "{plan}: {took:?}");
+            assert!((Duration::from_millis(450)..Duration::from_secs(4)).contains(&took), "{plan}: {took:?}");
         }
     }
     // What fails is not paid for: the budget is as full as before.
