@@ -34,7 +34,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use storage::{Attributes, Feed, FileId, Handle, NodeRef, ObservedId, Protection, Storage, Uncertain, Wait};
+use storage::{
+    Attributes, Feed, FileId, Handle, NodeRef, ObservedId, Protection, Storage, Uncertain, Wait, Want,
+};
 
 use crate::folded::FoldedNames;
 pub(crate) use budget::Budget;
@@ -549,15 +551,15 @@ impl Cache {
     }
 
     /// The attributes of a directory, asked of the store and kept if that is possible.
-    fn read_attributes(&self, node: &NodeRef, wait: Wait) -> storage::Result<Attributes> {
+    fn read_attributes(&self, node: &NodeRef, want: Want, wait: Wait) -> storage::Result<Attributes> {
         let as_of = self.begin_reading(node, wait);
-        let mut attributes = node.attributes(storage::Want::all(), wait)?;
-        self.keep_attributes(node.id(), as_of, &mut attributes);
+        let mut attributes = node.attributes(want, wait)?;
+        self.keep_attributes(node.id(), as_of, &mut attributes, want);
         Ok(attributes)
     }
 
     /// Keeps attributes that were just read, once the changes within the time of the last one are counted.
-    fn keep_attributes(&self, id: FileId, as_of: Option<AsOf>, attributes: &mut Attributes) {
+    fn keep_attributes(&self, id: FileId, as_of: Option<AsOf>, attributes: &mut Attributes, read: Want) {
         if attributes.links == 0 {
             self.forget(id);
         } else if let Some(as_of) = as_of {
@@ -567,7 +569,7 @@ impl Cache {
             });
             attributes.changes_within_ctime = given.flatten().unwrap_or(0);
             self.keep(id, as_of, |directory, still| match still {
-                Still::All => directory.keep_attributes(*attributes),
+                Still::All => directory.keep_attributes(*attributes, read),
                 Still::Own => directory.keep_guard(attributes),
             });
         }
@@ -576,9 +578,9 @@ impl Cache {
     /// What decides about access to a directory, asked of the store and kept if that is possible.
     fn read_protection(&self, node: &NodeRef, wait: Wait) -> storage::Result<Protection> {
         let as_of = self.begin_reading(node, wait);
-        let mut attributes = node.attributes(storage::Want::all(), wait)?;
+        let mut attributes = node.attributes(Want::empty(), wait)?;
         let security = node.security(&attributes, wait)?;
-        self.keep_attributes(node.id(), as_of, &mut attributes);
+        self.keep_attributes(node.id(), as_of, &mut attributes, Want::empty());
         if let Some(as_of) = as_of {
             self.keep(node.id(), as_of, |directory, _| directory.keep_security(security.clone()));
         }

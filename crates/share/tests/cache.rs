@@ -427,6 +427,7 @@ fn what_was_asked_before_is_answered_from_memory() {
     let server = Server::new();
     std::fs::create_dir_all(server.at("a/b/c")).unwrap();
     warm(&server, "a/b/c/none");
+    warm(&server, "a/b/c");
     let before = server.counts();
     server.walk("a/b/c/none", Case::Sensitive).unwrap_err();
     server.walk("a/b/c", Case::Sensitive).unwrap();

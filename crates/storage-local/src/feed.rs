@@ -28,6 +28,9 @@ use crate::sys::{self, KernelHandle, Mark};
 
 /// What is read at once: some dozen events.
 const READ_BYTES: usize = 4096;
+/// The longest event: its head, the file handle (MAX_HANDLE_SZ) and the name (NAME_MAX) of a directory's entry with theirs, of both
+/// names of a rename.
+const EVENT_BYTES_MAX: usize = 1024;
 /// Directories that are followed at a time at most, however many nodes and marks there may be.
 const DIRECTORIES_MAX: usize = 65_536;
 /// Where the kernel says how many marks a user may have.
@@ -126,6 +129,8 @@ impl Instance {
     }
 
     /// Reads the queue until it is empty. False when something of it is lost.
+    ///
+    /// The kernel fills the buffer as long as it has events: what is left room for another one was the last of them.
     fn drain(&self, each: &mut dyn FnMut(Uncertain<'_>)) -> bool {
         let mut buffer = [0; READ_BYTES];
         loop {
@@ -135,11 +140,15 @@ impl Instance {
                 Err(Errno::INTR) => continue,
                 Err(_) => return false,
             };
+            let is_all = events.len() < READ_BYTES - EVENT_BYTES_MAX;
             while !events.is_empty() {
                 match take_event(&mut events) {
                     Some(event) => self.give(&event, each),
                     None => return false,
                 }
+            }
+            if is_all {
+                return true;
             }
         }
     }

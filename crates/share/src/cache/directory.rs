@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use acl::SecurityDescriptor;
-use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId, Protection, Timestamp};
+use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId, Protection, Timestamp, Want};
 
 /// What a directory costs beside its names: the entry, the node and its descriptor, the kernel's watch.
 pub(super) const OWN_BYTES: usize = 2048;
@@ -89,7 +89,7 @@ pub(super) struct Directory {
     number: Arc<AtomicU64>,
     /// A time of change, and the serial when it was read first.
     first_read: Option<(Timestamp, u64)>,
-    attributes: Option<Attributes>,
+    attributes: Option<(Attributes, Want)>,
     guard: Option<Guard>,
     security: Option<Option<Arc<SecurityDescriptor>>>,
     names: HashMap<Vec<u8>, Known>,
@@ -184,10 +184,11 @@ impl Directory {
         self.is_root || self.above.as_ref().is_some_and(Above::holds)
     }
 
-    /// Its attributes, if they are known.
-    pub(super) fn attributes(&mut self) -> Option<Attributes> {
+    /// Its attributes, if what is wanted of them is known.
+    pub(super) fn attributes(&mut self, want: Want) -> Option<Attributes> {
         self.used = true;
-        if self.is_placed() { self.attributes } else { None }
+        let (attributes, read) = self.attributes.filter(|_| self.is_placed())?;
+        read.contains(want).then_some(attributes)
     }
 
     /// What was given of it after a time of change was read for the first time, up to `serial`: attributes that were read when
@@ -204,9 +205,10 @@ impl Directory {
         }
     }
 
-    pub(super) fn keep_attributes(&mut self, attributes: Attributes) {
+    /// Keeps attributes that were read with `read`.
+    pub(super) fn keep_attributes(&mut self, attributes: Attributes, read: Want) {
         if self.is_placed() {
-            self.attributes = Some(attributes);
+            self.attributes = Some((attributes, read));
             self.guard = Some(guard_of(&attributes));
         }
     }
@@ -233,7 +235,14 @@ impl Directory {
         let (mode, uid, gid) = self.guard?;
         let security = self.security.clone()?;
         let kind = FileKind::Directory;
-        Some(Protection { kind, mode, uid, gid, security, attributes: self.attributes })
+        Some(Protection {
+            kind,
+            mode,
+            uid,
+            gid,
+            security,
+            attributes: self.attributes.map(|(attributes, _)| attributes),
+        })
     }
 
     /// What is in force with an object of these attributes, if that is known.

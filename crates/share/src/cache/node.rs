@@ -334,7 +334,7 @@ impl Node for CachedNode {
             return self.inner.attributes(want, wait);
         }
         self.cache.settle();
-        let known = self.cache.with(self.id(), super::Directory::attributes).flatten();
+        let known = self.cache.with(self.id(), |directory| directory.attributes(want)).flatten();
         let mut attributes = match known {
             Some(attributes) => {
                 self.cache.counts.attributes.hit();
@@ -342,7 +342,7 @@ impl Node for CachedNode {
             }
             None => {
                 self.cache.counts.attributes.miss();
-                self.cache.read_attributes(&self.inner, wait)?
+                self.cache.read_attributes(&self.inner, want, wait)?
             }
         };
         if !want.contains(Want::FLAGS) {
