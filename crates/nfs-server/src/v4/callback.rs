@@ -149,6 +149,15 @@ impl Answered {
     }
 }
 
+/// Why a client is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// It is to do something: without a connection its SEQUENCE says SEQ4_STATUS_CB_PATH_DOWN_SESSION.
+    Call,
+    /// To know whether it answers.
+    Probe,
+}
+
 impl Callbacks {
     /// None under way. The first call's number is `first_xid`: clients that remember calls of an earlier run of the server
     /// must not take one of this run for a repetition.
@@ -209,7 +218,7 @@ impl Callbacks {
         let frame = back.frame(xid, callback::PROCEDURE_COMPOUND, |writer| {
             callback::encode_compound(writer, back.minor_version, &operations);
         });
-        let answer = self.send_until_answered(back, xid, &frame).await;
+        let answer = self.send_until_answered(back, xid, &frame, Need::Call).await;
         let answer = answer.and_then(|reply| accepted(&reply));
         back.end(xid, ticket, &answer);
         answer.and_then(|answered| match first_status(&answered)? {
@@ -225,7 +234,7 @@ impl Callbacks {
     pub(crate) async fn probe(&self, session: &Session) -> Result<(), CallbackError> {
         let xid = self.xid();
         let frame = session.back.frame(xid, callback::PROCEDURE_NULL, |_| {});
-        let reply = self.send_until_answered(&session.back, xid, &frame).await?;
+        let reply = self.send_until_answered(&session.back, xid, &frame, Need::Probe).await?;
         accepted(&reply)?;
         session.back.is_proved.store(true, Ordering::Relaxed);
         Ok(())
@@ -243,6 +252,7 @@ impl Callbacks {
         back: &BackChannel,
         xid: u32,
         frame: &[u8],
+        need: Need,
     ) -> Result<Bytes, CallbackError> {
         let mut tried = Vec::new();
         let mut was_sent = false;
@@ -250,7 +260,7 @@ impl Callbacks {
             loop {
                 let more = back.link_added.notified();
                 let Some(link) = back.link(&tried) else {
-                    back.is_down.store(true, Ordering::Relaxed);
+                    back.is_down.fetch_or(need == Need::Call, Ordering::Relaxed);
                     if !was_sent || back.ways.lock().is_shut {
                         return None;
                     }
