@@ -2,7 +2,7 @@
 """Servers side by side, interleaved and repeated, driven by fsload on one machine.
 
     measure.py [--ours "smb=PORT nfs=PORT pid=N share=S user=U pass=W"] [--runs 5] [--secs 5]
-               [--only REGEX] [--raw FILE.tsv] [--markdown FILE.md]
+               [--family SMB|NFS] [--only REGEX] [--raw FILE.tsv] [--markdown FILE.md]
 
 Starts Samba twice (plain and signed; encrypted) and Ganesha on tmpfs, runs every row against
 the peer and against ours one right after the other, in turns, and prints medians. The server's
@@ -44,6 +44,11 @@ MODES = [
     ("NFSv4.1", "nfs41", ""),
     ("NFSv4.1, 4 connections", "nfs41", "conns=4"),
 ]
+# A family of rows: its section in the document, the peer, what a metadata cycle is.
+FAMILIES = {
+    "SMB": ("# SMB beside Samba", "Samba", "create, close, open, close, open to delete, close"),
+    "NFS": ("# NFS beside Ganesha", "NFS-Ganesha", "NFSv3 create, lookup, remove; NFSv4.1 OPEN to create, CLOSE, OPEN, CLOSE, REMOVE"),
+}
 PEER = {"smb": "smbd", "nfs3": "Ganesha", "nfs41": "Ganesha"}
 # fsload's columns
 RATE, MIB, P50, P99, CPU, CORES, CLIENT = range(7)
@@ -55,6 +60,7 @@ def options():
     p.add_argument("--runs", type=int, default=5)
     p.add_argument("--secs", default="5")
     p.add_argument("--size", default="256m")
+    p.add_argument("--family", action="append", choices=FAMILIES, help="these rows only, and their section of the document")
     p.add_argument("--only", default="", metavar="REGEX", help="rows whose name has this, such as 'NFSv3 4 KiB'")
     p.add_argument("--extra", action="append", default=[], metavar="WORDS")
     p.add_argument("--raw", metavar="FILE")
@@ -213,25 +219,18 @@ def version(*command):
     return (re.search(r"\d+\.\d+[.\d]*", found) or [found.strip()])[0]
 
 
-def markdown(opt, rows, results):
-    yield "# Performance\n"
-    yield "Made by `scripts/bench-peers`: Anabranch, Samba and NFS-Ganesha on one machine, one client (`tests/peers/fsload`),"
+def markdown(opt, family, rows, results):
+    peer, cycle = FAMILIES[family][1:]
+    yield f"Made by `scripts/bench-peers --family {family}`: Anabranch and {peer} on one machine, one client (`tests/peers/fsload`),"
     yield f"files on tmpfs and in the page cache, TCP loopback; {opt.runs} interleaved runs of {opt.secs} s a row. Rates and CPU are medians; a ratio is"
     yield "the median of the ratios of runs that stood next to each other, with the least and the greatest. CPU is the server's, per operation."
     yield "Ratios and CPU per operation mean something here; absolute rates on a shared machine do not.\n"
     yield f"* {machine()}"
     yield f"* congestion control {open('/proc/sys/net/ipv4/tcp_congestion_control').read().strip()}"
     yield f"* smbd {version('smbd', '--version')}, Ganesha {version('ganesha.nfsd', '-v')}, commit {version_of_tree()}"
-    yield "* a metadata cycle: SMB create, close, open, close, open to delete, close; NFSv3 create, lookup, remove; NFSv4.1 OPEN to create, CLOSE, OPEN, CLOSE, REMOVE\n"
+    yield f"* a metadata cycle: {cycle}\n"
     for mode in dict.fromkeys(r[0] for r in rows):
         yield from table(mode, rows, results)
-
-
-def other_sections(path):
-    """What other programs have written into the document, each under a heading of its own."""
-    text = open(path).read() if os.path.exists(path) else ""
-    second = re.search(r"(?m)^# (?!Performance$)", text)
-    return text[second.start():] if second else ""
 
 
 def machine():
@@ -256,12 +255,14 @@ def version_of_tree():
 
 def main():
     opt = options()
+    opt.family = opt.family or list(FAMILIES)
     if not os.path.exists(FSLOAD):
         sys.exit(f"{FSLOAD} is missing: cargo build --release in tests/peers/fsload, or set FSLOAD")
     peers = Peers()
     try:
         servers = targets(opt, peers)
-        rows = [(mode, op, words, servers[mode]) for mode in servers for op, words in OPS if re.search(opt.only, f"{mode} {op}")]
+        rows = [(mode, op, words, servers[mode]) for mode in servers for op, words in OPS
+                if mode.startswith(tuple(opt.family)) and re.search(opt.only, f"{mode} {op}")]
         results, lost = measure(opt, rows)
     finally:
         peers.stop()
@@ -272,11 +273,9 @@ def main():
         print(f"{mode:28} {op:32} {server:10} {m[0]:9.0f} {m[1]:8.1f} {m[2]:8.0f} {m[3]:8.0f} {m[4]:10.1f} {m[5]:6.2f} {m[6]:9.2f}")
     if lost:
         sys.exit(f"{lost} runs failed: nothing is written")
-    if opt.markdown:
-        rest = other_sections(opt.markdown)
-        with open(opt.markdown, "w") as f:
-            f.writelines(line + "\n" for line in markdown(opt, rows, results))
-            f.write(rest)
+    for family in opt.family if opt.markdown else []:
+        of_it = [row for row in rows if row[0].startswith(family)]
+        write_section(opt.markdown, FAMILIES[family][0], markdown(opt, family, of_it, results))
 
 
 if __name__ == "__main__":
