@@ -121,16 +121,19 @@ class Client:
         results = b""
         if procedure == 1:
             tag, _minor, _ident, count = message.opaque(), message.u32(), message.u32(), message.u32()
-            results, recalled = u32(0) + opaque(tag) + u32(count), False
+            results, recalled, status = b"", False, 0
             for _ in range(count):
                 operation = message.u32()
-                results += u32(operation, 0)
+                # CB_GETATTR: this client does not say what it has, and gives the delegation back instead.
+                status = 10004 if operation == 3 else 0
+                results += u32(operation, status)
                 if operation == 11:  # CB_SEQUENCE
                     session, sequence, slot, highest = message.raw(16), message.u32(), message.u32(), message.u32()
                     message.u32(), message.u32()  # to be kept; no referring calls
                     results += session + u32(sequence, slot, highest, highest)
                 elif operation == 4:  # CB_RECALL, the last one of its COMPOUND
                     recalled = True
+            results = u32(status) + opaque(tag) + u32(count) + results
             if recalled:
                 threading.Thread(target=self.on_recall, daemon=True).start()
         self.send(u32(xid, 1, 0, 0, 0, 0) + results)

@@ -434,13 +434,11 @@ impl BackChannel {
 
     /// A call has ended.
     fn end(&self, xid: u32, ticket: Ticket, answer: &Result<Answered, CallbackError>) {
-        let ended = match answer {
-            Ok(answered) => match first_status(answered) {
-                Ok(Ok(())) => Ended::Answered,
-                Ok(Err(_)) => Ended::NotBegun,
-                Err(_) => Ended::Unanswered,
-            },
-            Err(CallbackError::PathDown) => Ended::NotBegun,
+        let status = answer.as_ref().map(first_status);
+        let ended = match &status {
+            // Whatever the results are, it has carried the call out.
+            Ok(Ok(Ok(())) | Err(_)) => Ended::Answered,
+            Ok(Ok(Err(_))) | Err(CallbackError::PathDown | CallbackError::Malformed) => Ended::NotBegun,
             Err(_) => Ended::Unanswered,
         };
         let mut ways = self.ways.lock();
@@ -450,7 +448,7 @@ impl BackChannel {
         }
         self.is_faulty.store(ways.slots.is_faulty(), Ordering::Relaxed);
         drop(ways);
-        self.is_proved.fetch_or(ended == Ended::Answered, Ordering::Relaxed);
+        self.is_proved.fetch_or(matches!(status, Ok(Ok(Ok(())))), Ordering::Relaxed);
         self.slot_freed.notify_one();
     }
 

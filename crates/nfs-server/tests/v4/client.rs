@@ -49,6 +49,8 @@ pub(crate) struct V4Client {
 pub(crate) enum CallbackAnswer {
     Ok,
     Fail(Status),
+    /// All is well, but what CB_GETATTR asks for is not there.
+    Truncated,
     Never,
 }
 
@@ -365,7 +367,7 @@ impl V4Client {
 
     fn answer(&mut self, callback: Callback) {
         let outcome = match self.callback_answer {
-            CallbackAnswer::Ok => Some(Ok(())),
+            CallbackAnswer::Ok | CallbackAnswer::Truncated => Some(Ok(())),
             CallbackAnswer::Fail(status) => Some(Err(status)),
             CallbackAnswer::Never => None,
         };
@@ -373,6 +375,10 @@ impl V4Client {
             self.answer_with(&callback, outcome);
         }
         self.callbacks.push_back(callback);
+    }
+
+    fn is_truncating(&self) -> bool {
+        matches!(self.callback_answer, CallbackAnswer::Truncated)
     }
 
     /// Answers a callback: CB_SEQUENCE well, what follows it with this outcome.
@@ -388,7 +394,7 @@ impl V4Client {
                     highest_slot_id: args.slot_id,
                     target_highest_slot_id: args.slot_id,
                 })),
-                callback::ArgOp::GetAttr(_) => callback::ResOp::GetAttr(
+                callback::ArgOp::GetAttr(_) if !self.is_truncating() => callback::ResOp::GetAttr(
                     outcome.map(|()| callback::GetAttrResOk { attributes: keeps.as_attributes() }),
                 ),
                 other => callback::ResOp::Other(other.operation(), outcome),

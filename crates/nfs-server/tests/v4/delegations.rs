@@ -250,19 +250,33 @@ fn who_asks_for_a_file_that_another_client_writes_is_told_what_that_one_has() {
 
 #[test]
 fn a_writer_that_does_not_say_what_it_has_gives_the_delegation_back() {
+    gives_back_after(CallbackAnswer::Fail(Status::BadHandle));
+}
+
+#[test]
+fn a_writer_whose_answer_is_none_gives_the_delegation_back() {
+    gives_back_after(CallbackAnswer::Truncated);
+}
+
+/// As often as the back channel has slots, and once more: such an answer takes none of them away.
+fn gives_back_after(answer: CallbackAnswer) {
     let (server, mut client, root) = started();
     let mut other = V4Client::start(server.address, "two");
-    let (file, stateid, _) = writer(&mut client, &root);
-    client.callback_answer = CallbackAnswer::Fail(Status::BadHandle);
-    let xid = other.send_on(0, &looks(&file));
-    asked(&mut client, &file);
-    client.callback_answer = CallbackAnswer::Ok;
-    assert_eq!(recalled(&mut client, &file).other, stateid.other);
-    client.write(&file, stateid, 0, b"data");
-    client.ok(&give_back(&file, stateid));
-    let reply = other.receive(xid);
-    assert_eq!(reply.status, Ok(()), "it has waited");
-    assert_eq!(seen(&reply).1, 4);
+    for _ in 0..=client.session.back_channel.requests_max {
+        client.callback_answer = CallbackAnswer::Ok;
+        let (file, stateid, _) = writer(&mut client, &root);
+        client.callback_answer = answer;
+        let xid = other.send_on(0, &looks(&file));
+        asked(&mut client, &file);
+        client.callback_answer = CallbackAnswer::Ok;
+        assert_eq!(recalled(&mut client, &file).other, stateid.other);
+        client.write(&file, stateid, 0, b"data");
+        client.ok(&give_back(&file, stateid));
+        let reply = other.receive(xid);
+        assert_eq!(reply.status, Ok(()), "it has waited");
+        assert_eq!(seen(&reply).1, 4);
+        client.remove(&root, "file");
+    }
 }
 
 #[test]
