@@ -36,6 +36,19 @@ impl Running {
         format!("nfs://{}/data?vers={version}", self.server.address("nfs"))
     }
 
+    /// Starts the program and waits until its load is on: the run's folder is there then.
+    fn begin(&self, arguments: &[&str]) -> std::process::Child {
+        let mut command = program(arguments);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let child = command.spawn().unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        while self.is_clean() {
+            assert!(std::time::Instant::now() < deadline, "nothing was made");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        child
+    }
+
     /// Nothing of a run is left in the share.
     fn is_clean(&self) -> bool {
         std::fs::read_dir(Path::new(&path(&self.directory, "data"))).unwrap().next().is_none()
@@ -325,17 +338,7 @@ fn an_interrupted_run_keeps_what_it_has() {
         "--target",
         &target,
     ];
-    let child = program(&arguments)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    // The load is on when the run's folder has its file; the signal may come at any moment after that.
-    while running.is_clean() {
-        assert!(std::time::Instant::now() < deadline, "nothing was made");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let child = running.begin(&arguments);
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
@@ -384,16 +387,7 @@ fn a_server_that_ends_leaves_what_was_measured() {
         "--target",
         &target,
     ];
-    let child = program(&arguments)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    while running.is_clean() {
-        assert!(std::time::Instant::now() < deadline, "nothing was made");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let child = running.begin(&arguments);
     // Some repetitions go by.
     std::thread::sleep(Duration::from_secs(2));
     running.server.end_with("TERM");
