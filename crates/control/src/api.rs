@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, OriginalUri, Path, Request, State};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use share::Recorded;
 
 use crate::administration::{Administration, Refusal, RefusalKind};
+use crate::server::Peer;
 use crate::trace::{NewTrace, TracePart};
 use crate::{About, activity, trace};
 
@@ -94,20 +95,26 @@ pub(crate) fn router(about: &Arc<About>) -> Router<Arc<About>> {
 const CALLS: &str = "GET /v1/openapi.json says which calls there are.";
 
 /// Lets through who shows the token. RFC 6750 section 2.1.
-async fn authorize(State(about): State<Arc<About>>, request: Request, next: Next) -> Response {
+async fn authorize(
+    State(about): State<Arc<About>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    OriginalUri(uri): OriginalUri,
+    request: Request,
+    next: Next,
+) -> Response {
     let shown = request.headers().get(AUTHORIZATION);
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, path) = (request.method().clone(), uri.path());
     let mut response = match shown {
         Some(header) if about.subject.token.is_shown_by(header.as_bytes()) => next.run(request).await,
         Some(_) => {
-            tracing::warn!(%method, path, "a request to the control address showed a wrong token");
+            tracing::warn!(%peer, %method, path, "a request to the control address showed a wrong token");
             unauthorized(
                 "wrong-token",
                 "the token is not that of this server; a new one is made at each start",
             )
         }
         None => {
-            tracing::warn!(%method, path, "a request to the control address showed no token");
+            tracing::warn!(%peer, %method, path, "a request to the control address showed no token");
             unauthorized("no-token", "the API is for who shows the token")
         }
     };

@@ -1,10 +1,11 @@
 //! HTTP over TCP, for few clients: one request a connection, and for each a time within which it must be over.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
@@ -20,14 +21,18 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// How long the accept loop rests when the process is out of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
+/// Whence a request comes: every one has it among its extensions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
 /// Serves `routes` for ever.
 pub(crate) async fn serve(listener: TcpListener, routes: Router) -> Infallible {
     let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(turn) = Arc::clone(&free).acquire_owned().await else { std::future::pending().await };
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let routes = routes.clone();
+            Ok((stream, peer)) => {
+                let routes = routes.clone().layer(Extension(Peer(peer)));
                 tokio::spawn(async move {
                     answer(stream, routes).await;
                     drop(turn);
