@@ -197,6 +197,24 @@ fn the_token_of_another_server_is_refused() {
 }
 
 #[test]
+fn who_shows_no_token_learns_nothing_and_is_logged() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let flags = flags(&directory);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let server = Server::start_logging(&flags, std::fs::File::create(&log).unwrap().into());
+    let mut stream = TcpStream::connect(server.address("control")).unwrap();
+    let from = stream.local_addr().unwrap();
+    stream.write_all(b"GET /v1/shares HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 ") && !answer.contains("data"), "{answer}");
+    let said = std::fs::read_to_string(&log).unwrap();
+    let line = said.lines().find(|line| line.contains("no token")).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains(&from.to_string()) && line.contains("/v1/shares"), "{line}");
+}
+
+#[test]
 fn who_may_not_read_the_token_is_told_so() {
     let running = Running::start(&[]);
     let state = running.state();

@@ -29,7 +29,12 @@ impl Drop for Server {
 
 impl Server {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = program(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Self::start_logging(arguments, Stdio::null())
+    }
+
+    /// The same, with its log there.
+    pub(crate) fn start_logging(arguments: &[&str], log: Stdio) -> Self {
+        let mut child = program(arguments).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut ready = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
         Self { child, ready }
