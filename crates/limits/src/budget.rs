@@ -153,11 +153,11 @@ impl Budget {
         Answer::Wait(ticket)
     }
 
-    /// An operation that is not held back, but counts: what it takes, others wait for.
+    /// An operation that is not held back, but counts: what it takes, the client's next ones and the others wait for.
     pub fn charge(&mut self, now: Time, client: u64, operation: Operation) {
         self.settle(now);
         for (key, cost) in self.costs(client, operation) {
-            self.gate(now, key).meter.take(cost);
+            self.gate(now, key).charge(client, cost);
         }
     }
 

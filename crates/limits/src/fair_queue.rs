@@ -24,6 +24,15 @@ struct Flow<T> {
     /// What waits, with its cost; the start of the first is in [`FairQueue::heads`].
     waiting: VecDeque<(T, u64)>,
     head: (u128, u64),
+    /// What it took without a turn while something waited: its next operations start that much later.
+    owed: u128,
+}
+
+impl<T> Flow<T> {
+    /// Its last operation so far started then and took so much.
+    fn end(&mut self, start: u128, cost: u64) {
+        self.finish = start + u128::from(cost) + std::mem::take(&mut self.owed);
+    }
 }
 
 /// Operations of several clients that wait.
@@ -68,9 +77,20 @@ impl<T: PartialEq> FairQueue<T> {
         let earliest = self.earliest();
         let flow = self.flow(client);
         let start = flow.finish.max(earliest);
-        flow.finish = start + u128::from(cost);
+        flow.end(start, cost);
         // Where others wait this client was behind.
         self.now = self.now.max(start);
+    }
+
+    /// An operation of a client goes on without a turn: it is of the client's part all the same.
+    pub(crate) fn charge(&mut self, client: Client, cost: u64) {
+        let earliest = self.earliest();
+        let flow = self.flow(client);
+        if flow.waiting.is_empty() {
+            flow.end(flow.finish.max(earliest), cost);
+        } else {
+            flow.owed += u128::from(cost);
+        }
     }
 
     /// An operation waits, behind those of its client.
@@ -92,7 +112,7 @@ impl<T: PartialEq> FairQueue<T> {
         self.now = self.now.max(start);
         let flow = self.flows.get_mut(&client)?;
         let (operation, cost) = flow.waiting.pop_front()?;
-        flow.finish = start + u128::from(cost);
+        flow.end(start, cost);
         if !flow.waiting.is_empty() {
             flow.head = (flow.finish, arrival);
             self.heads.insert((flow.finish, arrival, client));
@@ -108,6 +128,7 @@ impl<T: PartialEq> FairQueue<T> {
         if flow.waiting.is_empty() {
             let (start, arrival) = flow.head;
             self.heads.remove(&(start, arrival, client));
+            flow.end(flow.finish, 0);
         }
         true
     }
@@ -123,7 +144,7 @@ impl<T: PartialEq> FairQueue<T> {
             self.flows.retain(|_, flow| !flow.waiting.is_empty() || flow.finish > earliest);
             self.sweep_at = (2 * self.flows.len()).max(SWEEP_AT);
         }
-        let new = || Flow { finish: 0, waiting: VecDeque::new(), head: (0, 0) };
+        let new = || Flow { finish: 0, waiting: VecDeque::new(), head: (0, 0), owed: 0 };
         self.flows.entry(client).or_insert_with(new)
     }
 }
@@ -179,6 +200,33 @@ mod tests {
         };
         assert!((10..=12).contains(&of_two(12)), "at first it alone");
         assert_eq!(of_two(40), 20, "then both");
+    }
+
+    #[test]
+    fn what_goes_on_without_a_turn_is_of_the_part_of_its_client() {
+        let mut queue = FairQueue::new(0);
+        for number in 0..100 {
+            queue.push(1, (1, number), 1);
+            queue.push(2, (2, number), 1);
+        }
+        let mut taken = [0_u64, 0];
+        for _ in 0..90 {
+            let ((client, _), _) = queue.pop().unwrap();
+            taken[client - 1] += 1;
+            if client == 1 {
+                queue.charge(1, 1);
+                taken[0] += 1;
+            }
+        }
+        // A turn that is already given is not taken back.
+        assert!(taken[0].abs_diff(taken[1]) <= 3, "{taken:?}");
+        // Also while it has nothing waiting, and after what waited is withdrawn.
+        let mut queue = FairQueue::new(0);
+        queue.push(1, 'a', 1);
+        queue.charge(1, 3);
+        assert!(queue.remove(1, &'a') && !queue.is_behind(1));
+        queue.charge(2, 3);
+        assert!(!queue.is_behind(2) && queue.is_behind(3));
     }
 
     #[test]

@@ -42,6 +42,12 @@ impl Gate {
         false
     }
 
+    /// An operation that is not held back: what it takes, the client's next ones and the others wait for.
+    pub(crate) fn charge(&mut self, client: Client, cost: u64) {
+        self.queue.charge(client, cost);
+        self.meter.take(cost);
+    }
+
     /// The next that passes, if any can.
     pub(crate) fn release(&mut self) -> Option<Ticket> {
         if !self.meter.is_open() {
