@@ -29,6 +29,7 @@ mod settings;
 mod shares;
 mod state;
 mod table;
+mod trace_file;
 mod users;
 
 use std::process::ExitCode;
