@@ -90,6 +90,17 @@ impl Plan {
         }
     }
 
+    /// Leaves only the rows that `keep` wants, with their comparisons.
+    pub fn retain(&mut self, keep: impl Fn(&Key) -> bool) {
+        let kept: Vec<usize> = (0..self.rows.len()).filter(|at| keep(&self.rows[*at].key)).collect();
+        let now_at = |was: usize| kept.binary_search(&was).ok();
+        self.comparisons = std::mem::take(&mut self.comparisons)
+            .into_iter()
+            .filter_map(|(base, other)| now_at(base).zip(now_at(other)))
+            .collect();
+        self.rows.retain(|row| keep(&row.key));
+    }
+
     /// The block size that all blocks of the plan are multiples of.
     pub(crate) fn granule(&self) -> u64 {
         let blocks = self.rows.iter().map(|row| row.key.block_bytes).filter(|bytes| *bytes > 0);

@@ -334,6 +334,19 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_are_left_keep_their_comparisons() {
+        let mut plan = family("smb-mc-multifile").unwrap().plan(Protocol::Smb, &Extent::new(false));
+        plan.retain(|key| [1, 4].contains(&key.connections) && key.block_bytes == 64 * KIB);
+        assert_eq!((plan.rows.len(), plan.comparisons.len()), (4, 2));
+        assert!(plan.comparisons.iter().all(|(base, other)| {
+            let (base, other) = (&plan.rows[*base].key, &plan.rows[*other].key);
+            (base.connections, other.connections, &base.mix) == (1, 4, &other.mix)
+        }));
+        plan.retain(|key| key.connections == 4);
+        assert_eq!((plan.rows.len(), plan.comparisons.len()), (2, 0));
+    }
+
+    #[test]
     fn channels_are_held_against_one() {
         let plan = family("smb-mc-multifile").unwrap().plan(Protocol::Smb, &Extent::new(false));
         assert_eq!((plan.rows.len(), plan.comparisons.len()), (30, 24));
