@@ -1,6 +1,7 @@
 //! A run: a plan on a target, row by row in turns, to a result.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,6 +14,7 @@ use crate::result::{
 };
 use crate::site::{Access, Site};
 use crate::target::{Target, resolve};
+use crate::trace::Replay;
 use crate::workload::Workload;
 
 /// Lost connections of a run after which it does not go on.
@@ -35,6 +37,8 @@ pub struct Run<'a> {
     pub think: Duration,
     /// What is read is compared with what was written.
     pub check: bool,
+    /// A trace that is done in the place of each row of the plan.
+    pub replay: Option<Replay>,
     /// The program, for the result.
     pub program: &'a str,
 }
@@ -67,6 +71,8 @@ struct Bench<'a> {
     result: ResultFile,
     /// The rows that can be measured: their places in the plan.
     rows: Vec<usize>,
+    /// What is replayed, in operations that the target takes.
+    replay: Option<Replay>,
     problems: BTreeMap<ProblemKind, Problem>,
     lost: u32,
 }
@@ -98,7 +104,8 @@ impl<'a> Bench<'a> {
             not_honoured: plan.not_honoured.clone(),
         };
         let (began, rows) = (Instant::now(), Vec::new());
-        Self { run, stop, began, result, rows, problems: BTreeMap::new(), lost: 0 }
+        let replay = run.replay.clone();
+        Self { run, stop, began, result, rows, replay, problems: BTreeMap::new(), lost: 0 }
     }
 
     fn planned(&self, n: usize) -> &'a PlannedRow {
@@ -147,6 +154,7 @@ impl<'a> Bench<'a> {
 
     /// Leaves out what this target cannot do, and says so.
     fn choose(&mut self, negotiated: &Negotiated) {
+        self.cut(negotiated);
         let signs = negotiated.signing.is_some() || negotiated.cipher.is_some();
         for (n, row) in self.run.plan.rows.iter().enumerate() {
             let limit = match row.key.mix {
@@ -167,13 +175,30 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Longer reads and writes of a trace than the target takes become several, which is said.
+    fn cut(&mut self, negotiated: &Negotiated) {
+        let Some(replay) = self.replay.as_mut().filter(|_| negotiated.read_bytes_max > 0) else { return };
+        let (read_max, write_max) = (negotiated.read_bytes_max, negotiated.write_bytes_max);
+        let (pieces, longer) = replay.trace.in_pieces(read_max, write_max);
+        if longer > 0 {
+            replay.trace = Arc::new(pieces);
+            let text = format!(
+                "{longer} reads and writes are replayed in pieces: the server takes {read_max} and {write_max} bytes at most"
+            );
+            self.result.not_honoured.push(text);
+        }
+    }
+
     fn prepare(&self, site: &mut Site<'_>) -> Result<()> {
+        if let Some(Replay { trace, .. }) = &self.replay {
+            return site.make_files(trace.sizes(), trace.granule(), self.stop);
+        }
         let keys = || (0..self.rows.len()).map(|n| &self.planned(n).key);
         let with_data = || keys().filter(|key| key.mix != Mix::Metadata);
         let largest = with_data().map(|key| key.block_bytes).max().unwrap_or(0);
         if let Some(files) = with_data().map(|key| key.files.max(1)).max() {
             let bytes = self.run.extent.file_bytes.max(largest).next_multiple_of(largest.max(1));
-            site.make_files(files, bytes, self.run.plan.granule(), self.stop)?;
+            site.make_files(&vec![bytes; files as usize], self.run.plan.granule(), self.stop)?;
         }
         let threads = keys().filter(|key| key.mix == Mix::Metadata).map(|key| key.threads.max(1)).max();
         site.make_thread_directories(threads.unwrap_or(0))
@@ -188,7 +213,8 @@ impl<'a> Bench<'a> {
             think: self.run.think,
             ramp: Duration::from_secs_f64(self.run.extent.ramp_seconds),
             time: Duration::from_secs_f64(self.run.extent.seconds),
-            check: self.run.check,
+            check: self.run.check && self.replay.as_ref().is_none_or(|replay| replay.trace.can_be_checked()),
+            replay: self.replay.clone(),
         };
         let security = row.security.as_ref().unwrap_or(&self.run.access.security);
         let began_seconds = self.began.elapsed().as_secs_f64() + self.run.extent.ramp_seconds;

@@ -13,8 +13,9 @@ use crate::pattern::{GRANULE_MAX, Place};
 pub(crate) struct Files {
     run: u64,
     granule: usize,
-    /// Bytes of each file.
+    /// Bytes of the smallest file: all blocks of a load that is the same on each lie in so many.
     pub(crate) bytes: u64,
+    sizes: Vec<u64>,
     /// For each file and granule: the generation that is being written, and the one that is there, in 16 bits each.
     granules: Vec<Vec<AtomicU32>>,
 }
@@ -30,11 +31,11 @@ pub(crate) struct Wrong {
 
 impl Files {
     /// Files that nobody has written yet, for blocks of `block` bytes. `run` is a random number.
-    pub(crate) fn new(run: u64, count: u32, bytes: u64, block: u64) -> Self {
+    pub(crate) fn new(run: u64, sizes: &[u64], block: u64) -> Self {
         let granule = granule_of(block);
-        let granules = usize::try_from(bytes / granule as u64).unwrap_or(usize::MAX);
-        let file = || (0..granules).map(|_| AtomicU32::new(0)).collect();
-        Self { run, granule, bytes, granules: (0..count).map(|_| file()).collect() }
+        let file = |bytes: &u64| (0..*bytes / granule as u64).map(|_| AtomicU32::new(0)).collect();
+        let bytes = sizes.iter().copied().min().unwrap_or(0);
+        Self { run, granule, bytes, sizes: sizes.to_vec(), granules: sizes.iter().map(file).collect() }
     }
 
     /// How many there are.
@@ -42,9 +43,21 @@ impl Files {
         self.granules.len()
     }
 
-    /// Whether blocks of this size can be told apart in these files.
+    /// Whether all files consist of whole blocks of this size, which can be told apart.
     pub(crate) fn suits(&self, block: u64) -> bool {
-        block.is_multiple_of(self.granule as u64) && block <= self.bytes
+        block.is_multiple_of(self.granule as u64) && self.sizes.iter().all(|size| size.is_multiple_of(block))
+    }
+
+    /// The block of this number, counted through all files: its file, and its number there. `None` after the last one.
+    pub(crate) fn nth(&self, mut number: u64, block: u64) -> Option<(usize, u64)> {
+        for (file, size) in self.sizes.iter().enumerate() {
+            let blocks = size / block.max(1);
+            if number < blocks {
+                return Some((file, number));
+            }
+            number -= blocks;
+        }
+        None
     }
 
     /// Claims a block for a write, if no other write has a part of it.
@@ -169,7 +182,7 @@ mod tests {
     use super::*;
 
     fn files() -> Files {
-        Files::new(1, 2, 1 << 20, 8192)
+        Files::new(1, &[1 << 20, 1 << 20], 8192)
     }
 
     fn read(files: &Files, data: &[u8]) -> Option<Wrong> {
@@ -226,6 +239,16 @@ mod tests {
         assert!(files.claim(0, 4096, 4096), "what could not be claimed as a whole is free");
         files.written(0, 8192, 8192);
         assert!(files.claim(0, 8192, 8192));
+    }
+
+    #[test]
+    fn blocks_are_counted_through_files_of_any_size() {
+        let files = Files::new(1, &[65536, 196_608], 4096);
+        assert_eq!(
+            [0, 1, 3, 4].map(|n| files.nth(n, 65536)),
+            [Some((0, 0)), Some((1, 0)), Some((1, 2)), None]
+        );
+        assert!(files.suits(65536) && !files.suits(131_072));
     }
 
     #[test]

@@ -53,12 +53,17 @@ impl Histogram {
     /// nothing was counted.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<f64> {
+        self.percentile_bin(percent).map(middle)
+    }
+
+    /// The bin that this latency lies in.
+    pub(crate) fn percentile_bin(&self, percent: f64) -> Option<usize> {
         let rank = rank(percent, self.total)?;
         let mut seen = 0;
         for (bin, count) in self.bins() {
             seen += count;
             if seen >= rank {
-                return Some(middle(bin));
+                return Some(bin);
             }
         }
         None

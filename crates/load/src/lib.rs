@@ -17,6 +17,7 @@ pub mod fault;
 mod files;
 pub mod histogram;
 pub mod import;
+pub mod json_plus;
 mod pattern;
 pub mod plan;
 pub mod result;
@@ -24,6 +25,7 @@ pub mod security;
 mod site;
 pub mod statistics;
 pub mod target;
+pub mod trace;
 pub mod workload;
 
 pub use cpu::ServerProcess;

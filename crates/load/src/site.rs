@@ -73,7 +73,7 @@ impl<'a> Site<'a> {
             access,
             name: format!("anabranch-bench-{run:016x}"),
             directories: Vec::new(),
-            files: Files::new(run, 0, 0, 4096),
+            files: Files::new(run, &[], 4096),
             made_files: 0,
             left: Vec::new(),
             rounds: 0,
@@ -146,15 +146,15 @@ impl<'a> Site<'a> {
         Ok(made)
     }
 
-    /// Makes the files and writes them.
-    pub(crate) fn make_files(&mut self, count: u32, bytes: u64, block: u64, stop: &AtomicBool) -> Result<()> {
-        self.files = Files::new(self.run_number(), count, bytes, block);
+    /// Makes files of these sizes, for blocks that are multiples of `block`, and writes them.
+    pub(crate) fn make_files(&mut self, sizes: &[u64], block: u64, stop: &AtomicBool) -> Result<()> {
+        self.files = Files::new(self.run_number(), sizes, block);
         let write = self.largest_write()?;
         for file in 0..self.files.count() {
             self.make_file(file)?;
         }
-        let mut fill = write.min(1 << 20).min(bytes);
-        while fill > block && !(self.files.suits(fill) && bytes.is_multiple_of(fill)) {
+        let mut fill = write.min(1 << 20);
+        while fill > block && !self.files.suits(fill) {
             fill /= 2;
         }
         let key = Key {
@@ -162,7 +162,7 @@ impl<'a> Site<'a> {
             block_bytes: fill.max(block),
             mix: Mix::ReadPercent(0),
             random: false,
-            files: count,
+            files: u32::try_from(sizes.len()).unwrap_or(u32::MAX),
             threads: 1,
             queue_depth: 16,
             clients: 1,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::result::{Key, Mix};
+use crate::trace::Replay;
 
 /// What load consists of, and for how long.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,13 +20,15 @@ pub struct Workload {
     pub time: Duration,
     /// What is read is compared with what was written.
     pub check: bool,
+    /// What is done instead of what `key` says, once: the measurement ends with it.
+    pub replay: Option<Replay>,
 }
 
 impl Workload {
     /// Load as fast as answers come, checked, for `time` after `ramp`.
     #[must_use]
     pub fn new(key: Key, ramp: Duration, time: Duration) -> Self {
-        Self { key, rate: None, think: Duration::ZERO, ramp, time, check: true }
+        Self { key, rate: None, think: Duration::ZERO, ramp, time, check: true, replay: None }
     }
 
     /// Operations under way at a time, over all threads.

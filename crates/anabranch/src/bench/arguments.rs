@@ -42,6 +42,9 @@ pub(crate) struct Out {
     /// Write the result, with every repetition, to this file
     #[arg(long, value_name = "FILE.json")]
     pub(crate) out: Option<PathBuf>,
+    /// Write the reads and writes to this file, too, in the form of fio's json+ output
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) json_plus: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -75,6 +78,12 @@ pub(crate) struct BenchRun {
     pub(crate) place: Where,
     #[command(flatten)]
     pub(crate) how_long: HowLong,
+    /// Only the rows with so many channels or connections, such as 1,4
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub(crate) connections: Vec<u32>,
+    /// Only the rows with blocks of these sizes, such as 4k,64k
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size)]
+    pub(crate) block_size: Vec<u64>,
     #[command(flatten)]
     pub(crate) out: Out,
 }
@@ -105,9 +114,9 @@ pub(crate) struct BenchJob {
     /// Threads, as an application has them
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: u32,
-    /// Operations that each thread has under way
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) queue_depth: u32,
+    /// Operations that each thread has under way [default: 1; with --trace: 32 at most]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) queue_depth: Option<u32>,
     /// Channels of an SMB session or connections of an NFS client
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) connections: u32,
@@ -132,11 +141,35 @@ pub(crate) struct BenchJob {
     /// Take the load from a command line of diskspd ("diskspd -b4k -r -t8 -o8 ...")
     #[arg(long, value_name = "LINE", conflicts_with_all = LOAD_FLAGS)]
     pub(crate) diskspd: Option<String>,
+    /// Do again what `anabranch share record` has recorded: the same reads and writes at the same times
+    #[arg(long, value_name = "FILE", conflicts_with_all = SHAPE_FLAGS)]
+    pub(crate) trace: Option<PathBuf>,
+    /// With --trace: so many times as fast as it was recorded
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = positive, requires = "trace")]
+    pub(crate) speed: f64,
+    /// With --trace: not at the recorded times, but as fast as answers come
+    #[arg(long, requires = "trace", conflicts_with = "speed")]
+    pub(crate) as_fast_as_possible: bool,
 }
 
 /// What says what the load is; not beside a load of another tool's.
 const LOAD_FLAGS: [&str; 9] =
     ["block_size", "reads", "sequential", "metadata", "files", "threads", "queue_depth", "rate", "think"];
+
+/// What a recording says itself.
+const SHAPE_FLAGS: [&str; 11] = [
+    "block_size",
+    "reads",
+    "sequential",
+    "metadata",
+    "files",
+    "threads",
+    "rate",
+    "think",
+    "fio_job",
+    "fio",
+    "diskspd",
+];
 
 /// How messages of SMB are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

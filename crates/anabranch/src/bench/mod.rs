@@ -2,18 +2,22 @@
 
 mod arguments;
 mod progress;
+mod replay;
 mod show;
 mod stopping;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use load::bench::{Run, run as measure, went_wrong};
 use load::import::{Imported, diskspd, fio_job};
+use load::json_plus::Merged;
 use load::plan::{Extent, FAMILIES, Plan, PlannedRow, family};
 use load::result::{Key, Mix, Outcome, ResultFile};
 use load::security::securities;
 use load::target::Target;
+use load::trace::Replay;
 use load::{Access, ServerProcess};
 
 pub(crate) use arguments::BenchCommand;
@@ -64,7 +68,16 @@ fn run_family(arguments: &BenchRun) -> Result<()> {
         ));
     }
     let extent = extent(&arguments.how_long);
-    let plan = family.plan(protocol, &extent);
+    let mut plan = family.plan(protocol, &extent);
+    plan.retain(|key| {
+        let wanted = |all: &[u64], one: u64| all.is_empty() || all.contains(&one);
+        let connections: Vec<u64> = arguments.connections.iter().copied().map(u64::from).collect();
+        wanted(&connections, key.connections.into()) && wanted(&arguments.block_size, key.block_bytes)
+    });
+    if plan.rows.is_empty() {
+        let what = format!("no row of {} is of these connections and block sizes", family.name);
+        return Err(Problem::new(Cause::Settings, what, "Leave out --connections or --block-size."));
+    }
     carry_out(&arguments.place, &arguments.out, &plan, &extent, &Pace::default())
 }
 
@@ -73,11 +86,12 @@ struct Pace {
     rate: Option<f64>,
     think: Duration,
     check: bool,
+    replay: Option<Replay>,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { rate: None, think: Duration::ZERO, check: true }
+        Self { rate: None, think: Duration::ZERO, check: true, replay: None }
     }
 }
 
@@ -86,8 +100,13 @@ fn run_job(job: &BenchJob) -> Result<()> {
         let mut extent = imported.extent;
         // What the command line says goes before what was written for another tool.
         override_extent(&mut extent, &job.how_long);
-        let pace = Pace { rate: imported.rate, think: imported.think, check: !job.no_check };
+        let pace = Pace { rate: imported.rate, think: imported.think, check: !job.no_check, replay: None };
         return carry_out(&job.place, &job.out, &imported.plan, &extent, &pace);
+    }
+    if let Some((plan, replay)) = replay::of_job(job)? {
+        let extent = Extent { ramp_seconds: 0.0, seconds: replay.seconds(), ..extent(&job.how_long) };
+        let pace = Pace { check: !job.no_check, replay: Some(replay), ..Pace::default() };
+        return carry_out(&job.place, &job.out, &plan, &extent, &pace);
     }
     let key = Key {
         connections: job.connections,
@@ -96,7 +115,7 @@ fn run_job(job: &BenchJob) -> Result<()> {
         random: !job.sequential && !job.metadata,
         files: job.files,
         threads: job.threads,
-        queue_depth: job.queue_depth,
+        queue_depth: job.queue_depth.unwrap_or(1),
         clients: job.clients,
         settings: BTreeMap::new(),
     };
@@ -108,7 +127,8 @@ fn run_job(job: &BenchJob) -> Result<()> {
         comparisons: Vec::new(),
         not_honoured: Vec::new(),
     };
-    let pace = Pace { rate: job.rate, think: Duration::from_millis(job.think), check: !job.no_check };
+    let think = Duration::from_millis(job.think);
+    let pace = Pace { rate: job.rate, think, check: !job.no_check, replay: None };
     carry_out(&job.place, &job.out, &plan, &extent(&job.how_long), &pace)
 }
 
@@ -168,24 +188,32 @@ fn carry_out(place: &Where, out: &Out, plan: &Plan, extent: &Extent, pace: &Pace
         rate: pace.rate,
         think: pace.think,
         check: pace.check,
+        replay: pace.replay.clone(),
         program: PROGRAM,
     };
     let stop = stopping::flag()?;
     let bar = progress::Bar::new();
     let result = measure(&what, stop, &mut |progress| bar.show(&progress));
     bar.end();
-    if let Some(path) = &out.out {
-        let failed = |e| {
-            Problem::new(
-                Cause::Measuring,
-                format!("the result cannot be written to {}: {e}", path.display()),
-                "",
-            )
-        };
-        result.save(path).map_err(failed)?;
-    }
+    write(out, &result)?;
     print(&if out.json { json(&result)? } else { show::render(&result) })?;
     verdict(&result)
+}
+
+/// Writes the files that were asked for.
+fn write(out: &Out, result: &ResultFile) -> Result<()> {
+    let failed = |path: &Path, e: &dyn std::fmt::Display| {
+        let what = format!("the result cannot be written to {}: {e}", path.display());
+        Problem::new(Cause::Measuring, what, "")
+    };
+    if let Some(path) = &out.out {
+        result.save(path).map_err(|e| failed(path, &e))?;
+    }
+    if let Some(path) = &out.json_plus {
+        let text = json(&Merged::of(result).output())?;
+        std::fs::write(path, text).map_err(|e| failed(path, &e))?;
+    }
+    Ok(())
 }
 
 /// Something went wrong: what, and that the rest holds.

@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::meter::Meter;
-use super::place::{CYCLE, Place, cycle_name};
+use super::place::{CYCLE, Doing, Place, cycle_name};
+use super::replay::Next;
 use super::{Block, CYCLE_NAMES, Measured, Shared, watch};
 use crate::cpu::ServerProcess;
 use crate::fault::Fault;
@@ -103,7 +104,8 @@ impl Runner<'_> {
                 .map_err(|e| fault("open", &e))?,
             None => Vec::new(),
         };
-        let mut buffer = vec![0; usize::try_from(self.shared.block_bytes()).unwrap_or(0)];
+        let longest = self.shared.replaying.as_ref().map(|r| u64::from(r.longest()));
+        let mut buffer = vec![0; usize::try_from(longest.unwrap_or(self.shared.block_bytes())).unwrap_or(0)];
         let mut due = Instant::now();
         let outcome = loop {
             let now = Instant::now();
@@ -112,6 +114,7 @@ impl Runner<'_> {
             }
             due = self.wait(now, due);
             let step = match self.shared.workload.reads() {
+                _ if self.shared.replaying.is_some() => self.replayed(meter, &files, &mut buffer),
                 Some(reads) => self.block(meter, &files, &mut buffer, due, reads),
                 None => self.cycle(meter, due).map(|()| true),
             };
@@ -150,21 +153,68 @@ impl Runner<'_> {
         let random = self.place.next_random();
         let Some(block) = self.shared.next_block(self.place.thread, random) else { return Ok(false) };
         let Some(file) = files.get(block.file) else { return Ok(false) };
-        if writes {
-            if self.shared.files.claim(block.file, block.offset, buffer.len()) {
-                self.shared.files.fill(block.file, block.offset, buffer);
-                file.write_all_at(buffer, block.offset).map_err(|e| fault("write", &e))?;
-                self.shared.files.written(block.file, block.offset, buffer.len());
-                self.count(meter, Operation::Write, buffer.len(), due);
-            }
-            return Ok(true);
+        if !writes {
+            self.read(meter, file, block, buffer, due)?;
+        } else if self.shared.files.claim(block.file, block.offset, buffer.len()) {
+            self.write(meter, file, block, buffer, due)?;
         }
+        Ok(true)
+    }
+
+    /// The next operation of a replay, when it is due; false when there is none left.
+    fn replayed(&mut self, meter: &mut Meter, files: &[File], buffer: &mut [u8]) -> Result<bool, Fault> {
+        /// So long a place sleeps at most before it looks whether it is to end.
+        const LOOK: Duration = Duration::from_millis(100);
+        let Some(replaying) = &self.shared.replaying else { return Ok(false) };
+        let now = Instant::now();
+        let (doing, due) = match replaying.next(self.shared, now) {
+            Next::Do(doing, due) => (doing, due),
+            Next::At(due) => {
+                thread::sleep(due.saturating_duration_since(now).min(LOOK));
+                return Ok(true);
+            }
+            Next::Over => return Ok(false),
+        };
+        let (Doing::Read(block) | Doing::Write(block)) = doing else { return Ok(false) };
+        let Some(file) = files.get(block.file) else { return Ok(false) };
+        let buffer = buffer.get_mut(..block.length as usize).unwrap_or_default();
+        match doing {
+            Doing::Write(_) => self.write(meter, file, block, buffer, due)?,
+            _ => self.read(meter, file, block, buffer, due)?,
+        }
+        Ok(true)
+    }
+
+    /// Writes a block that is claimed.
+    fn write(
+        &self,
+        meter: &mut Meter,
+        file: &File,
+        block: Block,
+        buffer: &mut [u8],
+        due: Instant,
+    ) -> Result<(), Fault> {
+        self.shared.files.fill(block.file, block.offset, buffer);
+        file.write_all_at(buffer, block.offset).map_err(|e| fault("write", &e))?;
+        self.shared.files.written(block.file, block.offset, buffer.len());
+        self.count(meter, Operation::Write, buffer.len(), due);
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        meter: &mut Meter,
+        file: &File,
+        block: Block,
+        buffer: &mut [u8],
+        due: Instant,
+    ) -> Result<(), Fault> {
         self.shared.files.before_read(block.file, block.offset, buffer.len(), &mut self.place.before);
         file.read_exact_at(buffer, block.offset).map_err(|e| fault("read", &e))?;
         if self.is_right(meter, block, buffer) {
             self.count(meter, Operation::Read, buffer.len(), due);
         }
-        Ok(true)
+        Ok(())
     }
 
     fn is_right(&self, meter: &mut Meter, block: Block, data: &[u8]) -> bool {

@@ -4,6 +4,7 @@ pub(crate) mod directory;
 mod lane;
 mod meter;
 mod place;
+mod replay;
 mod worker;
 
 pub(crate) use place::{CYCLE_NAMES, cycle_name};
@@ -23,6 +24,7 @@ use crate::result::{Problem, Repetition};
 use crate::workload::Workload;
 
 use meter::Meter;
+use replay::Replaying;
 use worker::Worker;
 
 /// What all threads of a run share.
@@ -39,6 +41,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) round: u32,
     /// Where each thread of the workload is, in blocks.
     cursors: Vec<AtomicU64>,
+    /// What is done in the place of what the workload's key says.
+    replaying: Option<Replaying<'a>>,
     begin: Instant,
     end: Instant,
 }
@@ -136,6 +140,7 @@ fn watch(
 pub(crate) struct Block {
     pub(crate) file: usize,
     pub(crate) offset: u64,
+    pub(crate) length: u32,
 }
 
 impl<'a> Shared<'a> {
@@ -148,10 +153,13 @@ impl<'a> Shared<'a> {
         round: u32,
     ) -> Self {
         let begin = Instant::now() + if fill { Duration::ZERO } else { workload.ramp };
-        let end = begin + if fill { Duration::from_secs(86400) } else { workload.time };
+        let ends_itself = fill || workload.replay.is_some();
+        let end = begin + if ends_itself { Duration::from_secs(7 * 86400) } else { workload.time };
         let threads = workload.key.threads.max(1);
         let cursors = (0..=threads).map(|_| AtomicU64::new(0)).collect();
-        Self { files, workload, fill, stop, timeout, round, cursors, begin, end }
+        let replaying =
+            workload.replay.as_ref().filter(|_| !fill).map(|replay| Replaying::new(replay, begin));
+        Self { files, workload, fill, stop, timeout, round, cursors, replaying, begin, end }
     }
 }
 
@@ -167,10 +175,11 @@ impl Shared<'_> {
         let at = |file: u64, block: u64| Block {
             file: usize::try_from(file).unwrap_or(0),
             offset: block * self.block_bytes(),
+            length: u32::try_from(self.block_bytes()).unwrap_or(u32::MAX),
         };
         if self.fill {
             let n = self.cursors.last()?.fetch_add(1, Ordering::Relaxed);
-            return (n < blocks * self.files.count() as u64).then(|| at(n / blocks, n % blocks));
+            return self.files.nth(n, self.block_bytes()).map(|(file, block)| at(file as u64, block));
         }
         let (thread, threads) = (thread as u64, u64::from(self.workload.key.threads.max(1)));
         // With more threads than files, several work on one file, each beginning at a place of its own.

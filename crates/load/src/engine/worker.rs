@@ -11,6 +11,7 @@ use rustix::event::{Timespec, epoll};
 use super::lane::Lane;
 use super::meter::Meter;
 use super::place::{CYCLE, Doing, Place};
+use super::replay::Next;
 use super::{Block, Shared};
 use crate::client::link::Link;
 use crate::client::{Outcome, Request, Sent};
@@ -48,6 +49,8 @@ struct Floor<'a> {
     under_way: usize,
     /// When the next operation of a fixed rate is due, and how far apart they are.
     pace: Option<(Instant, Duration)>,
+    /// When the next operation of a replay is due.
+    next_replayed: Option<Instant>,
     fatal: Option<Fault>,
     /// Bytes that each lane carried.
     carried: Vec<u64>,
@@ -76,6 +79,7 @@ impl<'a> Worker<'a> {
             meter: Meter::default(),
             under_way: 0,
             pace: shared.workload.rate.filter(|_| !shared.fill).map(|rate| (now, interval(rate))),
+            next_replayed: None,
             fatal: None,
             carried: vec![0; lanes.len()],
         };
@@ -134,7 +138,11 @@ impl<'a> Worker<'a> {
             && self.floor.under_way == 0
             && self.floor.ready.is_empty()
             && self.floor.resting.is_empty();
-        now >= shared.end || shared.stop.load(Ordering::Relaxed) || filled
+        let replayed = shared.replaying.as_ref().is_some_and(|replaying| replaying.is_over())
+            && self.floor.under_way == 0
+            && self.floor.resting.is_empty()
+            && self.floor.ready.iter().all(|tag| self.floor.places[*tag].doing == Doing::Nothing);
+        now >= shared.end || shared.stop.load(Ordering::Relaxed) || filled || replayed
     }
 
     /// Sends what is due, waits for what arrives, counts it.
@@ -295,12 +303,17 @@ impl Floor<'_> {
     fn until_next(&self, now: Instant) -> Duration {
         let rest = self.resting.peek().map(|Reverse((due, _))| *due);
         let paced = self.pace.filter(|_| !self.ready.is_empty()).map(|(due, _)| due);
-        let next = [rest, paced].into_iter().flatten().min();
+        let replayed = self.next_replayed.filter(|_| !self.ready.is_empty());
+        let next = [rest, paced, replayed].into_iter().flatten().min();
         next.map_or(LOOK, |due| due.saturating_duration_since(now))
     }
 
     /// Gives a place its next operation; false when none is due, or there is none.
     fn begin(&mut self, tag: usize, now: Instant) -> bool {
+        let shared = self.shared;
+        if let Some(replaying) = &shared.replaying {
+            return self.begin_replayed(tag, replaying.next(shared, now));
+        }
         let mut due = now;
         if let Some((next, interval)) = &mut self.pace {
             if *next > now {
@@ -317,6 +330,20 @@ impl Floor<'_> {
             place.cycles += 1;
         }
         true
+    }
+
+    fn begin_replayed(&mut self, tag: usize, next: Next) -> bool {
+        self.next_replayed = match next {
+            Next::Do(doing, due) => {
+                let place = &mut self.places[tag];
+                (place.doing, place.due) = (doing, due);
+                self.next_replayed = None;
+                return true;
+            }
+            Next::At(due) => Some(due),
+            Next::Over => None,
+        };
+        false
     }
 
     fn next(&mut self, tag: usize) -> Option<Doing> {
@@ -340,17 +367,16 @@ impl Floor<'_> {
 
     fn submit(&mut self, tag: usize, lane: &mut Lane<'_>) -> Result<Sent> {
         let shared = self.shared;
-        let length = u32::try_from(shared.block_bytes()).unwrap_or(u32::MAX);
         let place = &mut self.places[tag];
         match place.doing {
             Doing::Nothing => Ok(Sent::NotNeeded),
-            Doing::Read(Block { file, offset }) => {
+            Doing::Read(Block { file, offset, length }) => {
                 if shared.workload.check {
                     shared.files.before_read(file, offset, length as usize, &mut place.before);
                 }
                 lane.submit(tag, &Request::Read { file, offset, length })
             }
-            Doing::Write(Block { file, offset }) => {
+            Doing::Write(Block { file, offset, length }) => {
                 let fill = |data: &mut [u8]| shared.files.fill(file, offset, data);
                 lane.submit(tag, &Request::Write { file, offset, length, fill: &fill })
             }
@@ -393,7 +419,7 @@ impl Floor<'_> {
     }
 
     fn read(&mut self, tag: usize, lane: usize, block: Block, data: &[u8], now: Instant) {
-        let wanted = self.shared.block_bytes();
+        let wanted = u64::from(block.length);
         if data.len() as u64 != wanted {
             let text = format!(
                 "a read of {wanted} bytes at {} of file {} brought {}",
@@ -418,7 +444,7 @@ impl Floor<'_> {
     }
 
     fn wrote(&mut self, tag: usize, lane: usize, block: Block, count: u32, now: Instant) {
-        let wanted = self.shared.block_bytes();
+        let wanted = u64::from(block.length);
         if u64::from(count) != wanted {
             let text =
                 format!("a write of {wanted} bytes at {} of file {} took {count}", block.offset, block.file);
