@@ -1,11 +1,13 @@
-//! A run: a plan on a target, row by row in turns, to a result.
+//! A run: a plan on a target, row by row in turns, to a result; and several runs in turns.
+
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::environment::{is_this_machine, this_host};
+use crate::environment::{is_this_machine, this_host, way_to};
 use crate::fault::{Fault, Result};
 use crate::plan::{Extent, Plan, PlannedRow};
 use crate::result::{
@@ -59,9 +61,23 @@ pub struct Progress<'a> {
 /// Makes a run. It ends early when `stop` becomes true, or when it cannot go on; what was measured until then is in the
 /// result.
 pub fn run(run: &Run<'_>, stop: &AtomicBool, progress: &mut dyn FnMut(Progress<'_>)) -> ResultFile {
-    let mut bench = Bench::new(run, stop);
-    let failed = bench.measure(progress).err();
-    bench.end(failed)
+    let mut bench = [Bench::new(run, stop)];
+    turns::take(&mut bench, stop, progress);
+    let [bench] = bench;
+    bench.end()
+}
+
+/// Makes several runs in turns: each row on one target, then on the next, and every other time backwards, so that what
+/// changes on this machine meanwhile changes for all of them. A run that cannot go on does not keep the others from it.
+/// One result a run.
+pub fn run_in_turns(
+    runs: &[Run<'_>],
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Vec<ResultFile> {
+    let mut benches: Vec<Bench<'_>> = runs.iter().map(|run| Bench::new(run, stop)).collect();
+    turns::take(&mut benches, stop, progress);
+    benches.into_iter().map(Bench::end).collect()
 }
 
 struct Bench<'a> {
@@ -75,6 +91,10 @@ struct Bench<'a> {
     replay: Option<Replay>,
     problems: BTreeMap<ProblemKind, Problem>,
     lost: u32,
+    /// The folder on the target, while there is one.
+    site: Option<Site<'a>>,
+    /// Why the run cannot go on.
+    failed: Option<Fault>,
 }
 
 impl<'a> Bench<'a> {
@@ -89,6 +109,8 @@ impl<'a> Bench<'a> {
             seconds: extent.seconds,
             data_checked: run.check,
         };
+        let mut environment = environment(target);
+        environment.settings.clone_from(&run.access.server.settings);
         let result = ResultFile {
             format: FORMAT,
             program: run.program.to_owned(),
@@ -96,60 +118,56 @@ impl<'a> Bench<'a> {
             family: plan.family.clone(),
             documents: plan.documents.clone(),
             method,
-            environment: environment(target),
+            environment,
             rows: Vec::new(),
             comparisons: Vec::new(),
             outcome: Outcome::Complete,
             problems: Vec::new(),
             not_honoured: plan.not_honoured.clone(),
         };
-        let (began, rows) = (Instant::now(), Vec::new());
-        let replay = run.replay.clone();
-        Self { run, stop, began, result, rows, replay, problems: BTreeMap::new(), lost: 0 }
+        Self {
+            run,
+            stop,
+            began: Instant::now(),
+            result,
+            rows: Vec::new(),
+            replay: run.replay.clone(),
+            problems: BTreeMap::new(),
+            lost: 0,
+            site: None,
+            failed: None,
+        }
     }
 
     fn planned(&self, n: usize) -> &'a PlannedRow {
         &self.run.plan.rows[self.rows[n]]
     }
 
-    fn measure(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
-        let mut site = Site::make(self.run.target, self.run.access)?;
-        let outcome = self.measure_on(&mut site, progress);
-        progress(Progress { now: "removing what was made", done: 0, all: 0, seconds_left: 0.0 });
-        if let Err(fault) = site.remove() {
+    /// Makes the folder, chooses the rows, writes the files.
+    fn begin(&mut self) {
+        self.failed = match Site::make(self.run.target, self.run.access) {
+            Ok(mut site) => {
+                let prepared = self.prepare(&mut site);
+                self.site = Some(site);
+                prepared.err()
+            }
+            Err(fault) => Some(fault),
+        };
+    }
+
+    /// Measures a row of the plan once, if it can be measured here.
+    fn step(&mut self, planned: usize, discarded: bool) {
+        let Some(row) = self.rows.iter().position(|row| *row == planned) else { return };
+        let Some(mut site) = self.site.take() else { return };
+        self.failed = self.repetition(&mut site, row, discarded).err();
+        self.site = Some(site);
+    }
+
+    /// Removes what was made.
+    fn remove(&mut self) {
+        if let Some(Err(fault)) = self.site.take().map(Site::remove) {
             self.problem(fault.into());
         }
-        outcome
-    }
-
-    fn measure_on(&mut self, site: &mut Site<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
-        let (round_trip, negotiated) = site.round_trip()?;
-        self.result.environment.round_trip_us = round_trip;
-        self.choose(&negotiated);
-        self.result.environment.negotiated = negotiated;
-        let all = self.rows.len() * (self.run.extent.repetitions as usize + 1);
-        progress(Progress { now: "writing files", done: 0, all, seconds_left: self.left(all) });
-        self.prepare(site)?;
-        let mut done = 0;
-        for pass in 0..=self.run.extent.repetitions {
-            let order: Vec<usize> = (0..self.rows.len()).collect();
-            let order = if pass % 2 == 0 { order } else { order.into_iter().rev().collect() };
-            for n in order {
-                if self.stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                let now = self.planned(n).key.to_string();
-                progress(Progress { now: &now, done, all, seconds_left: self.left(all - done) });
-                self.repetition(site, n, pass == 0)?;
-                done += 1;
-            }
-        }
-        Ok(())
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn left(&self, measurements: usize) -> f64 {
-        measurements as f64 * (self.run.extent.ramp_seconds + self.run.extent.seconds + 0.05)
     }
 
     /// Leaves out what this target cannot do, and says so.
@@ -189,7 +207,17 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn prepare(&self, site: &mut Site<'_>) -> Result<()> {
+    fn prepare(&mut self, site: &mut Site<'_>) -> Result<()> {
+        let (round_trip, negotiated) = site.round_trip()?;
+        let environment = &mut self.result.environment;
+        environment.round_trip_us = round_trip;
+        environment.server = self.run.access.server.name.clone().or_else(|| negotiated.server.clone());
+        self.choose(&negotiated);
+        self.result.environment.negotiated = negotiated;
+        self.make_files(site)
+    }
+
+    fn make_files(&self, site: &mut Site<'_>) -> Result<()> {
         if let Some(Replay { trace, .. }) = &self.replay {
             return site.make_files(trace.sizes(), trace.granule(), self.stop);
         }
@@ -217,6 +245,12 @@ impl<'a> Bench<'a> {
             replay: self.replay.clone(),
         };
         let security = row.security.as_ref().unwrap_or(&self.run.access.security);
+        if row.key.is_out_of_cache() && !site.empty_caches()? {
+            self.not_honoured(format!(
+                "{}: the server's cache was not emptied: files must be larger than its memory",
+                row.key
+            ));
+        }
         let began_seconds = self.began.elapsed().as_secs_f64() + self.run.extent.ramp_seconds;
         let (measured, negotiated) = match site.load(&workload, security, false, self.stop) {
             Ok(loaded) => loaded,
@@ -266,6 +300,11 @@ impl<'a> Bench<'a> {
         if known.server_interfaces.is_empty() {
             known.server_interfaces.clone_from(&negotiated.server_interfaces);
         }
+        for address in &negotiated.addresses {
+            if !known.addresses.contains(address) {
+                known.addresses.push(address.clone());
+            }
+        }
         if let Some(asked) = negotiated.connections_asked {
             known.connections_asked = known.connections_asked.max(Some(asked));
             self.not_honoured(format!("{key}: the server admitted {} connections", negotiated.connections));
@@ -277,8 +316,8 @@ impl<'a> Bench<'a> {
         self.problems.entry(problem.kind).and_modify(|p| p.count += count).or_insert(problem);
     }
 
-    fn end(mut self, failed: Option<Fault>) -> ResultFile {
-        self.result.outcome = match failed {
+    fn end(mut self) -> ResultFile {
+        self.result.outcome = match self.failed.take() {
             Some(fault) => {
                 self.problems.entry(fault.kind).or_insert_with(|| fault.into());
                 Outcome::Failed
@@ -295,7 +334,21 @@ impl<'a> Bench<'a> {
             }
         }
         self.result.problems = self.problems.into_values().collect();
+        note_ways(&mut self.result.environment);
         self.result
+    }
+}
+
+/// Which interfaces of client and server connections went over.
+fn note_ways(environment: &mut Environment) {
+    let addresses = &environment.negotiated.addresses;
+    let ways: BTreeSet<String> =
+        addresses.iter().filter_map(|address| way_to(address.parse().ok()?)).collect();
+    for interface in &mut environment.client.interfaces {
+        interface.used = ways.contains(&interface.name);
+    }
+    for interface in &mut environment.negotiated.server_interfaces {
+        interface.used = addresses.contains(&interface.name);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -24,17 +25,36 @@ impl ServerProcess {
     /// CPU time of the process and all those that it has started, in seconds. `None` where nobody can tell.
     pub(crate) fn cpu_seconds(&self) -> Option<f64> {
         let all = processes();
-        let ticks = rustix::param::clock_ticks_per_second();
-        let mut sum = all.get(&self.pid)?.ticks;
+        let mut sum = cpu_of(self.pid, all.get(&self.pid)?);
         let mut parents = vec![self.pid];
         while let Some(parent) = parents.pop() {
             for (pid, process) in all.iter().filter(|(_, process)| process.parent == parent) {
-                sum += process.ticks;
+                sum += cpu_of(*pid, process);
                 parents.push(*pid);
             }
         }
-        #[expect(clippy::cast_precision_loss, reason = "seconds")]
-        Some(sum as f64 / ticks as f64)
+        Some(sum)
+    }
+}
+
+/// In nanoseconds where the kernel tells of each thread, or else in its ticks, which are hundredths of a second.
+#[expect(clippy::cast_precision_loss, reason = "seconds")]
+fn cpu_of(pid: u32, process: &Process) -> f64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let times: Option<Vec<u64>> = tasks.map(|task| scheduled(&task.path())).collect();
+    match times {
+        Some(times) if !times.is_empty() => times.iter().sum::<u64>() as f64 / 1e9,
+        _ => process.ticks as f64 / rustix::param::clock_ticks_per_second() as f64,
+    }
+}
+
+/// Documentation/scheduler/sched-stats.rst, `/proc/PID/task/TID/schedstat`: first the time on a CPU, in nanoseconds. A thread
+/// that has just ended has none.
+fn scheduled(task: &Path) -> Option<u64> {
+    match fs::read_to_string(task.join("schedstat")) {
+        Ok(text) => text.split_whitespace().next()?.parse().ok(),
+        Err(_) if !task.exists() => Some(0),
+        Err(_) => None,
     }
 }
 
@@ -67,7 +87,11 @@ mod tests {
         let all = processes();
         assert!(all.contains_key(&std::process::id()));
         assert!(own_cpu().unwrap() > 0.0);
-        assert!(ServerProcess { pid: std::process::id() }.cpu_seconds().is_some());
+        let of_process = ServerProcess { pid: std::process::id() }.cpu_seconds().unwrap();
+        assert!(
+            of_process > 0.0 && of_process < own_cpu().unwrap() + 0.02,
+            "threads that have ended may be missing"
+        );
         assert_eq!(ServerProcess { pid: u32::MAX }.cpu_seconds(), None);
     }
 

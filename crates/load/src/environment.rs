@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::IpAddr;
+use std::path::Path;
 
 use crate::result::{Host, Interface};
 
@@ -45,7 +46,7 @@ fn interfaces() -> Vec<Interface> {
     found
 }
 
-fn interface(path: &std::path::Path) -> Option<Interface> {
+fn interface(path: &Path) -> Option<Interface> {
     let read = |name: &str| fs::read_to_string(path.join(name)).ok().map(|text| text.trim().to_owned());
     let state = read("operstate")?;
     if state == "down" {
@@ -73,9 +74,73 @@ pub fn is_this_machine(address: IpAddr) -> bool {
     address.is_loopback() || std::net::UdpSocket::bind((address, 0)).is_ok()
 }
 
+/// The interface over which the way to an address goes, by the kernel's main table of routes. `None` where it has none.
+#[must_use]
+pub fn way_to(address: IpAddr) -> Option<String> {
+    if is_this_machine(address) {
+        return Some("lo".to_owned());
+    }
+    let read = |file: &str| fs::read_to_string(Path::new("/proc/net").join(file)).unwrap_or_default();
+    match address {
+        IpAddr::V4(address) => {
+            longest(read("route").lines().filter_map(route), u128::from(address.to_bits()))
+        }
+        IpAddr::V6(address) => longest(read("ipv6_route").lines().filter_map(route6), address.to_bits()),
+    }
+}
+
+/// A destination, its mask, and the interface.
+type Route = (u128, u128, String);
+
+fn longest(routes: impl Iterator<Item = Route>, address: u128) -> Option<String> {
+    let fitting = routes.filter(|(destination, mask, _)| address & mask == *destination);
+    fitting.max_by_key(|(_, mask, _)| mask.count_ones()).map(|(_, _, interface)| interface)
+}
+
+/// proc(5), `/proc/net/route`: interface, destination, gateway, flags, references, use, metric, mask; addresses as the
+/// processor's numbers that have the bytes of the network's order.
+fn route(line: &str) -> Option<Route> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let number = |at: usize| Some(u32::from_be(u32::from_str_radix(fields.get(at)?, 16).ok()?).into());
+    Some((number(1)?, number(7)?, (*fields.first()?).to_owned()))
+}
+
+/// `/proc/net/ipv6_route`: destination, bits of its mask, six more, and the interface. Flags (the ninth) with `RTF_REJECT`
+/// lead nowhere.
+fn route6(line: &str) -> Option<Route> {
+    const RTF_REJECT: u32 = 0x200;
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let destination = u128::from_str_radix(fields.first()?, 16).ok()?;
+    let bits = u32::from_str_radix(fields.get(1)?, 16).ok().filter(|bits| *bits <= 128)?;
+    let flags = u32::from_str_radix(fields.get(8)?, 16).ok()?;
+    let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+    (flags & RTF_REJECT == 0).then(|| Some((destination, mask, (*fields.get(9)?).to_owned())))?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_route_is_the_way() {
+        let lines = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
+                     eth0 00000000 010200C0 0003 0 0 0 00000000 0 0 0\n\
+                     eth1 0000000A 00000000 0001 0 0 0 000000FF 0 0 0\n\
+                     eth2 0002000A 00000000 0001 0 0 0 00FFFFFF 0 0 0\n";
+        let way =
+            |address: [u8; 4]| longest(lines.lines().filter_map(route), u32::from_be_bytes(address).into());
+        let of = |name: &str| Some(name.to_owned());
+        assert_eq!((way([10, 0, 2, 9]), way([10, 9, 2, 9])), (of("eth2"), of("eth1")));
+        assert_eq!(way([192, 0, 2, 1]), of("eth0"));
+        let six = "fd000000000000000000000000000000 40 00000000000000000000000000000000 00 0 400 1 0 00000001 eth0\n\
+                   00000000000000000000000000000000 00 00000000000000000000000000000000 00 0 fff 1 0 00200200 lo\n";
+        let way = |address: &str| {
+            let address: std::net::Ipv6Addr = address.parse().unwrap();
+            longest(six.lines().filter_map(route6), address.to_bits())
+        };
+        assert_eq!((way("fd00::7"), way("2001:db8::1")), (of("eth0"), None));
+        assert_eq!(way_to([127, 0, 0, 1].into()), of("lo"));
+    }
 
     #[test]
     fn this_machine_is_known() {

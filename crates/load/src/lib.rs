@@ -22,12 +22,13 @@ mod pattern;
 pub mod plan;
 pub mod result;
 pub mod security;
+pub mod server;
 mod site;
 pub mod statistics;
 pub mod target;
 pub mod trace;
 pub mod workload;
 
-pub use cpu::ServerProcess;
+pub use server::{Server, ServerProcess};
 pub use site::Access;
 pub use smb_proto::dialect::{Cipher, SigningAlgorithm};

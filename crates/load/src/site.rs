@@ -1,5 +1,6 @@
 //! The place of a run on its target: a folder that the run made, with files, and nothing outside of it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -8,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use crate::client::link::{Answer, Link};
 use crate::client::{Handle, Request, nfs, smb};
-use crate::cpu::ServerProcess;
 use crate::engine::{self, CYCLE_NAMES, FIRST_THREAD_DIRECTORY, Measured, cycle_name, directory};
 use crate::fault::{Fault, Result};
 use crate::files::Files;
 use crate::result::{Key, Mix, Negotiated, ProblemKind};
 use crate::security::Security;
-use crate::target::Target;
+use crate::server::Server;
+use crate::target::{NfsTarget, Target};
 use crate::workload::Workload;
 
 /// How a target is spoken to.
@@ -26,8 +27,8 @@ pub struct Access {
     pub addresses: Vec<IpAddr>,
     /// After this long without an answer a reply counts as lost.
     pub timeout: Duration,
-    /// The server, where it runs on this machine.
-    pub server: Option<ServerProcess>,
+    /// What is known of the server besides what it says over its protocol.
+    pub server: Server,
 }
 
 impl Default for Access {
@@ -36,7 +37,7 @@ impl Default for Access {
             security: Security::default(),
             addresses: Vec::new(),
             timeout: Duration::from_secs(30),
-            server: None,
+            server: Server::default(),
         }
     }
 }
@@ -150,9 +151,7 @@ impl<'a> Site<'a> {
     pub(crate) fn make_files(&mut self, sizes: &[u64], block: u64, stop: &AtomicBool) -> Result<()> {
         self.files = Files::new(self.run_number(), sizes, block);
         let write = self.largest_write()?;
-        for file in 0..self.files.count() {
-            self.make_file(file)?;
-        }
+        self.make_empty_files()?;
         let mut fill = write.min(1 << 20);
         while fill > block && !self.files.suits(fill) {
             fill /= 2;
@@ -184,19 +183,24 @@ impl<'a> Site<'a> {
         }
     }
 
-    fn make_file(&mut self, file: usize) -> Result<()> {
+    fn make_empty_files(&mut self) -> Result<()> {
         if let Target::Directory(_) = self.target {
-            fs::File::create_new(directory::file_path(&self.path(), file))
-                .map_err(|e| directory::fault("create", &e))?;
-        } else {
-            let (mut link, _, _) = self.first_link(1)?;
+            for file in 0..self.files.count() {
+                fs::File::create_new(directory::file_path(&self.path(), file))
+                    .map_err(|e| directory::fault("create", &e))?;
+                self.made_files = file + 1;
+            }
+            return Ok(());
+        }
+        let (mut link, _, _) = self.first_link(1)?;
+        for file in 0..self.files.count() {
             let name = format!("f{file}");
             let handle = link.handle(&Request::Open { directory: 1, name: &name, make: true })?;
+            self.made_files = file + 1;
             link.client.adopt(&self.directories, &[handle]);
             link.ask(&Request::Close { file: Some(0) })?;
         }
-        self.made_files = file + 1;
-        Ok(())
+        link.ask(&Request::Leave).map(|_| ())
     }
 
     /// Makes the directories of the threads of the metadata workload.
@@ -237,6 +241,9 @@ impl<'a> Site<'a> {
             all.links.append(&mut links);
             all.negotiated = negotiated;
         }
+        let peers = all.links.iter().filter_map(|link| link.wire.stream.peer_addr().ok());
+        let addresses: BTreeSet<_> = peers.map(|peer| peer.ip()).collect();
+        all.negotiated.addresses = addresses.iter().map(ToString::to_string).collect();
         Ok(all)
     }
 
@@ -255,7 +262,7 @@ impl<'a> Site<'a> {
         }
         let (measured, negotiated) = if let Target::Directory(_) = self.target {
             let path = self.path();
-            let server = self.access.server.as_ref();
+            let server = &self.access.server;
             let load =
                 directory::Load { directory: &path, files: &self.files, workload, fill, stop, server, round };
             (directory::run(&load), Negotiated { connections: 1, ..Negotiated::default() })
@@ -268,15 +275,52 @@ impl<'a> Site<'a> {
                 fill,
                 stop,
                 timeout: self.access.timeout,
-                server: self.access.server.as_ref(),
+                server: &self.access.server,
                 round,
             });
+            if measured.fault.is_none() {
+                self.leave(&workload.key, &mut clients)?;
+            }
             (measured, clients.negotiated)
         };
         if measured.fault.is_none() {
             self.left.retain(|(left, _)| *left != round);
         }
         Ok((measured, negotiated))
+    }
+
+    /// Ends NFSv4.1 sessions with what they have open, as a client does that unmounts: a server would keep them until their
+    /// leases are over, and each takes from the slots of the others.
+    fn leave(&self, key: &Key, clients: &mut Clients) -> Result<()> {
+        let Target::Nfs(NfsTarget { v41: true, .. }) = self.target else { return Ok(()) };
+        let files = if key.mix == Mix::Metadata { 0 } else { self.files.count() };
+        for link in clients.links.iter_mut().step_by(key.connections.max(1) as usize) {
+            for file in 0..files {
+                link.ask(&Request::Close { file: Some(file) })?;
+            }
+            link.ask(&Request::Leave)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the run's files to the disk and drops what is kept of them in memory, where their directory is one of this
+    /// machine; false where it is not known.
+    pub(crate) fn empty_caches(&self) -> Result<bool> {
+        let directory = match self.target {
+            Target::Directory(path) => path,
+            Target::Smb(_) | Target::Nfs(_) => match &self.access.server.directory {
+                Some(path) => path,
+                None => return Ok(false),
+            },
+        };
+        for file in 0..self.made_files {
+            let file = fs::File::open(directory::file_path(&directory.join(&self.name), file))
+                .map_err(|e| directory::fault("open", &e))?;
+            file.sync_data().map_err(|e| directory::fault("fdatasync", &e))?;
+            rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
+                .map_err(|e| directory::fault("posix_fadvise", &e.into()))?;
+        }
+        Ok(true)
     }
 
     /// The time of the smallest request, in microseconds: the median of several; and what was agreed on.

@@ -69,6 +69,8 @@ pub(crate) enum Request<'a> {
     },
     /// The smallest request that there is.
     Nothing,
+    /// Ends the session: nothing follows. The connection's end is enough for those that have no such request.
+    Leave,
 }
 
 /// Whether a request went out.

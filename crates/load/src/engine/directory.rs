@@ -13,10 +13,10 @@ use super::meter::Meter;
 use super::place::{CYCLE, Doing, Place, cycle_name};
 use super::replay::Next;
 use super::{Block, CYCLE_NAMES, Measured, Shared, watch};
-use crate::cpu::ServerProcess;
 use crate::fault::Fault;
 use crate::files::Files;
 use crate::result::{Operation, ProblemKind};
+use crate::server::{Moment, Server};
 use crate::workload::Workload;
 
 /// Threads that are started at most.
@@ -30,7 +30,7 @@ pub(crate) struct Load<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) fill: bool,
     pub(crate) stop: &'a AtomicBool,
-    pub(crate) server: Option<&'a ServerProcess>,
+    pub(crate) server: &'a Server,
     pub(crate) round: u32,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn run(load: &Load<'_>) -> Measured {
     let places = load.workload.places().min(THREADS_MAX);
     let threads = load.workload.key.threads.max(1) as usize;
     let mut meters = Vec::new();
-    let mut cpu = (None, None);
+    let mut moments = (Moment::default(), Moment::default());
     thread::scope(|scope| {
         let (ended, all_ended) = mpsc::channel::<()>();
         let mut running = Vec::new();
@@ -79,11 +79,11 @@ pub(crate) fn run(load: &Load<'_>) -> Measured {
             }));
         }
         drop(ended);
-        cpu = watch(&all_ended, &shared, load.server);
+        moments = watch(&all_ended, &shared, load.server);
         meters.extend(running.into_iter().filter_map(|thread| thread.join().ok()));
     });
     let mut measured = Meter::merged(meters);
-    (measured.repetition.client_cpu_seconds, measured.repetition.server_cpu_seconds) = cpu;
+    moments.0.until(&moments.1, &mut measured.repetition);
     measured
 }
 

@@ -16,11 +16,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::client::link::Link;
-use crate::cpu::{ServerProcess, own_cpu};
 use crate::fault::Fault;
 use crate::files::Files;
 use crate::pattern::mixed;
 use crate::result::{Problem, Repetition};
+use crate::server::{Moment, Server};
 use crate::workload::Workload;
 
 use meter::Meter;
@@ -64,7 +64,7 @@ pub(crate) struct Load<'a> {
     pub(crate) fill: bool,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) timeout: Duration,
-    pub(crate) server: Option<&'a ServerProcess>,
+    pub(crate) server: &'a Server,
     pub(crate) round: u32,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn run(load: Load<'_>) -> Measured {
     let workers = workers(links.len(), workload);
     let shared = Shared::new(files, workload, fill, stop, timeout, round);
     let mut meters = Vec::new();
-    let mut cpu = (None, None);
+    let mut moments = (Moment::default(), Moment::default());
     thread::scope(|scope| {
         let (ended, all_ended) = mpsc::channel::<()>();
         let mut running = Vec::new();
@@ -89,11 +89,11 @@ pub(crate) fn run(load: Load<'_>) -> Measured {
             }));
         }
         drop(ended);
-        cpu = watch(&all_ended, &shared, server);
+        moments = watch(&all_ended, &shared, server);
         meters.extend(running.into_iter().filter_map(|worker| worker.join().ok()));
     });
     let mut measured = Meter::merged(meters);
-    (measured.repetition.client_cpu_seconds, measured.repetition.server_cpu_seconds) = cpu;
+    moments.0.until(&moments.1, &mut measured.repetition);
     measured
 }
 
@@ -115,24 +115,17 @@ fn split(mut links: &mut [Link], parts: usize) -> Vec<&mut [Link]> {
 }
 
 /// Reads the clocks of client and server when the measurement begins and when it ends.
-fn watch(
-    ended: &mpsc::Receiver<()>,
-    shared: &Shared<'_>,
-    server: Option<&ServerProcess>,
-) -> (Option<f64>, Option<f64>) {
+fn watch(ended: &mpsc::Receiver<()>, shared: &Shared<'_>, server: &Server) -> (Moment, Moment) {
     let wait = |until: Instant| {
         let timeout = until.saturating_duration_since(Instant::now());
         matches!(ended.recv_timeout(timeout), Err(mpsc::RecvTimeoutError::Timeout))
     };
-    let clocks = || (own_cpu(), server.and_then(ServerProcess::cpu_seconds));
     if !wait(shared.begin) {
-        return (None, None);
+        return Default::default();
     }
-    let before = clocks();
+    let before = server.moment();
     wait(shared.end);
-    let after = clocks();
-    let spent = |before: Option<f64>, after: Option<f64>| before.zip(after).map(|(b, a)| (a - b).max(0.0));
-    (spent(before.0, after.0), spent(before.1, after.1))
+    (before, server.moment())
 }
 
 /// A block of a file.

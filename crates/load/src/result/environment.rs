@@ -47,6 +47,19 @@ pub enum Protocol {
     Directory,
 }
 
+impl Protocol {
+    /// Its name, as in result files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smb => "smb",
+            Self::Nfs3 => "nfs3",
+            Self::Nfs41 => "nfs4.1",
+            Self::Directory => "dir",
+        }
+    }
+}
+
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Host {
@@ -95,6 +108,9 @@ pub struct Negotiated {
     /// Such as `SMB 3.1.1` or `NFSv4.1`.
     #[serde(default)]
     pub dialect: String,
+    /// What the server says it is, where it does (`nfs_impl_id4` of NFSv4.1).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<String>,
     /// The signing algorithm, such as `AES-128-GMAC`, where messages are signed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub signing: Option<String>,
@@ -107,6 +123,9 @@ pub struct Negotiated {
     /// The most that a row asked for, where it got fewer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connections_asked: Option<u32>,
+    /// The addresses of the server that connections went to.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub addresses: Vec<String>,
     /// The largest read in bytes.
     #[serde(default)]
     pub read_bytes_max: u32,

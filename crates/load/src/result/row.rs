@@ -146,6 +146,22 @@ pub struct ServerCounters {
     pub server_latency_seconds: Option<f64>,
 }
 
+impl ServerCounters {
+    /// What was counted since an earlier look.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let time =
+            |now: Option<f64>, then: Option<f64>| now.zip(then).map(|(now, then)| (now - then).max(0.0));
+        Self {
+            operations: self.operations.saturating_sub(earlier.operations),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
+            throttled: self.throttled.saturating_sub(earlier.throttled),
+            server_latency_seconds: time(self.server_latency_seconds, earlier.server_latency_seconds),
+        }
+    }
+}
+
 /// All repetitions of a row together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
@@ -162,6 +178,10 @@ pub struct Measure {
     /// CPU time of the server for each operation, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_cpu_us: Option<Estimate>,
+    /// The part of the bytes read that the server knows nothing of: they came from a cache in between. 0 to 1; absent
+    /// where the server does not tell, or nothing was read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from_cache: Option<Estimate>,
 }
 
 /// Percentiles of merged bins, in microseconds.
@@ -233,6 +253,20 @@ impl Repetition {
         per(self.bytes(), self.seconds)
     }
 
+    /// CPU time of the server for each operation, in microseconds. `None` where it is not known.
+    #[must_use]
+    pub fn server_cpu_us(&self) -> Option<f64> {
+        self.cpu_us(self.server_cpu_seconds)
+    }
+
+    /// The part of the bytes read that the server has not sent meanwhile, by its own count.
+    fn from_cache(&self) -> Option<f64> {
+        let read = self.operations.get(&Operation::Read)?.bytes;
+        let server = self.server?;
+        #[expect(clippy::cast_precision_loss, reason = "a part of a whole")]
+        (read > 0).then(|| (1.0 - server.read_bytes as f64 / read as f64).max(0.0))
+    }
+
     pub(super) fn whole(&self) -> impl Iterator<Item = &Tally> {
         self.operations.iter().filter(|(operation, _)| !operation.is_part_of_cycle()).map(|(_, tally)| tally)
     }
@@ -281,8 +315,16 @@ impl Row {
             throughput: over(&Repetition::throughput),
             latency,
             client_cpu_us: over(&|r| r.cpu_us(r.client_cpu_seconds)),
-            server_cpu_us: over(&|r| r.cpu_us(r.server_cpu_seconds)),
+            server_cpu_us: over(&Repetition::server_cpu_us),
+            from_cache: over(&Repetition::from_cache),
         });
+    }
+}
+
+impl Key {
+    /// The row is about what the server has in no cache.
+    pub(crate) fn is_out_of_cache(&self) -> bool {
+        self.settings.get("cache").is_some_and(|cache| cache == "out")
     }
 }
 

@@ -41,6 +41,14 @@ struct Plan<'a> {
     timeout: Duration,
 }
 
+/// What EXCHANGE_ID has brought.
+struct Exchanged {
+    client_id: ClientId,
+    sequence_id: u32,
+    /// What the server says it is.
+    server: Option<String>,
+}
+
 impl Session {
     /// Mounts the export over so many connections, to `addresses` in turn if there are any.
     pub(crate) fn open(
@@ -94,7 +102,7 @@ impl Plan<'_> {
 
     fn v41(&self, connections: u32) -> Result<Session> {
         let mut first = Caller::new(self.connect(0)?, self.target);
-        let (client_id, sequence_id) = self.exchange_id(&mut first)?;
+        let Exchanged { client_id, sequence_id, server } = self.exchange_id(&mut first)?;
         let made = create_session(&mut first, client_id, sequence_id)?;
         let slots = made.fore_channel.requests_max.max(1);
         if slots < connections {
@@ -136,6 +144,7 @@ impl Plan<'_> {
             made.fore_channel.response_bytes_max.min(made.fore_channel.request_bytes_max).saturating_sub(512);
         let negotiated = Negotiated {
             dialect: "NFSv4.1".to_owned(),
+            server,
             read_bytes_max: read_bytes_max.min(data_max),
             write_bytes_max: write_bytes_max.min(data_max),
             requests_max: Some(slots),
@@ -145,7 +154,7 @@ impl Plan<'_> {
         Ok(Session { links, root: Handle::Nfs4(root, None), negotiated })
     }
 
-    fn exchange_id(&self, caller: &mut Caller) -> Result<(ClientId, u32)> {
+    fn exchange_id(&self, caller: &mut Caller) -> Result<Exchanged> {
         let mut verifier = [0; 8];
         getrandom::fill(&mut verifier)
             .map_err(|e| Fault::new(ProblemKind::ThisMachine, format!("no random numbers: {e}")))?;
@@ -156,13 +165,17 @@ impl Plan<'_> {
             state_protect: StateProtectArgs::None,
             implementation: None,
         };
-        let mut client_id = None;
+        let mut exchanged = None;
         compound(caller, &[ArgOp::ExchangeId(arguments)], |result| {
             if let ResOp::ExchangeId(Ok(made)) = result {
-                client_id = Some((made.client_id, made.sequence_id));
+                exchanged = Some(Exchanged {
+                    client_id: made.client_id,
+                    sequence_id: made.sequence_id,
+                    server: made.implementation.map(|i| String::from_utf8_lossy(i.name.0).into_owned()),
+                });
             }
         })?;
-        client_id.ok_or_else(|| Fault::protocol("EXCHANGE_ID has given no client ID"))
+        exchanged.ok_or_else(|| Fault::protocol("EXCHANGE_ID has given no client ID"))
     }
 }
 

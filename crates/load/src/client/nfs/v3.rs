@@ -186,7 +186,7 @@ impl Client for Connection {
                 let args = v3::lookup::Args { what: self.place(directory, name)? };
                 self.call(tag, P::Lookup, 0, out, |w| args.encode(w))
             }
-            Request::Close { .. } => Sent::NotNeeded,
+            Request::Close { .. } | Request::Leave => Sent::NotNeeded,
             Request::Stat => {
                 let open = self.opens.get(tag).copied().flatten();
                 let object = open.ok_or_else(|| Fault::protocol("nothing is open"))?;

@@ -8,7 +8,8 @@ use nfs_wire::v4::types::{
     ClientId, FileHandle, Name, OwnerId, SessionId, StableHow, StateOwner, Stateid, Verifier,
 };
 use nfs_wire::v4::{
-    PROGRAM, VERSION, close, create, getattr, lookup, open, putfh, read, readdir, remove, sequence, write,
+    PROGRAM, VERSION, close, create, destroy_session, getattr, lookup, open, putfh, read, readdir, remove,
+    sequence, write,
 };
 use nfs_wire::xdr::Decode;
 
@@ -247,6 +248,7 @@ impl Client for Connection {
                 self.send(tag, 0, false, true, &[put(&fh), ArgOp::Remove(args)], out)
             }
             Request::Nothing => self.send(tag, 0, false, false, &[], out),
+            Request::Leave => self.leave(tag, out),
         })
     }
 
@@ -260,6 +262,14 @@ impl Client for Connection {
 }
 
 impl Connection {
+    /// DESTROY_SESSION alone in its COMPOUND needs no slot (RFC 8881 18.37.3).
+    fn leave(&mut self, tag: usize, out: &mut Vec<u8>) -> Sent {
+        let all = [ArgOp::DestroySession(destroy_session::Args { session_id: self.session_id })];
+        let kept = Kept { tag, slot: u32::MAX, bytes: 0, opens: false };
+        self.calls.call(COMPOUND, kept, out, |w| encode_args(w, "", 1, &all));
+        Sent::Yes
+    }
+
     fn open(
         &mut self,
         tag: usize,

@@ -438,6 +438,7 @@ impl Client for Channel {
                 let path = self.path(directory, name);
                 self.open_and_close(tag, &path, Purpose::DeleteFile, out)
             }
+            Request::Leave => Ok(Sent::NotNeeded),
             Request::Nothing | Request::Read { .. } | Request::Write { .. } => {
                 let echo = |out: &mut Vec<u8>| {
                     out.extend_from_slice(&[4, 0, 0, 0]);
