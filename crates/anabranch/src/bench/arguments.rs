@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use load::result::Protocol;
 use load::target::Target;
 
 #[derive(Debug, Subcommand)]
@@ -12,6 +13,10 @@ pub(crate) enum BenchCommand {
     Run(Box<BenchRun>),
     /// Measure one load of your own
     Job(Box<BenchJob>),
+    /// Measure a family on Anabranch beside Samba and NFS-Ganesha, started for it on this machine, in turns (as root)
+    Peers(Box<BenchPeers>),
+    /// Measure all families, beside Samba and NFS-Ganesha, in a given time: what a report is made from (as root)
+    All(Box<BenchAll>),
     /// List the families
     Families,
 }
@@ -86,6 +91,82 @@ pub(crate) struct BenchRun {
     pub(crate) block_size: Vec<u64>,
     #[command(flatten)]
     pub(crate) out: Out,
+}
+
+/// Which servers are measured in turns, and how they are spoken to.
+#[derive(Debug, Args)]
+pub(crate) struct Beside {
+    /// Servers beside Anabranch: those that speak the protocol are started
+    #[arg(long, value_enum, value_name = "PEER", value_delimiter = ',', default_value = "samba,ganesha")]
+    pub(crate) peers: Vec<PeerName>,
+    /// Protocols: those of the family are measured
+    #[arg(long, value_enum, value_name = "PROTOCOL", value_delimiter = ',', default_value = "smb,nfs4.1")]
+    pub(crate) over: Vec<Over>,
+    /// Where the servers' files are for as long as it takes [default: /dev/shm, and /var/tmp for cache-out]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// A server beside Anabranch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PeerName {
+    Samba,
+    Ganesha,
+    /// Anabranch alone
+    None,
+}
+
+/// A protocol to measure over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Over {
+    Smb,
+    Nfs3,
+    #[value(name = "nfs4.1")]
+    Nfs41,
+}
+
+impl Over {
+    pub(crate) fn protocol(self) -> Protocol {
+        match self {
+            Self::Smb => Protocol::Smb,
+            Self::Nfs3 => Protocol::Nfs3,
+            Self::Nfs41 => Protocol::Nfs41,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchPeers {
+    /// The family: `anabranch bench families` lists them
+    pub(crate) family: String,
+    #[command(flatten)]
+    pub(crate) beside: Beside,
+    #[command(flatten)]
+    pub(crate) how_long: HowLong,
+    /// Write the results, one a server and protocol, into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchAll {
+    #[command(flatten)]
+    pub(crate) beside: Beside,
+    /// A short run: fewer rows, three repetitions. It shows a direction, no more
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Minutes for all of it: less time makes each measurement shorter [default: 60; quick: 5]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) minutes: Option<f64>,
+    /// Repetitions of each row; one more goes before them and is thrown away [default: 6; quick: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repetitions: Option<u32>,
+    /// Bytes of each file, such as 1G [default: 64M; quick: 16M]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) file_size: Option<u64>,
+    /// Write the results, one a family, server and protocol, into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

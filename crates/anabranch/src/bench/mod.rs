@@ -1,6 +1,7 @@
 //! `anabranch bench`: load on any SMB or NFS server, measured.
 
 mod arguments;
+mod peers;
 mod progress;
 mod replay;
 mod show;
@@ -13,12 +14,12 @@ use std::time::Duration;
 use load::bench::{Run, run as measure, went_wrong};
 use load::import::{Imported, diskspd, fio_job};
 use load::json_plus::Merged;
-use load::plan::{Extent, FAMILIES, Plan, PlannedRow, family};
+use load::plan::{Extent, FAMILIES, Family, Plan, PlannedRow, family};
 use load::result::{Key, Mix, Outcome, ResultFile};
 use load::security::securities;
 use load::target::Target;
 use load::trace::Replay;
-use load::{Access, ServerProcess};
+use load::{Access, Server, ServerProcess};
 
 pub(crate) use arguments::BenchCommand;
 use arguments::{BenchJob, BenchRun, HowLong, Out, Where};
@@ -37,14 +38,10 @@ pub(crate) fn run(command: &BenchCommand) -> Result<()> {
     match command {
         BenchCommand::Run(run) => run_family(run),
         BenchCommand::Job(job) => run_job(job),
+        BenchCommand::Peers(peers) => peers::run(peers),
+        BenchCommand::All(all) => peers::all::run(all),
         BenchCommand::Families => {
-            let protocols = |f: &load::plan::Family| {
-                let names = f
-                    .protocols
-                    .iter()
-                    .map(|p| json(p).unwrap_or_default().trim().trim_matches('"').to_owned());
-                names.collect::<Vec<_>>().join(" ")
-            };
+            let protocols = |f: &Family| f.protocols.iter().map(|p| p.name()).collect::<Vec<_>>().join(" ");
             let rows: Vec<_> =
                 FAMILIES.iter().map(|f| [f.name.to_owned(), protocols(f), f.about.to_owned()]).collect();
             print(&table::render(["FAMILY", "OVER", "SHOWS"], &rows))
@@ -53,11 +50,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<()> {
 }
 
 fn run_family(arguments: &BenchRun) -> Result<()> {
-    let Some(family) = family(&arguments.family) else {
-        let names: Vec<_> = FAMILIES.iter().map(|f| f.name).collect();
-        let what = format!("there is no family {}", arguments.family);
-        return Err(Problem::new(Cause::Settings, what, format!("Families: {}.", names.join(", "))));
-    };
+    let family = known_family(&arguments.family)?;
     let protocol = arguments.place.target.protocol();
     if !family.protocols.contains(&protocol) {
         let what = format!("{} cannot be measured on {}", family.name, arguments.place.target);
@@ -79,6 +72,18 @@ fn run_family(arguments: &BenchRun) -> Result<()> {
         return Err(Problem::new(Cause::Settings, what, "Leave out --connections or --block-size."));
     }
     carry_out(&arguments.place, &arguments.out, &plan, &extent, &Pace::default())
+}
+
+/// The family of a name.
+///
+/// # Errors
+/// There is none.
+fn known_family(name: &str) -> Result<&'static Family> {
+    family(name).ok_or_else(|| {
+        let names: Vec<_> = FAMILIES.iter().map(|f| f.name).collect();
+        let what = format!("there is no family {name}");
+        Problem::new(Cause::Settings, what, format!("Families: {}.", names.join(", ")))
+    })
 }
 
 /// What a job sets that a family does not.
@@ -167,7 +172,7 @@ fn access(place: &Where) -> Access {
     let mut access = Access {
         addresses: place.address.clone(),
         timeout: Duration::from_secs(place.timeout),
-        server: place.server_pid.map(|pid| ServerProcess { pid }),
+        server: Server { process: place.server_pid.map(|pid| ServerProcess { pid }), ..Server::default() },
         ..Access::default()
     };
     let asked = place.security.map(arguments::Protection::name);

@@ -1,0 +1,173 @@
+//! The servers that are measured in turns, and their directories.
+
+use std::path::{Path, PathBuf};
+
+use load::plan::{Extent, Family, Plan};
+use load::result::{Mix, Protocol};
+
+use super::own::Own;
+use super::samba::{self, Samba};
+use super::scratch::{Account, Scratch};
+use super::{Contender, Place, Shares, ganesha};
+use crate::bench::arguments::{Beside, PeerName};
+use crate::problem::{Cause, Problem, Result};
+use ganesha::Ganesha;
+
+/// A file system in memory that each Linux has.
+const MEMORY: &str = "/dev/shm";
+
+/// The servers. They end, and their directories go, when this is dropped.
+#[derive(Debug)]
+pub(super) struct Lineup {
+    own: Own,
+    samba: Option<Samba>,
+    ganesha: Option<Ganesha>,
+    memory: Scratch,
+    disk: Scratch,
+}
+
+impl Lineup {
+    /// Starts Anabranch, and those of the peers that speak one of these protocols.
+    ///
+    /// # Errors
+    /// A package is missing, this is not root, or a server does not start.
+    pub(super) fn start(beside: &Beside, over: &[Protocol]) -> Result<Self> {
+        let nfs = over.iter().any(|protocol| matches!(protocol, Protocol::Nfs3 | Protocol::Nfs41));
+        let with_samba = beside.peers.contains(&PeerName::Samba) && over.contains(&Protocol::Smb);
+        let with_ganesha = beside.peers.contains(&PeerName::Ganesha) && nfs;
+        check(with_samba, with_ganesha)?;
+        let account = Account::of_this_machine();
+        let password = password()?;
+        let memory = Scratch::make(&directory(beside, Path::new(MEMORY)))?;
+        let disk = Scratch::make(&directory(beside, &disk_directory()))?;
+        let shares = |server: &str| -> Result<Shares> {
+            Ok(Shares {
+                memory: memory.directory(server, account)?,
+                provisioned: memory.directory(&format!("{server}-provisioned"), account)?,
+                disk: disk.directory(server, account)?,
+            })
+        };
+        let own = Own::start(&disk, shares("files-of-anabranch")?, account, &password)?;
+        let samba = if with_samba {
+            Some(Samba::start(&disk, shares("files-of-samba")?, account, &password)?)
+        } else {
+            None
+        };
+        let ganesha = if with_ganesha {
+            Some(Ganesha::start(&disk, shares("files-of-ganesha")?, account)?)
+        } else {
+            None
+        };
+        Ok(Self { own, samba, ganesha, memory, disk })
+    }
+
+    /// Who is measured: over each protocol the peer and Anabranch.
+    pub(super) fn contenders(&self, family: &Family, over: &[Protocol]) -> Vec<Contender> {
+        let place = Place::of_family(family);
+        let mut contenders = Vec::new();
+        for &protocol in over {
+            let peer = match protocol {
+                Protocol::Smb | Protocol::Directory => {
+                    self.samba.as_ref().map(|samba| samba.contender(place))
+                }
+                Protocol::Nfs3 | Protocol::Nfs41 => {
+                    self.ganesha.as_ref().map(|ganesha| ganesha.contender(protocol, place))
+                }
+            };
+            contenders.extend(peer);
+            contenders.push(self.own.contender(protocol, place));
+        }
+        let names: Vec<String> = contenders.iter().filter_map(|c| c.access.server.name.clone()).collect();
+        for contender in &mut contenders {
+            let known = &mut contender.access.server;
+            let others = names.iter().filter(|name| known.name.as_ref() != Some(*name));
+            let others: Vec<&str> = others.map(String::as_str).collect();
+            known.settings.insert("in turns with".to_owned(), others.join(", "));
+            known.settings.insert("files on".to_owned(), file_system(self.parent(place)));
+            known.settings.insert("tcp congestion control".to_owned(), congestion_control());
+        }
+        contenders
+    }
+
+    fn parent(&self, place: Place) -> &Path {
+        if place == Place::Disk { self.disk.path() } else { self.memory.path() }
+    }
+
+    /// The files of all must have room.
+    ///
+    /// # Errors
+    /// They have not.
+    pub(super) fn check_space(&self, family: &Family, plans: &[Plan], extent: &Extent) -> Result<()> {
+        let parent = self.parent(Place::of_family(family));
+        let files: u64 = plans.iter().map(|plan| u64::from(files(plan))).sum();
+        let needed = files.saturating_mul(extent.file_bytes);
+        let Ok(found) = rustix::fs::statvfs(parent) else { return Ok(()) };
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        if needed.saturating_add(needed / 8) <= free {
+            return Ok(());
+        }
+        let mib = |bytes: u64| bytes >> 20;
+        let what = format!("{} needs {} MiB in {}", family.name, mib(needed), parent.display());
+        let advice = format!("{} MiB are free there: use --file-size or --directory.", mib(free));
+        Err(Problem::new(Cause::Directory, what, advice))
+    }
+}
+
+/// Files that a plan works on.
+pub(super) fn files(plan: &Plan) -> u32 {
+    let with_data = plan.rows.iter().filter(|row| row.key.mix != Mix::Metadata);
+    with_data.map(|row| row.key.files).max().unwrap_or(0)
+}
+
+/// What must be there before anything is started.
+fn check(samba: bool, ganesha: bool) -> Result<()> {
+    if (samba || ganesha) && !rustix::process::geteuid().is_root() {
+        let what = "Samba and NFS-Ganesha serve only when root starts them";
+        return Err(Problem::new(
+            Cause::Settings,
+            what,
+            "Use sudo, or measure Anabranch alone: --peers none",
+        ));
+    }
+    if samba {
+        samba::check_packages()?;
+    }
+    if ganesha {
+        ganesha::check_packages()?;
+    }
+    Ok(())
+}
+
+fn directory(beside: &Beside, usual: &Path) -> PathBuf {
+    match &beside.directory {
+        Some(directory) => directory.clone(),
+        None if usual.is_dir() => usual.to_owned(),
+        None => std::env::temp_dir(),
+    }
+}
+
+/// hier(7): what is kept in /var/tmp is on a disk, also where /tmp is not.
+fn disk_directory() -> PathBuf {
+    PathBuf::from("/var/tmp")
+}
+
+fn password() -> Result<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A file system by its kind: those in memory are of another world than the rest.
+fn file_system(directory: &Path) -> String {
+    const TMPFS_MAGIC: u32 = 0x0102_1994;
+    match rustix::fs::statfs(directory) {
+        Ok(found) if u32::try_from(found.f_type) == Ok(TMPFS_MAGIC) => "tmpfs".to_owned(),
+        _ => "disk".to_owned(),
+    }
+}
+
+fn congestion_control() -> String {
+    let read = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+    read.map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned())
+}

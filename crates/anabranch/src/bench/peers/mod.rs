@@ -1,0 +1,244 @@
+//! `anabranch bench peers`: Anabranch, Samba and NFS-Ganesha on this machine, started for a measurement and measured in turns.
+
+pub(super) mod all;
+mod budget;
+pub(crate) mod daemon;
+mod ganesha;
+mod lineup;
+mod own;
+mod ratios;
+mod samba;
+mod scratch;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use load::bench::{Progress, Run, run_in_turns, went_wrong};
+use load::plan::{Extent, Family, Plan};
+use load::result::{Protocol, ResultFile};
+use load::target::Target;
+use load::{Access, Server, ServerProcess};
+
+use super::arguments::{BenchPeers, Over};
+use super::{PROGRAM, extent, known_family, progress, show, stopping};
+use crate::print::print;
+use crate::problem::{Cause, Problem, Result};
+use lineup::Lineup;
+
+/// Where a server's files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In memory: what is measured is the server.
+    Memory,
+    /// On a disk, for what is read past the caches.
+    Disk,
+    /// In memory, and the share has a plan.
+    Provisioned,
+}
+
+impl Place {
+    fn of_family(family: &Family) -> Self {
+        match family.name {
+            "cache-out" => Self::Disk,
+            "limits" => Self::Provisioned,
+            _ => Self::Memory,
+        }
+    }
+
+    /// The share's name.
+    fn share(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+            Self::Provisioned => "provisioned",
+        }
+    }
+
+    /// The place of others than Anabranch: they have no plans. What they let through says what this machine could do.
+    fn peers(self) -> Self {
+        if self == Self::Provisioned { Self::Memory } else { self }
+    }
+}
+
+/// The directories of one server.
+#[derive(Debug, Clone)]
+struct Shares {
+    memory: PathBuf,
+    disk: PathBuf,
+    provisioned: PathBuf,
+}
+
+impl Shares {
+    fn of(&self, place: Place) -> &Path {
+        match place {
+            Place::Memory => &self.memory,
+            Place::Disk => &self.disk,
+            Place::Provisioned => &self.provisioned,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (Place, &Path)> {
+        [Place::Memory, Place::Disk, Place::Provisioned].into_iter().map(|place| (place, self.of(place)))
+    }
+
+    /// Those of a server that has no plans.
+    fn peers(&self) -> impl Iterator<Item = (Place, &Path)> {
+        self.all().filter(|(place, _)| *place == place.peers())
+    }
+}
+
+/// A server that is measured over a protocol.
+struct Contender {
+    /// Its short name.
+    server: &'static str,
+    target: Target,
+    access: Access,
+}
+
+impl Contender {
+    fn new(
+        server: &'static str,
+        name: &str,
+        target: Target,
+        process: ServerProcess,
+        directory: &Path,
+    ) -> Self {
+        let known = Server {
+            name: Some(name.to_owned()),
+            process: Some(process),
+            directory: Some(directory.to_owned()),
+            ..Server::default()
+        };
+        Self { server, target, access: Access { server: known, ..Access::default() } }
+    }
+}
+
+/// What was measured on a server over a protocol.
+struct Measured {
+    server: &'static str,
+    result: ResultFile,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The command line is wrong, a server cannot be started, or something went wrong while it was measured.
+pub(super) fn run(arguments: &BenchPeers) -> Result<()> {
+    let family = known_family(&arguments.family)?;
+    let over = over(family, &arguments.beside.over);
+    if over.is_empty() {
+        let what = format!("{} is not measured over any of the protocols of --over", family.name);
+        return Err(Problem::new(
+            Cause::Settings,
+            what,
+            "`anabranch bench families` says what goes with what.",
+        ));
+    }
+    let extent = extent(&arguments.how_long);
+    let stop = stopping::flag()?;
+    let bar = progress::Bar::new();
+    bar.show(&Progress { now: "starting servers", done: 0, all: 0, seconds_left: 0.0 });
+    let lineup = Lineup::start(&arguments.beside, &over)?;
+    let measured = contest(&lineup, family, &over, &extent, stop, &mut |progress| bar.show(&progress))?;
+    bar.show(&Progress { now: "ending servers", done: 0, all: 0, seconds_left: 0.0 });
+    drop(lineup);
+    bar.end();
+    if let Some(directory) = &arguments.out {
+        save(directory, &measured)?;
+    }
+    print(&ratios::render(&measured))?;
+    verdict(&measured)
+}
+
+/// The protocols that a family is measured over, of those that are asked for.
+fn over(family: &Family, asked: &[Over]) -> Vec<Protocol> {
+    asked.iter().map(|over| over.protocol()).filter(|protocol| family.protocols.contains(protocol)).collect()
+}
+
+/// Measures a family on all servers that speak its protocols, in turns.
+fn contest(
+    lineup: &Lineup,
+    family: &Family,
+    over: &[Protocol],
+    extent: &Extent,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Measured>> {
+    let extent = extent_on(family, extent);
+    let contenders = lineup.contenders(family, over);
+    let plans: Vec<Plan> =
+        contenders.iter().map(|contender| family.plan(contender.target.protocol(), &extent)).collect();
+    lineup.check_space(family, &plans, &extent)?;
+    let runs: Vec<Run<'_>> = contenders
+        .iter()
+        .zip(&plans)
+        .map(|(contender, plan)| Run {
+            target: &contender.target,
+            access: &contender.access,
+            plan,
+            extent: &extent,
+            rate: None,
+            think: std::time::Duration::ZERO,
+            check: true,
+            replay: None,
+            program: PROGRAM,
+        })
+        .collect();
+    let results = run_in_turns(&runs, stop, progress);
+    Ok(contenders.iter().zip(results).map(|(c, result)| Measured { server: c.server, result }).collect())
+}
+
+/// A share with a plan takes the files no faster than the plan lets them in: small ones do. And a share that has rested lets
+/// through at once what comes in a quarter of a second: that must be over before anything is measured.
+fn extent_on(family: &Family, extent: &Extent) -> Extent {
+    const PROVISIONED_FILE_BYTES: u64 = 4 << 20;
+    const PROVISIONED_RAMP_SECONDS: f64 = 0.4;
+    let mut extent = extent.clone();
+    if Place::of_family(family) == Place::Provisioned {
+        extent.file_bytes = extent.file_bytes.min(PROVISIONED_FILE_BYTES);
+        extent.ramp_seconds = extent.ramp_seconds.max(PROVISIONED_RAMP_SECONDS);
+    }
+    extent
+}
+
+/// A result file for each server and protocol.
+fn save(directory: &Path, measured: &[Measured]) -> Result<()> {
+    let failed = |path: &Path, e: &dyn std::fmt::Display| {
+        let what = format!("the result cannot be written to {}: {e}", path.display());
+        Problem::new(Cause::Measuring, what, "")
+    };
+    fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    for Measured { server, result } in measured {
+        let protocol = result.environment.protocol.name();
+        let path = directory.join(format!("{}.{server}.{protocol}.json", result.family));
+        result.save(&path).map_err(|e| failed(&path, &e))?;
+    }
+    Ok(())
+}
+
+/// Something went wrong: what, and where.
+fn verdict(measured: &[Measured]) -> Result<()> {
+    let wrong = measured.iter().filter(|measured| went_wrong(&measured.result));
+    let lines: Vec<String> = wrong
+        .flat_map(|Measured { server, result }| {
+            let of = format!("{} on {server} over {}", result.family, result.environment.protocol.name());
+            result.problems.iter().map(move |problem| format!("{of}: {}", show::problem(problem)))
+        })
+        .collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::new(Cause::Measuring, lines.join("\n  "), "What was measured besides is kept."))
+}
+
+/// The version that a program tells.
+fn version(program: &Path, flag: &str) -> String {
+    let said = Command::new(program).arg(flag).output().map(|output| output.stdout).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let starts_with_digit =
+        |word: &&str| word.trim_start_matches('V').starts_with(|c: char| c.is_ascii_digit());
+    let word = said.split_whitespace().find(starts_with_digit).unwrap_or("of unknown version");
+    word.trim_start_matches('V').trim_end_matches(',').to_owned()
+}

@@ -1,0 +1,166 @@
+//! Anabranch itself: this program, with a state of its own.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use control::activity::ShareActivity;
+use load::ServerProcess;
+use load::result::{Protocol, ServerCounters};
+use load::server::Counts;
+use load::target::{NfsTarget, SmbTarget, Target};
+
+use super::daemon::Daemon;
+use super::scratch::{Account, Scratch, trouble};
+use super::{Contender, Place, Shares};
+use crate::ask;
+use crate::control_access::{Access, find};
+use crate::problem::{Cause, Problem, Result};
+
+/// What is provisioned for the share of the family `limits`: less than any machine can do, so that it is what holds load
+/// back.
+pub(super) const PLAN: &str =
+    "custom iops=5000 throughput=100MiB/s metadata-iops=1000 file-iops=2000 file-throughput=50MiB/s";
+
+/// Anabranch that runs.
+#[derive(Debug)]
+pub(super) struct Own {
+    daemon: Daemon,
+    smb_port: u16,
+    nfs_port: u16,
+    control: Access,
+    account: Account,
+    password: String,
+    shares: Shares,
+}
+
+/// What the server counts in one share.
+#[derive(Debug)]
+struct ShareCounts {
+    control: Access,
+    path: String,
+}
+
+impl Own {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(super) fn start(scratch: &Scratch, shares: Shares, account: Account, password: &str) -> Result<Self> {
+        let home = scratch.path().join("anabranch");
+        let state = home.join("state");
+        fs::create_dir_all(&state).map_err(|e| trouble(&state, &e))?;
+        let file = home.join("config.toml");
+        let text = configuration(&state, account, password, &shares);
+        // It has a password.
+        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
+        written.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| trouble(&file, &e))?;
+        let arguments = [OsStr::new("serve"), OsStr::new("--config"), file.as_os_str()];
+        let mut daemon = Daemon::start("anabranch", &program()?, &arguments, &[], home.join("said"))?;
+        let (smb_port, nfs_port) = daemon.wait_until(ports)?;
+        let control = find(&state, None)?;
+        let password = password.to_owned();
+        Ok(Self { daemon, smb_port, nfs_port, control, account, password, shares })
+    }
+
+    pub(super) fn contender(&self, protocol: Protocol, place: Place) -> Contender {
+        let (host, share) = ("127.0.0.1".to_owned(), place.share().to_owned());
+        let target = match protocol {
+            Protocol::Smb | Protocol::Directory => Target::Smb(SmbTarget {
+                user: self.account.name.to_owned(),
+                password: self.password.clone(),
+                host,
+                port: self.smb_port,
+                share,
+            }),
+            Protocol::Nfs3 | Protocol::Nfs41 => Target::Nfs(NfsTarget {
+                host,
+                port: self.nfs_port,
+                mount_port: None,
+                path: format!("/{share}"),
+                v41: protocol == Protocol::Nfs41,
+                uid: self.account.uid,
+                gid: self.account.gid,
+            }),
+        };
+        let process = ServerProcess { pid: self.daemon.pid() };
+        let name = concat!("Anabranch ", env!("CARGO_PKG_VERSION"));
+        let mut contender = Contender::new("anabranch", name, target, process, self.shares.of(place));
+        let path = format!("/v1/shares/{}/activity", ask::path_part(place.share()));
+        contender.access.server.counts = Some(Arc::new(ShareCounts { control: self.control.clone(), path }));
+        if place == Place::Provisioned {
+            contender.access.server.settings.insert("plan".to_owned(), PLAN.to_owned());
+        }
+        contender
+    }
+}
+
+impl Counts for ShareCounts {
+    fn counters(&self) -> Option<ServerCounters> {
+        let activity: ShareActivity = ask::get(&self.control, &self.path).ok()?;
+        let bytes = |name: &str| {
+            let of_it = activity.apis.iter().filter(|api| api.api == name);
+            of_it.map(|api| api.bytes).sum()
+        };
+        Some(ServerCounters {
+            operations: activity.apis.iter().map(|api| api.calls).sum(),
+            read_bytes: bytes("Read"),
+            written_bytes: bytes("Write"),
+            throttled: activity.waits.iter().map(|waits| waits.operations).sum(),
+            server_latency_seconds: Some(activity.apis.iter().map(|api| api.seconds).sum()),
+        })
+    }
+}
+
+/// This program's own file.
+fn program() -> Result<PathBuf> {
+    std::env::current_exe()
+        .map_err(|e| Problem::new(Cause::Serving, format!("this program's file is not known: {e}"), ""))
+}
+
+/// The ports in the ready line.
+fn ports(said: &str) -> Option<(u16, u16)> {
+    let line = said.lines().find(|line| line.starts_with("ready "))?;
+    let port = |name: &str| {
+        let word = line.split(' ').filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name);
+        word?.1.rsplit_once(':')?.1.parse().ok()
+    };
+    Some((port("smb")?, port("nfs")?))
+}
+
+fn configuration(state: &Path, account: Account, password: &str, shares: &Shares) -> String {
+    let Account { name, uid, gid } = account;
+    let state = state.display();
+    let mut text = format!(
+        "smb = \"127.0.0.1:0\"\nnfs = \"127.0.0.1:0\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{state}\"\nlog = \"warn\"\n\
+         [[user]]\nname = \"{name}\"\npassword = \"{password}\"\nuid = {uid}\ngid = {gid}\n"
+    );
+    for (place, directory) in shares.all() {
+        let (share, directory) = (place.share(), directory.display());
+        text.push_str(&format!("[[share]]\nname = \"{share}\"\ndirectory = \"{directory}\"\n"));
+        if place == Place::Provisioned {
+            text.push_str(&format!("plan = \"{PLAN}\"\n"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ready_line_has_the_ports() {
+        let said = "WARN something\nready smb=127.0.0.1:401 nfs=127.0.0.1:402 control=127.0.0.1:403\n";
+        assert_eq!(ports(said), Some((401, 402)));
+        assert_eq!(ports("WARN something\n"), None);
+    }
+
+    #[test]
+    fn the_plan_is_one() {
+        assert_eq!(PLAN.parse::<limits::Plan>().unwrap().to_string(), PLAN);
+    }
+}
