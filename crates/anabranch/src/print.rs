@@ -34,6 +34,25 @@ pub(crate) fn duration(seconds: u64) -> String {
     }
 }
 
+/// A number of bytes for people.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let Some((unit, name)) = UNITS.iter().find(|(unit, _)| bytes >= *unit) else {
+        return format!("{bytes} B");
+    };
+    let (whole, tenth) = (bytes / unit, bytes % unit * 10 / unit);
+    if tenth == 0 { format!("{whole} {name}") } else { format!("{whole}.{tenth} {name}") }
+}
+
+/// A time for people.
+pub(crate) fn latency(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s => format!("{:.0} us", s * 1e6),
+    }
+}
+
 /// A number of things: `1 channel`, `2 channels`.
 pub(crate) fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
@@ -66,6 +85,19 @@ mod tests {
         {
             assert_eq!(duration(seconds), text);
         }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            (bytes(1023), bytes(1024), bytes(1536)),
+            ("1023 B".into(), "1 KiB".into(), "1.5 KiB".into())
+        );
+        assert_eq!(bytes(100 << 40), "100 TiB");
+        assert_eq!(
+            (latency(0.000_25), latency(0.0025), latency(2.5)),
+            ("250 us".into(), "2.50 ms".into(), "2.50 s".into())
+        );
     }
 
     #[test]

@@ -105,6 +105,8 @@ fn an_smb_client_is_listed_and_explained() {
     assert_eq!((&session["user"], &session["dialect"]), (&Value::from("anna"), &Value::from("3.1.1")));
     assert_eq!(session["channels"].as_array().unwrap().len(), 1, "{session:#}");
     assert_eq!(session["channels"][0]["server"], running.server.address("smb"));
+    let round_trip = session["channels"][0]["round_trip_us"].as_u64().unwrap();
+    assert!((1..1_000_000).contains(&round_trip), "{session:#}");
 
     let text = running.ask(&["client", "list"]);
     assert!(text.starts_with("SMB: 1 session, 1 channel\n"), "{text}");
@@ -158,6 +160,8 @@ fn an_nfs_clients_connections_are_counted() {
     };
     let list = running.list_when("three connections", |list| counted(list, 3));
     assert_eq!(list["nfs_clients"][0]["address"], "127.0.0.1");
+    let connection = &list["nfs_clients"][0]["connections"][0];
+    assert!(connection["round_trip_us"].as_u64().is_some_and(|us| us > 0), "{connection:#}");
     let text = running.ask(&["client", "list"]);
     assert!(text.contains("\nNFS: 1 client, 3 connections\n"), "{text}");
     assert!(running.ask(&["client", "explain"]).contains("nothing limits this client"));

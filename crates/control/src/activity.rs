@@ -2,9 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use share::{Api, CacheCounts, Counts, Protocol, Record, Share};
+use share::{Api, CacheCounts, Counts, InUse, Protocol, Record, Share, size_limit};
+
+/// What counts as small: the documents' advice turns on it (docs/advice.md).
+const SMALL_BYTES: u64 = 16 * 1024;
+
+/// What was used within so long is in use.
+const IN_USE_WITHIN: Duration = Duration::from_secs(10);
 
 /// All shares that are served, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -98,6 +105,12 @@ pub struct ApiActivity {
     pub errors: u64,
     /// Bytes of payload, received and sent.
     pub bytes: u64,
+    /// Reads and writes of at most 16 KiB.
+    #[serde(default)]
+    pub small: u64,
+    /// Calls that waited for a limit of the share.
+    #[serde(default)]
+    pub throttled: u64,
     /// Time from arrival to answer, of all calls together.
     pub seconds: f64,
     /// Of that, waiting for the limits of the share.
@@ -109,6 +122,31 @@ pub struct ApiActivity {
     /// Of that, what is left: the storage, and the server around it.
     #[serde(default)]
     pub storage_seconds: f64,
+    /// Beside that, the way to the clients and back: the round trip of the connection of each call.
+    #[serde(default)]
+    pub network_seconds: f64,
+}
+
+/// What one client does: `/v1/clients/{client}/activity`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientActivity {
+    /// The client: the ClientGuid of an SMB client, the address of an NFS client.
+    pub client: String,
+    /// The shares that it has called anything of.
+    pub shares: Vec<ClientShareActivity>,
+}
+
+/// What one client does in one share.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientShareActivity {
+    /// The share.
+    pub name: String,
+    /// Files that it has read or written in the last ten seconds: an estimate, exact for a few.
+    pub files_in_use: u64,
+    /// Opens that it has done so with; NFSv3 has none.
+    pub opens_in_use: u64,
+    /// By protocol and API name: those that it has called.
+    pub apis: Vec<ApiActivity>,
 }
 
 /// What is going on in these shares.
@@ -147,18 +185,47 @@ pub(crate) fn of_share(share: &Share) -> ShareActivity {
 }
 
 fn apis(share: &Share) -> Vec<ApiActivity> {
-    let of = |(protocol, api, counts): (Protocol, Api, Counts)| ApiActivity {
+    add_up(&share.accounting().snapshot()).into_iter().map(api_activity).collect()
+}
+
+fn api_activity((protocol, api, counts): (Protocol, Api, Counts)) -> ApiActivity {
+    let is_small = |bucket: &usize| size_limit(*bucket).is_some_and(|bytes| bytes <= SMALL_BYTES);
+    let small =
+        counts.sizes.iter().enumerate().filter(|(bucket, _)| is_small(bucket)).map(|(_, calls)| calls);
+    ApiActivity {
         protocol: protocol.name().to_owned(),
         api: api.name().to_owned(),
         calls: counts.calls,
         errors: counts.errors,
         bytes: counts.bytes,
+        small: small.sum(),
+        throttled: counts.throttled.iter().sum(),
         seconds: counts.time.as_secs_f64(),
         limit_seconds: counts.limit.time.as_secs_f64(),
         queue_seconds: counts.queue.time.as_secs_f64(),
         storage_seconds: counts.storage_time().as_secs_f64(),
+        network_seconds: counts.network.time.as_secs_f64(),
+    }
+}
+
+/// What a client does in each of the shares that it has called anything of; none where there is no such client.
+pub(crate) fn of_client(shares: &[Arc<Share>], name: &str) -> Option<ClientActivity> {
+    let of_share = |share: &Arc<Share>| {
+        let accounting = share.accounting();
+        let mut records = accounting.snapshot();
+        records.retain(|record| record.client.to_string() == name);
+        let client = records.first()?.client;
+        let InUse { files, opens } = accounting.in_use(client, IN_USE_WITHIN);
+        let apis = add_up(&records).into_iter().map(api_activity).collect();
+        Some(ClientShareActivity {
+            name: share.name().to_owned(),
+            files_in_use: files,
+            opens_in_use: opens,
+            apis,
+        })
     };
-    add_up(&share.accounting().snapshot()).into_iter().map(of).collect()
+    let shares: Vec<_> = shares.iter().filter_map(of_share).collect();
+    (!shares.is_empty()).then(|| ClientActivity { client: name.to_owned(), shares })
 }
 
 /// What all clients have called together, by protocol and name, in the order of their numbers.

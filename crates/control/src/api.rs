@@ -55,6 +55,7 @@ pub(crate) struct Route {
 pub(crate) const ROUTES: &[Route] = &[
     Route { path: "/openapi.json", methods: &["get"], handlers: || get(openapi) },
     Route { path: "/clients", methods: &["get"], handlers: || get(clients) },
+    Route { path: "/clients/{client}/activity", methods: &["get"], handlers: || get(client_activity) },
     Route { path: "/shares", methods: &["get", "post"], handlers: || get(shares).post(create_share) },
     Route {
         path: "/shares/{name}",
@@ -168,6 +169,17 @@ async fn openapi() -> Response {
 
 async fn clients(State(about): State<Arc<About>>) -> Response {
     Json((about.subject.clients)()).into_response()
+}
+
+async fn client_activity(
+    State(about): State<Arc<About>>,
+    Path(client): Path<String>,
+) -> Answer<activity::ClientActivity> {
+    let found = activity::of_client(&about.subject.shares.present().in_order(), &client);
+    found.map(Json).ok_or_else(|| {
+        let what = format!("client {client} has called nothing of a share");
+        Refusal::new(RefusalKind::NotFound, what, "GET /v1/clients says who is connected.")
+    })
 }
 
 async fn shares(State(about): State<Arc<About>>) -> Answer<crate::shares::Shares> {

@@ -118,6 +118,9 @@ pub struct Channel {
     pub server: SocketAddr,
     /// The interface of the server's end, as far as it is one that clients are told of.
     pub interface: Option<Interface>,
+    /// How long it takes to the client and back, in microseconds, as it was while requests came last.
+    #[serde(default)]
+    pub round_trip_us: Option<u64>,
     /// Requests about shares that came over it.
     pub requests: u64,
     /// Since the client connected.
@@ -237,6 +240,9 @@ pub struct NfsConnection {
     pub server: SocketAddr,
     /// The version of the calls: none before the first call of NFS.
     pub version: Option<u32>,
+    /// How long it takes to the client and back, in microseconds, as it was while calls came last.
+    #[serde(default)]
+    pub round_trip_us: Option<u64>,
     /// Calls that came.
     pub calls: u64,
     /// Calls that are not answered yet.

@@ -124,8 +124,8 @@ fn write_latency(text: &mut Text, calls: &[Called]) {
     for Called { labels, counts, .. } in calls {
         text.histogram(labels, &counts.latency[..HISTOGRAM_BUCKETS], limit, counts.time.as_secs_f64());
     }
-    type Wait = fn(&Counts) -> &Waited;
-    let waits: [(&str, &str, Wait); 2] = [
+    type Part = fn(&Counts) -> &Waited;
+    let parts: [(&str, &str, Part); 3] = [
         (
             "anabranch_request_limit_seconds",
             "Of requests that waited for the limits of the share: how long.",
@@ -136,21 +136,35 @@ fn write_latency(text: &mut Text, calls: &[Called]) {
             "Of requests that waited for a thread that may block: how long.",
             |counts| &counts.queue,
         ),
+        (
+            "anabranch_request_network_seconds",
+            "Beside the duration: the round trip of the connection of each request, where it is known.",
+            |counts| &counts.network,
+        ),
     ];
-    for (name, help, waited) in waits {
+    for (name, help, part) in parts {
         text.family(name, "histogram", help);
         for Called { labels, counts, .. } in calls {
-            let waited = waited(counts);
-            if !waited.time.is_zero() {
-                text.histogram(labels, &waited.histogram, limit, waited.time.as_secs_f64());
+            let part = part(counts);
+            if !part.time.is_zero() {
+                text.histogram(labels, &part.histogram, limit, part.time.as_secs_f64());
             }
         }
     }
-    let help = "What is left of the time of requests: the storage, and the server around it.";
-    text.family("anabranch_request_storage_seconds_total", "counter", help);
+    let help = "What is left of the time of a request: the storage, and the server around it.";
+    text.family("anabranch_request_storage_seconds", "histogram", help);
     for Called { labels, counts, .. } in calls {
-        text.line("", labels, counts.storage_time().as_secs_f64());
+        text.histogram(labels, &counts.storage, limit, counts.storage_time().as_secs_f64());
     }
+    let help = "The duration of a request and the round trip of its connection.";
+    text.family("anabranch_request_end_to_end_seconds", "histogram", help);
+    for Called { labels, counts, .. } in calls {
+        text.histogram(labels, &counts.end_to_end, limit, counts.end_to_end_time().as_secs_f64());
+    }
+    write_throttled(text, calls);
+}
+
+fn write_throttled(text: &mut Text, calls: &[Called]) {
     let help = "Requests that waited for a limit, by the one that they waited for longest.";
     text.family("anabranch_throttled_requests_total", "counter", help);
     for Called { labels, api, counts } in calls {
@@ -172,7 +186,7 @@ fn write_clients(text: &mut Text, looks: &[Look]) {
     }
     type Counter = fn(&Counts) -> f64;
     #[expect(clippy::cast_precision_loss, reason = "Prometheus has nothing but floating point")]
-    let counters: [(&str, &str, Counter); 4] = [
+    let counters: [(&str, &str, Counter); 5] = [
         ("anabranch_client_requests_total", "Requests of a client.", |counts| counts.calls as f64),
         ("anabranch_client_request_bytes_total", "Payload bytes of a client.", |counts| counts.bytes as f64),
         (
@@ -183,6 +197,11 @@ fn write_clients(text: &mut Text, looks: &[Look]) {
         ("anabranch_client_limit_seconds_total", "Of that, what they waited for limits.", |counts| {
             counts.limit.time.as_secs_f64()
         }),
+        (
+            "anabranch_client_network_seconds_total",
+            "Beside that, the round trips of its connections.",
+            |counts| counts.network.time.as_secs_f64(),
+        ),
     ];
     for (name, help, counter) in counters {
         text.family(name, "counter", help);

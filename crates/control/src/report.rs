@@ -1,7 +1,7 @@
 //! What the two servers report of their clients, as the API tells it.
 
 use std::net::IpAddr;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use nfs_server::{ConnectionReport, NfsServer, SessionReport, Sizes};
 use smb_server::report;
@@ -64,6 +64,7 @@ fn smb_channel(channel: &report::Channel, offer: &report::Offer, now: SystemTime
         client: channel.peer,
         server: channel.local,
         interface: told.map(interface),
+        round_trip_us: channel.round_trip.map(micros),
         requests: channel.requests,
         age_seconds: seconds(channel.since, now),
         idle_seconds: channel.idle.as_secs(),
@@ -106,6 +107,10 @@ fn refused_binding(refused: &report::RefusedBinding) -> RefusedBinding {
         Refusal::TooManyChannels => RefusalReason::TooManyChannels,
     };
     RefusedBinding { reason, message: refused.reason.to_string(), count: refused.count }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn seconds(since: SystemTime, now: SystemTime) -> u64 {
@@ -158,6 +163,7 @@ fn nfs_connection(report: &ConnectionReport) -> NfsConnection {
         client: report.client,
         server: report.server,
         version: report.version,
+        round_trip_us: report.round_trip.map(micros),
         calls: report.calls,
         in_flight: report.in_flight,
         reads: nfs_transfers(report.reads),

@@ -32,6 +32,8 @@ const TURN_BYTES: usize = 1 << 20;
 const RETRANSMISSIONS_MAX: u32 = 2;
 /// It is looked again after so long when they were sent again once.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// The round trip of a connection that has something to do is looked at so often.
+const ROUND_TRIP_EVERY: Duration = Duration::from_secs(1);
 
 /// What four bytes in front of a frame say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +172,8 @@ struct Connection<P> {
     lost: bool,
     /// When it is looked whether the peer acknowledges what was urgent.
     look: Option<Instant>,
+    /// When the round trip was looked at last.
+    round_trip_at: Option<Instant>,
 }
 
 /// Serves a connection until it ends, then lets the protocol clean up.
@@ -192,6 +196,7 @@ pub(crate) async fn serve<P: Protocol>(
         waiting_bytes: 0,
         lost: false,
         look: None,
+        round_trip_at: None,
     };
     // In a task of its own: a fault of the program ends this connection, not its neighbours, and what the
     // connection held is freed all the same.
@@ -289,6 +294,7 @@ impl<P: Protocol> Connection<P> {
     fn take_turn(&mut self) -> Result<bool, Ended> {
         let (mut requests, mut bytes) = (0, 0);
         let _turn = Turn::begin();
+        self.look_at_round_trip(turn_clock::now());
         while requests < TURN_REQUESTS && bytes < TURN_BYTES {
             if !self.may_receive() {
                 return Ok(false);
@@ -311,6 +317,15 @@ impl<P: Protocol> Connection<P> {
             }
         }
         Ok(true)
+    }
+
+    /// Looks at the round trip, unless that was done shortly before.
+    fn look_at_round_trip(&mut self, now: Instant) {
+        let is_due = |at| now.saturating_duration_since(at) >= ROUND_TRIP_EVERY;
+        if self.round_trip_at.is_none_or(is_due) {
+            self.outbox.round_trip().look(&self.stream);
+            self.round_trip_at = Some(now);
+        }
     }
 
     /// The next whole frame of what has been received.
@@ -485,8 +500,10 @@ mod tests {
             waiting_bytes: 0,
             lost: false,
             look: None,
+            round_trip_at: None,
         };
         assert!(matches!(connection.take_turn(), Ok(false)));
         assert!(!connection.outbox.is_empty() && connection.look.is_some());
+        assert!(connection.outbox.round_trip().time().is_some());
     }
 }

@@ -12,6 +12,7 @@ mod interfaces;
 mod mailbox;
 mod outbox;
 mod retransmissions;
+mod round_trip;
 mod shards;
 pub mod turn_clock;
 
@@ -20,4 +21,5 @@ pub use connection::{Answer, Later, Limits, Prefix, PrefixError, Protocol};
 pub use interfaces::{InterfaceAddr, interface_addrs};
 pub use mailbox::{Mailbox, PostError};
 pub use outbox::Outbox;
+pub use round_trip::RoundTrip;
 pub use shards::{Peer, Service, Shards, ShardsError};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 use crate::mailbox::{Collected, Post};
-use crate::{Buffer, Mailbox};
+use crate::{Buffer, Mailbox, RoundTrip};
 
 /// Bytes given to one vectored write at most (128 to 256 KiB a send is the measured optimum).
 pub(crate) const SEND_BYTES: usize = 256 * 1024;
@@ -31,6 +31,7 @@ struct Queue {
     closing: Cell<bool>,
     /// What comes from other shards, and what wakes the connection's loop.
     post: Arc<Post>,
+    round_trip: RoundTrip,
 }
 
 impl Outbox {
@@ -43,6 +44,7 @@ impl Outbox {
             bytes: Cell::default(),
             closing: Cell::default(),
             post: Post::new(posted_frames),
+            round_trip: RoundTrip::default(),
         }))
     }
 
@@ -50,6 +52,12 @@ impl Outbox {
     #[must_use]
     pub fn mailbox(&self) -> Mailbox {
         Mailbox::of(&self.0.post)
+    }
+
+    /// How long it takes to the peer and back; looked at now and then while the connection has something to do.
+    #[must_use]
+    pub fn round_trip(&self) -> &RoundTrip {
+        &self.0.round_trip
     }
 
     /// Sends a framed message behind all that was sent before.

@@ -114,7 +114,8 @@ impl Request<'_> {
     pub(crate) fn count(&self, measure: &Measure, bytes: u64, outcome: Outcome) {
         if let Some(share) = self.share.get() {
             let (client, accounts) = (Client::Address(self.connection.client), &self.connection.accounts);
-            accounts.end(share, client, measure, turn_clock::read, bytes, outcome);
+            let measure = measure.over(self.connection.traffic.round_trip.time());
+            accounts.end(share, client, &measure, turn_clock::read, bytes, outcome);
         }
     }
 

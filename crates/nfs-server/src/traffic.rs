@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use net::Peer;
+use net::{Peer, RoundTrip};
 use nfs_wire::rpc::Call;
 use nfs_wire::v3;
 use parking_lot::Mutex;
@@ -22,6 +22,8 @@ pub struct ConnectionReport {
     pub server: SocketAddr,
     /// The version of the NFS calls that came; `None` before the first.
     pub version: Option<u32>,
+    /// How long it takes to the client and back, as it was while calls came last; none where the kernel does not say.
+    pub round_trip: Option<Duration>,
     /// Calls that came.
     pub calls: u64,
     /// Calls that are not answered yet.
@@ -82,6 +84,8 @@ impl Moved {
 pub(crate) struct Traffic {
     peer: Peer,
     number: u64,
+    /// How long it takes to the client and back.
+    pub(crate) round_trip: RoundTrip,
     since: Instant,
     /// 0 before the first call of NFS.
     version: AtomicU32,
@@ -121,6 +125,7 @@ impl Traffic {
             server: self.peer.local,
             version: (version > 0).then_some(version),
             calls,
+            round_trip: self.round_trip.time(),
             in_flight: calls.saturating_sub(answered),
             reads: self.reads.sizes(),
             writes: self.writes.sizes(),
@@ -145,10 +150,11 @@ pub(crate) struct Connections(Mutex<HashMap<Peer, Arc<Traffic>>>);
 
 impl Connections {
     /// Enters a connection that begins.
-    pub(crate) fn enter(&self, peer: Peer, number: u64) -> Arc<Traffic> {
+    pub(crate) fn enter(&self, peer: Peer, number: u64, round_trip: RoundTrip) -> Arc<Traffic> {
         let traffic = Arc::new(Traffic {
             peer,
             number,
+            round_trip,
             since: Instant::now(),
             version: AtomicU32::new(0),
             calls: AtomicU64::new(0),
@@ -189,13 +195,16 @@ mod tests {
     #[test]
     fn a_connection_is_there_until_it_ends() {
         let connections = Connections::default();
-        let (first, second) = (connections.enter(peer(800), 1), connections.enter(peer(700), 2));
+        let (first, second) = (
+            connections.enter(peer(800), 1, RoundTrip::default()),
+            connections.enter(peer(700), 2, RoundTrip::default()),
+        );
         let ports = || connections.report().iter().map(|report| report.client.port()).collect::<Vec<_>>();
         assert_eq!(ports(), [700, 800]);
         connections.leave(&second);
         assert_eq!(ports(), [800]);
         // The one that took its place stays.
-        let again = connections.enter(peer(800), 3);
+        let again = connections.enter(peer(800), 3, RoundTrip::default());
         connections.leave(&first);
         assert_eq!(ports(), [800]);
         connections.leave(&again);
@@ -205,7 +214,7 @@ mod tests {
     #[test]
     fn sizes_are_counted() {
         let connections = Connections::default();
-        let traffic = connections.enter(peer(800), 9);
+        let traffic = connections.enter(peer(800), 9, RoundTrip::default());
         traffic.reads.add(4096);
         traffic.reads.add(1 << 20);
         traffic.writes.add(7);

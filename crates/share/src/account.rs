@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::accounting::Cell;
+use crate::in_use::{InUse, Tally};
 use crate::{Api, Client, Counts, Measure, Outcome, Protocol, Record, Share, ShareId};
 
 /// Clients of a share that are counted apart at a time; all others are counted together.
@@ -205,6 +206,17 @@ impl Accounting {
         clients.into_iter().flat_map(of_client).collect()
     }
 
+    /// How many files and opens of them a client has read or written within so long.
+    #[must_use]
+    pub fn in_use(&self, client: Client, within: Duration) -> InUse {
+        let mut tally = Tally::new(Instant::now(), within);
+        let ledger = self.ledger.lock();
+        let of_client =
+            ledger.open.iter().filter(|(of, _)| *of == client).flat_map(|(_, cells)| cells.0.iter());
+        of_client.filter_map(|cell| cell.get()?.uses()).for_each(|uses| tally.add(uses));
+        tally.sum()
+    }
+
     /// What all clients have called by one name of one protocol.
     #[must_use]
     pub fn total(&self, api: Api, protocol: Protocol) -> Counts {
@@ -253,7 +265,8 @@ mod tests {
     use limits::Limit;
 
     use super::*;
-    use crate::accounting::response_type;
+    use crate::accounting::{bucket_limit, response_type};
+    use crate::in_use::Used;
     use crate::timings;
 
     fn client(n: usize) -> Client {
@@ -345,5 +358,61 @@ mod tests {
         assert_eq!(counts.throttled[Limit::Throughput as usize], 1);
         assert_eq!(response_type(Api::Write, Limit::Throughput), "SuccessWithShareIngressThrottling");
         assert_eq!(counts.limit.histogram.iter().sum::<u64>(), 1);
+    }
+
+    #[tokio::test]
+    async fn files_in_use_are_those_of_all_connections_of_the_client() {
+        let accounting = Accounting::new(true);
+        let [one, two, other] = [1, 1, 2].map(|n| accounting.open(client(n)));
+        for (account, file, open) in
+            [(&one, 1, Some(7)), (&two, 1, Some(8)), (&two, 2, None), (&other, 9, Some(9))]
+        {
+            let read = std::pin::pin!(async {
+                timings::uses(Used { file, open });
+                count(account, Api::Read, 1, Outcome::Done);
+                count(account, Api::Write, 1, Outcome::Done);
+            });
+            timings::scope(read).await;
+        }
+        let within = Duration::from_secs(10);
+        assert_eq!(accounting.in_use(client(1), within), InUse { files: 2, opens: 2 });
+        assert_eq!(accounting.in_use(client(2), within), InUse { files: 1, opens: 1 });
+        drop([one, two]);
+        assert_eq!(accounting.in_use(client(1), within), InUse { files: 2, opens: 2 }, "until it is settled");
+        let records = accounting.snapshot();
+        assert_eq!(accounting.in_use(client(1), within), InUse::default(), "who has gone uses nothing");
+        assert!(records.iter().all(|record| record.counts.limit == crate::Waited::default()));
+    }
+
+    #[tokio::test]
+    async fn limit_queue_storage_and_network_are_all_of_the_time() {
+        let accounting = Accounting::new(true);
+        let account = accounting.open(Client::Unknown);
+        let (begun, ms) = (Instant::now(), Duration::from_millis);
+        let end = |took| {
+            let measure = Measure::begin(Api::Read, Protocol::Nfs3, begun).over(Some(ms(3)));
+            account.end(&measure, begun + took, 1, Outcome::Done);
+        };
+        let waits = std::pin::pin!(async {
+            timings::waited(Limit::Iops, ms(900));
+            timings::queued(ms(40));
+            end(ms(950));
+        });
+        timings::scope(waits).await;
+        end(ms(11)); // waits for nothing
+        let counts = accounting.snapshot()[0].counts;
+        assert_eq!((counts.time, counts.end_to_end_time()), (ms(961), ms(967)));
+        let parts = counts.limit.time + counts.queue.time + counts.storage_time() + counts.network.time;
+        assert_eq!(parts, counts.end_to_end_time());
+        let calls = |histogram: &[u64], up_to: Duration| {
+            let limit = |n: &usize| bucket_limit(*n).is_none_or(|limit| limit >= up_to);
+            histogram[(0..histogram.len()).find(limit).unwrap()]
+        };
+        assert_eq!(calls(&counts.storage, ms(11)), 2, "10 and 11 ms: up to 16.384 ms");
+        assert_eq!(calls(&counts.network.histogram, ms(3)), 2);
+        assert_eq!((calls(&counts.end_to_end, ms(14)), calls(&counts.end_to_end, ms(953))), (1, 1));
+        for histogram in [counts.latency, counts.storage, counts.network.histogram, counts.end_to_end] {
+            assert_eq!(histogram.iter().sum::<u64>(), 2);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use limits::Limit;
 
+use crate::in_use::Uses;
 use crate::{Client, Protocol, timings};
 
 macro_rules! apis {
@@ -210,9 +211,15 @@ pub(crate) struct Cell {
     bytes: AtomicU64,
     nanos: AtomicU64,
     latency: [AtomicU64; HISTOGRAM_BUCKETS],
+    /// The round trips of the connection, one for each call.
+    network: WaitCell,
+    /// Calls by `latency` and round trip together.
+    end_to_end: [AtomicU64; HISTOGRAM_BUCKETS],
     sizes: [AtomicU64; SIZE_BUCKETS],
     /// Of calls that waited, if any did.
     waits: OnceLock<Box<WaitCells>>,
+    /// What reads and writes have worked on.
+    uses: OnceLock<Box<Uses>>,
 }
 
 /// Counters of calls that waited.
@@ -220,6 +227,9 @@ pub(crate) struct Cell {
 struct WaitCells {
     limit: WaitCell,
     queue: WaitCell,
+    /// Those that waited, by their whole time, and by what of it is left for the storage: the others wait for nothing else.
+    latency: [AtomicU64; HISTOGRAM_BUCKETS],
+    storage: [AtomicU64; HISTOGRAM_BUCKETS],
     throttled: [AtomicU64; Limit::ALL.len()],
 }
 
@@ -261,8 +271,11 @@ impl Default for Cell {
             bytes: zero(),
             nanos: zero(),
             latency: std::array::from_fn(|_| zero()),
+            network: WaitCell::default(),
+            end_to_end: std::array::from_fn(|_| zero()),
             sizes: std::array::from_fn(|_| zero()),
             waits: OnceLock::new(),
+            uses: OnceLock::new(),
         }
     }
 }
@@ -273,6 +286,8 @@ impl Cell {
         add(&self.calls, 1);
         add(&self.nanos, nanos(latency));
         add(&self.latency[bucket_of(latency)], 1);
+        self.network.add(measure.round_trip);
+        add(&self.end_to_end[bucket_of(latency.saturating_add(measure.round_trip))], 1);
         match outcome {
             Outcome::Done if measure.api.moves_data() => add(&self.sizes[size_bucket_of(bytes)], 1),
             Outcome::Done => {}
@@ -286,14 +301,33 @@ impl Cell {
             add(&self.bytes, bytes);
         }
         let spent = timings::take();
-        if spent != timings::Timings::default() {
+        if let Some(used) = spent.used {
+            self.uses.get_or_init(Box::default).note(used, ended);
+        }
+        if spent.has_waited() {
             let waits = self.waits.get_or_init(Box::default);
             waits.limit.add(spent.limit);
             waits.queue.add(spent.queue);
+            let storage = latency.saturating_sub(spent.limit).saturating_sub(spent.queue);
+            add(&waits.latency[bucket_of(latency)], 1);
+            add(&waits.storage[bucket_of(storage)], 1);
             if let Some(limit) = spent.throttled {
                 add(&waits.throttled[limit as usize], 1);
             }
         }
+    }
+
+    /// Calls by the time that was left for the storage: of those that did not wait that is all of it.
+    fn storage(&self) -> [u64; HISTOGRAM_BUCKETS] {
+        let waits = self.waits.get().map(|waits| (read(&waits.latency), read(&waits.storage)));
+        let all = read(&self.latency);
+        let Some((waited, left)) = waits else { return all };
+        std::array::from_fn(|n| (all[n] + left[n]).saturating_sub(waited[n]))
+    }
+
+    /// What its calls have worked on.
+    pub(crate) fn uses(&self) -> Option<&Uses> {
+        self.uses.get().map(Box::as_ref)
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -310,6 +344,9 @@ impl Cell {
             bytes: load(&self.bytes),
             time: Duration::from_nanos(load(&self.nanos)),
             latency: read(&self.latency),
+            network: waited(&self.network),
+            end_to_end: read(&self.end_to_end),
+            storage: self.storage(),
             sizes: read(&self.sizes),
             limit: waits.map(|waits| waited(&waits.limit)).unwrap_or_default(),
             queue: waits.map(|waits| waited(&waits.queue)).unwrap_or_default(),
@@ -347,6 +384,12 @@ pub struct Counts {
     pub time: Duration,
     /// Calls by that time ([`bucket_limit`]).
     pub latency: [u64; HISTOGRAM_BUCKETS],
+    /// The round trip of the connection that each call came over, as far as it was known.
+    pub network: Waited,
+    /// Calls by `time` and `network` together (Azure Monitor: SuccessE2ELatency).
+    pub end_to_end: [u64; HISTOGRAM_BUCKETS],
+    /// Calls by what of their time is left for the work itself ([`Counts::storage_time`]).
+    pub storage: [u64; HISTOGRAM_BUCKETS],
     /// Reads and writes by their size ([`size_limit`]).
     pub sizes: [u64; SIZE_BUCKETS],
     /// Time waited for the budget of the share.
@@ -373,6 +416,12 @@ impl Counts {
         self.time.saturating_sub(self.limit.time).saturating_sub(self.queue.time)
     }
 
+    /// The time of all calls together, with the way to the client and back (Azure Monitor: SuccessE2ELatency, of one call).
+    #[must_use]
+    pub fn end_to_end_time(&self) -> Duration {
+        self.time + self.network.time
+    }
+
     /// Adds what others have counted.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
@@ -381,6 +430,9 @@ impl Counts {
         self.bytes += other.bytes;
         self.time += other.time;
         add_each(&mut self.latency, &other.latency);
+        self.network.add(&other.network);
+        add_each(&mut self.end_to_end, &other.end_to_end);
+        add_each(&mut self.storage, &other.storage);
         add_each(&mut self.sizes, &other.sizes);
         self.limit.add(&other.limit);
         self.queue.add(&other.queue);
@@ -423,12 +475,18 @@ pub struct Measure {
     pub(crate) api: Api,
     pub(crate) protocol: Protocol,
     begun: Instant,
+    round_trip: Duration,
 }
 
 impl Measure {
     /// A call begins at this time.
     pub fn begin(api: Api, protocol: Protocol, begun: Instant) -> Self {
-        Self { api, protocol, begun }
+        Self { api, protocol, begun, round_trip: Duration::ZERO }
+    }
+
+    /// It came over a connection on which it takes so long to the client and back, where that is known.
+    pub fn over(self, round_trip: Option<Duration>) -> Self {
+        Self { round_trip: round_trip.unwrap_or_default(), ..self }
     }
 
     /// When the call began.

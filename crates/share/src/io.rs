@@ -8,11 +8,12 @@ use file_state::{Access, Actor, ByteRange, Holder, IoConflict, Operation};
 use storage::{Attributes, FileKind, NodeRef, SetAttributes, Stability, Wait, Want};
 
 use crate::caching::Answering;
+use crate::in_use::Used;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::trace::TracedData;
-use crate::{Api, Caller, Error, Location, Open, Protocol, Result, Share, permission, provision};
+use crate::{Api, Caller, Error, Location, Open, Protocol, Result, Share, permission, provision, timings};
 
 /// A file to work on: through an open that was admitted, or without one, as NFSv3 does.
 #[derive(Debug, Clone)]
@@ -40,6 +41,15 @@ impl File {
             Self::Open(open) => Actor::Open(open.key()),
             Self::Stateless(_) => Actor::Stateless,
         }
+    }
+
+    /// For the account of who works on it.
+    fn used(&self) -> Used {
+        let open = match self {
+            Self::Open(open) => Some(open.key().0),
+            Self::Stateless(_) => None,
+        };
+        Used { file: self.node().id().0, open }
     }
 
     /// The caching grant on the file's directory that is not in the way.
@@ -81,6 +91,7 @@ impl Share {
         offset: u64,
         mut into: B,
     ) -> Result<(B, usize)> {
+        timings::uses(file.used());
         if !self.asks_for_turns() {
             return self.read_now(caller, file, offset, into).await;
         }
@@ -191,6 +202,7 @@ impl Share {
         data: B,
         stability: Stability,
     ) -> Result<Written> {
+        timings::uses(file.used());
         let total = data.as_ref().len();
         if self.asks_for_turns() {
             self.permit_write(caller, file)?;

@@ -17,6 +17,7 @@ mod directory;
 mod error;
 mod files;
 mod folded;
+mod in_use;
 mod io;
 mod lock;
 mod namespace;
@@ -65,6 +66,7 @@ pub use file_state::{
     Sharing,
 };
 pub use files::Location;
+pub use in_use::{InUse, Used};
 pub use io::{File, Written};
 pub use lock::{ClientLock, LockWait};
 pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};

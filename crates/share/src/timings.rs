@@ -13,8 +13,9 @@ use std::time::Duration;
 use limits::Limit;
 
 use crate::cache::Moment;
+use crate::in_use::Used;
 
-/// What an operation has waited for.
+/// What an operation has waited for, and worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timings {
     /// For a thread of the pool that does what may block.
@@ -23,11 +24,22 @@ pub struct Timings {
     pub limit: Duration,
     /// Which limit it waited for longest.
     pub throttled: Option<Limit>,
+    /// What it has worked on.
+    pub used: Option<Used>,
+}
+
+impl Timings {
+    /// Whether it has waited for anything.
+    pub(crate) fn has_waited(&self) -> bool {
+        !self.queue.is_zero() || !self.limit.is_zero()
+    }
 }
 
 thread_local! {
     /// Of the operation that is polled on this thread.
-    static CURRENT: Cell<Timings> = const { Cell::new(Timings { queue: Duration::ZERO, limit: Duration::ZERO, throttled: None }) };
+    static CURRENT: Cell<Timings> = const {
+        Cell::new(Timings { queue: Duration::ZERO, limit: Duration::ZERO, throttled: None, used: None })
+    };
 }
 
 /// Runs an operation: what it waits for is noted with it, and with nothing else. It is pinned by the caller, so that it is
@@ -67,6 +79,11 @@ pub(crate) fn waited(limit: Limit, time: Duration) {
     CURRENT.set(timings);
 }
 
+/// The operation that is polled reads or writes this.
+pub(crate) fn uses(used: Used) {
+    CURRENT.set(Timings { used: Some(used), ..CURRENT.get() });
+}
+
 /// The operation that is polled has waited for a thread.
 pub(crate) fn queued(time: Duration) {
     let mut timings = CURRENT.get();
@@ -97,6 +114,7 @@ mod tests {
             queue: second * times,
             limit: second * times,
             throttled: Some(limit),
+            used: None,
         };
         assert_eq!((one, two), (expected(2, Limit::Read), expected(3, Limit::Iops)));
         assert_eq!(CURRENT.get(), Timings::default());

@@ -25,10 +25,11 @@ async fn dispatch_counted(ctx: &RequestContext) -> Result<Buffer, Failure> {
     }
     let outcome = dispatch_target(ctx).await;
     if let (Some(measure), Some(Target::Disk(share))) = (measure, ctx.tree.get().map(|tree| &tree.target)) {
-        let status = outcome.as_ref().map_or_else(|failure| failure.status, |_| ctx.status());
+        let counted = outcome.as_ref().map_or_else(Failure::outcome, |_| status::outcome(ctx.status()));
+        let measure = measure.over(ctx.connection.endpoint.round_trip.time());
         let client = ctx.caller().map(|caller| caller.machine).unwrap_or_default();
         let (bytes, accounts) = (ctx.payload_bytes(), &ctx.connection.accounts);
-        accounts.end(share, client, &measure, turn_clock::read, bytes, status::outcome(status));
+        accounts.end(share, client, &measure, turn_clock::read, bytes, counted);
     }
     outcome
 }

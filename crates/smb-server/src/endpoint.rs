@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use net::{Buffer, Mailbox, Outbox, Peer};
+use net::{Buffer, Mailbox, Outbox, Peer, RoundTrip};
 
 use crate::interim::Signal;
 use crate::report;
@@ -21,6 +21,8 @@ pub(crate) struct Endpoint {
     pub(crate) connection: u64,
     /// Its addresses, and its shard.
     pub(crate) peer: Peer,
+    /// How long it takes to the client and back.
+    pub(crate) round_trip: RoundTrip,
     /// When the client connected.
     pub(crate) since: SystemTime,
     /// The same, for measuring.
@@ -46,6 +48,7 @@ impl Endpoint {
         Arc::new(Self {
             connection,
             peer,
+            round_trip: outbox.round_trip().clone(),
             since: SystemTime::now(),
             connected: Instant::now(),
             requests: AtomicU64::new(0),
@@ -104,6 +107,7 @@ impl Endpoint {
             local: self.peer.local,
             shard: self.peer.shard,
             since: self.since,
+            round_trip: self.round_trip.time(),
             requests: self.requests.load(Ordering::Relaxed),
             idle: self
                 .connected

@@ -69,6 +69,8 @@ pub struct Channel {
     pub shard: usize,
     /// When the client connected.
     pub since: SystemTime,
+    /// How long it takes to the client and back, as it was while requests came last; none where the kernel does not say.
+    pub round_trip: Option<Duration>,
     /// Requests that came over it, about shares: not those that only ask whether the server is there.
     pub requests: u64,
     /// Since the last of them, or since the client connected.

@@ -10,18 +10,26 @@ pub(crate) struct Failure {
     pub(crate) status: NtStatus,
     /// ErrorData; empty for most.
     pub(crate) data: Vec<u8>,
+    /// Whether it is the server, or its storage, that could not: INSUFFICIENT_RESOURCES also tells a client that it has as much as
+    /// one client may have.
+    is_fault: bool,
 }
 
 impl Failure {
     /// A status with data.
     pub(crate) fn with_data(status: NtStatus, data: &[u8]) -> Self {
-        Self { status, data: data.to_vec() }
+        Self { data: data.to_vec(), ..status.into() }
+    }
+
+    /// As what a request that failed so is counted.
+    pub(crate) fn outcome(&self) -> share::Outcome {
+        if self.is_fault { share::Outcome::Failed } else { outcome(self.status) }
     }
 }
 
 impl From<NtStatus> for Failure {
     fn from(status: NtStatus) -> Self {
-        Self { status, data: Vec::new() }
+        Self { status, data: Vec::new(), is_fault: false }
     }
 }
 
@@ -35,21 +43,24 @@ impl From<WireError> for Failure {
 
 impl From<share::Error> for Failure {
     fn from(error: share::Error) -> Self {
-        status_of(error).into()
+        match error {
+            share::Error::Storage(error) => error.into(),
+            error => status_of(error).into(),
+        }
     }
 }
 
 impl From<storage::Error> for Failure {
     fn from(error: storage::Error) -> Self {
-        status_of_storage(error).into()
+        let is_fault = matches!(error, storage::Error::OutOfResources | storage::Error::WouldBlock);
+        Self { is_fault, ..status_of_storage(error).into() }
     }
 }
 
-/// As what a request with this status is counted.
+/// As what a request with this status is counted, if there is no more to know of it.
 pub(crate) fn outcome(status: NtStatus) -> share::Outcome {
     match status {
-        NtStatus::INSUFFICIENT_RESOURCES
-        | NtStatus::INSUFF_SERVER_RESOURCES
+        NtStatus::INSUFF_SERVER_RESOURCES
         | NtStatus::INTERNAL_ERROR
         | NtStatus::IO_DEVICE_ERROR
         | NtStatus::UNEXPECTED_IO_ERROR => share::Outcome::Failed,
@@ -110,5 +121,28 @@ pub(crate) fn status_of_storage(error: storage::Error) -> NtStatus {
         Error::NoAttribute => NtStatus::NONEXISTENT_EA_ENTRY,
         Error::AttributeTooLarge => NtStatus::EA_TOO_LARGE,
         Error::Io(_) => NtStatus::UNEXPECTED_IO_ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// INSUFFICIENT_RESOURCES is also what a client gets that has as much as one client may have.
+    #[test]
+    fn only_what_the_server_lacks_counts_as_its_fault() {
+        use share::{Error, Outcome};
+        let short = NtStatus::INSUFFICIENT_RESOURCES;
+        for (failure, outcome) in [
+            (Failure::from(short), Outcome::Refused),
+            (Error::LimitReached("opens").into(), Outcome::Refused),
+            (storage::Error::OutOfResources.into(), Outcome::Failed),
+            (Error::Storage(storage::Error::OutOfResources).into(), Outcome::Failed),
+        ] {
+            assert_eq!((failure.status, failure.outcome()), (short, outcome), "{failure:?}");
+        }
+        assert_eq!(Failure::from(NtStatus::UNEXPECTED_IO_ERROR).outcome(), Outcome::Failed);
+        assert_eq!(Failure::from(NtStatus::ACCESS_DENIED).outcome(), Outcome::Refused);
+        assert_eq!(outcome(NtStatus::SUCCESS), Outcome::Done);
     }
 }

@@ -134,6 +134,7 @@ mod tests {
             server: (address, 2049).into(),
             version: Some(4),
             calls: 9,
+            round_trip_us: None,
             in_flight: 0,
             reads: NfsTransfers { calls: 1, bytes: read_bytes, bytes_max: read_bytes },
             writes: NfsTransfers::default(),

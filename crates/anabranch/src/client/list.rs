@@ -1,11 +1,12 @@
 //! `anabranch client list`: the clients and their connections, as tables.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use control::clients::{Clients, NfsClient, NfsSession, SmbSession};
 use control::explain::bound_by;
 
-use super::{counted, duration, harmless, table};
+use super::{counted, duration, harmless, latency, table};
 
 /// The clients, for people.
 pub(crate) fn render(clients: &Clients) -> String {
@@ -94,6 +95,7 @@ fn channel_table(sessions: &[SmbSession]) -> String {
                 interface.map_or_else(|| "-".to_owned(), |interface| interface.index.to_string()),
                 interface.map_or_else(|| "-".to_owned(), |interface| speed(interface.bits_per_second)),
                 interface.map_or("-", |interface| if interface.rss { "yes" } else { "no" }).to_owned(),
+                round_trips(channel.round_trip_us),
                 channel.requests.to_string(),
                 duration(channel.idle_seconds),
                 duration(channel.age_seconds),
@@ -103,9 +105,31 @@ fn channel_table(sessions: &[SmbSession]) -> String {
     };
     let rows: Vec<_> = sessions.iter().flat_map(of_session).collect();
     table::render(
-        ["SESSION", "CHANNEL FROM", "TO", "INTERFACE", "SPEED", "RSS", "REQUESTS", "IDLE", "AGE"],
+        [
+            "SESSION",
+            "CHANNEL FROM",
+            "TO",
+            "INTERFACE",
+            "SPEED",
+            "RSS",
+            "ROUND TRIP",
+            "REQUESTS",
+            "IDLE",
+            "AGE",
+        ],
         &rows,
     )
+}
+
+/// The shortest and the longest of some round trips, in microseconds.
+fn round_trips(micros: impl IntoIterator<Item = u64> + Clone) -> String {
+    let for_people = |micros| latency(Duration::from_micros(micros).as_secs_f64());
+    let (least, most) = (micros.clone().into_iter().min(), micros.into_iter().max());
+    match least.map(for_people).zip(most.map(for_people)) {
+        None => "-".to_owned(),
+        Some((least, most)) if least == most => most,
+        Some((least, most)) => format!("{least} - {most}"),
+    }
 }
 
 fn speed(bits_per_second: u64) -> String {
@@ -125,6 +149,7 @@ fn nfs(clients: &[NfsClient]) -> String {
         "MOUNTED",
         "VERSION",
         "CONNECTIONS",
+        "ROUND TRIP",
         "CALLS",
         "IN FLIGHT",
         "READS UP TO",
@@ -177,7 +202,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-fn nfs_client(client: &NfsClient) -> [String; 9] {
+fn nfs_client(client: &NfsClient) -> [String; 10] {
     let connections = &client.connections;
     let mut versions: Vec<u32> = connections.iter().filter_map(|connection| connection.version).collect();
     versions.sort_unstable();
@@ -190,6 +215,7 @@ fn nfs_client(client: &NfsClient) -> [String; 9] {
         or_none(mounts.join(" ")),
         or_none(versions.join(", ")),
         connections.len().to_string(),
+        round_trips(connections.iter().filter_map(|connection| connection.round_trip_us)),
         connections.iter().map(|connection| connection.calls).sum::<u64>().to_string(),
         connections.iter().map(|connection| connection.in_flight).sum::<u64>().to_string(),
         size(client.reads().bytes_max),
@@ -216,6 +242,12 @@ mod tests {
         ] {
             assert_eq!(speed(bits), text);
         }
+    }
+
+    #[test]
+    fn round_trips_are_one_or_from_to() {
+        assert_eq!((round_trips(None), round_trips(Some(120))), ("-".to_owned(), "120 us".to_owned()));
+        assert_eq!(round_trips([2500, 120, 900]), "120 us - 2.50 ms");
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod list;
 use control::clients::Clients;
 
 use crate::cli::{Asking, ClientCommand};
-use crate::print::{counted, duration, harmless, json, print};
+use crate::print::{counted, duration, harmless, json, latency, print};
 use crate::problem::Result;
 use crate::{ask, control_access, table};
 

@@ -7,6 +7,7 @@ use control::shares::Share;
 use serde::Serialize;
 
 use super::{state, terms};
+use crate::print::{bytes, latency};
 use crate::table;
 
 /// API names that are shown; the others are summed up.
@@ -81,25 +82,6 @@ fn per_second(name: &str, rate: u64) -> String {
     if name.ends_with("iops") { format!("{rate} operations/s") } else { format!("{}/s", bytes(rate)) }
 }
 
-/// A number of bytes for people.
-pub(super) fn bytes(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let Some((unit, name)) = UNITS.iter().find(|(unit, _)| bytes >= *unit) else {
-        return format!("{bytes} B");
-    };
-    let (whole, tenth) = (bytes / unit, bytes % unit * 10 / unit);
-    if tenth == 0 { format!("{whole} {name}") } else { format!("{whole}.{tenth} {name}") }
-}
-
-/// A time for people.
-pub(super) fn latency(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => format!("{s:.2} s"),
-        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
-        s => format!("{:.0} us", s * 1e6),
-    }
-}
-
 fn calls(activity: &ShareActivity) -> String {
     let mut apis: Vec<&ApiActivity> = activity.apis.iter().collect();
     apis.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
@@ -118,6 +100,7 @@ fn calls(activity: &ShareActivity) -> String {
             latency(mean(api.limit_seconds, api.calls)),
             latency(mean(api.queue_seconds, api.calls)),
             latency(mean(api.storage_seconds, api.calls)),
+            latency(mean(api.network_seconds, api.calls)),
             format!("{:.0} %", if all > 0.0 { api.seconds / all * 100.0 } else { 0.0 }),
         ]
     };
@@ -132,6 +115,7 @@ fn calls(activity: &ShareActivity) -> String {
         "LIMIT",
         "QUEUE",
         "STORAGE",
+        "NETWORK",
         "OF ALL TIME",
     ];
     let mut text =
@@ -154,20 +138,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
-        assert_eq!(
-            (bytes(1023), bytes(1024), bytes(1536)),
-            ("1023 B".into(), "1 KiB".into(), "1.5 KiB".into())
-        );
-        assert_eq!(bytes(100 << 40), "100 TiB");
-        assert_eq!(
-            (latency(0.000_25), latency(0.0025), latency(2.5)),
-            ("250 us".into(), "2.50 ms".into(), "2.50 s".into())
-        );
-        assert!(mean(1.0, 0).abs() < f64::EPSILON);
-    }
-
-    #[test]
     fn what_waited_for_which_limit_is_shown_with_what_is_used() {
         let waits = LimitWaits { limit: "iops".to_owned(), operations: 4, seconds: 0.01 };
         let api = ApiActivity {
@@ -176,10 +146,13 @@ mod tests {
             calls: 2,
             errors: 0,
             bytes: 0,
+            small: 0,
+            throttled: 0,
             seconds: 0.012,
             limit_seconds: 0.01,
             queue_seconds: 0.0005,
             storage_seconds: 0.0015,
+            network_seconds: 0.0004,
         };
         let activity = ShareActivity {
             capacity_bytes: Some(1 << 40),
@@ -197,6 +170,6 @@ mod tests {
         assert_eq!(cache(&known), "cache      9 hits, 3 misses, 4 changes; 2 directories, 5 KiB\n");
         let calls = calls(&activity);
         let row = calls.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(row, "Read nfs4 2 0 0 B 6.00 ms 5.00 ms 250 us 750 us 100 %");
+        assert_eq!(row, "Read nfs4 2 0 0 B 6.00 ms 5.00 ms 250 us 750 us 200 us 100 %");
     }
 }

@@ -10,9 +10,8 @@ use limits::{Operation, Plan};
 use serde::Serialize;
 use share::{Turn, turn};
 
-use super::show::{bytes, latency};
 use crate::cli::ShareSimulate;
-use crate::print::{json, print};
+use crate::print::{bytes, json, latency, print};
 use crate::problem::{Cause, Problem, Result};
 use crate::{table, trace_file};
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use control::activity::{Activity, ApiActivity};
 use serde::Serialize;
 
-use super::show::{bytes, latency, mean};
+use super::show::mean;
 use crate::cli::ShareTop;
 use crate::control_access::{self, Access};
-use crate::print::{json, print};
+use crate::print::{bytes, json, latency, print};
 use crate::problem::{Cause, Problem, Result};
 use crate::{ask, table};
 
@@ -38,6 +38,8 @@ struct Cost {
     mean_queue_seconds: f64,
     /// Of that, what is left: the storage, and the server around it.
     mean_storage_seconds: f64,
+    /// Beside that, the way to the clients and back.
+    mean_network_seconds: f64,
     /// Of the time that all calls took.
     part: f64,
     /// The limits that the share's operations are waiting for.
@@ -115,6 +117,7 @@ fn between((then, before): &(Instant, Activity), (now, after): &(Instant, Activi
                 mean_limit_seconds: mean(spent(|api| api.limit_seconds), calls),
                 mean_queue_seconds: mean(spent(|api| api.queue_seconds), calls),
                 mean_storage_seconds: mean(spent(|api| api.storage_seconds), calls),
+                mean_network_seconds: mean(spent(|api| api.network_seconds), calls),
                 part: 0.0,
                 throttled: share.throttled.clone(),
                 seconds,
@@ -155,6 +158,7 @@ fn render(costs: &[Cost], elapsed: Duration, rows_max: usize) -> String {
             latency(cost.mean_limit_seconds),
             latency(cost.mean_queue_seconds),
             latency(cost.mean_storage_seconds),
+            latency(cost.mean_network_seconds),
             format!("{:.0} %", cost.part * 100.0),
             if cost.throttled.is_empty() { "-".to_owned() } else { cost.throttled.join(", ") },
         ]
@@ -171,6 +175,7 @@ fn render(costs: &[Cost], elapsed: Duration, rows_max: usize) -> String {
         "LIMIT",
         "QUEUE",
         "STORAGE",
+        "NETWORK",
         "OF ALL TIME",
         "WAITS FOR",
     ];
@@ -196,10 +201,13 @@ mod tests {
             calls: *calls,
             errors: 0,
             bytes: calls * 1024,
+            small: 0,
+            throttled: 0,
             seconds: *seconds,
             limit_seconds: *seconds / 2.0,
             queue_seconds: *seconds / 4.0,
             storage_seconds: *seconds / 4.0,
+            network_seconds: *seconds / 8.0,
         };
         let share = ShareActivity {
             name: "data".to_owned(),
@@ -223,11 +231,12 @@ mod tests {
         assert!((costs[0].part - 0.75).abs() < 1e-9 && (costs[0].mean_seconds - 0.75).abs() < 1e-9);
         assert!((costs[0].mean_limit_seconds - 0.375).abs() < 1e-9, "{:?}", costs[0]);
         assert!((costs[0].mean_queue_seconds - costs[0].mean_storage_seconds).abs() < 1e-9);
+        assert!((costs[0].mean_network_seconds - 0.093_75).abs() < 1e-9);
         assert!((costs[1].bytes_per_second - 102_400.0).abs() < 1e-9);
         let text = render(&costs, Duration::from_secs(2), 1);
         assert!(text.starts_with("In the last 2.0 s, by the time that it took:\nSHARE"), "{text}");
         assert!(
-            text.contains("750.00 ms     375.00 ms  187.50 ms  187.50 ms  75 %")
+            text.contains("750.00 ms     375.00 ms  187.50 ms  187.50 ms  93.75 ms  75 %")
                 && text.contains("75 %")
                 && text.ends_with("and 1 more\n"),
             "{text}"

@@ -3,7 +3,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
-use crate::activity::{Activity, ApiActivity, CacheActivity, LimitWaits, ShareActivity};
+use crate::activity::{
+    Activity, ApiActivity, CacheActivity, ClientActivity, ClientShareActivity, LimitWaits, ShareActivity,
+};
 use crate::clients::Clients;
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::users::{NewUser, Password, User, UserChange, Users};
@@ -76,10 +78,13 @@ fn an_api() -> ApiActivity {
         calls: 0,
         errors: 0,
         bytes: 0,
+        small: 0,
+        throttled: 0,
         seconds: 0.0,
         limit_seconds: 0.0,
         queue_seconds: 0.0,
         storage_seconds: 0.0,
+        network_seconds: 0.0,
     }
 }
 
@@ -123,6 +128,8 @@ fn every_type_is_described_with_its_fields() {
         ("LimitWaits", json(waits)),
         ("CacheActivity", json(CacheActivity::default())),
         ("ApiActivity", json(an_api())),
+        ("ClientActivity", json(ClientActivity::default())),
+        ("ClientShareActivity", json(ClientShareActivity::default())),
         ("Clients", json(Clients::default())),
         ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),
     ];

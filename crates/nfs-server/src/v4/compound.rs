@@ -140,9 +140,10 @@ impl<'a> Compound<'a> {
             && let Some(Position { place: Place::Object(object), .. }) = &self.current
         {
             let outcome = self.reply.status.map_or_else(status::v4_outcome, |()| share::Outcome::Done);
-            let accounts = &self.request.connection.accounts;
+            let connection = self.request.connection;
+            let measure = measure.over(connection.traffic.round_trip.time());
             let (share, client) = (&object.share, object.caller.machine);
-            accounts.end(share, client, &measure, turn_clock::read, self.moved_bytes, outcome);
+            connection.accounts.end(share, client, &measure, turn_clock::read, self.moved_bytes, outcome);
         }
         if self.moved_bytes > 0 {
             let traffic = &self.request.connection.traffic;

@@ -7,7 +7,7 @@ use storage::Want;
 
 use super::wish::Wish;
 use crate::context::RequestContext;
-use crate::status::{Failure, status_of};
+use crate::status::Failure;
 
 /// Where the path leads. With FILE_OPEN_REPARSE_POINT a link at its end is meant itself; otherwise links are followed
 /// here, as long as they stay in the share.
@@ -38,6 +38,6 @@ fn on_the_way(error: share::Error) -> Failure {
         share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory) => {
             NtStatus::OBJECT_PATH_NOT_FOUND.into()
         }
-        error => status_of(error).into(),
+        error => error.into(),
     }
 }

@@ -1,0 +1,71 @@
+//! How long it takes to a peer and back, as the kernel measures it.
+
+use std::mem::offset_of;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use nix::sys::socket::{getsockopt, sockopt::GetStruct};
+
+/// tcpi_rtt of `struct tcp_info` (linux/tcp.h), in microseconds. The kernel cuts the structure to what it is asked for, and it
+/// has had this much since TCP_INFO is there.
+const RTT_AT: usize = offset_of!(libc::tcp_info, tcpi_rtt);
+const RTT_END: usize = RTT_AT + size_of::<u32>();
+
+/// TCP_INFO (tcp(7)), up to and with tcpi_rtt.
+#[derive(Debug, Clone, Copy)]
+struct TcpInfo;
+
+nix::getsockopt_impl!(TcpInfo, libc::IPPROTO_TCP, libc::TCP_INFO, [u8; RTT_END], GetStruct<[u8; RTT_END]>);
+
+/// The round trip of a connection, from what is sent until it is acknowledged, smoothed by the kernel over the last ones. Its own
+/// shard looks now and then while requests come; anybody may read.
+#[derive(Debug, Clone, Default)]
+pub struct RoundTrip {
+    /// 0 before it is known.
+    micros: Arc<AtomicU32>,
+}
+
+impl RoundTrip {
+    /// As it was looked at last; `None` where the kernel has not said.
+    #[must_use]
+    pub fn time(&self) -> Option<Duration> {
+        let micros = self.micros.load(Ordering::Relaxed);
+        (micros > 0).then(|| Duration::from_micros(micros.into()))
+    }
+
+    /// Asks the kernel. A socket that is no TCP socket, or gone, leaves it as it was.
+    pub(crate) fn look(&self, socket: &impl AsFd) {
+        let rtt = getsockopt(socket, TcpInfo).ok().and_then(|info| info.last_chunk().copied());
+        if let Some(rtt) = rtt {
+            self.micros.store(u32::from_ne_bytes(rtt), Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn the_kernel_tells_it_of_a_connection_and_of_nothing_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let round_trip = RoundTrip::default();
+        assert_eq!(round_trip.time(), None);
+        for _ in 0..10 {
+            server.write_all(b"x").unwrap();
+            client.read_exact(&mut [0]).unwrap();
+        }
+        round_trip.look(&server);
+        let time = round_trip.time().unwrap();
+        assert!(time < Duration::from_millis(200), "{time:?} over the loopback interface");
+        round_trip.look(&std::fs::File::open("/dev/null").unwrap());
+        assert_eq!(round_trip.clone().time(), Some(time));
+    }
+}
