@@ -7,6 +7,7 @@ mod advice;
 mod channels;
 mod facts;
 mod from_result;
+pub mod host;
 mod limits;
 mod nfs;
 mod security;
