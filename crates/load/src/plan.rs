@@ -1,5 +1,6 @@
 //! What a run measures: rows, and which of them are held against each other.
 
+mod advice;
 mod family;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::collections::BTreeMap;
 use crate::result::{Key, Mix};
 use crate::security::Security;
 
+pub use advice::{advice, advice_extent, alone, settings};
 pub use family::{FAMILIES, Family, family};
 
 /// One row that is to be measured.

@@ -3,7 +3,10 @@
 use super::advice::Advice;
 use super::advise;
 use super::facts::{Change, Effect, Facts, Path, Profile, Reached, Security, Work};
-use crate::result::{Comparison, Environment, Interface, Key, Measure, Mix, Protocol, ResultFile, Row};
+use crate::result::{
+    Comparison, Environment, Interface, Key, Measure, Mix, Negotiated, Protocol, ResultFile, Row,
+};
+use crate::security::securities;
 
 impl Facts {
     /// The facts of one row of a result, with the effects of changes that were measured on the same work.
@@ -21,11 +24,7 @@ impl Facts {
                 .as_ref()
                 .map(|measure| Reached::of_measure(measure, &row.key))
                 .unwrap_or_default(),
-            security: Security {
-                signing: environment.negotiated.signing.clone(),
-                cipher: environment.negotiated.cipher.clone(),
-                busiest_cpu: None,
-            },
+            security: Security::of_row(environment, &row.key),
             effects: result
                 .comparisons
                 .iter()
@@ -82,18 +81,57 @@ impl Reached {
     }
 }
 
+impl Security {
+    /// What a row says of its own protection goes before what was negotiated first.
+    fn of_row(environment: &Environment, key: &Key) -> Self {
+        let Some(name) = key.settings.get("security") else {
+            let Negotiated { signing, cipher, .. } = environment.negotiated.clone();
+            return Self { signing, cipher, busiest_cpu: None };
+        };
+        let own = securities().into_iter().find(|(known, _)| known == name).map(|(_, security)| security);
+        let named = |holds: fn(&crate::security::Security) -> bool| {
+            own.as_ref().filter(|own| holds(own)).map(|_| name.clone())
+        };
+        Self {
+            signing: named(|own| own.require_signing),
+            cipher: named(|own| own.encrypt),
+            busiest_cpu: None,
+        }
+    }
+}
+
 /// The effect of a comparison, when it was of this work and changed one thing that the rules know.
 fn effect(comparison: &Comparison, key: &Key, protocol: Protocol) -> Option<Effect> {
     let (base, other) = (&comparison.base, &comparison.other);
     let same_work =
         |a: &Key| Key { connections: key.connections, settings: key.settings.clone(), ..a.clone() } == *key;
-    if !same_work(base) || !same_work(other) || base.settings != other.settings || base.connections != 1 {
+    if !same_work(base) || !same_work(other) || base.connections != 1 {
         return None;
     }
-    let change = if protocol == Protocol::Smb { Change::Channels } else { Change::Connections };
+    let change = if base.settings == other.settings {
+        if protocol == Protocol::Smb {
+            Change::Channels(other.connections)
+        } else {
+            Change::Connections(other.connections)
+        }
+    } else if other == key && is_encryption(base, other) {
+        Change::Encryption
+    } else {
+        return None;
+    };
     let ratio = &comparison.rate.as_ref()?.ratio;
     let [low, high] = ratio.interval?;
-    Some(Effect { change: change(other.connections), ratio: ratio.median, low, high })
+    Some(Effect { change, ratio: ratio.median, low, high })
+}
+
+/// Whether the two differ in that one is encrypted, and the other not even signed.
+fn is_encryption(base: &Key, other: &Key) -> bool {
+    let name = |key: &Key| key.settings.get("security").cloned();
+    let encrypts =
+        |name: String| securities().iter().any(|(known, security)| *known == name && security.encrypt);
+    name(base).as_deref() == Some("none")
+        && name(other).is_some_and(encrypts)
+        && Key { settings: other.settings.clone(), ..base.clone() } == *other
 }
 
 /// What the rules have to say of one kind of work of a result.
