@@ -1,60 +1,62 @@
-//! `anabranch advise`: what a measurement means, and what to do about it.
+//! `anabranch advise`: what a measurement, a client's work or a machine comes to, and what to do about it.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+mod apply;
+mod arguments;
+mod host;
+mod live;
+mod live_facts;
+mod measure;
+mod show;
+mod trial;
 
-use clap::{Args, ValueEnum};
-use load::advise::{Advice, Facts, Judged, Profile, advise, of_result};
+use std::path::Path;
+
+use load::advise::{Facts, Judged, Profile, advise, of_result};
 use load::result::ResultFile;
+use load::target::Target;
+
+pub(crate) use arguments::Advise;
+use arguments::{AdviseCommand, Subject};
 
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
 
-/// What to advise on.
-#[derive(Debug, Args)]
-pub(crate) struct Advise {
-    /// A result of `anabranch bench ... --out FILE`
-    #[arg(required_unless_present = "facts")]
-    result: Option<PathBuf>,
-    /// Facts instead of a result: a JSON file with the fields of docs/advice.md
-    #[arg(long, value_name = "FILE", conflicts_with = "result")]
-    facts: Option<PathBuf>,
-    /// What the server is sold as
-    #[arg(long, value_enum, default_value_t = SoldAs::Other)]
-    profile: SoldAs,
-    /// As JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum SoldAs {
-    AzureFiles,
-    AzureNetappFiles,
-    Other,
-}
-
-impl From<SoldAs> for Profile {
-    fn from(sold_as: SoldAs) -> Self {
-        match sold_as {
-            SoldAs::AzureFiles => Self::AzureFiles,
-            SoldAs::AzureNetappFiles => Self::AzureNetappFiles,
-            SoldAs::Other => Self::Other,
-        }
-    }
-}
-
 /// Carries out the command.
 ///
 /// # Errors
-/// The file cannot be read, or is no result or no facts.
+/// The file cannot be read, or is no result or no facts; the server cannot be asked; something went wrong while it was measured.
 pub(crate) fn run(command: &Advise) -> Result<()> {
-    let judged = match (&command.facts, &command.result) {
-        (Some(path), _) => vec![Judged { row: path.display().to_string(), advice: advise(&facts(path)?) }],
-        (None, Some(path)) => of_result(&result(path)?, command.profile.into()),
-        (None, None) => Vec::new(),
-    };
-    print(&if command.json { json(&judged)? } else { render(&judged) })
+    if let Some(AdviseCommand::Host { json }) = command.command {
+        return host::run(json);
+    }
+    let profile: Profile = command.profile.into();
+    if let Some(client) = &command.client {
+        return live::run(command, client, profile);
+    }
+    match (&command.facts, &command.subject) {
+        (Some(path), _) => {
+            let judged = Judged { row: path.display().to_string(), advice: advise(&facts(path)?) };
+            tell(command, &[judged])
+        }
+        (None, Some(Subject::Result(path))) => tell(command, &of_result(&result(path)?, profile)),
+        (None, Some(Subject::Target(target))) => of_target(command, target, profile),
+        (None, None) => Ok(()),
+    }
+}
+
+fn of_target(command: &Advise, target: &Target, profile: Profile) -> Result<()> {
+    if command.apply {
+        return apply::on_target(command, target, profile);
+    }
+    if !command.measure {
+        return print(&measure::offer(target));
+    }
+    let measured = measure::run(target)?;
+    tell(command, &of_result(&measured, profile))
+}
+
+fn tell(command: &Advise, judged: &[Judged]) -> Result<()> {
+    print(&if command.asking.json { json(&judged)? } else { show::render(judged) })
 }
 
 fn result(path: &Path) -> Result<ResultFile> {
@@ -73,32 +75,4 @@ fn facts(path: &Path) -> Result<Facts> {
     };
     let text = std::fs::read_to_string(path).map_err(|e| wrong(&e))?;
     serde_json::from_str(&text).map_err(|e| wrong(&e))
-}
-
-fn render(judged: &[Judged]) -> String {
-    let mut text = String::new();
-    for of in judged {
-        let _ = writeln!(text, "{}", of.row);
-        if of.advice.is_empty() {
-            text.push_str(
-                "  nothing to say: no rule has all the facts that it needs, or all is as it should be\n",
-            );
-        }
-        for advice in &of.advice {
-            one(&mut text, advice);
-        }
-        text.push('\n');
-    }
-    text
-}
-
-fn one(text: &mut String, advice: &Advice) {
-    let _ = writeln!(text, "  {:<6}  R{:<2}  {}", advice.verdict, advice.rule, advice.text);
-    for figure in &advice.figures {
-        let _ = writeln!(text, "               {figure}");
-    }
-    let _ = writeln!(text, "               source: {}", advice.source);
-    for command in &advice.commands {
-        let _ = writeln!(text, "               on {:<8} {}", command.on, command.line);
-    }
 }

@@ -4,11 +4,12 @@ mod arguments;
 mod peers;
 mod progress;
 mod replay;
-mod show;
-mod stopping;
+pub(crate) mod show;
+pub(crate) mod stopping;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::bench::{Run, run as measure, went_wrong};
@@ -196,10 +197,7 @@ fn carry_out(place: &Where, out: &Out, plan: &Plan, extent: &Extent, pace: &Pace
         replay: pace.replay.clone(),
         program: PROGRAM,
     };
-    let stop = stopping::flag()?;
-    let bar = progress::Bar::new();
-    let result = measure(&what, stop, &mut |progress| bar.show(&progress));
-    bar.end();
+    let result = measure_with_bar(&what, stopping::flag()?);
     write(out, &result)?;
     print(&if out.json { json(&result)? } else { show::render(&result) })?;
     verdict(&result)
@@ -219,6 +217,41 @@ fn write(out: &Out, result: &ResultFile) -> Result<()> {
         std::fs::write(path, text).map_err(|e| failed(path, &e))?;
     }
     Ok(())
+}
+
+/// Makes a run, with a bar where there is a terminal.
+fn measure_with_bar(what: &Run<'_>, stop: &AtomicBool) -> ResultFile {
+    let bar = progress::Bar::new();
+    let result = measure(what, stop, &mut |progress| bar.show(&progress));
+    bar.end();
+    result
+}
+
+/// Measures a plan on a target, as advice needs it: what goes wrong ends it.
+///
+/// # Errors
+/// Something went wrong, or nothing was measured.
+pub(crate) fn measure_plan(
+    target: &Target,
+    plan: &Plan,
+    extent: &Extent,
+    stop: &AtomicBool,
+) -> Result<ResultFile> {
+    let access = Access::default();
+    let what = Run {
+        target,
+        access: &access,
+        plan,
+        extent,
+        rate: None,
+        think: Duration::ZERO,
+        check: true,
+        replay: None,
+        program: PROGRAM,
+    };
+    let result = measure_with_bar(&what, stop);
+    verdict(&result)?;
+    Ok(result)
 }
 
 /// Something went wrong: what, and that the rest holds.

@@ -1,0 +1,91 @@
+//! The command line of `anabranch advise`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand, ValueEnum};
+use load::advise::Profile;
+use load::target::Target;
+
+use crate::cli::Asking;
+
+/// What to advise on: a result, facts, a client of the server that runs, a target that is measured, or this machine.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Advise {
+    #[command(subcommand)]
+    pub(super) command: Option<AdviseCommand>,
+    /// A result of `anabranch bench ... --out FILE`, or a target: smb://USER:PASSWORD@HOST/SHARE or nfs://HOST/PATH
+    #[arg(required_unless_present_any = ["facts", "client"], value_name = "RESULT|TARGET")]
+    pub(super) subject: Option<Subject>,
+    /// Facts instead of a result: a JSON file with the fields of docs/advice.md
+    #[arg(long, value_name = "FILE", conflicts_with = "subject")]
+    pub(super) facts: Option<PathBuf>,
+    /// A client of the server that runs: its address, its ClientGuid, its session, its user, or the name of an NFSv4 client
+    #[arg(long, value_name = "NAME|ADDRESS", conflicts_with_all = ["subject", "facts"])]
+    pub(super) client: Option<String>,
+    /// Of the client's shares only this one
+    #[arg(long, value_name = "NAME", requires = "client")]
+    pub(super) share: Option<String>,
+    /// For how long the client's work is watched
+    #[arg(long, value_name = "SECONDS", requires = "client", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(super) seconds: u64,
+    /// Measure the target for half a minute, in a folder that is removed afterwards, and advise from that
+    #[arg(long, requires = "subject")]
+    pub(super) measure: bool,
+    /// Make one change to the share on the server that runs here, as advised, measure with and without it, and keep it only if it
+    /// surely helps
+    #[arg(long, conflicts_with = "facts")]
+    pub(super) apply: bool,
+    /// What the server is sold as
+    #[arg(long, value_enum, default_value_t = SoldAs::Other)]
+    pub(super) profile: SoldAs,
+    #[command(flatten)]
+    pub(super) asking: Asking,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum AdviseCommand {
+    /// Hold this machine, client or server, against what the documents ask for
+    Host {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What the first word names.
+#[derive(Debug, Clone)]
+pub(crate) enum Subject {
+    Result(PathBuf),
+    Target(Target),
+}
+
+impl FromStr for Subject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if !text.contains("://") {
+            return Ok(Self::Result(text.into()));
+        }
+        let target: Target = text.parse().map_err(|e| format!("{e}"))?;
+        Ok(Self::Target(target))
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SoldAs {
+    AzureFiles,
+    AzureNetappFiles,
+    Other,
+}
+
+impl From<SoldAs> for Profile {
+    fn from(sold_as: SoldAs) -> Self {
+        match sold_as {
+            SoldAs::AzureFiles => Self::AzureFiles,
+            SoldAs::AzureNetappFiles => Self::AzureNetappFiles,
+            SoldAs::Other => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Advice on what a client of the server that runs does, by the server's own account of it.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use control::activity::{Activity, ClientActivity};
+use control::clients::Clients;
+use load::advise::{Advice, Facts, Profile, advise};
+use serde::Serialize;
+
+use super::arguments::Advise;
+use super::live_facts::{Work, connected, of_work, works};
+use super::{apply, show};
+use crate::ask::{self, path_part};
+use crate::control_access::{self, Access};
+use crate::print::{json, print};
+use crate::problem::{Cause, Problem, Result};
+
+/// What the server tells at a moment.
+pub(super) struct Look {
+    pub(super) at: Instant,
+    pub(super) clients: Clients,
+    pub(super) shares: Activity,
+    /// Of the clients that are meant.
+    pub(super) activity: Vec<ClientActivity>,
+}
+
+/// The advice on one kind of work: what one client does in one share over one protocol.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Judged {
+    pub(super) client: String,
+    pub(super) share: String,
+    pub(super) facts: Facts,
+    /// What it does, in words.
+    pub(super) figures: Vec<String>,
+    pub(super) advice: Vec<Advice>,
+}
+
+pub(super) fn run(command: &Advise, client: &str, profile: Profile) -> Result<()> {
+    let access = control_access::find(&command.asking.state(), command.asking.control)?;
+    let before = look(&access, client)?;
+    std::thread::sleep(Duration::from_secs(command.seconds));
+    let after = look(&access, client)?;
+    let judged = judge(&before, &after, command.share.as_deref(), profile);
+    if judged.is_empty() {
+        let of_share =
+            command.share.as_ref().map_or_else(String::new, |share| format!(" in the share {share}"));
+        let what = format!("{client} has done nothing{of_share} for {} s", command.seconds);
+        return Err(Problem::new(
+            Cause::Refused,
+            what,
+            "Ask again while it works, or for longer: --seconds N.",
+        ));
+    }
+    if command.apply {
+        return apply::on_client(command, &access, client, &judged);
+    }
+    print(&if command.asking.json { json(&judged)? } else { render(&judged) })
+}
+
+/// What the server tells now of the clients that go by this name.
+pub(super) fn look(access: &Access, client: &str) -> Result<Look> {
+    let clients: Clients = ask::get(access, "/v1/clients")?;
+    let known: BTreeSet<String> = connected(&clients, client);
+    if known.is_empty() {
+        let what = format!("no client {client} is connected");
+        return Err(Problem::new(Cause::Refused, what, "`anabranch client list` says who is."));
+    }
+    let mut activity = Vec::new();
+    let mut refused = None;
+    for key in known {
+        match ask::get(access, &format!("/v1/clients/{}/activity", path_part(&key))) {
+            Ok(of_client) => activity.push(of_client),
+            // Who is connected need not have called anything yet.
+            Err(problem) if problem.cause == Cause::Refused => refused = Some(problem),
+            Err(problem) => return Err(problem),
+        }
+    }
+    match refused {
+        Some(problem) if activity.is_empty() => Err(problem),
+        _ => Ok(Look { at: Instant::now(), clients, shares: ask::get(access, "/v1/activity")?, activity }),
+    }
+}
+
+/// What the rules have to say of everything that was done between two looks.
+pub(super) fn judge(before: &Look, after: &Look, share: Option<&str>, profile: Profile) -> Vec<Judged> {
+    let judge = |work: &Work| {
+        let facts = Facts { profile, ..of_work(work, before, after) };
+        Judged {
+            client: work.client.clone(),
+            share: work.share.clone(),
+            figures: work.figures(&facts),
+            advice: advise(&facts),
+            facts,
+        }
+    };
+    let is_meant = |work: &&Work| share.is_none_or(|share| share.eq_ignore_ascii_case(&work.share));
+    works(before, after).iter().filter(is_meant).map(judge).collect()
+}
+
+pub(super) fn render(judged: &[Judged]) -> String {
+    let mut text = String::new();
+    for of in judged {
+        text.push_str(&format!("client {} in the share {}\n", of.client, of.share));
+        for figure in &of.figures {
+            text.push_str(&format!("  {figure}\n"));
+        }
+        show::advise(&mut text, &of.advice);
+        text.push('\n');
+    }
+    text
+}

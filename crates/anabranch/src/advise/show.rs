@@ -1,0 +1,57 @@
+//! Advice, for people.
+
+use std::fmt::Write as _;
+
+use load::advise::host::Finding;
+use load::advise::{Advice, Command, Judged};
+
+pub(super) fn render(judged: &[Judged]) -> String {
+    let mut text = String::new();
+    for Judged { row, advice } in judged {
+        let _ = writeln!(text, "{row}");
+        advise(&mut text, advice);
+        text.push('\n');
+    }
+    text
+}
+
+/// The advice on one thing.
+pub(super) fn advise(text: &mut String, all: &[Advice]) {
+    if all.is_empty() {
+        text.push_str(
+            "  nothing to say: no rule has all the facts that it needs, or all is as it should be\n",
+        );
+    }
+    for advice in all {
+        let _ = writeln!(text, "  {:<6}  R{:<2}  {}", advice.verdict, advice.rule, advice.text);
+        for figure in &advice.figures {
+            let _ = writeln!(text, "               {figure}");
+        }
+        let _ = writeln!(text, "               source: {}", advice.source);
+        commands(text, &advice.commands);
+    }
+}
+
+fn commands(text: &mut String, commands: &[Command]) {
+    for command in commands {
+        let _ = writeln!(text, "               on {:<8} {}", command.on, command.line);
+    }
+}
+
+/// What was found on a machine.
+pub(super) fn findings(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    let mut about = "";
+    for finding in findings {
+        if finding.about != about {
+            about = &finding.about;
+            let _ = writeln!(text, "{about}");
+        }
+        let _ = writeln!(text, "  {:<6}       {}", finding.verdict, finding.text);
+        let _ = writeln!(text, "               source: {}", finding.source);
+        for command in &finding.commands {
+            let _ = writeln!(text, "               {}", command.line);
+        }
+    }
+    text
+}
