@@ -33,6 +33,9 @@ pub(crate) struct Where {
     /// The server's process, where it runs on this machine: its CPU time is measured, too
     #[arg(long, value_name = "PID")]
     pub(crate) server_pid: Option<u32>,
+    /// The state directory of the server, where it is an Anabranch that runs on this machine: what it counts itself is noted
+    #[arg(long, value_name = "DIR")]
+    pub(crate) server_state: Option<PathBuf>,
     /// Seconds after which a reply counts as lost
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
@@ -75,6 +78,17 @@ pub(crate) struct HowLong {
     pub(crate) file_size: Option<u64>,
 }
 
+/// Which rows of a family.
+#[derive(Debug, Args)]
+pub(crate) struct Rows {
+    /// Only the rows with so many channels or connections, such as 1,4
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub(crate) connections: Vec<u32>,
+    /// Only the rows with blocks of these sizes, such as 4k,64k
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size)]
+    pub(crate) block_size: Vec<u64>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct BenchRun {
     /// The family: `anabranch bench families` lists them
@@ -83,12 +97,8 @@ pub(crate) struct BenchRun {
     pub(crate) place: Where,
     #[command(flatten)]
     pub(crate) how_long: HowLong,
-    /// Only the rows with so many channels or connections, such as 1,4
-    #[arg(long, value_name = "N,...", value_delimiter = ',')]
-    pub(crate) connections: Vec<u32>,
-    /// Only the rows with blocks of these sizes, such as 4k,64k
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size)]
-    pub(crate) block_size: Vec<u64>,
+    #[command(flatten)]
+    pub(crate) rows: Rows,
     #[command(flatten)]
     pub(crate) out: Out,
 }
@@ -143,6 +153,8 @@ pub(crate) struct BenchPeers {
     pub(crate) beside: Beside,
     #[command(flatten)]
     pub(crate) how_long: HowLong,
+    #[command(flatten)]
+    pub(crate) rows: Rows,
     /// Write the results, one a server and protocol, into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! `anabranch bench`: load on any SMB or NFS server, measured.
 
 mod arguments;
+mod counts;
 mod peers;
 mod progress;
 mod replay;
@@ -23,8 +24,9 @@ use load::trace::Replay;
 use load::{Access, Server, ServerProcess};
 
 pub(crate) use arguments::BenchCommand;
-use arguments::{BenchJob, BenchRun, HowLong, Out, Where};
+use arguments::{BenchJob, BenchRun, HowLong, Out, Rows, Where};
 
+use crate::control_access;
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
 use crate::table;
@@ -63,16 +65,25 @@ fn run_family(arguments: &BenchRun) -> Result<()> {
     }
     let extent = extent(&arguments.how_long);
     let mut plan = family.plan(protocol, &extent);
+    choose(&mut plan, &arguments.rows)?;
+    carry_out(&arguments.place, &arguments.out, &plan, &extent, &Pace::default())
+}
+
+/// Leaves out the rows that are not asked for.
+///
+/// # Errors
+/// None is left.
+fn choose(plan: &mut Plan, rows: &Rows) -> Result<()> {
+    let connections: Vec<u64> = rows.connections.iter().copied().map(u64::from).collect();
+    let wanted = |all: &[u64], one: u64| all.is_empty() || all.contains(&one);
     plan.retain(|key| {
-        let wanted = |all: &[u64], one: u64| all.is_empty() || all.contains(&one);
-        let connections: Vec<u64> = arguments.connections.iter().copied().map(u64::from).collect();
-        wanted(&connections, key.connections.into()) && wanted(&arguments.block_size, key.block_bytes)
+        wanted(&connections, key.connections.into()) && wanted(&rows.block_size, key.block_bytes)
     });
     if plan.rows.is_empty() {
-        let what = format!("no row of {} is of these connections and block sizes", family.name);
+        let what = format!("no row of {} is of these connections and block sizes", plan.family);
         return Err(Problem::new(Cause::Settings, what, "Leave out --connections or --block-size."));
     }
-    carry_out(&arguments.place, &arguments.out, &plan, &extent, &Pace::default())
+    Ok(())
 }
 
 /// The family of a name.
@@ -169,22 +180,28 @@ fn override_extent(extent: &mut Extent, how_long: &HowLong) {
     extent.file_bytes = how_long.file_size.unwrap_or(extent.file_bytes);
 }
 
-fn access(place: &Where) -> Access {
+/// # Errors
+/// The server whose state directory was named does not run.
+fn access(place: &Where) -> Result<Access> {
+    let process = place.server_pid.map(|pid| ServerProcess { pid });
     let mut access = Access {
         addresses: place.address.clone(),
         timeout: Duration::from_secs(place.timeout),
-        server: Server { process: place.server_pid.map(|pid| ServerProcess { pid }), ..Server::default() },
+        server: Server { process, ..Server::default() },
         ..Access::default()
     };
+    if let Some((state, share)) = place.server_state.as_ref().zip(counts::share(&place.target)) {
+        access.server.counts = Some(counts::of_share(control_access::find(state, None)?, share));
+    }
     let asked = place.security.map(arguments::Protection::name);
     if let Some((_, security)) = securities().into_iter().find(|(name, _)| Some(*name) == asked) {
         access.security = security;
     }
-    access
+    Ok(access)
 }
 
 fn carry_out(place: &Where, out: &Out, plan: &Plan, extent: &Extent, pace: &Pace) -> Result<()> {
-    let access = access(place);
+    let access = access(place)?;
     let target: &Target = &place.target;
     let what = Run {
         target,

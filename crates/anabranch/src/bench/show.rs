@@ -22,6 +22,9 @@ pub(crate) fn render(result: &ResultFile) -> String {
         let rows: Vec<_> = result.comparisons.iter().map(comparison).collect();
         text.push_str(&table::render(["ROW", "AGAINST", "OP/S"], &rows));
     }
+    for row in &result.rows {
+        text.push_str(&from_cache(row).unwrap_or_default());
+    }
     for line in &result.not_honoured {
         let _ = writeln!(text, "not honoured: {line}");
     }
@@ -31,13 +34,28 @@ pub(crate) fn render(result: &ResultFile) -> String {
     text
 }
 
+/// The server's own count is less than what was read: something in between has the rest.
+fn from_cache(row: &Row) -> Option<String> {
+    /// What was under way when the server was asked is in one count and not in the other.
+    const NOISE: f64 = 0.02;
+    let part = row.measure.as_ref()?.from_cache?.median;
+    (part > NOISE).then(|| {
+        format!("{}: {:.0} % of what was read came from a cache in between\n", row.key, 100.0 * part)
+    })
+}
+
 fn head(result: &ResultFile) -> String {
     let environment = &result.environment;
     let negotiated = &environment.negotiated;
     let mut text = format!("{} on {}", result.family, environment.target);
-    for part in [Some(&negotiated.dialect), negotiated.signing.as_ref(), negotiated.cipher.as_ref()]
-        .into_iter()
-        .flatten()
+    for part in [
+        environment.server.as_ref(),
+        Some(&negotiated.dialect),
+        negotiated.signing.as_ref(),
+        negotiated.cipher.as_ref(),
+    ]
+    .into_iter()
+    .flatten()
     {
         if !part.is_empty() {
             let _ = write!(text, ", {part}");

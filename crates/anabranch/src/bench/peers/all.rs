@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use load::bench::Progress;
-use load::plan::{Extent, FAMILIES, Family, Plan};
+use load::plan::{Extent, FAMILIES, Family};
 use load::result::Protocol;
 
 use super::budget::{Work, stretched};
 use super::lineup::Lineup;
-use super::{Measured, Place, contest, extent_on, over, ratios, save, verdict};
+use super::{Measured, Place, What, contest, extent_on, over, ratios, save, verdict};
 use crate::bench::arguments::BenchAll;
 use crate::bench::{progress, stopping};
 use crate::print::{duration, print};
@@ -23,8 +23,7 @@ const SERVERS: f64 = 15.0;
 
 /// What is measured of a family, and the work that it makes.
 struct Part {
-    family: &'static Family,
-    over: Vec<Protocol>,
+    what: What<'static>,
     work: Work,
 }
 
@@ -40,7 +39,7 @@ pub(in crate::bench) fn run(arguments: &BenchAll) -> Result<()> {
     let began = Instant::now();
     let protocols: Vec<Protocol> = arguments.beside.over.iter().map(|over| over.protocol()).collect();
     let lineup = Lineup::start(&arguments.beside, &protocols)?;
-    let parts = parts(&lineup, arguments, &extent);
+    let parts = parts(&lineup, arguments, &extent)?;
     let usual = if arguments.quick { QUICK_MINUTES } else { MINUTES };
     let time = 60.0 * arguments.minutes.unwrap_or(usual) - SERVERS;
     let each = seconds_each(&parts, time)?;
@@ -51,16 +50,18 @@ pub(in crate::bench) fn run(arguments: &BenchAll) -> Result<()> {
     verdict(&measured)
 }
 
-fn parts(lineup: &Lineup, arguments: &BenchAll, extent: &Extent) -> Vec<Part> {
-    let part = |family: &'static Family| {
+fn parts(lineup: &Lineup, arguments: &BenchAll, extent: &Extent) -> Result<Vec<Part>> {
+    let part = |family: &'static Family| -> Result<Part> {
         let over = over(family, &arguments.beside.over);
-        let extent = extent_on(family, extent);
-        let contenders = lineup.contenders(family, &over);
-        let plans: Vec<Plan> = contenders.iter().map(|c| family.plan(c.target.protocol(), &extent)).collect();
+        let what = What { family, over, extent: extent.clone(), rows: None };
+        let plans = what.plans(&lineup.contenders(family, &what.over))?;
         let provisioned = Place::of_family(family) == Place::Provisioned;
-        Part { family, over, work: Work::of(&plans, &extent, provisioned) }
+        let work = Work::of(&plans, &extent_on(family, extent), provisioned);
+        Ok(Part { what, work })
     };
-    FAMILIES.iter().map(part).filter(|part| part.work.loads > 0).collect()
+    let mut parts = FAMILIES.iter().map(part).collect::<Result<Vec<_>>>()?;
+    parts.retain(|part| part.work.loads > 0);
+    Ok(parts)
 }
 
 /// # Errors
@@ -118,8 +119,9 @@ impl All<'_> {
             let each = rest.seconds_each(self.left().as_secs_f64(), slower).unwrap_or(0.0);
             let extent = stretched(&self.extent, each);
             let began = Instant::now();
-            let found = self.family(part, &extent, loads - rest.loads, loads)?;
-            slower = part.work.slower(began.elapsed().as_secs_f64(), extent.ramp_seconds + extent.seconds);
+            let each = extent.ramp_seconds + extent.seconds;
+            let found = self.family(part, extent, loads - rest.loads, loads)?;
+            slower = part.work.slower(began.elapsed().as_secs_f64(), each);
             save(&arguments.out, &found)?;
             print(&format!("{}\n", ratios::render(&found)))?;
             measured.extend(found);
@@ -131,15 +133,17 @@ impl All<'_> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    fn family(&self, part: &Part, extent: &Extent, before: usize, all: usize) -> Result<Vec<Measured>> {
+    fn family(&self, part: &Part, extent: Extent, before: usize, all: usize) -> Result<Vec<Measured>> {
         let bar = progress::Bar::new();
-        let name = part.family.name;
+        let What { family, over, .. } = &part.what;
+        let what = What { family, over: over.clone(), extent, rows: None };
+        let name = family.name;
         let mut show = |progress: Progress<'_>| {
             let now = format!("{name}: {}", progress.now);
             let seconds_left = self.left().as_secs_f64();
             bar.show(&Progress { now: &now, done: before + progress.done, all, seconds_left });
         };
-        let found = contest(&self.lineup, part.family, &part.over, extent, self.stop, &mut show);
+        let found = contest(&self.lineup, &what, self.stop, &mut show);
         bar.end();
         found
     }

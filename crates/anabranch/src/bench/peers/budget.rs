@@ -2,6 +2,7 @@
 
 use load::plan::{Extent, Plan};
 
+use super::PROVISIONED_RAMP_SECONDS;
 use super::lineup::files;
 
 /// Seconds for a measurement besides its load: connections are made and ended. Samba's take longest.
@@ -34,7 +35,8 @@ impl Work {
         let loads = rows * (extent.repetitions as usize + 1);
         let bytes: u64 = plans.iter().map(|plan| u64::from(files(plan)) * extent.file_bytes).sum();
         let rate = if provisioned { PROVISIONED_FILL_RATE } else { FILL_RATE };
-        let besides = loads as f64 * AROUND + plans.len() as f64 * A_TARGET + bytes as f64 / rate;
+        let around = if provisioned { AROUND + PROVISIONED_RAMP_SECONDS } else { AROUND };
+        let besides = loads as f64 * around + plans.len() as f64 * A_TARGET + bytes as f64 / rate;
         Self { loads, besides }
     }
 

@@ -21,11 +21,14 @@ use load::result::{Protocol, ResultFile};
 use load::target::Target;
 use load::{Access, Server, ServerProcess};
 
-use super::arguments::{BenchPeers, Over};
-use super::{PROGRAM, extent, known_family, progress, show, stopping};
+use super::arguments::{BenchPeers, Over, Rows};
+use super::{PROGRAM, choose, extent, known_family, progress, show, stopping};
 use crate::print::print;
 use crate::problem::{Cause, Problem, Result};
 use lineup::Lineup;
+
+/// Seconds of load before a share with a plan is measured, at least: as long as its buckets are full, and longer.
+const PROVISIONED_RAMP_SECONDS: f64 = 0.4;
 
 /// Where a server's files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +144,8 @@ pub(super) fn run(arguments: &BenchPeers) -> Result<()> {
     let bar = progress::Bar::new();
     bar.show(&Progress { now: "starting servers", done: 0, all: 0, seconds_left: 0.0 });
     let lineup = Lineup::start(&arguments.beside, &over)?;
-    let measured = contest(&lineup, family, &over, &extent, stop, &mut |progress| bar.show(&progress))?;
+    let what = What { family, over, extent, rows: Some(&arguments.rows) };
+    let measured = contest(&lineup, &what, stop, &mut |progress| bar.show(&progress))?;
     bar.show(&Progress { now: "ending servers", done: 0, all: 0, seconds_left: 0.0 });
     drop(lineup);
     bar.end();
@@ -157,20 +161,37 @@ fn over(family: &Family, asked: &[Over]) -> Vec<Protocol> {
     asked.iter().map(|over| over.protocol()).filter(|protocol| family.protocols.contains(protocol)).collect()
 }
 
+/// What is measured on all servers that speak the protocols.
+struct What<'a> {
+    family: &'static Family,
+    over: Vec<Protocol>,
+    extent: Extent,
+    /// Not all rows of the family.
+    rows: Option<&'a Rows>,
+}
+
+impl What<'_> {
+    /// One plan a contender.
+    fn plans(&self, contenders: &[Contender]) -> Result<Vec<Plan>> {
+        let plan = |contender: &Contender| {
+            let mut plan = self.family.plan(contender.target.protocol(), &self.extent);
+            self.rows.map_or(Ok(()), |rows| choose(&mut plan, rows)).map(|()| plan)
+        };
+        contenders.iter().map(plan).collect()
+    }
+}
+
 /// Measures a family on all servers that speak its protocols, in turns.
 fn contest(
     lineup: &Lineup,
-    family: &Family,
-    over: &[Protocol],
-    extent: &Extent,
+    what: &What<'_>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Measured>> {
-    let extent = extent_on(family, extent);
-    let contenders = lineup.contenders(family, over);
-    let plans: Vec<Plan> =
-        contenders.iter().map(|contender| family.plan(contender.target.protocol(), &extent)).collect();
-    lineup.check_space(family, &plans, &extent)?;
+    let extent = extent_on(what.family, &what.extent);
+    let contenders = lineup.contenders(what.family, &what.over);
+    let plans = what.plans(&contenders)?;
+    lineup.check_space(what.family, &plans, &extent)?;
     let runs: Vec<Run<'_>> = contenders
         .iter()
         .zip(&plans)
@@ -194,7 +215,6 @@ fn contest(
 /// through at once what comes in a quarter of a second: that must be over before anything is measured.
 fn extent_on(family: &Family, extent: &Extent) -> Extent {
     const PROVISIONED_FILE_BYTES: u64 = 4 << 20;
-    const PROVISIONED_RAMP_SECONDS: f64 = 0.4;
     let mut extent = extent.clone();
     if Place::of_family(family) == Place::Provisioned {
         extent.file_bytes = extent.file_bytes.min(PROVISIONED_FILE_BYTES);

@@ -5,18 +5,15 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use control::activity::ShareActivity;
 use load::ServerProcess;
-use load::result::{Protocol, ServerCounters};
-use load::server::Counts;
+use load::result::Protocol;
 use load::target::{NfsTarget, SmbTarget, Target};
 
 use super::daemon::Daemon;
 use super::scratch::{Account, Scratch, trouble};
 use super::{Contender, Place, Shares};
-use crate::ask;
+use crate::bench::counts;
 use crate::control_access::{Access, find};
 use crate::problem::{Cause, Problem, Result};
 
@@ -35,13 +32,6 @@ pub(super) struct Own {
     account: Account,
     password: String,
     shares: Shares,
-}
-
-/// What the server counts in one share.
-#[derive(Debug)]
-struct ShareCounts {
-    control: Access,
-    path: String,
 }
 
 impl Own {
@@ -89,29 +79,11 @@ impl Own {
         let process = ServerProcess { pid: self.daemon.pid() };
         let name = concat!("Anabranch ", env!("CARGO_PKG_VERSION"));
         let mut contender = Contender::new("anabranch", name, target, process, self.shares.of(place));
-        let path = format!("/v1/shares/{}/activity", ask::path_part(place.share()));
-        contender.access.server.counts = Some(Arc::new(ShareCounts { control: self.control.clone(), path }));
+        contender.access.server.counts = Some(counts::of_share(self.control.clone(), place.share()));
         if place == Place::Provisioned {
             contender.access.server.settings.insert("plan".to_owned(), PLAN.to_owned());
         }
         contender
-    }
-}
-
-impl Counts for ShareCounts {
-    fn counters(&self) -> Option<ServerCounters> {
-        let activity: ShareActivity = ask::get(&self.control, &self.path).ok()?;
-        let bytes = |name: &str| {
-            let of_it = activity.apis.iter().filter(|api| api.api == name);
-            of_it.map(|api| api.bytes).sum()
-        };
-        Some(ServerCounters {
-            operations: activity.apis.iter().map(|api| api.calls).sum(),
-            read_bytes: bytes("Read"),
-            written_bytes: bytes("Write"),
-            throttled: activity.waits.iter().map(|waits| waits.operations).sum(),
-            server_latency_seconds: Some(activity.apis.iter().map(|api| api.seconds).sum()),
-        })
     }
 }
 

@@ -1,0 +1,49 @@
+//! What an Anabranch server counts itself, asked at its control address while load is on.
+
+use std::sync::Arc;
+
+use control::activity::ShareActivity;
+use load::result::ServerCounters;
+use load::server::Counts;
+use load::target::Target;
+
+use crate::ask;
+use crate::control_access::Access;
+
+/// What a server counts in one share.
+#[derive(Debug)]
+struct ShareCounts {
+    control: Access,
+    path: String,
+}
+
+/// What a server counts in a share.
+pub(super) fn of_share(control: Access, share: &str) -> Arc<dyn Counts> {
+    Arc::new(ShareCounts { control, path: format!("/v1/shares/{}/activity", ask::path_part(share)) })
+}
+
+/// The share behind a target.
+pub(super) fn share(target: &Target) -> Option<&str> {
+    match target {
+        Target::Smb(target) => Some(&target.share),
+        Target::Nfs(target) => target.path.split('/').find(|name| !name.is_empty()),
+        Target::Directory(_) => None,
+    }
+}
+
+impl Counts for ShareCounts {
+    fn counters(&self) -> Option<ServerCounters> {
+        let activity: ShareActivity = ask::get(&self.control, &self.path).ok()?;
+        let bytes = |name: &str| {
+            let of_it = activity.apis.iter().filter(|api| api.api == name);
+            of_it.map(|api| api.bytes).sum()
+        };
+        Some(ServerCounters {
+            operations: activity.apis.iter().map(|api| api.calls).sum(),
+            read_bytes: bytes("Read"),
+            written_bytes: bytes("Write"),
+            throttled: activity.waits.iter().map(|waits| waits.operations).sum(),
+            server_latency_seconds: Some(activity.apis.iter().map(|api| api.seconds).sum()),
+        })
+    }
+}
