@@ -260,7 +260,7 @@ impl Repetition {
     }
 
     /// The part of the bytes read that the server has not sent meanwhile, by its own count.
-    fn from_cache(&self) -> Option<f64> {
+    fn cached_part(&self) -> Option<f64> {
         let read = self.operations.get(&Operation::Read)?.bytes;
         let server = self.server?;
         #[expect(clippy::cast_precision_loss, reason = "a part of a whole")]
@@ -316,7 +316,7 @@ impl Row {
             latency,
             client_cpu_us: over(&|r| r.cpu_us(r.client_cpu_seconds)),
             server_cpu_us: over(&Repetition::server_cpu_us),
-            from_cache: over(&Repetition::from_cache),
+            from_cache: over(&Repetition::cached_part),
         });
     }
 }
