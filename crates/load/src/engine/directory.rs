@@ -105,7 +105,8 @@ impl Runner<'_> {
             None => Vec::new(),
         };
         let longest = self.shared.replaying.as_ref().map(|r| u64::from(r.longest()));
-        let mut buffer = vec![0; usize::try_from(longest.unwrap_or(self.shared.block_bytes())).unwrap_or(0)];
+        let mut buffer =
+            vec![0; usize::try_from(longest.unwrap_or_else(|| self.shared.block_bytes())).unwrap_or(0)];
         let mut due = Instant::now();
         let outcome = loop {
             let now = Instant::now();

@@ -105,7 +105,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It has ended, or says nothing.
-    pub(super) fn wait_for(&mut self, port: u16) -> Result<()> {
+    pub(super) fn wait_for(&self, port: u16) -> Result<()> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         self.wait_until(|_| TcpStream::connect(address).is_ok().then_some(()))
     }
@@ -114,7 +114,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It has ended, or did not become ready.
-    pub(super) fn wait_until<T>(&mut self, ready: impl Fn(&str) -> Option<T>) -> Result<T> {
+    pub(super) fn wait_until<T>(&self, ready: impl Fn(&str) -> Option<T>) -> Result<T> {
         let begin = Instant::now();
         loop {
             if let Some(found) = ready(&self.said()) {
@@ -187,7 +187,7 @@ mod tests {
         // One that hears nothing, and has started another one.
         let script = OsStr::new("trap '' TERM; sleep 600 & echo begun $!; wait; wait");
         let log = directory.path().join("log");
-        let mut daemon = Daemon::start("sh", &shell, &[OsStr::new("-c"), script], &[], log).unwrap();
+        let daemon = Daemon::start("sh", &shell, &[OsStr::new("-c"), script], &[], log).unwrap();
         let number = |said: &str| said.strip_prefix("begun ")?.strip_suffix('\n')?.parse::<u32>().ok();
         let started = daemon.wait_until(number).unwrap();
         let pid = daemon.pid;
@@ -203,7 +203,7 @@ mod tests {
         let shell = find("sh", "dash").unwrap();
         let script = OsStr::new("echo no such thing; exit 3");
         let log = directory.path().join("log");
-        let mut daemon = Daemon::start("sh", &shell, &[OsStr::new("-c"), script], &[], log).unwrap();
+        let daemon = Daemon::start("sh", &shell, &[OsStr::new("-c"), script], &[], log).unwrap();
         let problem = daemon.wait_for(1).unwrap_err();
         assert!(
             problem.what == "sh has ended at once" && problem.advice.contains("no such thing"),

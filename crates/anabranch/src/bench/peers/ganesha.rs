@@ -55,7 +55,7 @@ impl Ganesha {
             pid.as_os_str(),
         ];
         let environment = [("LD_PRELOAD", preloaded.as_os_str())];
-        let mut daemon = Daemon::start("ganesha.nfsd", &program, &arguments, &environment, log)?;
+        let daemon = Daemon::start("ganesha.nfsd", &program, &arguments, &environment, log)?;
         daemon.wait_for(port)?;
         daemon.wait_for(mount_port)?;
         let name = format!("NFS-Ganesha {}", version(&program, "-v"));

@@ -49,7 +49,7 @@ impl Own {
         let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
         written.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| trouble(&file, &e))?;
         let arguments = [OsStr::new("serve"), OsStr::new("--config"), file.as_os_str()];
-        let mut daemon = Daemon::start("anabranch", &program()?, &arguments, &[], home.join("said"))?;
+        let daemon = Daemon::start("anabranch", &program()?, &arguments, &[], home.join("said"))?;
         let (smb_port, nfs_port) = daemon.wait_until(ports)?;
         let control = find(&state, None)?;
         let password = password.to_owned();

@@ -43,7 +43,7 @@ impl Samba {
         add_account(&smbpasswd, &file, account, password)?;
         let arguments = ["--foreground", "--no-process-group", "-s"].map(OsStr::new);
         let arguments = [&arguments[..], &[file.as_os_str()]].concat();
-        let mut daemon = Daemon::start("smbd", &smbd, &arguments, &[], state.join("said"))?;
+        let daemon = Daemon::start("smbd", &smbd, &arguments, &[], state.join("said"))?;
         daemon.wait_for(port)?;
         let name = format!("Samba {}", version(&smbd, "--version"));
         Ok(Self { daemon, name, port, account, password: password.to_owned(), shares })
