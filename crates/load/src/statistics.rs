@@ -75,13 +75,37 @@ pub fn median(values: &[f64]) -> Option<f64> {
 pub fn compare(base: &[f64], other: &[f64]) -> Option<Ratio> {
     let ratios: Vec<f64> =
         base.iter().zip(other).filter(|(b, o)| **b > 0.0 && **o > 0.0).map(|(b, o)| o / b).collect();
-    let ratio = estimate(&ratios)?;
-    let effect = match ratio.interval {
-        Some([low, _]) if low > 1.0 => Effect::Higher,
-        Some([_, high]) if high < 1.0 => Effect::Lower,
-        _ => Effect::NotMeasurable,
-    };
-    Some(Ratio { ratio, effect })
+    estimate(&ratios).map(Ratio::of)
+}
+
+/// How `other` compares with `base` when they were measured one after the other: the medians divided, and an interval as wide
+/// as the ends of both intervals make it. `None` when a figure is not a positive number.
+#[must_use]
+pub fn compare_apart(base: &Estimate, other: &Estimate) -> Option<Ratio> {
+    let interval = base.interval.zip(other.interval).map(|(b, o)| [o[0] / b[1], o[1] / b[0]]);
+    let sound = |value: f64| value.is_finite() && value > 0.0;
+    if !sound(base.median) || !sound(other.median) {
+        return None;
+    }
+    Some(Ratio::of(Estimate {
+        median: other.median / base.median,
+        // A repetition in which nothing was done makes an end infinite.
+        interval: interval.filter(|ends| ends.iter().all(|end| end.is_finite())),
+        repetitions: base.repetitions.min(other.repetitions),
+    }))
+}
+
+impl Ratio {
+    /// What a ratio means.
+    #[must_use]
+    pub fn of(ratio: Estimate) -> Self {
+        let effect = match ratio.interval {
+            Some([low, _]) if low > 1.0 => Effect::Higher,
+            Some([_, high]) if high < 1.0 => Effect::Lower,
+            _ => Effect::NotMeasurable,
+        };
+        Self { ratio, effect }
+    }
 }
 
 fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
@@ -192,6 +216,20 @@ mod tests {
         assert_eq!(ratio.effect, Effect::Higher);
         assert_eq!(ratio.to_string(), "1.20x (95 %: 1.20 to 1.20)");
         assert_eq!(compare(&other, &base).unwrap().effect, Effect::Lower);
+    }
+
+    #[test]
+    fn what_was_measured_apart_has_an_interval_of_both() {
+        let estimate = |low, median, high| Estimate { median, interval: Some([low, high]), repetitions: 6 };
+        let ratio = compare_apart(&estimate(90.0, 100.0, 110.0), &estimate(180.0, 200.0, 220.0)).unwrap();
+        assert_eq!((ratio.effect, ratio.ratio.median), (Effect::Higher, 2.0));
+        let [low, high] = ratio.ratio.interval.unwrap();
+        assert!((low - 180.0 / 110.0).abs() < 1e-9 && (high - 220.0 / 90.0).abs() < 1e-9);
+        let near = compare_apart(&estimate(90.0, 100.0, 110.0), &estimate(105.0, 115.0, 125.0)).unwrap();
+        assert_eq!(near.effect, Effect::NotMeasurable);
+        let idle = compare_apart(&estimate(0.0, 100.0, 110.0), &estimate(180.0, 200.0, 220.0)).unwrap();
+        assert_eq!((idle.ratio.interval, idle.effect), (None, Effect::NotMeasurable));
+        assert_eq!(compare_apart(&estimate(0.0, 0.0, 0.0), &estimate(1.0, 1.0, 1.0)), None);
     }
 
     #[test]
