@@ -33,7 +33,11 @@ pub const FAMILIES: &[Family] = &[
         about: "SMB Multichannel, several threads on ten files",
         protocols: SMB,
         documents: &["1.20", "1.25", "1.26", "1.27", "2.04", "2.07"],
-        plan: |_, extent| multichannel(extent, 10, &["1.20", "1.25", "1.27", "2.04", "2.07"]),
+        plan: |_, extent| {
+            let (mut rows, base) = multichannel(extent, 10, &["1.20", "1.25", "1.27", "2.04"]);
+            rows.extend(sequential(extent));
+            (rows, base)
+        },
     },
     Family {
         name: "smb-mc-singlefile",
@@ -67,12 +71,14 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         name: "mix-25",
-        about: "4, 8 and 64 KiB, from reads to writes in steps of 25 %",
+        about: "4 and 8 KiB random, 64 and 256 KiB sequential, from reads to writes in steps of 25 %",
         protocols: ALL,
         documents: &["5.07", "5.08", "5.12", "5.13", "5.14"],
         plan: |_, extent| {
-            let blocks: &[u64] = if extent.quick { &[8 * KIB] } else { &[4 * KIB, 8 * KIB, 64 * KIB] };
-            mixes(extent, if extent.quick { 50 } else { 25 }, blocks, &["5.07", "5.08"])
+            let blocks: &[u64] =
+                if extent.quick { &[8 * KIB] } else { &[4 * KIB, 8 * KIB, 64 * KIB, 256 * KIB] };
+            let documents = &["5.07", "5.08", "5.13", "5.14"];
+            mixes(extent, if extent.quick { 50 } else { 25 }, blocks, documents)
         },
     },
     Family {
@@ -185,6 +191,14 @@ fn multichannel(extent: &Extent, files: u32, documents: &[&'static str]) -> Buil
     (rows, Some(one_connection))
 }
 
+/// More channels for sequential work (2.07).
+fn sequential(extent: &Extent) -> Vec<PlannedRow> {
+    let channels: &[u32] = if extent.quick { &[] } else { &[1, 2, 4, 8, 16] };
+    sweep(channels, &[64 * KIB], &[100, 0], |key| {
+        row(Key { random: false, files: 10, threads: 8, queue_depth: 8, ..key }, &["2.07"])
+    })
+}
+
 fn single_thread(protocol: Protocol, extent: &Extent) -> Built {
     let documents = if protocol == Protocol::Smb { ["1.22"] } else { ["3.18"] };
     let blocks = if extent.quick { vec![4 * KIB] } else { vec![4 * KIB, 64 * KIB] };
@@ -225,7 +239,9 @@ fn security(extent: &Extent) -> Built {
 fn mixes(extent: &Extent, step: u8, blocks: &[u64], documents: &[&'static str]) -> Built {
     let reads: Vec<u8> = (0..=100).rev().step_by(step.into()).collect();
     let threads = if extent.quick { 8 } else { 16 };
-    let make = |key| row(Key { files: 4, threads, queue_depth: 4, ..key }, documents);
+    // High throughput is sequential there (5.11), high IOPS random.
+    let random = |key: &Key| key.block_bytes < 64 * KIB;
+    let make = |key| row(Key { random: random(&key), files: 4, threads, queue_depth: 4, ..key }, documents);
     (sweep(&[4], blocks, &reads, make), None)
 }
 
@@ -336,7 +352,7 @@ mod tests {
     #[test]
     fn rows_that_are_left_keep_their_comparisons() {
         let mut plan = family("smb-mc-multifile").unwrap().plan(Protocol::Smb, &Extent::new(false));
-        plan.retain(|key| [1, 4].contains(&key.connections) && key.block_bytes == 64 * KIB);
+        plan.retain(|key| [1, 4].contains(&key.connections) && key.block_bytes == 64 * KIB && key.random);
         assert_eq!((plan.rows.len(), plan.comparisons.len()), (4, 2));
         assert!(plan.comparisons.iter().all(|(base, other)| {
             let (base, other) = (&plan.rows[*base].key, &plan.rows[*other].key);
@@ -349,7 +365,7 @@ mod tests {
     #[test]
     fn channels_are_held_against_one() {
         let plan = family("smb-mc-multifile").unwrap().plan(Protocol::Smb, &Extent::new(false));
-        assert_eq!((plan.rows.len(), plan.comparisons.len()), (30, 24));
+        assert_eq!((plan.rows.len(), plan.comparisons.len()), (40, 32));
         assert!(plan.comparisons.iter().all(|(base, other)| {
             let (base, other) = (&plan.rows[*base].key, &plan.rows[*other].key);
             base.connections == 1
