@@ -42,6 +42,9 @@ pub(crate) struct Where {
     /// SMB: how messages are protected [default: as the server wants it]
     #[arg(long, value_enum)]
     pub(crate) security: Option<Protection>,
+    /// What else figures depend on, for the result (link=200Mbit, metadata-cache=off); may be given again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = note)]
+    pub(crate) note: Vec<(String, String)>,
 }
 
 /// What comes out of it.
@@ -290,6 +293,13 @@ impl Protection {
     }
 }
 
+fn note(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("give a name and a value, as in metadata-cache=off".to_owned()),
+    }
+}
+
 fn positive(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
     if number > 0.0 && number <= 1e9 {
@@ -319,6 +329,12 @@ fn size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notes_have_a_name_and_a_value() {
+        assert_eq!(note("link=a=b").unwrap(), ("link".to_owned(), "a=b".to_owned()));
+        assert!(note("link").is_err() && note("=x").is_err());
+    }
 
     #[test]
     fn sizes_have_units() {

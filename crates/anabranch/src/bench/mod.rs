@@ -214,7 +214,8 @@ fn carry_out(place: &Where, out: &Out, plan: &Plan, extent: &Extent, pace: &Pace
         replay: pace.replay.clone(),
         program: PROGRAM,
     };
-    let result = measure_with_bar(&what, stopping::flag()?);
+    let mut result = measure_with_bar(&what, stopping::flag()?);
+    result.environment.settings.extend(place.note.iter().cloned());
     write(out, &result)?;
     print(&if out.json { json(&result)? } else { show::render(&result) })?;
     verdict(&result)
