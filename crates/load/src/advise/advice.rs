@@ -86,6 +86,12 @@ const TITLES: [&str; 5] = [
     "Azure NetApp Files: Linux benchmarks",
 ];
 
+/// The title of the document that a statement's number, such as `1.21`, begins with.
+pub(crate) fn title(id: &str) -> &'static str {
+    let document = id.split('.').next().and_then(|n| n.parse::<usize>().ok());
+    document.and_then(|n| TITLES.get(n.checked_sub(1)?)).copied().unwrap_or("?")
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -108,9 +114,7 @@ impl fmt::Display for Source {
 
 impl fmt::Display for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let document = self.id.split('.').next().and_then(|n| n.parse::<usize>().ok());
-        let title = document.and_then(|n| TITLES.get(n.checked_sub(1)?)).copied().unwrap_or("?");
-        write!(f, "{title}, line {} ({})", self.line, self.id)
+        write!(f, "{}, line {} ({})", title(self.id), self.line, self.id)
     }
 }
 

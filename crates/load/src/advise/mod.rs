@@ -12,6 +12,7 @@ mod limits;
 mod nfs;
 mod security;
 
+pub(crate) use advice::title;
 pub use advice::{Advice, Command, Side, Source, Statement, Verdict};
 pub use facts::{
     Change, Effect, Facts, Latencies, Limits, Mount, Path, Profile, Reached, Security, Slots, Work,
