@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::advise::Advise;
 use crate::bench::BenchCommand;
+use crate::report::ReportCommand;
 use crate::settings::{Given, STATE_DIRECTORY};
 
 /// One share, many channels: serves directories over SMB 3.1.1 and NFSv3 at the same time.
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Say what a measurement means and what to do about it: what pays, what does not, and the command that changes it
     Advise(Advise),
+    /// Hold results of measurements against what the documents say: one HTML page, Markdown or JSON
+    Report(ReportCommand),
 }
 
 #[derive(Debug, Subcommand)]

@@ -23,6 +23,7 @@ mod ports;
 mod print;
 mod problem;
 mod records;
+mod report;
 mod serve;
 mod servers;
 mod settings;
@@ -62,6 +63,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::User(command) => users::run(&command),
         Command::Bench(command) => bench::run(&command),
         Command::Advise(command) => advise::run(&command),
+        Command::Report(command) => report::run(&command),
         Command::Serve(serve) => {
             let given = match &serve.config {
                 Some(file) => serve.given.over(config::read(file)?),

@@ -15,7 +15,7 @@ use load::advise::{Facts, Judged, Profile, advise, of_result};
 use load::result::ResultFile;
 use load::target::Target;
 
-pub(crate) use arguments::Advise;
+pub(crate) use arguments::{Advise, SoldAs};
 use arguments::{AdviseCommand, Subject};
 
 use crate::print::{json, print};

@@ -1,0 +1,188 @@
+//! `anabranch report`: results of measurements beside what the documents say, as one HTML page, Markdown or JSON.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use clap::{Args, ValueEnum};
+use load::report::{Report, html, markdown};
+use load::result::ResultFile;
+
+use crate::advise::SoldAs;
+use crate::print::{json, print};
+use crate::problem::{Cause, Problem, Result};
+
+/// What to report, and where.
+#[derive(Debug, Args)]
+pub(crate) struct ReportCommand {
+    /// Results of `anabranch bench ... --out FILE`, and directories of them. Those of one family are laid side by side
+    #[arg(required = true, value_name = "RESULT.json|DIRECTORY")]
+    results: Vec<PathBuf>,
+    /// Where it goes: a file, or a directory, which gets index.html, README.md and report.json [default: standard output]
+    #[arg(long, value_name = "FILE|DIRECTORY")]
+    out: Option<PathBuf>,
+    /// Its form [default: by the ending of --out; without --out: markdown]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// What the servers are sold as; the documents' absolute figures are tested only on the service that they are of
+    #[arg(long, value_enum, default_value_t = SoldAs::Other)]
+    profile: SoldAs,
+}
+
+/// A form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One page that loads nothing
+    Html,
+    Markdown,
+    /// For programs
+    Json,
+}
+
+/// The form of each file of a directory, in the order in which they are written.
+const DIRECTORY: [(&str, Format); 3] =
+    [("index.html", Format::Html), ("README.md", Format::Markdown), ("report.json", Format::Json)];
+
+/// Carries out the command.
+///
+/// # Errors
+/// A file cannot be read, is no result, or the report cannot be written.
+pub(crate) fn run(command: &ReportCommand) -> Result<()> {
+    // A form that there is not is told before anything is read.
+    let place = Place::of(command)?;
+    let report = Report::of(&read_all(&command.results)?, command.profile.into());
+    match place {
+        Place::Output(format) => print(&text(&report, format)?),
+        Place::File(path, format) => write(path, &text(&report, format)?),
+        Place::Directory(path) => {
+            fs::create_dir_all(path).map_err(|e| cannot_write(path, &e))?;
+            DIRECTORY.iter().try_for_each(|(name, format)| write(&path.join(name), &text(&report, *format)?))
+        }
+    }
+}
+
+/// Where a report goes.
+#[derive(Debug, PartialEq, Eq)]
+enum Place<'a> {
+    Output(Format),
+    File(&'a Path, Format),
+    Directory(&'a Path),
+}
+
+impl<'a> Place<'a> {
+    fn of(command: &'a ReportCommand) -> Result<Self> {
+        let Some(path) = &command.out else {
+            return Ok(Self::Output(command.format.unwrap_or(Format::Markdown)));
+        };
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let by_ending = match ending {
+            Some("html" | "htm") => Some(Format::Html),
+            Some("md" | "markdown") => Some(Format::Markdown),
+            Some("json") => Some(Format::Json),
+            _ => None,
+        };
+        match (command.format, by_ending) {
+            _ if path.is_dir() || (command.format.is_none() && ending.is_none()) => Ok(Self::Directory(path)),
+            (Some(format), _) | (None, Some(format)) => Ok(Self::File(path, format)),
+            (None, None) => Err(Problem::new(
+                Cause::Settings,
+                format!("{}: no form of a report ends so", path.display()),
+                "Give a file that ends in .html, .md or .json, or --format, or a directory.",
+            )),
+        }
+    }
+}
+
+/// The results of files and of the files in directories, by the names of their files.
+fn read_all(paths: &[PathBuf]) -> Result<Vec<(String, ResultFile)>> {
+    let mut results = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            for file in files(path)? {
+                results.push(read(&file)?);
+            }
+        } else {
+            results.push(read(path)?);
+        }
+    }
+    Ok(results)
+}
+
+/// The files of a directory that should be results, by name.
+fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut files: Vec<PathBuf> =
+        entries.map_err(|e| not_a_result(directory, &e))?.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "json") && path.is_file());
+    files.sort();
+    if files.is_empty() {
+        return Err(not_a_result(directory, &"no file in it ends in .json"));
+    }
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<(String, ResultFile)> {
+    if fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+        return Err(not_a_result(path, &"the file is empty"));
+    }
+    let result = ResultFile::load(path).map_err(|e| not_a_result(path, &e))?;
+    let name = path
+        .file_name()
+        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    Ok((name, result))
+}
+
+fn not_a_result(path: &Path, why: &dyn Display) -> Problem {
+    let advice = "Make results with `anabranch bench run FAMILY --target ... --out FILE`.";
+    Problem::new(Cause::Settings, format!("{}: {why}", path.display()), advice)
+}
+
+fn text(report: &Report, format: Format) -> Result<String> {
+    match format {
+        Format::Html => Ok(html(report)),
+        Format::Markdown => Ok(markdown(report)),
+        Format::Json => json(report),
+    }
+}
+
+/// Writes a file: whole, or not at all.
+fn write(path: &Path, text: &str) -> Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|e| cannot_write(path, &e))
+}
+
+fn cannot_write(path: &Path, why: &io::Error) -> Problem {
+    Problem::new(Cause::Settings, format!("{} cannot be written: {why}", path.display()), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(out: Option<&str>, format: Option<Format>) -> ReportCommand {
+        ReportCommand { results: Vec::new(), out: out.map(PathBuf::from), format, profile: SoldAs::Other }
+    }
+
+    #[test]
+    fn the_form_comes_from_the_ending() {
+        let of = |out, format| {
+            let command = command(out, format);
+            match Place::of(&command) {
+                Ok(Place::Output(format)) => format!("output {format:?}"),
+                Ok(Place::File(path, format)) => format!("{} {format:?}", path.display()),
+                Ok(Place::Directory(path)) => format!("{}/", path.display()),
+                Err(problem) => problem.what,
+            }
+        };
+        assert_eq!(of(None, None), "output Markdown");
+        assert_eq!(of(None, Some(Format::Html)), "output Html");
+        assert_eq!(of(Some("a.html"), None), "a.html Html");
+        assert_eq!(of(Some("a.md"), None), "a.md Markdown");
+        assert_eq!(of(Some("a.json"), Some(Format::Html)), "a.json Html");
+        assert_eq!(of(Some("a"), Some(Format::Json)), "a Json");
+        assert_eq!(of(Some("docs/report"), None), "docs/report/");
+        assert_eq!(of(Some("a.pdf"), None), "a.pdf: no form of a report ends so");
+    }
+}
