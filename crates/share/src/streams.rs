@@ -388,6 +388,10 @@ impl Node for StreamNode {
         Err(StoreError::NotDirectory)
     }
 
+    fn remove_found(&self, _: Name<'_>, _: &Attributes) -> storage::Result<()> {
+        Err(StoreError::NotDirectory)
+    }
+
     fn rename(&self, _: Name<'_>, _: &dyn Node, _: Name<'_>, _: Replace) -> storage::Result<()> {
         Err(StoreError::NotDirectory)
     }

@@ -25,7 +25,7 @@ use rustix::process::geteuid;
 use siphasher::sip::SipHasher24;
 use storage::{Error, FileKind, Result};
 
-use crate::attributes::{btime_of, kind_of, stat};
+use crate::attributes::{btime_of, stat};
 use crate::errno::from_errno;
 use crate::handle::Handles;
 use crate::node::LocalNode;
@@ -232,9 +232,9 @@ impl LocalNode {
 
 impl Shared {
     /// Before a name goes: holds the object that it names, if it may have streams that go with it.
-    pub(crate) fn part_with(&self, dir: &OwnedFd, name: &[u8], stat: &Statx) -> Option<Parting> {
+    pub(crate) fn part_with(&self, dir: &OwnedFd, name: &[u8], kind: FileKind) -> Option<Parting> {
         self.depot.as_ref()?.dir.get()?;
-        if !matches!(kind_of(stat), FileKind::Regular | FileKind::Directory) {
+        if !matches!(kind, FileKind::Regular | FileKind::Directory) {
             return None;
         }
         self.pin(dir, name, rustix::fs::ResolveFlags::empty()).ok().map(Parting)

@@ -58,6 +58,14 @@ impl LocalNode {
         if depot::is_reserved(name.as_bytes()) { Err(Error::PermissionDenied) } else { Ok(()) }
     }
 
+    /// Whether a name may be taken from this directory: the server's own are no names to anybody.
+    fn check_has(&self, name: Name<'_>) -> Result<()> {
+        if self.kind != FileKind::Directory {
+            return Err(Error::NotDirectory);
+        }
+        if depot::is_reserved(name.as_bytes()) { Err(Error::NotFound) } else { Ok(()) }
+    }
+
     fn make_file(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<OwnedFd> {
         // Special bits come with the owner, not before.
         let mode = Mode::from_raw_mode(new.mode & 0o777);
@@ -135,26 +143,28 @@ impl LocalNode {
     }
 
     pub(crate) fn remove_name(&self, name: Name<'_>, directory: bool) -> Result<()> {
-        if self.kind != FileKind::Directory {
-            return Err(Error::NotDirectory);
-        }
-        if depot::is_reserved(name.as_bytes()) {
-            return Err(Error::NotFound);
-        }
+        self.check_has(name)?;
         let stat = stat_name(&self.fd, name.as_bytes())?;
-        let flags = match (kind_of(&stat), directory) {
-            (FileKind::Directory, true) => AtFlags::REMOVEDIR,
-            (FileKind::Directory, false) => return Err(Error::IsDirectory),
-            (_, true) => return Err(Error::NotDirectory),
-            (_, false) => AtFlags::empty(),
-        };
-        let parting = self.store.part_with(&self.fd, name.as_bytes(), &stat);
+        match (kind_of(&stat), directory) {
+            (FileKind::Directory, false) => Err(Error::IsDirectory),
+            (FileKind::Directory, true) | (_, false) => {
+                self.remove_known(name, FileId(stat.stx_ino), kind_of(&stat), stat.stx_nlink)
+            }
+            (_, true) => Err(Error::NotDirectory),
+        }
+    }
+
+    /// Removes the name of an object of which this was just read. When another object has it by now, that goes.
+    pub(crate) fn remove_known(&self, name: Name<'_>, id: FileId, kind: FileKind, links: u32) -> Result<()> {
+        self.check_has(name)?;
+        let parting = self.store.part_with(&self.fd, name.as_bytes(), kind);
+        let flags = if kind == FileKind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&self.fd, name.as_bytes(), flags).map_err(|errno| match errno {
             // rmdir(2) allows both.
             Errno::EXIST => Error::NotEmpty,
             other => from_errno(other),
         })?;
-        self.store.let_go(&stat, directory);
+        self.store.let_go(id, kind, links);
         self.store.end_streams(parting);
         Ok(())
     }
@@ -177,15 +187,16 @@ impl LocalNode {
             Replace::Never => (RenameFlags::NOREPLACE, None),
             Replace::Yes => (RenameFlags::empty(), stat_name(&to.fd, to_name.as_bytes()).ok()),
         };
-        let parting =
-            replaced.as_ref().and_then(|stat| self.store.part_with(&to.fd, to_name.as_bytes(), stat));
+        let parting = replaced
+            .as_ref()
+            .and_then(|stat| self.store.part_with(&to.fd, to_name.as_bytes(), kind_of(stat)));
         let moved = renameat_with(&self.fd, name.as_bytes(), &to.fd, to_name.as_bytes(), flags);
         moved.map_err(|errno| match errno {
             Errno::EXIST if replace == Replace::Yes => Error::NotEmpty,
             other => from_errno(other),
         })?;
         if let Some(stat) = replaced {
-            self.store.let_go(&stat, kind_of(&stat) == FileKind::Directory);
+            self.store.let_go(FileId(stat.stx_ino), kind_of(&stat), stat.stx_nlink);
         }
         self.store.end_streams(parting);
         self.store.handles.moved(to, to_name);
@@ -194,15 +205,15 @@ impl LocalNode {
 }
 
 impl crate::store::Shared {
-    /// An object lost a name.
-    fn let_go(&self, stat: &Statx, directory: bool) {
-        let id = FileId(stat.stx_ino);
-        if directory {
+    /// An object lost one of its names.
+    fn let_go(&self, id: FileId, kind: FileKind, links: u32) {
+        let is_directory = kind == FileKind::Directory;
+        if is_directory {
             self.cache.forget(id);
         } else {
             self.cache.release(id);
         }
-        if directory || stat.stx_nlink <= 1 {
+        if is_directory || links <= 1 {
             self.handles.forget(id);
         }
     }

@@ -18,6 +18,7 @@ use storage::{
 
 use crate::attributes::{btime_of, kind_of};
 use crate::errno::from_errno;
+use crate::handle::Handles;
 use crate::store::Shared;
 use crate::{descriptor, dos};
 
@@ -230,6 +231,14 @@ impl Node for LocalNode {
 
     fn remove_dir(&self, name: Name<'_>) -> Result<()> {
         self.remove_name(name, true)
+    }
+
+    fn remove_found(&self, name: Name<'_>, found: &Attributes) -> Result<()> {
+        match self.store.handles {
+            Handles::Native(_) => self.remove_known(name, found.id, found.kind, found.links),
+            // The index must not lose another object, which may have the name by now.
+            Handles::Index(_) => self.remove_name(name, found.kind == FileKind::Directory),
+        }
     }
 
     fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {

@@ -55,7 +55,8 @@ macro_rules! conformance_tests {
             kinds { every_kind, symlinks_are_not_followed, symlink_texts, data_calls_need_data, wait_never }
             directories {
                 lists_each_entry_once, goes_on_behind_each_cookie, cookies_survive_changes, big, parents,
-                paths, counts_links, removed_while_held, removes_only_empty
+                paths, counts_links, removed_while_held, removes_only_empty,
+                removes_what_was_found
             }
             rename {
                 moves, replaces_files, replaces_directories, never_replaces, kinds_must_match,

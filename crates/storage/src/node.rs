@@ -361,6 +361,14 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
+    /// Removes the name of something that was just found by it, with these attributes.
+    ///
+    /// # Errors
+    /// As [`Node::remove_dir`] for a directory, as [`Node::remove_file`] for all else.
+    fn remove_found(&self, name: Name<'_>, found: &Attributes) -> Result<()> {
+        if found.kind == FileKind::Directory { self.remove_dir(name) } else { self.remove_file(name) }
+    }
+
     /// Moves `name` of this directory to `to_name` of `to_dir`, at once.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use file_state::{Access, Holder, Operation, ReserveError};
-use storage::{Name, NodeRef, Wait, Want};
+use storage::{FileKind, Name, NodeRef, Wait, Want};
 
 use super::check_deletion;
 use crate::caching::{Admission, Answering, Taken};
@@ -47,11 +47,16 @@ impl Share {
         if let Some(answering) = self.make_removable(&node, caller.client, Operation::Delete)? {
             return Ok(Admission::Wait(answering));
         }
+        match (is_dir, attributes.kind) {
+            (true, FileKind::Directory) => {}
+            (true, _) => return Err(storage::Error::NotDirectory.into()),
+            (false, FileKind::Directory) => return Err(storage::Error::IsDirectory.into()),
+            (false, _) => {}
+        }
+        dir.remove_found(name, &attributes)?;
         if is_dir {
-            dir.remove_dir(name)?;
             self.changes.publish_gone(node.id());
         } else {
-            dir.remove_file(name)?;
             self.removed(&attributes);
         }
         let change = self.changed_names(&changing, Some(name), None, 0)?;

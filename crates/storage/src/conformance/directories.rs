@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::{Subject, attributes_of, directory, file, find, list, name, names, new};
-use crate::{Error, NewKind, NodeRef};
+use crate::{Error, NewKind, NodeRef, Wait, Want};
 
 /// How many entries the big directory has.
 const MANY: usize = 10_000;
@@ -182,4 +182,27 @@ pub fn removes_only_empty(subject: &mut dyn Subject) {
     dir.remove_file(name("f")).unwrap();
     root.remove_dir(name("d")).unwrap();
     assert_eq!(root.remove_dir(name("d")), Err(Error::NotFound));
+}
+
+/// What was found goes, and nothing of another kind that has its name meanwhile.
+pub fn removes_what_was_found(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let look = |at| root.lookup_attributes(name(at), Want::empty(), Wait::May).unwrap();
+    let (was, dir) = (directory(&root, "d"), directory(&root, "e"));
+    file(&dir, "f");
+    file(&root, "f");
+    root.link(name("g"), &*look("f").0).unwrap();
+    let (_, found) = look("d");
+    let (_, full) = look("e");
+    let (node, of_file) = look("f");
+    assert_eq!(root.remove_found(name("e"), &full), Err(Error::NotEmpty));
+    root.remove_found(name("d"), &found).unwrap();
+    assert_eq!(root.remove_found(name("d"), &found), Err(Error::NotFound));
+    assert_eq!(root.remove_found(name("f"), &found), Err(Error::NotDirectory));
+    assert_eq!(root.remove_found(name("e"), &of_file), Err(Error::IsDirectory));
+    root.remove_found(name("f"), &of_file).unwrap();
+    assert_eq!(node.attributes(Want::empty(), Wait::May).unwrap().links, 1);
+    root.remove_found(name("g"), &look("g").1).unwrap();
+    assert_eq!(root.lookup(name("g"), Wait::May).err(), Some(Error::NotFound));
+    assert_eq!(was.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
 }
