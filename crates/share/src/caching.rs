@@ -352,7 +352,7 @@ impl Share {
     ) -> Result<T> {
         let mut patience = None;
         loop {
-            let (outcome, again) = self.run(work, move |share| Ok((call(share)?, call))).await?;
+            let (outcome, again) = self.run_long(work, call).await?;
             match outcome {
                 Admission::Done(done) => return Ok(done),
                 Admission::Wait(answering) => self.bear(protocol, &mut patience, answering).await?,

@@ -23,6 +23,7 @@ use storage::{Attributes, FileId, Name, Node, Timestamp, Wait, Want};
 
 use crate::Result;
 use crate::cache::{self, Budget};
+use crate::long_call::{TOO_LONG, must_be_brief};
 use crate::short_name::{is_made, short_name};
 use names::{Names, is_folded};
 
@@ -33,10 +34,14 @@ const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// directory is read again.
 const DOUBTFUL_MIN: usize = 1024;
 const DOUBTFUL_PART: usize = 16;
+/// Doubtful names that are looked at with each question when half as many are there.
+const LOOKED_AT: usize = 4;
 /// What a doubtful name takes beside twice its bytes.
 const DOUBTFUL_BYTES: usize = 160;
 /// How often a name that changes all the time is looked at before the directory is read again.
 const TRIES: usize = 4;
+/// Entries that are read of a directory where nobody may be held up.
+const BRIEF_ENTRIES: usize = 2048;
 /// What one index may take of the budget.
 const PART_OF_BUDGET: (usize, usize) = (3, 4);
 /// For so long nobody tries to make an index of a directory that had too many names.
@@ -171,9 +176,13 @@ impl Indexes {
         self.by_dir.insert(dir, index);
     }
 
-    /// Changes an index; it goes if it does not fit any more.
+    /// Changes an index; it goes if it does not fit any more, or would have to be put in order for long.
     fn change(&mut self, dir: FileId, change: impl FnOnce(&mut Index)) {
         if let Some(index) = self.by_dir.get_mut(&dir) {
+            if index.names.is_to_be_moved() {
+                self.by_dir.remove(&dir);
+                return;
+            }
             change(index);
             if !index.fits() {
                 self.by_dir.remove(&dir);
@@ -290,6 +299,9 @@ impl FoldedNames {
     }
 
     fn find_followed(&self, dir: &dyn Node, wanted: &Wanted) -> Result<Option<Vec<u8>>> {
+        for (name, change) in self.old_doubts(dir.id()) {
+            self.look_again(dir, &name, change)?;
+        }
         for _ in 0..TRIES {
             match self.ask_followed(dir.id(), wanted) {
                 Known::Name(name) => return Ok(Some(name)),
@@ -321,6 +333,17 @@ impl FoldedNames {
             }
         }
         Ok(found)
+    }
+
+    /// Some doubtful names, when there are many: so that they do not become too many.
+    fn old_doubts(&self, dir: FileId) -> Vec<(Vec<u8>, u64)> {
+        let indexes = self.indexes.lock();
+        match indexes.by_dir.get(&dir).map(|index| &index.basis) {
+            Some(Basis::Told(doubtful)) if doubtful.count > DOUBTFUL_MIN / 2 => {
+                doubtful.names.values().flatten().take(LOOKED_AT).cloned().collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn ask_followed(&self, dir: FileId, wanted: &Wanted) -> Known {
@@ -435,6 +458,12 @@ impl FoldedNames {
         indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Time { .. }))
     }
 
+    /// Whether there is an index of a directory that must be told of each name that changes.
+    pub(crate) fn is_told(&self, dir: FileId) -> bool {
+        let indexes = self.indexes.lock();
+        indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Told(_)))
+    }
+
     /// This server has changed a directory from `before` to `after`: `removed` is gone, `added` is new.
     /// An index that agreed with `before` agrees with `after` then; any other is dropped.
     pub(crate) fn changed(
@@ -473,7 +502,12 @@ impl FoldedNames {
         let index = Index { basis, names: Names::new(wanted.is_short), taken, used: 0 };
         let mut index = Some(index).filter(|_| !self.is_too_long(dir.id()));
         let mut candidates = Candidates::default();
-        dir.read_dir(0, &mut |entry| {
+        let mut entries = if must_be_brief() { BRIEF_ENTRIES } else { usize::MAX };
+        let whole = dir.read_dir(0, &mut |entry| {
+            if entries == 0 {
+                return ControlFlow::Break(());
+            }
+            entries -= 1;
             match &mut index {
                 Some(reading) => {
                     reading.names.add(entry.name);
@@ -486,6 +520,9 @@ impl FoldedNames {
             }
             ControlFlow::Continue(())
         })?;
+        if !whole {
+            return Err(TOO_LONG);
+        }
         let found = match &index {
             Some(index) => index.find(wanted),
             None => candidates.best(),

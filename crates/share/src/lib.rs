@@ -20,6 +20,7 @@ mod folded;
 mod in_use;
 mod io;
 mod lock;
+mod long_call;
 mod namespace;
 mod notify;
 mod observe;
@@ -147,6 +148,8 @@ pub struct Share {
     gate: schedule::Gate,
     files: files::Files,
     folded: Arc<folded::FoldedNames>,
+    /// Whose turn it is to take long ([`Share::run_long`]). It guards nothing.
+    long_calls: tokio::sync::Mutex<()>,
     cache: Option<Arc<cache::Cache>>,
     changes: Changes,
     accounting: Accounting,
@@ -190,6 +193,7 @@ impl Share {
             gate: schedule::Gate::default(),
             files: files::Files::default(),
             folded,
+            long_calls: tokio::sync::Mutex::default(),
             cache,
             grants: GrantCounts::default(),
             provision,

@@ -126,11 +126,11 @@ impl Share {
         want: Want,
     ) -> Result<Found> {
         let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
-        self.run(Work::Metadata, move |share| match share.step(&caller, &dir, &name, case, want)? {
+        let look = move |share: &Arc<Self>| match share.step(&caller, &dir, &name, case, want)? {
             Walk::Found(found) => found.secured(),
             Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
-        })
-        .await
+        };
+        Ok(self.run_long(Work::Metadata, look).await?.0)
     }
 
     /// Walks a path from the root, following symbolic links as long as they stay inside the share.
@@ -146,7 +146,8 @@ impl Share {
         want: Want,
     ) -> Result<Walk> {
         let caller = caller.clone();
-        self.run(Work::Metadata, move |share| share.walk_now(&caller, path, case, want)).await
+        let walk = move |share: &Arc<Self>| share.walk_now(&caller, path.clone(), case, want);
+        Ok(self.run_long(Work::Metadata, walk).await?.0)
     }
 
     fn walk_now(&self, caller: &Caller, mut path: Vec<Vec<u8>>, case: Case, want: Want) -> Result<Walk> {

@@ -10,6 +10,8 @@ use crate::short_name::short_name;
 /// Names lie in chunks, so that a large directory does not take twice its bytes while it grows.
 const CHUNK_BITS: u32 = 16;
 const CHUNK: usize = 1 << CHUNK_BITS;
+/// Names that are put in order at once where others wait for it.
+const MOVED_MAX: usize = 65_536;
 /// The longest name; its length is one byte.
 const NAME_MAX: usize = 255;
 
@@ -107,6 +109,16 @@ impl Names {
         self.text.bytes() + self.by_folded.allocation_size() + short
     }
 
+    /// Whether the next change may have to move all names, which are many.
+    pub(super) fn is_to_be_moved(&self) -> bool {
+        let is_full = self.by_folded.len() >= self.by_folded.capacity();
+        self.len() > MOVED_MAX && (is_full || self.is_untidy())
+    }
+
+    fn is_untidy(&self) -> bool {
+        self.gone > CHUNK && self.gone > self.text.bytes() / 2
+    }
+
     fn place_of(&self, name: &[u8]) -> Option<u32> {
         let hash = with_folded(name, |folded| self.hasher.hash_one(folded));
         self.by_folded.find(hash, |place| self.text.at(*place) == name).copied()
@@ -154,7 +166,7 @@ impl Names {
             entry.remove();
         }
         self.gone += 1 + name.len();
-        if self.gone > CHUNK && self.gone > self.text.bytes() / 2 {
+        if self.is_untidy() && self.len() <= MOVED_MAX {
             self.tidy();
         }
     }

@@ -62,7 +62,8 @@ impl Share {
     ) -> Result<Created> {
         self.check_writable()?;
         let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
-        self.run(Work::Metadata, move |share| share.create_now(&caller, &dir, &name, case, &new)).await
+        let create = move |share: &Arc<Self>| share.create_now(&caller, &dir, &name, case, &new);
+        Ok(self.run_long(Work::Metadata, create).await?.0)
     }
 
     fn create_now(
