@@ -19,6 +19,11 @@
 //! directory above. So they are believed only while that is followed too, and nothing has gone from it (see
 //! [`directory::Above`]).
 //!
+//! **What is not worth it.** While the store is quick ([`pace`]) nothing is kept of a directory that changes nearly as often as
+//! it is asked ([`worth`]). A directory is also followed, whether anything is kept of it or not (the cache may be switched off),
+//! for its index of names ([`crate::folded`]), and while NFSv4 clients change it, who are told whether somebody else did, too
+//! ([`Watch`]). When nobody needs that any more it is followed no more.
+//!
 //! **The server's own changes** come back as events like all others. A call that changes a name waits for its own event and
 //! counts: if that was the only one of the name, the outcome is kept ([`Cache::begin`], [`Cache::end`]).
 
@@ -26,12 +31,15 @@ mod budget;
 mod directory;
 mod moment;
 mod node;
+mod pace;
 mod unsecured;
 mod watch;
+mod worth;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use storage::{
@@ -40,11 +48,13 @@ use storage::{
 
 use crate::folded::FoldedNames;
 pub(crate) use budget::Budget;
-use directory::{Directory, Known, OWN_BYTES};
+use directory::{Directory, Judgement, Known, OWN_BYTES};
 pub(crate) use moment::Moment;
 pub(crate) use node::{CachedStore, is_followed, make_room};
+use pace::Pace;
 use unsecured::Unsecured;
 pub(crate) use watch::Watch;
+use worth::Rests;
 
 /// What is kept of a share's directories, in bytes, the indexes of folded names included, unless its settings say otherwise.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
@@ -121,10 +131,24 @@ enum Slot {
     Ready(Box<Directory>),
 }
 
+/// What a directory is followed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To keep what is read of it: from the second time on that it is asked for.
+    Keep,
+    /// To keep what is read of a directory in it.
+    Place,
+    /// To be told of each name that its index must know.
+    Index,
+    /// To say whether somebody else changes it: from the second time on.
+    Watch,
+}
+
 #[derive(Debug, Default)]
 struct Stripe {
     slots: HashMap<FileId, Slot>,
     seen: HashSet<FileId>,
+    rests: Rests,
 }
 
 impl Stripe {
@@ -173,6 +197,7 @@ pub(crate) struct Cache {
     directories_max: usize,
     directories: AtomicUsize,
     counts: Counts,
+    pace: Pace,
     unsecured: Unsecured,
     /// Tells it from other caches.
     number: u64,
@@ -211,6 +236,7 @@ impl Cache {
             budget,
             directories: AtomicUsize::new(0),
             counts: Counts::default(),
+            pace: Pace::default(),
             unsecured: Unsecured::default(),
             number: moment::next_number(),
             has_leaving: AtomicBool::new(false),
@@ -226,10 +252,9 @@ impl Cache {
         self.is_on.load(Ordering::Acquire)
     }
 
-    /// Switches it on or off: when it is off nothing is kept.
+    /// Switches it on or off: when it is off nothing is kept but indexes.
     pub(crate) fn switch(&self, on: bool) {
-        self.is_on.store(on, Ordering::SeqCst);
-        if !on {
+        if self.is_on.swap(on, Ordering::SeqCst) != on {
             let all: Vec<FileId> = self.observed.lock().values().copied().collect();
             all.into_iter().for_each(|id| self.forget(id));
             self.settle_anew();
@@ -256,6 +281,27 @@ impl Cache {
 
     fn with<T>(&self, id: FileId, look: impl FnOnce(&mut Directory) -> T) -> Option<T> {
         self.stripe(id).lock().ready(id).map(look)
+    }
+
+    /// Looks at what is kept of a directory.
+    fn kept<T>(&self, id: FileId, look: impl FnOnce(&mut Directory) -> T) -> Option<T> {
+        self.with(id, |directory| directory.is_kept.then(|| look(directory))).flatten()
+    }
+
+    /// [`Cache::settle`], if something is kept of a directory; whether it is.
+    fn settle_kept(&self, id: FileId) -> bool {
+        let is_kept = self.kept(id, |_| ()).is_some();
+        if is_kept {
+            self.settle();
+        }
+        is_kept
+    }
+
+    /// [`Cache::settle`], if the changes of a directory are counted.
+    fn settle_counted(&self, id: FileId) {
+        if self.with(id, |directory| directory.is_counted()) == Some(true) {
+            self.settle();
+        }
     }
 
     /// Forgets what others, and the server itself, have changed until now; within one [`Moment`] only the first time.
@@ -293,6 +339,7 @@ impl Cache {
                     self.account(directory, |directory| directory.name_changed(name, changes))
                 });
                 self.folded.touch(id, name);
+                self.judge(id);
                 if let (Some(Some(Known::Directory(child))), true) = (gone, is_dir_gone) {
                     self.forget(child.id());
                 }
@@ -308,6 +355,34 @@ impl Cache {
                     self.forget(id);
                 }
                 self.folded.forget_followed();
+            }
+        }
+    }
+
+    /// After a change of a directory: nothing is kept of it for a while if that was not worth it, and it is followed no more
+    /// if nobody needs that.
+    fn judge(&self, id: FileId) {
+        let mut stripe = self.stripe(id).lock();
+        let Stripe { slots, rests, .. } = &mut *stripe;
+        let Some(Slot::Ready(directory)) = slots.get_mut(&id) else { return };
+        let was_kept = directory.is_kept;
+        match directory.judge(self.pace.is_quick(), || self.folded.is_told(id)) {
+            Judgement::None => {}
+            Judgement::Worth => rests.end(id),
+            Judgement::Rest => {
+                rests.begin(id, Instant::now());
+                let handle = self.account(directory, Directory::rest);
+                drop(stripe);
+                if let Some(handle) = handle {
+                    self.handles.lock().remove(&handle);
+                }
+            }
+            Judgement::Unneeded => {
+                if was_kept {
+                    rests.begin(id, Instant::now());
+                }
+                drop(stripe);
+                self.forget(id);
             }
         }
     }
@@ -385,27 +460,38 @@ impl Cache {
         !self.budget.has_room(1) || self.directories.load(Ordering::Relaxed) >= self.directories_max
     }
 
-    /// Whether a directory is followed; it is from the second time on that it is asked for, or `now`.
-    fn follow(&self, node: &NodeRef, now: bool) -> bool {
+    /// Whether a directory is followed, for this purpose or another.
+    fn follow(&self, node: &NodeRef, purpose: Purpose) -> bool {
         let id = node.id();
-        if !self.is_on() {
+        let to_keep = matches!(purpose, Purpose::Keep | Purpose::Place);
+        if to_keep && !self.is_on() {
             return false;
         }
-        {
+        let is_kept = {
             let mut stripe = self.stripe(id).lock();
-            match stripe.slots.get(&id) {
-                Some(Slot::Ready(_)) => return true,
+            let Stripe { slots, seen, rests } = &mut *stripe;
+            let may_keep = || self.is_on() && !(self.pace.is_quick() && rests.is_resting(id, Instant::now()));
+            match slots.get_mut(&id) {
+                Some(Slot::Ready(directory)) => {
+                    directory.is_kept |= purpose == Purpose::Keep && !directory.is_kept && may_keep();
+                    return true;
+                }
                 Some(Slot::Following) => return false,
                 None => {}
             }
-            if stripe.seen.len() >= SEEN_MAX {
-                stripe.seen.clear();
-            }
-            if stripe.seen.insert(id) && !now {
+            let is_kept = may_keep();
+            if to_keep && !is_kept {
                 return false;
             }
-            stripe.slots.insert(id, Slot::Following);
-        }
+            if seen.len() >= SEEN_MAX {
+                seen.clear();
+            }
+            if seen.insert(id) && matches!(purpose, Purpose::Keep | Purpose::Watch) {
+                return false;
+            }
+            slots.insert(id, Slot::Following);
+            is_kept
+        };
         if self.is_full() {
             self.shrink(self.stripe(id));
         }
@@ -417,10 +503,11 @@ impl Cache {
         self.observed.lock().insert(observed, id);
         self.directories.fetch_add(1, Ordering::AcqRel);
         self.budget.change(0, OWN_BYTES);
-        let directory = Box::new(Directory::new(Arc::clone(node), observed, id == self.root));
+        let mut directory = Box::new(Directory::new(Arc::clone(node), observed, id == self.root));
+        directory.is_kept = is_kept;
         self.stripe(id).lock().slots.insert(id, Slot::Ready(directory));
         // What ended before it was entered was told to nobody.
-        let is_followed = self.feed.is_followed(observed) && self.is_on();
+        let is_followed = self.feed.is_followed(observed) && (!is_kept || self.is_on());
         if !is_followed {
             self.forget(id);
         }
@@ -434,7 +521,7 @@ impl Cache {
         let Some(None) = placed else { return };
         let Some(serial) = self.with(id, |directory| directory.serial) else { return };
         let Ok(parent) = node.parent() else { return };
-        if !self.follow(&parent, true) {
+        if !self.follow(&parent, Purpose::Place) {
             return;
         }
         let Some(above) = self.with(parent.id(), |parent| parent.as_above()) else { return };
@@ -446,18 +533,19 @@ impl Cache {
         });
     }
 
-    /// What somebody who reads a directory must give to [`Cache::keep`]; None when nothing of it can be kept.
+    /// What somebody who reads a directory must give to [`Cache::keep`]; None when nothing of it can be kept or counted.
     fn as_of(&self, node: &NodeRef) -> Option<AsOf> {
-        self.with(node.id(), |directory| AsOf {
+        let as_of = |directory: &mut Directory| AsOf {
             observed: directory.observed,
             serial: directory.serial,
             own_serial: directory.own_serial,
-        })
+        };
+        self.with(node.id(), |directory| directory.is_counted().then(|| as_of(directory))).flatten()
     }
 
     /// Keeps what was read of a directory, as far as it is surely still so.
     fn keep(&self, id: FileId, as_of: AsOf, keep: impl FnOnce(&mut Directory, Still)) {
-        self.with(id, |directory| {
+        self.kept(id, |directory| {
             if (directory.observed, directory.own_serial) == (as_of.observed, as_of.own_serial) {
                 let still = if directory.serial == as_of.serial { Still::All } else { Still::Own };
                 self.account(directory, |directory| keep(directory, still));
@@ -468,14 +556,16 @@ impl Cache {
         }
     }
 
-    /// A name of a directory is about to be read or changed.
+    /// A name of a directory is about to be read or changed. Of one that is not kept it is not followed further: its index
+    /// doubts the name then.
     pub(crate) fn begin(&self, dir: FileId, name: &[u8]) -> Option<Ticket> {
-        self.with(dir, |directory| Ticket {
+        let begin = |directory: &mut Directory| Ticket {
             dir,
             observed: directory.observed,
             name: name.to_vec(),
             events: directory.begin(name),
-        })
+        };
+        self.kept(dir, begin)
     }
 
     /// It was read, or changed by `events` events: what it stands for now is kept, if nothing else has happened to it.
@@ -502,6 +592,9 @@ impl Cache {
                 Outcome::Directory(node) => Known::Directory(node),
                 Outcome::Other => return None,
             };
+            if !directory.is_kept {
+                return None; // since a moment ago
+            }
             self.account(directory, |directory| directory.know(&ticket.name, known))
         });
         drop(dropped);
@@ -515,7 +608,7 @@ impl Cache {
         // Only directories are in there: nobody looks for changes to find a file.
         let id = self.handles.lock().get(handle).copied()?;
         self.settle();
-        let found = self.with(id, |directory| {
+        let found = self.kept(id, |directory| {
             let is_it = directory.handle == Some(*handle) && directory.is_there();
             is_it.then(|| Arc::clone(&directory.node))
         });
@@ -530,11 +623,11 @@ impl Cache {
 
     /// Keeps the handle of a directory that is followed.
     fn keep_handle(&self, id: FileId, handle: Handle) {
-        let is_new = self.with(id, |directory| directory.handle.replace(handle).is_none());
+        let is_new = self.kept(id, |directory| directory.handle.replace(handle).is_none());
         if is_new == Some(true) {
             self.handles.lock().insert(handle, id);
             // It may have been forgotten in between.
-            if self.with(id, |_| ()).is_none() {
+            if self.kept(id, |_| ()).is_none() {
                 self.handles.lock().remove(&handle);
             }
         }
@@ -542,7 +635,7 @@ impl Cache {
 
     /// Before a directory is read so that it can be kept.
     fn begin_reading(&self, node: &NodeRef, wait: Wait) -> Option<AsOf> {
-        if wait == Wait::May && self.follow(node, false) {
+        if wait == Wait::May && self.follow(node, Purpose::Keep) {
             self.place(node);
         } else {
             self.with(node.id(), Directory::renew_place);
@@ -553,7 +646,7 @@ impl Cache {
     /// The attributes of a directory, asked of the store and kept if that is possible.
     fn read_attributes(&self, node: &NodeRef, want: Want, wait: Wait) -> storage::Result<Attributes> {
         let as_of = self.begin_reading(node, wait);
-        let mut attributes = node.attributes(want, wait)?;
+        let mut attributes = self.pace.of(wait, || node.attributes(want, wait))?;
         self.keep_attributes(node.id(), as_of, &mut attributes, want);
         Ok(attributes)
     }
@@ -578,7 +671,7 @@ impl Cache {
     /// What decides about access to a directory, asked of the store and kept if that is possible.
     fn read_protection(&self, node: &NodeRef, wait: Wait) -> storage::Result<Protection> {
         let as_of = self.begin_reading(node, wait);
-        let mut attributes = node.attributes(Want::empty(), wait)?;
+        let mut attributes = self.pace.of(wait, || node.attributes(Want::empty(), wait))?;
         let security = node.security(&attributes, wait)?;
         self.keep_attributes(node.id(), as_of, &mut attributes, Want::empty());
         if let Some(as_of) = as_of {

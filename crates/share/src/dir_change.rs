@@ -14,8 +14,8 @@ pub struct DirChange {
     pub before: Option<Attributes>,
     /// After. None for who is not told ([`Protocol::tells_directories`]).
     pub after: Option<Attributes>,
-    /// Certainly nothing but this change lies between the two (RFC 8881 3.3.8, `change_info4`). Of directories that the
-    /// metadata cache does not follow this cannot be said.
+    /// Certainly nothing but this change lies between the two (RFC 8881 3.3.8, `change_info4`). This cannot be said of a
+    /// directory's first change for NFSv4, and where the store tells nothing.
     pub is_atomic: bool,
 }
 
@@ -34,10 +34,11 @@ impl<'a> Changing<'a> {
         if dir.kind() != FileKind::Directory {
             return Err(storage::Error::NotDirectory.into());
         }
-        let watch = Watch::begin(&**dir);
+        // Only NFSv4 tells whether the change was atomic.
+        let watch = Watch::begin(&**dir, protocol == Protocol::Nfs4);
         let mut protection = dir.protection(Wait::May)?;
         if protocol == Protocol::Nfs4 && protection.attributes.is_none() {
-            // Only NFSv4 tells whether the change was atomic, for which both must be known.
+            // For that both must be known.
             protection.attributes = Some(dir.attributes(Want::empty(), Wait::May)?);
         }
         Ok(Self { watch, dir, protocol, protection })

@@ -8,12 +8,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_share::{
     CacheCounts, Caller, Case, Error, File, Found, Identity, Location, NewObject, Protocol, RenameHow,
     Settings, Share, ShareId, Walk,
 };
+use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
 use storage::{
     Attributes, Device, Error as StorageError, FileKind, Name, NewKind, NewNode, NodeRef, Replace,
@@ -336,6 +337,11 @@ fn compare(server: &Server, model: &Model, path: &str) {
 }
 
 fn live_through(server: &Server, seed: u64, deeds: usize) {
+    live_through_with(server, seed, deeds, |_| ());
+}
+
+/// With something else after each deed that is done, which leaves all names as they are.
+fn live_through_with(server: &Server, seed: u64, deeds: usize, mut between: impl FnMut(&Deed)) {
     let (top, mut dice) = (format!("h{seed}"), Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
     let model = Model(MemoryStore::new());
     let begin = Deed::Dir(top.clone());
@@ -347,6 +353,7 @@ fn live_through(server: &Server, seed: u64, deeds: usize) {
         // What fails here (a share forbids more than POSIX does) does not happen there.
         if is_done {
             assert!(deed.modelled(&model), "history {seed}, step {step}: {deed:?}");
+            between(&deed);
         }
         let (Deed::File(path, _)
         | Deed::Dir(path)
@@ -377,6 +384,41 @@ fn a_thousand_histories_of_changes_by_others_and_by_clients() {
     assert!(counts.names.hits > 10_000 && counts.absent > 1000, "{counts:?}");
     assert!(counts.attributes.hits > 10_000 && counts.listings.hits > 1000, "{counts:?}");
     assert!(counts.bytes < 64 << 20 && counts.directories < 10_000, "{counts:?}");
+}
+
+/// Without the cache the index of names is told what changes all the same.
+#[test]
+fn histories_without_the_cache() {
+    let server = Server::with(|settings| settings.metadata_cache = false);
+    for seed in 2000..2300 {
+        live_through(&server, seed, 30);
+    }
+    assert_eq!(server.share.cache_counts(), None);
+}
+
+/// Makes and removes so many files, by a client that looks for none of them, while the store is quick.
+fn churn(server: &Server, dir: &str, files: usize) {
+    for n in 0..files {
+        let path = format!("{dir}/new {n}");
+        assert!(Deed::File(path.clone(), 0).served(server) && Deed::RemoveFile(path).served(server));
+    }
+}
+
+/// Nothing is kept of their directory for a while each time, and then again.
+#[test]
+fn histories_of_a_directory_that_changes_too_often_to_be_kept() {
+    let server = Server::new();
+    let mut dice = Dice(99);
+    for seed in 3000..3060 {
+        live_through_with(&server, seed, 30, |deed| {
+            if let (Deed::Dir(path), 0) = (deed, dice.roll(2)) {
+                churn(&server, path, 20 + dice.roll(60));
+            }
+        });
+        if seed % 20 == 0 {
+            std::thread::sleep(Duration::from_millis(1100));
+        }
+    }
 }
 
 /// While other clients ask for the same names all the time, and so fill the cache at any moment.
@@ -435,6 +477,106 @@ fn what_was_asked_before_is_answered_from_memory() {
     assert_eq!(after.names.misses, before.names.misses);
     assert_eq!(after.attributes.misses, before.attributes.misses);
     assert_eq!((after.names.hits, after.absent), (before.names.hits + 6, before.absent + 1));
+}
+
+/// While the store is quick a directory that changes nearly as often as it is asked is not kept, but for a try now and then.
+#[test]
+fn a_directory_that_only_changes_rests() {
+    let server = Server::new();
+    std::fs::create_dir(server.at("d")).unwrap();
+    let dir = server.walk("d", Case::Sensitive).unwrap().node;
+    // Asked ten times, after some that get it into memory if it may be there.
+    let hits = || {
+        for _ in 0..4 {
+            let _ = server.walk("d/none", Case::Sensitive);
+        }
+        let before = server.counts().attributes.hits;
+        (0..10).for_each(|_| _ = done(server.share.attributes(&dir, Want::empty())).unwrap());
+        (server.counts().attributes.hits - before, server.counts().directories)
+    };
+    let (asked, followed) = hits();
+    assert_eq!(asked, 10);
+    churn(&server, "d", 300);
+    assert_eq!(hits(), (0, followed - 1));
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(hits(), (10, followed));
+    // Its index of names is told of changes all the while.
+    warm(&server, "d/NONE");
+    churn(&server, "d", 300);
+    std::fs::write(server.at("d/none"), "").unwrap();
+    assert_eq!(server.walk("d/NONE", Case::Insensitive).unwrap().name, b"none");
+    assert_eq!(hits(), (0, followed));
+}
+
+/// While the store is slow each answer from memory is worth it.
+#[test]
+fn a_directory_of_a_slow_store_is_kept_however_often_it_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let store =
+        FaultyStore::new(Arc::new(LocalStore::open(directory.path(), LocalOptions::default()).unwrap()));
+    for call in [Call::Attributes, Call::Lookup] {
+        store.inject(Rule::always(
+            call,
+            Fault::Slow(Arc::new(|| std::thread::sleep(Duration::from_micros(100)))),
+        ));
+    }
+    let server = Server {
+        share: Share::new(ShareId(1), Settings::new("data"), Arc::new(store)),
+        directory,
+        ..Server::new()
+    };
+    std::fs::create_dir(server.at("d")).unwrap();
+    warm(&server, "d/none");
+    churn(&server, "d", 300);
+    let before = server.counts();
+    warm(&server, "d/none");
+    let after = server.counts();
+    assert_eq!((after.attributes.misses, after.directories), (before.attributes.misses, before.directories));
+    assert!(after.attributes.hits > before.attributes.hits);
+}
+
+/// A directory of many names is read for its index where that holds up nobody.
+#[test]
+fn a_large_directory_is_read_beside_other_calls() {
+    const NAMES: usize = 200_000;
+    let store = MemoryStore::new();
+    let new = |kind| NewNode { kind, mode: 0o755, uid: 0, gid: 0 };
+    let dir = store.root().create(Name::new(b"d").unwrap(), &new(NewKind::Directory)).unwrap();
+    for n in 0..NAMES {
+        dir.create(Name::new(format!("File {n}").as_bytes()).unwrap(), &new(NewKind::Regular)).unwrap();
+    }
+    let (store, runtime): (Arc<dyn Storage>, _) =
+        (Arc::new(store), tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap());
+    // How long it takes, and how long the longest of others takes meanwhile, on one thread.
+    let measure = || {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::clone(&store));
+        let took = std::cell::Cell::new(None);
+        let large = async {
+            let begun = Instant::now();
+            let found = share.lookup(&root(), &dir, b"FILE 199999", Case::Insensitive, Want::empty()).await;
+            took.set(Some(begun.elapsed()));
+            found.unwrap().name
+        };
+        let small = async {
+            let mut longest = Duration::ZERO;
+            while took.get().is_none() {
+                let begun = Instant::now();
+                share.lookup(&root(), share.root(), b"d", Case::Sensitive, Want::empty()).await.unwrap();
+                tokio::task::yield_now().await;
+                longest = longest.max(begun.elapsed());
+            }
+            longest
+        };
+        let (name, longest) = runtime.block_on(async { tokio::join!(large, small) });
+        assert_eq!(name, b"File 199999");
+        let caller = root();
+        let again = share.lookup(&caller, &dir, b"FILE 7", Case::Insensitive, Want::empty());
+        assert_eq!(done(again).unwrap().name, b"File 7", "the index is there");
+        (took.get().unwrap(), longest)
+    };
+    // A busy machine may hold up anybody: so three tries.
+    let tries: Vec<_> = (0..3).map(|_| measure()).collect();
+    assert!(tries.iter().any(|(took, longest)| *longest * 4 < *took), "{tries:?}");
 }
 
 #[test]

@@ -7,12 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use acl::SecurityDescriptor;
 use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId, Protection, Timestamp, Want};
 
+use super::worth::Worth;
+
 /// What a directory costs beside its names: the entry, the node and its descriptor, the kernel's watch.
 pub(super) const OWN_BYTES: usize = 2048;
 /// What a name costs beside its bytes.
 const NAME_BYTES: usize = 96;
 /// Entries of the longest listing that is kept.
 pub(super) const LISTING_MAX: usize = 4096;
+/// What a directory was needed for it is needed for until it was judged so often.
+const NEEDED_FOR: u8 = 2;
 /// Of a directory that is kept no more: nothing that depended on it is believed.
 const ENDED: u64 = u64::MAX;
 
@@ -61,6 +65,19 @@ fn guard_of(attributes: &Attributes) -> Guard {
     (attributes.mode, attributes.uid, attributes.gid)
 }
 
+/// What comes of judging a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// It is not time, or all stays as it is.
+    None,
+    /// It is worth keeping.
+    Worth,
+    /// It is not, but must be followed all the same.
+    Rest,
+    /// It need not be followed.
+    Unneeded,
+}
+
 /// What is kept of a directory that is followed.
 #[derive(Debug)]
 pub(super) struct Directory {
@@ -76,6 +93,12 @@ pub(super) struct Directory {
     pub(super) begun: u64,
     /// How often something was given of the directory itself, and not of a name.
     pub(super) own_serial: u64,
+    /// Answers are kept, not only counted or told to the index of its names.
+    pub(super) is_kept: bool,
+    /// So many judgements are left until it counts no more that somebody has asked for a name whatever its case, or wanted
+    /// to know whether others change it.
+    indexed: u8,
+    watched: u8,
     pub(super) above: Option<Above>,
     pub(super) handle: Option<Handle>,
     /// Its listing is longer than what is kept.
@@ -85,6 +108,9 @@ pub(super) struct Directory {
     /// What it costs.
     pub(super) bytes: usize,
     is_root: bool,
+    worth: Worth,
+    /// Whether keeping it has been worth it, when that is to be judged.
+    judged: Option<bool>,
     /// See [`Above`].
     number: Arc<AtomicU64>,
     /// A time of change, and the serial when it was read first.
@@ -107,12 +133,17 @@ impl Directory {
             changing: 0,
             begun: 0,
             own_serial: 0,
+            is_kept: false,
+            indexed: 0,
+            watched: 0,
             above: None,
             handle: None,
             is_long: false,
             used: true,
             bytes: OWN_BYTES,
             is_root,
+            worth: Worth::default(),
+            judged: None,
             number: Arc::new(AtomicU64::new(0)),
             first_read: None,
             attributes: None,
@@ -128,6 +159,7 @@ impl Directory {
     pub(super) fn name_changed(&mut self, name: &[u8], changes: u32) -> Option<Known> {
         self.serial = self.serial.wrapping_add(1);
         self.changes = self.changes.wrapping_add(changes.max(1).into());
+        self.judged = self.worth.changed();
         self.attributes = None;
         self.drop_listing();
         if let Some(pending) = self.pending.get_mut(name) {
@@ -151,6 +183,56 @@ impl Directory {
         if moved {
             self.above = None;
         }
+    }
+
+    /// Somebody wants to know whether others change it.
+    pub(super) fn watch(&mut self) {
+        self.watched = NEEDED_FOR;
+    }
+
+    /// Somebody asks for a name whatever its case.
+    pub(super) fn index(&mut self) {
+        self.used = true;
+        self.indexed = NEEDED_FOR;
+    }
+
+    fn is_watched(&self) -> bool {
+        self.watched > 0
+    }
+
+    /// Whether somebody needs to know how often it has changed.
+    pub(super) fn is_counted(&self) -> bool {
+        self.is_kept || self.is_watched()
+    }
+
+    /// After a change: what comes of the judgement, if there is one. `has_index` says whether there is one of its names.
+    pub(super) fn judge(&mut self, is_quick: bool, has_index: impl FnOnce() -> bool) -> Judgement {
+        let Some(is_worth_it) = self.judged.take() else { return Judgement::None };
+        let (is_watched, is_indexed) = (self.is_watched(), self.indexed > 0);
+        self.watched = self.watched.saturating_sub(1);
+        self.indexed = self.indexed.saturating_sub(1);
+        if self.is_kept && (is_worth_it || !is_quick) {
+            Judgement::Worth
+        } else if is_indexed {
+            // It is told of each name that changes anyway, and what is kept saves more than that.
+            Judgement::None
+        } else if !(is_watched || has_index()) {
+            Judgement::Unneeded
+        } else if self.is_kept {
+            Judgement::Rest
+        } else {
+            Judgement::None
+        }
+    }
+
+    /// Nothing is kept of it any more; its handle, by which it is found no more either.
+    pub(super) fn rest(&mut self) -> Option<Handle> {
+        self.is_kept = false;
+        (self.attributes, self.guard, self.security) = (None, None, None);
+        self.drop_listing();
+        self.names.clear();
+        self.bytes = OWN_BYTES;
+        self.handle.take()
     }
 
     /// A directory has gone from this one.
@@ -188,7 +270,9 @@ impl Directory {
     pub(super) fn attributes(&mut self, want: Want) -> Option<Attributes> {
         self.used = true;
         let (attributes, read) = self.attributes.filter(|_| self.is_placed())?;
-        read.contains(want).then_some(attributes)
+        let known = read.contains(want).then_some(attributes)?;
+        self.worth.answered();
+        Some(known)
     }
 
     /// What was given of it after a time of change was read for the first time, up to `serial`: attributes that were read when
@@ -234,6 +318,7 @@ impl Directory {
         }
         let (mode, uid, gid) = self.guard?;
         let security = self.security.clone()?;
+        self.worth.answered();
         let kind = FileKind::Directory;
         Some(Protection {
             kind,
@@ -257,7 +342,9 @@ impl Directory {
     /// What is known of a name: for `look`.
     pub(super) fn name<T>(&mut self, name: &[u8], look: impl FnOnce(&Known) -> T) -> Option<T> {
         self.used = true;
-        self.names.get(name).map(look)
+        let known = self.names.get(name)?;
+        self.worth.answered();
+        Some(look(known))
     }
 
     /// Keeps what a name stands for; gives what was known before.
@@ -292,7 +379,9 @@ impl Directory {
 
     pub(super) fn listing(&mut self) -> Option<Arc<Vec<Listed>>> {
         self.used = true;
-        self.listing.clone()
+        let listing = self.listing.clone()?;
+        self.worth.listed(listing.len());
+        Some(listing)
     }
 
     pub(super) fn keep_listing(&mut self, listing: Arc<Vec<Listed>>) {

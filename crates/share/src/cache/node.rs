@@ -13,7 +13,7 @@ use storage::{
 };
 
 use super::directory::{Known, LISTING_MAX, Listed};
-use super::{Budget, Cache, Outcome, Still, moment};
+use super::{Budget, Cache, Outcome, Purpose, Still, moment};
 use crate::folded::FoldedNames;
 
 /// A store behind a cache.
@@ -96,15 +96,18 @@ fn inner(node: &dyn Node) -> Result<&NodeRef> {
 pub(crate) fn is_followed(dir: &dyn Node) -> bool {
     let node: Option<&CachedNode> = dir.as_any().downcast_ref();
     let Some(node) = node.filter(|node| node.inner.kind() == FileKind::Directory) else { return false };
-    let is_followed = node.cache.follow(&node.inner, true);
-    node.cache.settle();
-    is_followed && node.cache.with(node.id(), |_| ()).is_some()
+    let is_followed = node.cache.follow(&node.inner, Purpose::Index);
+    if is_followed {
+        node.cache.settle();
+    }
+    is_followed && node.cache.with(node.id(), super::Directory::index).is_some()
 }
 
-/// The cache that a directory is behind.
-pub(super) fn cache_of(dir: &dyn Node) -> Option<&Arc<Cache>> {
+/// The cache that a directory is behind, and its node there.
+pub(super) fn behind(dir: &dyn Node) -> Option<(&Arc<Cache>, &NodeRef)> {
     let node: Option<&CachedNode> = dir.as_any().downcast_ref();
-    node.filter(|node| node.is_kept()).map(|node| &node.cache)
+    let node = node.filter(|node| node.inner.kind() == FileKind::Directory)?;
+    Some((&node.cache, &node.inner))
 }
 
 /// Makes room for so many bytes, but not at the cost of this directory. Whether there is as much room then.
@@ -145,8 +148,8 @@ impl CachedNode {
         if !self.is_kept() {
             return None;
         }
-        self.cache.settle();
-        let known = self.cache.with(self.id(), |directory| {
+        self.cache.settle_kept(self.id());
+        let known = self.cache.kept(self.id(), |directory| {
             directory.name(name.as_bytes(), |known| match known {
                 Known::Absent => Err(Error::NotFound),
                 Known::Directory(node) => Ok(Arc::clone(node)),
@@ -177,10 +180,10 @@ impl CachedNode {
         node: impl FnOnce(&T) -> &NodeRef,
     ) -> Result<T> {
         if wait == Wait::May && self.is_kept() {
-            self.cache.follow(&self.inner, false);
+            self.cache.follow(&self.inner, Purpose::Keep);
         }
         let ticket = self.cache.begin(self.id(), name.as_bytes());
-        let answer = ask();
+        let answer = self.cache.pace.of(wait, ask);
         let outcome = match &answer {
             Ok(found) => {
                 let node = node(found);
@@ -234,7 +237,7 @@ impl CachedNode {
     /// Lists the directory from its start into the cache, up to the longest listing that is kept; None when it cannot be
     /// kept.
     fn list(&self) -> Result<Option<Arc<Vec<Listed>>>> {
-        self.cache.follow(&self.inner, false);
+        self.cache.follow(&self.inner, Purpose::Keep);
         let Some(as_of) = self.cache.as_of(&self.inner) else { return Ok(None) };
         let mut listing: Vec<Listed> = Vec::new();
         let mut is_ordered = true;
@@ -252,7 +255,7 @@ impl CachedNode {
             ControlFlow::Continue(())
         })?;
         if !whole {
-            self.cache.with(self.id(), |directory| directory.is_long = true);
+            self.cache.kept(self.id(), |directory| directory.is_long = true);
             return Ok(None);
         }
         let listing = Arc::new(listing);
@@ -268,9 +271,9 @@ impl CachedNode {
         if !self.is_kept() {
             return Ok(None);
         }
-        self.cache.settle();
+        self.cache.settle_kept(self.id());
         let look = |directory: &mut super::Directory| (directory.listing(), directory.is_long);
-        let (known, is_long) = self.cache.with(self.id(), look).unwrap_or_default();
+        let (known, is_long) = self.cache.kept(self.id(), look).unwrap_or_default();
         if known.is_some() {
             self.cache.counts.listings.hit();
             return Ok(known);
@@ -314,7 +317,7 @@ impl Node for CachedNode {
     }
 
     fn handle(&self) -> Result<Handle> {
-        let known = self.cache.with(self.id(), |directory| directory.handle);
+        let known = self.cache.kept(self.id(), |directory| directory.handle);
         if let Some(Some(handle)) = known {
             return Ok(handle);
         }
@@ -330,11 +333,11 @@ impl Node for CachedNode {
     }
 
     fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
-        if !self.is_kept() {
+        if self.inner.kind() != FileKind::Directory {
             return self.inner.attributes(want, wait);
         }
-        self.cache.settle();
-        let known = self.cache.with(self.id(), |directory| directory.attributes(want)).flatten();
+        self.cache.settle_counted(self.id());
+        let known = self.cache.kept(self.id(), |directory| directory.attributes(want)).flatten();
         let mut attributes = match known {
             Some(attributes) => {
                 self.cache.counts.attributes.hit();
@@ -368,7 +371,7 @@ impl Node for CachedNode {
             return Ok(security);
         }
         // As of the attributes, which were just read: what has changed until then is forgotten already.
-        let known = self.cache.with(self.id(), |directory| directory.security(attributes)).flatten();
+        let known = self.cache.kept(self.id(), |directory| directory.security(attributes)).flatten();
         if let Some(security) = known {
             self.cache.counts.attributes.hit();
             return Ok(security);
@@ -383,13 +386,13 @@ impl Node for CachedNode {
     }
 
     fn protection(&self, wait: Wait) -> Result<Protection> {
-        if !self.is_kept() {
+        if self.inner.kind() != FileKind::Directory {
             let attributes = self.inner.attributes(Want::empty(), wait)?;
             let security = self.security(&attributes, wait)?;
             return Ok(Protection { security, ..Protection::of(&attributes) });
         }
-        self.cache.settle();
-        match self.cache.with(self.id(), super::Directory::protection).flatten() {
+        self.cache.settle_counted(self.id());
+        match self.cache.kept(self.id(), super::Directory::protection).flatten() {
             Some(protection) => {
                 self.cache.counts.attributes.hit();
                 Ok(protection)
@@ -490,6 +493,10 @@ impl Node for CachedNode {
 
     fn remove_dir(&self, name: Name<'_>) -> Result<()> {
         self.remove(name, || self.inner.remove_dir(name))
+    }
+
+    fn remove_found(&self, name: Name<'_>, found: &Attributes) -> Result<()> {
+        self.remove(name, || self.inner.remove_found(name, found))
     }
 
     fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use storage::{FileId, Node, ObservedId};
 
-use super::{Cache, Directory};
+use super::{Cache, Directory, Purpose};
 
 /// Watches a directory from before a caller looks at it until after it was changed. Every change of a directory that is
 /// followed is given, so they are counted. Two callers within this process would not see each other, were the kernel to merge
@@ -24,11 +24,17 @@ struct Watched {
 }
 
 impl Watch {
-    /// Nothing is seen of a directory that is not followed, or of a store that tells nothing.
-    pub(crate) fn begin(dir: &dyn Node) -> Self {
-        let Some(cache) = super::node::cache_of(dir) else { return Self(None) };
-        cache.settle();
+    /// Nothing is seen of a directory that is not followed, or of a store that tells nothing. For one who `wants_to_know` it
+    /// is followed from the second time on.
+    pub(crate) fn begin(dir: &dyn Node, wants_to_know: bool) -> Self {
+        let Some((cache, node)) = super::node::behind(dir) else { return Self(None) };
+        if wants_to_know && cache.follow(node, Purpose::Watch) {
+            cache.settle();
+        }
         let watched = cache.with(dir.id(), |directory: &mut Directory| {
+            if wants_to_know {
+                directory.watch();
+            }
             let is_alone = directory.changing == 0;
             directory.changing = directory.changing.saturating_add(1);
             directory.begun = directory.begun.wrapping_add(1);
@@ -89,7 +95,7 @@ mod tests {
         let (store, _) = CachedStore::in_front_of(&store, &folded, &budget, true).unwrap();
         std::fs::create_dir(place.path().join("d")).unwrap();
         let dir = store.root().lookup(name("d"), Wait::May).unwrap();
-        assert!(!Watch::begin(&*dir).saw_only(0, 0), "nobody follows it yet");
+        assert!(!Watch::begin(&*dir, true).saw_only(0, 0), "nobody follows it yet");
         for _ in 0..2 {
             change(&dir);
         }
@@ -107,7 +113,7 @@ mod tests {
         let root = store.root();
         change(&root);
         let does = |changes, what: &dyn Fn()| {
-            let (watch, before) = (Watch::begin(&*dir), change(&dir));
+            let (watch, before) = (Watch::begin(&*dir, true), change(&dir));
             what();
             assert_ne!(change(&dir), before);
             assert!(watch.saw_only(changes, 0));
@@ -119,7 +125,7 @@ mod tests {
         does(1, &|| dir.rename(name("c"), &*root, name("c"), Replace::Yes).unwrap());
         does(1, &|| root.rename(name("c"), &*dir, name("e"), Replace::Yes).unwrap());
         does(1, &|| dir.remove_file(name("b")).unwrap());
-        let (outer, inner) = (Watch::begin(&*dir), Watch::begin(&*dir));
+        let (outer, inner) = (Watch::begin(&*dir, true), Watch::begin(&*dir, true));
         make(&dir, "x");
         assert!(outer.saw_only(1, 1), "the caller's own");
         assert!(!outer.saw_only(1, 0) && !inner.saw_only(1, 0), "two callers at a time");
@@ -148,7 +154,7 @@ mod tests {
             }),
         ];
         for (what, other) in others {
-            let (watch, before) = (Watch::begin(&*dir), change(&dir));
+            let (watch, before) = (Watch::begin(&*dir, true), change(&dir));
             make(&dir, "x");
             let own = change(&dir);
             other();
