@@ -49,7 +49,7 @@ fn replayed(result: &Value) -> [[u64; 2]; 2] {
 #[test]
 fn what_was_recorded_is_done_again() {
     let directory = TempDir::new().unwrap();
-    let server = start(&directory);
+    let mut server = start(&directory);
     let (trace, state) = (path(&directory, "trace"), path(&directory, "state"));
     let smb = format!("smb://anna:hush-hush@{}/data", server.address("smb"));
     let record = ["share", "record", "data", "--out", &trace, "--seconds", "4", "--json", "--state", &state];
@@ -84,6 +84,7 @@ fn what_was_recorded_is_done_again() {
     let took = paced["rows"][0]["repetitions"][0]["seconds"].as_f64().unwrap();
     assert!(took >= seconds / 2.0 && took < seconds / 2.0 + 1.0, "{took} s of a recording of {seconds} s");
     assert!(std::fs::read_dir(path(&directory, "data")).unwrap().next().is_none(), "something is left");
+    assert_eq!(server.end_with("TERM"), Some(0));
 }
 
 #[test]

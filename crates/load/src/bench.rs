@@ -9,12 +9,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::environment::{is_this_machine, this_host, way_to};
 use crate::fault::{Fault, Result};
+use crate::grounds::Grounds;
 use crate::plan::{Extent, Plan, PlannedRow};
 use crate::result::{
     Comparison, Environment, FORMAT, Key, Method, Mix, Negotiated, Outcome, Problem, ProblemKind, Repetition,
     ResultFile, Row,
 };
-use crate::site::{Access, Site};
+use crate::site::Access;
 use crate::target::{Target, resolve};
 use crate::trace::Replay;
 use crate::workload::Workload;
@@ -92,7 +93,7 @@ struct Bench<'a> {
     problems: BTreeMap<ProblemKind, Problem>,
     lost: u32,
     /// The folder on the target, while there is one.
-    site: Option<Site<'a>>,
+    site: Option<Grounds<'a>>,
     /// Why the run cannot go on.
     failed: Option<Fault>,
 }
@@ -145,7 +146,7 @@ impl<'a> Bench<'a> {
 
     /// Makes the folder, chooses the rows, writes the files.
     fn begin(&mut self) {
-        self.failed = match Site::make(self.run.target, self.run.access) {
+        self.failed = match Grounds::make(self.run.target, self.run.access) {
             Ok(mut site) => {
                 let prepared = self.prepare(&mut site);
                 self.site = Some(site);
@@ -165,7 +166,11 @@ impl<'a> Bench<'a> {
 
     /// Removes what was made.
     fn remove(&mut self) {
-        if let Some(Err(fault)) = self.site.take().map(Site::remove) {
+        let Some(site) = self.site.take() else { return };
+        let (settings, remark) = site.remarks();
+        self.result.environment.settings.extend(settings);
+        self.result.not_honoured.extend(remark);
+        if let Err(fault) = site.remove() {
             self.problem(fault.into());
         }
     }
@@ -207,7 +212,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn prepare(&mut self, site: &mut Site<'_>) -> Result<()> {
+    fn prepare(&mut self, site: &mut Grounds<'_>) -> Result<()> {
         let (round_trip, negotiated) = site.round_trip()?;
         let environment = &mut self.result.environment;
         environment.round_trip_us = round_trip;
@@ -217,7 +222,7 @@ impl<'a> Bench<'a> {
         self.make_files(site)
     }
 
-    fn make_files(&self, site: &mut Site<'_>) -> Result<()> {
+    fn make_files(&self, site: &mut Grounds<'_>) -> Result<()> {
         if let Some(Replay { trace, .. }) = &self.replay {
             return site.make_files(trace.sizes(), trace.granule(), self.stop);
         }
@@ -233,7 +238,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Measures a row once. A connection that was lost is made again with the next measurement.
-    fn repetition(&mut self, site: &mut Site<'_>, n: usize, discarded: bool) -> Result<()> {
+    fn repetition(&mut self, site: &mut Grounds<'_>, n: usize, discarded: bool) -> Result<()> {
         let row = self.planned(n);
         let workload = Workload {
             key: row.key.clone(),
@@ -252,7 +257,7 @@ impl<'a> Bench<'a> {
             ));
         }
         let began_seconds = self.began.elapsed().as_secs_f64() + self.run.extent.ramp_seconds;
-        let (measured, negotiated) = match site.load(&workload, security, false, self.stop) {
+        let (measured, negotiated) = match site.load(&workload, security, self.stop) {
             Ok(loaded) => loaded,
             Err(fault) if row.security.is_some() && fault.kind == ProblemKind::Refused => {
                 self.not_honoured(format!("{}: {fault}", row.key));

@@ -16,6 +16,7 @@ mod engine;
 pub mod environment;
 pub mod fault;
 mod files;
+mod grounds;
 pub mod histogram;
 pub mod import;
 pub mod json_plus;
@@ -29,6 +30,7 @@ mod site;
 pub mod statistics;
 pub mod target;
 pub mod trace;
+pub mod workers;
 pub mod workload;
 
 pub use server::{Server, ServerProcess};

@@ -1,10 +1,12 @@
 //! How messages of SMB are protected.
 
+use serde::{Deserialize, Serialize};
 use smb_proto::dialect::{Cipher, SigningAlgorithm};
 use smb_wire::negotiate::SecurityMode;
 
 /// How messages are protected.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Names", try_from = "Names")]
 pub struct Security {
     /// Signing algorithms that are offered, the favourite first.
     pub algorithms: Vec<SigningAlgorithm>,
@@ -43,6 +45,47 @@ impl Security {
     }
 }
 
+/// The same in words.
+#[derive(Serialize, Deserialize)]
+struct Names {
+    algorithms: Vec<String>,
+    ciphers: Vec<String>,
+    require_signing: bool,
+    encrypt: bool,
+}
+
+impl From<Security> for Names {
+    fn from(security: Security) -> Self {
+        Self {
+            algorithms: security.algorithms.iter().map(|algorithm| algorithm.name().to_owned()).collect(),
+            ciphers: security.ciphers.iter().map(|cipher| cipher.name().to_owned()).collect(),
+            require_signing: security.require_signing,
+            encrypt: security.encrypt,
+        }
+    }
+}
+
+impl TryFrom<Names> for Security {
+    type Error = String;
+
+    fn try_from(names: Names) -> Result<Self, String> {
+        let all = Self::default();
+        let unknown = |name: &String| format!("there is no {name}");
+        let algorithm = |name: &String| {
+            all.algorithms.iter().copied().find(|a| a.name() == name).ok_or_else(|| unknown(name))
+        };
+        let cipher = |name: &String| {
+            all.ciphers.iter().copied().find(|c| c.name() == name).ok_or_else(|| unknown(name))
+        };
+        Ok(Self {
+            algorithms: names.algorithms.iter().map(algorithm).collect::<Result<_, _>>()?,
+            ciphers: names.ciphers.iter().map(cipher).collect::<Result<_, _>>()?,
+            require_signing: names.require_signing,
+            encrypt: names.encrypt,
+        })
+    }
+}
+
 /// Ways to protect messages, by the name that rows have them under.
 #[must_use]
 pub fn securities() -> Vec<(&'static str, Security)> {
@@ -59,4 +102,19 @@ pub fn securities() -> Vec<(&'static str, Security)> {
         ("AES-256-CCM", sealed(Cipher::Aes256Ccm)),
         ("AES-256-GCM", sealed(Cipher::Aes256Gcm)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_ways_can_be_told_to_a_worker() {
+        for (_, security) in securities() {
+            let text = serde_json::to_string(&security).unwrap();
+            assert_eq!(serde_json::from_str::<Security>(&text).unwrap(), security, "{text}");
+        }
+        let unknown = r#"{"algorithms":["ROT13"],"ciphers":[],"require_signing":false,"encrypt":false}"#;
+        assert!(serde_json::from_str::<Security>(unknown).is_err());
+    }
 }

@@ -16,6 +16,7 @@ use crate::result::{Key, Mix, Negotiated, ProblemKind};
 use crate::security::Security;
 use crate::server::Server;
 use crate::target::{NfsTarget, Target};
+use crate::workers::Workers;
 use crate::workload::Workload;
 
 /// How a target is spoken to.
@@ -29,6 +30,8 @@ pub struct Access {
     pub timeout: Duration,
     /// What is known of the server besides what it says over its protocol.
     pub server: Server,
+    /// Who makes the load in the place of this process.
+    pub workers: Option<Workers>,
 }
 
 impl Default for Access {
@@ -38,6 +41,7 @@ impl Default for Access {
             addresses: Vec::new(),
             timeout: Duration::from_secs(30),
             server: Server::default(),
+            workers: None,
         }
     }
 }
@@ -89,6 +93,11 @@ impl<'a> Site<'a> {
         let made = site.make_directory(&mut link, 0, &name)?;
         site.directories.push(made);
         Ok(site)
+    }
+
+    /// The name of the run's folder.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// What a run's files belong to.
@@ -255,12 +264,25 @@ impl<'a> Site<'a> {
         fill: bool,
         stop: &AtomicBool,
     ) -> Result<(Measured, Negotiated)> {
+        self.load_after(workload, security, fill, stop, &mut || Ok(()))
+    }
+
+    /// The same; the load begins when all connections are made and `wait` has returned.
+    pub(crate) fn load_after(
+        &mut self,
+        workload: &Workload,
+        security: &Security,
+        fill: bool,
+        stop: &AtomicBool,
+        wait: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<(Measured, Negotiated)> {
         self.rounds += 1;
         let round = self.rounds;
         if workload.key.mix == Mix::Metadata {
             self.left.push((round, workload.places()));
         }
         let (measured, negotiated) = if let Target::Directory(_) = self.target {
+            wait()?;
             let path = self.path();
             let server = &self.access.server;
             let load =
@@ -268,6 +290,7 @@ impl<'a> Site<'a> {
             (directory::run(&load), Negotiated { connections: 1, ..Negotiated::default() })
         } else {
             let mut clients = self.clients(&workload.key, security, workload.places())?;
+            wait()?;
             let measured = engine::run(engine::Load {
                 links: &mut clients.links,
                 files: &self.files,

@@ -5,11 +5,13 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::fault::{Fault, Result};
 use crate::result::{ProblemKind, Protocol};
 
 /// What load is made on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
     /// A share of an SMB server.
     Smb(SmbTarget),
@@ -19,8 +21,8 @@ pub enum Target {
     Directory(PathBuf),
 }
 
-/// A share of an SMB server.
-#[derive(Clone, PartialEq, Eq)]
+/// A share of an SMB server. Serialized, it has its password: for workers, whose connection is protected.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmbTarget {
     /// Who logs on; may have a domain in front, `DOMAIN;user`.
     pub user: String,
@@ -41,7 +43,7 @@ impl fmt::Debug for SmbTarget {
 }
 
 /// An export of an NFS server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NfsTarget {
     /// The server.
     pub host: String,

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::result::{Key, Mix};
 use crate::trace::Replay;
 
 /// What load consists of, and for how long.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// What is done: blocks, mix, files, threads, queue depth.
     pub key: Key,
@@ -20,7 +22,8 @@ pub struct Workload {
     pub time: Duration,
     /// What is read is compared with what was written.
     pub check: bool,
-    /// What is done instead of what `key` says, once: the measurement ends with it.
+    /// What is done instead of what `key` says, once: the measurement ends with it. Workers have none.
+    #[serde(skip)]
     pub replay: Option<Replay>,
 }
 

@@ -1,6 +1,6 @@
 //! The command line of `anabranch bench`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -17,8 +17,52 @@ pub(crate) enum BenchCommand {
     Peers(Box<BenchPeers>),
     /// Measure all families, beside Samba and NFS-Ganesha, in a given time: what a report is made from (as root)
     All(Box<BenchAll>),
+    /// Make load for a run on another machine, or in another process
+    Worker(BenchWorker),
     /// List the families
     Families,
+}
+
+/// The client processes of a run, where it is not this one alone. Each has a folder and files of its own.
+#[derive(Debug, Args)]
+pub(crate) struct Clients {
+    /// So many client processes, on this machine
+    #[arg(long, value_name = "N", conflicts_with_all = ["workers", "ssh"], value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) processes: Option<u32>,
+    /// The workers that listen at these addresses (`anabranch bench worker`)
+    #[arg(
+        long,
+        value_name = "HOST:PORT,...",
+        value_delimiter = ',',
+        requires = "token_file",
+        conflicts_with = "ssh"
+    )]
+    pub(crate) workers: Vec<String>,
+    /// The token that they have, too
+    #[arg(long, value_name = "FILE", requires = "workers")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A client process on each of these machines, over SSH; a machine named twice has two
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
+    pub(crate) ssh: Vec<String>,
+    /// An option for ssh, as in ssh -o, such as Port=2222; may be given again
+    #[arg(long, value_name = "OPTION", requires = "ssh")]
+    pub(crate) ssh_option: Vec<String>,
+    /// This program on those machines
+    #[arg(long, value_name = "PATH", default_value = "anabranch", requires = "ssh")]
+    pub(crate) remote_program: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchWorker {
+    /// Where it listens for coordinators, one at a time
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7420")]
+    pub(crate) listen: SocketAddr,
+    /// A file with at least 16 characters that the coordinator has, too, and nobody else may read
+    #[arg(long, value_name = "FILE", required_unless_present = "stdio")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Speak over standard input and output instead: what `--ssh` starts
+    #[arg(long, conflicts_with_all = ["listen", "token_file"])]
+    pub(crate) stdio: bool,
 }
 
 /// What is measured on, and how it is spoken to.
@@ -31,10 +75,10 @@ pub(crate) struct Where {
     #[arg(long, value_name = "ADDR")]
     pub(crate) address: Vec<IpAddr>,
     /// The server's process, where it runs on this machine: its CPU time is measured, too
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["processes", "workers", "ssh"])]
     pub(crate) server_pid: Option<u32>,
     /// The state directory of the server, where it is an Anabranch that runs on this machine: what it counts itself is noted
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["processes", "workers", "ssh"])]
     pub(crate) server_state: Option<PathBuf>,
     /// Seconds after which a reply counts as lost
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -98,6 +142,8 @@ pub(crate) struct BenchRun {
     pub(crate) family: String,
     #[command(flatten)]
     pub(crate) place: Where,
+    #[command(flatten)]
+    pub(crate) clients: Clients,
     #[command(flatten)]
     pub(crate) how_long: HowLong,
     #[command(flatten)]
@@ -189,6 +235,8 @@ pub(crate) struct BenchJob {
     #[command(flatten)]
     pub(crate) place: Where,
     #[command(flatten)]
+    pub(crate) client_processes: Clients,
+    #[command(flatten)]
     pub(crate) how_long: HowLong,
     #[command(flatten)]
     pub(crate) out: Out,
@@ -216,9 +264,9 @@ pub(crate) struct BenchJob {
     /// Channels of an SMB session or connections of an NFS client
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) connections: u32,
-    /// Clients, each with a session of its own
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub(crate) clients: u32,
+    /// Clients, each with a session of its own [default: 1, or one in each client process]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) clients: Option<u32>,
     /// Operations a second, at even distances [default: as fast as answers come]
     #[arg(long, value_name = "OPERATIONS", value_parser = positive)]
     pub(crate) rate: Option<f64>,
@@ -238,7 +286,7 @@ pub(crate) struct BenchJob {
     #[arg(long, value_name = "LINE", conflicts_with_all = LOAD_FLAGS)]
     pub(crate) diskspd: Option<String>,
     /// Do again what `anabranch share record` has recorded: the same reads and writes at the same times
-    #[arg(long, value_name = "FILE", conflicts_with_all = SHAPE_FLAGS)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = SHAPE_FLAGS, conflicts_with_all = ["processes", "workers", "ssh"])]
     pub(crate) trace: Option<PathBuf>,
     /// With --trace: so many times as fast as it was recorded
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = positive, requires = "trace")]

@@ -7,6 +7,7 @@ mod progress;
 mod replay;
 pub(crate) mod show;
 pub(crate) mod stopping;
+mod worker;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,6 +22,7 @@ use load::result::{Key, Mix, Outcome, ResultFile};
 use load::security::securities;
 use load::target::Target;
 use load::trace::Replay;
+use load::workers::Workers;
 use load::{Access, Server, ServerProcess};
 
 pub(crate) use arguments::BenchCommand;
@@ -43,6 +45,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<()> {
         BenchCommand::Job(job) => run_job(job),
         BenchCommand::Peers(peers) => peers::run(peers),
         BenchCommand::All(all) => peers::all::run(all),
+        BenchCommand::Worker(worker) => worker::run(worker),
         BenchCommand::Families => {
             let protocols = |f: &Family| f.protocols.iter().map(|p| p.name()).collect::<Vec<_>>().join(" ");
             let rows: Vec<_> =
@@ -63,10 +66,16 @@ fn run_family(arguments: &BenchRun) -> Result<()> {
             "`anabranch bench families` says what goes with what.",
         ));
     }
+    let workers = worker::of_run(&arguments.clients)?;
+    if workers.is_some() && !family.has_clients {
+        let what =
+            format!("the rows of {} have one client each: they need no further processes", family.name);
+        return Err(Problem::new(Cause::Settings, what, "Measure scale-out, or a job with --clients."));
+    }
     let extent = extent(&arguments.how_long);
     let mut plan = family.plan(protocol, &extent);
     choose(&mut plan, &arguments.rows)?;
-    carry_out(&arguments.place, &arguments.out, &plan, &extent, &Pace::default())
+    carry_out(&arguments.place, workers, &arguments.out, &plan, &extent, &Pace::default())
 }
 
 /// Leaves out the rows that are not asked for.
@@ -113,17 +122,28 @@ impl Default for Pace {
 }
 
 fn run_job(job: &BenchJob) -> Result<()> {
-    if let Some(imported) = imported(job)? {
+    let workers = worker::of_run(&job.client_processes)?;
+    let processes =
+        workers.as_ref().map_or(1, |workers| u32::try_from(workers.places.len()).unwrap_or(u32::MAX));
+    let clients = job.clients.unwrap_or(processes);
+    if clients < processes {
+        let what = format!("{clients} clients are fewer than {processes} client processes");
+        return Err(Problem::new(Cause::Settings, what, "Give as many --clients, or none."));
+    }
+    if let Some(mut imported) = imported(job)? {
+        for row in &mut imported.plan.rows {
+            (row.key.clients, row.key.threads) = (clients, row.key.threads.max(clients));
+        }
         let mut extent = imported.extent;
         // What the command line says goes before what was written for another tool.
         override_extent(&mut extent, &job.how_long);
         let pace = Pace { rate: imported.rate, think: imported.think, check: !job.no_check, replay: None };
-        return carry_out(&job.place, &job.out, &imported.plan, &extent, &pace);
+        return carry_out(&job.place, workers, &job.out, &imported.plan, &extent, &pace);
     }
     if let Some((plan, replay)) = replay::of_job(job)? {
         let extent = Extent { ramp_seconds: 0.0, seconds: replay.seconds(), ..extent(&job.how_long) };
         let pace = Pace { check: !job.no_check, replay: Some(replay), ..Pace::default() };
-        return carry_out(&job.place, &job.out, &plan, &extent, &pace);
+        return carry_out(&job.place, None, &job.out, &plan, &extent, &pace);
     }
     let key = Key {
         connections: job.connections,
@@ -131,9 +151,9 @@ fn run_job(job: &BenchJob) -> Result<()> {
         mix: if job.metadata { Mix::Metadata } else { Mix::ReadPercent(job.reads) },
         random: !job.sequential && !job.metadata,
         files: job.files,
-        threads: job.threads,
+        threads: job.threads.max(clients),
         queue_depth: job.queue_depth.unwrap_or(1),
-        clients: job.clients,
+        clients,
         settings: BTreeMap::new(),
     };
     let rows = vec![PlannedRow { key, documents: Vec::new(), security: None }];
@@ -146,7 +166,7 @@ fn run_job(job: &BenchJob) -> Result<()> {
     };
     let think = Duration::from_millis(job.think);
     let pace = Pace { rate: job.rate, think, check: !job.no_check, replay: None };
-    carry_out(&job.place, &job.out, &plan, &extent(&job.how_long), &pace)
+    carry_out(&job.place, workers, &job.out, &plan, &extent(&job.how_long), &pace)
 }
 
 /// The loads of another tool, where they are asked for.
@@ -200,8 +220,15 @@ fn access(place: &Where) -> Result<Access> {
     Ok(access)
 }
 
-fn carry_out(place: &Where, out: &Out, plan: &Plan, extent: &Extent, pace: &Pace) -> Result<()> {
-    let access = access(place)?;
+fn carry_out(
+    place: &Where,
+    workers: Option<Workers>,
+    out: &Out,
+    plan: &Plan,
+    extent: &Extent,
+    pace: &Pace,
+) -> Result<()> {
+    let access = Access { workers, ..access(place)? };
     let target: &Target = &place.target;
     let what = Run {
         target,

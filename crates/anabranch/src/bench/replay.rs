@@ -31,7 +31,7 @@ pub(super) fn of_job(job: &BenchJob) -> Result<Option<(Plan, Replay)>> {
         key: Key {
             connections: job.connections,
             queue_depth: job.queue_depth.unwrap_or(QUEUE_DEPTH),
-            clients: job.clients,
+            clients: job.clients.unwrap_or(1),
             settings: BTreeMap::from([("trace".to_owned(), name), ("speed".to_owned(), pace)]),
             ..key(&trace)
         },

@@ -24,10 +24,10 @@ pub(super) fn connections_suit(facts: &Facts) -> Option<Advice> {
     let (expected, text) = expected_of_connections(facts, depth, threads, count);
     let measured = facts.effect(|change| matches!(change, Change::Connections(n) if n <= count));
     let verdict = measured.map_or(expected, Effect::verdict);
-    let source = if measured.is_some() {
-        Source::Measured
+    let (source, text) = if measured.is_some() {
+        (Source::Measured, measured_text(verdict, expected, &text))
     } else {
-        document("3.18", if expected == Verdict::Green { 79 } else { 179 })
+        (document("3.18", if expected == Verdict::Green { 79 } else { 179 }), text)
     };
     let mut said = advice(7, verdict, source, text)
         .figure(format!("{depth:.0} operations under way, {threads} threads"));
@@ -39,6 +39,19 @@ pub(super) fn connections_suit(facts: &Facts) -> Option<Advice> {
     } else {
         said
     })
+}
+
+/// What a measurement says beside what the documents expect.
+fn measured_text(measured: Verdict, expected: Verdict, text: &str) -> String {
+    if measured == expected {
+        return text.to_owned();
+    }
+    let here = match measured {
+        Verdict::Green => "several connections help here",
+        Verdict::Yellow => "several connections make no measurable difference here",
+        Verdict::Red => "several connections cost something here: mount without nconnect",
+    };
+    format!("{here}; the documents expect something else of such work ({text})")
 }
 
 fn expected_of_connections(facts: &Facts, depth: f64, threads: u32, count: u32) -> (Verdict, String) {

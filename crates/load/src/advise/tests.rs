@@ -165,6 +165,19 @@ fn nfs_connections_are_judged_by_what_is_under_way() {
 }
 
 #[test]
+fn a_measurement_that_the_documents_do_not_expect_is_told_as_such() {
+    let text = |low, high| {
+        let effects = effect(Change::Connections(4), low, high);
+        let facts = Facts { work: queue(1.0, 1, 4, 1.0), effects, ..nfs() };
+        advise(&facts).into_iter().find(|advice| advice.rule == 7).expect("R7").text
+    };
+    assert!(text(0.8, 0.9).starts_with("one thread with few writes"), "{}", text(0.8, 0.9));
+    for (low, high, here) in [(1.1, 1.2, "help here;"), (0.9, 1.1, "make no measurable difference here;")] {
+        assert!(text(low, high).starts_with(&format!("several connections {here}")), "{}", text(low, high));
+    }
+}
+
+#[test]
 fn mounts_and_kernels_are_looked_at() {
     let mounts = |mounts| Facts { mounts, ..nfs() };
     let kernel =

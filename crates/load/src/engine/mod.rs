@@ -15,6 +15,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::client::link::Link;
 use crate::fault::Fault;
 use crate::files::Files;
@@ -48,7 +50,7 @@ pub(crate) struct Shared<'a> {
 }
 
 /// What a run of load gave.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Measured {
     pub(crate) repetition: Repetition,
     pub(crate) problems: Vec<Problem>,

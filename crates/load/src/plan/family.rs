@@ -13,6 +13,8 @@ pub struct Family {
     pub about: &'static str,
     /// The protocols that it can be measured over.
     pub protocols: &'static [Protocol],
+    /// Its rows have several clients: they may be several processes.
+    pub has_clients: bool,
     documents: &'static [&'static str],
     plan: fn(Protocol, &Extent) -> Built,
 }
@@ -32,6 +34,7 @@ pub const FAMILIES: &[Family] = &[
         name: "smb-mc-multifile",
         about: "SMB Multichannel, several threads on ten files",
         protocols: SMB,
+        has_clients: false,
         documents: &["1.20", "1.25", "1.26", "1.27", "2.04", "2.07"],
         plan: |_, extent| {
             let (mut rows, base) = multichannel(extent, 10, &["1.20", "1.25", "1.27", "2.04"]);
@@ -43,6 +46,7 @@ pub const FAMILIES: &[Family] = &[
         name: "smb-mc-singlefile",
         about: "SMB Multichannel, several threads on one file",
         protocols: SMB,
+        has_clients: false,
         documents: &["1.21", "1.28"],
         plan: |_, extent| multichannel(extent, 1, &["1.21", "1.28"]),
     },
@@ -50,6 +54,7 @@ pub const FAMILIES: &[Family] = &[
         name: "single-thread",
         about: "one operation at a time, over one connection and over four",
         protocols: &[Protocol::Smb, Protocol::Nfs3, Protocol::Nfs41],
+        has_clients: false,
         documents: &["1.22", "3.18"],
         plan: |protocol, extent| single_thread(protocol, extent),
     },
@@ -57,6 +62,7 @@ pub const FAMILIES: &[Family] = &[
         name: "smb-security",
         about: "what signing and encryption cost, data and metadata",
         protocols: SMB,
+        has_clients: false,
         documents: &["2.10", "2.16"],
         plan: |_, extent| security(extent),
     },
@@ -64,6 +70,7 @@ pub const FAMILIES: &[Family] = &[
         name: "mix-10",
         about: "4 KiB random, from reads to writes in steps of 10 %",
         protocols: ALL,
+        has_clients: false,
         documents: &["2.11", "5.06", "5.09"],
         plan: |_, extent| {
             mixes(extent, if extent.quick { 50 } else { 10 }, &[4 * KIB], &["2.11", "5.06", "5.09"])
@@ -73,6 +80,7 @@ pub const FAMILIES: &[Family] = &[
         name: "mix-25",
         about: "4 and 8 KiB random, 64 and 256 KiB sequential, from reads to writes in steps of 25 %",
         protocols: ALL,
+        has_clients: false,
         documents: &["5.07", "5.08", "5.12", "5.13", "5.14"],
         plan: |_, extent| {
             let blocks: &[u64] =
@@ -85,6 +93,7 @@ pub const FAMILIES: &[Family] = &[
         name: "scale-out",
         about: "more and more clients, each a session of its own",
         protocols: &[Protocol::Smb, Protocol::Nfs3, Protocol::Nfs41],
+        has_clients: true,
         documents: &["2.12", "3.06", "5.01"],
         plan: |_, extent| scale_out(extent),
     },
@@ -92,6 +101,7 @@ pub const FAMILIES: &[Family] = &[
         name: "nfs-nconnect",
         about: "connections of one NFS client, by block size and queue depth",
         protocols: NFS,
+        has_clients: false,
         documents: &["3.07", "3.09", "3.11", "3.16", "3.18", "5.10", "5.16"],
         plan: |_, extent| nconnect(extent),
     },
@@ -99,6 +109,7 @@ pub const FAMILIES: &[Family] = &[
         name: "nfs-readahead",
         about: "sequential reads with as much under way as read-ahead of 128 KiB, 15 x rsize and 15 MiB puts there",
         protocols: NFS,
+        has_clients: false,
         documents: &["3.02", "3.03", "3.04"],
         plan: |_, extent| readahead(extent),
     },
@@ -106,6 +117,7 @@ pub const FAMILIES: &[Family] = &[
         name: "cache-in",
         about: "random reads of a working set that fits into every cache",
         protocols: ALL,
+        has_clients: false,
         documents: &["5.05", "5.06", "5.12"],
         plan: |_, extent| cache(extent, "in"),
     },
@@ -113,6 +125,7 @@ pub const FAMILIES: &[Family] = &[
         name: "cache-out",
         about: "random reads of all files, which should be larger than the server's memory (--file-size)",
         protocols: ALL,
+        has_clients: false,
         documents: &["5.05", "5.07", "5.13"],
         plan: |_, extent| cache(extent, "out"),
     },
@@ -120,6 +133,7 @@ pub const FAMILIES: &[Family] = &[
         name: "metadata",
         about: "create, open, close, stat, list and delete",
         protocols: ALL,
+        has_clients: false,
         documents: &["1.29", "1.31", "1.33"],
         plan: |_, extent| metadata(extent),
     },
@@ -127,6 +141,7 @@ pub const FAMILIES: &[Family] = &[
         name: "limits",
         about: "as much as a share lets through: IOPS, throughput, a single file, metadata",
         protocols: ALL,
+        has_clients: false,
         documents: &["1.05", "1.06"],
         plan: |_, extent| limits(extent),
     },

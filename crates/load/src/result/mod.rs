@@ -126,6 +126,8 @@ pub enum ProblemKind {
     NoReply,
     /// The server refused an operation with an error of its own.
     Refused,
+    /// A worker is gone, or does not do what it is told.
+    Worker,
     /// What the run had made could not be removed afterwards.
     NotRemoved,
     /// This machine cannot do what is asked (files, memory, sockets).
