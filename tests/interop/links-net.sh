@@ -1,0 +1,65 @@
+# Sourced by scripts/bench-links and tests/interop/links.sh: two network namespaces with several links between them.
+#   server_ns client_ns    their names
+#   address I              the server's address on link I (from 0)
+
+server_ns=anabranch-server-$$ client_ns=anabranch-client-$$
+address() { echo "10.77.$1.1"; }
+
+# can_make_links: whether this machine lets us; says why not.
+can_make_links() {
+  [ "$(id -u)" = 0 ] || { echo "this needs root (network namespaces)"; return 1; }
+  command -v ip >/dev/null && command -v tc >/dev/null || { echo "this needs ip and tc (iproute2)"; return 1; }
+  ip netns add "$server_ns" 2>/dev/null || { echo "this machine makes no network namespaces"; return 1; }
+  ip -n "$server_ns" link add link0 type veth peer name probe 2>/dev/null &&
+    tc -n "$server_ns" qdisc add dev link0 root tbf rate 10mbit burst 8kb latency 50ms 2>/dev/null
+  local status=$?
+  ip netns del "$server_ns"
+  [ $status = 0 ] || echo "this kernel has no veth, or no tc with tbf"
+  return $status
+}
+
+# make_links COUNT: that many links, each a subnet of its own, not limited yet.
+make_links() {
+  local i
+  ip netns add "$server_ns" && ip netns add "$client_ns" || return 1
+  ip -n "$server_ns" link set lo up && ip -n "$client_ns" link set lo up || return 1
+  for ((i = 0; i < $1; i++)); do
+    ip -n "$server_ns" link add "link$i" type veth peer name "link$i" netns "$client_ns" || return 1
+    ip -n "$server_ns" addr add "$(address "$i")/24" dev "link$i" && ip -n "$client_ns" addr add "10.77.$i.2/24" dev "link$i" || return 1
+    ip -n "$server_ns" link set "link$i" up && ip -n "$client_ns" link set "link$i" up || return 1
+  done
+}
+
+# limit_links COUNT MBIT BUCKET: each link carries so much, each way. With a bucket of one packet (1600b) a link that has rested
+# is no faster for it, as no real link is; with a larger one (8kb) the rate is kept also while the machine is busy.
+limit_links() {
+  local i ns
+  for ns in "$server_ns" "$client_ns"; do
+    for ((i = 0; i < $1; i++)); do
+      tc -n "$ns" qdisc replace dev "link$i" root tbf rate "$2mbit" burst "$3" latency 50ms || return 1
+    done
+  done
+}
+
+# limit_flows MBIT: each TCP connection over link 0 carries so much, each way, and the link as much as they come to. Connections are
+# told apart by bits 1 to 7 of the client's port: two of four share a class in one of 22 cases.
+limit_flows() {
+  local ns port n
+  for ns in "$server_ns" "$client_ns"; do
+    port=dport; [ "$ns" = "$server_ns" ] || port=sport
+    {
+      echo "qdisc replace dev link0 root handle 1: htb default 999"
+      echo "class add dev link0 parent 1: classid 1:999 htb rate 100gbit quantum 60000"
+      for ((n = 0; n < 128; n++)); do
+        echo "class add dev link0 parent 1: classid 1:$(printf %x $((n + 1))) htb rate $1mbit burst 8kb cburst 8kb quantum 60000"
+        echo "filter add dev link0 parent 1: protocol ip u32 match ip protocol 6 0xff match ip $port $((n * 2)) 0x00fe flowid 1:$(printf %x $((n + 1)))"
+      done
+    } | tc -n "$ns" -batch - || return 1
+  done
+}
+
+remove_links() {
+  ip netns del "$server_ns" 2>/dev/null
+  ip netns del "$client_ns" 2>/dev/null
+  true
+}

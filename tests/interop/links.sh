@@ -1,0 +1,65 @@
+#!/bin/bash
+# Several links between two network namespaces, each limited by tc: the families of `anabranch bench` over one and over four of them,
+# and what `anabranch advise` makes of the results. The short form of scripts/bench-links.   (about 2 minutes)
+. "$(dirname "$0")/server.sh"
+. "$(dirname "$0")/links-net.sh"
+# Links slow enough that a debug build, client and server on one machine, fills all four.
+links=4 rate=80
+if ! why=$(can_make_links); then
+  echo "SKIPPED: $why. Nothing of links and channels is tested here."
+  echo "0 passed, 0 failed"
+  exit 0
+fi
+trap 'end_scratch; remove_links' EXIT
+must "four links between two namespaces" make_links $links || { finish; exit 1; }
+START="ip netns exec $server_ns" listen=0.0.0.0 want_smb=445 want_nfs=2049
+must "a server starts behind them" start_server --log warn || { finish; exit 1; }
+smb=smb://$SMB_USER:$SMB_PASS@$(address 0)/$SHARE nfs=nfs://$(address 0)$EXPORT
+
+# measure NAME FAMILY TARGET FLAG...: the rows of one and of four connections; the result and the advice are files.
+measure() {
+  local name=$1 family=$2 target=$3; shift 3
+  ip netns exec "$client_ns" "$ANABRANCH" bench run "$family" --quick --connections 1,4 --file-size 512k \
+    --seconds 0.5 --ramp 0.2 --target "$target" --out "$scratch/$name.json" "$@" &&
+    "$ANABRANCH" advise --json "$scratch/$name.json" >"$scratch/$name.advice"
+}
+# judged NAME 'EXPRESSION': of the result r, ratios(key=value...) of comparisons and verdicts(rule, row...) of the advice.
+judged() {
+  python3 - "$scratch/$1.json" "$scratch/$1.advice" "$2" <<'PYTHON'
+import json, sys
+result, advice = (json.load(open(path)) for path in sys.argv[1:3])
+def ratios(**key):
+    chosen = [c for c in result["comparisons"] if all(c["other"][k] == v for k, v in key.items())]
+    return [c["rate"]["ratio"]["median"] for c in chosen]
+def verdicts(rule, *words):
+    return [a["verdict"] for of in advice if all(w in of["row"].split() for w in words) for a in of["advice"] if a["rule"] == rule]
+channels = result["environment"]["negotiated"]
+print(ratios(), [(a["row"], [(b["rule"], b["verdict"]) for b in a["advice"]]) for a in advice])
+sys.exit(0 if eval(sys.argv[3]) else 1)
+PYTHON
+}
+
+limit_links $links $rate 8kb
+check "smb-mc-multifile over four links" measure multifile smb-mc-multifile "$smb" --block-size 64k
+check "the server has told of its four addresses" judged multifile 'len(channels["server_interfaces"]) == 4 and channels["connections"] == 4'
+check "four channels carry twice as much and more, reads and writes" judged multifile 'len(ratios()) == 2 and min(ratios()) >= 2'
+check "advice: several threads on several files want channels (R1)" judged multifile 'verdicts(1) == ["green", "green"]'
+check "nfs-nconnect over four links" measure trunked nfs-nconnect "$nfs?vers=4.1" --block-size 64k \
+  --address "$(address 0)" --address "$(address 1)" --address "$(address 2)" --address "$(address 3)"
+check "four trunked connections carry twice as much and more" judged trunked 'len(ratios(queue_depth=64)) == 2 and min(ratios(queue_depth=64)) >= 2'
+check "advice: a deep queue wants connections (R7)" judged trunked 'verdicts(7, "qd=64") == ["green", "green"]'
+
+# With one operation under way, no link waits for another: the bucket must not make it look otherwise.
+limit_links $links $rate 1600b
+check "single-thread over four links" measure single single-thread "$smb" --block-size 4k
+check "advice: one thread does not want channels (R3)" judged single 'len(verdicts(3)) == 4 and "green" not in verdicts(3)'
+
+ip netns exec "$server_ns" tc qdisc del dev link0 root; ip netns exec "$client_ns" tc qdisc del dev link0 root
+must "one link, each connection limited" limit_flows $rate
+check "nfs-nconnect over one link" measure nconnect nfs-nconnect "$nfs?vers=3" --block-size 64k
+check "four connections carry twice as much and more" judged nconnect 'len(ratios(queue_depth=64)) == 2 and min(ratios(queue_depth=64)) >= 2'
+check "advice: a deep queue wants connections (R7), whatever the version" judged nconnect 'verdicts(7, "qd=64") == ["green", "green"]'
+
+check "no panic, no password in the log" log_is_clean
+must "SIGTERM ends it" stop_server
+finish
