@@ -30,13 +30,16 @@ make_links() {
   done
 }
 
-# limit_links COUNT MBIT BUCKET: each link carries so much, each way. With a bucket of one packet (1600b) a link that has rested
-# is no faster for it, as no real link is; with a larger one (8kb) the rate is kept also while the machine is busy.
+# limit_links COUNT MBIT [bare]: each link carries so much, each way. tc's token bucket lets through at once what fits into it after a
+# rest, which no real link does. It is 8 kB, so that the rate is kept while the machine is busy; with `bare` it is one packet of
+# 300 bytes, so that an operation that has the link to itself takes as long as its bytes do.
 limit_links() {
-  local i ns
+  local i ns mtu=1500 bucket=8kb
+  [ "${3:-}" != bare ] || mtu=300 bucket=314b
   for ns in "$server_ns" "$client_ns"; do
     for ((i = 0; i < $1; i++)); do
-      tc -n "$ns" qdisc replace dev "link$i" root tbf rate "$2mbit" burst "$3" latency 50ms || return 1
+      ip -n "$ns" link set "link$i" mtu $mtu || return 1
+      tc -n "$ns" qdisc replace dev "link$i" root tbf rate "$2mbit" burst $bucket latency 50ms || return 1
     done
   done
 }
@@ -46,6 +49,8 @@ limit_links() {
 limit_flows() {
   local ns port n
   for ns in "$server_ns" "$client_ns"; do
+    ip -n "$ns" link set link0 mtu 1500 || return 1
+    tc -n "$ns" qdisc del dev link0 root 2>/dev/null
     port=dport; [ "$ns" = "$server_ns" ] || port=sport
     {
       echo "qdisc replace dev link0 root handle 1: htb default 999"

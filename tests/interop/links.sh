@@ -19,7 +19,7 @@ smb=smb://$SMB_USER:$SMB_PASS@$(address 0)/$SHARE nfs=nfs://$(address 0)$EXPORT
 # measure NAME FAMILY TARGET FLAG...: the rows of one and of four connections; the result and the advice are files.
 measure() {
   local name=$1 family=$2 target=$3; shift 3
-  ip netns exec "$client_ns" "$ANABRANCH" bench run "$family" --quick --connections 1,4 --file-size 512k \
+  ip netns exec "$client_ns" "$ANABRANCH" bench run "$family" --connections 1,4 --file-size 512k \
     --seconds 0.5 --ramp 0.2 --target "$target" --out "$scratch/$name.json" "$@" &&
     "$ANABRANCH" advise --json "$scratch/$name.json" >"$scratch/$name.advice"
 }
@@ -39,24 +39,23 @@ sys.exit(0 if eval(sys.argv[3]) else 1)
 PYTHON
 }
 
-limit_links $links $rate 8kb
-check "smb-mc-multifile over four links" measure multifile smb-mc-multifile "$smb" --block-size 64k
+limit_links $links $rate
+check "smb-mc-multifile over four links" measure multifile smb-mc-multifile "$smb" --block-size 64k --quick
 check "the server has told of its four addresses" judged multifile 'len(channels["server_interfaces"]) == 4 and channels["connections"] == 4'
 check "four channels carry twice as much and more, reads and writes" judged multifile 'len(ratios()) == 2 and min(ratios()) >= 2'
 check "advice: several threads on several files want channels (R1)" judged multifile 'verdicts(1) == ["green", "green"]'
-check "nfs-nconnect over four links" measure trunked nfs-nconnect "$nfs?vers=4.1" --block-size 64k \
+check "nfs-nconnect over four links" measure trunked nfs-nconnect "$nfs?vers=4.1" --block-size 64k --quick \
   --address "$(address 0)" --address "$(address 1)" --address "$(address 2)" --address "$(address 3)"
 check "four trunked connections carry twice as much and more" judged trunked 'len(ratios(queue_depth=64)) == 2 and min(ratios(queue_depth=64)) >= 2'
 check "advice: a deep queue wants connections (R7)" judged trunked 'verdicts(7, "qd=64") == ["green", "green"]'
 
-# With one operation under way, no link waits for another: the bucket must not make it look otherwise.
-limit_links $links $rate 1600b
-check "single-thread over four links" measure single single-thread "$smb" --block-size 4k
+# With one operation under way, no link waits for another.
+limit_links $links $rate bare
+check "single-thread over four links" measure single single-thread "$smb" --block-size 64k --repetitions 3
 check "advice: one thread does not want channels (R3)" judged single 'len(verdicts(3)) == 4 and "green" not in verdicts(3)'
 
-ip netns exec "$server_ns" tc qdisc del dev link0 root; ip netns exec "$client_ns" tc qdisc del dev link0 root
 must "one link, each connection limited" limit_flows $rate
-check "nfs-nconnect over one link" measure nconnect nfs-nconnect "$nfs?vers=3" --block-size 64k
+check "nfs-nconnect over one link" measure nconnect nfs-nconnect "$nfs?vers=3" --block-size 64k --quick
 check "four connections carry twice as much and more" judged nconnect 'len(ratios(queue_depth=64)) == 2 and min(ratios(queue_depth=64)) >= 2'
 check "advice: a deep queue wants connections (R7), whatever the version" judged nconnect 'verdicts(7, "qd=64") == ["green", "green"]'
 

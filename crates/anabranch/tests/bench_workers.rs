@@ -103,8 +103,8 @@ fn begin(running: &Running, arguments: &[&str], workers: usize) -> Child {
     let mut command = program(&[&long, arguments].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     running.wait_for_folders(workers);
-    // Some repetitions go by.
-    std::thread::sleep(Duration::from_secs(2));
+    // Some repetitions go by, also on a busy machine.
+    std::thread::sleep(Duration::from_secs(5));
     child
 }
 
