@@ -43,10 +43,7 @@ impl From<WireError> for Failure {
 
 impl From<share::Error> for Failure {
     fn from(error: share::Error) -> Self {
-        match error {
-            share::Error::Storage(error) => error.into(),
-            error => status_of(error).into(),
-        }
+        if let share::Error::Storage(error) = error { error.into() } else { status_of(error).into() }
     }
 }
 
