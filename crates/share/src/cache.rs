@@ -441,17 +441,20 @@ impl Cache {
         }
     }
 
-    /// Makes room for so many bytes: forgets directories but this one, which were not used for some time first. Whether
-    /// there is as much room then.
-    fn make_room(&self, bytes: usize, except: FileId) -> bool {
+    /// Makes room for so many bytes of the index of a directory: forgets others, and at last its listing, which the index
+    /// is worth more than. Whether there is as much room then.
+    fn make_room(&self, bytes: usize, indexed: FileId) -> bool {
         for stripe in &self.stripes {
             if self.budget.has_room(bytes) {
                 return true;
             }
-            let ids: Vec<FileId> = stripe.lock().slots.keys().copied().filter(|id| *id != except).collect();
+            let ids: Vec<FileId> = stripe.lock().slots.keys().copied().filter(|id| *id != indexed).collect();
             for id in ids {
                 self.forget(id);
             }
+        }
+        if !self.budget.has_room(bytes) {
+            self.with(indexed, |directory| self.account(directory, Directory::drop_listing));
         }
         self.budget.has_room(bytes)
     }

@@ -390,7 +390,7 @@ impl Directory {
         self.listing = Some(listing);
     }
 
-    fn drop_listing(&mut self) {
+    pub(super) fn drop_listing(&mut self) {
         if let Some(listing) = self.listing.take() {
             self.bytes = self.bytes.saturating_sub(listing_bytes(&listing));
         }
