@@ -141,96 +141,209 @@ fn each_signature_and_cipher_is_spoken() {
     }
 }
 
-/// With so many replies under way that each come so late, the rate is known. On a machine that is busy with other things
-/// neither the liar nor the client is punctual: then it is measured again.
+/// Measures until all figures are within 2 % of what is right. On a machine that is busy with other things neither the liar nor the
+/// client is punctual: then it is measured again, a few times.
+fn is_right<const N: usize>(what: &str, mut measure: impl FnMut() -> [(f64, f64); N]) {
+    const ATTEMPTS: usize = 8;
+    let mut seen = Vec::new();
+    let right = (0..ATTEMPTS).any(|_| {
+        let figures = measure();
+        seen.push(figures);
+        figures.iter().all(|(figure, right)| (figure / right - 1.0).abs() < 0.02)
+    });
+    assert!(right, "{what}: figures, each with the right one: {seen:?}");
+}
+
+fn rates(result: &Value) -> f64 {
+    result["rows"][0]["measure"]["rate"]["median"].as_f64().unwrap()
+}
+
+fn of_reads(result: &Value, figure: &str) -> f64 {
+    result["rows"][0]["measure"]["latency"]["read"][figure].as_f64().unwrap()
+}
+
+const ALL_FORMS: [(&str, &str); 3] = [
+    ("nfs", "nfs://ADDRESS/data?vers=3"),
+    ("nfs", "nfs://ADDRESS/data?vers=4.1"),
+    ("smb", "smb://anna:hush-hush@ADDRESS/data"),
+];
+
+/// The target of a form behind a proxy that lies.
+fn lying(running: &Running, (address, form): (&str, &str), lies: &[Lie]) -> (Liar, String) {
+    let liar = Liar::before(running.server.address(address), lies);
+    let target = form.replace("ADDRESS", &liar.address.to_string());
+    (liar, target)
+}
+
+/// With so many replies under way that each come so late, the rate is known. A measurement lasts a whole number of replies' times,
+/// so that its edges cut off as much as they add.
 #[test]
 fn a_known_latency_gives_known_figures() {
-    const LATE: Duration = Duration::from_millis(100);
-    const ATTEMPTS: usize = 8;
+    const LATE: f64 = 0.1;
     let running = Running::start(&[]);
-    for (address, form) in [
-        ("nfs", "nfs://ADDRESS/data?vers=3"),
-        ("nfs", "nfs://ADDRESS/data?vers=4.1"),
-        ("smb", "smb://anna:hush-hush@ADDRESS/data"),
-    ] {
-        let liar = Liar::before(running.server.address(address), Lie::Late(LATE));
-        let target = form.replace("ADDRESS", &liar.address.to_string());
-        let mut seen = Vec::new();
-        let right = (0..ATTEMPTS).any(|_| {
-            // A measurement of a whole number of replies' times, so that its edges cut off as much as they add.
+    for form in ALL_FORMS {
+        let (_liar, target) = lying(&running, form, &[Lie::Late(Duration::from_secs_f64(LATE))]);
+        is_right(&target, || {
             let result = good(&target, &["--queue-depth", "16", "--seconds", "2", "--repetitions", "1"]);
-            let measure = &result["rows"][0]["measure"];
-            let rate = measure["rate"]["median"].as_f64().unwrap() * LATE.as_secs_f64() / 16.0;
-            let p50 = measure["latency"]["read"]["p50_us"].as_f64().unwrap() / 1e6 / LATE.as_secs_f64();
-            seen.push((rate, p50));
-            (rate - 1.0).abs() < 0.02 && (p50 - 1.0).abs() < 0.02
+            [(rates(&result), 16.0 / LATE), (of_reads(&result, "p50_us"), LATE * 1e6)]
         });
-        assert!(right, "{form}: rate and latency, where 1 and 1 are right: {seen:?}");
+    }
+}
+
+/// One reply of eight comes later than the others: percentiles are those of the two kinds, the mean and the rate are those of all.
+#[test]
+fn two_known_latencies_give_known_percentiles() {
+    const MOST: f64 = 0.08;
+    const SOME: f64 = 0.24;
+    let running = Running::start(&[]);
+    let lies =
+        [Lie::Late(Duration::from_secs_f64(MOST)), Lie::SomeLate(8, Duration::from_secs_f64(SOME - MOST))];
+    let mean = (7.0 * MOST + SOME) / 8.0;
+    for form in ALL_FORMS {
+        let (_liar, target) = lying(&running, form, &lies);
+        is_right(&target, || {
+            let result = good(&target, &["--queue-depth", "32", "--seconds", "3", "--repetitions", "1"]);
+            [
+                (rates(&result), 32.0 / mean),
+                (of_reads(&result, "mean_us"), mean * 1e6),
+                (of_reads(&result, "p50_us"), MOST * 1e6),
+                (of_reads(&result, "p90_us"), SOME * 1e6),
+                (of_reads(&result, "p99_us"), SOME * 1e6),
+            ]
+        });
+    }
+}
+
+/// A server that does so many operations a second has all that wait in line: each waits for those before it.
+#[test]
+fn a_server_of_known_rate_gives_known_figures() {
+    const RATE: f64 = 200.0;
+    let running = Running::start(&[]);
+    for form in ALL_FORMS {
+        let (_liar, target) = lying(&running, form, &[Lie::Paced(Duration::from_secs_f64(1.0 / RATE))]);
+        is_right(&target, || {
+            let result = good(&target, &["--queue-depth", "16", "--seconds", "2", "--repetitions", "1"]);
+            [(rates(&result), RATE), (of_reads(&result, "p50_us"), 16.0 / RATE * 1e6)]
+        });
     }
 }
 
 #[test]
 fn a_fixed_rate_is_kept() {
     let running = Running::start(&[]);
-    for target in [running.smb(), running.nfs("4.1")] {
-        let result = good(&target, &["--rate", "400", "--queue-depth", "4", "--seconds", "1"]);
-        let rate = result["rows"][0]["measure"]["rate"]["median"].as_f64().unwrap();
-        assert!((rate / 400.0 - 1.0).abs() < 0.02, "{target}: {rate}");
+    let directory = format!("dir:{}", path(&running.directory, "data"));
+    for target in [running.smb(), running.nfs("3"), running.nfs("4.1"), directory] {
+        is_right(&target, || {
+            let result = good(&target, &["--rate", "400", "--queue-depth", "4", "--seconds", "1"]);
+            [(rates(&result), 400.0)]
+        });
     }
 }
 
 #[test]
 fn every_wrong_byte_is_found() {
     let running = Running::start(&[]);
-    let liar = Liar::before(running.server.address("nfs"), Lie::WrongByte(7));
-    for version in ["3", "4.1"] {
-        let before = liar.lies();
-        let target = format!("nfs://{}/data?vers={version}", liar.address);
-        let (status, result, said) = job(&target, &["--queue-depth", "8"]);
-        assert_eq!((status, kinds(&result)), (8, vec!["wrong-data"]), "{said}");
-        let found = result["problems"][0]["count"].as_u64().unwrap();
-        assert_eq!(found, liar.lies() - before, "{said}");
-        assert!(found > 0 && said.contains("wrong bytes") && running.is_clean());
-        assert!(result["rows"][0]["measure"]["rate"]["median"].as_f64().unwrap() > 0.0, "the rest is kept");
+    for form in ALL_FORMS {
+        for load in
+            [&["--queue-depth", "8"][..], &["--reads", "50", "--queue-depth", "4", "--block-size", "16k"]]
+        {
+            let (liar, target) = lying(&running, form, &[Lie::WrongByte(7)]);
+            let (status, result, said) = job(&target, load);
+            assert_eq!((status, kinds(&result)), (8, vec!["wrong-data"]), "{said}");
+            let found = result["problems"][0]["count"].as_u64().unwrap();
+            assert_eq!(found, liar.lies(), "{target} {load:?}: {said}");
+            assert!(found > 0 && said.contains("brought 1 wrong bytes") && running.is_clean(), "{said}");
+            assert!(rates(&result) > 0.0, "the rest is kept");
+        }
     }
 }
 
 #[test]
 fn a_signed_reply_that_was_changed_ends_the_run() {
     let running = Running::start(&[]);
-    let liar = Liar::before(running.server.address("smb"), Lie::WrongByte(20));
+    let (_liar, target) = lying(&running, ALL_FORMS[2], &[Lie::WrongByte(20)]);
     for security in ["hmac-sha256", "aes128-gmac", "aes128-gcm"] {
-        let target = format!("smb://anna:hush-hush@{}/data", liar.address);
         let (status, result, said) = job(&target, &["--security", security]);
         assert_eq!((status, kinds(&result)), (8, vec!["wrong-signature"]), "{said}");
         assert_eq!(result["outcome"], "failed");
     }
 }
 
+/// The server does so many operations a second, whether one of its replies is lost or not: the rate of the repetition in which
+/// that happens is right, too.
 #[test]
 fn a_lost_reply_is_missed_and_the_run_goes_on() {
+    const RATE: f64 = 200.0;
     let running = Running::start(&[]);
-    let liar = Liar::before(running.server.address("nfs"), Lie::Lost(20));
-    let target = format!("nfs://{}/data?vers=3", liar.address);
-    let (status, result, said) = job(&target, &["--timeout", "1", "--seconds", "3"]);
-    assert_eq!((status, kinds(&result)), (8, vec!["no-reply"]), "{said}");
-    assert_eq!(result["rows"][0]["repetitions"].as_array().unwrap().len(), 2, "{said}");
-    assert!(running.is_clean());
+    for form in ALL_FORMS {
+        is_right(form.1, || {
+            // The first pass, which is thrown away, has 410 of them.
+            let lies = [Lie::Paced(Duration::from_secs_f64(1.0 / RATE)), Lie::Lost(600)];
+            let (liar, target) = lying(&running, form, &lies);
+            let (status, result, said) =
+                job(&target, &["--timeout", "1", "--seconds", "2", "--queue-depth", "16"]);
+            assert_eq!((status, kinds(&result)), (8, vec!["no-reply"]), "{said}");
+            assert_eq!((liar.lies(), &result["problems"][0]["count"]), (1, &1.into()), "{said}");
+            assert!(said.contains("1 of ") && said.contains(" no answer within 1s"), "{said}");
+            let repetitions = result["rows"][0]["repetitions"].as_array().unwrap();
+            assert!(repetitions.len() == 2 && running.is_clean(), "{said}");
+            let rate = |n: usize| {
+                let read = &repetitions[n]["operations"]["read"]["count"];
+                read.as_f64().unwrap() / repetitions[n]["seconds"].as_f64().unwrap()
+            };
+            [(rate(0), RATE), (rate(1), RATE)]
+        });
+    }
 }
 
 #[test]
 fn a_connection_that_ends_early_is_made_again() {
     let running = Running::start(&[]);
-    for (address, form) in
-        [("nfs", "nfs://ADDRESS/data?vers=4.1"), ("smb", "smb://anna:hush-hush@ADDRESS/data")]
-    {
-        let liar = Liar::before(running.server.address(address), Lie::Close(20));
-        let (status, result, said) = job(&form.replace("ADDRESS", &liar.address.to_string()), &[]);
-        assert_eq!((status, kinds(&result)), (8, vec!["closed"]), "{form}: {said}");
-        assert_ne!(result["outcome"], "failed", "{form}: {said}");
-        assert_eq!(liar.lies(), 1);
-        assert!(running.is_clean(), "{form}");
+    for form in ALL_FORMS {
+        let (liar, target) = lying(&running, form, &[Lie::Close(20)]);
+        let (status, result, said) = job(&target, &[]);
+        assert_eq!((status, kinds(&result)), (8, vec!["closed"]), "{target}: {said}");
+        assert_eq!((&result["outcome"], liar.lies()), (&"complete".into(), 1), "{target}: {said}");
+        assert_eq!(result["rows"][0]["repetitions"].as_array().unwrap().len(), 2, "{target}: {said}");
+        assert!(running.is_clean(), "{target}");
     }
+}
+
+/// A share whose plan has less room than the files need.
+#[test]
+fn a_share_that_is_full_gets_a_verdict() {
+    let directory = TempDir::new().unwrap();
+    let (mut flags, config) = (flags(&directory), path(&directory, "c.toml"));
+    let data = path(&directory, "data");
+    let share =
+        format!("[[share]]\nname = \"data\"\ndirectory = \"{data}\"\nplan = \"custom capacity=512KiB\"\n");
+    std::fs::write(&config, share).unwrap();
+    let share = flags.iter().position(|flag| flag == "--share").unwrap();
+    flags.splice(share..share + 2, ["--config".to_owned(), config]);
+    let server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    let running = Running { directory, server };
+    for target in [running.smb(), running.nfs("3"), running.nfs("4.1")] {
+        // The server counts what a share holds from the first write on.
+        good(&target, &["--file-size", "256k"]);
+        let (status, result, said) = job(&target, &[]);
+        assert_eq!((status, kinds(&result)), (8, vec!["no-space"]), "{target}: {said}");
+        assert!(said.contains("Nothing was measured") && running.is_clean(), "{target}: {said}");
+    }
+}
+
+#[test]
+fn a_share_that_becomes_full_leaves_what_was_measured() {
+    let running = Running::start(&[]);
+    // The file has one write for itself before the load.
+    let (liar, target) = lying(&running, ALL_FORMS[2], &[Lie::Full(600)]);
+    let (status, result, said) =
+        job(&target, &["--reads", "0", "--rate", "400", "--seconds", "0.5", "--repetitions", "20"]);
+    assert_eq!((status, kinds(&result)), (8, vec!["no-space"]), "{said}");
+    assert_eq!((&result["outcome"], liar.lies()), (&"failed".into(), 1), "{said}");
+    assert!(said.contains("DISK_FULL") && said.contains("what was measured before is kept"), "{said}");
+    // Half a second each, the first thrown away, the third not whole.
+    let repetitions = result["rows"][0]["repetitions"].as_array().unwrap();
+    assert!(!repetitions.is_empty() && repetitions.len() < 20 && running.is_clean(), "{said}");
 }
 
 #[test]

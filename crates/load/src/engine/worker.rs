@@ -202,7 +202,7 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
             if now > deadline {
-                return Err(Fault::new(ProblemKind::NoReply, "the last replies did not come"));
+                return Err(self.floor.last_are_missing());
             }
             self.submit(now)?;
             self.flush(poll)?;
@@ -512,6 +512,12 @@ impl Floor<'_> {
         }
     }
 
+    /// The requests that are under way now are the last ones, and have waited long enough.
+    fn last_are_missing(&self) -> Fault {
+        let (n, timeout) = (self.under_way, self.shared.timeout);
+        Fault::new(ProblemKind::NoReply, format!("{n} of the last requests had no answer within {timeout:?}"))
+    }
+
     /// Whether a reply is missing for longer than a server may take.
     fn check_replies(&self, now: Instant) -> Result<()> {
         let late =
@@ -519,7 +525,9 @@ impl Floor<'_> {
         match self.places.iter().filter(late).count() {
             0 => Ok(()),
             n => {
-                let text = format!("{n} requests were not answered within {:?}", self.shared.timeout);
+                let timeout = self.shared.timeout;
+                let text =
+                    format!("{n} of {} requests under way had no answer within {timeout:?}", self.under_way);
                 Err(Fault::new(ProblemKind::NoReply, text))
             }
         }
