@@ -90,12 +90,20 @@ pub(super) fn judge(before: &Look, after: &Look, share: Option<&str>, profile: P
             client: work.client.clone(),
             share: work.share.clone(),
             figures: work.figures(&facts),
-            advice: advise(&facts),
+            advice: of_share(advise(&facts), &work.share),
             facts,
         }
     };
     let is_meant = |work: &&Work| share.is_none_or(|share| share.eq_ignore_ascii_case(&work.share));
     works(before, after).iter().filter(is_meant).map(judge).collect()
+}
+
+/// The commands with the name of the share that they are about.
+fn of_share(mut advice: Vec<Advice>, share: &str) -> Vec<Advice> {
+    for command in advice.iter_mut().flat_map(|piece| &mut piece.commands) {
+        command.line = command.line.replace("share set NAME ", &format!("share set {share} "));
+    }
+    advice
 }
 
 pub(super) fn render(judged: &[Judged]) -> String {

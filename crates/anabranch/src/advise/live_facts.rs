@@ -231,8 +231,9 @@ impl Work {
                 .path
                 .connections_max
                 .map_or_else(String::new, |most| format!(" of {most} that it could have"));
-            let thing = if self.protocol == Protocol::Smb { "channels" } else { "connections" };
-            figures.push(format!("{connections}{most} {thing}"));
+            let thing = if self.protocol == Protocol::Smb { "channel" } else { "connection" };
+            let things = if connections == 1 { "" } else { "s" };
+            figures.push(format!("{connections} {thing}{things}{most}"));
         }
         figures.extend(facts.security.signing.as_ref().map(|algorithm| format!("signed with {algorithm}")));
         figures.extend(facts.security.cipher.as_ref().map(|cipher| format!("encrypted with {cipher}")));

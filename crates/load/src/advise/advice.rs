@@ -92,6 +92,11 @@ pub(crate) fn title(id: &str) -> &'static str {
     document.and_then(|n| TITLES.get(n.checked_sub(1)?)).copied().unwrap_or("?")
 }
 
+/// A number of things: `1 channel`, `2 channels`.
+pub(crate) fn counted(count: u32, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

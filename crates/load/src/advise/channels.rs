@@ -1,6 +1,6 @@
 //! SMB Multichannel: R1 to R6 and R21.
 
-use super::advice::{Advice, Side, Source, Verdict, advice, document};
+use super::advice::{Advice, Side, Source, Verdict, advice, counted, document};
 use super::facts::{Change, Effect, Facts, Profile};
 
 /// Bytes of the average read or write from which several channels pay on one file (document 1.21, line 86).
@@ -17,7 +17,7 @@ pub(super) fn many_threads_many_files(facts: &Facts) -> Option<Advice> {
     let applies = facts.is_smb() && threads > 1 && files > 1;
     applies.then(|| {
         let text = "several threads on several files: use Multichannel, 2 to 4 times the rate is expected where the network is the limit";
-        worth_of_channels(facts, 1, Verdict::Green, document("1.20", 85), text).figure(format!("{threads} threads, {files} files"))
+        worth_of_channels(facts, 1, Verdict::Green, document("1.20", 85), text).figure(format!("{}, {}", counted(threads, "thread"), counted(files, "file")))
     })
 }
 
@@ -37,10 +37,10 @@ pub(super) fn many_threads_one_file(facts: &Facts) -> Option<Advice> {
     Some(advice.figure(format!("{threads} threads, 1 file, {} an operation", kib(bytes))))
 }
 
-/// R3: one thread.
+/// R3: one thread, of reads and writes: the documents do not speak of names and attributes there.
 pub(super) fn one_thread(facts: &Facts) -> Option<Advice> {
     let (threads, files) = (facts.work.threads?, facts.work.files?);
-    if !facts.is_smb() || threads != 1 {
+    if !facts.is_smb() || threads != 1 || facts.work.is_mostly_metadata() {
         return None;
     }
     let large = facts.work.io_bytes.is_some_and(|bytes| bytes > LARGE_IO);
@@ -61,7 +61,7 @@ pub(super) fn one_thread(facts: &Facts) -> Option<Advice> {
             "one thread: Multichannel costs about 10 %; turn it off for this client, or give the work more threads",
         )
     };
-    Some(advice.figure(format!("1 thread, {files} files")))
+    Some(advice.figure(format!("1 thread, {}", counted(files, "file"))))
 }
 
 /// Whether several channels pay, by a measurement where there is one.
@@ -121,7 +121,7 @@ pub(super) fn more_than_four(facts: &Facts) -> Option<Advice> {
             advice(4, Verdict::Yellow, document("2.04", 26), text).on(Side::Windows, fewer)
         }
     };
-    Some(said.figure(format!("{channels} channels")))
+    Some(said.figure(counted(channels, "channel")))
 }
 
 /// R5: interfaces that cannot spread what they receive.

@@ -69,6 +69,13 @@ pub struct Work {
     pub metadata_share: Option<f64>,
 }
 
+impl Work {
+    /// Most of it is about names and attributes.
+    pub(super) fn is_mostly_metadata(&self) -> bool {
+        self.metadata_share.is_some_and(|share| share > 0.5)
+    }
+}
+
 /// The client's connections to the server.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]

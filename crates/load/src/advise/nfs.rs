@@ -1,6 +1,6 @@
 //! NFS connections, queues and mounts: R7 to R12.
 
-use super::advice::{Advice, Side, Source, Verdict, advice, document};
+use super::advice::{Advice, Side, Source, Verdict, advice, counted, document};
 use super::channels::kib;
 use super::facts::{Change, Effect, Facts, Profile};
 use crate::result::Protocol;
@@ -16,9 +16,9 @@ const CONNECTIONS: u32 = 4;
 /// KiB of read-ahead that the documents ask for (document 3.03, line 30).
 const READ_AHEAD_KIB: u64 = 15 * 1024;
 
-/// R7: whether several connections suit the work.
+/// R7: whether several connections suit the work: reads and writes, the documents do not speak of names and attributes there.
 pub(super) fn connections_suit(facts: &Facts) -> Option<Advice> {
-    let depth = facts.work.queue_depth.filter(|_| facts.is_nfs())?;
+    let depth = facts.work.queue_depth.filter(|_| facts.is_nfs() && !facts.work.is_mostly_metadata())?;
     let threads = facts.work.threads.unwrap_or(1);
     let count = if facts.profile == Profile::AzureNetappFiles { 8 } else { CONNECTIONS };
     let (expected, text) = expected_of_connections(facts, depth, threads, count);
@@ -29,8 +29,11 @@ pub(super) fn connections_suit(facts: &Facts) -> Option<Advice> {
     } else {
         (document("3.18", if expected == Verdict::Green { 79 } else { 179 }), text)
     };
-    let mut said = advice(7, verdict, source, text)
-        .figure(format!("{depth:.0} operations under way, {threads} threads"));
+    let mut said = advice(7, verdict, source, text).figure(format!(
+        "{}, {}",
+        under_way(depth),
+        counted(threads, "thread")
+    ));
     said = said
         .figures(facts.work.io_bytes.map(|bytes| format!("{} an operation", kib(bytes))))
         .figures(measured);
@@ -39,6 +42,12 @@ pub(super) fn connections_suit(facts: &Facts) -> Option<Advice> {
     } else {
         said
     })
+}
+
+/// How many operations are under way, in words.
+fn under_way(depth: f64) -> String {
+    let things = if depth.round() == 1.0 { "operation" } else { "operations" };
+    format!("{depth:.0} {things} under way")
 }
 
 /// What a measurement says beside what the documents expect.
@@ -105,10 +114,7 @@ pub(super) fn too_deep(facts: &Facts) -> Option<Advice> {
     let depth = facts.work.queue_depth.filter(|&depth| depth > DEEPEST)?;
     let text =
         "more than 64 operations under way add latency and no rate: use a smaller depth or fewer threads";
-    Some(
-        advice(9, Verdict::Yellow, document("3.11", 87), text)
-            .figure(format!("{depth:.0} operations under way")),
-    )
+    Some(advice(9, Verdict::Yellow, document("3.11", 87), text).figure(under_way(depth)))
 }
 
 /// R10: a later mount whose nconnect is not taken.

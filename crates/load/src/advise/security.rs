@@ -24,7 +24,7 @@ pub(super) fn slow_signature(facts: &Facts) -> Option<Advice> {
 /// R19: what encryption is expected to cost, beside what it does.
 pub(super) fn encryption_costs(facts: &Facts) -> Option<Advice> {
     let cipher = facts.security.cipher.as_deref().filter(|_| facts.is_smb())?;
-    let metadata = facts.work.metadata_share.is_some_and(|share| share > 0.5);
+    let metadata = facts.work.is_mostly_metadata();
     let (expected, line) =
         if metadata { ("5 % of metadata operations", 116) } else { ("10 to 15 % of reads and writes", 115) };
     let most = if metadata { 0.05 } else { 0.15 };

@@ -277,6 +277,22 @@ fn signing_and_encryption_are_held_against_what_they_may_cost() {
     ]);
 }
 
+/// What the documents say of channels and connections there is about reads and writes.
+#[test]
+fn names_and_attributes_are_not_judged_as_reads_and_writes() {
+    let of = |facts: Facts, metadata_share| Facts {
+        work: Work { metadata_share: Some(metadata_share), queue_depth: Some(1.0), ..work(1, 1, 4) },
+        ..facts
+    };
+    check(vec![
+        (3, of(smb(), 0.1), Some(Red)),
+        (3, of(smb(), 1.0), None),
+        (7, of(nfs(), 0.1), Some(Red)),
+        (7, of(nfs(), 1.0), None),
+        (13, of(smb(), 1.0), Some(Green)),
+    ]);
+}
+
 #[test]
 fn nothing_is_concluded_from_one_run() {
     let mut facts = Facts {
