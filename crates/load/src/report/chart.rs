@@ -291,7 +291,11 @@ fn percentiles(protocol: Protocol, rows: &[Row]) -> Option<Chart> {
     let series: Vec<_> = chosen.iter().filter_map(line).take(SERIES_MAX).collect();
     let ticks = ["50 %", "90 %", "99 %", "99.9 %", "longest"].map(str::to_owned).to_vec();
     let about = "of all operations of all repetitions, from merged histograms".to_owned();
-    let (title, x) = ("Latency percentiles".to_owned(), "operations that took no longer");
+    let title = match chosen.first() {
+        Some(first) if same_work(&chosen) => format!("Latency percentiles: {}", words::work(&first.key)),
+        _ => "Latency percentiles".to_owned(),
+    };
+    let x = "operations that took no longer";
     (!series.is_empty()).then_some(Chart {
         title,
         about,
@@ -303,22 +307,28 @@ fn percentiles(protocol: Protocol, rows: &[Row]) -> Option<Chart> {
     })
 }
 
-/// A row among others: its work, and what else tells them apart.
+/// A row among others: what tells them apart; its work where nothing does.
 fn of_line(protocol: Protocol, key: &Key, among: &[&Row]) -> String {
     let varies = |of: fn(&Key) -> u32| among.iter().any(|row| of(&row.key) != of(key));
     let parts = [
+        (!same_work(among), words::work(key)),
         (varies(|k| k.connections), words::connections(protocol, key.connections)),
         (varies(|k| k.clients), words::counted(key.clients, "client")),
         (varies(|k| k.threads), words::counted(key.threads, "thread")),
         (varies(|k| k.files), words::counted(key.files, "file")),
         (varies(|k| k.queue_depth), format!("depth {}", key.queue_depth)),
     ];
-    let mut name = words::work(key);
     let told = parts.into_iter().filter(|(varies, _)| *varies).map(|(_, part)| part);
-    for part in told.chain(key.settings.values().cloned()) {
-        name = format!("{name}, {part}");
-    }
-    name
+    let settings = key
+        .settings
+        .iter()
+        .filter(|(name, value)| among.iter().any(|row| row.key.settings.get(*name) != Some(*value)));
+    let told: Vec<String> = told.chain(settings.map(|(_, value)| value.clone())).collect();
+    if told.is_empty() { words::work(key) } else { told.join(", ") }
+}
+
+fn same_work(rows: &[&Row]) -> bool {
+    rows.iter().all(|row| rows.first().is_some_and(|first| words::work(&first.key) == words::work(&row.key)))
 }
 
 /// The latencies of what the row's rate counts.

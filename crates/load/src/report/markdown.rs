@@ -189,8 +189,8 @@ fn counters(report: &Report) -> String {
             plain(&run.name),
             plain(&c.row),
             c.what.to_owned(),
-            c.client.to_string(),
-            c.server.to_string(),
+            c.in_words(c.client),
+            c.in_words(c.server),
             c.meaning.clone(),
         ]
     });

@@ -300,6 +300,8 @@ impl Report {
         };
         let settings = of_host()
             .flat_map(|run| &run.environment.settings)
+            // Side by side says which results these are.
+            .filter(|(name, _)| *name != "in turns with")
             .map(|(name, value)| format!("{name} {value}"));
         #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
         let memory = units::bytes(host.memory_bytes as f64);

@@ -1,13 +1,14 @@
 //! What a row does, as a person would say it.
 
 use super::units::block;
+pub(super) use crate::advise::counted;
 use crate::result::{Key, Mix, Protocol};
 
 /// What is done: `4 KiB random reads`.
 pub(super) fn work(key: &Key) -> String {
     let order = if key.random { "random" } else { "sequential" };
     match key.mix {
-        Mix::Metadata => "create, open, close, stat, list, delete".to_owned(),
+        Mix::Metadata => "metadata cycles".to_owned(),
         Mix::ReadPercent(100) => format!("{} {order} reads", block(key.block_bytes)),
         Mix::ReadPercent(0) => format!("{} {order} writes", block(key.block_bytes)),
         Mix::ReadPercent(reads) => format!("{} {order}, {reads} % reads", block(key.block_bytes)),
@@ -44,11 +45,6 @@ pub(super) fn load(key: &Key) -> String {
 /// All of it.
 pub(super) fn row(protocol: Protocol, key: &Key) -> String {
     format!("{}, {}, {}", work(key), connections(protocol, key.connections), load(key))
-}
-
-/// A number of things: `1 channel`, `2 channels`.
-pub(super) fn counted(count: u32, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
 /// The protocol as people write it.

@@ -2,6 +2,7 @@
 
 mod advice;
 mod charts;
+mod interval;
 mod runs;
 mod scale;
 mod statements;
@@ -46,7 +47,7 @@ pub fn html(report: &Report) -> String {
 const THEME: &str = "<div class=\"theme\" role=\"radiogroup\" aria-label=\"Theme\"><label><input type=\"radio\" name=\"theme\" id=\"theme-auto\" checked>Auto</label><label><input type=\"radio\" name=\"theme\" id=\"theme-light\">Light</label><label><input type=\"radio\" name=\"theme\" id=\"theme-dark\">Dark</label></div>\n";
 
 const FOOTER: &str = "<footer>
-<p><b>How to read it.</b> Figures are medians of repetitions with a 95 % interval; rows of one result took turns, so their ratios are taken repetition by repetition. Percentiles come from merged histograms.</p>
+<p><b>How to read it.</b> Figures are medians of repetitions with a 95 % interval; rows of one result took turns, so their ratios are taken repetition by repetition. Percentiles come from merged histograms. A metadata cycle creates, opens, closes, stats, lists and deletes one file.</p>
 <p>A statement is <b>reproduced</b> when the whole interval of the ratio lies in the document's range, or its median does and the interval shows an effect at all; <b>not reproduced</b> when the whole interval lies outside. Everything else, and every statement whose conditions were not met, <b>cannot be tested here</b>. A statement on several rows is reproduced when all of them show it. &quot;No effect&quot; takes an interval within 10 % of 1; a trend fails when a step goes the other way beyond the noise and by more than 5 %.</p>
 <p>On loopback there is no link, no NIC and no limit of a virtual machine: the documents' absolute figures, and gains that come from links, are not tested there.</p>
 </footer>

@@ -6,6 +6,7 @@ use super::super::beside::Beside;
 use super::super::claim::Figure;
 use super::super::units;
 use super::super::{Report, Run};
+use super::interval::Axis;
 use super::text::Text;
 use super::{heading, name, number};
 
@@ -76,27 +77,48 @@ fn one_beside(report: &Report, beside: &Beside) -> String {
         return String::new();
     };
     let mut text = format!(
-        "<h3>{}: {} against {}</h3>\n<p class=\"quiet\"><small>{}</small></p>\n<div class=\"card wide\"><table><thead><tr><th>Row</th><th class=\"n\">{}</th><th class=\"n\">{}</th><th>Ratio</th><th class=\"n\">Server CPU/op</th></tr></thead><tbody>\n",
+        "<h3>{}: {} against {}</h3>\n<p class=\"quiet\"><small>{} {INTERVALS}</small></p>\n<div class=\"card\"><table class=\"cards beside\"><thead><tr><th scope=\"col\">Row</th><th scope=\"col\" class=\"n\">{}</th><th scope=\"col\" class=\"n\">{}</th><th scope=\"col\">{} by {}</th></tr></thead>\n",
         Text(&beside.family),
         name(other),
         name(base),
         beside.how(),
         Text(&base.label),
-        Text(&other.label)
+        Text(&other.label),
+        Text(&server(other)),
+        Text(&server(base))
     );
+    let axis = Axis::of(&beside.rows);
     for row in &beside.rows {
         let _ = writeln!(
             text,
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td></tr>",
+            "<tbody><tr><td>{}</td><td class=\"n\" data-of=\"{}\">{}</td><td class=\"n\" data-of=\"{}\">{}</td><td>{}{}</td></tr></tbody>",
             Text(&row.row),
-            units::figure(Figure::Rate, row.base.median),
-            units::figure(Figure::Rate, row.other.median),
-            Text(&row.ratio_in_words()),
-            Text(&row.cpu_in_words())
+            Text(&base.label),
+            rate(row.base.median, row.base_cpu_us),
+            Text(&other.label),
+            rate(row.other.median, row.other_cpu_us),
+            row.ratio.map_or_else(String::new, |ratio| axis.mark(&ratio)),
+            Text(&row.ratio_in_words())
         );
     }
-    text.push_str("</tbody></table></div>\n");
+    text.push_str("</table></div>\n");
     text
+}
+
+const INTERVALS: &str = "Rates are operations a second. The bars are 95 % intervals on a logarithmic scale, the dashed line is 1x.";
+
+/// A result's server in short, else how it was spoken to.
+fn server(run: &Run) -> String {
+    run.environment.server.clone().unwrap_or_else(|| run.label.clone())
+}
+
+/// A rate, and the server's CPU time for an operation.
+fn rate(operations: f64, cpu_us: Option<f64>) -> String {
+    let rate = units::figure(Figure::Rate, operations);
+    cpu_us.map_or_else(
+        || rate.clone(),
+        |us| format!("{rate}<br><small>{} of its CPU each</small>", units::time(us)),
+    )
 }
 
 pub(super) fn counters(report: &Report) -> String {
@@ -110,22 +132,22 @@ pub(super) fn counters(report: &Report) -> String {
     for run in report.runs.iter().filter(|run| !run.counters.is_empty()) {
         let _ = write!(
             text,
-            "<h3>{}: {}</h3>\n<div class=\"card wide\"><table><thead><tr><th>Row</th><th>Counted</th><th class=\"n\">Clients</th><th class=\"n\">Server</th><th>Meaning</th></tr></thead><tbody>\n",
+            "<h3>{}: {}</h3>\n<div class=\"card\"><table class=\"cards\"><thead><tr><th scope=\"col\">Row</th><th scope=\"col\">Counted</th><th scope=\"col\" class=\"n\">Clients</th><th scope=\"col\" class=\"n\">Server</th><th scope=\"col\">Meaning</th></tr></thead>\n",
             Text(&run.family),
             name(run)
         );
         for counted in &run.counters {
             let _ = writeln!(
                 text,
-                "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
+                "<tbody><tr><td>{}</td><td data-of=\"Counted\">{}</td><td class=\"n\" data-of=\"Clients\">{}</td><td class=\"n\" data-of=\"Server\">{}</td><td data-of=\"Meaning\">{}</td></tr></tbody>",
                 Text(&counted.row),
                 counted.what,
-                counted.client,
-                counted.server,
+                counted.in_words(counted.client),
+                counted.in_words(counted.server),
                 Text(&counted.meaning)
             );
         }
-        text.push_str("</tbody></table></div>\n");
+        text.push_str("</table></div>\n");
     }
     text
 }

@@ -38,6 +38,11 @@ impl Scale {
         Self { low: 0.0, high: (high / step).ceil() * step, logarithmic: false }
     }
 
+    /// What is said of the axis beside its unit.
+    pub(super) fn in_words(&self) -> &'static str {
+        if self.logarithmic { ", logarithmic" } else { "" }
+    }
+
     /// Where a figure lies: 0 at the low end, 1 at the high end.
     pub(super) fn place(&self, figure: f64) -> f64 {
         let place = if self.logarithmic {
@@ -56,7 +61,7 @@ impl Scale {
             return (0..=10).map(f64::from).take_while(|n| *n <= count).map(|n| n * step).collect();
         }
         let decades = (self.high / self.low).log10();
-        let within: &[f64] = if decades <= 1.6 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let within: &[f64] = if decades <= 2.2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let first = self.low.log10().floor();
         let all = (0..20).flat_map(|n| within.iter().map(move |d| d * 10f64.powf(first + f64::from(n))));
         all.filter(|tick| *tick >= self.low * 0.999 && *tick <= self.high * 1.001).collect()

@@ -52,7 +52,7 @@ fn lines(chart: &Chart) -> String {
     let (unit, by) = unit(chart.y, figures(chart).fold(0.0, f64::max));
     let scale = Scale::of(figures(chart).map(move |f| f / by));
     let y = |figure: f64| HEIGHT - BOTTOM - scale.place(figure / by) * (HEIGHT - TOP - BOTTOM);
-    let mut text = format!("<text class=\"unit\" x=\"2\" y=\"12\">{unit}</text>");
+    let mut text = format!("<text class=\"unit\" x=\"2\" y=\"12\">{unit}{}</text>", scale.in_words());
     for tick in scale.ticks() {
         let at = y(tick * by);
         let _ = write!(
