@@ -3,18 +3,24 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use share::{AcknowledgeError, Break, Caching, GrantHolder, GrantKey, Holder};
 use smb_wire::create_context::{self, LeaseFlags, LeaseState, LeaseV2};
 use smb_wire::oplock_break::{LeaseBreak, LeaseBreakFlags, Notification};
 use smb_wire::{Guid, NtStatus};
+use tokio::runtime::Handle;
 
 use crate::clients::Clients;
 use crate::durable::PersistentLease;
 use crate::endpoint::Endpoint;
 use crate::oplock::{Place, Site};
 use crate::session::Session;
+
+/// The Linux kernel's client knows a directory's lease only some time after the answer that granted it has arrived, and does
+/// not know what a break that comes at once is about: it would believe its listing for good (docs/linux-client.md).
+const LEARNED_WITHIN: Duration = Duration::from_millis(10);
 
 /// Tables of leases, each with a lock of its own: clients rarely meet.
 const TABLES: usize = 16;
@@ -163,6 +169,7 @@ impl Drop for LeaseHold {
 
 /// A lease. What may be cached under it, the share knows.
 pub(crate) struct Lease {
+    itself: Weak<Self>,
     /// Its name.
     pub(crate) id: LeaseId,
     site: Site,
@@ -184,8 +191,8 @@ impl std::fmt::Debug for Lease {
 struct State {
     /// Lease.Epoch
     epoch: u16,
-    /// Whether a CREATE was answered with the lease.
-    answered: bool,
+    /// When a CREATE was answered with the lease for the first time.
+    answered: Option<Instant>,
     /// Lease.ParentLeaseKey
     parent_key: Option<[u8; 16]>,
     /// The sessions of Lease.LeaseOpens, of each open one.
@@ -204,12 +211,13 @@ impl Lease {
         let has_parent = asked.flags.contains(LeaseFlags::PARENT_LEASE_KEY_SET);
         let state = State {
             epoch: asked.v2.map_or(0, |v2| v2.epoch),
-            answered: false,
+            answered: None,
             parent_key: asked.v2.filter(|_| has_parent).map(|v2| v2.parent_key),
             sessions: Vec::new(),
             told: None,
         };
-        Arc::new(Self {
+        Arc::new_cyclic(|itself| Self {
+            itself: Weak::clone(itself),
             id,
             site: Site::new(place),
             clients: Arc::clone(clients),
@@ -237,7 +245,8 @@ impl Lease {
     /// the first open of a lease is one, if it was granted anything.
     pub(crate) fn answer(&self, granted: share::Granted) -> create_context::Lease {
         let mut state = self.state.lock();
-        let is_first = !std::mem::replace(&mut state.answered, true);
+        let is_first = state.answered.is_none();
+        state.answered.get_or_insert_with(Instant::now);
         if granted.grown || (is_first && !granted.state.is_empty()) {
             state.epoch = state.epoch.wrapping_add(1);
         }
@@ -264,7 +273,8 @@ impl Lease {
     /// was. [MS-SMB2] 3.3.5.9.12, note 353, has the rule of Windows.
     pub(crate) fn resume(&self, client_epoch: u16, granted: Caching) {
         let mut state = self.state.lock();
-        if !std::mem::replace(&mut state.answered, true) {
+        if state.answered.is_none() {
+            state.answered = Some(Instant::now());
             let changed = u16::from(!granted.contains(Caching::WRITE));
             state.epoch = client_epoch.wrapping_add(changed);
         }
@@ -293,6 +303,18 @@ impl Lease {
         if let Some(told) = told {
             self.tell(&told.notification);
         }
+    }
+
+    /// When the client will surely know the lease of a directory, if it may not yet. Who changes entries does not wait for it.
+    fn learned(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let when = self.state.lock().answered.unwrap_or(now) + LEARNED_WITHIN;
+        (self.site.is_directory && now < when).then_some(when)
+    }
+
+    fn tell_shrinking(&self, told: &Break, notification: &Notification) {
+        let sent = self.tell(notification);
+        self.site.settle(told, sent, || self.acknowledged());
     }
 
     /// Sends a break; false when nobody takes it: then the next session that one of its opens goes on in is told.
@@ -348,14 +370,26 @@ impl GrantHolder for Lease {
         };
         let mut flags = LeaseBreakFlags::empty();
         flags.set(LeaseBreakFlags::ACK_REQUIRED, told.ack_required);
-        let sent = self.tell(&Notification::Lease(LeaseBreak {
+        let notification = Notification::Lease(LeaseBreak {
             new_epoch,
             flags,
             lease_key: self.id.key,
             current_lease_state: lease_state(told.from),
             new_lease_state: lease_state(told.to),
-        }));
-        self.site.settle(told, sent, || self.acknowledged());
+        });
+        match (self.learned(), Handle::try_current()) {
+            (Some(when), Ok(runtime)) => {
+                let (lease, told) = (Weak::clone(&self.itself), *told);
+                runtime.spawn(async move {
+                    tokio::time::sleep_until(when.into()).await;
+                    // Else all opens of it are closed.
+                    if let Some(lease) = lease.upgrade() {
+                        lease.tell_shrinking(&told, &notification);
+                    }
+                });
+            }
+            _ => self.tell_shrinking(told, &notification),
+        }
     }
 
     fn revoked(&self, _had: Caching) {

@@ -41,6 +41,8 @@ pub(crate) struct Place<'a> {
     pub(crate) share: &'a Arc<Share>,
     /// The file in it.
     pub(crate) file: storage::FileId,
+    /// Whether that is a directory.
+    pub(crate) is_directory: bool,
     /// Whether messages about the share are encrypted.
     pub(crate) share_encrypts: bool,
     /// Where opens are whose clients have no connection.
@@ -53,6 +55,8 @@ pub(crate) struct Site {
     pub(crate) share: Arc<Share>,
     /// The file in it.
     pub(crate) file: storage::FileId,
+    /// Whether that is a directory.
+    pub(crate) is_directory: bool,
     /// Whether messages about the share are encrypted.
     pub(crate) share_encrypts: bool,
     /// Where opens are whose clients have no connection.
@@ -65,6 +69,7 @@ impl Site {
         Self {
             share: Arc::clone(place.share),
             file: place.file,
+            is_directory: place.is_directory,
             share_encrypts: place.share_encrypts,
             durable: Arc::downgrade(place.durable),
         }

@@ -200,7 +200,8 @@ impl Server {
     ) -> Result<(GrantRequest, Grant), Lost> {
         let share_encrypts = self.config.encrypts(share.terms());
         let file = share.file_of(handle)?;
-        let place = Place { share, file, share_encrypts, durable: &self.durable };
+        // Opens of directories are never persistent.
+        let place = Place { share, file, is_directory: false, share_encrypts, durable: &self.durable };
         let no_session = std::sync::Weak::new();
         let Some(lease) = record.lease else {
             let oplock = Oplock::new(id, no_session, &place);

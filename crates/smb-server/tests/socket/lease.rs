@@ -1,7 +1,7 @@
 //! Leases, of files and directories, and how they are taken back. [MS-SMB2] 3.3.4.7, 3.3.5.9.8, 3.3.5.9.11, 3.3.5.22.2.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anabranch_smb_server::Config;
 use share::{Error, File};
@@ -274,6 +274,19 @@ fn a_listing_is_cached_until_an_entry_changes() {
     let dir = crate::oplock::node(&server, "dir");
     by_nfs(server.share.remove(&nfs(), &dir, b"foreign", false)).unwrap();
     assert_eq!(broken(&mut ann, ONE), (RH, NONE, true));
+}
+
+/// The Linux kernel's client would not know what a break is about that comes right behind the answer.
+#[test]
+fn a_young_lease_of_a_directory_is_taken_back_once_its_client_knows_it() {
+    let server = TestServer::start(Config::default());
+    let (mut ann, mut bob) = (client(&server, 1), client(&server, 2));
+    let begun = Instant::now();
+    of_directory(leasing(ONE, RH)).send(&mut ann, "dir").unwrap();
+    asking(OplockLevel::None).send(&mut bob, r"dir\entry").unwrap();
+    assert_eq!(broken(&mut ann, ONE), (RH, NONE, true));
+    assert!(begun.elapsed() >= Duration::from_millis(10), "{:?}", begun.elapsed());
+    assert_eq!(keep(&mut ann, ONE, NONE), NtStatus::SUCCESS);
 }
 
 #[test]

@@ -84,8 +84,8 @@ pub(super) fn ask(ctx: &RequestContext, wish: &Wish, found: &Found) -> Result<As
     let (share, session, file) = (ctx.share()?, ctx.session()?, found.node.id());
     let id = ctx.server.file_id();
     let (share_encrypts, durable) = (ctx.tree()?.encrypt_data, &ctx.server.durable);
-    let place = Place { share, file, share_encrypts, durable };
     let is_directory = found.attributes.kind == FileKind::Directory;
+    let place = Place { share, file, is_directory, share_encrypts, durable };
     let lease = lease_asked(ctx, wish).and_then(|lease| Some((lease, lease_id(ctx, lease.key)?)));
     let Some((lease, lease_id)) = lease else {
         let oplock = Oplock::new(id, Arc::downgrade(session), &place);
