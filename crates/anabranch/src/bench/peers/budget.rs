@@ -5,8 +5,9 @@ use load::plan::{Extent, Plan};
 use super::PROVISIONED_RAMP_SECONDS;
 use super::lineup::files;
 
-/// Seconds for a measurement besides its load: connections are made and ended. Samba's take longest.
-const AROUND: f64 = 0.1;
+/// Seconds for a measurement besides its load: connections are made and ended. Samba's take longest (0.03 to 0.05 on two idle
+/// processors).
+const AROUND: f64 = 0.06;
 /// Seconds for a target besides its measurements.
 const A_TARGET: f64 = 0.5;
 /// Bytes of files that a server is given in a second, at least.
@@ -23,8 +24,10 @@ const LEAST: f64 = 0.13;
 pub(super) struct Work {
     /// Loads, the pass that is thrown away included.
     pub(super) loads: usize,
-    /// Seconds for all that is no load.
+    /// Seconds for all that is no load: more on a slow machine, less on a quick one.
     besides: f64,
+    /// Seconds that no machine makes fewer: a share with a plan is warmed up for so long, and takes its files no faster.
+    fixed: f64,
 }
 
 impl Work {
@@ -34,10 +37,13 @@ impl Work {
         let rows: usize = plans.iter().map(|plan| plan.rows.len()).sum();
         let loads = rows * (extent.repetitions as usize + 1);
         let bytes: u64 = plans.iter().map(|plan| u64::from(files(plan)) * extent.file_bytes).sum();
-        let rate = if provisioned { PROVISIONED_FILL_RATE } else { FILL_RATE };
-        let around = if provisioned { AROUND + PROVISIONED_RAMP_SECONDS } else { AROUND };
-        let besides = loads as f64 * around + plans.len() as f64 * A_TARGET + bytes as f64 / rate;
-        Self { loads, besides }
+        let around = loads as f64 * AROUND + plans.len() as f64 * A_TARGET;
+        if provisioned {
+            let fixed = loads as f64 * PROVISIONED_RAMP_SECONDS + bytes as f64 / PROVISIONED_FILL_RATE;
+            Self { loads, besides: around, fixed }
+        } else {
+            Self { loads, besides: around + bytes as f64 / FILL_RATE, fixed: 0.0 }
+        }
     }
 
     /// Several families together.
@@ -45,6 +51,7 @@ impl Work {
         all.iter().fold(Self::default(), |sum, work| Self {
             loads: sum.loads + work.loads,
             besides: sum.besides + work.besides,
+            fixed: sum.fixed + work.fixed,
         })
     }
 
@@ -52,21 +59,21 @@ impl Work {
     /// thought. `None` when that is too little.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(super) fn seconds_each(&self, seconds: f64, slower: f64) -> Option<f64> {
-        let each = (seconds - self.besides * slower) / self.loads.max(1) as f64;
+        let each = (seconds - self.fixed - self.besides * slower) / self.loads.max(1) as f64;
         (each >= LEAST).then_some(each)
     }
 
     /// The least time for all, in seconds.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(super) fn least(&self) -> f64 {
-        self.loads as f64 * LEAST + self.besides
+        self.loads as f64 * LEAST + self.besides + self.fixed
     }
 
     /// How much longer what is no load has taken than was thought.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(super) fn slower(&self, took: f64, each: f64) -> f64 {
         if self.besides > 0.0 {
-            ((took - each * self.loads as f64) / self.besides).clamp(0.25, 4.0)
+            ((took - each * self.loads as f64 - self.fixed) / self.besides).clamp(0.25, 4.0)
         } else {
             1.0
         }
@@ -89,12 +96,15 @@ mod tests {
 
     #[test]
     fn time_is_divided_and_too_little_is_refused() {
-        let work = Work { loads: 100, besides: 10.0 };
+        let work = Work { loads: 100, besides: 10.0, fixed: 0.0 };
         assert_eq!(work.seconds_each(60.0, 1.0), Some(0.5));
         assert_eq!(work.seconds_each(60.0, 2.0), Some(0.4));
         assert_eq!(work.seconds_each(22.9, 1.0), None);
         assert!((work.least() - 23.0).abs() < 1e-9);
         assert!((work.slower(70.0, 0.5) - 2.0).abs() < 1e-9);
+        let held_back = Work { fixed: 20.0, ..work };
+        assert_eq!(held_back.seconds_each(60.0, 0.5), Some(0.35), "a quick machine does not warm up sooner");
+        assert!((held_back.least() - 43.0).abs() < 1e-9 && (held_back.slower(80.0, 0.5) - 1.0).abs() < 1e-9);
         let twice = Work::sum(&[work, work]);
         assert_eq!((twice.loads, twice.seconds_each(120.0, 1.0)), (200, Some(0.5)));
     }
