@@ -163,6 +163,9 @@ fn one_beside(report: &Report, beside: &Beside) -> String {
         return String::new();
     };
     let mut text = format!("### {} against {}\n\n{}\n\n", name(other), name(base), beside.how());
+    if let Some(note) = super::show::plans(base, other) {
+        let _ = write!(text, "{}\n\n", plain(&note));
+    }
     let heads = [plain(&base.name), plain(&other.name)];
     let rows = beside.rows.iter().map(|row| {
         let rate = |value: f64| figure(Figure::Rate, value);

@@ -78,6 +78,12 @@ pub struct RunAdvice {
 }
 
 impl Run {
+    /// It was measured on Anabranch.
+    pub(super) fn is_of_anabranch(&self) -> bool {
+        let server = self.environment.server.as_ref();
+        server.is_some_and(|server| server.to_lowercase().starts_with("anabranch"))
+    }
+
     pub(super) fn of(name: &str, result: &ResultFile, profile: Profile) -> Self {
         let environment = &result.environment;
         let spoken = words::protocol(environment.protocol);

@@ -114,6 +114,23 @@ impl Beside {
     }
 }
 
+/// What must be known of two results before they are compared: they are of shares with different plans.
+pub(super) fn plans(base: &Run, other: &Run) -> Option<String> {
+    let of = |run: &Run| run.environment.settings.get("plan").cloned();
+    let plan = |plan: Option<String>| {
+        plan.map_or_else(|| "has no plan".to_owned(), |plan| format!("has the plan {plan}"))
+    };
+    (of(base) != of(other)).then(|| {
+        format!(
+            "This compares plans, not servers: the share of {} {}, that of {} {}.",
+            other.label,
+            plan(of(other)),
+            base.label,
+            plan(of(base))
+        )
+    })
+}
+
 impl RunRow {
     /// Figures: rate, interval, throughput, percentiles, CPU time of client and server, the rate by that of its base.
     pub(super) fn cells(&self) -> [String; 9] {

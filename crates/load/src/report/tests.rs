@@ -232,6 +232,20 @@ fn results_of_a_family_are_laid_beside_each_other_ours_against_theirs() {
 }
 
 #[test]
+fn a_share_with_a_plan_is_not_said_to_be_slower_than_one_without() {
+    let (mut ours, mut theirs) = (channels(false, 1000), channels(false, 3000));
+    ours.environment.server = Some("Anabranch".into());
+    theirs.environment.server = Some("Samba".into());
+    let page = html(&report(&[ours.clone(), theirs.clone()], Profile::Other));
+    assert!(page.contains("class=\"ratio no\"") && !page.contains("This compares plans"));
+    ours.environment.settings.insert("plan".into(), "custom iops=5000".into());
+    let report = report(&[ours, theirs], Profile::Other);
+    let note = "the share of Anabranch, SMB 3.1.1 has the plan custom iops=5000, that of Samba, SMB 3.1.1 has no plan";
+    assert!(html(&report).contains(note) && !html(&report).contains("class=\"ratio no\""));
+    assert!(markdown(&report).contains(note));
+}
+
+#[test]
 fn what_did_not_reach_the_server_is_told() {
     let mut result = channels(true, 3000);
     for repetition in &mut result.rows[0].repetitions {

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use super::super::{Report, Run, RunAdvice};
 use super::text::Text;
-use super::{heading, name, number};
+use super::{heading, number, part};
 use crate::advise::Verdict;
 
 pub(super) fn section(report: &Report) -> String {
     let mut text = heading("advice");
     text.push_str("<p class=\"quiet\">By the rules of <code>anabranch advise</code>: a measurement on this path decides where there is one, else the documents do.</p>\n");
     for run in report.runs.iter().filter(|run| !run.advice.is_empty()) {
-        text.push_str(&of_run(run));
+        let pieces: String = run.advice.iter().map(of_piece).collect();
+        text.push_str(&part(report, run, &verdicts(run), false, &pieces));
     }
     if report.runs.iter().all(|run| run.advice.is_empty()) {
         text.push_str("<p>No rule has all the facts that it needs, or all is as it should be.</p>\n");
@@ -19,10 +20,13 @@ pub(super) fn section(report: &Report) -> String {
     text
 }
 
-fn of_run(run: &Run) -> String {
-    let mut text = format!("<h3>{}: {}</h3>\n", Text(&run.family), name(run));
-    run.advice.iter().for_each(|piece| text.push_str(&of_piece(piece)));
-    text
+/// How much of which verdict: `1 red, 2 green`.
+fn verdicts(run: &Run) -> String {
+    let of = |verdict| run.advice.iter().filter(|piece| piece.advice.verdict == verdict).count();
+    let counts = [Verdict::Red, Verdict::Yellow, Verdict::Green].map(|verdict| (of(verdict), verdict));
+    let told =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, verdict)| format!("{count} {verdict}"));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 fn of_piece(piece: &RunAdvice) -> String {

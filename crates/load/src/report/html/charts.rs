@@ -3,22 +3,24 @@
 use std::fmt::Write as _;
 
 use super::super::units::figure;
-use super::super::{Chart, Report};
+use super::super::{Chart, Report, Run};
 use super::svg::{shape, svg};
 use super::text::Text;
-use super::{heading, name};
+use super::{heading, number, part};
 
 pub(super) fn section(report: &Report) -> String {
     let mut text = heading("charts");
     text.push_str("<p class=\"quiet\">Marks are medians, the lines through them 95 % intervals. Point at a mark to read it; the figures stand below each chart.</p>\n");
     let mut id = 0;
     for run in report.runs.iter().filter(|run| !run.charts.is_empty()) {
-        let _ = write!(text, "<h3>{}: {}</h3>\n<div class=\"charts\">\n", Text(&run.family), name(run));
+        let mut inside = String::from("<div class=\"charts\">\n");
         for chart in &run.charts {
-            text.push_str(&of(chart, id));
+            inside.push_str(&of(chart, id));
             id += 1;
         }
-        text.push_str("</div>\n");
+        inside.push_str("</div>\n");
+        let open = run.is_of_anabranch() || !report.runs.iter().any(Run::is_of_anabranch);
+        text.push_str(&part(report, run, &number(run.charts.len(), "chart"), open, &inside));
     }
     if id == 0 {
         text.push_str("<p>No result has rows that vary one thing.</p>\n");

@@ -15,16 +15,18 @@ const FAR: f64 = 100.0;
 pub(super) struct Axis {
     low: f64,
     high: f64,
+    /// More is better: the mark says so by its colour.
+    judged: bool,
 }
 
 impl Axis {
     /// The axis of all rows of a table.
-    pub(super) fn of(rows: &[BesideRow]) -> Self {
+    pub(super) fn of(rows: &[BesideRow], judged: bool) -> Self {
         let ends = rows.iter().filter_map(|row| row.ratio).flat_map(|r| ends(&r)).filter(|r| r.is_finite());
         let ends = ends.map(|ratio| ratio.clamp(1.0 / FAR, FAR));
         let (low, high) =
             ends.fold((0.5_f64, 2.0_f64), |(low, high), ratio| (low.min(ratio), high.max(ratio)));
-        Self { low, high }
+        Self { low, high, judged }
     }
 
     fn x(&self, ratio: f64) -> f64 {
@@ -36,9 +38,9 @@ impl Axis {
     /// The mark. It says nothing that does not stand beside it in words.
     pub(super) fn mark(&self, ratio: &Ratio) -> String {
         let class = match ratio.effect {
-            Effect::Higher => "ok",
-            Effect::Lower => "no",
-            Effect::NotMeasurable => "open",
+            Effect::Higher if self.judged => "ok",
+            Effect::Lower if self.judged => "no",
+            _ => "open",
         };
         let [low, high] = ends(ratio).map(|end| self.x(end));
         let (one, middle, at) = (self.x(1.0), HEIGHT / 2.0, self.x(ratio.ratio.median));
@@ -58,12 +60,12 @@ mod tests {
 
     #[test]
     fn ratios_lie_on_their_side_of_one() {
-        let axis = Axis { low: 0.25, high: 4.0 };
+        let axis = Axis { low: 0.25, high: 4.0, judged: true };
         assert!((axis.x(1.0) - WIDTH / 2.0).abs() < 1e-9);
         assert!(axis.x(0.5) < axis.x(1.0) && axis.x(1.0) < axis.x(2.0));
         for far in [0.0, 1e-9, 1e9, f64::INFINITY, f64::NAN] {
             assert!((ROOM..=WIDTH - ROOM).contains(&axis.x(far)), "{far}");
         }
-        assert_eq!(Axis::of(&[]), Axis { low: 0.5, high: 2.0 });
+        assert_eq!(Axis::of(&[], true), Axis { low: 0.5, high: 2.0, judged: true });
     }
 }

@@ -109,6 +109,19 @@ fn number(count: usize, thing: &str) -> String {
     counted(u32::try_from(count).unwrap_or(u32::MAX), thing)
 }
 
+/// More results than this are listed, and shown when they are asked for: one would scroll for long else.
+const LISTED: usize = 8;
+
+/// What belongs to one of the results: under a heading, or, where there are many, to be opened.
+fn part(report: &Report, run: &Run, more: &str, open: bool, inside: &str) -> String {
+    if report.runs.len() <= LISTED {
+        return format!("<h3>{}: {}</h3>\n{inside}", Text(&run.family), name(run));
+    }
+    let open = if open { " open" } else { "" };
+    let head = format!("{}: {} <small>{more}</small>", Text(&run.family), name(run));
+    format!("<details class=\"part\"{open}><summary>{head}</summary>\n{inside}</details>\n")
+}
+
 /// A result's name among several.
 fn name(run: &Run) -> String {
     format!("{} <small>{}</small>", Text(&run.label), Text(&run.name))

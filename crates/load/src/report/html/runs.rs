@@ -4,16 +4,14 @@ use std::fmt::Write as _;
 
 use super::super::beside::Beside;
 use super::super::claim::Figure;
+use super::super::show::plans;
 use super::super::units;
 use super::super::{Report, Run};
 use super::interval::Axis;
 use super::text::Text;
-use super::{heading, name, number};
+use super::{LISTED, heading, name, number};
 
 use crate::result::Outcome;
-
-/// Results that are listed without being asked for.
-const LISTED: usize = 8;
 
 pub(super) fn measured(report: &Report) -> String {
     let mut text = heading("measured");
@@ -87,7 +85,10 @@ fn one_beside(report: &Report, beside: &Beside) -> String {
         Text(&server(other)),
         Text(&server(base))
     );
-    let axis = Axis::of(&beside.rows);
+    if let Some(note) = plans(base, other) {
+        text = text.replacen("<div class", &format!("<p class=\"note\">{}</p>\n<div class", Text(&note)), 1);
+    }
+    let axis = Axis::of(&beside.rows, plans(base, other).is_none());
     for row in &beside.rows {
         let _ = writeln!(
             text,
