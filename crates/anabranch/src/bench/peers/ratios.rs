@@ -46,6 +46,13 @@ fn beside(peer: &ResultFile, own: &ResultFile) -> String {
     let heads = ["ROW", "ANABRANCH OP/S", &their_rate, "RATIO", "ANABRANCH CPU US", &their_cpu, "RATIO"];
     let rows: Vec<[String; 7]> = own.rows.iter().map(|row| line(row, peer.row(&row.key))).collect();
     text.push_str(&table::render(heads, &rows));
+    let plan = |result: &ResultFile| result.environment.settings.get("plan").cloned();
+    if let (Some(plan), None) = (plan(own), plan(peer)) {
+        let _ = writeln!(
+            text,
+            "the share of {ours} has the plan {plan}, that of {theirs} none: these are no ratios of servers"
+        );
+    }
     for result in [own, peer] {
         for said in &result.not_honoured {
             let _ = writeln!(text, "not honoured by {}: {said}", name(result));
