@@ -92,6 +92,8 @@ struct Bench<'a> {
     replay: Option<Replay>,
     problems: BTreeMap<ProblemKind, Problem>,
     lost: u32,
+    /// Of the lost connections, those that no repetition says yet were made again.
+    lost_untold: u64,
     /// The folder on the target, while there is one.
     site: Option<Grounds<'a>>,
     /// Why the run cannot go on.
@@ -135,6 +137,7 @@ impl<'a> Bench<'a> {
             replay: run.replay.clone(),
             problems: BTreeMap::new(),
             lost: 0,
+            lost_untold: 0,
             site: None,
             failed: None,
         }
@@ -269,8 +272,9 @@ impl<'a> Bench<'a> {
         for problem in measured.problems {
             self.problem(problem);
         }
-        let repetition = Repetition { began_seconds, ..measured.repetition };
+        let repetition = Repetition { began_seconds, reconnects: self.lost_untold, ..measured.repetition };
         if !discarded && repetition.seconds > 0.0 {
+            self.lost_untold = 0;
             self.result.rows[n].repetitions.push(repetition);
         }
         match measured.fault {
@@ -296,6 +300,7 @@ impl<'a> Bench<'a> {
     /// The fault is among the problems already.
     fn lost_after_measuring(&mut self, fault: Fault) -> Result<()> {
         self.lost += 1;
+        self.lost_untold += 1;
         if fault.is_of_connection() && self.lost < LOST_MAX { Ok(()) } else { Err(fault) }
     }
 

@@ -97,7 +97,7 @@ pub struct Repetition {
     /// Blocks that came back with other bytes than they had to.
     #[serde(default)]
     pub wrong_blocks: u64,
-    /// Connections that were lost and made again.
+    /// Times that connections were made again before it, because some had been lost.
     #[serde(default)]
     pub reconnects: u64,
     /// CPU time of the client, user and system, in seconds.
