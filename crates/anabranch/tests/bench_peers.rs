@@ -105,16 +105,17 @@ fn a_family_is_measured_beside_samba() {
     check_beside([&ours, &theirs]);
     assert_eq!(theirs["environment"]["negotiated"]["connections"], 4);
     assert!(theirs["environment"]["server"].as_str().unwrap().starts_with("Samba 4."));
+    // Each measurement is short, and what is under way at its edges is in one count only: all of them together.
+    let (mut client, mut server) = (0.0, 0.0);
     for row in ours["rows"].as_array().unwrap().iter().filter(|row| row["key"]["mix"]["read-percent"] == 100)
     {
-        let [client, server] = [
-            &row["repetitions"][0]["operations"]["read"]["bytes"],
-            &row["repetitions"][0]["server"]["read_bytes"],
-        ]
-        .map(|bytes| bytes.as_f64().unwrap());
-        assert!((server / client - 1.0).abs() < 0.2, "the server has counted {server} of {client} bytes");
+        for repetition in row["repetitions"].as_array().unwrap() {
+            client += repetition["operations"]["read"]["bytes"].as_f64().unwrap();
+            server += repetition["server"]["read_bytes"].as_f64().unwrap();
+        }
         assert!(row["measure"]["from_cache"]["median"].as_f64().unwrap() < 0.2, "{row:#}");
     }
+    assert!((server / client - 1.0).abs() < 0.2, "the server has counted {server} of {client} bytes");
     check_nothing_is_left(&place, &BTreeSet::new());
 }
 
