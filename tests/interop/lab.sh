@@ -10,7 +10,7 @@
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 copy both both4 pairs trunks acl pjdfstest pjdfstest4 restart restart4 channels host"      # and by name: restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 copy both both4 pairs trunks acl pjdfstest pjdfstest4 restart restart4 channels host"      # and by name: fio restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
 : "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
 
@@ -123,11 +123,12 @@ pairs() {
   grep -v '^ready' "$scratch/opens" | tail -n 5
   kill "$pid"; wait "$pid" 2>/dev/null
 }
-# host: the guest sees the program alone, not the directory that it was built in.
-host() {
+# with_program PREFIX SECONDS SCRIPT ...: the guest sees the program alone, not the directory that it was built in.
+with_program() {
   mkdir -p "$scratch/program"
   ln "$ANABRANCH" "$scratch/program/anabranch" 2>/dev/null || cp "$ANABRANCH" "$scratch/program/anabranch"
-  tell "host:" < <(guest 300 host-advice.sh --share "$scratch/program" 2>&1)
+  cp "$top/tests/peers/fio_beside.py" "$scratch/program/"
+  tell "$1" < <(guest "${@:2}" --share "$scratch/program" 2>&1)
 }
 kill_and_restart() {
   kill_server
@@ -155,7 +156,7 @@ two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
   case $part in
     cifs | nfs3 | nfs4 | copy | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
-    channels | host) serve 2 "${two_rss[@]}" ;;
+    channels | host | fio) serve 2 "${two_rss[@]}" ;;
     pairs | trunks) serve 2 ;;
     cut | network-loss) serve 4 ;;
     cifs-restart | cifs-restart-1) serve 4 --continuous-availability "$SHARE" ;;
@@ -170,7 +171,8 @@ for part in $parts; do
   case $part in
     cifs) tell "cifs:" < <(guest 400 cifs-smoke.sh -e CHANNELS=1 2>&1) ;;
     channels) tell "channels:" < <(guest 400 cifs-smoke.sh -e CHANNELS=4 2>&1) ;;
-    host) host ;;
+    host) with_program "host:" 300 host-advice.sh ;;
+    fio) with_program "fio:" 500 fio-beside.sh ${FIO_SECS:+-e SECS="$FIO_SECS"} ${FIO_REPETITIONS:+-e REPETITIONS="$FIO_REPETITIONS"} ;;
     nfs3) tell "nfs3:" < <(guest 400 nfs3-smoke.sh -e CHANNELS=4 2>&1) ;;
     nfs4) tell "nfs" < <(guest 400 nfs41-smoke.sh -e CHANNELS=4 2>&1) ;;
     copy) tell "nfs v4.2: copy:" < <(guest 300 nfs42-copy.sh 2>&1) ;;
