@@ -274,9 +274,7 @@ impl<P: Protocol> Connection<P> {
                 // to what the client asks next.
                 tokio::task::yield_now().await;
             }
-            if more && self.may_receive() {
-                tokio::task::yield_now().await;
-            } else if let Err(ended) = self.wait(stop).await {
+            if let Err(ended) = self.wait(stop, more).await {
                 return ended;
             }
         }
@@ -290,14 +288,14 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// Answers whole frames until there are none, or the turn is over: then true.
+    /// Answers whole frames until there are none: then false. True when the turn is over, or nothing may be taken in, before that.
     fn take_turn(&mut self) -> Result<bool, Ended> {
         let (mut requests, mut bytes) = (0, 0);
         let _turn = Turn::begin();
         self.look_at_round_trip(turn_clock::now());
         while requests < TURN_REQUESTS && bytes < TURN_BYTES {
             if !self.may_receive() {
-                return Ok(false);
+                return Ok(true);
             }
             if self.lost {
                 return Err(Ended::Panic);
@@ -402,12 +400,17 @@ impl<P: Protocol> Connection<P> {
             && !self.outbox.is_closing()
     }
 
-    /// Waits until there is something to do.
-    async fn wait(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), Ended> {
+    /// Waits until there is something to do. With `more` there may be whole frames that were received and not answered: the peer
+    /// need not send anything any more.
+    async fn wait(&mut self, stop: &mut watch::Receiver<bool>, more: bool) -> Result<(), Ended> {
         if self.received.is_empty() {
             self.received = BytesMut::new(); // an idle connection holds no memory
         }
         let receiving = self.may_receive();
+        if more && receiving {
+            tokio::task::yield_now().await;
+            return Ok(());
+        }
         let sending = !self.outbox.is_empty();
         tokio::select! {
             readable = self.stream.readable(), if receiving => {
@@ -483,17 +486,38 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn what_is_urgent_is_watched_also_while_the_peer_is_busy() {
+    /// Each frame is answered at once.
+    struct Echo;
+
+    impl Protocol for Echo {
+        fn prefix(&self, _: [u8; PREFIX_BYTES]) -> Result<Prefix, PrefixError> {
+            Ok(Prefix { length: 1, last: true })
+        }
+
+        fn answer(self: Rc<Self>, _: BytesMut) -> Answer {
+            Answer::Now(Buffer::from(&b"echo"[..]))
+        }
+
+        fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    /// A connection that has received `frames` frames of one byte, and its peer.
+    async fn connection<P>(
+        protocol: impl FnOnce(&Outbox) -> P,
+        limits: Limits,
+        frames: usize,
+    ) -> (Connection<P>, TcpStream) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let _peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let outbox = Outbox::new(4);
-        let mut connection = Connection {
+        let connection = Connection {
             stream: listener.accept().await.unwrap().0,
-            protocol: Rc::new(Urgent(outbox.mailbox())),
+            protocol: Rc::new(protocol(&outbox)),
             outbox,
-            limits: Limits::default(),
-            received: BytesMut::from(&[0; PREFIX_BYTES + 1][..]),
+            limits,
+            received: BytesMut::from(&vec![0; frames * (PREFIX_BYTES + 1)][..]),
             room: READ_BYTES,
             fragments: BytesMut::new(),
             waiting: JoinSet::new(),
@@ -502,8 +526,33 @@ mod tests {
             look: None,
             round_trip_at: None,
         };
+        (connection, peer)
+    }
+
+    #[tokio::test]
+    async fn what_is_urgent_is_watched_also_while_the_peer_is_busy() {
+        let (mut connection, _peer) =
+            connection(|outbox| Urgent(outbox.mailbox()), Limits::default(), 1).await;
         assert!(matches!(connection.take_turn(), Ok(false)));
         assert!(!connection.outbox.is_empty() && connection.look.is_some());
         assert!(connection.outbox.round_trip().time().is_some());
+    }
+
+    /// The peer waits for the second answer and sends nothing any more.
+    #[tokio::test]
+    async fn a_frame_that_was_held_up_by_what_was_to_be_sent_is_answered_when_that_is_sent() {
+        let limits = Limits { pending_bytes: 1, ..Limits::default() };
+        let (mut connection, _peer) = connection(|_| Echo, limits, 2).await;
+        let (_stopping, mut stop) = watch::channel(false);
+        let more = connection.take_turn().unwrap();
+        assert!(more && connection.outbox.pending_bytes() == 4, "one is answered, the other held up");
+        connection.outbox.filled().await; // its wake-up was for the first answer
+        assert!(connection.outbox.try_flush(&connection.stream).unwrap());
+        let waited = connection.wait(&mut stop, more);
+        tokio::time::timeout(Duration::from_secs(5), waited).await.unwrap().unwrap();
+        let more = connection.take_turn().unwrap();
+        assert!(more && connection.outbox.pending_bytes() == 4, "the other");
+        connection.outbox.try_flush(&connection.stream).unwrap();
+        assert!(!connection.take_turn().unwrap(), "there are no more");
     }
 }
