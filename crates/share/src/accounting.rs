@@ -169,10 +169,9 @@ pub fn bucket_limit(bucket: usize) -> Option<Duration> {
     (bucket + 1 < HISTOGRAM_BUCKETS).then(|| Duration::from_micros(1 << bucket))
 }
 
-fn bucket_of(latency: Duration) -> usize {
-    let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
-    let bits = micros.saturating_sub(1).checked_ilog2().map_or(0, |log| log as usize + 1);
-    bits.min(HISTOGRAM_BUCKETS - 1)
+fn bucket_of(nanos: u64) -> usize {
+    let micros = nanos / 1_000;
+    bits(micros.saturating_sub(1)).min(HISTOGRAM_BUCKETS - 1)
 }
 
 /// Buckets of the histogram of sizes: [`size_limit`].
@@ -185,9 +184,12 @@ pub fn size_limit(bucket: usize) -> Option<u64> {
 }
 
 fn size_bucket_of(bytes: u64) -> usize {
-    let units = bytes.div_ceil(512).max(1);
-    let log = (units - 1).checked_ilog2().map_or(0, |log| log as usize + 1);
-    log.min(SIZE_BUCKETS - 1)
+    bits(bytes.saturating_sub(1) / 512).min(SIZE_BUCKETS - 1)
+}
+
+/// How many bits a number has; 0 has none.
+fn bits(number: u64) -> usize {
+    (u64::BITS - number.leading_zeros()) as usize
 }
 
 /// How a call ended.
@@ -240,10 +242,10 @@ struct WaitCell {
 }
 
 impl WaitCell {
-    fn add(&self, waited: Duration) {
-        if !waited.is_zero() {
-            add(&self.nanos, nanos(waited));
-            add(&self.histogram[bucket_of(waited)], 1);
+    fn add(&self, nanos: u64) {
+        if nanos > 0 {
+            add(&self.nanos, nanos);
+            add(&self.histogram[bucket_of(nanos)], 1);
         }
     }
 }
@@ -253,8 +255,9 @@ fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
+/// As 64 bits, which are some centuries.
 fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    time.as_secs().saturating_mul(1_000_000_000).saturating_add(time.subsec_nanos().into())
 }
 
 fn read<const N: usize>(counters: &[AtomicU64; N]) -> [u64; N] {
@@ -282,12 +285,13 @@ impl Default for Cell {
 
 impl Cell {
     pub(crate) fn count(&self, measure: &Measure, ended: Instant, bytes: u64, outcome: Outcome) {
-        let latency = ended.saturating_duration_since(measure.begun);
+        let latency = nanos(ended.saturating_duration_since(measure.begun));
+        let round_trip = nanos(measure.round_trip);
         add(&self.calls, 1);
-        add(&self.nanos, nanos(latency));
+        add(&self.nanos, latency);
         add(&self.latency[bucket_of(latency)], 1);
-        self.network.add(measure.round_trip);
-        add(&self.end_to_end[bucket_of(latency.saturating_add(measure.round_trip))], 1);
+        self.network.add(round_trip);
+        add(&self.end_to_end[bucket_of(latency.saturating_add(round_trip))], 1);
         match outcome {
             Outcome::Done if measure.api.moves_data() => add(&self.sizes[size_bucket_of(bytes)], 1),
             Outcome::Done => {}
@@ -306,9 +310,10 @@ impl Cell {
         }
         if spent.has_waited() {
             let waits = self.waits.get_or_init(Box::default);
-            waits.limit.add(spent.limit);
-            waits.queue.add(spent.queue);
-            let storage = latency.saturating_sub(spent.limit).saturating_sub(spent.queue);
+            let (limit, queue) = (nanos(spent.limit), nanos(spent.queue));
+            waits.limit.add(limit);
+            waits.queue.add(queue);
+            let storage = latency.saturating_sub(limit).saturating_sub(queue);
             add(&waits.latency[bucket_of(latency)], 1);
             add(&waits.storage[bucket_of(storage)], 1);
             if let Some(limit) = spent.throttled {
@@ -504,7 +509,7 @@ mod tests {
     fn buckets_hold_what_their_limit_says() {
         for nanos in [0, 999, 1_000, 1_001, 2_000, 2_001, 1_000_000, 3_999_999_999, u64::MAX] {
             let latency = Duration::from_nanos(nanos);
-            let bucket = bucket_of(latency);
+            let bucket = bucket_of(super::nanos(latency));
             let micros = Duration::from_micros(u64::try_from(latency.as_micros()).unwrap());
             assert!(bucket_limit(bucket).is_none_or(|limit| micros <= limit), "{nanos}");
             assert!(bucket == 0 || bucket_limit(bucket - 1).is_some_and(|limit| micros > limit), "{nanos}");
