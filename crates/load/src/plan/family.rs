@@ -230,14 +230,13 @@ fn security(extent: &Extent) -> Built {
     for (name, security) in
         securities().into_iter().filter(|(name, _)| !extent.quick || !left_out.contains(name))
     {
-        let data = [key(1, 64 * KIB, 100), key(1, 64 * KIB, 0)].map(|k| Key {
-            files: 4,
-            threads: 4,
-            queue_depth: 8,
-            ..k
-        });
+        // Small and large ones where it is what clients of today agree on.
+        let all_sizes = !extent.quick && ["none", "AES-128-GMAC", "AES-128-GCM"].contains(&name);
+        let blocks: &[u64] = if all_sizes { &[4 * KIB, 64 * KIB, MIB] } else { &[64 * KIB] };
+        let data = blocks.iter().flat_map(|&block| [key(1, block, 100), key(1, block, 0)]);
+        let data = data.map(|k| Key { files: 4, threads: 4, queue_depth: 8, ..k });
         let names = Key { mix: Mix::Metadata, threads: 8, random: false, ..key(1, 0, 0) };
-        for mut key in data.into_iter().chain([names]) {
+        for mut key in data.chain([names]) {
             let document = if security.encrypt { "2.16" } else { "2.10" };
             key.settings.insert("security".to_owned(), name.to_owned());
             rows.push(PlannedRow { key, documents: vec![document], security: Some(security.clone()) });
