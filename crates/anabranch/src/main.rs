@@ -32,6 +32,7 @@ mod state;
 mod table;
 mod trace_file;
 mod users;
+mod whole_file;
 
 use std::process::ExitCode;
 

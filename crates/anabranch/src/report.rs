@@ -11,6 +11,7 @@ use load::result::ResultFile;
 use crate::advise::SoldAs;
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
+use crate::whole_file;
 
 /// What to report, and where.
 #[derive(Debug, Args)]
@@ -145,12 +146,8 @@ fn text(report: &Report, format: Format) -> Result<String> {
     }
 }
 
-/// Writes a file: whole, or not at all.
 fn write(path: &Path, text: &str) -> Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|e| cannot_write(path, &e))
+    whole_file::write(path, text).map_err(|e| cannot_write(path, &e))
 }
 
 fn cannot_write(path: &Path, why: &io::Error) -> Problem {

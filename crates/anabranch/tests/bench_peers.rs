@@ -125,7 +125,14 @@ fn a_family_is_measured_beside_ganesha() {
         return;
     }
     let place = place();
+    let document = path(&place, "performance.md");
+    fs::write(
+        &document,
+        "# Before\n\ntext\n\n# Anabranch beside NFS-Ganesha, NFSv3: nfs-nconnect\n\nold\n\n# After\n",
+    )
+    .unwrap();
     let few = ["--connections", "4", "--block-size", "64k", "--quick", "--over", "nfs3,nfs4.1"];
+    let few = [&few[..], &["--markdown", &document]].concat();
     let Output { status, stdout, stderr } =
         command(&place, "nfs-nconnect", &[&TINY[..], &few].concat()).output().unwrap();
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
@@ -135,6 +142,16 @@ fn a_family_is_measured_beside_ganesha() {
         let of = |server: &str| measured(&place, &format!("nfs-nconnect.{server}.{version}.json"));
         check_beside([&of("anabranch"), &of("ganesha")]);
     }
+    let document = fs::read_to_string(document).unwrap();
+    let heads: Vec<_> = document.lines().filter(|line| line.starts_with("# ")).collect();
+    let beside = |dialect| format!("# Anabranch beside NFS-Ganesha, {dialect}: nfs-nconnect");
+    assert_eq!(heads, ["# Before", &beside("NFSv3"), "# After", &beside("NFSv4.1")], "{document}");
+    assert!(
+        document.contains("| connections=4 bs=64KiB op=randread ")
+            && document.contains("(quick: a direction, no more)")
+            && !document.contains("old"),
+        "{document}"
+    );
     check_nothing_is_left(&place, &BTreeSet::new());
 }
 

@@ -207,6 +207,9 @@ pub(crate) struct BenchPeers {
     /// Write the results, one a server and protocol, into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Put the table into this document, as a section of its own; a section of the same heading is replaced
+    #[arg(long, value_name = "FILE.md")]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

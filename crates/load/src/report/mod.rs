@@ -29,6 +29,7 @@ pub use html::html;
 pub use judge::{Finding, Obstacle, Statement, Table};
 pub use markdown::markdown;
 pub use run::{Run, RunAdvice, RunRow};
+pub use units::moment;
 
 use crate::advise::{self, Profile};
 use crate::result::ResultFile;

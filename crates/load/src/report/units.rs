@@ -80,7 +80,8 @@ pub(super) fn ratio(ratio: f64) -> String {
 }
 
 /// A moment in seconds since 1970, in UTC: `2026-11-22 11:05 UTC`.
-pub(super) fn moment(seconds: u64) -> String {
+#[must_use]
+pub fn moment(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest % 3600 / 60)

@@ -9,6 +9,7 @@ mod own;
 mod ratios;
 mod samba;
 mod scratch;
+mod section;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -153,7 +154,8 @@ pub(super) fn run(arguments: &BenchPeers) -> Result<()> {
         save(directory, &measured)?;
     }
     print(&ratios::render(&measured))?;
-    verdict(&measured)
+    verdict(&measured)?;
+    arguments.markdown.as_ref().map_or(Ok(()), |document| section::write(document, &measured))
 }
 
 /// The protocols that a family is measured over, of those that are asked for.

@@ -22,6 +22,9 @@ use crate::problem::{Cause, Problem, Result};
 pub(super) const PLAN: &str =
     "custom iops=5000 throughput=100MiB/s metadata-iops=1000 file-iops=2000 file-throughput=50MiB/s";
 
+/// Channels of a session: as many as the families have rows for. Four is what the server admits otherwise.
+const CHANNELS: u32 = 16;
+
 /// Anabranch that runs.
 #[derive(Debug)]
 pub(super) struct Own {
@@ -108,6 +111,7 @@ fn configuration(state: &Path, account: Account, password: &str, shares: &Shares
     let state = state.display();
     let mut text = format!(
         "smb = \"127.0.0.1:0\"\nnfs = \"127.0.0.1:0\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{state}\"\nlog = \"warn\"\n\
+         max-channels = {CHANNELS}\n\
          [[user]]\nname = \"{name}\"\npassword = \"{password}\"\nuid = {uid}\ngid = {gid}\n"
     );
     for (place, directory) in shares.all() {

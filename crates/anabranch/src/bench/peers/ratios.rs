@@ -7,56 +7,38 @@ use load::statistics::{Estimate, Ratio, compare};
 
 use super::Measured;
 use crate::bench::show;
-use crate::table;
 
 /// Each protocol: Anabranch beside the peer, or alone.
 pub(super) fn render(measured: &[Measured]) -> String {
-    let mut text = String::new();
-    for own in measured.iter().filter(|measured| measured.server == "anabranch") {
-        let protocol = own.result.environment.protocol;
-        let peers =
-            measured.iter().filter(|m| m.server != "anabranch" && m.result.environment.protocol == protocol);
-        let mut alone = true;
-        for peer in peers {
-            alone = false;
-            text.push_str(&beside(&peer.result, &own.result));
-        }
-        if alone {
-            text.push_str(&show::render(&own.result));
-        }
-        text.push('\n');
-    }
-    text.pop();
-    text
+    let each = pairs(measured)
+        .into_iter()
+        .map(|(own, peer)| peer.map_or_else(|| show::render(own), |peer| beside(own, peer)));
+    each.collect::<Vec<_>>().join("\n")
 }
 
-fn beside(peer: &ResultFile, own: &ResultFile) -> String {
-    let (theirs, ours) = (name(peer), name(own));
+/// Each result of Anabranch with that of the peer that speaks the protocol, if one does.
+pub(super) fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFile>)> {
+    let (own, peers): (Vec<_>, Vec<_>) = measured.iter().partition(|measured| measured.server == "anabranch");
+    let peer_of = |own: &ResultFile| {
+        let protocol = own.environment.protocol;
+        peers.iter().map(|peer| &peer.result).find(|peer| peer.environment.protocol == protocol)
+    };
+    own.into_iter().map(|own| (&own.result, peer_of(&own.result))).collect()
+}
+
+fn beside(own: &ResultFile, peer: &ResultFile) -> String {
     let mut text = format!(
-        "{}: {ours} beside {theirs}, {}, in turns\n{} repetitions of {:.2} s after {:.2} s of load{}; the first pass is thrown away\n\n",
+        "{}: {} beside {}, {}, in turns\n{}\n\n",
         own.family,
+        name(own),
+        name(peer),
         own.environment.negotiated.dialect,
-        own.method.repetitions,
-        own.method.seconds,
-        own.method.ramp_seconds,
-        if own.method.quick { " (quick: a direction, no more)" } else { "" },
+        method(own),
     );
-    let short = theirs.split(' ').next().unwrap_or_default().to_uppercase();
-    let (their_rate, their_cpu) = (format!("{short} OP/S"), format!("{short} CPU US"));
-    let heads = ["ROW", "ANABRANCH OP/S", &their_rate, "RATIO", "ANABRANCH CPU US", &their_cpu, "RATIO"];
-    let rows: Vec<[String; 7]> = own.rows.iter().map(|row| line(row, peer.row(&row.key))).collect();
-    text.push_str(&table::render(heads, &rows));
-    let plan = |result: &ResultFile| result.environment.settings.get("plan").cloned();
-    if let (Some(plan), None) = (plan(own), plan(peer)) {
-        let _ = writeln!(
-            text,
-            "the share of {ours} has the plan {plan}, that of {theirs} none: these are no ratios of servers"
-        );
-    }
-    for result in [own, peer] {
-        for said in &result.not_honoured {
-            let _ = writeln!(text, "not honoured by {}: {said}", name(result));
-        }
+    let (heads, rows) = table(own, peer);
+    text.push_str(&crate::table::render(heads.each_ref().map(String::as_str), &rows));
+    for said in reservations(own, peer) {
+        let _ = writeln!(text, "{said}");
     }
     if [own, peer].iter().any(|result| result.outcome == Outcome::Stopped) {
         text.push_str("stopped: this is what was measured until then\n");
@@ -64,8 +46,52 @@ fn beside(peer: &ResultFile, own: &ResultFile) -> String {
     text
 }
 
-fn name(result: &ResultFile) -> &str {
+/// How it was measured, in words.
+pub(super) fn method(result: &ResultFile) -> String {
+    let method = &result.method;
+    format!(
+        "{} repetitions of {:.2} s after {:.2} s of load{}; the first pass is thrown away",
+        method.repetitions,
+        method.seconds,
+        method.ramp_seconds,
+        if method.quick { " (quick: a direction, no more)" } else { "" },
+    )
+}
+
+/// The heads of the columns, and a line for each row.
+pub(super) fn table(own: &ResultFile, peer: &ResultFile) -> ([String; 7], Vec<[String; 7]>) {
+    let short = short(peer).to_uppercase();
+    let (their_rate, their_cpu) = (format!("{short} OP/S"), format!("{short} CPU US"));
+    let heads = ["ROW", "ANABRANCH OP/S", &their_rate, "RATIO", "ANABRANCH CPU US", &their_cpu, "RATIO"];
+    let rows = own.rows.iter().map(|row| line(row, peer.row(&row.key))).collect();
+    (heads.map(str::to_owned), rows)
+}
+
+/// What a reader of the table must know.
+pub(super) fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
+    let mut all = Vec::new();
+    let plan = |result: &ResultFile| result.environment.settings.get("plan").cloned();
+    if let (Some(plan), None) = (plan(own), plan(peer)) {
+        let (ours, theirs) = (name(own), name(peer));
+        all.push(format!(
+            "the share of {ours} has the plan {plan}, that of {theirs} none: these are no ratios of servers"
+        ));
+    }
+    for result in [own, peer] {
+        let of = |said| format!("not honoured by {}: {said}", name(result));
+        all.extend(result.not_honoured.iter().map(of));
+    }
+    all
+}
+
+/// A server's name and version.
+pub(super) fn name(result: &ResultFile) -> &str {
     result.environment.server.as_deref().unwrap_or("?")
+}
+
+/// A server's name alone.
+pub(super) fn short(result: &ResultFile) -> &str {
+    name(result).split(' ').next().unwrap_or_default()
 }
 
 fn line(own: &Row, peer: Option<&Row>) -> [String; 7] {
