@@ -240,13 +240,15 @@ fn a_fixed_rate_is_kept() {
     }
 }
 
+/// Reads and writes, no two at a time on one file. What is read while it is written may be a part of each, so that a wrong byte
+/// which is the other one's at this place is none.
+const EACH_ITS_OWN: [&str; 8] = ["--reads", "50", "--files", "4", "--threads", "4", "--block-size", "16k"];
+
 #[test]
 fn every_wrong_byte_is_found() {
     let running = Running::start(&[]);
     for form in ALL_FORMS {
-        for load in
-            [&["--queue-depth", "8"][..], &["--reads", "50", "--queue-depth", "4", "--block-size", "16k"]]
-        {
+        for load in [&["--queue-depth", "8"][..], &EACH_ITS_OWN] {
             let (liar, target) = lying(&running, form, &[Lie::WrongByte(7)]);
             let (status, result, said) = job(&target, load);
             assert_eq!((status, kinds(&result)), (8, vec!["wrong-data"]), "{said}");

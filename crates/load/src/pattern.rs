@@ -3,6 +3,8 @@
 //! A granule (4 KiB or less) of generation 0 was never written and is zero. Any other begins with a number of 64 bits that
 //! its run, file, place and generation make, and goes on with a piece of a table of random bytes that the number chooses.
 //! So checking is comparing memory: what another place, another file or an earlier write left is found, and each wrong byte.
+//! A granule that is read while it is written may consist of bytes of both: there a wrong byte that is the other write's at its
+//! place (one of 256, by chance) cannot be told from a right one.
 
 use std::sync::LazyLock;
 

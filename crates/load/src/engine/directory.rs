@@ -71,9 +71,10 @@ pub(crate) fn run(load: &Load<'_>) -> Measured {
             let (shared, ended) = (&shared, ended.clone());
             running.push(scope.spawn(move || {
                 let mut meter = Meter::default();
-                let place = Place::new(number, number % threads, Instant::now());
-                meter.fault =
-                    Runner { shared, directory: load.directory, place, places }.run(&mut meter).err();
+                let now = Instant::now();
+                let place = Place::new(number, number % threads, now);
+                let runner = Runner { shared, directory: load.directory, place, places, now };
+                meter.fault = runner.run(&mut meter).err();
                 drop(ended);
                 meter
             }));
@@ -92,6 +93,8 @@ struct Runner<'a> {
     directory: &'a Path,
     place: Place,
     places: usize,
+    /// When the last operation ended: the clock is read before and after each, and not in between.
+    now: Instant,
 }
 
 impl Runner<'_> {
@@ -107,13 +110,13 @@ impl Runner<'_> {
         let longest = self.shared.replaying.as_ref().map(|r| u64::from(r.longest()));
         let mut buffer =
             vec![0; usize::try_from(longest.unwrap_or_else(|| self.shared.block_bytes())).unwrap_or(0)];
-        let mut due = Instant::now();
+        self.now = Instant::now();
+        let mut scheduled = self.now;
         let outcome = loop {
-            let now = Instant::now();
-            if now >= self.shared.end || self.shared.stop.load(Ordering::Relaxed) {
+            if self.now >= self.shared.end || self.shared.stop.load(Ordering::Relaxed) {
                 break Ok(());
             }
-            due = self.wait(now, due);
+            let due = self.wait(&mut scheduled);
             let step = match self.shared.workload.reads() {
                 _ if self.shared.replaying.is_some() => self.replayed(meter, &files, &mut buffer),
                 Some(reads) => self.block(meter, &files, &mut buffer, due, reads),
@@ -130,15 +133,18 @@ impl Runner<'_> {
         outcome
     }
 
-    /// Waits as the workload wants it; when the next operation is due.
-    fn wait(&self, now: Instant, due: Instant) -> Instant {
+    /// Waits as the workload wants it. With a fixed rate: when the next operation is due, which is `scheduled` from now on.
+    fn wait(&self, scheduled: &mut Instant) -> Option<Instant> {
         let workload = self.shared.workload;
-        thread::sleep(workload.think);
-        let Some(rate) = workload.rate.filter(|_| !self.shared.fill) else { return now };
+        if !workload.think.is_zero() {
+            thread::sleep(workload.think);
+        }
+        let rate = workload.rate.filter(|_| !self.shared.fill)?;
         #[expect(clippy::cast_precision_loss, reason = "a number of threads")]
-        let next = due + Duration::from_secs_f64(self.places as f64 / rate);
+        let next = *scheduled + Duration::from_secs_f64(self.places as f64 / rate);
         thread::sleep(next.saturating_duration_since(Instant::now()));
-        next
+        *scheduled = next;
+        Some(next)
     }
 
     /// One read or write; false when there is none left.
@@ -147,7 +153,7 @@ impl Runner<'_> {
         meter: &mut Meter,
         files: &[File],
         buffer: &mut [u8],
-        due: Instant,
+        due: Option<Instant>,
         reads: u8,
     ) -> Result<bool, Fault> {
         let writes = self.shared.fill || self.place.next_random() % 100 >= u64::from(reads);
@@ -158,6 +164,8 @@ impl Runner<'_> {
             self.read(meter, file, block, buffer, due)?;
         } else if self.shared.files.claim(block.file, block.offset, buffer.len()) {
             self.write(meter, file, block, buffer, due)?;
+        } else {
+            self.now = Instant::now();
         }
         Ok(true)
     }
@@ -167,11 +175,11 @@ impl Runner<'_> {
         /// So long a place sleeps at most before it looks whether it is to end.
         const LOOK: Duration = Duration::from_millis(100);
         let Some(replaying) = &self.shared.replaying else { return Ok(false) };
-        let now = Instant::now();
-        let (doing, due) = match replaying.next(self.shared, now) {
-            Next::Do(doing, due) => (doing, due),
+        let (doing, due) = match replaying.next(self.shared, self.now) {
+            Next::Do(doing, due) => (doing, Some(due)),
             Next::At(due) => {
-                thread::sleep(due.saturating_duration_since(now).min(LOOK));
+                thread::sleep(due.saturating_duration_since(self.now).min(LOOK));
+                self.now = Instant::now();
                 return Ok(true);
             }
             Next::Over => return Ok(false),
@@ -188,15 +196,17 @@ impl Runner<'_> {
 
     /// Writes a block that is claimed.
     fn write(
-        &self,
+        &mut self,
         meter: &mut Meter,
         file: &File,
         block: Block,
         buffer: &mut [u8],
-        due: Instant,
+        due: Option<Instant>,
     ) -> Result<(), Fault> {
         self.shared.files.fill(block.file, block.offset, buffer);
+        let due = due.unwrap_or_else(Instant::now);
         file.write_all_at(buffer, block.offset).map_err(|e| fault("write", &e))?;
+        self.now = Instant::now();
         self.shared.files.written(block.file, block.offset, buffer.len());
         self.count(meter, Operation::Write, buffer.len(), due);
         Ok(())
@@ -208,10 +218,12 @@ impl Runner<'_> {
         file: &File,
         block: Block,
         buffer: &mut [u8],
-        due: Instant,
+        due: Option<Instant>,
     ) -> Result<(), Fault> {
         self.shared.files.before_read(block.file, block.offset, buffer.len(), &mut self.place.before);
+        let due = due.unwrap_or_else(Instant::now);
         file.read_exact_at(buffer, block.offset).map_err(|e| fault("read", &e))?;
+        self.now = Instant::now();
         if self.is_right(meter, block, buffer) {
             self.count(meter, Operation::Read, buffer.len(), due);
         }
@@ -235,14 +247,15 @@ impl Runner<'_> {
     }
 
     /// A whole cycle of the metadata workload.
-    fn cycle(&mut self, meter: &mut Meter, begin: Instant) -> Result<(), Fault> {
+    fn cycle(&mut self, meter: &mut Meter, due: Option<Instant>) -> Result<(), Fault> {
         let directory = thread_path(self.directory, self.place.thread);
         let path =
             directory.join(cycle_name(self.shared.round, self.place.number, self.place.cycles % CYCLE_NAMES));
         self.place.cycles += 1;
         let mut open = None;
+        let mut begin = Instant::now();
+        let due = due.unwrap_or(begin);
         for operation in CYCLE {
-            let due = Instant::now();
             let done = match operation {
                 Operation::Create => File::create_new(&path).map(|file| open = Some(file)),
                 Operation::Open => File::open(&path).map(|file| open = Some(file)),
@@ -255,17 +268,19 @@ impl Runner<'_> {
                 }
             };
             done.map_err(|e| fault(&format!("{operation:?}").to_lowercase(), &e))?;
-            self.count(meter, operation, 0, due);
+            self.now = Instant::now();
+            self.count(meter, operation, 0, begin);
+            begin = self.now;
         }
         drop(open);
-        self.count(meter, Operation::Cycle, 0, begin);
+        self.count(meter, Operation::Cycle, 0, due);
         Ok(())
     }
 
+    /// Counts an operation that ended now.
     fn count(&self, meter: &mut Meter, operation: Operation, bytes: usize, due: Instant) {
-        let now = Instant::now();
-        if now >= self.shared.begin && now < self.shared.end {
-            meter.count(operation, bytes as u64, now.saturating_duration_since(due));
+        if self.now >= self.shared.begin && self.now < self.shared.end {
+            meter.count(operation, bytes as u64, self.now.saturating_duration_since(due));
         }
     }
 }
