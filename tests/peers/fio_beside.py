@@ -11,13 +11,9 @@ import json, os, signal, subprocess, sys
 
 place, repetitions, seconds, directory, port, export, state, fio, anabranch = sys.argv[1:]
 has_threads = place in ("directory", "guest")
-size = "16m" if place == "guest" else "64m"
+size = "8m" if place == "guest" else "64m"
 if has_threads:
     target, only_anabranch, only_fio = f"dir:{directory}", [], ["--ioengine=psync", "--thread", f"--directory={directory}", "--filename=fio", "--fallocate=none"]
-    if place == "guest":
-        # The kernel's clock, as Anabranch reads it: where that is a system call, a tool that reads the processor's counter instead measures
-        # how long the other's clock takes.
-        only_fio.append("--clocksource=clock_gettime")
 else:
     target = f"nfs://127.0.0.1:{port}{export}?vers=3&uid=1000&gid=1000"
     url = f"nfs://127.0.0.1{export}?version=3&nfsport={port}&mountport={port}&uid=1000&gid=1000"

@@ -8,7 +8,7 @@ m=/mnt/smb
 measure() { python3 /share/fio_beside.py guest "$REPETITIONS" "$SECS" "$m" - - - fio /share/anabranch >/tmp/rows; }
 
 check "mount" mount_at "$m" -t cifs "//$SERVER/$SHARE" -o "vers=3.1.1,port=$SMB_PORT,username=$USER,password=$PASS,cache=none"
-check "a file" bash -c "head -c 16M /dev/urandom >$m/fio"
+check "a file" bash -c "head -c 8M /dev/urandom >$m/fio"
 check "all jobs by both" measure
 sed 's/^/row /' /tmp/rows
 check "nothing else is left" bash -c "[ \"\$(ls $m)\" = fio ]"
