@@ -32,7 +32,6 @@ mod state;
 mod table;
 mod trace_file;
 mod users;
-mod whole_file;
 
 use std::process::ExitCode;
 

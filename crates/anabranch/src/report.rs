@@ -7,11 +7,11 @@ use std::{fs, io};
 use clap::{Args, ValueEnum};
 use load::report::{Report, html, markdown};
 use load::result::ResultFile;
+use load::whole_file;
 
 use crate::advise::SoldAs;
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
-use crate::whole_file;
 
 /// What to report, and where.
 #[derive(Debug, Args)]

@@ -30,6 +30,7 @@ mod site;
 pub mod statistics;
 pub mod target;
 pub mod trace;
+pub mod whole_file;
 pub mod workers;
 pub mod workload;
 

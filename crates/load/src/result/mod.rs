@@ -16,6 +16,8 @@ pub use compare::Comparison;
 pub use environment::{Environment, Host, Interface, Negotiated, Protocol};
 pub use row::{Key, Latency, Measure, Mix, Operation, Repetition, Row, ServerCounters, Tally};
 
+use crate::whole_file;
+
 /// The version of the file's form that this program writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
 
@@ -182,10 +184,7 @@ impl ResultFile {
     /// # Errors
     /// Those of the file system.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".new");
-        fs::write(&beside, serde_json::to_vec(self)?)?;
-        Ok(fs::rename(&beside, path)?)
+        Ok(whole_file::write(path, serde_json::to_vec(self)?)?)
     }
 
     /// The row of a key, if it was measured.

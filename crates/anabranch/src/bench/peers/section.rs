@@ -7,10 +7,10 @@ use std::path::Path;
 
 use load::report::moment;
 use load::result::{Outcome, ResultFile};
+use load::whole_file;
 
 use super::{Measured, ratios};
 use crate::problem::{Cause, Problem, Result};
-use crate::whole_file;
 
 /// Puts the sections into the document: each in the place of the one with its heading, else at the end.
 ///

@@ -7,8 +7,8 @@ use std::{fs, io};
 ///
 /// # Errors
 /// That cannot be done: what was there is there still.
-pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
-    fs::write(&beside, text).and_then(|()| fs::rename(&beside, path))
+    fs::write(&beside, content).and_then(|()| fs::rename(&beside, path))
 }
