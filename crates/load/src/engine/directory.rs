@@ -93,7 +93,7 @@ struct Runner<'a> {
     directory: &'a Path,
     place: Place,
     places: usize,
-    /// When the last operation ended: the clock is read before and after each, and not in between.
+    /// When the last operation ended. The next one may begin later: it is filled and checked in between.
     now: Instant,
 }
 
@@ -175,10 +175,11 @@ impl Runner<'_> {
         /// So long a place sleeps at most before it looks whether it is to end.
         const LOOK: Duration = Duration::from_millis(100);
         let Some(replaying) = &self.shared.replaying else { return Ok(false) };
-        let (doing, due) = match replaying.next(self.shared, self.now) {
+        let now = Instant::now();
+        let (doing, due) = match replaying.next(self.shared, now) {
             Next::Do(doing, due) => (doing, Some(due)),
             Next::At(due) => {
-                thread::sleep(due.saturating_duration_since(self.now).min(LOOK));
+                thread::sleep(due.saturating_duration_since(now).min(LOOK));
                 self.now = Instant::now();
                 return Ok(true);
             }
