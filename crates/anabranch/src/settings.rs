@@ -60,7 +60,7 @@ pub(crate) struct Given {
     /// are of use [default: what the system says of the addresses on which SMB listens]
     #[arg(long, value_name = "ADDR[;speed=BITS][;rss]")]
     pub(crate) smb_interface: Vec<InterfaceGiven>,
-    /// Which users of NFS clients are taken for nobody [default: none]
+    /// Which users of NFS clients are taken for nobody [default: root]
     #[arg(long, value_enum)]
     pub(crate) nfs_squash: Option<Squash>,
     /// Each call of a store that reads or changes names and attributes takes so much longer: to measure what is kept
@@ -550,7 +550,7 @@ impl Settings {
             smb_encryption: given.smb_encryption.unwrap_or(Requirement::Enabled),
             max_channels,
             smb_interfaces: given.smb_interface,
-            nfs_squash: given.nfs_squash.unwrap_or(Squash::None),
+            nfs_squash: given.nfs_squash.unwrap_or(Squash::Root),
             nfs_lease: Duration::from_secs(nfs_lease.into()),
             nfs_anonymous: None,
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),

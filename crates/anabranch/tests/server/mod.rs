@@ -86,6 +86,9 @@ pub(crate) fn flags(directory: &TempDir) -> Vec<String> {
         any,
         "--state",
         &state,
+        // The tests' NFS clients are root, as the tests are.
+        "--nfs-squash",
+        "none",
     ]
     .map(str::to_owned)
     .to_vec()

@@ -111,7 +111,7 @@ fn configuration(state: &Path, account: Account, password: &str, shares: &Shares
     let state = state.display();
     let mut text = format!(
         "smb = \"127.0.0.1:0\"\nnfs = \"127.0.0.1:0\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{state}\"\nlog = \"warn\"\n\
-         max-channels = {CHANNELS}\n\
+         nfs-squash = \"none\"\nmax-channels = {CHANNELS}\n\
          [[user]]\nname = \"{name}\"\npassword = \"{password}\"\nuid = {uid}\ngid = {gid}\n"
     );
     for (place, directory) in shares.all() {
