@@ -5,7 +5,7 @@
 . "$(dirname "$0")/server.sh"
 own=''
 if [ -z "${NFS_PORT:-}" ]; then
-  own=1; must "server starts" start_server --nfs-squash root || { finish; exit 1; }
+  own=1; SQUASH=root must "server starts" start_server || { finish; exit 1; }
   LOCAL_DIR=$share_dir
 fi
 : "${SERVER:=127.0.0.1}" "${EXPORT:=/$SHARE}" "${MOUNT_PORT:=$NFS_PORT}"

@@ -2,9 +2,12 @@
 #   ANABRANCH     the program (target/debug/anabranch)
 #   SERVER SMB_PORT NFS_PORT SHARE EXPORT SMB_USER SMB_PASS   where and as whom; with SMB_PORT or
 #                 NFS_PORT set from outside, that server is tested and none is started
+#   SIGNING SQUASH   --smb-signing and --nfs-squash (enabled, none: what the suites and benchmarks were written and
+#                 measured with); `default` leaves the choice to the program
 . "$(dirname "${BASH_SOURCE[0]}")/../lab/guest/lib.sh"
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${ANABRANCH:=${CARGO_TARGET_DIR:-$top/target}/debug/anabranch}"
+: "${SIGNING:=enabled}" "${SQUASH:=none}"
 : "${SHARE:=data}" "${SMB_USER:=tester}" "${SMB_PASS:=test-Pass1}"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/anabranch-interop.XXXXXX")
 server_pid=''
@@ -27,6 +30,8 @@ start_server() {
   fi
   local what=(--share "$SHARE=$share_dir" --user "$SMB_USER:$SMB_PASS")
   [ -z "${config:-}" ] || what=(--config "$config")
+  [ "$SIGNING" = default ] || what+=(--smb-signing "$SIGNING")
+  [ "$SQUASH" = default ] || what+=(--nfs-squash "$SQUASH")
   : >"$scratch/ready"
   # shellcheck disable=SC2086
   setpriv --pdeathsig KILL -- ${START:-} "$ANABRANCH" serve "${what[@]}" \

@@ -106,12 +106,13 @@ fn ports(said: &str) -> Option<(u16, u16)> {
     Some((port("smb")?, port("nfs")?))
 }
 
+/// The file of settings. Signing is left to the client, and nobody is squashed: as the peers are set up.
 fn configuration(state: &Path, account: Account, password: &str, shares: &Shares) -> String {
     let Account { name, uid, gid } = account;
     let state = state.display();
     let mut text = format!(
         "smb = \"127.0.0.1:0\"\nnfs = \"127.0.0.1:0\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{state}\"\nlog = \"warn\"\n\
-         nfs-squash = \"none\"\nmax-channels = {CHANNELS}\n\
+         max-channels = {CHANNELS}\nsmb-signing = \"enabled\"\nnfs-squash = \"none\"\n\
          [[user]]\nname = \"{name}\"\npassword = \"{password}\"\nuid = {uid}\ngid = {gid}\n"
     );
     for (place, directory) in shares.all() {
