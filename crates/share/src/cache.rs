@@ -39,7 +39,7 @@ mod worth;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use storage::{
@@ -52,6 +52,7 @@ use directory::{Directory, Judgement, Known, OWN_BYTES};
 pub(crate) use moment::Moment;
 pub(crate) use node::{CachedStore, is_followed, make_room};
 use pace::Pace;
+pub(crate) use pace::QUICK;
 use unsecured::Unsecured;
 pub(crate) use watch::Watch;
 use worth::Rests;
@@ -226,6 +227,7 @@ impl Cache {
         feed: Arc<dyn Feed>,
         folded: Arc<FoldedNames>,
         budget: Arc<Budget>,
+        quick: Duration,
     ) -> Self {
         Self {
             root: store.root().id(),
@@ -236,7 +238,7 @@ impl Cache {
             budget,
             directories: AtomicUsize::new(0),
             counts: Counts::default(),
-            pace: Pace::default(),
+            pace: Pace::new(quick),
             unsecured: Unsecured::default(),
             number: moment::next_number(),
             has_leaving: AtomicBool::new(false),

@@ -114,6 +114,8 @@ pub struct Settings {
     pub metadata_cache: bool,
     /// What the metadata cache keeps, and the indexes of folded names, in bytes.
     pub metadata_cache_bytes_max: usize,
+    /// A store that answers in less than this, as a rule, is quick: what changes often there is not kept.
+    pub quick_answer: Duration,
     /// What calls cost is counted. Without it nothing of it is told: to measure what the counting costs.
     pub accounting: bool,
 }
@@ -132,6 +134,7 @@ impl Settings {
             provisioned: limits::Provisioned::default(),
             metadata_cache: true,
             metadata_cache_bytes_max: cache::BYTES_MAX,
+            quick_answer: cache::QUICK,
             accounting: true,
         }
     }
@@ -176,7 +179,7 @@ impl Share {
     pub fn new(id: ShareId, settings: Settings, store: Arc<dyn Storage>) -> Arc<Self> {
         let budget = Arc::new(cache::Budget::new(settings.metadata_cache_bytes_max));
         let folded = Arc::new(folded::FoldedNames::new(Arc::clone(&budget)));
-        let cached = cache::CachedStore::in_front_of(&store, &folded, &budget, settings.metadata_cache);
+        let cached = cache::CachedStore::in_front_of(&store, &folded, &budget, &settings);
         let (store, cache) = cached.map_or((store, None), |(store, cache)| (store, Some(cache)));
         let root = store.root();
         let opens_max = settings.opens_max;

@@ -1,6 +1,8 @@
 //! Operations of several clients and both protocols against one budget.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -38,9 +40,14 @@ async fn file(share: &Arc<Share>, name: &str) -> File {
     File::Stateless(made.found.node)
 }
 
-/// Reads 4 KiB again and again for a while, so many at a time; how often.
-async fn read_for(share: &Arc<Share>, caller: &Caller, file: &File, depth: usize, time: Duration) -> u64 {
-    let end = Instant::now() + time;
+/// Reads 4 KiB again and again, so many at a time, until all together have done what was to be done; how often.
+async fn read_until_done(
+    share: &Arc<Share>,
+    caller: &Caller,
+    file: &File,
+    depth: usize,
+    to_do: &Rc<Cell<u64>>,
+) -> u64 {
     let mut readers = tokio::task::JoinSet::new();
     let local = tokio::task::LocalSet::new();
     let mut total = 0;
@@ -48,11 +55,13 @@ async fn read_for(share: &Arc<Share>, caller: &Caller, file: &File, depth: usize
         .run_until(async {
             for _ in 0..depth {
                 let (share, caller, file) = (Arc::clone(share), caller.clone(), file.clone());
+                let to_do = Rc::clone(to_do);
                 readers.spawn_local(async move {
                     let mut count = 0_u64;
-                    while Instant::now() < end {
+                    while to_do.get() > 0 {
                         share.read(&caller, &file, 0, vec![0; 4096]).await.unwrap();
-                        count += u64::from(Instant::now() < end); // those who wait at the end are let through later
+                        count += to_do.get().min(1); // those who wait at the end are let through later
+                        to_do.set(to_do.get().saturating_sub(1));
                         tokio::task::yield_now().await;
                     }
                     count
@@ -68,16 +77,19 @@ async fn read_for(share: &Arc<Share>, caller: &Caller, file: &File, depth: usize
 
 #[tokio::test]
 async fn both_protocols_draw_on_one_budget_and_get_equal_parts() {
+    const ALL: u64 = 1000;
     let share = share("custom iops=500");
     let file = file(&share, "f").await;
     share.write(&caller(Protocol::Smb, 1), &file, 0, vec![1; 4096], Stability::Unstable).await.unwrap();
-    let time = Duration::from_secs(2);
     let (smb, nfs) = (caller(Protocol::Smb, 1), caller(Protocol::Nfs3, 2));
-    let (smb, nfs) =
-        tokio::join!(read_for(&share, &smb, &file, 96, time), read_for(&share, &nfs, &file, 64, time));
-    // What was saved for a quarter of a second comes on top. How much of it is reached depends on the machine;
-    // `scripts/bench-limits` measures that.
-    assert!((700..=1_125).contains(&(smb + nfs)), "{smb} and {nfs}");
+    let (begun, to_do) = (Instant::now(), Rc::new(Cell::new(ALL)));
+    let (smb, nfs) = tokio::join!(
+        read_until_done(&share, &smb, &file, 96, &to_do),
+        read_until_done(&share, &nfs, &file, 64, &to_do)
+    );
+    assert_eq!(smb + nfs, ALL);
+    // What was saved for a quarter of a second comes on top. `scripts/bench-limits` measures whether it is reached.
+    assert!(begun.elapsed() > Duration::from_millis(1_700), "{:?}", begun.elapsed());
     assert!(smb.abs_diff(nfs) * 10 <= smb.max(nfs), "{smb} and {nfs}");
     let status = share.limits_status();
     assert_eq!((status.waiting, status.credits), (0, None));
@@ -100,7 +112,7 @@ async fn what_waits_is_told_with_its_reason_and_can_be_dropped() {
     });
     let spent = timings::scope(waiting).await;
     assert_eq!(spent.throttled.map(|limit| limit.name()), Some("write"));
-    assert!(spent.limit > Duration::from_millis(500) && spent.limit < Duration::from_secs(2), "{spent:?}");
+    assert!(spent.limit > Duration::from_millis(500), "{spent:?}");
     assert!(share.read(&smb, &file, 0, vec![0; 1000]).await.is_ok());
 }
 
@@ -117,12 +129,12 @@ async fn a_plan_changes_while_operations_wait() {
         share.set_plan("unlimited".parse().unwrap(), SystemTime::now()).unwrap();
     };
     let read = async {
-        for _ in 0..20 {
+        for _ in 0..PAID {
             share.read(&smb, &file, 0, vec![0; 10]).await.unwrap();
         }
     };
     tokio::join!(change, read);
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PAID_TIME / 2, "{:?}", begun.elapsed());
     assert!(!share.asks_for_turns());
 }
 
@@ -132,11 +144,11 @@ async fn the_end_of_a_file_is_not_paid_for() {
     let file = file(&share, "f").await;
     let smb = caller(Protocol::Smb, 1);
     let begun = Instant::now();
-    for _ in 0..20 {
+    for _ in 0..PAID {
         let (_, count) = share.read(&smb, &file, 0, vec![0; 1 << 20]).await.unwrap();
         assert_eq!(count, 0);
     }
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PAID_TIME / 2, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
@@ -147,13 +159,17 @@ async fn who_may_not_read_does_not_wait() {
     let set = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
     share.set_attributes(&caller(Protocol::Smb, 1), &file, &set, None).await.unwrap();
     let begun = Instant::now();
-    for _ in 0..10 {
+    for _ in 0..PAID {
         assert!(share.read(&other, &file, 0, vec![0; 1]).await.is_err());
     }
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert!(begun.elapsed() < PAID_TIME / 2, "{:?}", begun.elapsed());
 }
 
 const KIB: usize = 1024;
+
+/// So many operations of a plan that lets one through each second take so long: what is not paid for is done long before.
+const PAID: u32 = 60;
+const PAID_TIME: Duration = Duration::from_secs(60);
 
 /// Waits until what the share holds was counted.
 async fn counted(share: &Arc<Share>) -> u64 {
@@ -261,18 +277,18 @@ async fn copies_and_clones_count_as_read_and_as_written() {
     for plan in ["custom read=4MiB/s", "custom write=4MiB/s", "custom throughput=8MiB/s"] {
         for clone in [false, true] {
             let took = copied(plan, clone).await;
-            assert!((Duration::from_millis(450)..Duration::from_secs(4)).contains(&took), "{plan}: {took:?}");
+            assert!(took >= Duration::from_millis(450), "{plan}: {took:?}");
         }
     }
     // What fails is not paid for: the budget is as full as before.
     share.set_plan("custom write=1MiB/s".parse().unwrap(), SystemTime::now()).unwrap();
     let begun = Instant::now();
-    for _ in 0..10 {
+    for _ in 0..PAID {
         let behind = share.copy_range(&smb, (&from, BYTES as u64), (&to, 0), 1 << 20).await;
         assert_eq!(behind, Err(storage::Error::InvalidArgument.into()));
         let behind = (&from, BYTES as u64);
         let rule = anabranch_share::CloneRule::Grows;
         assert!(share.clone_range(&smb, behind, (&to, 0), 1 << 40, rule).await.is_err());
     }
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PAID_TIME / 2, "{:?}", begun.elapsed());
 }

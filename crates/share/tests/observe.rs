@@ -18,7 +18,7 @@ use storage::{
     ObservedId, Observer, Result, SetAttributes, Space, Storage, Wait, Want,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 struct Script {

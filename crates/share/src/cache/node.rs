@@ -14,6 +14,7 @@ use storage::{
 
 use super::directory::{Known, LISTING_MAX, Listed};
 use super::{Budget, Cache, Outcome, Purpose, Still, moment};
+use crate::Settings;
 use crate::folded::FoldedNames;
 
 /// A store behind a cache.
@@ -25,11 +26,12 @@ impl CachedStore {
         store: &Arc<dyn Storage>,
         folded: &Arc<FoldedNames>,
         budget: &Arc<Budget>,
-        is_on: bool,
+        settings: &Settings,
     ) -> Option<(Arc<dyn Storage>, Arc<Cache>)> {
         let feed = store.feed().ok()?;
-        let cache = Arc::new(Cache::new(Arc::clone(store), feed, Arc::clone(folded), Arc::clone(budget)));
-        cache.switch(is_on);
+        let (folded, budget) = (Arc::clone(folded), Arc::clone(budget));
+        let cache = Arc::new(Cache::new(Arc::clone(store), feed, folded, budget, settings.quick_answer));
+        cache.switch(settings.metadata_cache);
         Some((Arc::new(Self(Arc::clone(&cache))), cache))
     }
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use storage::Wait;
 
-/// A store is quick when it answers in less than this, as a rule.
-const QUICK: Duration = Duration::from_micros(20);
+/// A store is quick when it answers in less than this, as a rule, unless [`crate::Settings`] say otherwise.
+pub(crate) const QUICK: Duration = Duration::from_micros(20);
 /// One of so many questions of a thread is timed.
 const TIMED: u32 = 4;
 /// Of the last 64 answers so many may have taken longer for the store to be quick; twice as many, half of them, while it is.
@@ -23,15 +23,16 @@ pub(super) struct Pace {
     /// A bit each, the last one the lowest: whether it was late. As long as nothing is known all were.
     late: AtomicU64,
     is_quick: AtomicBool,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self { late: AtomicU64::new(u64::MAX), is_quick: AtomicBool::new(false) }
-    }
+    /// An answer that takes so long is late.
+    quick: Duration,
 }
 
 impl Pace {
+    /// Nothing was asked yet; an answer that takes as long as `quick` is late.
+    pub(super) fn new(quick: Duration) -> Self {
+        Self { late: AtomicU64::new(u64::MAX), is_quick: AtomicBool::new(false), quick }
+    }
+
     /// Whether the store answers so quickly that little is gained by not asking it.
     pub(super) fn is_quick(&self) -> bool {
         self.is_quick.load(Ordering::Relaxed)
@@ -54,7 +55,7 @@ impl Pace {
 
     /// An answer has taken so long. A race of two threads may lose one of two.
     fn note(&self, took: Duration) {
-        let late = self.late.load(Ordering::Relaxed) << 1 | u64::from(took >= QUICK);
+        let late = self.late.load(Ordering::Relaxed) << 1 | u64::from(took >= self.quick);
         self.late.store(late, Ordering::Relaxed);
         let most = if self.is_quick() { 2 * LATE_MAX } else { LATE_MAX };
         self.is_quick.store(late.count_ones() <= most, Ordering::Relaxed);
@@ -67,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_store_is_quick_until_half_of_its_answers_are_late() {
-        let pace = Pace::default();
+        let pace = Pace::new(QUICK);
         let note = |count: u32, took| (0..count).for_each(|_| pace.note(took));
         note(64 - LATE_MAX - 1, QUICK / 2);
         assert!(!pace.is_quick(), "nothing was known of the others");
@@ -88,17 +89,19 @@ mod tests {
 
     #[test]
     fn one_of_some_questions_is_timed() {
-        let pace = Pace::default();
+        // However late the answers are on a busy machine.
+        let pace = Pace::new(Duration::MAX);
         for _ in 0..64 * TIMED {
             pace.of(Wait::May, || std::hint::black_box(1));
         }
         assert!(pace.is_quick());
+        let pace = Pace { quick: Duration::ZERO, ..pace };
         for _ in 0..33 * TIMED {
-            pace.of(Wait::Never, || std::thread::sleep(QUICK));
+            pace.of(Wait::Never, || std::hint::black_box(1));
         }
         assert!(pace.is_quick(), "that is no answer");
         for _ in 0..33 * TIMED {
-            pace.of(Wait::May, || std::thread::sleep(QUICK));
+            pace.of(Wait::May, || std::hint::black_box(1));
         }
         assert!(!pace.is_quick());
     }

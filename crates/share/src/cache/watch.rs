@@ -92,7 +92,8 @@ mod tests {
             Arc::new(LocalStore::open(place.path(), LocalOptions::default()).unwrap());
         let budget = Arc::new(crate::cache::Budget::new(1 << 20));
         let folded = Arc::new(crate::folded::FoldedNames::new(Arc::clone(&budget)));
-        let (store, _) = CachedStore::in_front_of(&store, &folded, &budget, true).unwrap();
+        let (store, _) =
+            CachedStore::in_front_of(&store, &folded, &budget, &crate::Settings::new("data")).unwrap();
         std::fs::create_dir(place.path().join("d")).unwrap();
         let dir = store.root().lookup(name("d"), Wait::May).unwrap();
         assert!(!Watch::begin(&*dir, true).saw_only(0, 0), "nobody follows it yet");

@@ -393,7 +393,7 @@ async fn a_waiting_lock_ends_with_its_open() {
     };
     tokio::time::sleep(Duration::from_millis(20)).await;
     share.close(&two).await.unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(5), waiting).await.unwrap().unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap().unwrap();
     assert_eq!(ended.unwrap_err(), Error::Closed);
 }
 
