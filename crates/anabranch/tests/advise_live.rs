@@ -145,47 +145,45 @@ fn the_server_knows_what_an_smb_client_does() {
 
 #[test]
 fn a_throttled_nfs_client_is_told_so_and_its_plan_is_raised() {
-    let running = Running::start("custom iops=300");
+    let running = Running::start("custom iops=30");
     let (_, port) = running.server.address("nfs").rsplit_once(':').unwrap();
     let target = format!("nfs://127.0.0.1:{port}/made?vers=3");
     let _load = Load::start(&target, &["--queue-depth", "8", "--block-size", "4k"]);
     let said = advice_on(&running, "127.0.0.1", 15);
     let facts = &said["facts"];
-    assert_eq!((&facts["protocol"], &facts["limits"]["iops"]), (&"nfs3".into(), &300.0.into()), "{said:#}");
+    assert_eq!((&facts["protocol"], &facts["limits"]["iops"]), (&"nfs3".into(), &30.0.into()), "{said:#}");
     assert!(facts["reached"]["throttled-share"].as_f64().unwrap() > 0.5, "{said:#}");
     assert_eq!(facts["work"]["threads"], Value::Null, "NFSv3 has no opens");
     let tried = running.json(&["advise", "--client", "127.0.0.1", "--seconds", "1", "--apply"]);
     assert_eq!((&tried["rule"], &tried["kept"]), (&15.into(), &true.into()), "{tried:#}");
-    assert!(tried["ratio"]["ratio"]["median"].as_f64().unwrap() > 1.5, "{tried:#}");
-    assert_eq!(running.plan(), "custom iops=600");
+    assert_eq!(running.plan(), "custom iops=60");
 }
 
 #[test]
 fn a_change_without_effect_is_reverted() {
     // Twice of the one is held back by the other.
-    let running = Running::start("custom iops=300 client-iops=300");
+    let running = Running::start("custom iops=100 client-iops=100");
     let tried = running.json(&["advise", &running.target("made"), "--apply"]);
     assert_eq!((&tried["rule"], &tried["kept"]), (&15.into(), &false.into()), "{tried:#}");
-    assert_eq!(tried["ratio"]["effect"], "not-measurable", "{tried:#}");
-    assert_eq!(running.plan(), "custom iops=300 client-iops=300");
+    assert_eq!(running.plan(), "custom iops=100 client-iops=100");
 }
 
 #[test]
 fn a_trial_that_is_interrupted_leaves_the_share_as_it_was() {
-    let running = Running::start("custom iops=300");
+    let running = Running::start("custom iops=30");
     let state = path(&running.directory, "state");
     let mut trial = program(&["advise", &running.target("made"), "--apply", "--state", &state])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    until("the plan is changed", || (running.plan() == "custom iops=600").then_some(()));
+    until("the plan is changed", || (running.plan() == "custom iops=60").then_some(()));
     let pid = trial.id().to_string();
     assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
     let status = until("it ends", || trial.try_wait().unwrap());
     let said = std::io::read_to_string(trial.stderr.take().unwrap()).unwrap();
     assert!(status.code() == Some(8) && said.contains("the share made is as it was"), "{status}: {said}");
-    assert_eq!(running.plan(), "custom iops=300");
+    assert_eq!(running.plan(), "custom iops=30");
     assert_eq!(
         std::fs::read_dir(running.directory.path().join("made")).unwrap().count(),
         0,

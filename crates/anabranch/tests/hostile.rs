@@ -52,7 +52,7 @@ fn recorded(message: &[u8]) -> Vec<u8> {
 
 fn connect(server: &Server, name: &str) -> TcpStream {
     let stream = TcpStream::connect(server.address(name)).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     stream
 }
 

@@ -148,7 +148,7 @@ impl Chromium {
 impl Drop for Chromium {
     fn drop(&mut self) {
         let _ = self.requests.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(20));
         }

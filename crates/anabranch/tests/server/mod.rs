@@ -50,14 +50,14 @@ impl Server {
     pub(crate) fn end_with(&mut self, signal: &str) -> Option<i32> {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("it did not end within 20 s of {signal}");
+        panic!("it did not end within 60 s of {signal}");
     }
 }
 
