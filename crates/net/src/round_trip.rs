@@ -64,7 +64,6 @@ mod tests {
         }
         round_trip.look(&server);
         let time = round_trip.time().unwrap();
-        assert!(time < Duration::from_millis(200), "{time:?} over the loopback interface");
         round_trip.look(&std::fs::File::open("/dev/null").unwrap());
         assert_eq!(round_trip.clone().time(), Some(time));
     }

@@ -143,7 +143,7 @@ fn start_with(connections_max: usize, greeting: Duration) -> Fixture {
 impl Fixture {
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
     }
 
@@ -271,7 +271,7 @@ fn nothing_is_read_while_too_many_bytes_wait() {
 
 #[test]
 fn who_does_not_say_who_he_is_has_to_go() {
-    let server = start_with(10, Duration::from_secs(1));
+    let server = start_with(10, Duration::from_secs(5));
     let mut silent = server.connect();
     let mut stranger = server.connect();
     let mut friend = server.connect();

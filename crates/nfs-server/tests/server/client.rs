@@ -21,7 +21,7 @@ use share::{Settings, Share, ShareId, ShareTable};
 use storage::memory::MemoryStore;
 
 /// Nobody waits longer for a reply.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server with the shares `data` and `other`.
 pub(crate) struct TestServer {

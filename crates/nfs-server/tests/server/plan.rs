@@ -8,7 +8,7 @@ use nfs_wire::v3::{PROGRAM, Procedure, VERSION, fsinfo, fsstat, read};
 
 use crate::client::{Client, TestServer};
 
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 fn plan(server: &TestServer, plan: &str) {
     server.data.set_plan(plan.parse().unwrap(), SystemTime::now()).unwrap();

@@ -21,6 +21,8 @@ use crate::server::{Raw, TestServer, export};
 
 /// How long it goes on.
 const TIME: Duration = Duration::from_secs(10);
+/// For how long something is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Simulated clients, each with a connection of its own.
 const CLIENTS: usize = 4;
 /// By how much the process, clients included, may grow.
@@ -475,7 +477,7 @@ fn server() -> TestServer {
     let begun = Instant::now();
     while server.data.limits_status().used.is_none() {
         runtime.block_on(server.data.space()).unwrap();
-        assert!(begun.elapsed() < TIME, "what the share holds is not counted");
+        assert!(begun.elapsed() < PATIENCE, "what the share holds is not counted");
         std::thread::sleep(Duration::from_millis(5));
     }
     server

@@ -27,7 +27,7 @@ pub(crate) const CALLBACK_PROGRAM: u32 = 0x4000_0001;
 /// Slots of a session.
 const SLOTS: usize = 8;
 /// Nobody waits longer for a callback, or for a delay to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One connection, and the session that it belongs to.
 pub(crate) struct V4Client {

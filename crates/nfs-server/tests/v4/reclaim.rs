@@ -154,17 +154,20 @@ fn a_delegation_is_reclaimed_with_its_open() {
 
 #[test]
 fn who_does_not_come_back_in_time_is_forgotten() {
-    let machine = Machine::new(Duration::from_millis(300));
+    let machine = Machine::new(Duration::from_secs(3));
     let server = machine.start(1);
     let root = server.mounted().1.as_bytes().to_vec();
     let mut client = V4Client::start(server.address, "one");
     client.open(&root, "file");
     drop(server);
+    let begin = Instant::now();
     let server = machine.start(2);
     let mut other = V4Client::start(server.address, "two");
     let args = other.open_args(b"o", "file", (ShareAccess::READ, ShareDeny::NONE), How::NoCreate);
     let open = [put(&root), ArgOp::Open(args)];
-    assert_eq!(other.fails(&open), Status::Grace);
+    let status = other.compound(&open).status;
+    // A machine may be too busy to ask in time.
+    assert!(status == Err(Status::Grace) || begin.elapsed() >= machine.lease, "{status:?}");
     std::thread::sleep(machine.lease);
     other.ok(&open);
     assert_eq!(machine.known(), [b"two"], "the next restart finds who holds something now");
@@ -172,6 +175,12 @@ fn who_does_not_come_back_in_time_is_forgotten() {
 
 #[test]
 fn a_client_that_comes_late_may_finish_its_reclaims() {
+    // On a machine that stands still for longer than the client may, nothing is learned: then it is tried again.
+    assert!((0..20).any(|_| finishes_its_reclaims()), "the machine stands still again and again");
+}
+
+/// Whether the client has reclaimed as often as it is to.
+fn finishes_its_reclaims() -> bool {
     let machine = Machine::new(Duration::from_secs(3));
     let server = machine.start(1);
     let root = server.mounted().1.as_bytes().to_vec();
@@ -187,18 +196,31 @@ fn a_client_that_comes_late_may_finish_its_reclaims() {
     let reclaims = ArgOp::Open(open::Args { claim: Claim::Previous(DelegationType::None), ..args });
     // From before the end of the first lease until well into the second, with less than an eighth of a lease in between.
     let mut reclaimed = files.iter().cycle();
+    let mut last = begin + machine.lease * 3 / 4;
+    let is_late = |last: Instant| last.elapsed() > machine.lease / 10;
     while begin.elapsed() < machine.lease * 3 / 2 {
         std::thread::sleep(machine.lease / 100);
         if begin.elapsed() > machine.lease * 3 / 4 {
-            client.ok(&[put(reclaimed.next().unwrap()), reclaims.clone()]);
+            let reply = client.compound(&[put(reclaimed.next().unwrap()), reclaims.clone()]);
+            if is_late(last) {
+                return false;
+            }
+            assert_eq!(reply.status, Ok(()), "{reply:?}");
+            last = Instant::now();
         }
     }
     let args = other.open_args(b"o", "file0", (ShareAccess::READ, ShareDeny::NONE), How::NoCreate);
-    assert_eq!(other.fails(&[put(&root), ArgOp::Open(args)]), Status::Grace);
+    let status = other.compound(&[put(&root), ArgOp::Open(args.clone())]).status;
     let handle = nfs_wire::v3::types::FileHandle::new(&files[0]).unwrap();
-    assert!(server.client().write(handle, 0, b"x").is_err(), "version 3 is put off as long");
+    let written = server.client().write(handle, 0, b"x");
+    if is_late(last) {
+        return false;
+    }
+    assert_eq!(status, Err(Status::Grace));
+    assert!(written.is_err(), "version 3 is put off as long");
     client.ok(&[complete()]);
     other.ok(&[put(&root), ArgOp::Open(args)]);
+    true
 }
 
 #[test]

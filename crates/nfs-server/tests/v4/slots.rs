@@ -13,7 +13,7 @@ use storage::memory::MemoryStore;
 use crate::client::V4Client;
 use crate::server::{TestServer, export};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server whose sessions may keep so much together, and that looks after them.
 fn server(all_kept_bytes_max: u64) -> TestServer {

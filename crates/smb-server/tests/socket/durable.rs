@@ -17,7 +17,7 @@ use crate::client::{Client, OTHER_USER, PASSWORD, TestServer};
 use crate::opening::{Opening, SHARE_ALL, delete, make_file};
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const GUID: Guid = Guid([0x11; 16]);
 const KEY: [u8; 16] = [0x77; 16];
 

@@ -137,7 +137,7 @@ fn connections() {
         if client.try_receive_all().is_some() {
             break;
         }
-        assert!(begun.elapsed().as_secs() < 5, "a connection that ends makes room");
+        assert!(begun.elapsed().as_secs() < 60, "a connection that ends makes room");
     }
 }
 

@@ -55,7 +55,7 @@ impl Local {
     }
 
     fn wait_observed(&self, directories: usize) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while self.server.share.changes().observed_directories() != directories {
             assert!(Instant::now() < deadline, "{directories} directories are not observed");
             std::thread::sleep(Duration::from_millis(1));

@@ -13,7 +13,7 @@ use crate::client::{Client, TestServer, read_body};
 use crate::information::{Query, set};
 use crate::opening::Opening;
 
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 fn server(plan: &str) -> TestServer {
     let server = TestServer::start(Config::default());

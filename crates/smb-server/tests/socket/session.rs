@@ -141,7 +141,7 @@ fn a_lost_connection_closes_its_files() {
     drop(client);
     let begun = Instant::now();
     while exists(&mut other, "lost") {
-        assert!(begun.elapsed() < Duration::from_secs(5), "the file should go with its connection");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the file should go with its connection");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -117,7 +117,7 @@ fn a_client_that_vanishes_holds_nothing() {
     exclusive.send(&mut one, "f").unwrap();
     assert_eq!(exclusive.try_out(&mut two, "f"), Err(NtStatus::SHARING_VIOLATION));
     drop(one);
-    let freed = (0..200).any(|_| {
+    let freed = (0..6000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         exclusive.try_out(&mut two, "f").is_ok()
     });

@@ -20,7 +20,7 @@ use smb_wire::{
 use super::protection::Protection;
 
 /// How long the client waits for an answer before the test fails.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const CLIENT_GUID: Guid = Guid([0xC1; 16]);
 
 /// A message from the server.
