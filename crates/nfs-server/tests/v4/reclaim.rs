@@ -210,7 +210,7 @@ fn finishes_its_reclaims() -> bool {
         }
     }
     let args = other.open_args(b"o", "file0", (ShareAccess::READ, ShareDeny::NONE), How::NoCreate);
-    let status = other.compound(&[put(&root), ArgOp::Open(args.clone())]).status;
+    let status = other.compound(&[put(&root), ArgOp::Open(args)]).status;
     let handle = nfs_wire::v3::types::FileHandle::new(&files[0]).unwrap();
     let written = server.client().write(handle, 0, b"x");
     if is_late(last) {
