@@ -117,6 +117,7 @@ mod tests {
             smb = "127.0.0.1:10445"
             nfs = "[::1]:12049"
             control = "127.0.0.1:18080"
+            control-name = ["files.example.org"]
             state = "/var/lib/x"
             smb-signing = "required"
             smb-encryption = "off"

@@ -11,6 +11,7 @@ mod cli;
 mod client;
 mod config;
 mod control_access;
+mod control_name;
 mod demo;
 mod descriptors;
 mod directories;

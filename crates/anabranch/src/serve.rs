@@ -261,6 +261,7 @@ fn start_control(
         administration: Arc::new(Administration::of_server(state, declared, of_server, idle)),
         clients: Box::new(move || control::report::clients(&smb, &nfs)),
         token: control_access::make_token(&settings.state)?,
+        names: settings.control_names.clone(),
     };
     Control::start(listener, subject).map_err(serving("cannot serve the control address"))
 }

@@ -13,6 +13,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use share::Terms;
 
+use crate::control_name::ControlName;
 use crate::problem::{Cause, Problem, Result};
 
 /// Where the state is, unless told otherwise.
@@ -44,6 +45,9 @@ pub(crate) struct Given {
     /// Where health, metrics and the API are served over HTTP [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) control: Option<SocketAddr>,
+    /// A name or address that the control address answers to, beside localhost and the address that is asked
+    #[arg(long, value_name = "NAME")]
+    pub(crate) control_name: Vec<ControlName>,
     /// The directory of the state database [default: /var/lib/anabranch]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
@@ -435,6 +439,7 @@ impl Given {
             smb: self.smb.or(file.smb),
             nfs: self.nfs.or(file.nfs),
             control: self.control.or(file.control),
+            control_name: list(self.control_name, file.control_name),
             state: self.state.or(file.state),
             smb_signing: self.smb_signing.or(file.smb_signing),
             smb_encryption: self.smb_encryption.or(file.smb_encryption),
@@ -463,6 +468,7 @@ pub(crate) struct Settings {
     pub(crate) smb: SocketAddr,
     pub(crate) nfs: SocketAddr,
     pub(crate) control: SocketAddr,
+    pub(crate) control_names: Vec<String>,
     pub(crate) state: PathBuf,
     pub(crate) smb_signing: Requirement,
     pub(crate) smb_encryption: Requirement,
@@ -545,6 +551,7 @@ impl Settings {
             smb: given.smb.unwrap_or_else(|| any(445)),
             nfs: given.nfs.unwrap_or_else(|| any(2049)),
             control: given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            control_names: given.control_name.into_iter().map(|ControlName(name)| name).collect(),
             state: given.state.unwrap_or_else(|| PathBuf::from(STATE_DIRECTORY)),
             smb_signing: given.smb_signing.unwrap_or(Requirement::Enabled),
             smb_encryption: given.smb_encryption.unwrap_or(Requirement::Enabled),

@@ -209,7 +209,7 @@ fn who_shows_no_token_learns_nothing_and_is_logged() {
     let server = Server::start_logging(&flags, std::fs::File::create(&log).unwrap().into());
     let mut stream = TcpStream::connect(server.address("control")).unwrap();
     let from = stream.local_addr().unwrap();
-    stream.write_all(b"GET /v1/shares HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    stream.write_all(b"GET /v1/shares HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 401 ") && !answer.contains("data"), "{answer}");

@@ -98,7 +98,7 @@ const CALLS: &str = "GET /v1/openapi.json says which calls there are.";
 /// Lets through who shows the token. RFC 6750 section 2.1.
 async fn authorize(
     State(about): State<Arc<About>>,
-    Extension(Peer(peer)): Extension<Peer>,
+    Extension(Peer { client: peer, .. }): Extension<Peer>,
     OriginalUri(uri): OriginalUri,
     request: Request,
     next: Next,
@@ -109,10 +109,7 @@ async fn authorize(
         Some(header) if about.subject.token.is_shown_by(header.as_bytes()) => next.run(request).await,
         Some(_) => {
             tracing::warn!(%peer, %method, path, "a request to the control address showed a wrong token");
-            unauthorized(
-                "wrong-token",
-                "the token is not that of this server; a new one is made at each start",
-            )
+            wrong_token()
         }
         None => {
             tracing::warn!(%peer, %method, path, "a request to the control address showed no token");
@@ -123,6 +120,11 @@ async fn authorize(
     response
 }
 
+/// The answer to who shows what is no token of this server.
+pub(crate) fn wrong_token() -> Response {
+    unauthorized("wrong-token", "the token is not that of this server; a new one is made at each start")
+}
+
 fn unauthorized(error: &str, message: &str) -> Response {
     let advice =
         "Show the token from the file control-token of the state directory: Authorization: Bearer TOKEN";
@@ -131,7 +133,7 @@ fn unauthorized(error: &str, message: &str) -> Response {
     response
 }
 
-fn refuse(status: StatusCode, error: &str, message: &str, advice: &str) -> Response {
+pub(crate) fn refuse(status: StatusCode, error: &str, message: &str, advice: &str) -> Response {
     let body = ApiError { error: error.to_owned(), message: message.to_owned(), advice: advice.to_owned() };
     (status, Json(body)).into_response()
 }

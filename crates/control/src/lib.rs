@@ -1,14 +1,16 @@
 //! The control address: health, metrics and the API over HTTP.
 //!
 //! It runs on a thread and a runtime of its own, so that a slow reader of metrics never holds up a shard.
-//! Health and metrics ask for no password: it is bound to the loopback address unless someone says otherwise. The API
-//! asks for a token that only those have who may read the server's state directory.
+//! Health and metrics ask for no password: it is bound to the loopback address unless someone says otherwise. The API, and
+//! metrics that name clients, ask for a token that only those have who may read the server's state directory.
 
 pub mod activity;
 mod administration;
 mod api;
 pub mod clients;
+mod connections;
 pub mod explain;
+mod host;
 mod metrics;
 pub mod report;
 mod server;
@@ -25,8 +27,10 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use share::ShareTable;
 use tokio::sync::oneshot;
@@ -36,6 +40,9 @@ pub use api::ApiError;
 pub use token::Token;
 
 use clients::Clients;
+use connections::Limits;
+use host::Hosts;
+use metrics::Audience;
 
 /// The running control server. Dropping it ends it.
 #[derive(Debug)]
@@ -54,6 +61,8 @@ pub struct Subject {
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// What callers of the API show.
     pub token: Token,
+    /// Names and addresses that it answers to, beside loopback and the address that is asked.
+    pub names: Vec<String>,
 }
 
 impl std::fmt::Debug for Subject {
@@ -68,6 +77,10 @@ impl Control {
     /// # Errors
     /// When the system has no more threads or descriptors.
     pub fn start(listener: TcpListener, subject: Subject) -> io::Result<Self> {
+        Self::start_within(Limits::default(), listener, subject)
+    }
+
+    fn start_within(limits: Limits, listener: TcpListener, subject: Subject) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
@@ -79,7 +92,7 @@ impl Control {
         let thread = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    never = server::serve(listener, routes) => match never {},
+                    never = server::serve(listener, routes, limits) => match never {},
                     _ = stopped => {}
                 }
             });
@@ -102,26 +115,33 @@ struct About {
     started: Instant,
 }
 
-fn router(about: About) -> Router {
+fn router(mut about: About) -> Router {
+    let hosts = Arc::new(Hosts::new(std::mem::take(&mut about.subject.names)));
     let about = Arc::new(about);
     Router::new()
         .route("/healthz", get(async || "ok\n"))
-        .route(
-            "/metrics",
-            get(async |State(about): State<Arc<About>>| {
-                let text =
-                    metrics::render(&about.subject.shares.present().in_order(), about.started.elapsed());
-                ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
-            }),
-        )
+        .route("/metrics", get(write_metrics))
         .nest("/v1", api::router(&about))
         .with_state(about)
+        .layer(middleware::from_fn_with_state(hosts, host::check))
+}
+
+/// Clients are named to who shows the token, and to nobody else.
+async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> Response {
+    let audience = match headers.get(AUTHORIZATION) {
+        None => Audience::Everybody,
+        Some(shown) if about.subject.token.is_shown_by(shown.as_bytes()) => Audience::Administrators,
+        Some(_) => return api::wrong_token(),
+    };
+    let text = metrics::render(&about.subject.shares.present().in_order(), about.started.elapsed(), audience);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpStream};
+    use std::time::Duration;
 
     use super::*;
 
@@ -171,6 +191,7 @@ mod tests {
             administration: Arc::new(Nobody),
             clients: Box::new(Clients::default),
             token: Token::new([7; 32]),
+            names: Vec::new(),
         };
         Arc::new(About { subject, started: Instant::now() })
     }
@@ -182,6 +203,10 @@ mod tests {
     }
 
     fn serve() -> Served {
+        serve_within(Limits::default())
+    }
+
+    fn serve_within(limits: Limits) -> Served {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let token = Token::new([7; 32]);
@@ -194,8 +219,9 @@ mod tests {
             administration: Arc::new(Nobody),
             clients: Box::new(clients),
             token: token.clone(),
+            names: vec!["files.example.org".to_owned()],
         };
-        Served { control: Control::start(listener, subject).unwrap(), address, token }
+        Served { control: Control::start_within(limits, listener, subject).unwrap(), address, token }
     }
 
     fn send(address: SocketAddr, request: &str) -> String {
@@ -207,11 +233,14 @@ mod tests {
     }
 
     fn ask(address: SocketAddr, path: &str) -> String {
-        send(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"))
+        send(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }
 
     fn ask_with(address: SocketAddr, path: &str, authorization: &str) -> String {
-        send(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n\r\n"))
+        send(
+            address,
+            &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\n\r\n"),
+        )
     }
 
     fn error(answer: &str) -> String {
@@ -276,7 +305,7 @@ mod tests {
         let answer = ask_with(address, "/v1/nothing", &format!("Bearer {}", token.as_str()));
         assert!(answer.starts_with("HTTP/1.1 404 ") && error(&answer) == "no-such-call", "{answer}");
         let request = format!(
-            "POST /v1/clients HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\n\r\n",
+            "POST /v1/clients HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\n\r\n",
             token.as_str()
         );
         let answer = send(address, &request);
@@ -289,7 +318,7 @@ mod tests {
         let call = |method: &str, path: &str, body: &str| {
             let (token, length) = (token.as_str(), body.len());
             let request = format!(
-                "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n{body}"
+                "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n{body}"
             );
             let answer = send(address, &request);
             (answer[9..12].to_owned(), error(&answer))
@@ -320,5 +349,75 @@ mod tests {
         let answer = ask(address, &format!("/{long}"));
         assert!(!answer.contains(" 200 "), "{answer}");
         assert!(ask(address, "/healthz").ends_with("ok\n"));
+    }
+
+    #[test]
+    fn who_asks_for_another_name_learns_nothing() {
+        let Served { control: _control, address, token } = serve();
+        let ask_for = |host: &str, path: &str| {
+            let token = token.as_str();
+            let request =
+                format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n");
+            send(address, &request)
+        };
+        for path in ["/healthz", "/metrics", "/v1/clients", "/nothing"] {
+            let answer = ask_for("rebind.example:8080", path);
+            assert!(
+                answer.starts_with("HTTP/1.1 421 ") && error(&answer) == "wrong-host",
+                "{path}: {answer}"
+            );
+            assert!(answer.contains("--control-name rebind.example"), "{answer}");
+        }
+        for host in ["localhost:1", "files.example.org", &address.to_string()] {
+            assert!(ask_for(host, "/v1/clients").starts_with("HTTP/1.1 200 "), "{host}");
+        }
+        assert!(send(address, "GET /healthz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
+        assert!(send(address, "GET /healthz HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
+    }
+
+    #[test]
+    fn metrics_name_clients_to_who_shows_the_token() {
+        let Served { control: _control, address, token } = serve();
+        const OF_CLIENTS: &str = "anabranch_client_requests_total";
+        let answer = ask(address, "/metrics");
+        assert!(answer.starts_with("HTTP/1.1 200 ") && !answer.contains(OF_CLIENTS), "{answer}");
+        let answer = ask_with(address, "/metrics", &format!("Bearer {}", token.as_str()));
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains(OF_CLIENTS), "{answer}");
+        let answer = ask_with(address, "/metrics", "Bearer x");
+        assert!(answer.starts_with("HTTP/1.1 401 ") && error(&answer) == "wrong-token", "{answer}");
+    }
+
+    /// Reads to the end of the connection, which comes within a time that is generous.
+    fn is_closed(stream: &mut TcpStream) -> bool {
+        stream.set_read_timeout(Some(Duration::from_secs(25))).unwrap();
+        let read = stream.read(&mut [0; 1024]);
+        matches!(&read, Ok(0)) || read.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionReset)
+    }
+
+    #[test]
+    fn who_sends_no_whole_head_in_time_is_disconnected() {
+        let limits = Limits {
+            head_time: Duration::from_millis(300),
+            connection_time: Duration::MAX,
+            ..Limits::default()
+        };
+        let Served { control: _control, address, .. } = serve_within(limits);
+        let mut silent = TcpStream::connect(address).unwrap();
+        let mut slow = TcpStream::connect(address).unwrap();
+        slow.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ").unwrap();
+        assert!(is_closed(&mut silent) && is_closed(&mut slow));
+    }
+
+    #[test]
+    fn the_oldest_silent_connection_gives_way_and_the_others_stay() {
+        let limits = Limits { connections_max: 3, of_one_address_max: 3, ..Limits::default() };
+        let Served { control: _control, address, .. } = serve_within(limits);
+        let mut silent: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert!(ask(address, "/healthz").contains("200 OK"), "there is room for who asks");
+        assert!(is_closed(&mut silent[0]));
+        silent[2].write_all(b"GET /healthz HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        silent[2].read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
     }
 }

@@ -57,12 +57,21 @@ struct Called {
     counts: Counts,
 }
 
-pub(crate) fn render(shares: &[Arc<Share>], up: Duration) -> String {
-    let looks: Vec<Look> = shares.iter().map(|share| Look::at(share)).collect();
-    write_all(&looks, up)
+/// Whom the metrics are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Whoever reaches the address: no client is named.
+    Everybody,
+    /// Who has shown a token.
+    Administrators,
 }
 
-fn write_all(looks: &[Look], up: Duration) -> String {
+pub(crate) fn render(shares: &[Arc<Share>], up: Duration, audience: Audience) -> String {
+    let looks: Vec<Look> = shares.iter().map(|share| Look::at(share)).collect();
+    write_all(&looks, up, audience)
+}
+
+fn write_all(looks: &[Look], up: Duration, audience: Audience) -> String {
     let mut text = Text::default();
     text.family("anabranch_build_info", "gauge", "The program's version.");
     text.line("", &format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), 1);
@@ -71,7 +80,9 @@ fn write_all(looks: &[Look], up: Duration) -> String {
     let calls: Vec<Called> = looks.iter().flat_map(Look::calls).collect();
     write_calls(&mut text, &calls);
     write_latency(&mut text, &calls);
-    write_clients(&mut text, looks);
+    if audience == Audience::Administrators {
+        write_clients(&mut text, looks);
+    }
     write_limits(&mut text, looks);
     write_size(&mut text, looks);
     write_grants(&mut text, looks);

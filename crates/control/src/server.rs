@@ -1,42 +1,51 @@
 //! HTTP over TCP, for few clients: one request a connection, and for each a time within which it must be over.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
-/// Connections at a time; further ones wait to be accepted.
-const CONNECTIONS_MAX: usize = 64;
-/// From the connection's beginning to the last byte of its answer.
-const CONNECTION_TIME: Duration = Duration::from_secs(30);
+use crate::connections::{Connections, Limits, Place};
+
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// How long the accept loop rests when the process is out of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+/// To whom there is no room for, as far as it goes out at once.
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\
+    Content-Type: text/plain\r\n\r\nToo many requests are under way at the control address. Try again.\n";
 
 /// Whence a request comes: every one has it among its extensions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
+pub(crate) struct Peer {
+    pub(crate) client: SocketAddr,
+    /// The address of this machine that it came to.
+    pub(crate) server: Option<IpAddr>,
+}
 
 /// Serves `routes` for ever.
-pub(crate) async fn serve(listener: TcpListener, routes: Router) -> Infallible {
-    let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+pub(crate) async fn serve(listener: TcpListener, routes: Router, limits: Limits) -> Infallible {
+    let connections = Connections::new(limits);
     loop {
-        let Ok(turn) = Arc::clone(&free).acquire_owned().await else { std::future::pending().await };
         match listener.accept().await {
-            Ok((stream, peer)) => {
-                let routes = routes.clone().layer(Extension(Peer(peer)));
-                tokio::spawn(async move {
-                    answer(stream, routes).await;
-                    drop(turn);
-                });
+            Ok((stream, client)) => {
+                let Some(place) = connections.enter(client.ip().to_canonical()) else {
+                    tracing::debug!(%client, "the control address: no room for a further connection");
+                    let _ = stream.try_write(NO_ROOM);
+                    continue;
+                };
+                let server = stream.local_addr().ok().map(|at| at.ip().to_canonical());
+                let routes = routes.clone().layer(Extension(Peer { client, server }));
+                tokio::spawn(answer(stream, routes, place, limits));
             }
             Err(e) => {
                 tracing::warn!("the control address: accept: {e}");
@@ -46,14 +55,36 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router) -> Infallible {
     }
 }
 
-async fn answer(stream: TcpStream, routes: Router) {
-    let connection = http1::Builder::new()
+async fn answer(stream: TcpStream, routes: Router, mut place: Place, limits: Limits) {
+    let conversation =
+        tokio::time::timeout(limits.connection_time, converse(stream, routes, place.has_asked(), limits));
+    let conversation = std::pin::pin!(conversation);
+    tokio::select! {
+        over = conversation => match over {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) => tracing::debug!("the control address: {e}"),
+            Err(_) => tracing::debug!("the control address: a connection took too long"),
+        },
+        () = place.must_go() => tracing::debug!("the control address: a silent connection gives way"),
+    }
+}
+
+async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    routes: Router,
+    has_asked: Arc<AtomicBool>,
+    limits: Limits,
+) -> hyper::Result<()> {
+    let service = TowerToHyperService::new(routes);
+    let service = service_fn(move |request| {
+        has_asked.store(true, Ordering::Relaxed);
+        service.call(request)
+    });
+    http1::Builder::new()
         .keep_alive(false)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
-    match tokio::time::timeout(CONNECTION_TIME, connection).await {
-        Ok(Ok(())) => {}
-        Ok(Err(e)) => tracing::debug!("the control address: {e}"),
-        Err(_) => tracing::debug!("the control address: a connection took longer than {CONNECTION_TIME:?}"),
-    }
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_time)
+        .serve_connection(TokioIo::new(stream), service)
+        .await
 }

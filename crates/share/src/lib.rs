@@ -50,7 +50,7 @@ use std::time::Duration;
 
 use storage::{NodeRef, Storage};
 
-pub use account::{Account, Accounting, Accounts, CLIENTS_MAX};
+pub use account::{Account, Accounting, Accounts, CLIENTS_AWAY_MAX, CLIENTS_MAX};
 pub use accounting::{
     Api, Counts, HISTOGRAM_BUCKETS, Measure, Outcome, Record, SIZE_BUCKETS, Waited, bucket_limit,
     response_type, size_limit,

@@ -15,7 +15,7 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let measure = Measure::begin(Api::Read, Protocol::Smb, now);
     account.end(&measure, now, 4096, Outcome::Done);
     account.end(&measure, now, 0, Outcome::Refused);
-    let text = render(&[share], Duration::from_millis(1500));
+    let text = render(&[share], Duration::from_millis(1500), Audience::Everybody);
     let labels = "share=\"da\\\"ta\",protocol=\"smb\",api=\"Read\"";
     for expected in [
         "anabranch_uptime_seconds 1.500\n".to_owned(),
@@ -126,15 +126,15 @@ fn every_family_is_described_and_no_other() {
             (row[0].trim_matches('`').to_owned(), (row[1].to_owned(), labels))
         })
         .collect();
-    assert_eq!(described, families(&write_all(&[busy()], Duration::from_secs(1))));
+    assert_eq!(described, families(&write_all(&[busy()], Duration::from_secs(1), Audience::Administrators)));
 }
 
 #[test]
 fn the_document_speaks_of_no_metric_that_is_not_served() {
-    let served = families(&write_all(&[busy()], Duration::from_secs(1)));
+    let served = families(&write_all(&[busy()], Duration::from_secs(1), Audience::Administrators));
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = DOCUMENT.split(|c| !is_part(c)).filter(|word| word.starts_with("anabranch_"));
-    for word in words.filter(|word| *word != "anabranch_cache_") {
+    for word in words.filter(|word| !["anabranch_cache_", "anabranch_client_"].contains(word)) {
         let parts = ["_bucket", "_sum", "_count"].iter().filter_map(|suffix| word.strip_suffix(suffix));
         let of_histogram = parts.into_iter().any(|name| served.get(name).is_some_and(|f| f.0 == "histogram"));
         assert!(served.contains_key(word) || of_histogram, "{word}");
@@ -170,7 +170,7 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
         });
         share::timings::scope(operation.as_mut()).await;
     }
-    let text = render(&[share], Duration::ZERO);
+    let text = render(&[share], Duration::ZERO, Audience::Everybody);
     let labels = "share=\"data\",protocol=\"nfs4\",api=\"GetAttr\"";
     let value = |series: String| -> f64 {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));
