@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::advise::Advise;
 use crate::bench::BenchCommand;
@@ -38,6 +38,9 @@ pub(crate) enum Command {
     /// Add, change and remove the users of SMB, on the server that runs or in the state directory that it will use
     #[command(subcommand)]
     User(UserCommand),
+    /// Make and withdraw tokens for the control address: who may ask it, and for what
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Make load on any SMB or NFS server, or on a directory, and measure it
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -252,6 +255,53 @@ pub(crate) struct UserSet {
     pub(crate) enable: bool,
     #[command(flatten)]
     pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it, this once
+    Create(TokenCreate),
+    /// List the tokens that were made: their names and scopes
+    List(Asking),
+    /// Withdraw a token: from now on it is not taken
+    Remove {
+        /// The token
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenCreate {
+    /// The name, to know the token by
+    pub(crate) name: String,
+    /// What its bearer may do
+    #[arg(long, value_enum, default_value = "read")]
+    pub(crate) scope: ScopeGiven,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+/// What the bearer of a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeGiven {
+    /// Look: clients, shares, users, what is going on, metrics of clients
+    Read,
+    /// The same, and make, change, remove and record shares
+    Shares,
+    /// Everything, users and tokens too
+    All,
+}
+
+impl From<ScopeGiven> for control::tokens::Scope {
+    fn from(given: ScopeGiven) -> Self {
+        match given {
+            ScopeGiven::Read => Self::Read,
+            ScopeGiven::Shares => Self::Shares,
+            ScopeGiven::All => Self::All,
+        }
+    }
 }
 
 /// How a command asks the server that runs.

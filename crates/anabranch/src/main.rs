@@ -31,6 +31,7 @@ mod settings;
 mod shares;
 mod state;
 mod table;
+mod tokens;
 mod trace_file;
 mod users;
 
@@ -62,6 +63,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
         Command::User(command) => users::run(&command),
+        Command::Token(command) => tokens::run(&command),
         Command::Bench(command) => bench::run(&command),
         Command::Advise(command) => advise::run(&command),
         Command::Report(command) => report::run(&command),

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use control::Digest;
+use control::tokens::Scope;
 use limits::Provisioned;
 use serde::{Deserialize, Serialize};
 use share::Terms;
@@ -72,4 +74,15 @@ impl fmt::Debug for UserRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UserRecord").field("name", &self.name).field("uid", &self.uid).finish_non_exhaustive()
     }
+}
+
+/// A token of the control address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TokenRecord {
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+    /// The token itself is kept nowhere.
+    pub(crate) digest: Digest,
+    /// When it was made, in seconds of the Unix epoch.
+    pub(crate) made: u64,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::{Account, nt_hash};
+use control::tokens::KnownTokens;
 use control::{Control, Subject};
 use net::Shards;
 use share::{ShareTable, Terms};
@@ -249,18 +250,22 @@ fn start_control(
 ) -> Result<Control> {
     let Prepared { state, shares, accounts, descriptors_max, declared, idle, .. } = prepared;
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
+    let own = control_access::make_token(&settings.state)?;
+    let made = state.made_tokens()?.iter().map(administration::known_token).collect();
+    let tokens = Arc::new(KnownTokens::new(&own, made));
     let of_server = Serving {
         shares: Arc::clone(&shares),
         accounts,
         smb: Arc::clone(&smb),
         nfs: Arc::clone(&nfs),
+        tokens: Arc::clone(&tokens),
         descriptors: descriptors_max,
     };
     let subject = Subject {
         shares,
         administration: Arc::new(Administration::of_server(state, declared, of_server, idle)),
         clients: Box::new(move || control::report::clients(&smb, &nfs)),
-        token: control_access::make_token(&settings.state)?,
+        tokens,
         names: settings.control_names.clone(),
     };
     Control::start(listener, subject).map_err(serving("cannot serve the control address"))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
 use crate::problem::{Cause, Problem, Result};
-use crate::records::{ShareRecord, UserRecord};
+use crate::records::{ShareRecord, TokenRecord, UserRecord};
 
 /// Single values by name.
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
@@ -27,6 +27,8 @@ const CREDITS: TableDefinition<'_, &str, u64> = TableDefinition::new("burst-cred
 const MADE_SHARES: Records = TableDefinition::new("made-shares");
 /// The users who were added by command, as JSON, by folded name.
 const ADDED_USERS: Records = TableDefinition::new("added-users");
+/// The tokens of the control address that were made by command, as JSON, by name in lower case.
+const TOKENS: Records = TableDefinition::new("tokens");
 /// The highest number that a share was given.
 const LAST_SHARE: &str = "last-share";
 
@@ -271,6 +273,26 @@ impl State {
         let forget = || -> std::result::Result<(), redb::Error> {
             let transaction = self.database.begin_write()?;
             transaction.open_table(ADDED_USERS)?.remove(auth::folded_name(name).as_str())?;
+            Ok(transaction.commit()?)
+        };
+        forget().map_err(|e| self.trouble(e))
+    }
+
+    /// The tokens that were made by command.
+    pub(crate) fn made_tokens(&self) -> Result<Vec<TokenRecord>> {
+        self.records(TOKENS)
+    }
+
+    /// Keeps a token that was made by command.
+    pub(crate) fn keep_token(&self, token: &TokenRecord) -> Result<()> {
+        self.keep(TOKENS, &token.name.to_ascii_lowercase(), token)
+    }
+
+    /// Forgets a token that was made by command.
+    pub(crate) fn forget_token(&self, name: &str) -> Result<()> {
+        let forget = || -> std::result::Result<(), redb::Error> {
+            let transaction = self.database.begin_write()?;
+            transaction.open_table(TOKENS)?.remove(name.to_ascii_lowercase().as_str())?;
             Ok(transaction.commit()?)
         };
         forget().map_err(|e| self.trouble(e))

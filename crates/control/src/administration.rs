@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 
 use crate::shares::{NewShare, Share, ShareChange, Shares};
+use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, User, UserChange, Users};
 
 /// Carries out what the API asks for. Its calls wait for the disk: they are made on threads of their own.
@@ -57,12 +58,27 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is none of this name, or the configuration declares it.
     fn remove_user(&self, name: &str) -> Result<User, Refusal>;
+    /// All tokens that were made, by name.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    fn tokens(&self) -> Result<Tokens, Refusal>;
+    /// Makes a token, and takes it from now on.
+    ///
+    /// # Errors
+    /// The name is taken or cannot be one, or there are too many.
+    fn make_token(&self, new: NewToken) -> Result<MadeToken, Refusal>;
+    /// Withdraws a token: from now on it is not taken.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    fn remove_token(&self, name: &str) -> Result<TokenInfo, Refusal>;
 }
 
 /// Of what kind a refusal is. The names are what programs see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// There is no such share or user.
+    /// There is no such share, user or token.
     NotFound,
     /// The name is taken.
     NameTaken,

@@ -10,7 +10,7 @@ use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENT
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, delete, get};
 use axum::{Extension, Json, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use share::Recorded;
 
 use crate::administration::{Administration, Refusal, RefusalKind};
 use crate::server::Peer;
+use crate::tokens::{self as of_tokens, Scope, needed};
 use crate::trace::{NewTrace, TracePart};
 use crate::{About, activity, trace};
 
@@ -70,6 +71,8 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route { path: "/activity", methods: &["get"], handlers: || get(all_activity) },
     Route { path: "/users", methods: &["get", "post"], handlers: || get(users).post(add_user) },
+    Route { path: "/tokens", methods: &["get", "post"], handlers: || get(tokens).post(make_token) },
+    Route { path: "/tokens/{name}", methods: &["delete"], handlers: || delete(remove_token) },
     Route {
         path: "/users/{name}",
         methods: &["get", "patch", "delete"],
@@ -106,11 +109,18 @@ async fn authorize(
     let shown = request.headers().get(AUTHORIZATION);
     let (method, path) = (request.method().clone(), uri.path());
     let mut response = match shown {
-        Some(header) if about.subject.token.is_shown_by(header.as_bytes()) => next.run(request).await,
-        Some(_) => {
-            tracing::warn!(%peer, %method, path, "a request to the control address showed a wrong token");
-            wrong_token()
-        }
+        Some(header) => match about.subject.tokens.bearer(header.as_bytes()) {
+            Some(bearer) if bearer.scope >= needed(&method, path) => next.run(request).await,
+            Some(bearer) => {
+                let token = bearer.name;
+                tracing::warn!(%peer, %method, path, token, "a request to the control address asked for too much");
+                forbidden(bearer.scope, needed(&method, path))
+            }
+            None => {
+                tracing::warn!(%peer, %method, path, "a request to the control address showed a wrong token");
+                wrong_token()
+            }
+        },
         None => {
             tracing::warn!(%peer, %method, path, "a request to the control address showed no token");
             unauthorized("no-token", "the API is for who shows the token")
@@ -122,7 +132,8 @@ async fn authorize(
 
 /// The answer to who shows what is no token of this server.
 pub(crate) fn wrong_token() -> Response {
-    unauthorized("wrong-token", "the token is not that of this server; a new one is made at each start")
+    let message = "the token is not one of this server: it was withdrawn, or the server has made a new one at its start";
+    unauthorized("wrong-token", message)
 }
 
 fn unauthorized(error: &str, message: &str) -> Response {
@@ -130,6 +141,16 @@ fn unauthorized(error: &str, message: &str) -> Response {
         "Show the token from the file control-token of the state directory: Authorization: Bearer TOKEN";
     let mut response = refuse(StatusCode::UNAUTHORIZED, error, message, advice);
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+/// RFC 6750 3.1: "insufficient_scope: The request requires higher privileges than provided by the access token."
+fn forbidden(scope: Scope, needed: Scope) -> Response {
+    let message = format!("the token is for {scope}, and this is for {needed}");
+    let advice = format!("Make one that may: anabranch token create NAME --scope {needed}");
+    let mut response = refuse(StatusCode::FORBIDDEN, "scope", &message, &advice);
+    let header = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
+    response.headers_mut().insert(WWW_AUTHENTICATE, header);
     response
 }
 
@@ -291,6 +312,23 @@ async fn remove_user(
     Path(name): Path<String>,
 ) -> Answer<crate::users::User> {
     administer(about, move |administration| administration.remove_user(&name)).await
+}
+
+async fn tokens(State(about): State<Arc<About>>) -> Answer<of_tokens::Tokens> {
+    administer(about, |administration| administration.tokens()).await
+}
+
+async fn make_token(State(about): State<Arc<About>>, body: Bytes) -> Result<Response, Refusal> {
+    let new = read(&body)?;
+    let made = administer(about, move |administration| administration.make_token(new)).await?;
+    Ok((StatusCode::CREATED, made).into_response())
+}
+
+async fn remove_token(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+) -> Answer<of_tokens::TokenInfo> {
+    administer(about, move |administration| administration.remove_token(&name)).await
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod report;
 mod server;
 pub mod shares;
 mod token;
+pub mod tokens;
 pub mod trace;
 pub mod users;
 
@@ -37,12 +38,13 @@ use tokio::sync::oneshot;
 
 pub use administration::{Administration, Refusal, RefusalKind};
 pub use api::ApiError;
-pub use token::Token;
+pub use token::{Digest, Token};
 
 use clients::Clients;
 use connections::Limits;
 use host::Hosts;
 use metrics::Audience;
+use tokens::KnownTokens;
 
 /// The running control server. Dropping it ends it.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ pub struct Subject {
     /// Who is connected now.
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// What callers of the API show.
-    pub token: Token,
+    pub tokens: Arc<KnownTokens>,
     /// Names and addresses that it answers to, beside loopback and the address that is asked.
     pub names: Vec<String>,
 }
@@ -130,7 +132,7 @@ fn router(mut about: About) -> Router {
 async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> Response {
     let audience = match headers.get(AUTHORIZATION) {
         None => Audience::Everybody,
-        Some(shown) if about.subject.token.is_shown_by(shown.as_bytes()) => Audience::Administrators,
+        Some(shown) if about.subject.tokens.bearer(shown.as_bytes()).is_some() => Audience::Administrators,
         Some(_) => return api::wrong_token(),
     };
     let text = metrics::render(&about.subject.shares.present().in_order(), about.started.elapsed(), audience);
@@ -144,6 +146,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::tokens::{KnownToken, MadeToken, NewToken, Scope, TokenInfo, Tokens};
 
     /// An administration of nothing.
     struct Nobody;
@@ -183,6 +186,15 @@ mod tests {
         fn remove_user(&self, _: &str) -> Result<users::User, Refusal> {
             none()
         }
+        fn tokens(&self) -> Result<Tokens, Refusal> {
+            Ok(Tokens::default())
+        }
+        fn make_token(&self, _: NewToken) -> Result<MadeToken, Refusal> {
+            none()
+        }
+        fn remove_token(&self, _: &str) -> Result<TokenInfo, Refusal> {
+            none()
+        }
     }
 
     pub(crate) fn about() -> Arc<About> {
@@ -190,7 +202,7 @@ mod tests {
             shares: Arc::default(),
             administration: Arc::new(Nobody),
             clients: Box::new(Clients::default),
-            token: Token::new([7; 32]),
+            tokens: Arc::new(KnownTokens::new(&Token::new([7; 32]), Vec::new())),
             names: Vec::new(),
         };
         Arc::new(About { subject, started: Instant::now() })
@@ -210,6 +222,12 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let token = Token::new([7; 32]);
+        let of_scope = |(n, scope): (u8, Scope)| KnownToken {
+            name: scope.name().to_owned(),
+            scope,
+            digest: Token::new([n; 32]).digest(),
+        };
+        let made = [(1, Scope::Read), (2, Scope::Shares), (3, Scope::All)].map(of_scope).to_vec();
         let clients = || Clients {
             smb_offer: clients::SmbOffer { multichannel: true, max_channels: 4, interfaces: Vec::new() },
             ..Clients::default()
@@ -218,7 +236,7 @@ mod tests {
             shares: Arc::default(),
             administration: Arc::new(Nobody),
             clients: Box::new(clients),
-            token: token.clone(),
+            tokens: Arc::new(KnownTokens::new(&token, made)),
             names: vec!["files.example.org".to_owned()],
         };
         Served { control: Control::start_within(limits, listener, subject).unwrap(), address, token }
@@ -385,6 +403,46 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains(OF_CLIENTS), "{answer}");
         let answer = ask_with(address, "/metrics", "Bearer x");
         assert!(answer.starts_with("HTTP/1.1 401 ") && error(&answer) == "wrong-token", "{answer}");
+    }
+
+    #[test]
+    fn a_token_lets_in_as_far_as_its_scope_goes() {
+        let Served { control: _control, address, .. } = serve();
+        let call = |n: u8, method: &str, path: &str| {
+            let token = Token::new([n; 32]);
+            let token = token.as_str();
+            let request = format!(
+                "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\n\r\n"
+            );
+            send(address, &request)
+        };
+        let (read, shares, all) = (1, 2, 3);
+        for (method, path, least) in [
+            ("GET", "/v1/clients", read),
+            ("GET", "/v1/shares", read),
+            ("GET", "/v1/users", read),
+            ("DELETE", "/v1/shares/a", shares),
+            ("POST", "/v1/shares", shares),
+            ("GET", "/v1/shares/a/trace", shares),
+            ("DELETE", "/v1/users/a", all),
+            ("GET", "/v1/tokens", all),
+            ("DELETE", "/v1/tokens/a", all),
+            ("POST", "/v1/nothing", all),
+        ] {
+            for token in [read, shares, all] {
+                let answer = call(token, method, path);
+                assert!(!answer.starts_with("HTTP/1.1 401 "), "{answer}");
+                let is_refused = answer.starts_with("HTTP/1.1 403 ");
+                assert_eq!(is_refused, token < least, "{token}: {method} {path}: {answer}");
+                if is_refused {
+                    assert_eq!(error(&answer), "scope");
+                    assert!(answer.contains("anabranch token create NAME --scope"), "{answer}");
+                }
+            }
+        }
+        let answer = call(9, "GET", "/v1/clients");
+        assert!(answer.starts_with("HTTP/1.1 401 ") && error(&answer) == "wrong-token", "{answer}");
+        assert!(call(read, "GET", "/metrics").contains("anabranch_client_requests_total"));
     }
 
     /// Reads to the end of the connection, which comes within a time that is generous.

@@ -2,16 +2,34 @@
 
 use std::fmt;
 
+use aws_lc_rs::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-/// A secret of the server, new at each start. It is in no log.
+/// A secret that whoever shows it is known by. It is in no log.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
+    }
+}
+
+/// SHA-256 of a token as it is written: 32 random bytes are not found again from it, however fast one tries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    pub(crate) fn of(shown: &[u8]) -> Self {
+        let mut bytes = [0; 32];
+        bytes
+            .iter_mut()
+            .zip(digest(&SHA256, shown).as_ref())
+            .for_each(|(byte, of_digest)| *byte = *of_digest);
+        Self(bytes)
     }
 }
 
@@ -28,18 +46,18 @@ impl Token {
         &self.0
     }
 
-    /// Whether a header `Authorization` shows this token. How long that takes tells nothing of the token.
-    pub(crate) fn is_shown_by(&self, header: &[u8]) -> bool {
-        const SCHEME: &[u8] = b"Bearer ";
-        let Some((scheme, shown)) = header.split_at_checked(SCHEME.len()) else { return false };
-        scheme.eq_ignore_ascii_case(SCHEME) && same(self.0.as_bytes(), shown.trim_ascii())
+    /// What is kept of a token, to know it again.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.0.as_bytes())
     }
-}
 
-/// Compares all bytes, wherever the first difference is.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    let differences = one.iter().zip(other).fold(0, |found, (a, b)| found | (a ^ b));
-    one.len() == other.len() && std::hint::black_box(differences) == 0
+    /// The token that a header `Authorization` shows.
+    pub(crate) fn shown(header: &[u8]) -> Option<&[u8]> {
+        const SCHEME: &[u8] = b"Bearer ";
+        let (scheme, shown) = header.split_at_checked(SCHEME.len())?;
+        scheme.eq_ignore_ascii_case(SCHEME).then(|| shown.trim_ascii())
+    }
 }
 
 #[cfg(test)]
@@ -51,8 +69,10 @@ mod tests {
         let token = Token::new([0xab; 32]);
         let text = "ab".repeat(32);
         assert_eq!(token.as_str(), text);
+        let is_shown_by =
+            |header: &str| Token::shown(header.as_bytes()).map(Digest::of) == Some(token.digest());
         for header in [format!("Bearer {text}"), format!("bearer {text}"), format!("Bearer  {text} ")] {
-            assert!(token.is_shown_by(header.as_bytes()), "{header}");
+            assert!(is_shown_by(&header), "{header}");
         }
         for header in [
             String::new(),
@@ -65,8 +85,16 @@ mod tests {
             format!("Bearer {}", text.to_uppercase()),
             format!("Bearer {}ac", &text[2..]),
         ] {
-            assert!(!token.is_shown_by(header.as_bytes()), "{header}");
+            assert!(!is_shown_by(&header), "{header}");
         }
+    }
+
+    /// FIPS 180-2 appendix B.1.
+    #[test]
+    fn the_digest_is_sha_256() {
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let written: String = Digest::of(b"abc").0.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(written, expected);
     }
 
     #[test]

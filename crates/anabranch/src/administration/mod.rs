@@ -5,8 +5,10 @@
 //! and is not used while the declaration stands.
 
 mod shares;
+mod tokens;
 mod users;
 
+pub(crate) use tokens::known as known_token;
 pub(crate) use users::account;
 
 use std::collections::HashMap;
@@ -17,6 +19,7 @@ use std::time::Duration;
 
 use auth::Account;
 use control::shares::{NewShare, Share, ShareChange, Shares};
+use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
 use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
 use nfs_server::NfsServer;
@@ -61,6 +64,7 @@ pub(crate) struct Serving {
     pub(crate) accounts: Arc<AccountBook>,
     pub(crate) smb: Arc<smb_server::Server>,
     pub(crate) nfs: Arc<NfsServer>,
+    pub(crate) tokens: Arc<KnownTokens>,
     /// Descriptors that the process may have.
     pub(crate) descriptors: u64,
 }
@@ -147,5 +151,17 @@ impl control::Administration for Administration {
 
     fn remove_user(&self, name: &str) -> Result<User, Refusal> {
         self.end_user(name)
+    }
+
+    fn tokens(&self) -> Result<Tokens, Refusal> {
+        self.all_tokens().map(|tokens| Tokens { tokens })
+    }
+
+    fn make_token(&self, new: NewToken) -> Result<MadeToken, Refusal> {
+        self.enter_token(&new)
+    }
+
+    fn remove_token(&self, name: &str) -> Result<TokenInfo, Refusal> {
+        self.end_token(name)
     }
 }

@@ -8,6 +8,7 @@ use crate::activity::{
 };
 use crate::clients::Clients;
 use crate::shares::{NewShare, Share, ShareChange, Shares};
+use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, Password, User, UserChange, Users};
 
 fn described() -> Value {
@@ -121,6 +122,13 @@ fn every_type_is_described_with_its_fields() {
         ("Users", json(Users::default())),
         ("NewUser", json(new_user)),
         ("UserChange", json(user_change)),
+        ("Tokens", json(Tokens::default())),
+        ("Token", json(TokenInfo { name: String::new(), scope: Scope::Read, made: 0 })),
+        ("NewToken", json(NewToken { name: String::new(), scope: Scope::Read })),
+        (
+            "MadeToken",
+            json(MadeToken { name: String::new(), scope: Scope::Read, made: 0, token: String::new() }),
+        ),
         ("NewTrace", json(NewTrace { seconds: 1 })),
         ("TracePart", json(TracePart::default())),
         ("Activity", json(Activity::default())),

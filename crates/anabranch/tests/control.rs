@@ -1,0 +1,139 @@
+//! The control address from outside: tokens with scopes.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+mod server;
+
+use server::{Server, flags, path, program};
+
+struct Machine {
+    directory: TempDir,
+    server: Option<Server>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self { directory: TempDir::new().unwrap(), server: None }
+    }
+
+    fn start(&mut self, more: &[&str]) {
+        let flags = flags(&self.directory);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        self.server = Some(Server::start(&flags));
+    }
+
+    fn stop(&mut self) {
+        assert_eq!(self.server.take().unwrap().end_with("TERM"), Some(0));
+    }
+
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let state = path(&self.directory, "state");
+        let Output { status, stdout, stderr } =
+            program(arguments).args(["--state", &state]).output().unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    }
+
+    fn done(&self, arguments: &[&str]) -> String {
+        let (status, said, errors) = self.run(arguments);
+        assert_eq!(status, Some(0), "{arguments:?}: {errors}");
+        said
+    }
+
+    fn make_token(&self, name: &str, scope: &str) -> String {
+        let made = self.done(&["token", "create", name, "--scope", scope, "--json"]);
+        let made: Value = serde_json::from_str(&made).unwrap();
+        assert_eq!((&made["name"], &made["scope"]), (&name.into(), &scope.into()));
+        made["token"].as_str().unwrap().to_owned()
+    }
+
+    /// The status of the answer to a request with this token, and the answer.
+    fn ask(&self, token: &str, method: &str, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.server.as_ref().unwrap().address("control")).unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
+    }
+}
+
+#[test]
+fn a_token_does_what_its_scope_says_until_it_is_withdrawn() {
+    let mut machine = Machine::new();
+    let before = machine.make_token("early", "all");
+    machine.start(&[]);
+    assert_eq!(machine.ask(&before, "GET", "/v1/tokens").0, 200, "made before the server ran");
+    let (read, shares) = (machine.make_token("look", "read"), machine.make_token("deploy", "shares"));
+    for (token, method, path, status) in [
+        (&read, "GET", "/v1/shares", 200),
+        (&read, "DELETE", "/v1/shares/none", 403),
+        (&read, "GET", "/v1/tokens", 403),
+        (&shares, "DELETE", "/v1/shares/none", 404),
+        (&shares, "DELETE", "/v1/users/none", 403),
+        (&before, "DELETE", "/v1/users/none", 404),
+    ] {
+        let (answered, answer) = machine.ask(token, method, path);
+        assert_eq!(answered, status, "{method} {path}: {answer}");
+    }
+    let (_, metrics) = machine.ask(&read, "GET", "/metrics");
+    assert!(metrics.contains("anabranch_client_requests_total"), "{metrics}");
+
+    let list = machine.done(&["token", "list"]);
+    assert!(list.starts_with("TOKEN   SCOPE   MADE\ndeploy  shares  "), "{list}");
+    assert!(![&before, &read, &shares].iter().any(|token| list.contains(*token)), "{list}");
+    assert_eq!(machine.done(&["token", "remove", "LOOK"]), "The token look is withdrawn.\n");
+    assert_eq!(machine.ask(&read, "GET", "/v1/shares").0, 401, "at once");
+    machine.stop();
+    let database = std::fs::read(path(&machine.directory, "state/anabranch.redb")).unwrap();
+    let is_in = |token: &str| database.windows(token.len()).any(|bytes| bytes == token.as_bytes());
+    assert!(!is_in(&shares) && !is_in(&before), "a token is in the state database");
+    machine.start(&[]);
+    assert_eq!(machine.ask(&shares, "GET", "/v1/shares").0, 200, "over a restart");
+    assert_eq!(machine.ask(&read, "GET", "/v1/shares").0, 401);
+}
+
+#[test]
+fn tokens_that_cannot_be_are_refused_with_the_reason() {
+    let mut machine = Machine::new();
+    machine.start(&[]);
+    machine.make_token("look", "read");
+    let long = "n".repeat(65);
+    for (arguments, word) in [
+        (["token", "create", "Look"].as_slice(), "there is a token look already"),
+        (&["token", "create", ""], "cannot be the name of a token"),
+        (&["token", "create", "a/b"], "cannot be the name of a token"),
+        (&["token", "create", &long], "1 to 64 letters"),
+        (&["token", "remove", "none"], "there is no token none"),
+    ] {
+        let (status, said, errors) = machine.run(arguments);
+        assert!(status == Some(7) && said.is_empty() && errors.contains(word), "{arguments:?}: {errors}");
+    }
+    assert_eq!(machine.run(&["token", "create", "x", "--scope", "some"]).0, Some(2));
+}
+
+#[test]
+fn a_name_that_is_given_is_answered_to() {
+    let mut machine = Machine::new();
+    machine.start(&["--control-name", "files.example.org"]);
+    let ask = |host: &str| {
+        let mut stream = TcpStream::connect(machine.server.as_ref().unwrap().address("control")).unwrap();
+        write!(stream, "GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    for (host, status) in
+        [("localhost", "200"), ("files.example.org:8080", "200"), ("rebind.example", "421"), ("", "400")]
+    {
+        let answer = ask(host);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {answer}");
+    }
+}

@@ -1,0 +1,226 @@
+//! The tokens that can be made and withdrawn, as the API tells and takes them: `/v1/tokens`; and who may do what.
+
+use std::fmt;
+
+use axum::http::Method;
+use parking_lot::RwLock;
+use serde::{Deserialize, Serialize};
+
+use crate::token::{Digest, Token};
+
+/// What the bearer of a token may do: each may do what those before it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Look: clients, shares, users, what is going on, metrics with the names of clients.
+    Read,
+    /// Make, change and remove shares, and record what clients ask for.
+    Shares,
+    /// Everything: users and tokens too.
+    All,
+}
+
+impl Scope {
+    /// As programs write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Shares => "shares",
+            Self::All => "all",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// All tokens that were made, by name; not the state directory's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// The tokens.
+    pub tokens: Vec<TokenInfo>,
+}
+
+/// What is told of a token: never the token itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenInfo {
+    /// Its name.
+    pub name: String,
+    /// What its bearer may do.
+    pub scope: Scope,
+    /// When it was made, in seconds of the Unix epoch.
+    pub made: u64,
+}
+
+/// A token to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// Its name.
+    pub name: String,
+    /// What its bearer may do.
+    pub scope: Scope,
+}
+
+/// A token that was made just now: the one time that it is told.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeToken {
+    /// Its name.
+    pub name: String,
+    /// What its bearer may do.
+    pub scope: Scope,
+    /// When it was made, in seconds of the Unix epoch.
+    pub made: u64,
+    /// What its bearer shows.
+    pub token: String,
+}
+
+impl fmt::Debug for MadeToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MadeToken")
+            .field("name", &self.name)
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A token that is taken, known by its digest alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownToken {
+    /// Its name.
+    pub name: String,
+    /// What its bearer may do.
+    pub scope: Scope,
+    /// SHA-256 of the token as it is written.
+    pub digest: Digest,
+}
+
+/// The tokens that the server takes: its own, which may do everything, and those that were made.
+#[derive(Debug)]
+pub struct KnownTokens {
+    own: Digest,
+    /// Guards the list: all that were made.
+    made: RwLock<Vec<KnownToken>>,
+}
+
+/// Who has shown a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bearer {
+    /// The token's name; None: the state directory's own.
+    pub(crate) name: Option<String>,
+    pub(crate) scope: Scope,
+}
+
+impl KnownTokens {
+    /// The state directory's own token, and those that were made.
+    #[must_use]
+    pub fn new(own: &Token, made: Vec<KnownToken>) -> Self {
+        Self { own: own.digest(), made: RwLock::new(made) }
+    }
+
+    /// Takes a token from now on, in the place of one of its name.
+    pub fn take(&self, token: KnownToken) {
+        let mut made = self.made.write();
+        made.retain(|known| known.name != token.name);
+        made.push(token);
+    }
+
+    /// Takes a token no more.
+    pub fn withdraw(&self, name: &str) {
+        self.made.write().retain(|known| known.name != name);
+    }
+
+    /// Who shows this header `Authorization`. Digests are compared: how long that takes tells nothing of a token.
+    pub(crate) fn bearer(&self, header: &[u8]) -> Option<Bearer> {
+        let shown = Digest::of(Token::shown(header)?);
+        if shown == self.own {
+            return Some(Bearer { name: None, scope: Scope::All });
+        }
+        let made = self.made.read();
+        let known = made.iter().find(|known| known.digest == shown)?;
+        Some(Bearer { name: Some(known.name.clone()), scope: known.scope })
+    }
+}
+
+/// What a call of the API asks of who makes it. What is not known asks for everything.
+pub(crate) fn needed(method: &Method, path: &str) -> Scope {
+    let looks = [Method::GET, Method::HEAD].contains(method);
+    let mut parts = path.trim_start_matches("/v1").trim_start_matches('/').split('/');
+    let (thing, part) = (parts.next(), parts.nth(1));
+    match thing {
+        Some("tokens") => Scope::All,
+        // To take what was recorded takes it away from who began.
+        Some("shares") if !looks || part == Some("trace") => Scope::Shares,
+        _ if looks => Scope::Read,
+        _ => Scope::All,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scope_holds_those_before_it() {
+        assert!(Scope::Read < Scope::Shares && Scope::Shares < Scope::All);
+        for scope in [Scope::Read, Scope::Shares, Scope::All] {
+            assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
+        }
+    }
+
+    #[test]
+    fn looking_is_for_all_shares_for_some_and_the_rest_for_few() {
+        let cases = [
+            ("GET", "/v1/clients", Scope::Read),
+            ("GET", "/v1/openapi.json", Scope::Read),
+            ("GET", "/v1/shares", Scope::Read),
+            ("HEAD", "/v1/shares/a", Scope::Read),
+            ("GET", "/v1/shares/a/activity", Scope::Read),
+            ("GET", "/v1/users", Scope::Read),
+            ("GET", "/v1/nothing", Scope::Read),
+            ("POST", "/v1/shares", Scope::Shares),
+            ("PATCH", "/v1/shares/a", Scope::Shares),
+            ("DELETE", "/v1/shares/a", Scope::Shares),
+            ("GET", "/v1/shares/a/trace", Scope::Shares),
+            ("POST", "/v1/shares/a/trace", Scope::Shares),
+            ("POST", "/v1/users", Scope::All),
+            ("DELETE", "/v1/users/a", Scope::All),
+            ("PATCH", "/v1/users/shares", Scope::All),
+            ("GET", "/v1/tokens", Scope::All),
+            ("POST", "/v1/tokens", Scope::All),
+            ("DELETE", "/v1/tokens/a", Scope::All),
+            ("POST", "/v1/nothing", Scope::All),
+        ];
+        for (method, path, scope) in cases {
+            assert_eq!(
+                needed(&Method::from_bytes(method.as_bytes()).unwrap(), path),
+                scope,
+                "{method} {path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_token_is_taken_until_it_is_withdrawn() {
+        let (own, other) = (Token::new([7; 32]), Token::new([8; 32]));
+        let known = KnownTokens::new(&own, Vec::new());
+        let bearer = |token: &Token| known.bearer(format!("Bearer {}", token.as_str()).as_bytes());
+        assert_eq!(bearer(&own), Some(Bearer { name: None, scope: Scope::All }));
+        assert_eq!(bearer(&other), None);
+        let token = KnownToken { name: "prometheus".to_owned(), scope: Scope::Read, digest: other.digest() };
+        known.take(token);
+        assert_eq!(bearer(&other), Some(Bearer { name: Some("prometheus".to_owned()), scope: Scope::Read }));
+        known.withdraw("prometheus");
+        assert_eq!((bearer(&other), bearer(&own).is_some()), (None, true));
+    }
+
+    #[test]
+    fn a_token_is_not_printed() {
+        let made = MadeToken { name: "a".to_owned(), scope: Scope::Read, made: 1, token: "hush".to_owned() };
+        assert!(!format!("{made:?}").contains("hush"));
+    }
+}
