@@ -3,6 +3,9 @@
 //!
 //! Nothing here waits, asks for the time or knows a protocol: the same descriptor decides for SMB and for NFS.
 
+// Tests index freely; code that meets a client's bytes does not.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod bytes;
 mod check;
 pub mod descriptor;
@@ -18,3 +21,8 @@ pub use inherit::{Newborn, settled};
 pub use mask::AccessMask;
 pub use sid::{SUB_AUTHORITIES_MAX, Sid};
 pub use token::Token;
+
+/// What the README says compiles and holds.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -41,10 +41,34 @@ impl SecurityDescriptor {
         }
     }
 
-    /// Whether it says exactly what permission bits say.
+    /// Whether it says exactly what permission bits say, with or without ownership ([`Self::with_ownership`]).
     #[must_use]
     pub fn is_of_mode(&self, mode: u32, is_dir: bool, uid: u32, gid: u32) -> bool {
-        *self == Self::of_mode(mode, is_dir, uid, gid)
+        let of_mode = Self::of_mode(mode, is_dir, uid, gid);
+        *self == of_mode || *self == of_mode.with_ownership()
+    }
+
+    /// The same, where permission bits decide for those who know a right to take ownership: an owner who may read and write
+    /// has it. Who changes a list and writes it back so keeps the right to do that again.
+    #[must_use]
+    pub fn with_ownership(mut self) -> Self {
+        let owner = self.owner;
+        for ace in self.dacl.iter_mut().flat_map(|dacl| &mut dacl.aces) {
+            if let AceBody::Basic { ace_type: AceType::AccessAllowed, mask, sid } = &mut ace.body
+                && Some(*sid) == owner
+                && mask.contains(AccessMask::READ_DATA | AccessMask::WRITE_DATA)
+            {
+                *mask |= AccessMask::WRITE_OWNER;
+            }
+        }
+        self
+    }
+
+    /// Whether it could be that of some permission bits.
+    #[must_use]
+    pub fn is_of_some_mode(&self, is_dir: bool) -> bool {
+        let owners = self.owner.and_then(|sid| sid.uid()).zip(self.group.and_then(|sid| sid.gid()));
+        owners.is_some_and(|(uid, gid)| self.is_of_mode(self.permission_bits(), is_dir, uid, gid))
     }
 
     /// The permission bits that come nearest: what its list says about owner, group and everybody, in the order of the
@@ -200,6 +224,21 @@ mod tests {
                         "{mode:o} {right:?} {uid} {gid}"
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn an_owner_who_reads_and_writes_has_the_ownership() {
+        for (mode, has) in
+            [(0o644, true), (0o755, true), (0o600, true), (0o444, false), (0o200, false), (0o077, false)]
+        {
+            for is_dir in [false, true] {
+                let bare = of_mode(mode, is_dir);
+                let seen = bare.clone().with_ownership();
+                assert_eq!(bare != seen, has, "{mode:o}");
+                assert!(seen.is_of_mode(mode, is_dir, 1000, 100) && seen.is_of_some_mode(is_dir), "{mode:o}");
+                assert_eq!(seen.permission_bits(), mode, "{mode:o}");
             }
         }
     }

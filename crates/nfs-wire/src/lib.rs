@@ -17,3 +17,8 @@ pub mod rpc;
 pub mod v3;
 pub mod v4;
 pub mod xdr;
+
+/// What the README says compiles and holds.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -10,7 +10,7 @@ use anabranch_nfs_wire::v4::attr::{
     Attribute, AttributeSet, Attributes, AttributesBuf, ChangeAttrType, ChangePolicy, ModeMasked, ModeUmask,
     OpenArguments, Value,
 };
-use anabranch_nfs_wire::v4::callback::{self, SecurityParameters};
+use anabranch_nfs_wire::v4::callback;
 use anabranch_nfs_wire::v4::compound::{self, ArgOp, ResOp};
 use anabranch_nfs_wire::v4::create_session::ChannelAttributes;
 use anabranch_nfs_wire::v4::exchange_id::{
@@ -25,8 +25,9 @@ use anabranch_nfs_wire::v4::open::{
 use anabranch_nfs_wire::v4::readdir::Listing;
 use anabranch_nfs_wire::v4::status::Status;
 use anabranch_nfs_wire::v4::types::{
-    Bitmap, ChangeInfo, ClientId, FileHandle, FileType, Fsid, Name, NetAddr, OwnerId, SessionId, SetTime,
-    SpecData, StableHow, StateOwner, Stateid, StateidOther, Text, Time, Verifier,
+    Bitmap, ChangeInfo, ClientId, FileHandle, FileType, Fsid, GssHandles, Name, NetAddr, OwnerId,
+    SecurityParameters, SessionId, SetTime, SpecData, StableHow, StateOwner, Stateid, StateidOther, Text,
+    Time, Verifier,
 };
 use anabranch_nfs_wire::v4::{self, Operation};
 use anabranch_nfs_wire::xdr::{Decode, Encode, Writer};
@@ -159,8 +160,7 @@ impl Seed {
         let machine_name = MachineName(&self.short);
         let groups = Groups::new(&self.w).unwrap();
         let credential = AuthSys { stamp: self.w[0], machine_name, uid: self.w[1], gid: self.w[2], groups };
-        let handles =
-            callback::GssHandles { service: self.w[3], from_server: &self.short, from_client: &self.data };
+        let handles = GssHandles { service: self.w[3], from_server: &self.short, from_client: &self.data };
         vec![SecurityParameters::None, SecurityParameters::Sys(credential), SecurityParameters::Gss(handles)]
     }
 

@@ -64,3 +64,8 @@ pub use dtyp::{FileId, FileTime, Guid};
 pub use fscc::FileAttributes;
 pub use header::{Command, Header, HeaderFlags, Target};
 pub use ntstatus::NtStatus;
+
+/// What the README says compiles and holds.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

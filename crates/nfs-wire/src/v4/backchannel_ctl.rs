@@ -1,7 +1,7 @@
 //! BACKCHANNEL_CTL, RFC 8881 18.33: another program number or other credentials for the back channel.
 
-use crate::v4::callback::SecurityParameters;
 use crate::v4::status::Status;
+use crate::v4::types::SecurityParameters;
 use crate::xdr::xdr_struct;
 
 /// Arguments.

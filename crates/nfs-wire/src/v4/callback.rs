@@ -1,8 +1,6 @@
 //! The callback program, RFC 8881 section 20 and RFC 7862 16: what a server asks of a client, over the connections
 //! that the client made.
 
-use crate::auth_sys::AuthSys;
-use crate::rpc::flavor;
 use crate::v4::attr::{AttributeSet, Attributes};
 use crate::v4::compound::{self, BadOperation};
 use crate::v4::copy::WriteResponse;
@@ -16,59 +14,6 @@ pub const VERSION: u32 = 1;
 pub const PROCEDURE_NULL: u32 = 0;
 /// The procedure that has operations.
 pub const PROCEDURE_COMPOUND: u32 = 1;
-
-/// A credential that a server may use in callbacks.
-#[doc(alias = "callback_sec_parms4")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SecurityParameters<'a> {
-    /// AUTH_NONE.
-    None,
-    /// AUTH_SYS, with this credential.
-    Sys(AuthSys<'a>),
-    /// RPCSEC_GSS.
-    Gss(GssHandles<'a>),
-}
-
-/// Handles of GSS contexts that exist already.
-#[doc(alias = "gss_cb_handles4")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GssHandles<'a> {
-    /// `rpc_gss_svc_t`: none, integrity, privacy.
-    pub service: u32,
-    /// The server's handle.
-    pub from_server: &'a [u8],
-    /// The client's handle.
-    pub from_client: &'a [u8],
-}
-
-xdr_struct!(GssHandles<'a> { service, from_server, from_client });
-
-impl Encode for SecurityParameters<'_> {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        match self {
-            Self::None => writer.u32(flavor::AUTH_NONE),
-            Self::Sys(credential) => {
-                writer.u32(flavor::AUTH_SYS);
-                credential.encode(writer);
-            }
-            Self::Gss(handles) => {
-                writer.u32(flavor::RPCSEC_GSS);
-                handles.encode(writer);
-            }
-        }
-    }
-}
-
-impl<'a> Decode<'a> for SecurityParameters<'a> {
-    fn decode(reader: &mut Reader<'a>) -> Result<Self, XdrError> {
-        match reader.u32()? {
-            flavor::AUTH_NONE => Ok(Self::None),
-            flavor::AUTH_SYS => AuthSys::decode(reader).map(Self::Sys),
-            flavor::RPCSEC_GSS => GssHandles::decode(reader).map(Self::Gss),
-            value => Err(XdrError::UndefinedValue { kind: "callback_sec_parms4", value }),
-        }
-    }
-}
 
 xdr_enum! {
     /// The callback operations, RFC 8881 20 and RFC 7862 16.

@@ -1,8 +1,7 @@
 //! CREATE_SESSION, RFC 8881 18.36: a session for a client, and the confirmation of its client ID.
 
-use crate::v4::callback::SecurityParameters;
 use crate::v4::status::Status;
-use crate::v4::types::{ClientId, SessionId};
+use crate::v4::types::{ClientId, SecurityParameters, SessionId};
 use crate::xdr::{xdr_bitflags, xdr_struct};
 
 /// Arguments.

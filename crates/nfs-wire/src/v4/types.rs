@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::auth_sys::AuthSys;
+use crate::rpc::flavor;
 use crate::v4::status::Status;
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_enum, xdr_struct};
 
@@ -528,6 +530,59 @@ impl Decode<'_> for Bitmap {
             }
         }
         Ok(set)
+    }
+}
+
+/// A credential that a server may use in callbacks.
+#[doc(alias = "callback_sec_parms4")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecurityParameters<'a> {
+    /// AUTH_NONE.
+    None,
+    /// AUTH_SYS, with this credential.
+    Sys(AuthSys<'a>),
+    /// RPCSEC_GSS.
+    Gss(GssHandles<'a>),
+}
+
+/// Handles of GSS contexts that exist already.
+#[doc(alias = "gss_cb_handles4")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GssHandles<'a> {
+    /// `rpc_gss_svc_t`: none, integrity, privacy.
+    pub service: u32,
+    /// The server's handle.
+    pub from_server: &'a [u8],
+    /// The client's handle.
+    pub from_client: &'a [u8],
+}
+
+xdr_struct!(GssHandles<'a> { service, from_server, from_client });
+
+impl Encode for SecurityParameters<'_> {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        match self {
+            Self::None => writer.u32(flavor::AUTH_NONE),
+            Self::Sys(credential) => {
+                writer.u32(flavor::AUTH_SYS);
+                credential.encode(writer);
+            }
+            Self::Gss(handles) => {
+                writer.u32(flavor::RPCSEC_GSS);
+                handles.encode(writer);
+            }
+        }
+    }
+}
+
+impl<'a> Decode<'a> for SecurityParameters<'a> {
+    fn decode(reader: &mut Reader<'a>) -> Result<Self, XdrError> {
+        match reader.u32()? {
+            flavor::AUTH_NONE => Ok(Self::None),
+            flavor::AUTH_SYS => AuthSys::decode(reader).map(Self::Sys),
+            flavor::RPCSEC_GSS => GssHandles::decode(reader).map(Self::Gss),
+            value => Err(XdrError::UndefinedValue { kind: "callback_sec_parms4", value }),
+        }
     }
 }
 
