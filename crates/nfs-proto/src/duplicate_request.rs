@@ -11,24 +11,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nfs_wire::rpc::Call;
-use nfs_wire::v3;
 use siphasher::sip::SipHasher13;
 
 /// How many bytes of a call's arguments its checksum covers.
 pub const CHECKSUM_BYTES: usize = 256;
-
-/// Whether a procedure changes something that a second run would find changed already, and answer otherwise.
-#[must_use]
-pub fn is_kept(procedure: v3::Procedure) -> bool {
-    use v3::Procedure as P;
-    match procedure {
-        P::SetAttr | P::Create | P::MkDir | P::SymLink | P::MkNod => true,
-        P::Remove | P::RmDir | P::Rename | P::Link => true,
-        // WRITE and COMMIT leave the same behind when they run again.
-        P::Null | P::GetAttr | P::Lookup | P::Access | P::ReadLink | P::Read | P::Write => false,
-        P::ReadDir | P::ReadDirPlus | P::FsStat | P::FsInfo | P::PathConf | P::Commit => false,
-    }
-}
 
 /// What tells one call from another.
 ///
@@ -194,6 +180,7 @@ impl DuplicateRequests {
 mod tests {
     use super::*;
     use nfs_wire::rpc::OpaqueAuth;
+    use nfs_wire::v3;
     use proptest::prelude::*;
 
     fn key(client: u8, xid: u32, arguments: &[u8]) -> Key {

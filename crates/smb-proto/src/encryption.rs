@@ -93,16 +93,18 @@ impl Sealer {
         if message.is_empty() {
             return Err(SealError::Length);
         }
+        let nonce = self.next_nonce();
         *header = TransformHeader {
             signature: [0; 16],
-            nonce: self.next_nonce(),
+            nonce,
             original_message_size,
             flags: FLAG_ENCRYPTED,
             session_id: self.session_id,
         }
         .to_bytes();
-        let tag = self.aead.seal(header, message)?;
-        header[SIGNATURE].copy_from_slice(&tag);
+        let authenticated = header.get(AAD).ok_or(SealError::Length)?;
+        let tag = self.aead.seal(&nonce, authenticated, message)?;
+        header.get_mut(SIGNATURE).ok_or(SealError::Length)?.copy_from_slice(&tag);
         Ok(())
     }
 
@@ -134,14 +136,16 @@ impl Opener {
     /// # Errors
     /// [`OpenError`]; the frame's content is undefined then.
     pub fn open<'a>(&self, frame: &'a mut [u8]) -> Result<&'a mut [u8], OpenError> {
-        TransformHeader::decode(frame).map_err(OpenError::Malformed)?;
+        let TransformHeader { signature, nonce, .. } =
+            TransformHeader::decode(frame).map_err(OpenError::Malformed)?;
         let (header, message) = frame
             .split_first_chunk_mut::<TRANSFORM_HEADER_LEN>()
             .ok_or(OpenError::Malformed(WireError::Truncated))?;
         if message.is_empty() {
             return Err(OpenError::Empty);
         }
-        self.aead.open(header, message)?;
+        let authenticated = header.get(AAD).ok_or(OpenError::Malformed(WireError::Truncated))?;
+        self.aead.open(&nonce, authenticated, &signature, message)?;
         Ok(message)
     }
 }
@@ -183,46 +187,46 @@ impl Aead {
         }
     }
 
-    fn seal(&self, header: &[u8; TRANSFORM_HEADER_LEN], message: &mut [u8]) -> Result<[u8; 16], SealError> {
+    /// Seals `message` and returns its tag; `aad` is authenticated with it.
+    fn seal(&self, nonce: &[u8; 16], aad: &[u8], message: &mut [u8]) -> Result<[u8; 16], SealError> {
         match self {
             Self::Gcm(key) => {
                 let mut tag = [0; 16];
                 let sealed = key
-                    .seal_in_place_separate_tag(gcm_nonce(header), Aad::from(&header[AAD]), message)
+                    .seal_in_place_separate_tag(gcm_nonce(nonce), Aad::from(aad), message)
                     .map_err(|_| SealError::Library)?;
                 tag.copy_from_slice(sealed.as_ref());
                 Ok(tag)
             }
-            Self::Ccm(key) => {
-                key.seal(&ccm_nonce(header), &header[AAD], message).map_err(|_| SealError::Library)
-            }
+            Self::Ccm(key) => key.seal(ccm_nonce(nonce), aad, message).map_err(|_| SealError::Library),
         }
     }
 
-    fn open(&self, header: &[u8; TRANSFORM_HEADER_LEN], message: &mut [u8]) -> Result<(), OpenError> {
-        let mut tag = [0; 16];
-        tag.copy_from_slice(&header[SIGNATURE]);
+    /// Opens what [`Self::seal`] has sealed.
+    fn open(
+        &self,
+        nonce: &[u8; 16],
+        aad: &[u8],
+        tag: &[u8; 16],
+        message: &mut [u8],
+    ) -> Result<(), OpenError> {
         match self {
             Self::Gcm(key) => key
-                .open_in_place_separate_tag(gcm_nonce(header), Aad::from(&header[AAD]), &tag, message)
+                .open_in_place_separate_tag(gcm_nonce(nonce), Aad::from(aad), tag, message)
                 .map(|_| ())
                 .map_err(|_| OpenError::Forged),
-            Self::Ccm(key) => {
-                key.open(&ccm_nonce(header), &header[AAD], &tag, message).map_err(|_| OpenError::Forged)
-            }
+            Self::Ccm(key) => key.open(ccm_nonce(nonce), aad, tag, message).map_err(|_| OpenError::Forged),
         }
     }
 }
 
-fn gcm_nonce(header: &[u8; TRANSFORM_HEADER_LEN]) -> Nonce {
-    let mut nonce = [0; 12];
-    nonce.copy_from_slice(&header[20..32]);
-    Nonce::assume_unique_for_key(nonce)
+/// The part of the header's nonce that AES-GCM takes. [MS-SMB2] 2.2.41.
+fn gcm_nonce([nonce @ .., _, _, _, _]: &[u8; 16]) -> Nonce {
+    Nonce::assume_unique_for_key(*nonce)
 }
 
-fn ccm_nonce(header: &[u8; TRANSFORM_HEADER_LEN]) -> [u8; ccm::NONCE_LEN] {
-    let mut nonce = [0; ccm::NONCE_LEN];
-    nonce.copy_from_slice(&header[20..31]);
+/// The part of the header's nonce that AES-CCM takes.
+fn ccm_nonce([nonce @ .., _, _, _, _, _]: &[u8; 16]) -> &[u8; ccm::NONCE_LEN] {
     nonce
 }
 

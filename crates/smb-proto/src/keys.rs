@@ -24,6 +24,10 @@ impl Key {
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
+
+    fn as_bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(..self.len).unwrap_or_default()
+    }
 }
 
 impl std::fmt::Debug for Key {
@@ -82,7 +86,7 @@ impl SessionKeys {
             cipher.map(|cipher| {
                 let mut derived = Key::zeroed(cipher.key_len());
                 let input = if cipher.key_len() == 32 { authenticated } else { &key };
-                kdf(input, purpose, &mut derived.bytes[..cipher.key_len()]);
+                kdf(input, purpose, derived.as_bytes_mut());
                 derived
             })
         };

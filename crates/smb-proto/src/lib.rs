@@ -15,6 +15,9 @@
 //! | opens that outlive their connection | 3.3.5.9.6, 3.3.5.9.7, 3.3.5.9.10, 3.3.5.9.12 | [`durable`] |
 //! | related compounds | 3.3.5.2.7.2 | [`related`] |
 
+// Tests index freely; code that meets a client's bytes does not.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod ccm;
 pub mod channel;
 pub mod channel_sequence;

@@ -136,12 +136,14 @@ impl Contexts {
         for context in &request.contexts {
             match context {
                 NegotiateContext::PreauthIntegrity { hash_algorithms, .. } => {
-                    once(&mut preauth, ids(hash_algorithms))?;
+                    once(&mut preauth, some_ids(hash_algorithms)?)?;
                 }
                 NegotiateContext::Encryption(asked) => once(&mut ciphers, ids(asked))?,
-                NegotiateContext::Signing(asked) => once(&mut signing, ids(asked))?,
-                NegotiateContext::Compression { algorithms, .. } => once(&mut compression, ids(algorithms))?,
-                NegotiateContext::RdmaTransform(asked) => once(&mut rdma, ids(asked))?,
+                NegotiateContext::Signing(asked) => once(&mut signing, some_ids(asked)?)?,
+                NegotiateContext::Compression { algorithms, .. } => {
+                    once(&mut compression, some_ids(algorithms)?)?;
+                }
+                NegotiateContext::RdmaTransform(asked) => once(&mut rdma, some_ids(asked)?)?,
                 NegotiateContext::Netname(_)
                 | NegotiateContext::Transport(_)
                 | NegotiateContext::Other { .. } => {}
@@ -151,6 +153,9 @@ impl Contexts {
         if !preauth.contains(&u16::from(HashAlgorithm::Sha512)) {
             return Err(NtStatus::SMB_NO_PREAUTH_INTEGRITY_HASH_OVERLAP);
         }
+        // 3.3.5.4: "If EncryptionContext.CipherCount is 0, the server MUST fail the request." Clients whose encryption is
+        // switched off send it so, and Samba takes it as if the context were not there.
+        let ciphers = ciphers.filter(|asked| !asked.is_empty());
         Ok(Self { ciphers, signing })
     }
 }
@@ -159,9 +164,14 @@ fn ids<T: Copy + Into<u16>>(values: &[T]) -> Vec<u16> {
     values.iter().map(|value| (*value).into()).collect()
 }
 
-/// Each kind of context may come once, and its list may not be empty.
+/// The list of a context that may not be empty.
+fn some_ids<T: Copy + Into<u16>>(values: &[T]) -> Result<Vec<u16>, NtStatus> {
+    if values.is_empty() { Err(NtStatus::INVALID_PARAMETER) } else { Ok(ids(values)) }
+}
+
+/// Each kind of context may come once.
 fn once(slot: &mut Option<Vec<u16>>, values: Vec<u16>) -> Result<(), NtStatus> {
-    if slot.is_some() || values.is_empty() {
+    if slot.is_some() {
         return Err(NtStatus::INVALID_PARAMETER);
     }
     *slot = Some(values);

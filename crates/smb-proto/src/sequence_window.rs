@@ -85,12 +85,14 @@ impl SequenceWindow {
 
     fn is_used(&self, id: u64) -> bool {
         let (word, bit) = self.slot(id);
-        self.bits[word] & bit != 0
+        self.bits.get(word).is_none_or(|bits| bits & bit != 0)
     }
 
     fn flip(&mut self, id: u64) {
         let (word, bit) = self.slot(id);
-        self.bits[word] ^= bit;
+        if let Some(bits) = self.bits.get_mut(word) {
+            *bits ^= bit;
+        }
     }
 }
 

@@ -9,7 +9,6 @@ use aws_lc_rs::{cmac, hmac};
 
 use crate::dialect::SigningAlgorithm;
 
-const HEADER_LEN: usize = 64;
 const COMMAND: std::ops::Range<usize> = 12..14;
 const FLAGS: usize = 16;
 const MESSAGE_ID: std::ops::Range<usize> = 24..32;
@@ -96,13 +95,10 @@ impl SigningKey {
     /// # Errors
     /// [`SignatureError::Truncated`] if there is no whole header.
     pub fn sign(&self, message: &mut [u8], sender: Sender) -> Result<(), SignatureError> {
-        if message.len() < HEADER_LEN {
-            return Err(SignatureError::Truncated);
-        }
-        message[FLAGS] |= FLAG_SIGNED;
-        message[SIGNATURE].fill(0);
+        *signature_field(message)? = [0; 16];
+        *message.get_mut(FLAGS).ok_or(SignatureError::Truncated)? |= FLAG_SIGNED;
         let signature = self.compute(message, sender)?;
-        message[SIGNATURE].copy_from_slice(&signature);
+        *signature_field(message)? = signature;
         Ok(())
     }
 
@@ -114,14 +110,9 @@ impl SigningKey {
     /// [`SignatureError::Mismatch`] when the signature is wrong; the connection decides what follows
     /// ([MS-SMB2] 3.3.5.2.4: STATUS_ACCESS_DENIED). [`SignatureError::Truncated`] if there is no whole header.
     pub fn verify(&self, message: &mut [u8], sender: Sender) -> Result<(), SignatureError> {
-        if message.len() < HEADER_LEN {
-            return Err(SignatureError::Truncated);
-        }
-        let mut received = [0; 16];
-        received.copy_from_slice(&message[SIGNATURE]);
-        message[SIGNATURE].fill(0);
+        let received = std::mem::take(signature_field(message)?);
         let computed = self.compute(message, sender);
-        message[SIGNATURE].copy_from_slice(&received);
+        *signature_field(message)? = received;
         verify_slices_are_equal(&computed?, &received).map_err(|_| SignatureError::Mismatch)
     }
 
@@ -135,7 +126,7 @@ impl SigningKey {
                 copy_16(&mut signature, tag.as_ref());
             }
             Prepared::AesGmac(key) => {
-                let nonce = Nonce::assume_unique_for_key(gmac_nonce(message, sender));
+                let nonce = Nonce::assume_unique_for_key(gmac_nonce(message, sender)?);
                 let tag = key
                     .seal_in_place_separate_tag(nonce, Aad::from(message), &mut [])
                     .map_err(|_| SignatureError::Library)?;
@@ -146,6 +137,11 @@ impl SigningKey {
     }
 }
 
+/// The Signature field of a message, which has a whole header then: the field is its end.
+fn signature_field(message: &mut [u8]) -> Result<&mut [u8; 16], SignatureError> {
+    message.get_mut(SIGNATURE).and_then(<[u8]>::first_chunk_mut).ok_or(SignatureError::Truncated)
+}
+
 fn copy_16(to: &mut [u8; 16], from: &[u8]) {
     for (byte, tag) in to.iter_mut().zip(from) {
         *byte = *tag;
@@ -154,11 +150,12 @@ fn copy_16(to: &mut [u8; 16], from: &[u8]) {
 
 /// [MS-SMB2] 3.1.4.1: "First 8 bytes are set to MessageId. ... If the sender is a client, least significant bit is
 /// set to zero, otherwise set to 1. If the message is SMB2 CANCEL request, the penultimate bit is set to 1".
-fn gmac_nonce(message: &[u8], sender: Sender) -> [u8; 12] {
-    let mut nonce = [0; 12];
-    nonce[..8].copy_from_slice(&message[MESSAGE_ID]);
-    nonce[8] = u8::from(sender == Sender::Server) | (u8::from(message[COMMAND] == COMMAND_CANCEL) << 1);
-    nonce
+fn gmac_nonce(message: &[u8], sender: Sender) -> Result<[u8; 12], SignatureError> {
+    let id = message.get(MESSAGE_ID).and_then(<[u8]>::first_chunk).ok_or(SignatureError::Truncated)?;
+    let [a, b, c, d, e, f, g, h]: [u8; 8] = *id;
+    let is_cancel = message.get(COMMAND).is_some_and(|command| command == COMMAND_CANCEL);
+    let bits = u8::from(sender == Sender::Server) | (u8::from(is_cancel) << 1);
+    Ok([a, b, c, d, e, f, g, h, bits, 0, 0, 0])
 }
 
 #[cfg(test)]
@@ -193,7 +190,7 @@ mod tests {
     }
 
     fn message(command: u8, message_id: u64, body: &[u8]) -> Vec<u8> {
-        let mut message = vec![0; HEADER_LEN];
+        let mut message = vec![0; SIGNATURE.end];
         message[..4].copy_from_slice(b"\xfeSMB");
         message[COMMAND.start] = command;
         message[MESSAGE_ID].copy_from_slice(&message_id.to_le_bytes());
@@ -204,7 +201,8 @@ mod tests {
     /// [MS-SMB2] 3.1.4.1.
     #[test]
     fn the_gmac_nonce_is_message_sender_and_cancel() {
-        let nonce = |command, sender| gmac_nonce(&message(command, 0x0807_0605_0403_0201, b""), sender);
+        let nonce =
+            |command, sender| gmac_nonce(&message(command, 0x0807_0605_0403_0201, b""), sender).unwrap();
         assert_eq!(nonce(5, Sender::Client), [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0]);
         assert_eq!(nonce(5, Sender::Server), [1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 0, 0]);
         assert_eq!(nonce(12, Sender::Client), [1, 2, 3, 4, 5, 6, 7, 8, 2, 0, 0, 0]);

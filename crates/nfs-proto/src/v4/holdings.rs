@@ -8,19 +8,10 @@ use super::limits::{LimitReached, Limits};
 use super::lock_owner::LockOwners;
 use super::lock_state::LockState;
 use super::open_state::{NoSuchUnion, OpenState, Opened, ShareAccess, ShareDeny};
-use super::stateid::{Names, Other, Stateid, StateidError, check_seqid, seqid_after};
+use super::stateid::{FileKey, Names, Other, Stateid, StateidError, check_seqid, seqid_after};
 
 #[cfg(test)]
 mod tests;
-
-/// A file, on this server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileKey {
-    /// The number of the share.
-    pub share: u32,
-    /// The number of the file in it.
-    pub file: u64,
-}
 
 /// A delegation that a client holds (RFC 8881 10.4).
 #[derive(Debug)]
@@ -40,8 +31,48 @@ pub enum Kind<O, D> {
     Lock(LockState),
     /// A delegation.
     Delegation(Delegation<D>),
-    /// The delegation was revoked, and the client has not acknowledged that.
-    Revoked(StateidError),
+    /// It was taken from the client, which has not acknowledged that.
+    Revoked(Revocation),
+}
+
+/// How something was taken from a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revocation {
+    /// What the client is told when it uses the stateid.
+    why: StateidError,
+    /// It was a delegation.
+    of_delegation: bool,
+}
+
+/// How much was taken from a client that it has not freed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Revoked {
+    /// Of any kind.
+    pub all: usize,
+    /// Delegations (SEQ4_STATUS_RECALLABLE_STATE_REVOKED).
+    pub delegations: usize,
+    /// By an administrator (SEQ4_STATUS_ADMIN_STATE_REVOKED).
+    pub by_administrator: usize,
+}
+
+impl Revoked {
+    fn add(&mut self, one: Revocation) {
+        self.all = self.all.saturating_add(1);
+        self.delegations = self.delegations.saturating_add(one.of_delegation.into());
+        self.by_administrator = self.by_administrator.saturating_add(one.is_administrative().into());
+    }
+
+    fn take(&mut self, one: Revocation) {
+        self.all = self.all.saturating_sub(1);
+        self.delegations = self.delegations.saturating_sub(one.of_delegation.into());
+        self.by_administrator = self.by_administrator.saturating_sub(one.is_administrative().into());
+    }
+}
+
+impl Revocation {
+    fn is_administrative(self) -> bool {
+        self.why == StateidError::AdminRevoked
+    }
 }
 
 #[derive(Debug)]
@@ -61,7 +92,7 @@ pub struct Holdings<O, D> {
     locks: HashMap<(Other, u64), Other>,
     delegations: HashMap<FileKey, Other>,
     lock_owners: LockOwners,
-    revoked: usize,
+    revoked: Revoked,
 }
 
 /// What a read or write may go through.
@@ -127,20 +158,20 @@ impl<O, D> Holdings<O, D> {
             locks: HashMap::new(),
             delegations: HashMap::new(),
             lock_owners: LockOwners::new(names.client()),
-            revoked: 0,
+            revoked: Revoked::default(),
         }
     }
 
     /// Whether nothing is held; what was revoked is not held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.states.len() <= self.revoked
+        self.states.len() <= self.revoked.all
     }
 
-    /// Whether delegations were revoked that the client has not freed (SEQ4_STATUS_RECALLABLE_STATE_REVOKED).
+    /// What was revoked and the client has not freed.
     #[must_use]
-    pub fn has_revoked(&self) -> bool {
-        self.revoked > 0
+    pub fn revoked(&self) -> Revoked {
+        self.revoked
     }
 
     fn insert(&mut self, file: FileKey, kind: Kind<O, D>) -> Result<Other, Kind<O, D>> {
@@ -153,8 +184,8 @@ impl<O, D> Holdings<O, D> {
     fn state(&self, sent: Stateid, file: FileKey) -> Result<&State<O, D>, StateidError> {
         let state = self.states.get(&sent.other).filter(|state| state.file == file);
         let state = state.ok_or(StateidError::Bad)?;
-        if let Kind::Revoked(why) = state.kind {
-            return Err(why);
+        if let Kind::Revoked(revocation) = state.kind {
+            return Err(revocation.why);
         }
         Ok(state)
     }
@@ -256,7 +287,7 @@ impl<O, D> Holdings<O, D> {
                 return Ok(Through::Delegation(&held.held));
             }
             Kind::Delegation(_) => return Err(UseError::OpenMode),
-            Kind::Revoked(why) => return Err((*why).into()),
+            Kind::Revoked(revocation) => return Err(revocation.why.into()),
         };
         open.for_access(access).map(Through::Open).ok_or(UseError::OpenMode)
     }
@@ -302,7 +333,7 @@ impl<O, D> Holdings<O, D> {
     /// A lock-owner has locked something under this open for the first time, or again without naming its stateid.
     ///
     /// # Errors
-    /// [`LimitReached`]: nothing was changed.
+    /// [`LimitReached`], also when the open has ended meanwhile: nothing was changed.
     pub fn locked(&mut self, open: Other, number: u64) -> Result<Stateid, LimitReached> {
         if let Some(other) = self.locks.get(&(open, number)).copied() {
             return Ok(self.bump(other));
@@ -310,7 +341,10 @@ impl<O, D> Holdings<O, D> {
         if self.locks.len() >= self.limits.lock_states_max {
             return Err(LimitReached("sets of locks"));
         }
-        let file = self.states.get(&open).map(|state| state.file).ok_or(LimitReached("opens"))?;
+        let Some(State { kind: Kind::Open(_), file, .. }) = self.states.get(&open) else {
+            return Err(LimitReached("opens"));
+        };
+        let file = *file;
         let lock = LockState { open, owner: number };
         let other = self.insert(file, Kind::Lock(lock)).map_err(|_| LimitReached("stateids"))?;
         self.locks.insert((open, number), other);
@@ -322,8 +356,15 @@ impl<O, D> Holdings<O, D> {
     }
 
     /// A set of locks has changed: its stateid from now on.
-    pub fn changed(&mut self, other: Other) -> Stateid {
-        self.bump(other)
+    ///
+    /// # Errors
+    /// [`StateidError`] when it has ended meanwhile.
+    pub fn changed(&mut self, other: Other) -> Result<Stateid, StateidError> {
+        match self.states.get(&other).map(|state| &state.kind) {
+            Some(Kind::Lock(_)) => Ok(self.bump(other)),
+            Some(Kind::Revoked(revocation)) => Err(revocation.why),
+            _ => Err(StateidError::Bad),
+        }
     }
 
     /// Forgets a set of locks; the number of its lock-owner if that was its last one of the file.
@@ -345,7 +386,7 @@ impl<O, D> Holdings<O, D> {
     /// Whether the client may get another delegation.
     #[must_use]
     pub fn may_delegate(&self, file: FileKey) -> bool {
-        let count = self.delegations.len().saturating_add(self.revoked);
+        let count = self.delegations.len().saturating_add(self.revoked.delegations);
         count < self.limits.delegations_max && !self.delegations.contains_key(&file)
     }
 
@@ -385,12 +426,85 @@ impl<O, D> Holdings<O, D> {
     /// Takes a delegation of a file from the client; it is told when it uses the stateid, until it frees it.
     pub fn revoke_delegation(&mut self, file: FileKey, why: StateidError) -> Option<D> {
         let other = self.delegations.remove(&file)?;
-        let state = self.states.get_mut(&other)?;
-        let Kind::Delegation(delegation) = std::mem::replace(&mut state.kind, Kind::Revoked(why)) else {
-            return None;
-        };
-        self.revoked = self.revoked.saturating_add(1);
-        Some(delegation.held)
+        match self.revoke(other, why)?.kind {
+            Kind::Delegation(delegation) => Some(delegation.held),
+            _ => None,
+        }
+    }
+
+    /// What is held of one share, but for locks: they go with their open.
+    pub fn of_share(&self, share: u32) -> impl Iterator<Item = (Through<'_, O, D>, ShareAccess)> {
+        let of_share = self.states.values().filter(move |state| state.file.share == share);
+        of_share.flat_map(|state| {
+            let opens = match &state.kind {
+                Kind::Open(open) => open.opens(),
+                _ => &[],
+            };
+            let delegation = match &state.kind {
+                Kind::Delegation(delegation) => Some(delegation),
+                _ => None,
+            };
+            let opens = opens.iter().map(|open| (Through::Open(&open.held), open.access));
+            opens.chain(delegation.map(|held| (Through::Delegation(&held.held), held.access)))
+        })
+    }
+
+    /// Takes from the client what it has of one share and is not to keep (NFS4ERR_ADMIN_REVOKED): delegations, and what an
+    /// open-owner has of a file if any of its opens is lost, with the locks under it. The client is told when it uses the
+    /// stateids, until it frees them.
+    pub fn revoke_of_share(
+        &mut self,
+        share: u32,
+        is_lost: impl Fn(Through<'_, O, D>, ShareAccess) -> bool,
+    ) -> Everything<O, D> {
+        let mut lost = Vec::new();
+        for (other, state) in self.states.iter().filter(|(_, state)| state.file.share == share) {
+            match &state.kind {
+                Kind::Open(open) => {
+                    if open.opens().iter().any(|open| is_lost(Through::Open(&open.held), open.access)) {
+                        lost.extend(open.lock_states.iter().copied().chain([*other]));
+                    }
+                }
+                Kind::Delegation(held) if is_lost(Through::Delegation(&held.held), held.access) => {
+                    lost.push(*other);
+                }
+                Kind::Delegation(_) | Kind::Lock(_) | Kind::Revoked(_) => {}
+            }
+        }
+        let mut all = Everything::default();
+        for other in lost {
+            if let Some(state) = self.revoke(other, StateidError::AdminRevoked) {
+                self.forget_names(&state);
+                match state.kind {
+                    Kind::Lock(lock) if !self.lock_owners.leave(state.file, lock.owner) => {} // it has others of the file
+                    _ => all.take(state),
+                }
+            }
+        }
+        all
+    }
+
+    /// Takes what a stateid stands for. So many are remembered as there may be opens; of more than that the client finds the
+    /// stateids unknown.
+    fn revoke(&mut self, other: Other, why: StateidError) -> Option<State<O, D>> {
+        let state = self.states.remove(&other)?;
+        let revocation = Revocation { why, of_delegation: matches!(state.kind, Kind::Delegation(_)) };
+        if self.revoked.all < self.limits.opens_max {
+            let State { seqid, file, .. } = state;
+            self.states.insert(other, State { seqid, file, kind: Kind::Revoked(revocation) });
+            self.revoked.add(revocation);
+        }
+        Some(state)
+    }
+
+    /// Nothing leads any more to what is taken.
+    fn forget_names(&mut self, State { file, kind, .. }: &State<O, D>) {
+        match kind {
+            Kind::Open(open) => _ = self.opens.remove(&(*file, open.owner.clone())),
+            Kind::Lock(lock) => _ = self.locks.remove(&(lock.open, lock.owner)),
+            Kind::Delegation(_) => _ = self.delegations.remove(file),
+            Kind::Revoked(_) => {}
+        }
     }
 
     /// FREE_STATEID. `holds_locks` says whether a set of locks has any (RFC 8881 18.38).
@@ -414,9 +528,9 @@ impl<O, D> Holdings<O, D> {
                 self.end_lock_state(sent.other);
                 Ok(())
             }
-            Kind::Revoked(_) => {
+            Kind::Revoked(revocation) => {
                 self.states.remove(&sent.other);
-                self.revoked = self.revoked.saturating_sub(1);
+                self.revoked.take(revocation);
                 Ok(())
             }
         }
@@ -434,8 +548,8 @@ impl<O, D> Holdings<O, D> {
     pub fn test(&self, sent: Stateid) -> Result<(), StateidError> {
         // "Special stateids are always considered invalid".
         let state = self.states.get(&sent.other).ok_or(StateidError::Bad)?;
-        if let Kind::Revoked(why) = state.kind {
-            return Err(why);
+        if let Kind::Revoked(revocation) = state.kind {
+            return Err(revocation.why);
         }
         check_seqid(sent.seqid, state.seqid)
     }
@@ -448,6 +562,12 @@ impl<O, D> Holdings<O, D> {
         all
     }
 
+    /// Whether the client holds anything of one share.
+    #[must_use]
+    pub fn has_of_share(&self, share: u32) -> bool {
+        self.states.values().any(|state| state.file.share == share)
+    }
+
     /// Everything of one share at once: the share is gone. What was revoked of it is forgotten, too.
     pub fn end_share(&mut self, share: u32) -> Everything<O, D> {
         let mut all = Everything::default();
@@ -455,7 +575,7 @@ impl<O, D> Holdings<O, D> {
         for (_, state) in gone {
             match &state.kind {
                 Kind::Lock(lock) => _ = self.lock_owners.leave(state.file, lock.owner),
-                Kind::Revoked(_) => self.revoked = self.revoked.saturating_sub(1),
+                Kind::Revoked(revocation) => self.revoked.take(*revocation),
                 Kind::Open(_) | Kind::Delegation(_) => {}
             }
             all.take(state);

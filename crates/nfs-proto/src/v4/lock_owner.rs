@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::holdings::FileKey;
+use super::stateid::FileKey;
 
 /// Lock-owners by the name that the client gave them, and by the number under which `file-state` knows them. An owner is
 /// known as long as it has a set of locks, or is about to lock something.

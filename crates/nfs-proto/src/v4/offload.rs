@@ -3,9 +3,8 @@
 
 use nfs_wire::v4::status::Status;
 
-use super::holdings::FileKey;
 use super::limits::LimitReached;
-use super::stateid::{Other, Stateid, StateidError};
+use super::stateid::{FileKey, Other, Stateid, StateidError};
 
 /// Most copies of one client that are known at a time: those under way, and those of whose end it has not said that it
 /// knows.

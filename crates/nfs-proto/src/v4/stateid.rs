@@ -2,6 +2,15 @@
 
 pub use nfs_wire::v4::types::{Stateid, StateidOther as Other};
 
+/// A file, on this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileKey {
+    /// The number of the share.
+    pub share: u32,
+    /// The number of the file in it.
+    pub file: u64,
+}
+
 /// What a stateid stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Designates {

@@ -63,7 +63,7 @@ fn microsofts_example_of_smb_3_0_seals() {
         744DA3EE87000000000001001100001400E40800",
     );
     let mut encrypted = message.clone();
-    let tag = aead.seal(header.as_slice().try_into().unwrap(), &mut encrypted).unwrap();
+    let tag = aead.seal(header[20..36].try_into().unwrap(), &header[AAD], &mut encrypted).unwrap();
     assert_eq!(tag.to_vec(), bytes("81A286535415445DAE393921E44FA42E"));
     assert!(encrypted.starts_with(&bytes("25C8FEE16605A437832D1CD52DA9F464")));
     assert!(encrypted.ends_with(&bytes("E33FFE4E7AC2AB")));

@@ -69,7 +69,7 @@ fn no_context_may_come_twice_or_empty() {
         vec![preauth(&[1]), ciphers(&[1]), ciphers(&[2])],
         vec![preauth(&[1]), signing(&[1]), signing(&[1])],
         vec![preauth(&[1]), compression(), compression()],
-        vec![preauth(&[1]), ciphers(&[])],
+        vec![preauth(&[1]), ciphers(&[]), ciphers(&[])],
         vec![preauth(&[1]), signing(&[])],
     ];
     for contexts in wrong {
@@ -104,9 +104,12 @@ fn without_a_common_cipher_the_answer_is_zero_and_signing_falls_back_to_cmac() {
     assert_eq!((agreed.cipher, agreed.signing_algorithm), (None, SigningAlgorithm::AesCmac));
     assert_eq!(agreed.response_contexts(&[7; 32]), [preauth_answer(), ciphers(&[0])]);
 
-    let agreed = negotiate(&everything(), &request(&[0x0311], vec![preauth(&[1])])).unwrap();
-    assert_eq!((agreed.cipher, agreed.signing_algorithm), (None, SigningAlgorithm::AesCmac));
-    assert_eq!(agreed.response_contexts(&[7; 32]), [preauth_answer()]);
+    // A list of no ciphers is no encryption, as without the context.
+    for contexts in [vec![preauth(&[1])], vec![preauth(&[1]), ciphers(&[])]] {
+        let agreed = negotiate(&everything(), &request(&[0x0311], contexts)).unwrap();
+        assert_eq!((agreed.cipher, agreed.signing_algorithm), (None, SigningAlgorithm::AesCmac));
+        assert_eq!(agreed.response_contexts(&[7; 32]), [preauth_answer()]);
+    }
 }
 
 fn preauth_answer() -> NegotiateContext<'static> {

@@ -133,13 +133,64 @@ fn what_is_revoked_is_told_until_it_is_freed() {
     assert_eq!(client.free(delegated, |_, _| false), Err(FreeError::Held));
     assert_eq!(client.revoke_delegation(FILE, StateidError::DelegRevoked), Some("d"));
     assert_eq!(client.revoke_delegation(FILE, StateidError::DelegRevoked), None);
-    assert!(client.has_revoked() && client.is_empty());
+    let revoked = Revoked { all: 1, delegations: 1, by_administrator: 0 };
+    assert!(client.revoked() == revoked && client.is_empty());
     assert_eq!(client.for_data(delegated, FILE, R).err(), Some(StateidError::DelegRevoked.into()));
     assert_eq!(client.return_delegation(delegated, FILE), Err(StateidError::DelegRevoked));
     assert_eq!(client.test(delegated), Err(StateidError::DelegRevoked));
     assert_eq!(client.free(delegated, |_, _| false), Ok(()));
     assert_eq!(client.test(delegated), Err(StateidError::Bad));
-    assert!(!client.has_revoked() && client.may_delegate(FILE));
+    assert!(client.revoked() == Revoked::default() && client.may_delegate(FILE));
+}
+
+#[test]
+fn an_administrator_takes_what_is_not_to_be_kept_and_the_locks_with_it() {
+    let elsewhere = FileKey { share: 2, file: 10 };
+    let mut client = client();
+    let kept = open(&mut client, b"kept", R, 1);
+    let (kept_locks, _) = lock(&mut client, kept, b"both");
+    let lost = open(&mut client, b"lost", R, 1);
+    client.open(FILE, b"lost", opened(W, NONE, 2)).unwrap();
+    let (locks, number) = lock(&mut client, lost, b"l");
+    let (shared, _) = lock(&mut client, lost, b"both");
+    let of_another = client.open(elsewhere, b"lost", opened(R, NONE, 2)).unwrap().0;
+    let delegation = client.delegate(OTHER, R, "lost").unwrap();
+    client.delegate(FILE, W, "kept").unwrap();
+    assert_eq!(client.of_share(1).count(), 5);
+    let gone = client.revoke_of_share(1, |held, access| match held {
+        Through::Open(number) => *number == 2 && access == W,
+        Through::Delegation(name) => *name == "lost",
+    });
+    let mut opens = gone.opens;
+    opens.sort_unstable();
+    assert_eq!((opens, gone.delegations), (vec![1, 2], vec!["lost"]), "both opens of the owner");
+    assert_eq!(gone.lock_owners, [(FILE, number)], "the other owner has locks under what is kept");
+    for stateid in [lost, locks, shared, delegation] {
+        assert_eq!(client.test(latest(stateid)), Err(StateidError::AdminRevoked));
+    }
+    assert_eq!(client.changed(locks.other), Err(StateidError::AdminRevoked));
+    assert!(client.locked(lost.other, number).is_err(), "its open is gone");
+    assert_eq!(client.close(latest(lost), FILE), Err(StateidError::AdminRevoked));
+    for stateid in [kept, kept_locks, of_another] {
+        assert_eq!(client.test(stateid), Ok(()));
+    }
+    assert_eq!(client.revoked(), Revoked { all: 4, delegations: 1, by_administrator: 4 });
+    assert_ne!(open(&mut client, b"lost", R, 3).other, lost.other, "what is opened again is another one");
+    for stateid in [lost, locks, shared, delegation] {
+        client.free(latest(stateid), |_, _| true).unwrap();
+    }
+    assert_eq!(client.revoked(), Revoked::default());
+}
+
+#[test]
+fn no_more_is_remembered_of_what_was_revoked_than_may_be_open() {
+    let mut client = limited(Limits { opens_max: 2, lock_states_max: 9, delegations_max: 9 });
+    for _ in 0..5 {
+        open(&mut client, b"a", R, 1);
+        open(&mut client, b"b", R, 2);
+        assert_eq!(client.revoke_of_share(1, |_, _| true).opens.len(), 2);
+        assert_eq!((client.revoked().all, client.is_empty()), (2, true));
+    }
 }
 
 #[test]
@@ -256,7 +307,7 @@ fn what_is_held_of_a_share_ends_with_it() {
     for stateid in [gone, locks, delegation] {
         assert_eq!(client.test(stateid), Err(StateidError::Bad));
     }
-    assert!(!client.has_revoked() && client.lock_owners().number(b"l").is_none());
+    assert!(client.revoked() == Revoked::default() && client.lock_owners().number(b"l").is_none());
     assert_eq!(client.test(kept), Ok(()));
     // Nothing of it is in the way of what comes later.
     assert_eq!(open(&mut client, b"a", R, 2).seqid, 1);
