@@ -187,7 +187,7 @@ pub struct SetAttributes {
 }
 
 /// How much a store holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Space {
     /// Bytes in all.
     pub total: u64,

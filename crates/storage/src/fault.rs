@@ -17,7 +17,7 @@ mod node;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use crate::{
     Capabilities, Error, Feed, Handle, Node, NodeRef, Observed, ObservedId, Observer, Result, Space, Storage,
@@ -31,6 +31,7 @@ use node::FaultyNode;
 pub enum Call {
     ByHandle,
     Space,
+    IsReadOnly,
     Handle,
     Path,
     Attributes,
@@ -91,6 +92,8 @@ impl Call {
         Self::CreateStream,
         Self::RemoveStream,
     ];
+    /// The calls that read or write data.
+    pub const DATA: [Self; 4] = [Self::Read, Self::Write, Self::Commit, Self::Space];
 }
 
 /// What happens to a call.
@@ -139,12 +142,25 @@ impl Rule {
     }
 }
 
+/// Calls hang as long as it lives ([`FaultyStore::stall`]).
+#[derive(Debug, Default)]
+pub struct Stall(Arc<(Mutex<bool>, Condvar)>);
+
+impl Drop for Stall {
+    fn drop(&mut self) {
+        *self.0.0.lock() = true;
+        self.0.1.notify_all();
+    }
+}
+
 /// A store whose calls fail or wait by rules.
 #[derive(Debug)]
 pub struct FaultyStore(Arc<Shared>);
 
 struct Shared {
     store: Arc<dyn Storage>,
+    /// It is not known to be local: without [`Capabilities::LOCAL`], and nothing is at hand.
+    is_distant: bool,
     /// Guards the rules and the counts.
     plan: Mutex<Plan>,
 }
@@ -165,12 +181,43 @@ impl FaultyStore {
     /// A store that does what `store` does, until rules are added.
     #[must_use]
     pub fn new(store: Arc<dyn Storage>) -> Self {
-        Self(Arc::new(Shared { store, plan: Mutex::default() }))
+        Self(Arc::new(Shared { store, is_distant: false, plan: Mutex::default() }))
+    }
+
+    /// The same, of a store that is not known to be local: what must not wait would block.
+    #[must_use]
+    pub fn distant(store: Arc<dyn Storage>) -> Self {
+        Self(Arc::new(Shared { store, is_distant: true, plan: Mutex::default() }))
     }
 
     /// Adds a rule. Of several that match a call, the oldest is used; all of them count it.
     pub fn inject(&self, rule: Rule) {
         self.0.plan.lock().rules.push(rule);
+    }
+
+    /// Has every call hang that may wait, until what this gives is dropped.
+    #[must_use]
+    pub fn stall(&self) -> Stall {
+        self.stall_these(Call::METADATA.into_iter().chain(Call::DATA))
+    }
+
+    /// The same for calls of one kind.
+    #[must_use]
+    pub fn hang(&self, call: Call) -> Stall {
+        self.stall_these([call])
+    }
+
+    fn stall_these(&self, calls: impl IntoIterator<Item = Call>) -> Stall {
+        let stall = Stall::default();
+        let over = Arc::clone(&stall.0);
+        let hang: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
+            let mut is_over = over.0.lock();
+            over.1.wait_while(&mut is_over, |is_over| !*is_over);
+        });
+        for call in calls {
+            self.inject(Rule::always(call, Fault::Slow(Arc::clone(&hang))));
+        }
+        stall
     }
 
     /// Removes all rules.
@@ -188,6 +235,9 @@ impl FaultyStore {
 impl Shared {
     /// Lets a call through, or not.
     fn enter(&self, call: Call, wait: Wait) -> Result<()> {
+        if self.is_distant && wait == Wait::Never {
+            return Err(Error::WouldBlock);
+        }
         // The lock is not held while the fault runs.
         let fault = self.plan.lock().meet(call);
         match fault {
@@ -220,7 +270,10 @@ impl Plan {
 
 impl Storage for FaultyStore {
     fn capabilities(&self) -> Capabilities {
-        self.0.store.capabilities()
+        let mut capabilities = self.0.store.capabilities();
+        capabilities
+            .set(Capabilities::LOCAL, capabilities.contains(Capabilities::LOCAL) && !self.0.is_distant);
+        capabilities
     }
 
     fn root(&self) -> NodeRef {
@@ -237,12 +290,26 @@ impl Storage for FaultyStore {
     }
 
     fn feed(&self) -> Result<Arc<dyn Feed>> {
+        if self.0.is_distant {
+            return Err(Error::NotSupported);
+        }
         Ok(Arc::new(FaultyFeed(self.0.store.feed()?)))
     }
 
     fn space(&self) -> Result<Space> {
         self.0.enter(Call::Space, Wait::May)?;
         self.0.store.space()
+    }
+
+    fn is_read_only(&self) -> Result<bool> {
+        match self.0.enter(Call::IsReadOnly, Wait::May) {
+            Err(Error::ReadOnly) => Ok(true),
+            answer => answer.and_then(|()| self.0.store.is_read_only()),
+        }
+    }
+
+    fn is_in_place(&self) -> Result<bool> {
+        self.0.store.is_in_place()
     }
 }
 

@@ -86,6 +86,9 @@ bitflags! {
         const NATIVE_HANDLES = 256;
         /// Files and directories have named streams.
         const STREAMS = 512;
+        /// It is known to lie on this machine's own devices, or in its memory. Other stores (a network's, a program's, those
+        /// of which nothing is known) may stop answering for good: what is not [`Wait::Never`] is never called on a shard.
+        const LOCAL = 1024;
     }
 }
 
@@ -185,6 +188,22 @@ pub trait Storage: Send + Sync + 'static {
     /// # Errors
     /// Those of the device.
     fn space(&self) -> Result<Space>;
+
+    /// Whether it takes no changes at present: a device that has failed may turn read-only in service.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn is_read_only(&self) -> Result<bool> {
+        Ok(!self.capabilities().contains(Capabilities::WRITE))
+    }
+
+    /// Whether the path that it was opened by still leads to its root: a local program may have renamed or replaced that.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn is_in_place(&self) -> Result<bool> {
+        Ok(true)
+    }
 }
 
 /// An object of a store, pinned: while a reference lives, [`Node::id`] names the same object, also after
@@ -215,6 +234,19 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Stale`] when it has no name any more.
     fn path(&self) -> Result<Vec<u8>>;
+
+    /// Refuses a directory that others have moved out of the store meanwhile: nothing is found, made or listed in it. It may be
+    /// found out late, a second at most; at once where a [`crate::Feed`] of the store has told of the move.
+    ///
+    /// # Errors
+    /// [`Error::Stale`].
+    fn check_place(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// A directory is known to be in this one, in which [`Node::check_place`] let the caller work: it lies in the store as this
+    /// one does, and need not be asked for it.
+    fn vouch_for(&self, _child: &dyn Node) {}
 
     /// What is known about it.
     ///
@@ -264,6 +296,15 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// [`Error::NotDirectory`], [`Error::Stale`].
     fn parent(&self) -> Result<NodeRef>;
 
+    /// The number of the directory that holds this directory, for who only tells it; the root's is its own. It may be a second
+    /// old ([`Node::check_place`]).
+    ///
+    /// # Errors
+    /// [`Error::NotDirectory`], [`Error::Stale`].
+    fn parent_number(&self) -> Result<FileId> {
+        Ok(self.parent()?.id())
+    }
+
     /// Gives each entry behind `cookie` (0: from the start) to `each` until it breaks; true when the end was
     /// reached. Cookies stay valid while entries come and go: an entry that stays is given exactly once.
     /// An entry's cookie is never 0.
@@ -271,6 +312,15 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::NotDirectory`], [`Error::Stale`] when the directory has been removed.
     fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool>;
+
+    /// [`Node::read_dir`] from the start, for the server itself and no client: the directory's time of last access stays what it
+    /// is, where the store may leave it so.
+    ///
+    /// # Errors
+    /// The same.
+    fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+        self.read_dir(0, each)
+    }
 
     /// The text of a symbolic link.
     ///

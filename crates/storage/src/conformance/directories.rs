@@ -120,8 +120,9 @@ pub fn parents(subject: &mut dyn Subject) {
     assert_eq!(b.parent().unwrap().id(), a.id());
     assert_eq!(a.parent().unwrap().id(), root.id());
     assert_eq!(root.parent().unwrap().id(), root.id());
+    assert_eq!([&b, &a, &root].map(|dir| dir.parent_number().unwrap()), [a.id(), root.id(), root.id()]);
     a.rename(name("b"), &*root, name("b"), crate::Replace::Never).unwrap();
-    assert_eq!(b.parent().unwrap().id(), root.id());
+    assert_eq!((b.parent().unwrap().id(), b.parent_number()), (root.id(), Ok(root.id())));
 }
 
 /// Objects know where they lie.

@@ -64,6 +64,16 @@ impl Node for FaultyNode {
         self.node.path()
     }
 
+    fn check_place(&self) -> Result<()> {
+        self.node.check_place()
+    }
+
+    fn vouch_for(&self, child: &dyn Node) {
+        if let Some(child) = child.as_any().downcast_ref::<Self>() {
+            self.node.vouch_for(&*child.node);
+        }
+    }
+
     fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
         self.store.enter(Call::Attributes, wait)?;
         self.node.attributes(want, wait)
@@ -85,6 +95,11 @@ impl Node for FaultyNode {
         self.node.security(attributes, wait)
     }
 
+    fn parent_number(&self) -> Result<FileId> {
+        self.enter(Call::Parent)?;
+        self.node.parent_number()
+    }
+
     fn parent(&self) -> Result<NodeRef> {
         self.enter(Call::Parent)?;
         Ok(Self::wrap(&self.store, self.node.parent()?))
@@ -93,6 +108,11 @@ impl Node for FaultyNode {
     fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
         self.enter(Call::ReadDir)?;
         self.node.read_dir(cookie, each)
+    }
+
+    fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+        self.enter(Call::ReadDir)?;
+        self.node.survey(each)
     }
 
     fn read_link(&self) -> Result<Vec<u8>> {
