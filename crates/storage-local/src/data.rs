@@ -38,7 +38,7 @@ impl LocalNode {
             return Err(Error::WouldBlock);
         }
         let mut into = [IoSliceMut::new(into)];
-        match preadv2(self.reader()?, &mut into, offset, ReadWriteFlags::NOWAIT) {
+        match preadv2(self.reader_at_hand()?, &mut into, offset, ReadWriteFlags::NOWAIT) {
             Err(Errno::OPNOTSUPP) => {
                 store.reads_nowait.store(false, Ordering::Relaxed);
                 Err(Error::WouldBlock)
@@ -84,6 +84,8 @@ impl LocalNode {
     }
 
     fn write_nowait(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability) -> Result<usize> {
+        // Even then a write waits for a file system that is frozen.
+        self.store.check_at_hand(Wait::Never)?;
         let nowait = &self.store.writes_nowait;
         if stability != Stability::Unstable || !nowait.load(Ordering::Relaxed) {
             return Err(Error::WouldBlock);

@@ -46,9 +46,9 @@ const BUFFER_BYTES: usize = 32 << 10;
 /// The longest handle whose directory's name is not too long.
 const HANDLE_BYTES_MAX: usize = 120;
 
-/// Whether a name is the depot's.
+/// Whether a name is the depot's, whatever its case.
 pub(crate) fn is_reserved(name: &[u8]) -> bool {
-    name == NAME
+    name.eq_ignore_ascii_case(NAME)
 }
 
 /// Where the streams of a store are.
@@ -301,6 +301,6 @@ mod tests {
     #[test]
     fn only_the_depot_is_reserved() {
         assert!(is_reserved(b".anabranch-streams"));
-        assert!(!is_reserved(b".anabranch-stream") && !is_reserved(b".ANABRANCH-STREAMS"));
+        assert!(!is_reserved(b".anabranch-stream") && is_reserved(b".ANABRANCH-STREAMS"));
     }
 }

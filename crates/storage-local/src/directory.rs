@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom, openat, seek};
 use storage::{DirEntry, Error, FileId, FileKind, Result};
 
-use crate::depot;
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 
@@ -26,19 +25,26 @@ fn kind_of(kind: FileType) -> Option<FileKind> {
 }
 
 impl LocalNode {
-    /// A listing has a descriptor of its own, since the position belongs to the descriptor.
+    /// A listing has a descriptor of its own, since the position belongs to the descriptor. With `O_NOATIME` its time of last access
+    /// stays, where the server may have that: open(2) allows it the owner and `CAP_FOWNER`.
     pub(crate) fn list(
         &self,
         cookie: u64,
+        noatime: OFlags,
         each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
     ) -> Result<bool> {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
+        self.check_place()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let stale = |e| if e == Error::NotFound { Error::Stale } else { e };
-        let open = || openat(&self.fd, c".", flags, Mode::empty());
-        let fd = self.store.with_descriptor(open).map_err(stale)?;
+        let open = |flags| self.store.with_descriptor(|| openat(&self.fd, c".", flags, Mode::empty()));
+        let fd = match open(flags | noatime) {
+            Err(Error::NotPermitted) if !noatime.is_empty() => open(flags),
+            other => other,
+        };
+        let fd = fd.map_err(stale)?;
         if cookie != 0 {
             seek(&fd, SeekFrom::Start(cookie)).map_err(from_errno)?;
         }
@@ -47,7 +53,7 @@ impl LocalNode {
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(from_errno).map_err(stale)?;
             let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." || depot::is_reserved(name) {
+            if name == b"." || name == b".." || self.store.reserved.has(name) {
                 continue;
             }
             let (id, kind) = (FileId(entry.ino()), kind_of(entry.file_type()));

@@ -20,7 +20,6 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 use storage::{Error, Feed, FileKind, Node, NodeRef, ObservedId, Result, Uncertain};
 
-use crate::depot;
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Shared;
@@ -39,6 +38,8 @@ const MARKS_MAX: &str = "/proc/sys/fs/fanotify/max_user_marks";
 const NAMES: u64 = libc::FAN_CREATE | libc::FAN_DELETE | libc::FAN_MOVED_FROM | libc::FAN_MOVED_TO;
 /// What takes a name away.
 const GONE: u64 = libc::FAN_DELETE | libc::FAN_MOVED_FROM;
+/// What moves a directory away.
+const MOVED: u64 = libc::FAN_MOVED_FROM | libc::FAN_MOVE_SELF;
 /// What is asked of the kernel.
 const WANTED: u64 = NAMES | libc::FAN_ATTRIB | libc::FAN_MODIFY | libc::FAN_MOVE_SELF | libc::FAN_ONDIR;
 /// The name under which a directory's own events come.
@@ -112,13 +113,16 @@ fn take_event<'a>(bytes: &mut &'a [u8]) -> Option<Event<'a>> {
 
 impl Instance {
     /// Gives what an event says.
-    fn give(&self, event: &Event<'_>, each: &mut dyn FnMut(Uncertain<'_>)) {
+    fn give(&self, event: &Event<'_>, store: &Shared, each: &mut dyn FnMut(Uncertain<'_>)) {
+        if event.mask & libc::FAN_ONDIR != 0 && event.mask & MOVED != 0 {
+            store.moves.tell();
+        }
         let Some(dir) = self.by_handle.get(&event.handle).copied() else { return };
         let is = |mask| event.mask & mask != 0;
         match event.name {
             ITSELF if is(libc::FAN_MOVE_SELF) => each(Uncertain::Moved(dir)),
-            // The depot is no entry to anybody, but the directory has changed.
-            name if name == ITSELF || depot::is_reserved(name) => each(Uncertain::Itself(dir)),
+            // Reserved names are no entries to anybody, but the directory has changed.
+            name if name == ITSELF || store.reserved.has(name) => each(Uncertain::Itself(dir)),
             name => {
                 let is_dir_gone = is(libc::FAN_ONDIR) && is(GONE);
                 // What happens to one name is one event until it is read.
@@ -131,7 +135,7 @@ impl Instance {
     /// Reads the queue until it is empty. False when something of it is lost.
     ///
     /// The kernel fills the buffer as long as it has events: what is left room for another one was the last of them.
-    fn drain(&self, each: &mut dyn FnMut(Uncertain<'_>)) -> bool {
+    fn drain(&self, store: &Shared, each: &mut dyn FnMut(Uncertain<'_>)) -> bool {
         let mut buffer = [0; READ_BYTES];
         loop {
             let mut events = match rustix::io::read(&self.group, &mut buffer) {
@@ -143,7 +147,7 @@ impl Instance {
             let is_all = events.len() < READ_BYTES - EVENT_BYTES_MAX;
             while !events.is_empty() {
                 match take_event(&mut events) {
-                    Some(event) => self.give(&event, each),
+                    Some(event) => self.give(&event, store, each),
                     None => return false,
                 }
             }
@@ -240,8 +244,9 @@ impl Feed for LocalFeed {
 
     fn drain(&self, each: &mut dyn FnMut(Uncertain<'_>)) {
         let mut instance = self.instance.lock();
-        if !instance.drain(each) {
+        if !instance.drain(&self.store, each) {
             instance.restart();
+            self.store.moves.tell();
             each(Uncertain::All);
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
-use storage::{Error, FileId, FileKind, Handle, Name, Result, Wait};
+use storage::{Error, FileId, Handle, Name, Result, Wait};
 
 use crate::attributes::{device_of, stat};
 use crate::errno::from_errno;
@@ -148,7 +148,7 @@ impl Shared {
                 let (id, kernel) = decode_native(key, bytes).ok_or(Error::BadHandle)?;
                 let at_hand = self.cache.get(id);
                 if let Some(node) = at_hand.filter(|node| node.handle_now().is_ok_and(|h| h == *handle)) {
-                    return Ok(node);
+                    return node.check_place().map(|()| node);
                 }
                 self.check_waits(wait)?;
                 self.open_native(&kernel)
@@ -157,7 +157,7 @@ impl Shared {
                 let key = decode_key(bytes).ok_or(Error::BadHandle)?;
                 let at_hand = self.cache.get(key.id);
                 if let Some(node) = at_hand.filter(|node| node.key() == Ok(key)) {
-                    return Ok(node);
+                    return node.check_place().map(|()| node);
                 }
                 self.check_waits(wait)?;
                 self.walk_to(index, key)
@@ -179,10 +179,7 @@ impl Shared {
             return Err(Error::Stale);
         }
         let node = self.adopt(fd, false)?;
-        if node.kind == FileKind::Directory && !self.is_below_root(&node.fd, node.id)? {
-            self.cache.release(node.id);
-            return Err(Error::BadHandle);
-        }
+        node.check_place().inspect_err(|_| self.cache.release(node.id))?;
         Ok(node)
     }
 

@@ -25,6 +25,7 @@
 //! listing shows (see the module `depot`): on file systems whose handles mean one object for good.
 
 mod attributes;
+mod below;
 mod cache;
 mod data;
 mod depot;
@@ -40,6 +41,7 @@ mod names;
 mod node;
 mod observe;
 mod probe;
+mod reserved;
 mod resolve;
 mod store;
 mod streams;

@@ -17,7 +17,7 @@ use storage::{
 use crate::attributes::{btime_of, ctime_of, device_of, kind_of, stat, stat_name};
 use crate::errno::from_errno;
 use crate::node::LocalNode;
-use crate::{depot, descriptor, dos};
+use crate::{descriptor, dos};
 
 /// Opens a new file for the server itself; fails if the name is taken, by a symbolic link too.
 const NEW_FILE: OFlags =
@@ -55,7 +55,11 @@ impl LocalNode {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
-        if depot::is_reserved(name.as_bytes()) { Err(Error::PermissionDenied) } else { Ok(()) }
+        if self.store.reserved.has(name.as_bytes()) {
+            Err(Error::PermissionDenied)
+        } else {
+            self.check_place()
+        }
     }
 
     /// Whether a name may be taken from this directory: the server's own are no names to anybody.
@@ -63,7 +67,7 @@ impl LocalNode {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
-        if depot::is_reserved(name.as_bytes()) { Err(Error::NotFound) } else { Ok(()) }
+        if self.store.reserved.has(name.as_bytes()) { Err(Error::NotFound) } else { self.check_place() }
     }
 
     fn make_file(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<OwnedFd> {
@@ -179,9 +183,10 @@ impl LocalNode {
         if self.kind != FileKind::Directory || to.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
-        if depot::is_reserved(name.as_bytes()) {
+        if self.store.reserved.has(name.as_bytes()) {
             return Err(Error::NotFound);
         }
+        self.check_place()?;
         to.check_enters(to_name)?;
         let (flags, replaced) = match replace {
             Replace::Never => (RenameFlags::NOREPLACE, None),

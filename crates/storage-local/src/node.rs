@@ -17,6 +17,7 @@ use storage::{
 };
 
 use crate::attributes::{btime_of, kind_of};
+use crate::below::Place;
 use crate::errno::from_errno;
 use crate::handle::Handles;
 use crate::store::Shared;
@@ -40,6 +41,8 @@ pub(crate) struct LocalNode {
     /// Open for writing, and for reading where that is permitted.
     writer: OnceLock<OwnedFd>,
     pub(crate) handle: OnceLock<Handle>,
+    /// Of a directory: when it was last found below the root.
+    pub(crate) place: Place,
     /// For the index of handles.
     pub(crate) generation: OnceLock<u64>,
     /// Guards the flags and the birth time as last read.
@@ -51,6 +54,17 @@ pub(crate) struct LocalNode {
 impl std::fmt::Debug for LocalNode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "LocalNode({:?} {})", self.kind, self.id.0)
+    }
+}
+
+impl Drop for LocalNode {
+    fn drop(&mut self) {
+        let Some(closer) = &self.store.closer else { return };
+        // Something has to stand in its place.
+        let pin = self.store.descriptors.try_clone().map(|other| std::mem::replace(&mut self.fd, other));
+        for descriptor in [pin.ok(), self.reader.take(), self.writer.take()].into_iter().flatten() {
+            let _ = closer.send(descriptor);
+        }
     }
 }
 
@@ -66,6 +80,7 @@ impl LocalNode {
             reader: OnceLock::new(),
             writer: OnceLock::new(),
             handle: OnceLock::new(),
+            place: Place::default(),
             generation: OnceLock::new(),
             dos: Mutex::new(None),
             security: Mutex::new(None),
@@ -91,6 +106,24 @@ impl LocalNode {
             return Some(self.fd.as_fd());
         }
         self.writer.get().or_else(|| self.reader.get()).map(AsFd::as_fd)
+    }
+
+    /// A descriptor for reading that needs no waiting for: on a file system that may stop answering, one that is there.
+    pub(crate) fn reader_at_hand(&self) -> Result<BorrowedFd<'_>> {
+        if self.store.closer.is_none() {
+            return self.reader();
+        }
+        let present = if self.is_open { Some(&self.fd) } else { self.reader.get() };
+        present.map(AsFd::as_fd).ok_or(Error::WouldBlock)
+    }
+
+    /// Found by a name, or made. Who waited for that need not wait for its handle afterwards.
+    fn known_by_handle(node: Arc<Self>) -> Arc<Self> {
+        if node.store.closer.is_some() {
+            // Where there is none, who asks for it is told why.
+            let _ = node.handle_now();
+        }
+        node
     }
 
     /// A descriptor for reading. Only for files and directories.
@@ -161,22 +194,40 @@ impl Node for LocalNode {
         self.path_below_root()
     }
 
+    fn check_place(&self) -> Result<()> {
+        Self::check_place(self)
+    }
+
+    fn vouch_for(&self, child: &dyn Node) {
+        if let Ok(child) = self.peer(child) {
+            Self::vouch_for(self, child);
+        }
+    }
+
     fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
+        self.store.check_at_hand(wait)?;
         self.attributes_now(want, wait)
     }
 
     fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
+        self.store.check_at_hand(wait)?;
         self.descriptor(attributes, wait)
     }
 
     fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
-        Ok(self.find(name, wait)?.0)
+        self.store.check_at_hand(wait)?;
+        Ok(Self::known_by_handle(self.find(name, wait)?.0))
     }
 
     fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
+        self.store.check_at_hand(wait)?;
         let (node, stat) = self.find(name, wait)?;
         let attributes = node.attributes_from(&stat, want, wait)?;
-        Ok((node, attributes))
+        Ok((Self::known_by_handle(node), attributes))
+    }
+
+    fn parent_number(&self) -> Result<FileId> {
+        self.number_above()
     }
 
     fn parent(&self) -> Result<NodeRef> {
@@ -184,7 +235,11 @@ impl Node for LocalNode {
     }
 
     fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
-        self.list(cookie, each)
+        self.list(cookie, OFlags::empty(), each)
+    }
+
+    fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+        self.list(0, OFlags::NOATIME, each)
     }
 
     fn read_link(&self) -> Result<Vec<u8>> {
@@ -199,15 +254,17 @@ impl Node for LocalNode {
     }
 
     fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
+        self.check_place()?;
         self.change_attributes(set)
     }
 
     fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
+        self.check_place()?;
         self.store_descriptor(descriptor)
     }
 
     fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
-        Ok(self.make(name, new)?.0)
+        Ok(Self::known_by_handle(self.make(name, new)?.0))
     }
 
     fn create_attributes(
@@ -218,7 +275,7 @@ impl Node for LocalNode {
     ) -> Result<(NodeRef, Attributes)> {
         let (node, stat) = self.make(name, new)?;
         let attributes = node.attributes_from(&stat, want, Wait::May)?;
-        Ok((node, attributes))
+        Ok((Self::known_by_handle(node), attributes))
     }
 
     fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
@@ -282,10 +339,12 @@ impl Node for LocalNode {
     }
 
     fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+        self.check_place()?;
         self.write_xattr(name, value, mode)
     }
 
     fn remove_xattr(&self, name: &[u8]) -> Result<()> {
+        self.check_place()?;
         self.delete_xattr(name)
     }
 

@@ -11,7 +11,6 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use storage::{Deed, Error, FileKind, Node, Observed, ObservedId, Observer, Result};
 
-use crate::depot;
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Shared;
@@ -89,7 +88,7 @@ impl LocalObserver {
         }
         // Without a name it is about the directory itself.
         let (Some(name), Some(deed)) = (event.file_name(), deed(events, event.cookie())) else { return };
-        if depot::is_reserved(name.to_bytes()) {
+        if self.store.reserved.has(name.to_bytes()) {
             return; // it is no entry to anybody
         }
         let is_dir = events.contains(ReadFlags::ISDIR);

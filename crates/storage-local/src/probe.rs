@@ -11,7 +11,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use rustix::thread::CapabilitySet;
 use storage::{Capabilities, HANDLE_BYTES_MAX, Result};
 
-use crate::attributes::{btime_of, stat};
+use crate::attributes::{btime_of, device_of, stat};
 use crate::dos::DOS_XATTR;
 use crate::errno::from_errno;
 use crate::{descriptor, sys};
@@ -24,6 +24,7 @@ const RAMFS_MAGIC: i64 = 0x8584_58f6;
 /// be made up at each mount, and something kept by a handle could come to belong to another file.
 const LASTING_HANDLES: [i64; 7] =
     [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, TMPFS_MAGIC];
+const OVERLAYFS_MAGIC: i64 = 0x794c_7630;
 /// What a native handle holds beside the file system's bytes.
 const HANDLE_OVERHEAD: usize = 21;
 
@@ -42,8 +43,32 @@ pub(crate) fn is_changed_here_only(root: &OwnedFd) -> Result<bool> {
     has_lasting_handles(root)
 }
 
+/// Whether the file system is known to lie on this machine's own devices or in its memory. All others may stop answering for
+/// good: FUSE, NFS, SMB, 9P, CephFS, GlusterFS, and what nobody knows yet.
+pub(crate) fn is_local(root: &OwnedFd) -> Result<bool> {
+    Ok(match file_system(root)? {
+        RAMFS_MAGIC => true,
+        OVERLAYFS_MAGIC => has_upper_layer(root)?,
+        _ => is_changed_here_only(root)?,
+    })
+}
+
+/// Whether an overlay can be written: the kernel takes no file system of a network or a program for its upper layer
+/// (Documentation/filesystems/overlayfs.rst, "Upper and Lower"), and what it reads from below is an image on the same disk.
+fn has_upper_layer(root: &OwnedFd) -> Result<bool> {
+    let device = device_of(&stat(root)?);
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    Ok(has_upper(&mounts, &format!("{}:{}", device.major, device.minor)))
+}
+
+/// proc_pid_mountinfo(5): the third field is the device, the last are the options of the file system.
+fn has_upper(mounts: &str, device: &str) -> bool {
+    let mut of_device = mounts.lines().filter(|line| line.split(' ').nth(2) == Some(device));
+    of_device.any(|line| line.split(' ').next_back().is_some_and(|options| options.contains(",upperdir=")))
+}
+
 /// The type of the file system (statfs(2)).
-fn file_system(root: &OwnedFd) -> Result<i64> {
+pub(crate) fn file_system(root: &OwnedFd) -> Result<i64> {
     // It is signed on some architectures; the magic numbers have 32 bits.
     Ok(fstatfs(root).map_err(from_errno)?.f_type & 0xffff_ffff)
 }
@@ -51,6 +76,7 @@ fn file_system(root: &OwnedFd) -> Result<i64> {
 /// All but [`Capabilities::NATIVE_HANDLES`].
 pub(crate) fn capabilities(root: &OwnedFd, is_in_memory: bool) -> Result<Capabilities> {
     let mut found = Capabilities::empty();
+    found.set(Capabilities::LOCAL, is_local(root)?);
     let is_read_only = fstatvfs(root).map_err(from_errno)?.f_flag.contains(StatVfsMountFlags::RDONLY);
     found.set(Capabilities::WRITE, !is_read_only);
     found.set(Capabilities::OWNERS, can_set_owners());
@@ -102,4 +128,28 @@ pub(crate) fn has_native_handles(root: &OwnedFd) -> bool {
     // Directories and files may differ: twice the size of a directory's is never seen.
     let fits = handle.bytes.len() + HANDLE_OVERHEAD <= HANDLE_BYTES_MAX;
     fits && sys::open_by_handle(root.as_fd(), &handle).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_to_be_local() {
+        let at = |path: &str| {
+            let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+            is_local(&file).unwrap()
+        };
+        assert!(at("/dev/shm"));
+        assert!(!at("/proc"), "nobody knows what it does");
+    }
+
+    #[test]
+    fn an_overlay_is_local_when_it_has_an_upper_layer() {
+        let mounts = "22 1 8:2 / / rw - ext4 /dev/sda2 rw\n\
+            31 22 0:41 / /m rw,relatime shared:1 - overlay overlay rw,lowerdir=/l,upperdir=/u,workdir=/w\n\
+            32 22 0:42 / /n ro - overlay overlay ro,lowerdir=/l:/k\n";
+        assert!(has_upper(mounts, "0:41"));
+        assert!(!has_upper(mounts, "0:42") && !has_upper(mounts, "0:4") && !has_upper(mounts, "8:2"));
+    }
 }

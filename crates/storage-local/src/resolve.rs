@@ -9,7 +9,6 @@ use rustix::path::DecInt;
 use storage::{Error, FileId, FileKind, Name, Result, Wait};
 
 use crate::attributes::{device_of, stat, stat_name};
-use crate::depot;
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Shared;
@@ -21,8 +20,9 @@ pub(crate) const BELOW: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_XDEV);
-/// The deepest directory that is told from one outside of the root.
-const DEPTH_MAX: usize = 4096;
+
+/// The name of the directory above.
+const ABOVE: &std::ffi::CStr = c"..";
 
 impl Shared {
     /// The node of an object that was just pinned.
@@ -56,33 +56,27 @@ impl Shared {
         pinned.map_err(|e| if e == Error::CrossDevice { Error::PermissionDenied } else { e })
     }
 
-    /// The directory above an open one, by walking up; None when the root is not above.
+    /// The directory above an open one; None when the root is not above.
     fn parent_below_root(self: &Arc<Self>, fd: &OwnedFd) -> Result<Option<Arc<LocalNode>>> {
-        let up = self.open_parent(fd)?;
-        let parent = self.adopt(up, false)?;
-        Ok(self.is_below_root(&parent.fd, parent.id)?.then_some(parent))
+        let up = stat_name(fd, ABOVE)?;
+        let is_it = |node: &Arc<LocalNode>| device_of(&up) == self.device && node.is_object_of(&up);
+        let at_hand = self.cache.get(FileId(up.stx_ino)).filter(is_it);
+        let parent = match at_hand {
+            Some(parent) => parent,
+            None => self.adopt(self.open_parent(fd)?, false)?,
+        };
+        let is_below = parent.id == self.root_id
+            || self.is_root(&stat_name(&parent.fd, ABOVE)?)
+            || self.is_below_root(&parent.fd, parent.id)?;
+        Ok(is_below.then_some(parent))
     }
 
     fn open_parent(&self, fd: &OwnedFd) -> Result<OwnedFd> {
-        self.with_descriptor(|| openat(fd, c"..", PIN | OFlags::DIRECTORY, Mode::empty()))
+        self.with_descriptor(|| openat(fd, ABOVE, PIN | OFlags::DIRECTORY, Mode::empty()))
     }
 
-    /// Whether a directory is the root or lies below it: some directory above it must be the root.
-    pub(crate) fn is_below_root(&self, fd: &OwnedFd, id: FileId) -> Result<bool> {
-        let (mut id, mut at) = (id, None);
-        for _ in 0..DEPTH_MAX {
-            if id == self.root_id {
-                return Ok(true);
-            }
-            let up = self.open_parent(at.as_ref().unwrap_or(fd))?;
-            let stat = stat(&up)?;
-            if device_of(&stat) != self.device || FileId(stat.stx_ino) == id {
-                return Ok(false);
-            }
-            id = FileId(stat.stx_ino);
-            at = Some(up);
-        }
-        Ok(false)
+    fn is_root(&self, stat: &Statx) -> bool {
+        device_of(stat) == self.device && FileId(stat.stx_ino) == self.root_id
     }
 
     /// Where the kernel says that an open object is.
@@ -98,21 +92,25 @@ impl LocalNode {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
-        if depot::is_reserved(name.as_bytes()) {
+        if self.store.reserved.has(name.as_bytes()) {
             return Err(Error::NotFound);
         }
+        self.check_place()?;
         let mut resolve = ResolveFlags::empty();
         if wait == Wait::May || self.store.is_in_memory {
             let stat = stat_name(&self.fd, name.as_bytes())?;
             let at_hand = self.store.cache.get(FileId(stat.stx_ino));
             if let Some(node) = at_hand.filter(|node| node.is_object_of(&stat)) {
+                self.vouch_for(&node);
                 return Ok((node, stat));
             }
         } else {
             resolve = ResolveFlags::CACHED;
         }
         let fd = self.store.pin(&self.fd, name.as_bytes(), resolve)?;
-        self.store.adopt_with_stat(fd, false)
+        let (node, stat) = self.store.adopt_with_stat(fd, false)?;
+        self.vouch_for(&node);
+        Ok((node, stat))
     }
 
     pub(crate) fn find_parent(&self) -> Result<Arc<Self>> {
@@ -128,6 +126,19 @@ impl LocalNode {
         self.store.parent_below_root(&self.fd)?.ok_or(Error::Stale)
     }
 
+    /// The number of the directory above, which is only told: nobody works there by it.
+    pub(crate) fn number_above(&self) -> Result<FileId> {
+        if self.kind != FileKind::Directory {
+            return Err(Error::NotDirectory);
+        }
+        self.check_place()?;
+        if self.id == self.store.root_id {
+            return Ok(self.id);
+        }
+        let up = stat_name(&self.fd, ABOVE)?;
+        if device_of(&up) == self.store.device { Ok(FileId(up.stx_ino)) } else { Err(Error::Stale) }
+    }
+
     /// The path below the root, as the kernel knows it.
     pub(crate) fn path_below_root(&self) -> Result<Vec<u8>> {
         const DELETED: &[u8] = b" (deleted)";
@@ -139,8 +150,8 @@ impl LocalNode {
             [b'/', below @ ..] => below,
             _ => return Err(Error::Stale),
         };
-        // A name may also really end like that.
-        if below.ends_with(DELETED) && !self.is_at(below) {
+        // A name may also really end like that; that is not asked of a file system that may stop answering.
+        if below.ends_with(DELETED) && (self.store.closer.is_some() || !self.is_at(below)) {
             return Err(Error::Stale);
         }
         Ok(below.to_vec())

@@ -1,20 +1,22 @@
 //! The store: a directory and what is known about its file system.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use redb::{ReadableTable, TableDefinition};
-use rustix::fs::{Mode, OFlags, fstatvfs, open};
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, open};
+use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::{
     Capabilities, Device, Error, Feed, FileId, Handle, NodeRef, Observer, Result, Space, Storage, Wait,
 };
 
 use crate::attributes::{device_of, stat};
+use crate::below::Moves;
 use crate::cache::Cache;
 use crate::depot::Depot;
 use crate::errno::from_errno;
@@ -23,6 +25,7 @@ use crate::handle::Handles;
 use crate::index::Index;
 use crate::node::LocalNode;
 use crate::observe::LocalObserver;
+use crate::reserved::Reserved;
 use crate::{limits, probe};
 
 /// How often nodes that nobody uses are let go.
@@ -48,11 +51,14 @@ pub struct LocalOptions {
     pub nodes_max: Option<usize>,
     /// Whether the file system's own handles are used where the server may.
     pub native_handles: bool,
+    /// Names that clients neither look up nor list nor make, whatever their case; None: those that mean something to the file
+    /// system itself (`.snap` of CephFS, `.zfs` of ZFS).
+    pub reserved_names: Option<Vec<String>>,
 }
 
 impl Default for LocalOptions {
     fn default() -> Self {
-        Self { state: None, nodes_max: None, native_handles: true }
+        Self { state: None, nodes_max: None, native_handles: true, reserved_names: None }
     }
 }
 
@@ -61,6 +67,8 @@ impl Default for LocalOptions {
 pub struct LocalStore {
     shared: Arc<Shared>,
     root: Arc<LocalNode>,
+    /// By which it was opened.
+    path: PathBuf,
     sweeper: Option<JoinHandle<()>>,
 }
 
@@ -77,13 +85,19 @@ pub(crate) struct Shared {
     pub(crate) descriptor_xattr: &'static str,
     /// Data is memory: nothing waits for a device.
     pub(crate) is_in_memory: bool,
+    /// Where descriptors go to be closed; None where closing is quick ([`Capabilities::LOCAL`]).
+    pub(crate) closer: Option<mpsc::Sender<OwnedFd>>,
     /// Whether the file system takes RWF_NOWAIT, as far as known.
     pub(crate) reads_nowait: AtomicBool,
     pub(crate) writes_nowait: AtomicBool,
     pub(crate) handles: Handles,
     pub(crate) cache: Cache,
+    /// How often a directory was moved.
+    pub(crate) moves: Moves,
     /// Where named streams are; None where the file system cannot have any.
     pub(crate) depot: Option<Depot>,
+    /// Names that are no names to anybody.
+    pub(crate) reserved: Reserved,
 }
 
 impl std::fmt::Debug for Shared {
@@ -93,14 +107,14 @@ impl std::fmt::Debug for Shared {
 }
 
 impl LocalStore {
-    /// Opens the directory `root` as a store.
+    /// Opens the directory `path` as a store.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::PermissionDenied`];
     /// [`Error::NotSupported`] without `/proc`.
-    pub fn open(root: &Path, options: LocalOptions) -> Result<Self> {
+    pub fn open(path: &Path, options: LocalOptions) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = open(root, flags, Mode::empty()).map_err(from_errno)?;
+        let root = open(path, flags, Mode::empty()).map_err(from_errno)?;
         let descriptors =
             open(c"/proc/self/fd", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let descriptors = descriptors.map_err(|_| Error::NotSupported)?;
@@ -122,16 +136,19 @@ impl LocalStore {
             reads_nowait: AtomicBool::new(capabilities.contains(Capabilities::READ_NEVER)),
             writes_nowait: AtomicBool::new(capabilities.contains(Capabilities::WRITE_NEVER)),
             cache: Cache::new(options.nodes_max.unwrap_or_else(limits::nodes_max)),
+            moves: Moves::default(),
             depot,
+            reserved: Reserved::of(&root, options.reserved_names)?,
             descriptor_xattr: probe::descriptor_xattr(&root),
             root,
             descriptors,
+            closer: (!capabilities.contains(Capabilities::LOCAL)).then(start_closer).transpose()?,
             capabilities,
             is_in_memory,
         });
         let root = shared.root_node()?;
         let sweeper = start_sweeper(Arc::downgrade(&shared))?;
-        Ok(Self { shared, root, sweeper: Some(sweeper) })
+        Ok(Self { shared, root, path: path.to_owned(), sweeper: Some(sweeper) })
     }
 }
 
@@ -140,17 +157,21 @@ impl Drop for LocalStore {
         // Nodes refer to what they share; the cache refers to nodes.
         self.shared.cache.close();
         self.shared.handles.flush();
-        if let Some(sweeper) = self.sweeper.take() {
-            sweeper.thread().unpark();
-            // It must not keep the database open any longer.
-            if sweeper.join().is_err() {
-                tracing::error!("the thread that lets go of unused nodes has failed");
-            }
+        let Some(sweeper) = self.sweeper.take() else { return };
+        sweeper.thread().unpark();
+        // It must not keep the database open any longer. One that looks at what answers no more is not waited for.
+        if self.shared.closer.is_none() && sweeper.join().is_err() {
+            tracing::error!("the thread that lets go of unused nodes has failed");
         }
     }
 }
 
 impl Shared {
+    /// Refuses what might wait and must not: everything on a file system that may stop answering.
+    pub(crate) fn check_at_hand(&self, wait: Wait) -> Result<()> {
+        if wait == Wait::Never && self.closer.is_some() { Err(Error::WouldBlock) } else { Ok(()) }
+    }
+
     /// The node of the root. It is cached as long as the store lives.
     pub(crate) fn root_node(self: &Arc<Self>) -> Result<Arc<LocalNode>> {
         if let Some(node) = self.cache.get(self.root_id) {
@@ -182,6 +203,20 @@ impl Storage for LocalStore {
             return Err(Error::NotSupported);
         }
         Ok(Arc::new(LocalFeed::new(&self.shared)?))
+    }
+
+    fn is_read_only(&self) -> Result<bool> {
+        let status = fstatvfs(&self.shared.root).map_err(from_errno)?;
+        Ok(status.f_flag.contains(StatVfsMountFlags::RDONLY))
+    }
+
+    fn is_in_place(&self) -> Result<bool> {
+        let served = fstat(&self.shared.root).map_err(from_errno)?;
+        match rustix::fs::stat(&self.path) {
+            Ok(found) => Ok((found.st_dev, found.st_ino) == (served.st_dev, served.st_ino)),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(from_errno(error)),
+        }
     }
 
     fn space(&self) -> Result<Space> {
@@ -243,6 +278,15 @@ fn start_sweeper(shared: Weak<Shared>) -> Result<JoinHandle<()>> {
         }
     };
     std::thread::Builder::new().name("storage-sweep".into()).spawn(sweep).map_err(|_| Error::OutOfResources)
+}
+
+/// Starts the thread that closes descriptors. Closing tells a file system of a network or a program, and waits for it; nodes
+/// are let go of anywhere.
+fn start_closer() -> Result<mpsc::Sender<OwnedFd>> {
+    let (closer, closed) = mpsc::channel();
+    let close = move || closed.into_iter().for_each(drop);
+    let thread = std::thread::Builder::new().name("storage-close".into()).spawn(close);
+    thread.map(|_| closer).map_err(|_| Error::OutOfResources)
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ fn handles_of_what_lies_outside() {
     for node in [&outer.root(), &outside, &deep] {
         let handle = node.handle().expect("a handle");
         assert_eq!(outer.by_handle(&handle, Wait::May).map(|n| n.id()), Ok(node.id()));
-        assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::BadHandle));
+        assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
     }
     // A directory that was below and is moved out.
     let handle =
@@ -149,7 +149,7 @@ fn handles_of_what_lies_outside() {
     drop(inner);
     let inner = place.open("root");
     fs::rename(place.at("root/d"), place.at("outside/d")).expect("moved");
-    assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::BadHandle));
+    assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
     fs::rename(place.at("outside/d"), place.at("root/again")).expect("moved back");
     assert!(inner.by_handle(&handle, Wait::May).is_ok());
 }

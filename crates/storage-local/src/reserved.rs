@@ -1,0 +1,154 @@
+//! Names that are no names to anybody: the depot's, and those to which the file system gives a meaning of its own.
+//!
+//! On CephFS making a directory in `.snap` makes a snapshot; `.zfs` of ZFS leads to the snapshots. Clients neither look these
+//! names up nor list, make, remove or rename them, in any directory and whatever their case, so that nobody can
+//! tell that they are there. Elsewhere they are names as others are.
+
+use std::os::fd::OwnedFd;
+
+use storage::Result;
+
+use crate::attributes::{device_of, stat};
+use crate::depot;
+use crate::probe;
+
+/// statfs(2) of CephFS and ZFS.
+const CEPHFS_MAGIC: i64 = 0x00c3_6400;
+const ZFS_MAGIC: i64 = 0x2fc1_2fc1;
+const FUSE_MAGIC: i64 = 0x6573_5546;
+/// What CephFS calls it unless its mount says otherwise (mount.ceph(8), `snapdirname`).
+const CEPHFS_NAME: &str = ".snap";
+const ZFS_NAME: &str = ".zfs";
+
+/// The names.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    /// Folded.
+    of_file_system: Vec<String>,
+}
+
+impl Reserved {
+    /// Those of the file system of this root; or these, in place of what it says.
+    pub(crate) fn of(root: &OwnedFd, given: Option<Vec<String>>) -> Result<Self> {
+        let names = given.map_or_else(|| of_file_system(root), Ok)?;
+        if !names.is_empty() {
+            tracing::info!("hidden because of what the file system makes of them: {}", names.join(", "));
+        }
+        Ok(Self { of_file_system: names.iter().map(|name| folded(name)).collect() })
+    }
+
+    /// Whether a name is one of them.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        if depot::is_reserved(name) {
+            return true;
+        }
+        !self.of_file_system.is_empty()
+            && std::str::from_utf8(name).is_ok_and(|name| self.of_file_system.contains(&folded(name)))
+    }
+}
+
+/// The same for names that differ in case only, also by letters that have two small forms.
+fn folded(name: &str) -> String {
+    name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+fn of_file_system(root: &OwnedFd) -> Result<Vec<String>> {
+    let magic = probe::file_system(root)?;
+    if !matches!(magic, CEPHFS_MAGIC | ZFS_MAGIC | FUSE_MAGIC) {
+        return Ok(Vec::new());
+    }
+    let device = device_of(&stat(root)?);
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mount = Mount::of(&mounts, &format!("{}:{}", device.major, device.minor));
+    Ok(names_of(magic, &mount))
+}
+
+fn names_of(magic: i64, mount: &Mount<'_>) -> Vec<String> {
+    match magic {
+        ZFS_MAGIC => vec![ZFS_NAME.to_owned()],
+        CEPHFS_MAGIC => vec![mount.option("snapdirname").unwrap_or_else(|| CEPHFS_NAME.to_owned())],
+        FUSE_MAGIC if mount.kind.starts_with("fuse.ceph") => vec![CEPHFS_NAME.to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+/// What the kernel says of a mount: its type and the options of its file system. proc_pid_mountinfo(5)
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Mount<'a> {
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    /// The mount of this device; nothing where there is none.
+    fn of(mounts: &'a str, device: &str) -> Self {
+        let mut of_device = mounts.lines().filter(|line| line.split(' ').nth(2) == Some(device));
+        let found = of_device.find_map(|line| {
+            // Behind a lone hyphen: type, source, options.
+            let mut last = line.split_once(" - ")?.1.split(' ');
+            Some(Self { kind: last.next()?, options: last.nth(1)? })
+        });
+        found.unwrap_or_default()
+    }
+
+    fn option(&self, key: &str) -> Option<String> {
+        let mut options = self.options.split(',').filter_map(|option| option.split_once('='));
+        options.find(|(name, _)| *name == key).map(|(_, value)| unescaped(value))
+    }
+}
+
+/// The kernel writes what would part options as three octal digits behind a backslash.
+fn unescaped(value: &str) -> String {
+    let mut text = String::new();
+    let mut rest = value;
+    while let Some((before, behind)) = rest.split_once('\\') {
+        text.push_str(before);
+        let coded = behind.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match coded {
+            Some(byte) => text.push(char::from(byte)),
+            None => text.push('\\'),
+        }
+        rest = behind.get(if coded.is_some() { 3 } else { 0 }..).unwrap_or_default();
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "22 1 8:2 / / rw - ext4 /dev/sda2 rw,errors=remount-ro\n\
+        31 22 0:41 / /c rw,relatime shared:1 - ceph 10.0.0.1:6789:/ rw,name=admin,secret=<hidden>,acl\n\
+        32 22 0:42 / /d rw - ceph 10.0.0.1:6789:/ rw,snapdirname=.back\\040ups\\054x,acl\n\
+        33 22 0:43 / /e rw - fuse.ceph-fuse ceph-fuse rw,user_id=0\n\
+        34 22 0:44 / /f rw - fuse.sshfs sshfs rw,user_id=0\n";
+
+    fn names(magic: i64, device: &str) -> Vec<String> {
+        names_of(magic, &Mount::of(MOUNTS, device))
+    }
+
+    #[test]
+    fn the_mount_says_how_its_snapshots_are_called() {
+        assert_eq!(names(CEPHFS_MAGIC, "0:41"), [".snap"]);
+        assert_eq!(names(CEPHFS_MAGIC, "0:42"), [".back ups,x"]);
+        assert_eq!(names(CEPHFS_MAGIC, "0:99"), [".snap"], "not to be found: as it is without a word");
+        assert_eq!(names(FUSE_MAGIC, "0:43"), [".snap"]);
+        assert_eq!(names(ZFS_MAGIC, "0:99"), [".zfs"]);
+        assert!(names(FUSE_MAGIC, "0:44").is_empty() && names(0xef53, "8:2").is_empty());
+        assert_eq!(unescaped("a\\b\\"), "a\\b\\");
+    }
+
+    #[test]
+    fn names_are_reserved_whatever_their_case_and_where_they_mean_something_only() {
+        let of =
+            |names: &[&str]| Reserved { of_file_system: names.iter().map(|name| folded(name)).collect() };
+        let ceph = of(&[".snap", ".\u{c4}lter"]);
+        for name in [".snap", ".SNAP", ".Snap", ".\u{17f}nap", ".\u{e4}LTER", ".anabranch-streams"] {
+            assert!(ceph.has(name.as_bytes()), "{name}");
+        }
+        for name in [".snaps", "snap", ".snap ", "_snap", ".zfs"] {
+            assert!(!ceph.has(name.as_bytes()), "{name}");
+        }
+        assert!(!ceph.has(b".sn\xffp") && !of(&[]).has(b".snap") && of(&[]).has(b".anabranch-streams"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Names to which the file system gives a meaning of its own are no names to anybody.
+
+use std::fs;
+use std::ops::ControlFlow;
+
+use anabranch_storage_local::{LocalOptions, LocalStore};
+use storage::{Error, Name, NewKind, NewNode, NodeRef, Replace, Storage, Wait};
+use tempfile::TempDir;
+
+const NEW_DIRECTORY: NewNode<'static> = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
+const NEW_FILE: NewNode<'static> = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+const FORMS: [&str; 3] = [".snap", ".SNAP", ".Snap"];
+
+fn name(text: &str) -> Name<'_> {
+    Name::new(text.as_bytes()).expect("a name")
+}
+
+/// A store with `dir/.snap/inside`, which a local program has made.
+fn open(directory: &TempDir, reserved_names: Option<Vec<String>>) -> (LocalStore, NodeRef) {
+    fs::create_dir_all(directory.path().join("dir/.snap/inside")).expect("directories");
+    let options = LocalOptions { reserved_names, ..LocalOptions::default() };
+    let store = LocalStore::open(directory.path(), options).expect("a store");
+    let dir = store.root().lookup(name("dir"), Wait::May).expect("dir");
+    (store, dir)
+}
+
+fn listed(dir: &NodeRef) -> Vec<String> {
+    let mut names = Vec::new();
+    let each = &mut |entry: storage::DirEntry<'_>| {
+        names.push(String::from_utf8_lossy(entry.name).into_owned());
+        ControlFlow::Continue(())
+    };
+    dir.read_dir(0, each).expect("a listing");
+    names
+}
+
+#[test]
+fn reserved_names_are_neither_found_nor_listed_nor_made_nor_moved() {
+    let directory = TempDir::new().expect("a directory");
+    let (store, dir) = open(&directory, Some(vec![".snap".to_owned()]));
+    for root in [dir.clone(), store.root()] {
+        let file = root.create(name("file"), &NEW_FILE).expect("a file");
+        for form in FORMS {
+            for wait in [Wait::May, Wait::Never] {
+                assert_eq!(root.lookup(name(form), wait).err(), Some(Error::NotFound), "{form}");
+            }
+            for new in [&NEW_DIRECTORY, &NEW_FILE] {
+                assert_eq!(root.create(name(form), new).err(), Some(Error::PermissionDenied), "{form}");
+            }
+            assert_eq!(root.link(name(form), &*file), Err(Error::PermissionDenied), "{form}");
+            for replace in [Replace::Never, Replace::Yes] {
+                let to = root.rename(name("file"), &*root, name(form), replace);
+                assert_eq!(to, Err(Error::PermissionDenied), "{form}");
+                let from = root.rename(name(form), &*root, name("other"), replace);
+                assert_eq!(from, Err(Error::NotFound), "{form}");
+            }
+            assert_eq!(root.remove_dir(name(form)), Err(Error::NotFound), "{form}");
+            assert_eq!(root.remove_file(name(form)), Err(Error::NotFound), "{form}");
+        }
+    }
+    assert_eq!(listed(&dir), ["file"]);
+    assert!(directory.path().join("dir/.snap/inside").is_dir());
+}
+
+#[test]
+fn elsewhere_they_are_names_as_others_are() {
+    for reserved_names in [None, Some(Vec::new())] {
+        let directory = TempDir::new().expect("a directory");
+        let (_store, dir) = open(&directory, reserved_names);
+        assert_eq!(listed(&dir), [".snap"]);
+        let inside = dir.lookup(name(".snap"), Wait::May).expect("the directory");
+        assert_eq!(listed(&inside), ["inside"]);
+        dir.create(name(".zfs"), &NEW_DIRECTORY).expect("a directory");
+        dir.rename(name(".zfs"), &*dir, name(".SNAP"), Replace::Never).expect("another name");
+    }
+}
