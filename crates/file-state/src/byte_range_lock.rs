@@ -1,5 +1,7 @@
 //! Byte-range locks: mandatory ones of opens, advisory ones of clients' lock owners.
 
+use std::collections::HashMap;
+
 use crate::{ByteRange, LockOwner};
 
 mod range_list;
@@ -62,6 +64,8 @@ pub enum UnlockError {
 pub(crate) struct Locks {
     exclusive: RangeList,
     shared: RangeList,
+    /// How many each owner has: who has none is looked for in no list.
+    owners: HashMap<LockOwner, usize>,
 }
 
 impl Locks {
@@ -72,6 +76,24 @@ impl Locks {
 
     pub(crate) fn len(&self) -> usize {
         self.exclusive.len().saturating_add(self.shared.len())
+    }
+
+    /// How many locks an owner has.
+    pub(crate) fn count_of(&self, owner: LockOwner) -> usize {
+        self.owners.get(&owner).copied().unwrap_or(0)
+    }
+
+    /// Runs a change of the locks of one owner, and counts what it leaves.
+    fn change<T>(&mut self, owner: LockOwner, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.len();
+        let result = change(self);
+        let after = self.count_of(owner).saturating_add(self.len()).saturating_sub(before);
+        if after > 0 {
+            self.owners.insert(owner, after);
+        } else {
+            self.owners.remove(&owner);
+        }
+        result
     }
 
     /// A lock that keeps the owner from locking the range.
@@ -105,6 +127,17 @@ impl Locks {
         if let Some(lock) = self.test(owner, range, kind) {
             return Err(LockError::Conflict(lock));
         }
+        self.change(owner, |locks| locks.lock_free(owner, range, kind, locks_max))
+    }
+
+    /// Locks what nobody's lock is in the way of.
+    fn lock_free(
+        &mut self,
+        owner: LockOwner,
+        range: ByteRange,
+        kind: LockKind,
+        locks_max: usize,
+    ) -> Result<LockChange, LockError> {
         if owner.is_mandatory() {
             if self.len() >= locks_max {
                 return Err(LockError::TooMany);
@@ -157,6 +190,15 @@ impl Locks {
         range: ByteRange,
         locks_max: usize,
     ) -> Result<LockChange, UnlockError> {
+        self.change(owner, |locks| locks.unlock_own(owner, range, locks_max))
+    }
+
+    fn unlock_own(
+        &mut self,
+        owner: LockOwner,
+        range: ByteRange,
+        locks_max: usize,
+    ) -> Result<LockChange, UnlockError> {
         if owner.is_mandatory() {
             // [MS-FSA] 2.1.5.9: an exclusive lock of this range goes before a shared one.
             let removed = self.exclusive.remove(owner, range) || self.shared.remove(owner, range);
@@ -178,10 +220,12 @@ impl Locks {
     }
 
     pub(crate) fn release_owner(&mut self, owner: LockOwner) -> LockChange {
-        let before = self.len();
-        self.exclusive.remove_all(|o, _| o == owner);
-        self.shared.remove_all(|o, _| o == owner);
-        LockChange { freed: self.len() < before }
+        let had = self.owners.remove(&owner).is_some();
+        if had {
+            self.exclusive.remove_all(|o, _| o == owner);
+            self.shared.remove_all(|o, _| o == owner);
+        }
+        LockChange { freed: had }
     }
 
     /// A lock that stops `reader` from reading the range: another's exclusive one. A reader who owns no locks of the

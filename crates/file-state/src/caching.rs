@@ -271,6 +271,10 @@ struct Breaking {
 }
 
 impl Grant {
+    fn writes(&self) -> bool {
+        self.state.contains(W) || self.breaking.is_some_and(|breaking| breaking.from.contains(W))
+    }
+
     /// Starts taking away what goes beyond `to`.
     fn shrink(&mut self, to: Caching) -> Break {
         let ack_required = self.holder.answers(self.state);
@@ -301,6 +305,10 @@ pub(crate) struct Room {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grants {
     list: Vec<Grant>,
+    /// How many of them are for writing, or are until a break is answered, and how many are delegations: without any, who
+    /// reads or opens need not look at each.
+    writing: usize,
+    delegations: usize,
 }
 
 impl Grants {
@@ -370,18 +378,35 @@ impl Grants {
                 if grant.breaking.is_none() && whole && allowed.contains(grant.state) {
                     grant.state = allowed;
                 }
-                grant.state
+                let state = grant.state;
+                self.count();
+                state
             }
             None if allowed.is_empty() || len >= grants_max => NONE,
             None => {
                 self.list.push(Grant { holder, state: allowed, breaking: None });
+                self.count();
                 allowed
             }
         }
     }
 
+    fn count(&mut self) {
+        let is_delegation = |grant: &&Grant| matches!(grant.holder, Holder::Delegation(_));
+        self.writing = self.list.iter().filter(|grant| grant.writes()).count();
+        self.delegations = self.list.iter().filter(is_delegation).count();
+    }
+
     pub(crate) fn breaks(&mut self, own: Option<Holder>, operation: Operation) -> Breaks {
         let mut breaks = Breaks::default();
+        let disturbs_nobody = match operation {
+            Operation::Read => self.writing == 0,
+            Operation::Open { .. } => self.writing == 0 && self.delegations == 0,
+            _ => false,
+        };
+        if disturbs_nobody {
+            return breaks;
+        }
         for grant in &mut self.list {
             let Grant { holder, state, breaking } = *grant;
             if holder.spares(own, state, operation) {
@@ -427,10 +452,12 @@ impl Grants {
     pub(crate) fn revoke(&mut self, holder: Holder) -> Caching {
         let state = self.state(holder);
         self.list.retain(|g| g.holder != holder);
+        self.count();
         state
     }
 
     fn drop_empty(&mut self) {
         self.list.retain(|g| !g.state.is_empty());
+        self.count();
     }
 }

@@ -1,9 +1,10 @@
 //! All that the opens of one file hold against each other.
 
 use crate::byte_range_lock::Locks;
-use crate::caching::{Grants, Room, is_for_attributes};
+use crate::caching::{Grants, Room};
 use crate::share_reservation::Reservations;
 use crate::stream_opens::{StreamOpens, denies_deletion};
+use crate::under::{Sum, Under};
 use crate::{
     Access, AcknowledgeError, Actor, Break, Breaks, ByteRange, ByteRangeLock, Caching, Holder, Limits,
     LockChange, LockError, LockKind, LockOwner, OpenKey, Operation, Reservation, ReserveError, Sharing,
@@ -43,6 +44,7 @@ pub struct FileState {
     stream_opens: StreamOpens,
     locks: Locks,
     grants: Grants,
+    under: Under,
     delete_pending: bool,
 }
 
@@ -76,7 +78,7 @@ impl FileState {
             return Err(ReserveError::Sharing { holder });
         }
         let new = Reservation { open, access, sharing, delete_on_close: false };
-        self.reservations.put(before.map_or(new, |had| Reservation {
+        self.put(before.map_or(new, |had| Reservation {
             access: had.access | access,
             sharing: had.sharing & sharing,
             ..had
@@ -103,9 +105,8 @@ impl FileState {
             return Err(ReserveError::TooMany);
         }
         let denies = denies_deletion(access, sharing);
-        let deleting = self.reservations.iter().find(|had| denies && had.access.contains(Access::DELETE));
-        if let Some(holder) = deleting {
-            return Err(ReserveError::Sharing { holder: holder.open });
+        if let Some(holder) = self.reservations.deleting().filter(|_| denies) {
+            return Err(ReserveError::Sharing { holder });
         }
         self.stream_opens.insert(open, denies);
         Ok(())
@@ -135,9 +136,57 @@ impl FileState {
         let before = self.reservations.find(open).copied();
         if let Some(had) = before {
             let (access, sharing) = (had.access & access, had.sharing | sharing);
-            self.reservations.put(Reservation { access, sharing, ..had });
+            self.put(Reservation { access, sharing, ..had });
         }
         before.is_some()
+    }
+
+    /// What an open does.
+    fn sum_of(&self, open: OpenKey) -> Sum {
+        let sum = self.reservations.find(open).map(Reservation::sum).unwrap_or_default();
+        Sum { opens: 1, locks: self.locks.count_of(LockOwner::Open(open)), ..sum }
+    }
+
+    /// Runs a change of what an open does, and keeps the sum of those that share its grant.
+    fn change<T>(&mut self, open: OpenKey, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.sum_of(open);
+        let result = change(self);
+        let after = self.sum_of(open);
+        self.under.change(open, before, after);
+        result
+    }
+
+    fn put(&mut self, new: Reservation) {
+        self.change(new.open, |state| state.reservations.put(new));
+    }
+
+    /// The open works under this grant from now on, with all others that do, to its end.
+    pub fn work_under(&mut self, open: OpenKey, holder: Holder) {
+        let sum = self.sum_of(open);
+        self.under.enter(open, holder, sum);
+    }
+
+    /// The grant that an open works under: one of its own, unless it was said to share another.
+    #[must_use]
+    pub fn holder_of(&self, open: OpenKey) -> Holder {
+        self.under.holder(open)
+    }
+
+    /// Whether any open works under this grant.
+    #[must_use]
+    pub fn has_opens_under(&self, holder: Holder) -> bool {
+        self.sum_under(holder).opens > 0
+    }
+
+    /// What the opens under a grant do together.
+    fn sum_under(&self, holder: Holder) -> Sum {
+        match holder {
+            Holder::Oplock(open) => {
+                let is_open = self.under.holder(open) == holder && self.reservations.find(open).is_some();
+                if is_open { self.sum_of(open) } else { Sum::default() }
+            }
+            Holder::Lease { .. } | Holder::Delegation(_) => self.under.sum(holder).unwrap_or_default(),
+        }
     }
 
     /// What [`FileState::reserve`] would answer to one who does this without an open and shares
@@ -161,6 +210,8 @@ impl FileState {
     /// After [`Released::delete`] the deletion stays pending: new opens are refused until the caller has
     /// deleted the file, or takes the mark back.
     pub fn release(&mut self, open: OpenKey) -> Released {
+        let sum = self.sum_of(open);
+        self.under.leave(open, sum);
         let unlocked = self.locks.release_owner(LockOwner::Open(open)).freed;
         let oplock = self.grants.revoke(Holder::Oplock(open));
         let ended = self.reservations.remove(open);
@@ -252,7 +303,8 @@ impl FileState {
         range: ByteRange,
         kind: LockKind,
     ) -> Result<LockChange, LockError> {
-        self.locks.lock(owner, range, kind, self.limits.locks_max)
+        let locks_max = self.limits.locks_max;
+        self.change_locks(owner, |locks| locks.lock(owner, range, kind, locks_max))
     }
 
     /// Unlocks the range: of an open, the lock of exactly this range; of a client's owner, whatever it
@@ -261,7 +313,15 @@ impl FileState {
     /// # Errors
     /// [`UnlockError`]; nothing was changed.
     pub fn unlock(&mut self, owner: LockOwner, range: ByteRange) -> Result<LockChange, UnlockError> {
-        self.locks.unlock(owner, range, self.limits.locks_max)
+        let locks_max = self.limits.locks_max;
+        self.change_locks(owner, |locks| locks.unlock(owner, range, locks_max))
+    }
+
+    fn change_locks<T>(&mut self, owner: LockOwner, change: impl FnOnce(&mut Locks) -> T) -> T {
+        match owner {
+            LockOwner::Open(open) => self.change(open, |state| change(&mut state.locks)),
+            LockOwner::Client(_) => change(&mut self.locks),
+        }
     }
 
     /// A lock that keeps the owner from locking the range, if there is one (NFSv4 LOCKT, NLM TEST).
@@ -272,7 +332,7 @@ impl FileState {
 
     /// Gives up all locks of the owner.
     pub fn release_owner(&mut self, owner: LockOwner) -> LockChange {
-        self.locks.release_owner(owner)
+        self.change_locks(owner, |locks| locks.release_owner(owner))
     }
 
     /// The locks, in no order that means anything.
@@ -281,20 +341,15 @@ impl FileState {
     }
 
     /// Grants as much of `wanted` as the other opens, locks and grants leave room for, or adds that to
-    /// what the holder has; answers what it has then, which may be nothing. `own` are the opens that work
-    /// under this grant.
-    pub fn grant(&mut self, holder: Holder, own: &[OpenKey], wanted: Caching) -> Caching {
-        let others = || self.reservations.iter().filter(|r| !own.contains(&r.open));
-        let writes = |r: &Reservation| {
-            let needs = r.access.needs();
-            needs.contains(Sharing::WRITE) || (!needs.is_empty() && !r.sharing.contains(Sharing::READ))
-        };
-        let owned = |lock: &ByteRangeLock| own.iter().any(|open| lock.owner == LockOwner::Open(*open));
+    /// what the holder has; answers what it has then, which may be nothing. The opens that work under this grant
+    /// ([`FileState::work_under`]) are not in its way.
+    pub fn grant(&mut self, holder: Holder, wanted: Caching) -> Caching {
+        let (all, own) = (self.reservations.sum(), self.sum_under(holder));
         let room = Room {
-            others_open: others().any(|r| !is_for_attributes(r.access)),
-            others_write: others().any(writes),
+            others_open: all.counting > own.counting,
+            others_write: all.writing > own.writing,
             locked: self.locks.len() > 0,
-            others_lock: self.locks.iter().any(|lock| !owned(&lock)),
+            others_lock: self.locks.len() > own.locks,
         };
         self.grants.grant(holder, wanted, room, self.limits.grants_max)
     }

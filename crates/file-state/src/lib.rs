@@ -17,6 +17,7 @@ mod owner;
 mod range;
 mod share_reservation;
 mod stream_opens;
+mod under;
 
 pub use access::{Access, Sharing};
 pub use byte_range_lock::{ByteRangeLock, LockChange, LockError, LockKind, UnlockError};

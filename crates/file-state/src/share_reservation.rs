@@ -1,5 +1,9 @@
 //! Share reservations: what each open does and what it lets others do.
 
+use std::collections::BTreeMap;
+
+use crate::caching::is_for_attributes;
+use crate::under::Sum;
 use crate::{Access, OpenKey, Sharing};
 
 /// One open's reservation.
@@ -36,12 +40,32 @@ pub enum ReserveError {
 /// The reservations of one file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reservations {
-    /// In the order of their keys.
-    list: Vec<Reservation>,
+    list: BTreeMap<OpenKey, Reservation>,
     /// How many reservations need each bit of [`Sharing`].
     needing: [usize; 3],
     /// How many reservations refuse each bit, among those that need any.
     denying: [usize; 3],
+    /// What all of them do.
+    counting: usize,
+    writing: usize,
+}
+
+impl Reservation {
+    /// What it counts for among those of a grant.
+    pub(crate) fn sum(&self) -> Sum {
+        Sum {
+            opens: 1,
+            counting: usize::from(!is_for_attributes(self.access)),
+            writing: usize::from(self.writes()),
+            locks: 0,
+        }
+    }
+
+    /// Whether it writes, or does not let others read.
+    fn writes(&self) -> bool {
+        let needs = self.access.needs();
+        needs.contains(Sharing::WRITE) || (!needs.is_empty() && !self.sharing.contains(Sharing::READ))
+    }
 }
 
 const BITS: [Sharing; 3] = [Sharing::READ, Sharing::WRITE, Sharing::DELETE];
@@ -54,7 +78,7 @@ fn conflict(a: (Sharing, Sharing), b: (Sharing, Sharing)) -> bool {
 
 impl Reservations {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Reservation> {
-        self.list.iter()
+        self.list.values()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -62,15 +86,23 @@ impl Reservations {
     }
 
     pub(crate) fn find(&self, open: OpenKey) -> Option<&Reservation> {
-        self.position(open).ok().and_then(|at| self.list.get(at))
+        self.list.get(&open)
     }
 
     pub(crate) fn find_mut(&mut self, open: OpenKey) -> Option<&mut Reservation> {
-        self.position(open).ok().and_then(|at| self.list.get_mut(at))
+        self.list.get_mut(&open)
     }
 
-    fn position(&self, open: OpenKey) -> Result<usize, usize> {
-        self.list.binary_search_by_key(&open, |r| r.open)
+    /// What all of them do.
+    pub(crate) fn sum(&self) -> Sum {
+        Sum { opens: self.list.len(), counting: self.counting, writing: self.writing, locks: 0 }
+    }
+
+    /// One that deletes. Who only asks for that and meets none looks at no list.
+    pub(crate) fn deleting(&self) -> Option<OpenKey> {
+        let [_, _, deleting] = self.needing;
+        let deletes = |r: &&Reservation| r.access.contains(Access::DELETE);
+        (deleting > 0).then(|| self.list.values().find(deletes).map(|r| r.open)).flatten()
     }
 
     /// An open that cannot be together with one of this access and sharing.
@@ -85,35 +117,35 @@ impl Reservations {
             return None;
         }
         let new = (needs, sharing);
-        self.list.iter().find(|r| conflict(new, (r.access.needs(), r.sharing))).map(|r| r.open)
+        self.list.values().find(|r| conflict(new, (r.access.needs(), r.sharing))).map(|r| r.open)
     }
 
     /// Adds the reservation, or puts it in the place of the one with the same key.
     pub(crate) fn put(&mut self, new: Reservation) {
-        match self.position(new.open) {
-            Ok(at) => {
-                if let Some(place) = self.list.get_mut(at) {
-                    let old = std::mem::replace(place, new);
-                    self.count(&old, false);
-                }
-            }
-            Err(at) => self.list.insert(at, new),
+        if let Some(old) = self.list.insert(new.open, new) {
+            self.count(&old, false);
         }
         self.count(&new, true);
     }
 
     pub(crate) fn remove(&mut self, open: OpenKey) -> Option<Reservation> {
-        let old = self.position(open).ok().map(|at| self.list.remove(at))?;
+        let old = self.list.remove(&open)?;
         self.count(&old, false);
         Some(old)
     }
 
     fn count(&mut self, of: &Reservation, add: bool) {
+        let step = |n: &mut usize| *n = if add { n.saturating_add(1) } else { n.saturating_sub(1) };
+        if !is_for_attributes(of.access) {
+            step(&mut self.counting);
+        }
+        if of.writes() {
+            step(&mut self.writing);
+        }
         let needs = of.access.needs();
         if needs.is_empty() {
             return;
         }
-        let step = |n: &mut usize| *n = if add { n.saturating_add(1) } else { n.saturating_sub(1) };
         for ((&bit, needing), denying) in BITS.iter().zip(&mut self.needing).zip(&mut self.denying) {
             if needs.contains(bit) {
                 step(needing);

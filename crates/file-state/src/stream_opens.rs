@@ -1,20 +1,16 @@
 //! Opens of a file's named streams, as far as the file itself is concerned.
 
+use std::collections::BTreeSet;
+
 use crate::{Access, OpenKey, Sharing};
 
-/// An open of a named stream holds the file; what it lets others do with the stream is the stream's affair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct StreamOpen {
-    open: OpenKey,
-    /// It does not let the file be deleted.
-    denies_deletion: bool,
-}
-
-/// The opens of all named streams of one file.
+/// The opens of all named streams of one file. Each holds the file; what it lets others do with the stream is the stream's
+/// affair.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StreamOpens {
-    /// In the order of their keys.
-    list: Vec<StreamOpen>,
+    all: BTreeSet<OpenKey>,
+    /// Those that do not let the file be deleted.
+    denying: BTreeSet<OpenKey>,
 }
 
 /// Whether an open of a named stream denies deleting the file: one that works with data, and does not share deletion
@@ -25,23 +21,25 @@ pub(crate) fn denies_deletion(access: Access, sharing: Sharing) -> bool {
 
 impl StreamOpens {
     pub(crate) fn len(&self) -> usize {
-        self.list.len()
+        self.all.len()
     }
 
     /// An open that does not let the file be deleted.
     pub(crate) fn against_deletion(&self) -> Option<OpenKey> {
-        self.list.iter().find(|one| one.denies_deletion).map(|one| one.open)
+        self.denying.first().copied()
     }
 
     /// Adds an open that is not there.
     pub(crate) fn insert(&mut self, open: OpenKey, denies_deletion: bool) {
-        let at = self.list.partition_point(|one| one.open < open);
-        self.list.insert(at, StreamOpen { open, denies_deletion });
+        self.all.insert(open);
+        if denies_deletion {
+            self.denying.insert(open);
+        }
     }
 
     /// Removes an open; whether it was there.
     pub(crate) fn remove(&mut self, open: OpenKey) -> bool {
-        let found = self.list.binary_search_by_key(&open, |one| one.open);
-        found.is_ok_and(|at| self.list.remove(at).open == open)
+        self.denying.remove(&open);
+        self.all.remove(&open)
     }
 }

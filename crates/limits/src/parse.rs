@@ -10,7 +10,7 @@ use crate::{Burst, GIB, KIB, Level, Limits, MIB, Media, Plan, Pool, Qos, anf, az
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// There is no plan of this name.
-    #[error("there is no plan `{0}`; the plans are: {list}", list = Plan::NAMES.join(", "))]
+    #[error("there is no plan `{0}`; the plans are: {list} (with limits of your own: custom iops=30)", list = Plan::NAMES.join(", "))]
     Name(String),
     /// A plan has no such limit.
     #[error("the plan {plan} has no limit `{limit}`; it has: {known}")]
@@ -85,6 +85,11 @@ impl FromStr for Plan {
     fn from_str(text: &str) -> Result<Self> {
         let mut words = text.split([' ', '\t', ',']).filter(|word| !word.is_empty());
         let name = words.next().unwrap_or_default();
+        if name.contains('=') {
+            return Err(PlanError::Form(format!(
+                "`{name}` is not the name of a plan; limits of your own: custom {text}"
+            )));
+        }
         let mut given = Vec::new();
         for word in words {
             let (limit, value) = word
@@ -323,6 +328,8 @@ mod tests {
             ("custom burst-credits=5", "no bursts without burst-iops="),
             ("custom speed=1", "custom has no limit `speed`; it has: iops, burst-iops"),
             ("", "there is no plan ``"),
+            ("fast", "(with limits of your own: custom iops=30)"),
+            ("iops=30 metadata-iops=30", "limits of your own: custom iops=30 metadata-iops=30"),
         ] {
             assert!(refused(text).contains(words), "{text}: {}", refused(text));
         }

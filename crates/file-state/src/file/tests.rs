@@ -266,3 +266,80 @@ fn opens_of_streams_are_counted() {
     assert_eq!(state.reserve_stream(C, Access::READ_DATA, ALL), Err(ReserveError::TooMany));
     assert_eq!(state.reserve(C, Access::READ_DATA, ALL), Err(ReserveError::TooMany));
 }
+
+/// What the opens of a grant do together is known without looking at them: held against a look at all of them.
+#[test]
+fn what_opens_do_together_is_that_of_each() {
+    let lease = |n: u8| Holder::Lease { client: [n; 16], key: [n; 16] };
+    let holders =
+        [lease(1), lease(2), Holder::Delegation(7), Holder::Oplock(OpenKey(3)), Holder::Oplock(OpenKey(77))];
+    let accesses = [Access::READ_ATTRIBUTES, Access::READ_DATA, Access::WRITE_DATA, Access::READ_CONTROL];
+    let mut state = FileState::default();
+    let mut under: Vec<(OpenKey, Holder)> = Vec::new();
+    let mut random = 12_345_u64;
+    let mut next = |most: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(random >> 33).unwrap() % most
+    };
+    for step in 0..4000 {
+        let open = OpenKey(u64::try_from(next(40)).unwrap());
+        match next(5) {
+            0 | 1 => {
+                let (access, sharing) = (accesses[next(4)], if next(4) == 0 { Sharing::WRITE } else { ALL });
+                let is_new = state.reservation(open).is_none();
+                if state.reserve(open, access, sharing).is_ok() && is_new {
+                    let holder = [lease(1), lease(2), Holder::Delegation(7), Holder::Oplock(open)][next(4)];
+                    state.work_under(open, holder);
+                    under.push((open, holder));
+                }
+            }
+            2 => _ = state.downgrade(open, accesses[next(4)], ALL),
+            3 if state.reservation(open).is_some() => {
+                let at = range(u64::try_from(next(20)).unwrap(), 1);
+                let owner = LockOwner::Open(open);
+                if state.lock(owner, at, LockKind::Shared).is_err() || next(2) == 0 {
+                    _ = state.unlock(owner, at);
+                }
+            }
+            _ => {
+                state.release(open);
+                under.retain(|(key, _)| *key != open);
+            }
+        }
+        for holder in holders {
+            let own: Vec<OpenKey> =
+                under.iter().filter(|(_, of)| *of == holder).map(|(open, _)| *open).collect();
+            let mut sum = Sum { opens: own.len(), ..Sum::default() };
+            for open in &own {
+                let does = state.reservation(*open).map(Reservation::sum).unwrap();
+                sum.counting += does.counting;
+                sum.writing += does.writing;
+                sum.locks += state.locks().filter(|lock| lock.owner == LockOwner::Open(*open)).count();
+            }
+            assert_eq!(state.sum_under(holder), sum, "{step} {holder:?}");
+            assert_eq!(state.has_opens_under(holder), !own.is_empty());
+            assert!(own.iter().all(|open| state.holder_of(*open) == holder));
+        }
+    }
+}
+
+#[test]
+fn as_many_opens_as_there_may_be_are_let_in_and_go() {
+    // A look at all of them for each takes hundreds of millions of steps.
+    let mut state = FileState::default();
+    let most = u64::try_from(Limits::default().reservations_max).unwrap();
+    let (lease, shared) = (Holder::Delegation(1), Access::READ_DATA);
+    for n in 0..most {
+        state.reserve(OpenKey(n), shared, ALL).unwrap();
+        state.work_under(OpenKey(n), lease);
+        assert_eq!(state.grant(lease, Caching::READ | Caching::HANDLE), Caching::READ | Caching::HANDLE);
+        assert_eq!(state.check_read(Actor::Stateless, range(0, 1)), Ok(()));
+    }
+    assert_eq!(state.reserve(OpenKey(most), shared, ALL), Err(ReserveError::TooMany));
+    for n in 0..most {
+        state.release(OpenKey(n));
+        assert_eq!(state.has_opens_under(lease), n + 1 < most);
+    }
+    state.revoke(lease);
+    assert!(state.is_idle());
+}
