@@ -166,6 +166,15 @@ impl Share {
         }
     }
 
+    /// The number of the directory that holds a directory; the root's is its own.
+    ///
+    /// # Errors
+    /// [`storage::Error::NotDirectory`], [`storage::Error::Stale`].
+    pub async fn parent_of(self: &Arc<Self>, dir: &NodeRef) -> Result<storage::FileId> {
+        let dir = Arc::clone(dir);
+        self.consult(move |_| Ok(dir.parent_number()?)).await
+    }
+
     /// The directory and name of an object, as far as the store knows.
     pub(crate) fn locate(&self, node: &NodeRef) -> Option<Location> {
         let path = node.path().ok()?;

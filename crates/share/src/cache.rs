@@ -31,6 +31,7 @@ mod budget;
 mod directory;
 mod moment;
 mod node;
+mod now_and_then;
 mod pace;
 mod unsecured;
 mod watch;

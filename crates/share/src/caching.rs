@@ -5,6 +5,7 @@
 //! over. A grant lives as long as one of the opens that work under it: an NFSv4 delegation keeps an open of
 //! its own.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,6 +16,7 @@ use storage::{FileId, FileKind, NodeRef};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::files::Entry;
+use crate::long_call::LongCall;
 use crate::schedule::Work;
 use crate::unwritten::Asked;
 use crate::{Caller, Error, File, Open, Protocol, Result, Share};
@@ -121,14 +123,46 @@ impl Answering {
     }
 }
 
-/// A grant of a file, and the opens that work under it.
-#[derive(Debug)]
+/// Those under whose grants a file is open, whether they were given anything or not. Which opens these are, the file's state
+/// knows.
+#[derive(Debug, Default)]
 pub(crate) struct Held {
-    holder: Holder,
-    client: Arc<dyn GrantHolder>,
-    opens: Vec<OpenKey>,
-    /// Until when the client must have answered, while it is told to give something up.
-    deadline: Option<Instant>,
+    clients: HashMap<Holder, Arc<dyn GrantHolder>>,
+    /// Until when those must have answered that are told to give something up.
+    deadlines: Vec<(Holder, Instant)>,
+}
+
+impl Held {
+    fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    fn client(&self, holder: Holder) -> Option<Arc<dyn GrantHolder>> {
+        self.clients.get(&holder).cloned()
+    }
+
+    /// It must have answered by then.
+    fn expect(&mut self, holder: Holder, deadline: Instant) {
+        self.answered(holder);
+        self.deadlines.push((holder, deadline));
+    }
+
+    /// Nothing is expected of it any more.
+    fn answered(&mut self, holder: Holder) {
+        self.deadlines.retain(|(other, _)| *other != holder);
+    }
+
+    /// Takes out those whose time is over.
+    fn overdue(&mut self, now: Instant) -> Vec<Holder> {
+        let over = self.deadlines.extract_if(.., |(_, deadline)| *deadline <= now);
+        over.map(|(holder, _)| holder).collect()
+    }
+
+    /// It is one no more; whether it was.
+    fn end(&mut self, holder: Holder) -> bool {
+        self.answered(holder);
+        self.clients.remove(&holder).is_some()
+    }
 }
 
 /// Whom to tell, once no lock is held any more, and whether to wait.
@@ -199,7 +233,7 @@ impl Entry {
             self.tell(told, now + timeout, &mut taken);
         }
         if breaks.wait {
-            let deadline = self.held.iter().filter_map(|held| held.deadline).min();
+            let deadline = self.held.deadlines.iter().map(|(_, deadline)| *deadline).min();
             taken.wait = Some(self.answering(deadline.unwrap_or(now)));
         }
         taken
@@ -210,38 +244,30 @@ impl Entry {
         Answering::new(Arc::clone(&self.freed).notified_owned(), deadline)
     }
 
-    /// Somebody is refused because of what `stands_in_the_way` says of a grant's holder and its opens: if that client is
-    /// late, it loses what it has, and who is refused tries again.
-    pub(crate) fn evict_late(
-        &self,
-        stands_in_the_way: impl Fn(Holder, &[OpenKey]) -> bool,
-        timeout: Duration,
-    ) -> Taken {
+    /// Somebody is refused because of what a holder of this file has: if that client is late, it loses what it has, and who
+    /// is refused tries again.
+    pub(crate) fn evict_late(&self, in_the_way: Holder, timeout: Duration) -> Taken {
         let mut taken = Taken::default();
-        let held = self.held.iter().find(|held| stands_in_the_way(held.holder, &held.opens));
-        if let Some(held) = held.filter(|held| held.client.is_late()) {
-            taken.notices.push((Arc::clone(&held.client), Notice::Evicted));
+        if let Some(client) = self.held.client(in_the_way).filter(|client| client.is_late()) {
+            taken.notices.push((client, Notice::Evicted));
             taken.wait = Some(self.answering(Instant::now() + timeout));
         }
         taken
     }
 
     fn tell(&mut self, told: Break, deadline: Instant, taken: &mut Taken) {
-        let Some(held) = self.held.iter_mut().find(|held| held.holder == told.holder) else { return };
+        let Some(client) = self.held.client(told.holder) else { return };
         if told.ack_required {
-            held.deadline = Some(deadline);
+            self.held.expect(told.holder, deadline);
         }
-        taken.notices.push((Arc::clone(&held.client), Notice::Shrinks(told)));
+        taken.notices.push((client, Notice::Shrinks(told)));
     }
 
     /// Revokes the grants of those who have not answered in time.
     fn expire(&mut self, now: Instant, taken: &mut Taken) {
-        for held in &mut self.held {
-            if held.deadline.is_some_and(|deadline| deadline <= now) {
-                held.deadline = None;
-                let had = self.state.revoke(held.holder);
-                taken.notices.push((Arc::clone(&held.client), Notice::Revoked(had)));
-            }
+        for holder in self.held.overdue(now) {
+            let had = self.state.revoke(holder);
+            taken.notices.extend(self.held.client(holder).map(|client| (client, Notice::Revoked(had))));
         }
         if !taken.notices.is_empty() {
             self.freed.notify_waiters();
@@ -251,43 +277,34 @@ impl Entry {
     /// Lets an open work under a grant, and grants it what there is room for.
     fn grant(&mut self, open: OpenKey, request: &GrantRequest) -> Granted {
         let holder = request.key.holder(open);
-        let index = self.held.iter().position(|held| held.holder == holder).unwrap_or_else(|| {
-            let client = Arc::clone(&request.client);
-            self.held.push(Held { holder, client, opens: Vec::new(), deadline: None });
-            self.held.len() - 1
-        });
-        let Some(held) = self.held.get_mut(index) else { return Granted::default() };
-        held.opens.push(open);
+        self.held.clients.entry(holder).or_insert_with(|| Arc::clone(&request.client));
+        self.state.work_under(open, holder);
         let before = self.state.granted(holder);
-        let state = self.state.grant(holder, &held.opens, request.wanted);
+        let state = self.state.grant(holder, request.wanted);
         let breaking = self.state.breaking_to(holder).is_some();
         Granted { state, breaking, grown: state != before }
     }
 
     /// The client that keeps written data of this file and can be asked, unless it is the one that asks.
     pub(crate) fn writer(&self, own: Option<Holder>) -> Option<Arc<dyn GrantHolder>> {
-        let is_writer = |holder: Holder| self.state.granted(holder).contains(Caching::WRITE);
-        let held = self.held.iter().find(|held| Some(held.holder) != own && is_writer(held.holder))?;
-        matches!(held.holder, Holder::Delegation(_)).then(|| Arc::clone(&held.client))
+        let is_writer =
+            |(holder, caching): &(Holder, Caching)| Some(*holder) != own && caching.contains(Caching::WRITE);
+        let (holder, _) = self.state.grants().find(is_writer)?;
+        self.held.client(holder).filter(|_| matches!(holder, Holder::Delegation(_)))
     }
 
     /// Grants what a holder had before the server was started, as far as there is room for it.
     pub(crate) fn grant_again(&mut self, holder: Holder, wanted: Caching) {
-        if let Some(held) = self.held.iter().find(|held| held.holder == holder) {
-            self.state.grant(holder, &held.opens, wanted);
+        if self.held.clients.contains_key(&holder) {
+            self.state.grant(holder, wanted);
         }
     }
 
-    /// The open is closed: a grant ends with its last open.
-    pub(crate) fn end_grants(&mut self, open: OpenKey) {
-        let state = &mut self.state;
-        self.held.retain_mut(|held| {
-            held.opens.retain(|key| *key != open);
-            if held.opens.is_empty() {
-                state.revoke(held.holder);
-            }
-            !held.opens.is_empty()
-        });
+    /// An open that worked under this grant is closed: a grant ends with its last open.
+    pub(crate) fn end_grant(&mut self, holder: Holder) {
+        if !self.state.has_opens_under(holder) && self.held.end(holder) {
+            self.state.revoke(holder);
+        }
     }
 }
 
@@ -348,16 +365,15 @@ impl Share {
         self: &Arc<Self>,
         protocol: Protocol,
         work: Work,
-        mut call: impl Fn(&Arc<Self>) -> Result<Admission<T>> + Send + 'static,
+        call: impl Fn(&Arc<Self>) -> Result<Admission<T>> + Send + Sync + 'static,
     ) -> Result<T> {
+        let call: LongCall<Admission<T>> = Arc::new(call);
         let mut patience = None;
         loop {
-            let (outcome, again) = self.run_long(work, call).await?;
-            match outcome {
+            match self.run_long(work, &call).await? {
                 Admission::Done(done) => return Ok(done),
                 Admission::Wait(answering) => self.bear(protocol, &mut patience, answering).await?,
             }
-            call = again;
         }
     }
 
@@ -402,10 +418,10 @@ impl Share {
         granted
     }
 
-    /// An open is closed.
-    pub(crate) fn end_grants(&self, entry: &mut Entry, open: OpenKey) {
+    /// An open that worked under this grant is closed.
+    pub(crate) fn end_grant(&self, entry: &mut Entry, holder: Holder) {
         let before = entry.held.len();
-        entry.end_grants(open);
+        entry.end_grant(holder);
         if entry.node.kind() == FileKind::Directory {
             self.grants.on_directories.fetch_sub(before - entry.held.len(), Ordering::Relaxed);
         }
@@ -455,7 +471,7 @@ impl Share {
             entry.expire(now, &mut taken);
             let outcome = entry.state.acknowledge(holder, keeps);
             if let Ok(next) = outcome {
-                entry.held.iter_mut().filter(|held| held.holder == holder).for_each(|h| h.deadline = None);
+                entry.held.answered(holder);
                 next.into_iter().for_each(|told| entry.tell(told, now + timeout, &mut taken));
                 entry.freed.notify_waiters();
             }
@@ -470,7 +486,7 @@ impl Share {
     pub fn give_up(&self, id: FileId, holder: Holder) {
         self.files.with(id, |entry| {
             entry.state.revoke(holder);
-            entry.held.iter_mut().filter(|held| held.holder == holder).for_each(|h| h.deadline = None);
+            entry.held.answered(holder);
             entry.freed.notify_waiters();
         });
     }

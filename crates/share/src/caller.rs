@@ -7,6 +7,8 @@ use std::sync::Arc;
 use acl::Token;
 use file_state::Holder;
 
+use crate::openers::{Opener, Openers};
+
 /// The protocol that a request came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -119,6 +121,8 @@ pub struct Caller {
     pub directory: Option<Holder>,
     /// The grant under which the caller's client caches any file ([`Caller::of_client`]).
     pub client: Option<Holder>,
+    /// For whom what the caller opens is counted.
+    pub openers: Openers,
 }
 
 impl Caller {
@@ -131,6 +135,7 @@ impl Caller {
             machine: Client::Unknown,
             directory: None,
             client: None,
+            openers: Openers::default(),
         }
     }
 
@@ -138,6 +143,22 @@ impl Caller {
     #[must_use]
     pub fn at(mut self, machine: Client) -> Self {
         self.machine = machine;
+        self
+    }
+
+    /// The same caller, whose opens are counted for this client or address.
+    #[must_use]
+    pub fn counted_for(mut self, client: Opener) -> Self {
+        let [_, user] = self.openers;
+        self.openers = [Some(client), user];
+        self
+    }
+
+    /// The same caller, whose opens are counted for this user too.
+    #[must_use]
+    pub fn counted_for_user(mut self, user: Opener) -> Self {
+        let [client, _] = self.openers;
+        self.openers = [client, Some(user)];
         self
     }
 }

@@ -15,7 +15,7 @@ use limits::Limits;
 use parking_lot::Mutex;
 use storage::{Attributes, FileKind, Name, NodeRef, Space, Wait, Want};
 
-use crate::{Result, Share};
+use crate::{Error, Result, Share};
 
 /// What local programs have changed is found so late at most, while the share is in use.
 const WALK_AGAIN: Duration = Duration::from_secs(600);
@@ -71,7 +71,8 @@ pub(crate) struct Growth {
 
 impl Drop for Growth {
     fn drop(&mut self) {
-        self.share.grown(&self.node);
+        let node = Arc::clone(&self.node);
+        self.share.afterwards(move |share| share.grown(&node));
     }
 }
 
@@ -139,11 +140,24 @@ impl Capacity {
 }
 
 impl Share {
+    /// [`Share::grow`], without a store being asked that may stop answering.
+    ///
+    /// # Errors
+    /// Those of [`Share::grow`].
+    pub(crate) async fn make_room(self: &Arc<Self>, node: &NodeRef, end: u64) -> Result<Option<Growth>> {
+        let capacity = self.capacity();
+        if end <= capacity.file() && capacity.limit().is_none() {
+            return Ok(None);
+        }
+        let node = Arc::clone(node);
+        self.consult(move |share| share.grow(&node, end)).await
+    }
+
     /// A file is about to reach up to `end`: refused if it would be larger than a file may be then, or the share would hold
     /// more than it may. To be kept until that is done.
     ///
     /// # Errors
-    /// [`storage::Error::TooLarge`], [`storage::Error::NoSpace`], the store's.
+    /// [`storage::Error::TooLarge`], [`Error::PlanFull`], the store's.
     pub(crate) fn grow(self: &Arc<Self>, node: &NodeRef, end: u64) -> Result<Option<Growth>> {
         let capacity = self.capacity();
         // What is larger already, by an earlier plan or by local programs, may be changed and not grow.
@@ -160,7 +174,7 @@ impl Share {
         let counted = used.growing.get(&node.id().0).map_or(size, |growing| growing.counted);
         let more = end.saturating_sub(counted);
         if more > 0 && !used.fits(more, limit) {
-            return Err(storage::Error::NoSpace.into());
+            return Err(Error::PlanFull);
         }
         used.add(i128::from(more));
         let growing = used.growing.entry(node.id().0).or_insert(Growing { counted, writers: 0 });
@@ -225,19 +239,26 @@ impl Share {
         used.is_walking = true;
         drop(used);
         let share = Arc::clone(self);
-        tokio::task::spawn_blocking(move || {
-            for walk in 1..=WALKS_MAX {
-                let counted = share.capacity().recount(|| count(share.root()));
-                match counted {
-                    Ok((_, is_exact)) if !is_exact && walk < WALKS_MAX => continue,
-                    Ok(_) => {}
-                    Err(e) => tracing::warn!(share = share.name(), "cannot count what it holds: {e}"),
-                }
-                break;
+        // A thread of its own: it takes as long as there are files, and keeps no call from one of the store's.
+        let walk = std::thread::Builder::new().name("count".to_owned()).spawn(move || share.count_all());
+        if let Err(e) = walk {
+            tracing::warn!(share = self.name(), "cannot count what it holds: {e}");
+            self.capacity().used.lock().is_walking = false;
+        }
+    }
+
+    /// Counts what the share holds, again as long as it changes meanwhile.
+    fn count_all(&self) {
+        for walk in 1..=WALKS_MAX {
+            match self.capacity().recount(|| count(self.root())) {
+                Ok((_, is_exact)) if !is_exact && walk < WALKS_MAX => continue,
+                Ok(_) => {}
+                Err(e) => tracing::warn!(share = self.name(), "cannot count what it holds: {e}"),
             }
-            let mut used = share.capacity().used.lock();
-            (used.is_walking, used.walked) = (false, Some(Instant::now()));
-        });
+            break;
+        }
+        let mut used = self.capacity().used.lock();
+        (used.is_walking, used.walked) = (false, Some(Instant::now()));
     }
 }
 
@@ -247,7 +268,7 @@ pub(crate) fn count(root: &NodeRef) -> storage::Result<Content> {
     let mut dirs = vec![Arc::clone(root)];
     while let Some(dir) = dirs.pop() {
         let mut names = Vec::new();
-        let listed = dir.read_dir(0, &mut |entry| {
+        let listed = dir.survey(&mut |entry| {
             names.push(entry.name.to_vec());
             ControlFlow::Continue(())
         });

@@ -1,5 +1,7 @@
 //! A directory before and after a change of its names.
 
+use std::sync::atomic::Ordering;
+
 use file_state::Access;
 use storage::{Attributes, FileKind, Name, NodeRef, Protection, Wait, Want};
 
@@ -45,10 +47,11 @@ impl<'a> Changing<'a> {
     }
 
     /// A directory in which the caller may make an entry.
-    pub(crate) fn adding(caller: &Caller, dir: &'a NodeRef, is_dir: bool) -> Result<Self> {
+    pub(crate) fn adding(share: &Share, caller: &Caller, dir: &'a NodeRef, is_dir: bool) -> Result<Self> {
         let changing = Self::begin(caller.protocol, dir)?;
         let right = if is_dir { Access::ADD_SUBDIRECTORY } else { Access::ADD_FILE };
-        permission::check_add(&caller.identity, changing.object(), right)?;
+        permission::check_add(&caller.identity, changing.object(), right)
+            .inspect_err(|_| share.say_whose_it_is(caller, changing.object()))?;
         Ok(changing)
     }
 
@@ -58,6 +61,20 @@ impl<'a> Changing<'a> {
 }
 
 impl Share {
+    /// Somebody may make nothing in a directory that belongs to root. In a share that was just set up that is rarely meant: once
+    /// the log says what to do.
+    fn say_whose_it_is(&self, caller: &Caller, dir: Object<'_>) {
+        if dir.uid != 0 || self.root_is_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (uid, mode) = (caller.identity.uid, dir.mode & 0o7777);
+        tracing::warn!(
+            share = self.name(),
+            "the user {uid} may make nothing in a directory that belongs to root (mode {mode:o}): give users their directories \
+             (`chown {uid} DIRECTORY`) or let them write there (`setfacl -m u:{uid}:rwx DIRECTORY`); this is said once"
+        );
+    }
+
     /// A directory has changed: `removed` is gone, `added` is new; `own` further callers who change it at present are this one.
     /// What the client is told of it.
     pub(crate) fn changed_names(

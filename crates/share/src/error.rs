@@ -49,6 +49,9 @@ pub enum Error {
     /// As many opens as the plan of the share allows: of this object, or of all together.
     #[error("as many opens as the plan allows")]
     TooManyOpens,
+    /// The share would hold more than its plan allows, whatever room its store has (ENOSPC).
+    #[error("as many bytes as the plan allows")]
+    PlanFull,
     /// A limit of this server is reached: opens, locks or watches.
     #[error("limit reached: {0}")]
     LimitReached(&'static str),

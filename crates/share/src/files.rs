@@ -1,6 +1,6 @@
 //! The files that somebody has open, and what their openers must agree on.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use file_state::{FileState, Holder, OpenKey};
@@ -39,15 +39,15 @@ pub(crate) struct Entry {
     pub node: NodeRef,
     pub state: FileState,
     /// By which name each open came: a file may have several, in directories of different permissions.
-    pub locations: Vec<(OpenKey, Location)>,
+    pub locations: BTreeMap<OpenKey, Location>,
     /// The name that goes when the last open is closed.
     pub doomed: Option<Doomed>,
     /// Opens of this file.
     pub opens: usize,
     /// The last open is closed and the name is being removed: nobody gets in any more.
     pub deleting: bool,
-    /// The caching grants, with whom to tell of them.
-    pub held: Vec<Held>,
+    /// The holders of caching grants: whom to tell of them.
+    pub held: Held,
     /// Wakes those who wait for a byte range, or for a caching grant to be given back.
     pub freed: Arc<Notify>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// By which name this open came.
     pub(crate) fn location(&self, open: OpenKey) -> Option<&Location> {
-        self.locations.iter().find(|(key, _)| *key == open).map(|(_, location)| location)
+        self.locations.get(&open)
     }
 
     /// The deletion that is pending, if any, is that of this open's name.
@@ -66,7 +66,7 @@ impl Entry {
     /// A name of the object was moved.
     pub(crate) fn moved(&mut self, from: &Location, to: &Location) {
         let doomed = self.doomed.iter_mut().map(|doomed| &mut doomed.location);
-        let all = self.locations.iter_mut().map(|(_, location)| location).chain(doomed);
+        let all = self.locations.values_mut().chain(doomed);
         for location in all.filter(|location| location.is(from)) {
             *location = to.clone();
         }
@@ -113,11 +113,11 @@ impl Files {
         let entry = table.entry(node.id()).or_insert_with(|| Entry {
             node: Arc::clone(node),
             state: FileState::default(),
-            locations: Vec::new(),
+            locations: BTreeMap::new(),
             doomed: None,
             opens: 0,
             deleting: false,
-            held: Vec::new(),
+            held: Held::default(),
             freed: Arc::new(Notify::new()),
         });
         if entry.deleting {

@@ -503,7 +503,7 @@ impl FoldedNames {
         let mut index = Some(index).filter(|_| !self.is_too_long(dir.id()));
         let mut candidates = Candidates::default();
         let mut entries = if must_be_brief() { BRIEF_ENTRIES } else { usize::MAX };
-        let whole = dir.read_dir(0, &mut |entry| {
+        let whole = dir.survey(&mut |entry| {
             if entries == 0 {
                 return ControlFlow::Break(());
             }

@@ -9,11 +9,14 @@ use storage::{Attributes, FileKind, NodeRef, SetAttributes, Stability, Wait, Wan
 
 use crate::caching::Answering;
 use crate::in_use::Used;
+use crate::inside::Inside;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::trace::TracedData;
-use crate::{Api, Caller, Error, Location, Open, Protocol, Result, Share, permission, provision, timings};
+use crate::{
+    Api, Caller, Error, Identity, Location, Open, Protocol, Result, Share, permission, provision, timings,
+};
 
 /// A file to work on: through an open that was admitted, or without one, as NFSv3 does.
 #[derive(Debug, Clone)]
@@ -96,7 +99,7 @@ impl Share {
             return self.read_now(caller, file, offset, into).await;
         }
         let length = into.as_mut().len();
-        self.permit_read(caller, file)?;
+        self.permit(caller, file, Operation::Read).await?;
         let arrived = Instant::now();
         let operation = provision::read(file.node(), length as u64);
         self.pass(caller, operation).await;
@@ -117,7 +120,8 @@ impl Share {
         mut into: B,
     ) -> Result<(B, usize)> {
         let length = into.as_mut().len();
-        self.settled(caller.protocol, || self.check_read(caller, file, offset, length)).await?;
+        let range = || ByteRange::new(offset, length as u64);
+        self.admitted(caller, file, range, Operation::Read).await?;
         let node = file.node();
         let at_hand = match node.read(offset, into.as_mut(), Wait::Never) {
             Ok(count) if count == into.as_mut().len() => return Ok((into, count)),
@@ -139,28 +143,59 @@ impl Share {
         .await
     }
 
-    /// Checks a read; and what it has to wait for, if anything.
-    fn check_read(
-        &self,
+    /// Whether the caller may read or write a file, and its attributes where they had to be read.
+    async fn permit(
+        self: &Arc<Self>,
         caller: &Caller,
         file: &File,
-        offset: u64,
-        length: usize,
-    ) -> Result<((), Option<Answering>)> {
-        self.permit_read(caller, file)?;
-        let range = ByteRange::new(offset, length as u64)?;
-        Ok(((), self.check_range(caller.client, file, range, Operation::Read)?))
+        operation: Operation,
+    ) -> Result<Option<Attributes>> {
+        let (of_open, of_stateless) = match operation {
+            // Who may execute a program may read it: the client pages it in (RFC 1813 4.4). See `check_data`.
+            Operation::Read => (Access::READ_DATA | Access::EXECUTE, Access::READ_DATA | Access::EXECUTE),
+            _ => {
+                self.check_writable()?;
+                (Access::WRITE_DATA | Access::APPEND_DATA, Access::WRITE_DATA)
+            }
+        };
+        match file {
+            File::Open(open) => open.require_any(of_open).map(|()| None),
+            File::Stateless(node) => self.check_stateless(caller, node, of_stateless).await.map(Some),
+        }
     }
 
-    fn permit_read(&self, caller: &Caller, file: &File) -> Result<()> {
-        match file {
-            File::Open(open) => open.require_any(Access::READ_DATA | Access::EXECUTE),
-            File::Stateless(node) => {
-                let attributes = node.attributes(Want::empty(), Wait::May)?;
-                // Who may execute a program may read it: the client pages it in (RFC 1813 4.4).
-                check_data(caller, node, &attributes, Access::READ_DATA | Access::EXECUTE)
+    /// [`Share::permit`], and nobody else's locks, opens and caches are in the way; waits until they are not.
+    async fn admitted(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        range: impl Fn() -> std::result::Result<ByteRange, file_state::InvalidRange>,
+        operation: Operation,
+    ) -> Result<Option<Attributes>> {
+        let mut patience = None;
+        loop {
+            let attributes = self.permit(caller, file, operation).await?;
+            match self.check_range(caller.client, file, range()?, operation)? {
+                None => return Ok(attributes),
+                Some(answering) => self.bear(caller.protocol, &mut patience, answering).await?,
             }
         }
+    }
+
+    /// The attributes of a file that a caller without an open may use in any of these ways.
+    async fn check_stateless(
+        self: &Arc<Self>,
+        caller: &Caller,
+        node: &NodeRef,
+        rights: Access,
+    ) -> Result<Attributes> {
+        let (identity, node) = (Arc::clone(&caller.identity), Arc::clone(node));
+        self.consult(move |_| {
+            let attributes = node.attributes(Want::empty(), Wait::May)?;
+            check_data(&identity, &node, &attributes, rights)?;
+            Ok(attributes)
+        })
+        .await
     }
 
     /// Asks the file's state, if it is open anywhere, whether these bytes may be read or written, and takes back what
@@ -205,7 +240,7 @@ impl Share {
         timings::uses(file.used());
         let total = data.as_ref().len();
         if self.asks_for_turns() {
-            self.permit_write(caller, file)?;
+            self.permit(caller, file, Operation::Write).await?;
             let data = TracedData { file: file.node().id().0, offset, bytes: total as u64 };
             self.note(caller, Api::Write, None, Some(data));
             self.pass(caller, provision::write(file.node(), total as u64)).await;
@@ -213,17 +248,21 @@ impl Share {
         let given = self.grants_given();
         let offset =
             if only_appends(file) { self.attributes(file.node(), Want::empty()).await?.size } else { offset };
-        let check = || self.check_write(caller, file, offset, total);
-        let attributes = self.settled(caller.protocol, check).await?;
+        let range = || ByteRange::new(offset, total as u64);
+        let attributes = self.admitted(caller, file, range, Operation::Write).await?;
         let node = Arc::clone(file.node());
-        let _growth = self.grow(&node, offset.saturating_add(total as u64))?;
+        let _growth = self.make_room(&node, offset.saturating_add(total as u64)).await?;
         let _under_way = self.changes.observation().own.begin();
         let mut count = 0;
-        if stability == Stability::Unstable {
+        if stability == Stability::Unstable && self.gate.is_near() {
+            let _inside = Inside::begin(self.id);
             count = match node.write(offset, &[IoSlice::new(data.as_ref())], stability, Wait::Never) {
                 Ok(count) => count,
                 Err(storage::Error::WouldBlock) => 0,
-                Err(e) => return Err(e.into()),
+                Err(e) => {
+                    self.heed(e);
+                    return Err(e.into());
+                }
             };
         }
         if count < total {
@@ -240,37 +279,8 @@ impl Share {
             .await?;
         }
         self.written_since(given, file);
-        self.written(caller, file, attributes)?;
+        self.written(caller, file, attributes).await?;
         Ok(Written { count: total, stability })
-    }
-
-    /// Checks a write; the attributes come along where they had to be read, and what it has to wait for, if anything.
-    fn check_write(
-        &self,
-        caller: &Caller,
-        file: &File,
-        offset: u64,
-        length: usize,
-    ) -> Result<(Option<Attributes>, Option<Answering>)> {
-        let attributes = self.permit_write(caller, file)?;
-        let range = ByteRange::new(offset, length as u64)?;
-        Ok((attributes, self.check_range(caller.client, file, range, Operation::Write)?))
-    }
-
-    /// The attributes come along where they had to be read.
-    fn permit_write(&self, caller: &Caller, file: &File) -> Result<Option<Attributes>> {
-        self.check_writable()?;
-        match file {
-            File::Open(open) => {
-                open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
-                Ok(None)
-            }
-            File::Stateless(node) => {
-                let attributes = node.attributes(Want::empty(), Wait::May)?;
-                check_data(caller, node, &attributes, Access::WRITE_DATA)?;
-                Ok(Some(attributes))
-            }
-        }
     }
 
     /// Checks that cutting off or extending a file takes no bytes that somebody has locked.
@@ -281,19 +291,31 @@ impl Share {
     }
 
     /// Refuses what neither the open nor, without one, the file's permissions give: any of `access`.
-    pub(crate) fn check_any(&self, caller: &Caller, file: &File, access: Access) -> Result<()> {
+    pub(crate) async fn check_any(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        access: Access,
+    ) -> Result<()> {
         match file {
             File::Open(open) => open.require_any(access),
-            File::Stateless(node) => {
-                let attributes = node.attributes(Want::empty(), Wait::May)?;
-                check_data(caller, node, &attributes, access)
-            }
+            File::Stateless(node) => self.check_stateless(caller, node, access).await.map(drop),
         }
     }
 
     /// After a write: a program that somebody else has changed loses its privileges; watchers are told.
-    pub(crate) fn written(&self, caller: &Caller, file: &File, attributes: Option<Attributes>) -> Result<()> {
-        if !caller.identity.is_superuser() {
+    pub(crate) async fn written(
+        self: &Arc<Self>,
+        caller: &Caller,
+        file: &File,
+        attributes: Option<Attributes>,
+    ) -> Result<()> {
+        let (is_superuser, file) = (caller.identity.is_superuser(), file.clone());
+        self.consult(move |share| share.written_now(is_superuser, &file, attributes)).await
+    }
+
+    fn written_now(&self, is_superuser: bool, file: &File, attributes: Option<Attributes>) -> Result<()> {
+        if !is_superuser {
             match (file, attributes) {
                 (File::Open(open), _) => take_privilege(open)?,
                 (File::Stateless(node), Some(attributes)) => take_privilege_bits(node, attributes.mode)?,
@@ -306,7 +328,7 @@ impl Share {
 
     /// Tells watchers that data was written; those who cache a listing, when the open that it was written through is
     /// closed: as long as it is there, more may come.
-    pub(crate) fn tell_written(&self, file: &File) {
+    fn tell_written(&self, file: &File) {
         let kinds = ChangeKinds::SIZE | ChangeKinds::LAST_WRITE;
         match file {
             File::Open(open) => {
@@ -338,8 +360,7 @@ impl Share {
             self.tell_stream_modified(open, kinds);
             return None;
         }
-        let location =
-            self.files.with(node.id(), |entry| entry.locations.first().map(|(_, l)| l.clone())).flatten();
+        let location = self.files.with(node.id(), |entry| entry.locations.values().next().cloned()).flatten();
         let location = location.or_else(|| self.locate(node))?;
         let (dir, name) = (&location.parent, location.name.as_slice());
         let unless = ChangeKinds::empty();
@@ -413,19 +434,21 @@ fn only_appends(file: &File) -> bool {
 }
 
 /// Whether a caller without an open may read or write: by one of these rights, or as the owner where permission bits
-/// decide.
-fn check_data(caller: &Caller, node: &NodeRef, attributes: &Attributes, rights: Access) -> Result<()> {
+/// decide. Where a list does, the right to execute gives nobody the data: it has a right of its own for that, which may be
+/// denied.
+fn check_data(who: &Identity, node: &NodeRef, attributes: &Attributes, rights: Access) -> Result<()> {
     match attributes.kind {
         FileKind::Regular => {}
         FileKind::Directory => return Err(storage::Error::IsDirectory.into()),
         _ => return Err(storage::Error::WrongKind.into()),
     }
     let security = node.security(attributes, Wait::May)?;
-    if security.is_none() && caller.identity.uid == attributes.uid {
+    if security.is_none() && who.uid == attributes.uid {
         return Ok(());
     }
+    let rights = if security.is_some() { rights.difference(Access::EXECUTE) } else { rights };
     let object = Object::new(attributes, security.as_deref());
-    let allowed = permission::permitted(&caller.identity, object);
+    let allowed = permission::permitted(who, object);
     if allowed.intersects(rights) { Ok(()) } else { Err(Error::AccessDenied) }
 }
 

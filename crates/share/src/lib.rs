@@ -7,17 +7,20 @@
 
 mod account;
 mod accounting;
+mod alarm;
 mod attributes;
 mod cache;
 mod caching;
 mod caller;
 mod capacity;
+mod courtesy;
 mod dir_change;
 mod directory;
 mod error;
 mod files;
 mod folded;
 mod in_use;
+mod inside;
 mod io;
 mod lock;
 mod long_call;
@@ -25,13 +28,16 @@ mod namespace;
 mod notify;
 mod observe;
 mod open;
+mod openers;
 mod overwrite;
 mod own_changes;
 mod permission;
+mod pool;
 mod provision;
 mod ranges;
 mod reclaims;
 mod restore;
+mod rules;
 pub mod schedule;
 mod security;
 mod short_name;
@@ -45,7 +51,7 @@ mod unwritten;
 mod xattrs;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use storage::{NodeRef, Storage};
@@ -55,10 +61,12 @@ pub use accounting::{
     Api, Counts, HISTOGRAM_BUCKETS, Measure, Outcome, Record, SIZE_BUCKETS, Waited, bucket_limit,
     response_type, size_limit,
 };
+pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
 pub use cache::{CacheCount, CacheCounts};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
 pub use caller::{Caller, Client, Identity, Protocol};
+pub use courtesy::Courtesy;
 pub use dir_change::DirChange;
 pub use directory::{Entry, Listing, Pick};
 pub use error::{Error, Result};
@@ -68,15 +76,22 @@ pub use file_state::{
 };
 pub use files::Location;
 pub use in_use::{InUse, Used};
+pub use inside::StoreWatch;
 pub use io::{File, Written};
 pub use lock::{ClientLock, LockWait};
 pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};
 pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
+pub use openers::{Opener, Openers};
 pub use permission::{Object, may_delete, permitted};
+pub use pool::{STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth};
 pub use provision::{LimitsStatus, Turn, turn};
 pub use ranges::CloneRule;
 pub use restore::Holding;
+pub use rules::{
+    Asking, CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork,
+    Protocols, RIGHTS_MAX, Right, Role, Rules, Squash, Who, served_by,
+};
 pub use security::SecurityChange;
 pub use short_name::{is_short_name, short_name};
 pub use streams::Stream;
@@ -97,7 +112,12 @@ pub struct Settings {
     pub name: String,
     /// On what terms clients use it, at first.
     pub terms: Terms,
-    /// Opens at a time, of all clients together, at first ([`Share::set_opens_max`]).
+    /// Who may use it, at first ([`Share::set_rules`]).
+    pub rules: Rules,
+    /// What clients that list the shares are told of it, at first ([`Share::set_comment`]).
+    pub comment: String,
+    /// Opens at a time, of all clients together, at first ([`Share::set_opens_max`]). The last quarter is for those that hold
+    /// less than a quarter ([`limits::may_take`]).
     pub opens_max: usize,
     /// Open watches for changes at a time, of all clients together.
     pub watches_max: usize,
@@ -127,6 +147,8 @@ impl Settings {
         Self {
             name: name.to_owned(),
             terms: Terms::empty(),
+            rules: Rules::default(),
+            comment: String::new(),
             opens_max: 262_144,
             watches_max: 65_536,
             break_timeout: Duration::from_secs(35),
@@ -145,10 +167,19 @@ pub struct Share {
     id: ShareId,
     settings: Settings,
     terms: terms::Present,
+    doors: rules::Doors,
+    /// Guards itself alone.
+    comment: parking_lot::Mutex<String>,
     withdrawn: AtomicBool,
+    /// The log has said what to do where root's directories keep users out.
+    root_is_told: AtomicBool,
     store: Arc<dyn Storage>,
     root: NodeRef,
     gate: schedule::Gate,
+    pool: pool::Pool,
+    alarms: alarm::Alarms,
+    /// Guards what its store holds up at present.
+    held: parking_lot::Mutex<Option<inside::Held>>,
     files: files::Files,
     folded: Arc<folded::FoldedNames>,
     /// Whose turn it is to take long ([`Share::run_long`]). It guards nothing.
@@ -159,8 +190,8 @@ pub struct Share {
     grants: GrantCounts,
     provision: provision::Provision,
     reclaims: reclaims::Reclaims,
-    opens: AtomicUsize,
-    opens_max: AtomicUsize,
+    opens: openers::OpenCount,
+    courtesies: courtesy::Courtesies,
     next_open: AtomicU64,
 }
 
@@ -184,16 +215,24 @@ impl Share {
         let root = store.root();
         let opens_max = settings.opens_max;
         let provision = provision::Provision::new(settings.provisioned.clone());
+        let is_local = store.capabilities().contains(storage::Capabilities::LOCAL);
+        let pool = pool::Pool::new(&settings.name);
         Arc::new(Self {
             id,
             changes: Changes::new(Arc::clone(&root), settings.watches_max),
             terms: terms::Present::new(settings.terms),
+            doors: rules::Doors::new(settings.rules.clone()),
+            comment: parking_lot::Mutex::new(settings.comment.clone()),
             withdrawn: AtomicBool::new(false),
+            root_is_told: AtomicBool::new(false),
             accounting: Accounting::new(settings.accounting),
             settings,
             root,
             store,
-            gate: schedule::Gate::default(),
+            gate: schedule::Gate::new(is_local),
+            pool,
+            alarms: alarm::Alarms::default(),
+            held: parking_lot::Mutex::default(),
             files: files::Files::default(),
             folded,
             long_calls: tokio::sync::Mutex::default(),
@@ -201,8 +240,8 @@ impl Share {
             grants: GrantCounts::default(),
             provision,
             reclaims: reclaims::Reclaims::default(),
-            opens: AtomicUsize::new(0),
-            opens_max: AtomicUsize::new(opens_max),
+            opens: openers::OpenCount::new(opens_max),
+            courtesies: courtesy::Courtesies::default(),
             next_open: AtomicU64::new(1),
         })
     }
@@ -228,11 +267,23 @@ impl Share {
     /// The terms are others from now on. What clients were told when they connected they are not told again.
     pub fn set_terms(&self, terms: Terms) {
         self.terms.store(terms);
+        self.doors.changed();
+    }
+
+    /// What clients that list the shares are told of it.
+    #[must_use]
+    pub fn comment(&self) -> String {
+        self.comment.lock().clone()
+    }
+
+    /// They are told this from now on.
+    pub fn set_comment(&self, comment: String) {
+        *self.comment.lock() = comment;
     }
 
     /// So many opens there may be from now on; more that there are stay.
     pub fn set_opens_max(&self, opens_max: usize) {
-        self.opens_max.store(opens_max, Ordering::Relaxed);
+        self.opens.set_most(opens_max);
     }
 
     /// Whether nothing can be changed through it.

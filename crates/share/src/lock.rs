@@ -210,13 +210,10 @@ impl Share {
 impl Entry {
     /// A lock of `owner` is in the way: if its client is late, the client loses what it has.
     fn evict_late_locker(&self, owner: LockOwner, timeout: Duration) -> Taken {
-        self.evict_late(
-            |holder, opens| match (owner, holder) {
-                (LockOwner::Open(open), _) => opens.contains(&open),
-                (LockOwner::Client(_), Holder::Delegation(client)) => owner.client() == Some(client),
-                (LockOwner::Client(_), _) => false,
-            },
-            timeout,
-        )
+        let holder = match owner {
+            LockOwner::Open(open) => Some(self.state.holder_of(open)),
+            LockOwner::Client(_) => owner.client().map(Holder::Delegation),
+        };
+        holder.map_or_else(Taken::default, |holder| self.evict_late(holder, timeout))
     }
 }

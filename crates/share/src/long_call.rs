@@ -39,43 +39,38 @@ pub(crate) fn must_be_brief() -> bool {
 /// It would have taken long.
 pub(crate) const TOO_LONG: Error = Error::Storage(storage::Error::WouldBlock);
 
+/// What may take long, and is then done again.
+pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>) -> Result<T> + Send + Sync>;
+
 impl Share {
-    /// Runs `call` as [`Share::run`] does, and on the pool when it turns out to take long. Gives back the call, too. What it
-    /// changes it changes after it has found all that it looks for.
-    pub(crate) async fn run_long<T: Send + 'static, F>(
+    /// Runs `call` as [`Share::run`] does, and on the pool when it turns out to take long. What it changes it changes after it
+    /// has found all that it looks for.
+    ///
+    /// The call is behind a pointer: it is some hundred bytes, and a future has room of its own for each place in which it
+    /// keeps it.
+    pub(crate) async fn run_long<T: Send + 'static>(
         self: &Arc<Self>,
         work: Work,
-        call: F,
-    ) -> Result<(T, F)>
-    where
-        F: Fn(&Arc<Self>) -> Result<T> + Send + 'static,
-    {
-        let (outcome, call) = self.try_briefly(work, call).await?;
-        match outcome {
+        call: &LongCall<T>,
+    ) -> Result<T> {
+        match self.try_briefly(work, call).await {
             Err(TOO_LONG) => {}
-            outcome => return Ok((outcome?, call)),
+            outcome => return outcome,
         }
         let _turn = self.long_calls.lock().await;
-        let (outcome, call) = self.try_briefly(work, call).await?;
-        match outcome {
-            Err(TOO_LONG) => self.run(Work::Blocking, move |share| Ok((call(share)?, call))).await,
-            outcome => Ok((outcome?, call)),
+        match self.try_briefly(work, call).await {
+            Err(TOO_LONG) => {}
+            outcome => return outcome,
         }
+        let call = Arc::clone(call);
+        self.run(Work::Blocking, move |share| call(share)).await
     }
 
-    async fn try_briefly<T: Send + 'static, F>(
-        self: &Arc<Self>,
-        work: Work,
-        call: F,
-    ) -> Result<(Result<T>, F)>
-    where
-        F: Fn(&Arc<Self>) -> Result<T> + Send + 'static,
-    {
+    async fn try_briefly<T: Send + 'static>(self: &Arc<Self>, work: Work, call: &LongCall<T>) -> Result<T> {
+        let call = Arc::clone(call);
         let briefly = move |share: &Arc<Self>| {
-            let brief = Brief::begin();
-            let outcome = call(share);
-            drop(brief);
-            Ok((outcome, call))
+            let _brief = Brief::begin();
+            call(share)
         };
         self.run(work, briefly).await
     }

@@ -11,6 +11,7 @@ use file_state::Holder;
 use storage::{Attributes, FileKind, Name, Node, NodeRef, Protection, Wait, Want};
 
 use crate::dir_change::Changing;
+use crate::long_call::LongCall;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::schedule::Work;
@@ -126,11 +127,12 @@ impl Share {
         want: Want,
     ) -> Result<Found> {
         let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
-        let look = move |share: &Arc<Self>| match share.step(&caller, &dir, &name, case, want)? {
-            Walk::Found(found) => found.secured(),
-            Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
-        };
-        Ok(self.run_long(Work::Metadata, look).await?.0)
+        let look: LongCall<_> =
+            Arc::new(move |share| match share.step(&caller, &dir, &name, case, want)? {
+                Walk::Found(found) => found.secured(),
+                Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
+            });
+        self.run_long(Work::Metadata, &look).await
     }
 
     /// Walks a path from the root, following symbolic links as long as they stay inside the share.
@@ -146,8 +148,8 @@ impl Share {
         want: Want,
     ) -> Result<Walk> {
         let caller = caller.clone();
-        let walk = move |share: &Arc<Self>| share.walk_now(&caller, path.clone(), case, want);
-        Ok(self.run_long(Work::Metadata, walk).await?.0)
+        let walk: LongCall<_> = Arc::new(move |share| share.walk_now(&caller, path.clone(), case, want));
+        self.run_long(Work::Metadata, &walk).await
     }
 
     fn walk_now(&self, caller: &Caller, mut path: Vec<Vec<u8>>, case: Case, want: Want) -> Result<Walk> {

@@ -398,7 +398,9 @@ impl Thread {
                     let Some(Directory { node, in_tree, .. }) = self.dirs.get(id) else { continue };
                     let (dir, in_tree) = (Arc::clone(node), *in_tree);
                     let (action, kinds) = change(*deed, *is_dir, |half| is_near(all, index, *id, half));
-                    if !share.changes().observation().own.is_own(dir.id(), name, action.into()) {
+                    let is_own = share.changes().observation().own.is_own(dir.id(), name, action.into());
+                    // What is done in a directory that was moved out of the share is nobody's business here.
+                    if !is_own && dir.check_place().is_ok() {
                         announce(share, &dir, name, action, kinds);
                     }
                     if in_tree
@@ -458,7 +460,7 @@ fn tell_found(share: &Share, dir: &NodeRef, name: &[u8], is_dir: bool) {
 /// observed at most.
 fn entries(dir: &NodeRef, all: bool) -> (Vec<(Vec<u8>, bool)>, bool) {
     let mut found = Vec::new();
-    let listed = dir.read_dir(0, &mut |entry| {
+    let listed = dir.survey(&mut |entry| {
         let kind = entry.kind.or_else(|| {
             let name = Name::new(entry.name).ok()?;
             dir.lookup(name, Wait::May).ok().map(|node| node.kind())

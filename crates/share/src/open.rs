@@ -11,6 +11,7 @@ use crate::dir_change::Changing;
 use crate::files::{Doomed, Entry};
 use crate::namespace::Found;
 use crate::notify::ChangeAction;
+use crate::openers::Openers;
 use crate::schedule::Work;
 use crate::{Caller, Error, Location, Protocol, Result, Share, permission};
 
@@ -34,6 +35,8 @@ pub struct OpenRequest {
     /// The opener had this before the server was started: it is let in while others are held back
     /// ([`Share::hold_back`]).
     pub is_reclaim: bool,
+    /// For whom the open is counted.
+    pub openers: Openers,
 }
 
 impl OpenRequest {
@@ -48,6 +51,7 @@ impl OpenRequest {
             directory: None,
             reserved: access,
             is_reclaim: false,
+            openers: Openers::default(),
         }
     }
 }
@@ -63,6 +67,7 @@ pub struct Open {
     holder: Holder,
     directory: Option<Holder>,
     granted: Granted,
+    openers: Openers,
     closed: AtomicBool,
     /// Whether data was written through it, of which those who cache a listing do not know yet.
     wrote: AtomicBool,
@@ -253,12 +258,14 @@ impl Share {
     }
 
     /// Ends what an open of a named stream held of its file; the file goes with it, if that was all that it waited for.
-    fn let_go(&self, file: &Arc<Open>) {
-        if let Some(doomed) = self.release(file)
-            && let Err(e) = self.end_deletion(file, &doomed)
-        {
-            tracing::debug!("a file that was to be deleted stays: {e}");
-        }
+    fn let_go(self: &Arc<Self>, file: &Arc<Open>) {
+        let Some(doomed) = self.release(file) else { return };
+        let file = Arc::clone(file);
+        self.afterwards(move |share| {
+            if let Err(e) = share.end_deletion(&file, &doomed) {
+                tracing::debug!("a file that was to be deleted stays: {e}");
+            }
+        });
     }
 
     fn enter(
@@ -290,11 +297,9 @@ impl Share {
         if request.delete_on_close && is_marked_read_only(&found.attributes) {
             return Err(Error::CannotDelete);
         }
-        let opens = self.opens.fetch_add(1, Ordering::Relaxed);
-        if opens >= self.opens_max.load(Ordering::Relaxed) {
-            self.opens.fetch_sub(1, Ordering::Relaxed);
-            return Err(Error::LimitReached("opens"));
-        }
+        let Some(opens) = self.opens.enter(request.openers) else {
+            return self.take_back_opens().map(Admission::Wait);
+        };
         let key = OpenKey(self.next_open.fetch_add(1, Ordering::Relaxed));
         let holder = request.grant.as_ref().map_or(Holder::Oplock(key), |grant| grant.key.holder(key));
         let mut granted = Granted::default();
@@ -310,7 +315,7 @@ impl Share {
         });
         let answering = taken.flatten().and_then(|taken| self.deliver(taken));
         if let Err(refused) = admitted {
-            self.opens.fetch_sub(1, Ordering::Relaxed);
+            self.opens.leave(request.openers);
             return answering.map_or(Err(refused), |answering| Ok(Admission::Wait(answering)));
         }
         Ok(Admission::Done(Arc::new(Open {
@@ -321,6 +326,7 @@ impl Share {
             holder,
             directory: request.directory,
             granted,
+            openers: request.openers,
             closed: AtomicBool::new(false),
             wrote: AtomicBool::new(false),
             // Writing to a named stream changes no program.
@@ -343,7 +349,7 @@ impl Share {
             Ok(()) => {}
             Err(refused @ ReserveError::Sharing { holder: other }) => {
                 let taken = entry.take_back(Some(holder), Operation::SharingViolation, timeout);
-                let late = entry.evict_late(|_, opens| opens.contains(&other), timeout);
+                let late = entry.evict_late(entry.state.holder_of(other), timeout);
                 return (Err(refused.into()), taken.and(late));
             }
             Err(refused) => return (Err(refused.into()), Taken::default()),
@@ -442,7 +448,7 @@ impl Share {
         if open.closed.swap(true, Ordering::AcqRel) {
             return None;
         }
-        self.opens.fetch_sub(1, Ordering::Relaxed);
+        self.opens.leave(open.openers);
         let id = open.node.id();
         let ended = self.files.with(id, |entry| {
             let location = entry.location(open.key).cloned();
@@ -450,9 +456,9 @@ impl Share {
                 entry.doom(open.key, open.directory);
             }
             let released = entry.state.release(open.key);
-            self.end_grants(entry, open.key);
+            self.end_grant(entry, open.holder);
             entry.opens = entry.opens.saturating_sub(1);
-            entry.locations.retain(|(key, _)| *key != open.key);
+            entry.locations.remove(&open.key);
             // Also those who wait through this very open: their wait is over.
             entry.freed.notify_waiters();
             let doomed = if released.delete { entry.doomed.take() } else { None };
@@ -622,7 +628,7 @@ const CHANGES: Access = Access::WRITE_DATA
 
 fn is_empty(dir: &NodeRef) -> Result<bool> {
     let mut empty = true;
-    dir.read_dir(0, &mut |_| {
+    dir.survey(&mut |_| {
         empty = false;
         std::ops::ControlFlow::Break(())
     })?;

@@ -41,13 +41,13 @@ impl Share {
         length: u64,
     ) -> Result<()> {
         self.check_writable()?;
-        self.check_any(caller, file, Access::WRITE_DATA)?;
+        self.check_any(caller, file, Access::WRITE_DATA).await?;
         let given = self.grants_given();
         self.bytes_settled(caller, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
         let _under_way = self.changes.observation().own.begin();
         self.run(Work::Blocking, move |_| zero_now(&node, offset, length)).await?;
-        self.end_change(caller, file, given)
+        self.end_change(caller, file, given).await
     }
 
     /// Has the store set space aside for `length` bytes from `offset` of a file, which grows to hold them.
@@ -62,14 +62,14 @@ impl Share {
         length: u64,
     ) -> Result<()> {
         self.check_writable()?;
-        self.check_any(caller, file, Access::WRITE_DATA)?;
+        self.check_any(caller, file, Access::WRITE_DATA).await?;
         let given = self.grants_given();
         self.bytes_settled(caller, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
-        let _growth = self.grow(&node, offset.saturating_add(length))?;
+        let _growth = self.make_room(&node, offset.saturating_add(length)).await?;
         let _under_way = self.changes.observation().own.begin();
         self.run(Work::Blocking, move |_| Ok(node.allocate(offset, length, true)?)).await?;
-        self.end_change(caller, file, given)
+        self.end_change(caller, file, given).await
     }
 
     /// Where the next data, or the next hole, at or behind `offset` of a file begins: the end of the file is a hole.
@@ -85,7 +85,7 @@ impl Share {
         offset: u64,
         to: SeekTo,
     ) -> Result<Option<u64>> {
-        self.check_any(caller, file, Access::READ_DATA | Access::EXECUTE)?;
+        self.check_any(caller, file, Access::READ_DATA | Access::EXECUTE).await?;
         // What another client has not written yet is data, too.
         self.bytes_settled(caller, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
         let node = Arc::clone(file.node());
@@ -107,9 +107,10 @@ impl Share {
     pub async fn set_sparse(self: &Arc<Self>, open: &Arc<Open>, sparse: bool) -> Result<()> {
         self.check_writable()?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA | Access::WRITE_ATTRIBUTES)?;
-        let node = Arc::clone(open.node());
+        let open = Arc::clone(open);
         let _under_way = self.changes.observation().own.begin();
-        self.run(Work::Metadata, move |_| {
+        self.run(Work::Metadata, move |share| {
+            let node = open.node();
             // A file without any flags counts as changed since the last backup.
             let before = node.attributes(Want::FLAGS, Wait::May)?.flags.unwrap_or(FileFlags::ARCHIVE);
             let mut flags = before;
@@ -117,11 +118,10 @@ impl Share {
             if flags != before {
                 node.set_attributes(&SetAttributes { flags: Some(flags), ..SetAttributes::default() })?;
             }
+            share.tell_modified(&File::Open(open), ChangeKinds::ATTRIBUTES);
             Ok(())
         })
-        .await?;
-        self.tell_modified(&File::Open(Arc::clone(open)), ChangeKinds::ATTRIBUTES);
-        Ok(())
+        .await
     }
 
     /// The parts of `length` bytes from `offset` of a file that hold data, up to `count_max` of them; and whether there
@@ -139,7 +139,7 @@ impl Share {
         length: u64,
         count_max: usize,
     ) -> Result<(Vec<ByteRange>, bool)> {
-        self.check_any(caller, file, Access::READ_DATA)?;
+        self.check_any(caller, file, Access::READ_DATA).await?;
         ByteRange::new(offset, length)?;
         self.bytes_settled(caller, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
         let node = Arc::clone(file.node());
@@ -162,8 +162,8 @@ impl Share {
         length: u64,
     ) -> Result<()> {
         self.check_writable()?;
-        self.check_any(caller, from, Access::READ_DATA | Access::EXECUTE)?;
-        self.check_any(caller, to, Access::WRITE_DATA)?;
+        self.check_any(caller, from, Access::READ_DATA | Access::EXECUTE).await?;
+        self.check_any(caller, to, Access::WRITE_DATA).await?;
         let paid = self.pay_for_copy(caller, from, to, length).await;
         let outcome = self.copy_paid(caller, (from, offset), (to, to_offset), length).await;
         if outcome.is_err() {
@@ -184,9 +184,9 @@ impl Share {
         self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _under_way = self.changes.observation().own.begin();
-        let _growth = self.grow(&target, to_offset.saturating_add(length))?;
+        let _growth = self.make_room(&target, to_offset.saturating_add(length)).await?;
         self.run(Work::Blocking, move |_| copy_now(&source, offset, &target, to_offset, length)).await?;
-        self.end_copy(caller, to, given)
+        self.end_copy(caller, to, given).await
     }
 
     /// Takes the turns of so many bytes that are read from one file and written to another, one piece after the other, so
@@ -240,44 +240,48 @@ impl Share {
         rule: CloneRule,
     ) -> Result<()> {
         self.check_writable()?;
-        self.check_any(caller, from, Access::READ_DATA)?;
-        self.check_any(caller, to, Access::WRITE_DATA)?;
+        self.check_any(caller, from, Access::READ_DATA).await?;
+        self.check_any(caller, to, Access::WRITE_DATA).await?;
         if length == 0 {
             return Ok(());
         }
         let given = self.grants_given();
         self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
-        let _growth = self.grow(&target, to_offset.saturating_add(length))?;
+        let _growth = self.make_room(&target, to_offset.saturating_add(length)).await?;
         let clone = move |_: &Arc<Self>| {
             check_cloneable((&source, offset), (&target, to_offset), length, rule)?;
             Ok(source.clone_range(offset, &*target, to_offset, length)?)
         };
         let _under_way = self.changes.observation().own.begin();
         self.run(Work::Blocking, clone).await?;
-        self.end_copy(caller, to, given)?;
+        self.end_copy(caller, to, given).await?;
         self.pay_for_copy(caller, from, to, length).await;
         Ok(())
     }
 
     /// After bytes of a file were replaced without passing by here.
-    fn end_copy(&self, caller: &Caller, to: &File, given: u64) -> Result<()> {
+    async fn end_copy(self: &Arc<Self>, caller: &Caller, to: &File, given: u64) -> Result<()> {
         if matches!(to, File::Open(open) if open.file().is_some()) {
+            let node = Arc::clone(to.node());
             // The store has not heard of the stream's file.
-            to.node()
-                .set_attributes(&SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() })?;
+            let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
+            self.consult(move |_| Ok(node.set_attributes(&set)?)).await?;
         }
-        self.end_change(caller, to, given)
+        self.end_change(caller, to, given).await
     }
 
     /// After bytes of a file were changed; `given` is [`Share::grants_given`] from before the check.
-    fn end_change(&self, caller: &Caller, file: &File, given: u64) -> Result<()> {
+    async fn end_change(self: &Arc<Self>, caller: &Caller, file: &File, given: u64) -> Result<()> {
         let attributes = match file {
             File::Open(_) => None,
-            File::Stateless(node) => Some(node.attributes(Want::empty(), Wait::May)?),
+            File::Stateless(node) => {
+                let node = Arc::clone(node);
+                Some(self.consult(move |_| Ok(node.attributes(Want::empty(), Wait::May)?)).await?)
+            }
         };
         self.written_since(given, file);
-        self.written(caller, file, attributes)
+        self.written(caller, file, attributes).await
     }
 
     /// Whether these bytes may be written, or read, in spite of others' locks and opens; waits until others have given

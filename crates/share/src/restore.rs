@@ -8,7 +8,7 @@ use storage::{Handle, NodeRef, Wait, Want};
 use crate::caching::Admission;
 use crate::namespace::Found;
 use crate::schedule::Work;
-use crate::{Error, GrantKey, GrantRequest, Open, OpenRequest, Result, Share};
+use crate::{Error, GrantKey, GrantRequest, Open, OpenRequest, Openers, Result, Share};
 
 /// What an open holds against others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,11 +79,13 @@ impl Share {
         handle: &Handle,
         holding: &Holding,
         grant: GrantRequest,
+        openers: Openers,
     ) -> Result<Arc<Open>> {
         let found = self.find_restored(handle)?;
         let request = OpenRequest {
             delete_on_close: holding.delete_on_close,
             grant: Some(GrantRequest { wanted: Caching::empty(), ..grant }),
+            openers,
             ..OpenRequest::new(holding.access, holding.sharing)
         };
         let entered = self.enter_with(&found, &request, None, None, |state, key| {

@@ -1,29 +1,35 @@
-//! Inline while it is fast, on the blocking pool when it may wait.
+//! Inline while it is fast, on the store's own threads when it may wait.
+//!
+//! Calls to a store that is not known to be local ([`storage::Capabilities::LOCAL`]) go to its threads ([`crate::pool`]), all
+//! of them: it may stop answering, and a call that has begun cannot be moved. So do those to a local one as long as it holds
+//! up a thread ([`crate::inside`]). What follows is about local ones that answer.
 //!
 //! A call that changes a directory or writes data usually returns from memory in microseconds, and handing
 //! it to another thread would cost several times that. Sometimes it waits for a journal or for dirty pages
 //! to drain, and then it must not hold up the other clients of its shard. So each kind of work runs inline
 //! as long as it is quick. After a slow call it is watched: a slow call that gave up the processor of its own
 //! accord has waited for something; one that was only pushed off the processor, as on a busy machine, has not.
-//! A kind of work that has waited for a tenth of the time goes to the pool for a while. Less than that costs less
-//! than the pool: two shards that change one directory wait for each other's turn in the kernel now and then.
+//! A kind of work that has waited for a tenth of the time goes to the threads for a while. Less than that costs less
+//! than the threads: two shards that change one directory wait for each other's turn in the kernel now and then.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::cache::Moment;
-use crate::{Error, Result, Share, timings};
+use crate::inside::Inside;
+use crate::pool::SILENT;
+use crate::{Error, Result, Share, StoreHealth, timings};
 
 /// A call that takes longer may have waited for something.
 const SLOW: Duration = Duration::from_millis(1);
 /// For so long a kind of work is watched after a slow call.
 const WATCH: Duration = Duration::from_secs(2);
-/// For so long the pool does the work after calls that waited.
+/// For so long the threads do the work after calls that waited.
 const REST: Duration = Duration::from_millis(100);
-/// So long calls may wait within [`REST`] before the pool gets them.
+/// So long calls may wait within [`REST`] before the threads get them.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// What kind of work a call is; each kind has a gate of its own.
@@ -40,6 +46,9 @@ pub enum Work {
 /// Whether a kind of work runs inline at present.
 #[derive(Debug)]
 pub struct Gate {
+    is_local: bool,
+    /// It has held up a thread and does not answer yet ([`crate::inside`]).
+    is_held: AtomicBool,
     started: Instant,
     metadata: Door,
     write: Door,
@@ -48,7 +57,7 @@ pub struct Gate {
 /// Moments in microseconds after [`Gate::started`].
 #[derive(Debug, Default)]
 struct Door {
-    /// Until then the pool does the work.
+    /// Until then the store's threads do the work.
     pool_until: AtomicU64,
     /// Until then calls are watched.
     watch_until: AtomicU64,
@@ -82,13 +91,34 @@ struct Begun {
     waits: Option<i64>,
 }
 
-impl Default for Gate {
-    fn default() -> Self {
-        Self { started: Instant::now(), metadata: Door::default(), write: Door::default() }
-    }
-}
-
 impl Gate {
+    /// The gate of a store that is known to be local, or is not.
+    #[must_use]
+    pub fn new(is_local: bool) -> Self {
+        Self {
+            is_local,
+            is_held: AtomicBool::new(false),
+            started: Instant::now(),
+            metadata: Door::default(),
+            write: Door::default(),
+        }
+    }
+
+    /// Whether any work may run inline: of a store that is local, and answers.
+    #[must_use]
+    pub fn is_near(&self) -> bool {
+        self.is_local && !self.is_held()
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::Relaxed)
+    }
+
+    /// The store does not answer, or does again; whether that was so before.
+    pub(crate) fn set_held(&self, held: bool) -> bool {
+        self.is_held.swap(held, Ordering::Relaxed)
+    }
+
     fn door(&self, work: Work) -> Option<&Door> {
         match work {
             Work::Metadata => Some(&self.metadata),
@@ -104,7 +134,8 @@ impl Gate {
     /// Whether this kind of work runs inline now.
     #[must_use]
     pub fn is_inline(&self, work: Work, now: Instant) -> bool {
-        self.door(work).is_some_and(|door| door.pool_until.load(Ordering::Relaxed) <= self.since_start(now))
+        let is_open = |door: &Door| door.pool_until.load(Ordering::Relaxed) <= self.since_start(now);
+        self.is_near() && self.door(work).is_some_and(is_open)
     }
 
     fn is_watched(&self, work: Work, now: Instant) -> bool {
@@ -142,7 +173,7 @@ fn voluntary_waits() -> i64 {
 }
 
 impl Share {
-    /// Runs `call` inline or on the blocking pool, as its kind of work goes at present.
+    /// Runs `call` inline or on the store's threads, as its kind of work goes at present.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         work: Work,
@@ -151,11 +182,12 @@ impl Share {
         let now = Instant::now();
         if self.gate.is_inline(work, now) {
             let begun = self.gate.begin(work, now);
+            let _inside = Inside::begin(self.id);
             let _moment = Moment::join();
             let _under_way = self.changes.observation().own.begin();
             let result = call(self);
             self.gate.end(work, begun);
-            return result;
+            return self.heeded(result);
         }
         let share = Arc::clone(self);
         let job = move || {
@@ -165,28 +197,107 @@ impl Share {
             let _under_way = share.changes.observation().own.begin();
             let result = call(&share);
             share.gate.end(work, begun);
-            (result, queued)
+            (share.heeded(result), queued)
         };
-        match tokio::task::spawn_blocking(job).await {
-            Ok((result, queued)) => {
-                timings::queued(queued);
-                result
-            }
-            Err(fault) => {
-                tracing::error!("a storage call did not return: {fault}");
-                Err(Error::Storage(storage::Error::Io(0)))
-            }
+        let answer = self.pool.run(job).await;
+        // On a busy machine it may have been there at once: this is the poll, and the moment, in which it was asked for.
+        Moment::renew();
+        let (result, queued) = answer?;
+        timings::queued(queued);
+        result
+    }
+
+    /// The outcome of a call to the store; one that failed may be an alarm.
+    pub(crate) fn heeded<T>(&self, outcome: Result<T>) -> Result<T> {
+        if let Err(Error::Storage(error)) = &outcome {
+            self.heed(*error);
+        }
+        outcome
+    }
+
+    /// Has the store say what a local one knows without waiting, attributes above all: there at once, elsewhere by its threads.
+    pub(crate) async fn consult<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        if !self.gate.is_near() {
+            return self.run(Work::Blocking, call).await;
+        }
+        let _inside = Inside::begin(self.id);
+        call(self)
+    }
+
+    /// Does something for which nobody waits: at once, or by the threads of a store that is not known to be local.
+    pub(crate) fn afterwards(self: &Arc<Self>, call: impl FnOnce(&Arc<Self>) + Send + 'static) {
+        if self.gate.is_near() {
+            let _inside = Inside::begin(self.id);
+            return call(self);
+        }
+        let share = Arc::clone(self);
+        self.pool.later(move || call(&share));
+    }
+
+    /// How its store answers. It asks the store nothing.
+    #[must_use]
+    pub fn store_health(&self) -> StoreHealth {
+        let health = self.pool.health();
+        let Some(held) = *self.held.lock() else { return health };
+        let since = held.since.elapsed();
+        StoreHealth {
+            under_way: health.under_way + held.threads,
+            longest: Some(health.longest.map_or(since, |longest| longest.max(since))),
+            is_stuck: health.is_stuck || since >= SILENT,
+            ..health
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use storage::{Name, SetAttributes, SetTime, Timestamp, Wait, Want};
+    use storage_local::{LocalOptions, LocalStore};
+
     use super::*;
+    use crate::{Settings, ShareId};
+
+    /// As on a busy machine, where the store's thread is done before the thread that has asked it goes on.
+    #[test]
+    fn what_another_thread_has_changed_for_a_request_is_seen_by_the_rest_of_it() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("d")).unwrap();
+        let store = Arc::new(LocalStore::open(place.path(), LocalOptions::default()).unwrap());
+        let share = Share::new(ShareId(1), Settings::new("data"), store);
+        let dir = share.root().lookup(Name::new(b"d").unwrap(), Wait::May).unwrap();
+        let look = || dir.attributes(Want::empty(), Wait::May).unwrap();
+        for _ in 0..3 {
+            look();
+        }
+        let hits = || share.cache_counts().unwrap().attributes.hits;
+        let before = hits();
+        let _request = Moment::begin();
+        look();
+        assert_eq!(hits(), before + 1, "it is kept");
+
+        share.gate.metadata.pool_until.store(u64::MAX, Ordering::Relaxed);
+        let time = Timestamp { secs: 1_900_000_000, nanos: 0 };
+        let times = Some(SetTime::To(time));
+        let set = SetAttributes { atime: times, mtime: times, ..SetAttributes::default() };
+        let node = Arc::clone(&dir);
+        let mut change = pin!(share.run(Work::Metadata, move |_| Ok(node.set_attributes(&set)?)));
+        let mut context = Context::from_waker(Waker::noop());
+        while change.as_mut().poll(&mut context).map(Result::unwrap).is_pending() {
+            std::thread::yield_now();
+        }
+        let seen = look();
+        assert_eq!((seen.atime, seen.mtime), (time, time));
+    }
 
     #[test]
     fn a_call_that_waited_long_closes_its_own_gate_for_a_while() {
-        let gate = Gate::default();
+        let gate = Gate::new(true);
         let t = gate.started + Duration::from_secs(1);
         let tick = Duration::from_micros(1);
         gate.was_slow(Work::Metadata, t, Duration::ZERO);
@@ -204,7 +315,7 @@ mod tests {
 
     #[test]
     fn waits_far_apart_are_not_added_up() {
-        let gate = Gate::default();
+        let gate = Gate::new(true);
         for i in 0..100 {
             let t = gate.started + Duration::from_secs(1) + (REST + SLOW) * i;
             gate.was_slow(Work::Write, t, PATIENCE - SLOW);
@@ -213,24 +324,32 @@ mod tests {
     }
 
     #[test]
+    fn a_store_that_may_stop_answering_is_never_called_inline() {
+        let gate = Gate::new(false);
+        for work in [Work::Metadata, Work::Write, Work::Blocking] {
+            assert!(!gate.is_inline(work, gate.started + Duration::from_secs(1)));
+        }
+    }
+
+    #[test]
     fn sleeping_is_told_from_working() {
-        let gate = Gate::default();
-        let slow_call = |work: &dyn Fn()| {
-            let begun = gate.begin(Work::Write, Instant::now());
-            work();
-            gate.end(Work::Write, begun);
-        };
-        let busy = || {
-            let begun = Instant::now();
-            while begun.elapsed() <= SLOW * 2 {
-                std::hint::spin_loop();
-            }
-        };
-        slow_call(&busy);
-        assert!(gate.is_watched(Work::Write, Instant::now()));
-        slow_call(&busy);
-        assert!(gate.is_inline(Work::Write, Instant::now()));
-        slow_call(&|| std::thread::sleep(PATIENCE));
-        assert!(!gate.is_inline(Work::Write, Instant::now()));
+        let before = voluntary_waits();
+        let spun = (0..1_000_000_u64).fold(0, |sum, n| std::hint::black_box(sum ^ n));
+        assert_eq!(voluntary_waits(), before, "{spun}");
+        std::thread::sleep(SLOW);
+        assert!(voluntary_waits() > before);
+    }
+
+    #[test]
+    fn only_a_watched_call_counts_as_one_that_has_waited() {
+        let gate = Gate::new(true);
+        let begun = gate.begin(Work::Write, Instant::now());
+        assert_eq!(begun.waits, None);
+        // It is watched for as long as this test runs.
+        gate.write.watch_until.store(u64::MAX, Ordering::Relaxed);
+        let begun = gate.begin(Work::Write, Instant::now());
+        std::thread::sleep(PATIENCE);
+        gate.end(Work::Write, begun);
+        assert!(gate.write.pool_until.load(Ordering::Relaxed) > 0, "it has waited too much");
     }
 }

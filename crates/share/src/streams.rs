@@ -307,6 +307,12 @@ impl Node for StreamNode {
         self.file.path()
     }
 
+    fn check_place(&self) -> storage::Result<()> {
+        self.file.check_place()
+    }
+
+    fn vouch_for(&self, _: &dyn Node) {}
+
     fn attributes(&self, want: Want, wait: Wait) -> storage::Result<Attributes> {
         let file = self.file.attributes(want, wait)?;
         Ok(combine(&file, &self.data.attributes(Want::empty(), wait)?, want.contains(Want::FLAGS)))
@@ -333,11 +339,19 @@ impl Node for StreamNode {
         Err(StoreError::NotDirectory)
     }
 
+    fn parent_number(&self) -> storage::Result<FileId> {
+        Err(StoreError::NotDirectory)
+    }
+
     fn parent(&self) -> storage::Result<NodeRef> {
         Err(StoreError::NotDirectory)
     }
 
     fn read_dir(&self, _: u64, _: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> storage::Result<bool> {
+        Err(StoreError::NotDirectory)
+    }
+
+    fn survey(&self, _: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> storage::Result<bool> {
         Err(StoreError::NotDirectory)
     }
 

@@ -1,7 +1,7 @@
 //! The shares that are served: one table for all protocols. It changes while they read it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,6 +19,8 @@ pub struct Shares {
     by_id: HashMap<ShareId, Arc<Share>>,
     /// By their names, folded.
     by_name: HashMap<String, Arc<Share>>,
+    /// The names of those that are served as soon as their stores answer.
+    awaited: BTreeMap<ShareId, String>,
 }
 
 /// Why a share is not entered.
@@ -67,6 +69,24 @@ impl Shares {
         shares
     }
 
+    /// The shares that are not served because their stores do not answer, and will be when they do: their numbers and names.
+    pub fn awaited(&self) -> impl Iterator<Item = (ShareId, &str)> {
+        self.awaited.iter().map(|(id, name)| (*id, name.as_str()))
+    }
+
+    /// Whether the share of this number is one of those.
+    #[must_use]
+    pub fn is_awaited(&self, id: ShareId) -> bool {
+        self.awaited.contains_key(&id)
+    }
+
+    /// The share of this name, whatever its case, that is one of those.
+    #[must_use]
+    pub fn awaited_by_name(&self, name: &str) -> Option<ShareId> {
+        let name = folded_name(name);
+        self.awaited().find(|(_, awaited)| folded_name(awaited) == name).map(|(id, _)| id)
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -77,6 +97,11 @@ impl Shares {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
+    }
+
+    fn awaits_no_more(&mut self, name: &str) {
+        let name = folded_name(name);
+        self.awaited.retain(|_, awaited| folded_name(awaited) != name);
     }
 
     fn check_new(&self, share: &Share) -> Result<(), NotEntered> {
@@ -128,8 +153,28 @@ impl ShareTable {
         let mut next = Shares::clone(&present);
         next.by_name.insert(folded_name(share.name()), Arc::clone(share));
         next.by_id.insert(share.id(), Arc::clone(share));
+        next.awaits_no_more(share.name());
         self.replace(&mut present, next);
         Ok(())
+    }
+
+    /// A share is not served before its store answers, which is when it is entered.
+    pub fn await_store(&self, id: ShareId, name: &str) {
+        let mut present = self.present.lock();
+        let mut next = Shares::clone(&present);
+        next.awaits_no_more(name);
+        next.awaited.insert(id, name.to_owned());
+        self.replace(&mut present, next);
+    }
+
+    /// The share of this name is not waited for any more.
+    pub fn await_no_more(&self, name: &str) {
+        let mut present = self.present.lock();
+        if present.awaited_by_name(name).is_some() {
+            let mut next = Shares::clone(&present);
+            next.awaits_no_more(name);
+            self.replace(&mut present, next);
+        }
     }
 
     /// Serves a share no more: nobody finds it, and [`Share::is_withdrawn`] says so to those who have found it. What is
@@ -164,6 +209,12 @@ impl ShareView {
         // The counter first: a change in between is looked up once more than needed, and never missed.
         let version = table.version.load(Ordering::Acquire);
         Self { table: Arc::clone(table), seen: RefCell::new((version, table.present())) }
+    }
+
+    /// Whether the share of this number is not served because its store does not answer.
+    #[must_use]
+    pub fn is_awaited(&self, id: ShareId) -> bool {
+        self.table.present().is_awaited(id)
     }
 
     /// The share of this number, as the table is now.
@@ -213,6 +264,25 @@ mod tests {
         // A name is free again when its share is gone.
         table.withdraw(ShareId(1)).unwrap();
         table.enter(&share(2, "\u{f6}L")).unwrap();
+    }
+
+    #[test]
+    fn a_share_is_awaited_until_it_comes() {
+        let table = ShareTable::new([share(1, "data")]).unwrap();
+        let view = ShareView::new(&table);
+        table.await_store(ShareId(2), "Late");
+        table.await_store(ShareId(3), "later");
+        assert!(view.by_id(ShareId(2)).is_none() && view.is_awaited(ShareId(2)));
+        assert_eq!(table.present().awaited_by_name("LATE"), Some(ShareId(2)));
+        assert_eq!(table.present().len(), 1);
+        // It has another number since its directory is another one.
+        table.await_store(ShareId(4), "late");
+        assert!(!view.is_awaited(ShareId(2)) && view.is_awaited(ShareId(4)));
+        table.enter(&share(4, "late")).unwrap();
+        assert!(!view.is_awaited(ShareId(4)));
+        table.await_no_more("LATER");
+        table.await_no_more("nobody");
+        assert_eq!(table.present().awaited().count(), 0);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! On what terms clients use a share. They change while clients work.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 bitflags::bitflags! {
     /// What an administrator says of all clients of a share. What a protocol has no word for means nothing there.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-    pub struct Terms: u8 {
+    pub struct Terms: u16 {
         /// Nothing can be changed through it.
         const READ_ONLY = 1;
         /// Listings show only what their reader may read.
@@ -16,16 +16,24 @@ bitflags::bitflags! {
         const ENCRYPTED = 1 << 3;
         /// Clients may have opens that outlive the server.
         const CONTINUOUSLY_AVAILABLE = 1 << 4;
+        /// The superuser of an NFS client makes device nodes, also where the share has a list of its clients.
+        const DEVICES = 1 << 5;
+        /// Likewise it sets the set-user-id and set-group-id bits of files.
+        const SET_ID = 1 << 6;
+        /// NFS clients come from privileged ports.
+        const SECURE_PORT = 1 << 7;
+        /// Who lists the shares is not told of it.
+        const HIDDEN = 1 << 8;
     }
 }
 
 /// The terms that hold now.
 #[derive(Debug)]
-pub(crate) struct Present(AtomicU8);
+pub(crate) struct Present(AtomicU16);
 
 impl Present {
     pub(crate) fn new(terms: Terms) -> Self {
-        Self(AtomicU8::new(terms.bits()))
+        Self(AtomicU16::new(terms.bits()))
     }
 
     pub(crate) fn load(&self) -> Terms {

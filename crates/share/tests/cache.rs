@@ -610,6 +610,18 @@ fn a_directory_that_is_held_and_removed_behind_the_server_is_gone() {
 }
 
 #[test]
+fn a_time_of_last_access_that_a_client_sets_alone_is_told() {
+    let server = Server::new();
+    std::fs::create_dir(server.at("d")).unwrap();
+    warm(&server, "d");
+    let dir = server.walk("d", Case::Sensitive).unwrap().node;
+    let early = Timestamp { secs: 1_000_000_000, nanos: 0 };
+    let set = SetAttributes { atime: Some(SetTime::To(early)), ..SetAttributes::default() };
+    server.run(server.share.set_attributes(&root(), &File::Stateless(dir), &set, None)).unwrap();
+    assert_eq!(server.walk("d", Case::Sensitive).unwrap().attributes.atime, early);
+}
+
+#[test]
 fn a_file_changed_by_another_of_its_names_is_seen() {
     let server = Server::new();
     for dir in ["a", "b"] {

@@ -39,6 +39,11 @@ impl Moment {
     pub(crate) fn join() -> Self {
         if DOING.get() == Doing::Unknown { Self::begin() } else { Self { before: None } }
     }
+
+    /// Another thread has done something for the request that is polled here, and may have changed something.
+    pub(crate) fn renew() {
+        end();
+    }
 }
 
 impl Drop for Moment {

@@ -13,12 +13,17 @@ use storage::{
 };
 
 use super::directory::{Known, LISTING_MAX, Listed};
+use super::now_and_then::NowAndThen;
 use super::{Budget, Cache, Outcome, Purpose, Still, moment};
 use crate::Settings;
 use crate::folded::FoldedNames;
 
 /// A store behind a cache.
-pub(crate) struct CachedStore(Arc<Cache>);
+pub(crate) struct CachedStore {
+    cache: Arc<Cache>,
+    /// Whether a directory that is found by its handle was moved.
+    moved_is_asked: NowAndThen,
+}
 
 impl CachedStore {
     /// Puts a cache in front of a store. None where the store cannot tell what others change.
@@ -32,29 +37,36 @@ impl CachedStore {
         let (folded, budget) = (Arc::clone(folded), Arc::clone(budget));
         let cache = Arc::new(Cache::new(Arc::clone(store), feed, folded, budget, settings.quick_answer));
         cache.switch(settings.metadata_cache);
-        Some((Arc::new(Self(Arc::clone(&cache))), cache))
+        let store = Self { cache: Arc::clone(&cache), moved_is_asked: NowAndThen::default() };
+        Some((Arc::new(store), cache))
     }
 }
 
 impl Storage for CachedStore {
     fn capabilities(&self) -> Capabilities {
-        self.0.store.capabilities()
+        self.cache.store.capabilities()
     }
 
     fn root(&self) -> NodeRef {
-        CachedNode::wrap(&self.0, self.0.store.root())
+        CachedNode::wrap(&self.cache, self.cache.store.root())
     }
 
     fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
-        let node = match self.0.by_handle(handle) {
+        let node = match self.cache.by_handle(handle) {
             Some(node) => node,
-            None => self.0.store.by_handle(handle, wait)?,
+            None => self.cache.store.by_handle(handle, wait)?,
         };
-        Ok(CachedNode::wrap(&self.0, node))
+        if node.kind() == FileKind::Directory {
+            if self.moved_is_asked.is_due() {
+                self.cache.settle();
+            }
+            node.check_place()?;
+        }
+        Ok(CachedNode::wrap(&self.cache, node))
     }
 
     fn observer(&self) -> Result<Arc<dyn Observer>> {
-        Ok(Arc::new(CachedObserver(self.0.store.observer()?)))
+        Ok(Arc::new(CachedObserver(self.cache.store.observer()?)))
     }
 
     fn feed(&self) -> Result<Arc<dyn Feed>> {
@@ -62,7 +74,15 @@ impl Storage for CachedStore {
     }
 
     fn space(&self) -> Result<Space> {
-        self.0.store.space()
+        self.cache.store.space()
+    }
+
+    fn is_read_only(&self) -> Result<bool> {
+        self.cache.store.is_read_only()
+    }
+
+    fn is_in_place(&self) -> Result<bool> {
+        self.cache.store.is_in_place()
     }
 }
 
@@ -151,6 +171,9 @@ impl CachedNode {
             return None;
         }
         self.cache.settle_kept(self.id());
+        if let Err(gone) = self.inner.check_place() {
+            return Some(Err(gone));
+        }
         let known = self.cache.kept(self.id(), |directory| {
             directory.name(name.as_bytes(), |known| match known {
                 Known::Absent => Err(Error::NotFound),
@@ -163,6 +186,7 @@ impl CachedNode {
                 Some(Err(e))
             }
             Some(Ok(node)) => {
+                self.inner.vouch_for(&*node);
                 self.cache.counts.names.hit();
                 Some(Ok(self.sibling(node)))
             }
@@ -238,12 +262,12 @@ impl CachedNode {
 
     /// Lists the directory from its start into the cache, up to the longest listing that is kept; None when it cannot be
     /// kept.
-    fn list(&self) -> Result<Option<Arc<Vec<Listed>>>> {
+    fn list(&self, reader: Reader) -> Result<Option<Arc<Vec<Listed>>>> {
         self.cache.follow(&self.inner, Purpose::Keep);
         let Some(as_of) = self.cache.as_of(&self.inner) else { return Ok(None) };
         let mut listing: Vec<Listed> = Vec::new();
         let mut is_ordered = true;
-        let whole = self.inner.read_dir(0, &mut |entry| {
+        let whole = reader.read(&self.inner, 0, &mut |entry| {
             is_ordered &= listing.last().is_none_or(|last| last.cookie < entry.cookie);
             if listing.len() >= LISTING_MAX || !is_ordered {
                 return ControlFlow::Break(());
@@ -269,11 +293,12 @@ impl CachedNode {
         Ok(Some(listing))
     }
 
-    fn listing(&self, cookie: u64) -> Result<Option<Arc<Vec<Listed>>>> {
+    fn listing(&self, cookie: u64, reader: Reader) -> Result<Option<Arc<Vec<Listed>>>> {
         if !self.is_kept() {
             return Ok(None);
         }
         self.cache.settle_kept(self.id());
+        self.inner.check_place()?;
         let look = |directory: &mut super::Directory| (directory.listing(), directory.is_long);
         let (known, is_long) = self.cache.kept(self.id(), look).unwrap_or_default();
         if known.is_some() {
@@ -282,7 +307,43 @@ impl CachedNode {
         }
         self.cache.counts.listings.miss();
         // Who goes on with a listing has begun it elsewhere.
-        if is_long || cookie != 0 { Ok(None) } else { self.list() }
+        if is_long || cookie != 0 { Ok(None) } else { self.list(reader) }
+    }
+
+    fn entries(
+        &self,
+        cookie: u64,
+        reader: Reader,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        if let Some(listing) = self.listing(cookie, reader)?
+            && let Some(end) = give(&listing, cookie, each)
+        {
+            return Ok(end);
+        }
+        reader.read(&self.inner, cookie, each)
+    }
+}
+
+/// For whom a directory is read.
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    Client,
+    /// The server itself, from the start of the directory.
+    Server,
+}
+
+impl Reader {
+    fn read(
+        self,
+        dir: &NodeRef,
+        cookie: u64,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        match self {
+            Self::Client => dir.read_dir(cookie, each),
+            Self::Server => dir.survey(each),
+        }
     }
 }
 
@@ -332,6 +393,16 @@ impl Node for CachedNode {
 
     fn path(&self) -> Result<Vec<u8>> {
         self.inner.path()
+    }
+
+    fn check_place(&self) -> Result<()> {
+        self.inner.check_place()
+    }
+
+    fn vouch_for(&self, child: &dyn Node) {
+        if let Ok(child) = self.peer(child) {
+            self.inner.vouch_for(&**child);
+        }
     }
 
     fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
@@ -431,17 +502,20 @@ impl Node for CachedNode {
         }
     }
 
+    fn parent_number(&self) -> Result<FileId> {
+        self.inner.parent_number()
+    }
+
     fn parent(&self) -> Result<NodeRef> {
         Ok(self.sibling(self.inner.parent()?))
     }
 
     fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
-        if let Some(listing) = self.listing(cookie)?
-            && let Some(end) = give(&listing, cookie, each)
-        {
-            return Ok(end);
-        }
-        self.inner.read_dir(cookie, each)
+        self.entries(cookie, Reader::Client, each)
+    }
+
+    fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+        self.entries(0, Reader::Server, each)
     }
 
     fn read_link(&self) -> Result<Vec<u8>> {
@@ -453,7 +527,12 @@ impl Node for CachedNode {
     }
 
     fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
-        self.changing(|| self.inner.set_attributes(set))
+        let changed = self.changing(|| self.inner.set_attributes(set));
+        if set.atime.is_some() && set.mtime.is_none() {
+            // For that alone the kernel has no event but the one of each reading (FAN_ACCESS).
+            self.cache.with(self.id(), |directory| directory.itself_changed(false));
+        }
+        changed
     }
 
     fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {

@@ -9,6 +9,7 @@ use storage::{Attributes, FileKind, Name, NewKind, NewNode, NodeRef, Protection,
 use super::{Case, Found};
 use crate::caching::Admission;
 use crate::dir_change::{Changing, DirChange};
+use crate::long_call::LongCall;
 use crate::notify::ChangeAction;
 use crate::schedule::Work;
 use crate::security::Birth;
@@ -62,8 +63,8 @@ impl Share {
     ) -> Result<Created> {
         self.check_writable()?;
         let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
-        let create = move |share: &Arc<Self>| share.create_now(&caller, &dir, &name, case, &new);
-        Ok(self.run_long(Work::Metadata, create).await?.0)
+        let create: LongCall<_> = Arc::new(move |share| share.create_now(&caller, &dir, &name, case, &new));
+        self.run_long(Work::Metadata, &create).await
     }
 
     fn create_now(
@@ -76,7 +77,7 @@ impl Share {
     ) -> Result<Created> {
         let name = Name::new(name)?;
         let is_dir = new.kind == FileKind::Directory;
-        let changing = Changing::adding(caller, dir, is_dir)?;
+        let changing = Changing::adding(self, caller, dir, is_dir)?;
         let parent = &changing.protection;
         self.check_dir_admits(dir)?;
         self.check_free(&changing, name, case)?;
@@ -153,7 +154,7 @@ impl Share {
             (caller.clone(), Arc::clone(dir), Arc::clone(target), name.to_vec());
         self.run_settled(protocol, Work::Metadata, move |share| {
             let name = Name::new(&name)?;
-            let changing = Changing::adding(&caller, &dir, false)?;
+            let changing = Changing::adding(share, &caller, &dir, false)?;
             share.check_dir_admits(&dir)?;
             if target.kind() == FileKind::Directory {
                 return Err(storage::Error::IsDirectory.into());

@@ -80,7 +80,7 @@ impl Share {
             Ok(()) => (Ok(()), entry.take_back(own, operation, timeout)),
             Err(refused @ ReserveError::Sharing { holder }) => {
                 let taken = entry.take_back(own, Operation::SharingViolation, timeout);
-                (Err(refused), taken.and(entry.evict_late(|_, opens| opens.contains(&holder), timeout)))
+                (Err(refused), taken.and(entry.evict_late(entry.state.holder_of(holder), timeout)))
             }
             Err(refused) => (Err(refused), Taken::default()),
         });

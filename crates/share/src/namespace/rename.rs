@@ -58,7 +58,7 @@ impl Share {
         let parent = Changing::begin(caller.protocol, from)?;
         let (node, object) = from.lookup_attributes(name, Want::empty(), Wait::May)?;
         let is_dir = object.kind == FileKind::Directory;
-        let to_parent = Changing::adding(caller, to, is_dir)?;
+        let to_parent = Changing::adding(self, caller, to, is_dir)?;
         self.check_dir_admits(to)?;
         if how.opened.is_none() {
             check_deletion(caller, &parent, &node, &object)?;

@@ -19,6 +19,7 @@ use storage::{
     Timestamp, Wait, Want,
 };
 
+mod room;
 mod watch;
 
 fn share() -> Arc<Share> {

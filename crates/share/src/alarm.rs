@@ -1,0 +1,195 @@
+//! Alarms: what has happened to a store that its share needs somebody for.
+//!
+//! An alarm is raised by a call that fails, and is over when the store says that its reason is gone and no call has failed for
+//! a while. So a disk on which the last bytes come and go is one alarm, and two lines in the log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use storage::{Error as StoreError, Space};
+
+use crate::Share;
+
+/// An alarm is over at the earliest so long after the last call that failed.
+const QUIET: Duration = Duration::from_secs(10);
+/// A store has room again when a hundredth of it is free, or so many bytes.
+const ROOM: u64 = 64 << 20;
+
+/// What is wrong with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alarm {
+    /// It has no room left for what clients write (ENOSPC); a plan that is used up is none.
+    Full,
+    /// It takes no changes any more (EROFS), though the share is not declared read-only.
+    ReadOnly,
+    /// The path by which it was opened leads somewhere else, or nowhere: its directory was renamed or replaced. Clients still use
+    /// the one that was opened.
+    Moved,
+}
+
+impl Alarm {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Full, Self::ReadOnly, Self::Moved];
+
+    /// Its name: for metrics and the API.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::ReadOnly => "read-only",
+            Self::Moved => "moved",
+        }
+    }
+
+    fn among<T>(self, all: &mut [T; 3]) -> &mut T {
+        let [full, read_only, moved] = all;
+        match self {
+            Self::Full => full,
+            Self::ReadOnly => read_only,
+            Self::Moved => moved,
+        }
+    }
+
+    fn of(error: StoreError) -> Option<Self> {
+        match error {
+            StoreError::NoSpace => Some(Self::Full),
+            StoreError::ReadOnly => Some(Self::ReadOnly),
+            _ => None,
+        }
+    }
+}
+
+/// The alarms of a share.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms {
+    /// For each of [`Alarm::ALL`]: when a call has failed for it last, as long as it lasts.
+    failed: Mutex<[Option<Instant>; 3]>,
+    /// The store is being asked whether they are over.
+    is_asking: AtomicBool,
+}
+
+impl Alarms {
+    /// A call has failed: whether that is news.
+    fn raise(&self, alarm: Alarm, now: Instant) -> bool {
+        alarm.among(&mut self.failed.lock()).replace(now).is_none()
+    }
+
+    /// The store says that the reason is gone: whether the alarm is over by that.
+    fn end(&self, alarm: Alarm, now: Instant) -> bool {
+        let mut all = self.failed.lock();
+        let failed = alarm.among(&mut all);
+        let is_over = failed.is_some_and(|last| now.saturating_duration_since(last) >= QUIET);
+        is_over && failed.take().is_some()
+    }
+
+    fn present(&self) -> impl Iterator<Item = Alarm> + use<> {
+        let failed = *self.failed.lock();
+        Alarm::ALL.into_iter().zip(failed).filter_map(|(alarm, last)| last.map(|_| alarm))
+    }
+}
+
+/// Whether there is room worth the name.
+fn has_room(space: &Space) -> bool {
+    let names = space.files == 0 || space.files_free > 0;
+    names && space.available >= ROOM.min(space.total / 100).max(1)
+}
+
+impl Share {
+    /// A call to the store has failed.
+    pub(crate) fn heed(&self, error: StoreError) {
+        let Some(alarm) = Alarm::of(error) else { return };
+        if alarm == Alarm::ReadOnly && self.is_read_only() {
+            return;
+        }
+        self.raise(alarm);
+    }
+
+    fn raise(&self, alarm: Alarm) {
+        if self.alarms.raise(alarm, Instant::now()) {
+            match alarm {
+                Alarm::Full => tracing::error!(share = self.name(), "the storage is full: writing fails"),
+                Alarm::ReadOnly => {
+                    tracing::error!(share = self.name(), "the storage has become read-only: changes fail");
+                }
+                Alarm::Moved => tracing::error!(
+                    share = self.name(),
+                    "the directory of the share was renamed or replaced: clients still use the one that was served at \
+                     first. Put it back, or serve the other one: start the server again"
+                ),
+            }
+        }
+    }
+
+    /// What is wrong with its store at present.
+    #[must_use]
+    pub fn alarms(&self) -> Vec<Alarm> {
+        self.alarms.present().collect()
+    }
+
+    /// Has the store asked, by a thread of its own, whether it is in its place and whether what was wrong with it is over: to be
+    /// called every few seconds. It does not wait.
+    pub fn review_alarms(self: &Arc<Self>) {
+        if self.alarms.is_asking.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let share = Arc::clone(self);
+        self.pool.later(move || {
+            if share.store.is_in_place() == Ok(false) {
+                share.raise(Alarm::Moved);
+            }
+            for alarm in share.alarms.present() {
+                if share.is_over(alarm) && share.alarms.end(alarm, Instant::now()) {
+                    match alarm {
+                        Alarm::Moved => tracing::info!(
+                            share = share.name(),
+                            "the directory of the share is in its place again"
+                        ),
+                        _ => {
+                            tracing::info!(share = share.name(), "the storage is no longer {}", alarm.name())
+                        }
+                    }
+                }
+            }
+            share.alarms.is_asking.store(false, Ordering::Relaxed);
+        });
+    }
+
+    fn is_over(&self, alarm: Alarm) -> bool {
+        match alarm {
+            Alarm::Full => self.store.space().is_ok_and(|space| has_room(&space)),
+            Alarm::ReadOnly => self.is_read_only() || self.store.is_read_only() == Ok(false),
+            Alarm::Moved => self.store.is_in_place() == Ok(true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alarm_is_raised_once_and_over_after_a_while() {
+        let (alarms, begun) = (Alarms::default(), Instant::now());
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        assert!(alarms.raise(Alarm::Full, at(0)));
+        assert!(!alarms.raise(Alarm::Full, at(5)), "that is known");
+        assert!(alarms.raise(Alarm::ReadOnly, at(5)));
+        assert_eq!(alarms.present().collect::<Vec<_>>(), [Alarm::Full, Alarm::ReadOnly]);
+        assert!(!alarms.end(Alarm::Full, at(14)), "a call has failed 9 seconds ago");
+        assert!(alarms.end(Alarm::Full, at(15)) && !alarms.end(Alarm::Full, at(16)));
+        assert_eq!(alarms.present().collect::<Vec<_>>(), [Alarm::ReadOnly]);
+        assert!(alarms.raise(Alarm::Full, at(16)), "it is news again");
+    }
+
+    #[test]
+    fn room_is_a_hundredth() {
+        let space = |total, available| Space { total, available, free: available, ..Space::default() };
+        assert!(!has_room(&space(1 << 20, 10_000)) && has_room(&space(1 << 20, 20_000)));
+        assert!(has_room(&space(1 << 50, ROOM)) && !has_room(&space(1 << 50, ROOM - 1)));
+        assert!(!has_room(&space(0, 0)));
+        let names = Space { files: 10, files_free: 0, ..space(1 << 20, 1 << 20) };
+        assert!(!has_room(&names), "no file can be made");
+    }
+}

@@ -1,0 +1,107 @@
+//! Who has no opens left for somebody first takes back those of clients that keep theirs by courtesy (RFC 8881 8.4.3).
+
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::caching::Answering;
+use crate::openers::Openers;
+use crate::{Caller, Error, Result, Share, ShareId};
+
+/// After it was found that nobody is late, nobody is asked again for so long: whoever is refused again and again costs little.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// Those who let clients hold opens although their time is over, as long as nobody needs them: the NFSv4 server.
+pub trait Courtesy: Send + Sync {
+    /// Has all clients that hold opens of this share and are late lose what they hold. None when there are none; else what
+    /// is to be waited for.
+    fn end_late(self: Arc<Self>, share: ShareId) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
+}
+
+/// How a share reaches those, and whether it has asked them.
+#[derive(Default)]
+pub(crate) struct Courtesies {
+    /// Guards whom to ask.
+    hosts: Mutex<Option<Weak<dyn Courtesy>>>,
+    /// Guards what was asked.
+    asked: Mutex<Asked>,
+    ended: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    at: Option<Instant>,
+    is_under_way: bool,
+}
+
+impl Share {
+    /// Clients of these are about to open something: they are asked to end those that are late before anybody is refused.
+    pub fn open_by_courtesy_of<C: Courtesy + 'static>(&self, host: &Arc<C>) {
+        let mut hosts = self.courtesies.hosts.lock();
+        if hosts.as_ref().is_none_or(|known| known.strong_count() == 0) {
+            let host: Weak<C> = Arc::downgrade(host);
+            *hosts = Some(host);
+        }
+    }
+
+    /// Whether these may open one more thing. What to wait for before that is asked again, if anything.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`].
+    pub fn room_for_open(self: &Arc<Self>, openers: Openers) -> Result<Option<Answering>> {
+        if self.opens.has_room(openers) { Ok(None) } else { self.take_back_opens().map(Some) }
+    }
+
+    /// Waits until the caller may open one more thing, as long as callers of its protocol wait.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`], [`Error::Delayed`].
+    pub async fn wait_for_open(self: &Arc<Self>, caller: &Caller) -> Result<()> {
+        self.settled(caller.protocol, || Ok(((), self.room_for_open(caller.openers)?))).await
+    }
+
+    /// There is no room for one more open: what to wait for before it is tried again.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`] when there is nothing to wait for.
+    pub(crate) fn take_back_opens(self: &Arc<Self>) -> Result<Answering> {
+        let refused = Error::LimitReached("opens");
+        let now = Instant::now();
+        let answering = Answering::new(
+            Arc::clone(&self.courtesies.ended).notified_owned(),
+            now + self.settings.break_timeout,
+        );
+        {
+            let mut asked = self.courtesies.asked.lock();
+            if asked.is_under_way {
+                return Ok(answering);
+            }
+            if asked.at.is_some_and(|at| now.saturating_duration_since(at) < AGAIN_AFTER) {
+                return Err(refused);
+            }
+            *asked = Asked { at: Some(now), is_under_way: true };
+        }
+        let host = self.courtesies.hosts.lock().as_ref().and_then(Weak::upgrade);
+        let Some(ending) = host.and_then(|host| host.end_late(self.id())) else {
+            self.courtesies.end();
+            return Err(refused);
+        };
+        let share = Arc::clone(self);
+        tokio::spawn(async move {
+            ending.await;
+            share.courtesies.end();
+        });
+        Ok(answering)
+    }
+}
+
+impl Courtesies {
+    /// Nobody is late any more.
+    fn end(&self) {
+        self.asked.lock().is_under_way = false;
+        self.ended.notify_waiters();
+    }
+}

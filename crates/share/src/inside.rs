@@ -1,0 +1,214 @@
+//! Which call to which store a thread is in: for whoever looks after threads that a store holds up.
+//!
+//! A local store is called on the threads that serve connections, as long as it is quick. It may stop answering all the same
+//! (a disk that stalls, a file system that is frozen), and a call that has begun cannot be moved. So each is noted where others
+//! can see it. That costs three stores to memory and no clock: whoever looks twice sees that a call takes long. A store that
+//! holds up a thread is held: it is called by its own threads only, until it answers again.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::{Share, ShareId, Shares};
+
+/// A store that keeps a thread waiting for so long is held.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// All threads that have called a store. The lock guards the list.
+static THREADS: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static OWN: OnceCell<Arc<Slot>> = const { OnceCell::new() };
+}
+
+/// What a thread is doing.
+#[derive(Debug)]
+struct Slot {
+    thread: i32,
+    /// Odd while it is in a call; another number for each.
+    turn: AtomicU64,
+    /// To the store of this share.
+    share: AtomicU32,
+}
+
+impl Slot {
+    fn of_this_thread() -> Arc<Self> {
+        let thread = nix::unistd::gettid().as_raw();
+        let slot = Arc::new(Self { thread, turn: AtomicU64::new(0), share: AtomicU32::new(0) });
+        let mut threads = THREADS.lock();
+        threads.retain(|slot| slot.strong_count() > 0);
+        threads.push(Arc::downgrade(&slot));
+        slot
+    }
+
+    /// The call that the thread is in, and whose store it calls.
+    fn call(&self) -> Option<(u64, ShareId)> {
+        let turn = self.turn.load(Ordering::Acquire);
+        let share = ShareId(self.share.load(Ordering::Relaxed));
+        (turn % 2 == 1).then_some((turn, share))
+    }
+}
+
+/// As long as it lives this thread is in a call to a store.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    /// Another one is around it.
+    is_within: bool,
+}
+
+impl Inside {
+    /// The store of this share is called.
+    pub(crate) fn begin(share: ShareId) -> Self {
+        OWN.with(|own| {
+            let slot = own.get_or_init(Slot::of_this_thread);
+            let turn = slot.turn.load(Ordering::Relaxed);
+            let is_within = turn % 2 == 1;
+            if !is_within {
+                slot.share.store(share.0, Ordering::Relaxed);
+                slot.turn.store(turn.wrapping_add(1), Ordering::Release);
+            }
+            Self { is_within }
+        })
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if self.is_within {
+            return;
+        }
+        // The thread may be ending: then nobody looks any more.
+        let _ = OWN.try_with(|own| {
+            if let Some(slot) = own.get() {
+                slot.turn.store(slot.turn.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+            }
+        });
+    }
+}
+
+/// The threads that a store holds up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) since: Instant,
+    pub(crate) threads: usize,
+}
+
+/// Looks after the threads that call stores. To be asked ten times a second.
+#[derive(Debug, Default)]
+pub struct StoreWatch {
+    /// The call that each thread was in at the last look, since when, and how often it had waited before.
+    seen: HashMap<i32, Seen>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    turn: u64,
+    waits: Option<u64>,
+    since: Instant,
+}
+
+impl StoreWatch {
+    /// Finds the stores that hold up threads, and those that no longer do. `waits` says of a thread that sleeps how often it has
+    /// gone to sleep so far: one that sleeps on is told by that from one that is only busy, or kept from the processor.
+    pub fn look(&mut self, shares: &Shares, now: Instant, waits: impl Fn(i32) -> Option<u64>) {
+        let slots: Vec<Arc<Slot>> = THREADS.lock().iter().filter_map(Weak::upgrade).collect();
+        let mut held: HashMap<ShareId, Held> = HashMap::new();
+        let mut seen = HashMap::new();
+        for (slot, (turn, share)) in slots.iter().filter_map(|slot| Some((slot, slot.call()?))) {
+            let now_seen = Seen { turn, waits: waits(slot.thread), since: now };
+            let before = self.seen.get(&slot.thread).filter(|before| before.sleeps_on(&now_seen));
+            let since = before.map_or(now, |before| before.since);
+            seen.insert(slot.thread, Seen { since, ..now_seen });
+            if now.saturating_duration_since(since) >= PATIENCE {
+                let of_share = held.entry(share).or_insert(Held { since, threads: 0 });
+                of_share.since = of_share.since.min(since);
+                of_share.threads += 1;
+            }
+        }
+        self.seen = seen;
+        for share in shares.iter() {
+            share.hold(held.get(&share.id()).copied());
+        }
+    }
+}
+
+impl Seen {
+    fn sleeps_on(&self, now: &Self) -> bool {
+        self.turn == now.turn && self.waits.is_some() && self.waits == now.waits
+    }
+}
+
+impl Share {
+    /// Its store holds up threads, or none.
+    fn hold(&self, held: Option<Held>) {
+        let before = std::mem::replace(&mut *self.held.lock(), held);
+        // Its own threads may wait for it longer than those that it held up.
+        let answers = || self.pool.health().longest.is_none_or(|longest| longest < PATIENCE);
+        if held.is_some() && !self.gate.set_held(true) {
+            tracing::error!(share = self.name(), "the storage does not answer: a thread waits for it");
+        } else if held.is_none() && before.is_none() && self.gate.is_held() && answers() {
+            self.gate.set_held(false);
+            tracing::info!(share = self.name(), "the storage answers again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use storage::memory::MemoryStore;
+
+    use super::*;
+    use crate::schedule::Work;
+    use crate::{Settings, ShareTable};
+
+    #[test]
+    fn a_store_that_holds_up_a_thread_is_called_by_its_own_threads() {
+        let shares = [(1, "stalled"), (2, "sound")]
+            .map(|(id, name)| Share::new(ShareId(id), Settings::new(name), Arc::new(MemoryStore::new())));
+        let table = ShareTable::new(shares.clone()).unwrap().present();
+        let [stalled, sound] = shares;
+        let (entered, begun) = mpsc::channel();
+        let (release, over) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let inside = Inside::begin(ShareId(1));
+            entered.send(nix::unistd::gettid().as_raw()).unwrap();
+            over.recv().unwrap_err();
+            drop(inside);
+        });
+        let waiting = begun.recv().unwrap();
+        let (mut watch, start) = (StoreWatch::default(), Instant::now());
+        let mut look = |milliseconds, waits: Option<u64>| {
+            let at = start + Duration::from_millis(milliseconds);
+            watch.look(&table, at, |thread| waits.filter(|_| thread == waiting));
+            (stalled.gate.is_inline(Work::Metadata, Instant::now()), stalled.store_health().under_way)
+        };
+        assert_eq!(look(0, Some(7)), (true, 0));
+        assert_eq!(look(150, Some(7)), (true, 0));
+        assert_eq!(look(199, Some(8)), (true, 0), "it was awake in between");
+        assert_eq!(look(300, None), (true, 0), "it is awake");
+        assert_eq!(look(400, Some(8)), (true, 0));
+        assert_eq!(look(600, Some(8)), (false, 1));
+        assert!(sound.gate.is_inline(Work::Metadata, Instant::now()));
+        drop(release);
+        thread.join().unwrap();
+        assert_eq!(look(700, Some(8)), (false, 0));
+        assert_eq!(look(800, Some(8)), (true, 0), "it answers again");
+    }
+
+    #[test]
+    fn calls_within_a_call_are_one() {
+        let turn = || OWN.with(|own| own.get().unwrap().turn.load(Ordering::Relaxed));
+        let outer = Inside::begin(ShareId(1));
+        let during = turn();
+        drop(Inside::begin(ShareId(2)));
+        assert_eq!(turn(), during);
+        drop(outer);
+        assert_eq!(turn(), during + 1);
+    }
+}

@@ -1,0 +1,165 @@
+//! What the machines of a network may do: one entry of the list of a share's clients.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use super::{Names, Network, Protocols};
+
+/// Ports that a system gives to privileged programs only.
+const SECURE_PORTS: std::ops::Range<u16> = 1..1024;
+
+/// Whose word about its identity is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Squash {
+    /// Everybody's is.
+    None,
+    /// The superuser's is not.
+    Root,
+    /// Nobody's is.
+    All,
+}
+
+/// What the clients of a network may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRule {
+    /// Their addresses.
+    pub network: Network,
+    /// Nothing is changed.
+    pub read_only: bool,
+    /// Whose word is not taken; None: as the server says of all. Only NFS takes anybody's word.
+    pub squash: Option<Squash>,
+    /// By which of the share's protocols.
+    pub protocols: Protocols,
+    /// Over NFS from privileged ports only.
+    pub secure_port: bool,
+}
+
+impl ClientRule {
+    /// What holds where nothing is said: reading and writing by all protocols.
+    #[must_use]
+    pub fn of(network: Network) -> Self {
+        Self { network, read_only: false, squash: None, protocols: Protocols::all(), secure_port: false }
+    }
+
+    /// Whether the rule is the one for a client.
+    pub(super) fn is_for(&self, names: &Names, client: SocketAddr) -> bool {
+        self.network.contains(names, client.ip())
+    }
+
+    /// Whether it lets such a client in by this protocol.
+    pub(super) fn lets_in(&self, by: Protocols, client: SocketAddr) -> bool {
+        self.protocols.contains(by) && !(self.secure_port && by == Protocols::NFS && !is_privileged(client))
+    }
+}
+
+pub(super) fn is_privileged(client: SocketAddr) -> bool {
+    SECURE_PORTS.contains(&client.port())
+}
+
+/// `NETWORK [access=rw|ro] [squash=none|root|all] [protocols=smb,nfs] [secure-port]`
+impl FromStr for ClientRule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let network = words.next().unwrap_or_default().parse().map_err(|e| format!("{e}"))?;
+        let mut rule = Self::of(network);
+        for word in words {
+            match word.split_once('=').unwrap_or((word, "true")) {
+                ("access", access) => rule.read_only = is_read_only(access)?,
+                ("squash", squash) => rule.squash = Some(squash.parse()?),
+                ("protocols", protocols) => rule.protocols = protocols.parse()?,
+                ("secure-port", "true") => rule.secure_port = true,
+                ("secure-port", "false") => rule.secure_port = false,
+                _ => {
+                    return Err(format!(
+                        "{word:?} is none of access=rw|ro, squash=none|root|all, protocols=smb,nfs and secure-port"
+                    ));
+                }
+            }
+        }
+        Ok(rule)
+    }
+}
+
+/// Whether an access of this name changes nothing.
+fn is_read_only(access: &str) -> Result<bool, String> {
+    match access {
+        "rw" => Ok(false),
+        "ro" => Ok(true),
+        _ => Err(format!("{access:?} is no access: expected rw or ro")),
+    }
+}
+
+impl FromStr for Squash {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "root" => Ok(Self::Root),
+            "all" => Ok(Self::All),
+            _ => Err(format!("{text:?} says not who is squashed: expected none, root or all")),
+        }
+    }
+}
+
+impl fmt::Display for Squash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Root => "root",
+            Self::All => "all",
+        })
+    }
+}
+
+impl fmt::Display for ClientRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { network, read_only, squash, protocols, secure_port } = self;
+        write!(f, "{network} access={}", if *read_only { "ro" } else { "rw" })?;
+        if let Some(squash) = squash {
+            write!(f, " squash={squash}")?;
+        }
+        if *protocols != Protocols::all() {
+            write!(f, " protocols={protocols}")?;
+        }
+        if *secure_port { f.write_str(" secure-port") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_the_same() {
+        for text in [
+            "* access=rw",
+            "10.0.0.0/8 access=ro squash=all",
+            "host access=rw squash=none protocols=nfs secure-port",
+            "2001:db8::/32 access=rw squash=root protocols=smb",
+        ] {
+            assert_eq!(text.parse::<ClientRule>().unwrap().to_string(), text);
+        }
+        let short: ClientRule = "10.0.0.1 secure-port=false protocols=smb,nfs".parse().unwrap();
+        assert_eq!(short, ClientRule::of("10.0.0.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused_with_its_word() {
+        for (text, why) in [
+            ("", "no network"),
+            ("10.0.0.0/40", "10.0.0.0/40"),
+            ("* access=all", "rw or ro"),
+            ("* squash=some", "none, root or all"),
+            ("* protocols=ftp", "ftp"),
+            ("* secure-port=maybe", "secure-port"),
+            ("* rw", "access=rw|ro"),
+        ] {
+            let refused = text.parse::<ClientRule>().unwrap_err();
+            assert!(refused.contains(why), "{text}: {refused}");
+        }
+    }
+}

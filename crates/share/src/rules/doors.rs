@@ -1,0 +1,156 @@
+//! The rules that hold now, what their names stand for now, and a number that tells whether either has changed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+
+use super::client::is_privileged;
+use super::{Asking, Entrance, Names, Protocols, Role, Rules};
+use crate::{Share, Terms};
+
+/// See the top of this file.
+#[derive(Debug)]
+pub(crate) struct Doors {
+    /// Counts the changes.
+    generation: AtomicU64,
+    /// Whether the rules let everybody in, by all protocols and in the same way.
+    for_everybody: AtomicBool,
+    /// Guards the rules and the names, each replaced as a whole.
+    present: RwLock<(Arc<Rules>, Arc<Names>)>,
+}
+
+impl Doors {
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self {
+            generation: AtomicU64::new(0),
+            for_everybody: AtomicBool::new(rules == Rules::default()),
+            present: RwLock::new((Arc::new(rules), Arc::default())),
+        }
+    }
+
+    pub(crate) fn changed(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    fn present(&self) -> (Arc<Rules>, Arc<Names>) {
+        self.present.read().clone()
+    }
+}
+
+impl Share {
+    /// Who may use it now.
+    #[must_use]
+    pub fn rules(&self) -> Arc<Rules> {
+        self.doors.present().0
+    }
+
+    /// The rules are others from now on, for every call that comes.
+    pub fn set_rules(&self, rules: Rules) {
+        let mut present = self.doors.present.write();
+        self.doors.for_everybody.store(rules == Rules::default(), Ordering::Relaxed);
+        present.0 = Arc::new(rules);
+        drop(present);
+        self.doors.changed();
+    }
+
+    /// What the names in its rules stand for from now on.
+    pub fn set_names(&self, names: Names) {
+        let mut present = self.doors.present.write();
+        if *present.1 != names {
+            present.1 = Arc::new(names);
+            drop(present);
+            self.doors.changed();
+        }
+    }
+
+    /// Another number each time that who may use the share may have changed: what was found out under one holds while it is
+    /// the same. Read it before the rules are asked.
+    #[must_use]
+    pub fn rules_generation(&self) -> u64 {
+        self.doors.generation.load(Ordering::Acquire)
+    }
+
+    /// Whether it takes every client that its protocols let in, as far as its rules say.
+    #[must_use]
+    pub fn is_for_everybody(&self) -> bool {
+        self.doors.for_everybody.load(Ordering::Relaxed)
+    }
+
+    /// What somebody may do in it; None: nothing at all.
+    #[must_use]
+    pub fn role(&self, asking: Asking<'_>) -> Option<Role> {
+        let (rules, names) = self.doors.present();
+        rules.role(&names, asking)
+    }
+
+    /// The protocols that it is served by: of those in its rules the ones that can encrypt, where it must be encrypted.
+    #[must_use]
+    pub fn served_by(&self) -> Protocols {
+        served_by(self.rules().protocols, self.terms())
+    }
+
+    /// How a client may use the share by this protocol; None: not at all.
+    #[must_use]
+    pub fn entrance(&self, by: Protocols, client: SocketAddr) -> Option<Entrance> {
+        let (rules, names) = self.doors.present();
+        if !served_by(by, self.terms()).contains(by) {
+            return None;
+        }
+        let demands_port = by == Protocols::NFS && self.terms().contains(Terms::SECURE_PORT);
+        if demands_port && !is_privileged(client) {
+            return None;
+        }
+        rules.entrance(&names, by, client)
+    }
+}
+
+/// Of these protocols, those by which a share of these terms is served: what NFS carries is in the clear.
+#[must_use]
+pub fn served_by(protocols: Protocols, terms: Terms) -> Protocols {
+    if terms.contains(Terms::ENCRYPTED) { protocols.difference(Protocols::NFS) } else { protocols }
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::memory::MemoryStore;
+
+    use super::*;
+    use crate::{Settings, ShareId};
+
+    #[test]
+    fn every_change_has_a_number_of_its_own() {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        let client = ([192, 0, 2, 7], 700).into();
+        let enters = || share.entrance(Protocols::NFS, client).is_some();
+        let first = share.rules_generation();
+        assert!(enters());
+        share.set_rules(Rules { clients: vec!["host".parse().unwrap()], ..Rules::default() });
+        let second = share.rules_generation();
+        assert!(second != first && !enters());
+        let hosts = [("host".to_owned(), vec![client.ip()])].into();
+        let names = Names { hosts, ..Names::default() };
+        share.set_names(names.clone());
+        let third = share.rules_generation();
+        assert!(third != second && enters());
+        share.set_names(names);
+        assert_eq!(share.rules_generation(), third, "what is known already changes nothing");
+        share.set_terms(Terms::SECURE_PORT);
+        assert!(share.rules_generation() != third && enters());
+        assert_eq!(share.entrance(Protocols::NFS, ([192, 0, 2, 7], 7000).into()), None);
+        assert!(share.entrance(Protocols::SMB, ([192, 0, 2, 7], 7000).into()).is_some());
+    }
+
+    #[test]
+    fn what_must_be_encrypted_is_not_served_in_the_clear() {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        let client = ([192, 0, 2, 7], 700).into();
+        share.set_terms(Terms::ENCRYPTED | Terms::GUESTS);
+        assert_eq!(share.served_by(), Protocols::SMB);
+        assert!(share.entrance(Protocols::NFS, client).is_none());
+        assert!(share.entrance(Protocols::SMB, client).is_some());
+        share.set_terms(Terms::empty());
+        assert!(share.served_by() == Protocols::all() && share.entrance(Protocols::NFS, client).is_some());
+    }
+}

@@ -1,0 +1,193 @@
+//! Who may use a share: from where, by which protocol, and how. One list for all protocols; the servers ask, and refuse.
+
+mod client;
+mod doors;
+mod network;
+mod rights;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+pub use client::{ClientRule, Squash};
+pub(crate) use doors::Doors;
+pub use doors::served_by;
+pub use network::{Network, NotANetwork};
+pub use rights::{Asking, Group, NamesNobody, RIGHTS_MAX, Right, Role, Who};
+
+/// Entries of the list of a share's clients.
+pub const CLIENT_RULES_MAX: usize = 256;
+
+bitflags::bitflags! {
+    /// The protocols that a share may be used by.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Protocols: u8 {
+        /// All versions of SMB.
+        const SMB = 1;
+        /// All versions of NFS, and MOUNT.
+        const NFS = 1 << 1;
+    }
+}
+
+impl Default for Protocols {
+    fn default() -> Self {
+        Self::all()
+    }
+}
+
+/// `smb,nfs`
+impl FromStr for Protocols {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut protocols = Self::empty();
+        for name in text.split(',').map(str::trim) {
+            protocols |= match name {
+                "smb" => Self::SMB,
+                "nfs" => Self::NFS,
+                _ => return Err(format!("{name:?} is no protocol of a share: expected smb, nfs or smb,nfs")),
+            };
+        }
+        Ok(protocols)
+    }
+}
+
+impl fmt::Display for Protocols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.contains(Self::SMB), self.contains(Self::NFS)) {
+            (true, true) => "smb,nfs",
+            (true, false) => "smb",
+            (false, true) => "nfs",
+            (false, false) => "",
+        })
+    }
+}
+
+/// Who may use a share.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// By which protocols at all.
+    pub protocols: Protocols,
+    /// From where, and how: the first entry whose network holds a client's address counts, whatever it says. Without entries
+    /// from everywhere; with entries from nowhere else.
+    pub clients: Vec<ClientRule>,
+    /// Who, and what they may do: the most that any entry gives. Without entries everybody; with entries nobody else.
+    pub rights: Vec<Right>,
+}
+
+/// What names in [`Rules`] stand for at present. What is not known is nobody.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// The addresses of machines, in the form of their family, by name.
+    pub hosts: HashMap<String, Vec<IpAddr>>,
+    /// The groups of the system, by name.
+    pub groups: HashMap<String, Group>,
+    /// The names of the accounts that may log on, folded, by uid.
+    pub accounts: HashMap<u32, Vec<String>>,
+}
+
+/// How a client that was let in may use a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entrance {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// Whose word of it is not taken; None: as the server says of all.
+    pub squash: Option<Squash>,
+    /// Whether the share has a list of its clients.
+    pub is_listed: bool,
+}
+
+impl Rules {
+    /// How a client may use the share by this protocol; None: not at all.
+    #[must_use]
+    pub fn entrance(&self, names: &Names, by: Protocols, client: SocketAddr) -> Option<Entrance> {
+        if !self.protocols.contains(by) {
+            return None;
+        }
+        if self.clients.is_empty() {
+            return Some(Entrance { read_only: false, squash: None, is_listed: false });
+        }
+        let rule = self.clients.iter().find(|rule| rule.is_for(names, client))?;
+        let ClientRule { read_only, squash, .. } = *rule;
+        rule.lets_in(by, client).then_some(Entrance { read_only, squash, is_listed: true })
+    }
+
+    /// What somebody may do; None: nothing at all.
+    #[must_use]
+    pub fn role(&self, names: &Names, asking: Asking<'_>) -> Option<Role> {
+        rights::role(&self.rights, names, asking)
+    }
+
+    /// The names of machines that the rules need to know.
+    pub fn host_names(&self) -> impl Iterator<Item = &str> {
+        self.clients.iter().filter_map(|rule| match &rule.network {
+            Network::Host(name) => Some(name.as_str()),
+            Network::Any | Network::Prefix { .. } => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(clients: &[&str]) -> Rules {
+        let clients = clients.iter().map(|rule| rule.parse().unwrap()).collect();
+        Rules { clients, ..Rules::default() }
+    }
+
+    fn asked(rules: &Rules, by: Protocols, client: &str) -> Option<Entrance> {
+        let client = SocketAddr::new(client.parse().unwrap(), 40_000);
+        rules.entrance(&Names::default(), by, client)
+    }
+
+    #[test]
+    fn without_a_list_everybody_comes() {
+        let free = Some(Entrance { read_only: false, squash: None, is_listed: false });
+        for by in [Protocols::SMB, Protocols::NFS] {
+            assert_eq!(asked(&Rules::default(), by, "203.0.113.1"), free);
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_counts_and_nobody_comes_without_one() {
+        let rules = rules(&["192.0.2.7", "192.0.2.8 protocols=smb", "192.0.2.0/24 access=ro squash=all"]);
+        let read_only = |by, client: &str| asked(&rules, by, client).map(|entrance| entrance.read_only);
+        assert_eq!(read_only(Protocols::NFS, "192.0.2.7"), Some(false));
+        assert_eq!(read_only(Protocols::NFS, "192.0.2.9"), Some(true));
+        assert_eq!(read_only(Protocols::NFS, "::ffff:192.0.2.9"), Some(true));
+        assert_eq!(read_only(Protocols::SMB, "192.0.3.9"), None);
+        // The rule of its network does not let it in: no other one is asked.
+        assert_eq!(read_only(Protocols::NFS, "192.0.2.8"), None);
+        assert_eq!(read_only(Protocols::SMB, "192.0.2.8"), Some(false));
+        let squash = asked(&rules, Protocols::NFS, "192.0.2.9").unwrap().squash;
+        assert_eq!(squash, Some(Squash::All));
+    }
+
+    #[test]
+    fn a_share_is_used_by_its_own_protocols_only() {
+        let nfs = Rules { protocols: Protocols::NFS, ..rules(&["*"]) };
+        assert_eq!(asked(&nfs, Protocols::SMB, "192.0.2.7"), None);
+        assert!(asked(&nfs, Protocols::NFS, "192.0.2.7").is_some());
+        for (text, protocols) in
+            [("smb", Protocols::SMB), ("nfs", Protocols::NFS), ("smb, nfs", Protocols::all())]
+        {
+            assert_eq!(text.parse::<Protocols>().unwrap(), protocols);
+        }
+        assert!("".parse::<Protocols>().is_err() && "smb,,nfs".parse::<Protocols>().is_err());
+    }
+
+    #[test]
+    fn a_privileged_port_is_demanded_of_nfs_alone() {
+        let rules = rules(&["* secure-port"]);
+        let from = |by, port| rules.entrance(&Names::default(), by, ([192, 0, 2, 7], port).into()).is_some();
+        assert!(from(Protocols::NFS, 1023) && !from(Protocols::NFS, 1024) && from(Protocols::SMB, 1024));
+    }
+
+    #[test]
+    fn the_names_that_must_be_resolved_are_told() {
+        let rules = rules(&["*", "Alpha.example.org", "10.0.0.1", "beta"]);
+        assert_eq!(rules.host_names().collect::<Vec<_>>(), ["alpha.example.org", "beta"]);
+    }
+}

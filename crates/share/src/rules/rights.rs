@@ -1,0 +1,193 @@
+//! What whom may do in a share: the list of its users, asked before the permissions of any file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Names;
+use crate::{Identity, folded_name};
+
+/// Entries of the list of a share's users.
+pub const RIGHTS_MAX: usize = 1024;
+
+/// Longest name of a user or a group, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// What somebody on the list may do, from the least to the most. Within that, the permissions of each file say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Changes nothing.
+    Reader,
+    /// Changes what is in it.
+    Contributor,
+}
+
+/// Whom an entry of the list means. Names are folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// The account of this name.
+    User(String),
+    /// Those of this group of the system: `@NAME`.
+    Group(String),
+}
+
+/// An entry of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Right {
+    /// Whom it means.
+    pub who: Who,
+    /// What they may do.
+    pub role: Role,
+}
+
+/// A group of the system.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Its number.
+    pub gid: u32,
+    /// Those that the system names as its members, folded.
+    pub members: Vec<String>,
+}
+
+/// Who wants to use a share.
+#[derive(Debug, Clone, Copy)]
+pub enum Asking<'a> {
+    /// The account of this name, which has shown that it is the one.
+    Account(&'a str, &'a Identity),
+    /// A user whom a client says to be this one.
+    Stated(&'a Identity),
+    /// Nobody in particular.
+    Guest,
+}
+
+impl Who {
+    fn is(&self, names: &Names, account: &str, identity: &Identity) -> bool {
+        match self {
+            Self::User(name) => *name == account,
+            Self::Group(name) => names.groups.get(name).is_some_and(|group| {
+                identity.is_in_group(group.gid) || group.members.iter().any(|member| member == account)
+            }),
+        }
+    }
+}
+
+/// What somebody may do by this list; None: nothing at all. Without a list everybody is a contributor.
+pub(super) fn role(rights: &[Right], names: &Names, asking: Asking<'_>) -> Option<Role> {
+    if rights.is_empty() {
+        return Some(Role::Contributor);
+    }
+    let of_account = |account: &str, identity: &Identity| {
+        let own = rights.iter().filter(|right| right.who.is(names, account, identity));
+        own.map(|right| right.role).max()
+    };
+    match asking {
+        Asking::Account(name, identity) => of_account(&folded_name(name), identity),
+        Asking::Stated(identity) => {
+            let accounts = names.accounts.get(&identity.uid)?;
+            accounts.iter().filter_map(|account| of_account(account, identity)).max()
+        }
+        Asking::Guest => None,
+    }
+}
+
+/// The text names nobody.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} names nobody: expected the name of a user, or @ and the name of a group")]
+pub struct NamesNobody(String);
+
+impl FromStr for Who {
+    type Err = NamesNobody;
+
+    fn from_str(text: &str) -> Result<Self, NamesNobody> {
+        let group = text.strip_prefix('@');
+        let name = group.unwrap_or(text);
+        let bad = |c: char| c.is_control() || c.is_whitespace() || matches!(c, ',' | '@' | ':' | '\\' | '/');
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(bad) {
+            return Err(NamesNobody(text.to_owned()));
+        }
+        // Names of groups are the system's, which tells their case.
+        Ok(group.map_or_else(|| Self::User(folded_name(name)), |group| Self::Group(group.to_owned())))
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(name) => f.write_str(name),
+            Self::Group(name) => write!(f, "@{name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rights(read: &[&str], write: &[&str]) -> Vec<Right> {
+        let of = |names: &[&str], role| {
+            names.iter().map(|name| Right { who: name.parse().unwrap(), role }).collect::<Vec<_>>()
+        };
+        [of(read, Role::Reader), of(write, Role::Contributor)].concat()
+    }
+
+    fn names() -> Names {
+        let account = |uid, name: &str| (uid, vec![name.to_owned()]);
+        let group = |name: &str, gid, members: &[&str]| {
+            (name.to_owned(), Group { gid, members: members.iter().map(|&name| name.to_owned()).collect() })
+        };
+        Names {
+            groups: [group("staff", 50, &["otto"]), group("Wheel", 10, &[])].into(),
+            accounts: [account(1000, "anna"), account(1001, "otto")].into(),
+            ..Names::default()
+        }
+    }
+
+    fn identity(uid: u32, gid: u32, groups: &[u32]) -> Identity {
+        Identity { uid, gid, groups: groups.to_vec() }
+    }
+
+    #[test]
+    fn without_a_list_everybody_contributes_and_with_one_nobody_else() {
+        let guest = |rights: &[Right]| role(rights, &names(), Asking::Guest);
+        assert_eq!(guest(&[]), Some(Role::Contributor));
+        assert_eq!(guest(&rights(&["anna"], &[])), None);
+    }
+
+    #[test]
+    fn accounts_are_those_that_the_list_names_or_their_groups() {
+        let list = rights(&["Anna", "@staff"], &["@Wheel", "otto"]);
+        let asked = |name, gid, groups: &[u32]| {
+            role(&list, &names(), Asking::Account(name, &identity(7, gid, groups)))
+        };
+        assert_eq!(asked("ANNA", 7, &[]), Some(Role::Reader));
+        assert_eq!(asked("Otto", 7, &[]), Some(Role::Contributor), "the most that any entry gives");
+        assert_eq!(asked("eve", 7, &[]), None);
+        assert_eq!(asked("eve", 7, &[50]), Some(Role::Reader));
+        assert_eq!(asked("eve", 10, &[50]), Some(Role::Contributor));
+        let by_membership = rights(&["@staff"], &[]);
+        let otto = Asking::Account("otto", &identity(7, 7, &[]));
+        assert_eq!(role(&by_membership, &names(), otto), Some(Role::Reader));
+        let unknown = rights(&[], &["@nobody-knows"]);
+        assert_eq!(role(&unknown, &names(), Asking::Account("anna", &identity(7, 0, &[]))), None);
+    }
+
+    #[test]
+    fn a_uid_is_that_of_an_account_or_of_nobody() {
+        let list = rights(&["@staff"], &["anna"]);
+        let asked = |uid, groups: &[u32]| role(&list, &names(), Asking::Stated(&identity(uid, 7, groups)));
+        assert_eq!(asked(1000, &[]), Some(Role::Contributor));
+        assert_eq!(asked(1001, &[]), Some(Role::Reader), "a member, whatever groups the client states");
+        assert_eq!(asked(1002, &[50]), None, "no account has this uid");
+        assert_eq!(asked(0, &[0, 50]), None);
+    }
+
+    #[test]
+    fn what_is_read_is_written_the_same() {
+        for text in ["anna", "@Staff", "w.e-i_rd$"] {
+            assert_eq!(text.parse::<Who>().unwrap().to_string(), text);
+        }
+        assert_eq!("ANNA".parse::<Who>().unwrap().to_string(), "anna");
+        for bad in ["", "@", "a b", "@@staff", "a,b", "DOMAIN\\anna", "anna@REALM"] {
+            assert!(bad.parse::<Who>().is_err(), "{bad:?}");
+        }
+    }
+}
