@@ -16,7 +16,45 @@ const CLASSES: [(usize, usize); 4] =
     [(1024, 256), (8 * 1024, 256), (72 * 1024, 64), ((1 << 20) + 8 * 1024, 16)];
 
 thread_local! {
-    static POOL: RefCell<[Vec<Vec<u8>>; CLASSES.len()]> = const { RefCell::new([const { Vec::new() }; CLASSES.len()]) };
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool::EMPTY) };
+}
+
+/// The memory that a thread keeps for its next buffers.
+struct Pool {
+    kept: [Vec<Vec<u8>>; CLASSES.len()],
+    /// Of each class, how many were kept all the time since the last [`trim_pool`].
+    unused: [usize; CLASSES.len()],
+}
+
+impl Pool {
+    const EMPTY: Self = Self { kept: [const { Vec::new() }; CLASSES.len()], unused: [0; CLASSES.len()] };
+
+    fn take(&mut self, class: usize) -> Option<Vec<u8>> {
+        let memory = self.kept[class].pop();
+        self.unused[class] = self.unused[class].min(self.kept[class].len());
+        memory
+    }
+
+    fn keep(&mut self, class: usize, memory: Vec<u8>) {
+        if self.kept[class].len() < CLASSES[class].1 {
+            self.kept[class].push(memory);
+        }
+    }
+
+    fn trim(&mut self) -> bool {
+        let mut has_freed = false;
+        for (kept, unused) in self.kept.iter_mut().zip(&mut self.unused) {
+            has_freed |= *unused > 0;
+            kept.drain(..*unused);
+            *unused = kept.len();
+        }
+        has_freed
+    }
+}
+
+/// Frees what this thread keeps and has not needed since the last time. Whether there was anything.
+pub(crate) fn trim_pool() -> bool {
+    POOL.with_borrow_mut(Pool::trim)
 }
 
 /// A growing run of bytes with room in front, given back to its thread's pool when dropped.
@@ -38,7 +76,7 @@ impl Buffer {
         let needed = capacity.saturating_add(HEADROOM);
         let memory = match class_of(needed) {
             Some(class) => POOL
-                .with_borrow_mut(|pool| pool[class].pop())
+                .with_borrow_mut(|pool| pool.take(class))
                 .unwrap_or_else(|| Vec::with_capacity(CLASSES[class].0)),
             None => Vec::with_capacity(needed),
         };
@@ -98,6 +136,12 @@ impl Buffer {
         result
     }
 
+    /// Bytes of memory that it takes up.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.capacity()
+    }
+
     fn initialise(&mut self, length: usize) {
         if self.memory.len() < length {
             self.memory.resize(length, 0);
@@ -115,12 +159,7 @@ impl Drop for Buffer {
         // The largest class that this memory can serve; a thread that is ending has no pool any more.
         let class = CLASSES.iter().rposition(|(size, _)| memory.capacity() >= *size);
         if let Some(class) = class.filter(|c| memory.capacity() < 2 * CLASSES[*c].0) {
-            let _ = POOL.try_with(|pool| {
-                let kept = &mut pool.borrow_mut()[class];
-                if kept.len() < CLASSES[class].1 {
-                    kept.push(memory);
-                }
-            });
+            let _ = POOL.try_with(|pool| pool.borrow_mut().keep(class, memory));
         }
     }
 }
@@ -189,6 +228,17 @@ mod tests {
         let mut big = Buffer::with_capacity(10);
         big.append(&[7; 3 << 20]);
         assert_eq!(big.len(), 3 << 20);
+    }
+
+    #[test]
+    fn what_was_not_needed_for_a_while_is_freed() {
+        let kept = || POOL.with_borrow(|pool| pool.kept[2].len());
+        let buffers = |count: usize| (0..count).map(|_| Buffer::with_capacity(60_000)).collect::<Vec<_>>();
+        drop(buffers(10));
+        assert_eq!((kept(), trim_pool(), kept()), (10, false, 10), "all were needed");
+        drop(buffers(3));
+        assert_eq!((kept(), trim_pool(), kept()), (10, true, 3));
+        assert_eq!((trim_pool(), kept(), trim_pool()), (true, 0, false));
     }
 
     #[test]

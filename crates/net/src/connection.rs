@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,9 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::outbox::SEND_BYTES;
+use crate::patience::{Signs, outstayed};
+use crate::places::Place;
+use crate::ration::{FREE_BYTES, Ration};
 use crate::retransmissions::retransmissions;
 use crate::turn_clock::{self, Turn};
 use crate::{Buffer, Outbox};
@@ -22,11 +26,17 @@ use crate::{Buffer, Outbox};
 /// (RFC 5531 section 11) both have four bytes.
 const PREFIX_BYTES: usize = 4;
 /// What is read at once, except of a large frame. Several requests at once are answered with one send: with 64 KiB writes
-/// four times as much as fits two of them halved the time per request (docs/profiles.md).
+/// four times as much as fits two of them halved the time per request (docs/measured/profiles.md).
 const READ_BYTES: usize = 512 * 1024;
 /// After so many requests, or bytes, of one connection the others have their turn.
 const TURN_REQUESTS: usize = 64;
 const TURN_BYTES: usize = 1 << 20;
+
+/// What a stranger's frames and answers may take up while they wait: beyond that nothing is read.
+const STRANGER_PENDING_FRAMES: usize = 64;
+const STRANGER_PENDING_BYTES: usize = 64 * 1024;
+/// A stranger for whom there is no memory asks again so often.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A peer is gone to which the kernel has sent the same bytes so often again (it doubles the time in between).
 const RETRANSMISSIONS_MAX: u32 = 2;
@@ -88,13 +98,29 @@ pub trait Protocol: 'static {
     /// A prefix that cannot be: the connection ends.
     fn prefix(&self, prefix: [u8; PREFIX_BYTES]) -> Result<Prefix, PrefixError>;
 
+    /// Whether a frame of several fragments can begin with this one. Who speaks another protocol is seen by it before the
+    /// rest, which may never come.
+    fn can_begin(&self, _fragment: &[u8]) -> bool {
+        true
+    }
+
     /// Answers a frame (without its prefix). The memory is the protocol's own: it may decrypt the frame in
     /// place, and freeze it to keep parts of it without copying.
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer;
 
+    /// Whether the client has shown who it is. Before that it is a stranger, who gives way to others and has little memory.
+    fn is_known(&self) -> bool {
+        true
+    }
+
     /// Whether the client may stay: it has said who it is, or need not. One that has not within [`Limits::greeting`]
     /// is sent away, so that those who just hold a connection open do not keep others out.
     fn is_welcome(&self) -> bool {
+        self.is_known()
+    }
+
+    /// Whether the client may say nothing for as long as it likes. Else it has to go after [`Limits::silence`].
+    fn may_be_silent(&self) -> bool {
         true
     }
 
@@ -107,27 +133,33 @@ pub trait Protocol: 'static {
 pub struct Limits {
     /// A frame of several fragments, in bytes, all together.
     pub frame_bytes: usize,
+    /// Fragments of a frame.
+    pub fragments: usize,
     /// Frames whose answers wait: beyond that nothing is read.
     pub pending_frames: usize,
     /// Bytes of frames whose answers wait: beyond that nothing is read.
     pub pending_frame_bytes: usize,
-    /// Bytes that wait to be sent: beyond that nothing is read.
+    /// Memory of what waits to be sent, in bytes: beyond that nothing is read. One answer more may come to it.
     pub pending_bytes: usize,
     /// Messages from other shards that wait to be taken in, which does not happen beyond `pending_bytes`.
     pub posted_frames: usize,
     /// How long a client may stay that [`Protocol::is_welcome`] does not know of.
     pub greeting: Duration,
+    /// How long a client may say nothing, unless it [`Protocol::may_be_silent`].
+    pub silence: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             frame_bytes: (8 << 20) + 64 * 1024,
+            fragments: 512,
             pending_frames: 2048,
             pending_frame_bytes: 64 << 20,
-            pending_bytes: 16 << 20,
+            pending_bytes: 3 << 20,
             posted_frames: 1024,
             greeting: Duration::from_secs(60),
+            silence: Duration::from_secs(300),
         }
     }
 }
@@ -143,6 +175,12 @@ pub(crate) enum Ended {
     Shutdown,
     #[error("the client did not say who it is")]
     Nobody,
+    #[error("the client was silent")]
+    Silent,
+    #[error("it gave way to others")]
+    GaveWay,
+    #[error("it held too much of what strangers may hold")]
+    Greedy,
     #[error("the peer does not acknowledge what is sent")]
     Unacknowledged,
     #[error("it broke the protocol: {0}")]
@@ -154,7 +192,7 @@ pub(crate) enum Ended {
 }
 
 struct Connection<P> {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     protocol: Rc<P>,
     outbox: Outbox,
     limits: Limits,
@@ -162,8 +200,11 @@ struct Connection<P> {
     /// What is received in one piece: several small frames, or a large one alone, so that it is received where it stays.
     /// The next frame will be as the last one was.
     room: usize,
-    /// Fragments of a frame that is not whole yet.
+    /// Fragments of a frame that is not whole yet, and how many there were.
     fragments: BytesMut,
+    fragment_count: usize,
+    /// Bytes of the fragment that is being received, as far as that is known, with its prefix.
+    announced: usize,
     /// Answers that wait; each gives the bytes of its frame when it is finished.
     waiting: JoinSet<usize>,
     /// Bytes of the frames whose answers wait.
@@ -174,30 +215,28 @@ struct Connection<P> {
     look: Option<Instant>,
     /// When the round trip was looked at last.
     round_trip_at: Option<Instant>,
+    place: Rc<Place>,
+    /// What it holds of the memory of strangers.
+    ration: Ration,
+    signs: Rc<Signs>,
 }
 
 /// Serves a connection until it ends, then lets the protocol clean up.
 pub(crate) async fn serve<P: Protocol>(
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     protocol: Rc<P>,
     outbox: Outbox,
     limits: Limits,
+    place: Place,
+    ration: Ration,
     mut stop: watch::Receiver<bool>,
 ) -> Ended {
-    let mut connection = Connection {
-        stream,
-        protocol: Rc::clone(&protocol),
-        outbox: outbox.clone(),
-        limits,
-        received: BytesMut::new(),
-        room: READ_BYTES,
-        fragments: BytesMut::new(),
-        waiting: JoinSet::new(),
-        waiting_bytes: 0,
-        lost: false,
-        look: None,
-        round_trip_at: None,
-    };
+    let place = Rc::new(place);
+    let signs = Rc::new(Signs::new(false));
+    let stopped = ration.stopped();
+    let (own_place, own_signs) = (Rc::clone(&place), Rc::clone(&signs));
+    let mut connection =
+        Connection::new(stream, Rc::clone(&protocol), outbox.clone(), limits, own_place, ration, own_signs);
     // In a task of its own: a fault of the program ends this connection, not its neighbours, and what the
     // connection held is freed all the same.
     let mut task = tokio::task::spawn_local(async move {
@@ -207,23 +246,15 @@ pub(crate) async fn serve<P: Protocol>(
     });
     let ended = tokio::select! {
         ended = &mut task => ended.unwrap_or(Ended::Panic),
-        () = nobody(&*protocol, limits.greeting) => {
+        ended = outstayed(&*protocol, &signs, &place, &stopped, &limits) => {
             task.abort();
             let _ = task.await; // everything that it had under way is gone then
-            Ended::Nobody
+            ended
         }
     };
     outbox.end();
     protocol.closed().await;
     ended
-}
-
-/// Resolves when the client has not been welcome in time.
-async fn nobody<P: Protocol>(protocol: &P, greeting: Duration) {
-    tokio::time::sleep(greeting).await;
-    if protocol.is_welcome() {
-        std::future::pending::<()>().await;
-    }
 }
 
 /// Resolves at this time, or never.
@@ -239,19 +270,52 @@ fn first_poll(later: &mut Later) -> Poll<Option<Buffer>> {
     later.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// What `later` gives, from a task that nobody stops, even if nobody ever looks for the answer.
-fn certainly(later: Later) -> Later {
-    let task = tokio::task::spawn_local(later);
+/// Sends what `later` gives, from a task that nobody stops, even if nobody ever looks for the answer. It is sent as soon as it is
+/// there: who has made it has no room for it any more.
+fn certainly(later: Later, outbox: Outbox) -> Later {
+    let task =
+        tokio::task::spawn_local(async move { later.await.into_iter().for_each(|reply| outbox.send(reply)) });
     Box::pin(async move {
-        match task.await {
-            Ok(reply) => reply,
-            Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
-            Err(_) => None,
+        if let Err(fault) = task.await
+            && fault.is_panic()
+        {
+            std::panic::resume_unwind(fault.into_panic())
         }
+        None
     })
 }
 
 impl<P: Protocol> Connection<P> {
+    fn new(
+        stream: Arc<TcpStream>,
+        protocol: Rc<P>,
+        outbox: Outbox,
+        limits: Limits,
+        place: Rc<Place>,
+        ration: Ration,
+        signs: Rc<Signs>,
+    ) -> Self {
+        Self {
+            stream,
+            protocol,
+            outbox,
+            limits,
+            received: BytesMut::new(),
+            room: READ_BYTES,
+            fragments: BytesMut::new(),
+            fragment_count: 0,
+            announced: 0,
+            waiting: JoinSet::new(),
+            waiting_bytes: 0,
+            lost: false,
+            look: None,
+            round_trip_at: None,
+            place,
+            ration,
+            signs,
+        }
+    }
+
     async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Ended {
         loop {
             let more = match self.take_turn() {
@@ -261,11 +325,14 @@ impl<P: Protocol> Connection<P> {
                     return ended;
                 }
             };
-            if self.outbox.pending_bytes() < self.limits.pending_bytes {
+            self.look_at_client();
+            if self.outbox.held_bytes() < self.limits.pending_bytes {
                 self.collect();
             }
             match self.outbox.try_flush(&self.stream) {
-                Ok(true) if self.outbox.is_closing() => return Ended::ByUs,
+                Ok(true) if self.outbox.is_closing() => {
+                    return self.outbox.fault().map_or(Ended::ByUs, Ended::Protocol);
+                }
                 Ok(_) => {}
                 Err(e) => return e.into(),
             }
@@ -292,7 +359,11 @@ impl<P: Protocol> Connection<P> {
     fn take_turn(&mut self) -> Result<bool, Ended> {
         let (mut requests, mut bytes) = (0, 0);
         let _turn = Turn::begin();
-        self.look_at_round_trip(turn_clock::now());
+        let now = turn_clock::now();
+        self.look_at_round_trip(now);
+        if self.signs.known.get() {
+            self.signs.heard.set(now);
+        }
         while requests < TURN_REQUESTS && bytes < TURN_BYTES {
             if !self.may_receive() {
                 return Ok(true);
@@ -317,6 +388,18 @@ impl<P: Protocol> Connection<P> {
         Ok(true)
     }
 
+    /// Whether the client has shown who it is, or is a stranger (again).
+    fn look_at_client(&mut self) {
+        let is_known = self.protocol.is_known();
+        if self.signs.known.replace(is_known) == is_known {
+            return;
+        }
+        self.place.set_known(is_known);
+        if is_known {
+            self.ration.release();
+        }
+    }
+
     /// Looks at the round trip, unless that was done shortly before.
     fn look_at_round_trip(&mut self, now: Instant) {
         let is_due = |at| now.saturating_duration_since(at) >= ROUND_TRIP_EVERY;
@@ -329,32 +412,51 @@ impl<P: Protocol> Connection<P> {
     /// The next whole frame of what has been received.
     fn next_frame(&mut self) -> Result<Option<BytesMut>, Ended> {
         loop {
+            self.announced = 0;
             let Some(prefix) = self.received.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
             let prefix = self.protocol.prefix(*prefix).map_err(|e| Ended::Protocol(e.0))?;
-            if self.fragments.len().saturating_add(prefix.length) > self.limits.frame_bytes {
-                let limit = self.limits.frame_bytes;
-                return Err(Ended::Protocol(format!("a frame of more than {limit} bytes")));
-            }
+            self.check_size(prefix)?;
             let large = prefix.length > READ_BYTES / 4;
             self.room = if large { prefix.length + PREFIX_BYTES } else { READ_BYTES };
             if self.received.len() - PREFIX_BYTES < prefix.length {
-                self.received.reserve(self.room - self.received.len());
+                self.announced = prefix.length + PREFIX_BYTES;
+                if self.signs.known.get() {
+                    self.received.reserve(self.room - self.received.len());
+                }
                 return Ok(None);
             }
             self.received.advance(PREFIX_BYTES);
             let part = self.received.split_to(prefix.length);
-            if prefix.last && self.fragments.is_empty() {
+            if prefix.last && self.fragment_count == 0 {
                 return Ok(Some(part));
             }
+            if self.fragment_count == 0 && !self.protocol.can_begin(&part) {
+                return Err(Ended::Protocol("what comes is of another protocol".to_owned()));
+            }
+            self.fragment_count += 1;
             self.fragments.extend_from_slice(&part);
             if prefix.last {
-                return Ok(Some(self.fragments.split()));
+                self.fragment_count = 0;
+                return Ok(Some(std::mem::take(&mut self.fragments)));
             }
         }
     }
 
+    /// Whether a frame may have one more fragment, as its prefix says it is.
+    fn check_size(&self, prefix: Prefix) -> Result<(), Ended> {
+        let Limits { frame_bytes, fragments, .. } = self.limits;
+        if self.fragments.len().saturating_add(prefix.length) > frame_bytes {
+            return Err(Ended::Protocol(format!("a frame of more than {frame_bytes} bytes")));
+        }
+        if self.fragment_count >= fragments {
+            return Err(Ended::Protocol(format!("a frame of more than {fragments} fragments")));
+        }
+        Ok(())
+    }
+
     fn answer(&mut self, frame: BytesMut) -> Result<(), Ended> {
         let bytes = frame.len();
+        self.signs.heard.set(turn_clock::now());
         match Rc::clone(&self.protocol).answer(frame) {
             Answer::Now(reply) => self.outbox.send(reply),
             Answer::Nothing => {}
@@ -365,7 +467,7 @@ impl<P: Protocol> Connection<P> {
             },
             Answer::Certainly(mut later) => match first_poll(&mut later) {
                 Poll::Ready(reply) => reply.into_iter().for_each(|r| self.outbox.send(r)),
-                Poll::Pending => self.finish_later(certainly(later), bytes),
+                Poll::Pending => self.finish_later(certainly(later, self.outbox.clone()), bytes),
             },
         }
         Ok(())
@@ -394,10 +496,42 @@ impl<P: Protocol> Connection<P> {
         while let Some(finished) = self.waiting.try_join_next() {
             self.note(&finished);
         }
-        self.waiting.len() < self.limits.pending_frames
-            && self.waiting_bytes < self.limits.pending_frame_bytes
-            && self.outbox.pending_bytes() < self.limits.pending_bytes
+        let Limits { pending_frames, pending_frame_bytes, pending_bytes, .. } = self.limits;
+        let (frames, frame_bytes, bytes) = if self.signs.known.get() {
+            (pending_frames, pending_frame_bytes, pending_bytes)
+        } else {
+            let (frames, bytes) = (STRANGER_PENDING_FRAMES, STRANGER_PENDING_BYTES);
+            (pending_frames.min(frames), pending_frame_bytes.min(bytes), pending_bytes.min(bytes))
+        };
+        self.waiting.len() < frames
+            && self.waiting_bytes < frame_bytes
+            && self.outbox.held_bytes() < bytes
             && !self.outbox.is_closing()
+    }
+
+    /// Whether there is memory for what comes next: of strangers, for the whole fragment, the answers that they do not take
+    /// and the requests that wait.
+    fn may_hold(&mut self) -> bool {
+        if self.signs.known.get() {
+            return true;
+        }
+        let waiting = self.waiting_bytes.saturating_add(self.outbox.held_bytes());
+        let fragments = self.fragments.capacity().saturating_add(waiting);
+        self.ration.ask(self.received.capacity().max(self.announced).saturating_add(fragments))
+    }
+
+    /// Memory for what is received next. What a stranger sends gets as much again as has come, up to its end.
+    fn make_room(&mut self) {
+        let length = self.received.len();
+        if self.received.capacity() > length {
+            return;
+        }
+        let room = if self.signs.known.get() {
+            self.room
+        } else {
+            length.min(self.announced.saturating_sub(length)).max(FREE_BYTES)
+        };
+        self.received.reserve(room);
     }
 
     /// Waits until there is something to do. With `more` there may be whole frames that were received and not answered: the peer
@@ -406,12 +540,15 @@ impl<P: Protocol> Connection<P> {
         if self.received.is_empty() {
             self.received = BytesMut::new(); // an idle connection holds no memory
         }
-        let receiving = self.may_receive();
+        let may_receive = self.may_receive();
+        let receiving = may_receive && self.may_hold();
         if more && receiving {
             tokio::task::yield_now().await;
             return Ok(());
         }
         let sending = !self.outbox.is_empty();
+        self.signs.busy.set(sending || !self.waiting.is_empty());
+        let ask_again = (may_receive && !receiving).then(|| Instant::now() + ASK_AGAIN);
         tokio::select! {
             readable = self.stream.readable(), if receiving => {
                 readable?;
@@ -423,6 +560,7 @@ impl<P: Protocol> Connection<P> {
                 self.note(&finished);
                 Ok(())
             }
+            () = at(ask_again), if ask_again.is_some() => Ok(()),
             () = at(self.look), if self.look.is_some() => self.check_acknowledged().await,
             _ = stop.wait_for(|stop| *stop) => Err(Ended::Shutdown),
         }
@@ -447,9 +585,7 @@ impl<P: Protocol> Connection<P> {
     }
 
     fn receive(&mut self) -> Result<(), Ended> {
-        if self.received.capacity() == self.received.len() {
-            self.received.reserve(self.room);
-        }
+        self.make_room();
         match self.stream.try_read_buf(&mut self.received) {
             Ok(0) => Err(Ended::ByPeer),
             Ok(_) => {
@@ -465,8 +601,11 @@ impl<P: Protocol> Connection<P> {
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
-    use crate::Mailbox;
+    use crate::places::Places;
+    use crate::ration::Rations;
+    use crate::{ConnectionLimits, Mailbox, Origin};
 
     /// Somebody on another shard has something urgent to say whenever a frame comes.
     struct Urgent(Mailbox);
@@ -504,28 +643,23 @@ mod tests {
     }
 
     /// A connection that has received `frames` frames of one byte, and its peer.
-    async fn connection<P>(
+    async fn connection<P: Protocol>(
         protocol: impl FnOnce(&Outbox) -> P,
         limits: Limits,
         frames: usize,
     ) -> (Connection<P>, TcpStream) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let outbox = Outbox::new(4);
-        let connection = Connection {
-            stream: listener.accept().await.unwrap().0,
-            protocol: Rc::new(protocol(&outbox)),
-            outbox,
-            limits,
-            received: BytesMut::from(&vec![0; frames * (PREFIX_BYTES + 1)][..]),
-            room: READ_BYTES,
-            fragments: BytesMut::new(),
-            waiting: JoinSet::new(),
-            waiting_bytes: 0,
-            lost: false,
-            look: None,
-            round_trip_at: None,
-        };
+        let (outbox, known) = (Outbox::new(4), true);
+        let stream = listener.accept().await.unwrap().0;
+        let origin = Origin::from(stream.peer_addr().unwrap().ip());
+        let places = Places::new(ConnectionLimits { max: 1, of_one_address: None });
+        let place = places.take(stream.peer_addr().unwrap().ip()).unwrap();
+        let ration = Arc::<Rations>::default().open(origin);
+        let (protocol, signs) = (Rc::new(protocol(&outbox)), Rc::new(Signs::new(known)));
+        let stream = Arc::new(stream);
+        let mut connection = Connection::new(stream, protocol, outbox, limits, Rc::new(place), ration, signs);
+        connection.received = BytesMut::from(&vec![0; frames * (PREFIX_BYTES + 1)][..]);
         (connection, peer)
     }
 
@@ -536,6 +670,18 @@ mod tests {
         assert!(matches!(connection.take_turn(), Ok(false)));
         assert!(!connection.outbox.is_empty() && connection.look.is_some());
         assert!(connection.outbox.round_trip().time().is_some());
+    }
+
+    /// Answers of four bytes take up a KiB each.
+    #[tokio::test]
+    async fn a_stranger_that_takes_nothing_is_answered_as_far_as_its_memory_goes() {
+        let (mut connection, _peer) = connection(|_| Echo, Limits::default(), 2000).await;
+        connection.signs.known.set(false);
+        for _ in 0..2000 / TURN_REQUESTS {
+            assert!(connection.take_turn().unwrap());
+        }
+        let held = connection.outbox.held_bytes();
+        assert!((STRANGER_PENDING_BYTES..STRANGER_PENDING_BYTES + 2048).contains(&held), "{held}");
     }
 
     /// The peer waits for the second answer and sends nothing any more.

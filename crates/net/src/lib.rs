@@ -8,18 +8,33 @@
 
 mod buffer;
 mod connection;
+mod crew;
+mod give_back;
 mod interfaces;
 mod mailbox;
+mod notice;
+mod origin;
 mod outbox;
+mod patience;
+mod places;
+mod pulse;
+mod ration;
+mod repeats;
 mod retransmissions;
+mod room;
 mod round_trip;
 mod shards;
 pub mod turn_clock;
 
 pub use buffer::{Buffer, HEADROOM};
 pub use connection::{Answer, Later, Limits, Prefix, PrefixError, Protocol};
+pub use crew::Keeper;
 pub use interfaces::{InterfaceAddr, interface_addrs};
 pub use mailbox::{Mailbox, PostError};
+pub use origin::Origin;
 pub use outbox::Outbox;
+pub use places::ConnectionLimits;
+pub use pulse::Pulse;
+pub use room::Room;
 pub use round_trip::RoundTrip;
 pub use shards::{Peer, Service, Shards, ShardsError};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 use crate::mailbox::{Collected, Post};
+use crate::room::{Room, Rooms};
 use crate::{Buffer, Mailbox, RoundTrip};
 
 /// Bytes given to one vectored write at most (128 to 256 KiB a send is the measured optimum).
@@ -28,10 +29,15 @@ struct Queue {
     /// Bytes of the first buffer that are sent already.
     sent: Cell<usize>,
     bytes: Cell<usize>,
+    /// Memory of the buffers, in bytes.
+    held: Cell<usize>,
     closing: Cell<bool>,
+    /// Why the protocol has ended the connection, where the client is to blame.
+    fault: RefCell<Option<String>>,
     /// What comes from other shards, and what wakes the connection's loop.
     post: Arc<Post>,
     round_trip: RoundTrip,
+    rooms: Rc<Rooms>,
 }
 
 impl Outbox {
@@ -42,9 +48,12 @@ impl Outbox {
             buffers: RefCell::default(),
             sent: Cell::default(),
             bytes: Cell::default(),
+            held: Cell::default(),
             closing: Cell::default(),
+            fault: RefCell::default(),
             post: Post::new(posted_frames),
             round_trip: RoundTrip::default(),
+            rooms: Rc::default(),
         }))
     }
 
@@ -66,14 +75,38 @@ impl Outbox {
             return;
         }
         self.0.bytes.set(self.0.bytes.get() + message.len());
+        self.0.held.set(self.0.held.get() + message.memory_bytes());
         self.0.buffers.borrow_mut().push_back(message);
         self.0.post.ready.notify_one();
+    }
+
+    /// Room for an answer of so many bytes, to be had before there is memory for it, and until it is sent. While the client does
+    /// not take what was sent before, or others are being made, this waits. `had` is the room for the same reply that who asks has
+    /// already: nobody waits for those who wait.
+    pub async fn room(&self, bytes: usize, had: usize) -> Room {
+        self.0.rooms.enter(bytes, had, || self.held_bytes()).await
     }
 
     /// Ends the connection once everything is sent.
     pub fn close(&self) {
         self.0.closing.set(true);
         self.0.post.ready.notify_one();
+    }
+
+    /// Ends the connection once everything is sent: its client breaks the rules, for the reason given (for the log).
+    pub fn break_off(&self, reason: &str) {
+        self.0.fault.borrow_mut().get_or_insert_with(|| reason.to_owned());
+        self.close();
+    }
+
+    /// Why the client is to blame for the end, if it is.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.0.fault.take()
+    }
+
+    /// Memory of what waits to be sent, in bytes: answers of a few bytes take up more than their length.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.0.held.get()
     }
 
     /// Bytes that wait to be sent.
@@ -107,6 +140,7 @@ impl Outbox {
     /// The connection has ended: mailboxes take nothing any more.
     pub(crate) fn end(&self) {
         self.0.post.end();
+        self.0.rooms.end();
     }
 
     /// Sends as much as the socket takes now; true when all is sent.
@@ -147,8 +181,10 @@ impl Outbox {
                 break;
             }
             sent -= first.len();
+            self.0.held.set(self.0.held.get() - first.memory_bytes());
             buffers.pop_front();
         }
         self.0.sent.set(sent);
+        self.0.rooms.note();
     }
 }

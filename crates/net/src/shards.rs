@@ -4,21 +4,24 @@ use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, watch};
-use tokio::task::LocalSet;
+use tokio::sync::watch;
 
 use crate::connection::{Ended, serve};
-use crate::{Limits, Outbox, Protocol};
+use crate::crew::{self, Crew, Job, Keeper};
+use crate::give_back::{Freed, trim_process};
+use crate::places::{Place, Places};
+use crate::ration::Rations;
+use crate::repeats::{QUIET, Repeats};
+use crate::{ConnectionLimits, Limits, Outbox, Protocol, Pulse};
 
-/// Threads for calls that may block, for each shard.
-const BLOCKING_THREADS: usize = 32;
+/// Connections that may wait to be accepted, as far as the system lets them (net.core.somaxconn): many may come at a time.
+const BACKLOG: i32 = 4096;
 /// How long the accept loop rests when the process is out of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// A peer that says nothing for so long is asked whether it is still there, and then again, so often.
@@ -53,7 +56,7 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// How many connections there may be at a time; further ones are closed at once.
-    fn connections_max(&self) -> usize;
+    fn connections(&self) -> ConnectionLimits;
 }
 
 /// Why the shards could not start.
@@ -61,19 +64,21 @@ pub trait Service: Send + Sync + 'static {
 #[error("cannot start a thread or its runtime: {0}")]
 pub struct ShardsError(#[from] io::Error);
 
-type Job = Box<dyn FnOnce() + Send>;
-
 /// The running shards. Dropping them ends all connections, after their clean-up.
+#[derive(Debug)]
 pub struct Shards {
-    jobs: Vec<mpsc::UnboundedSender<Job>>,
-    threads: Vec<JoinHandle<()>>,
-    stop: watch::Sender<bool>,
+    crew: Arc<Crew>,
+    shared: Shared,
 }
 
-impl std::fmt::Debug for Shards {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shards").field("count", &self.jobs.len()).finish_non_exhaustive()
-    }
+/// What all listeners have in common.
+#[derive(Debug, Clone, Default)]
+struct Shared {
+    /// Connections that were closed as soon as they came.
+    refused: Arc<AtomicU64>,
+    rations: Arc<Rations>,
+    repeats: Arc<Repeats>,
+    freed: Freed,
 }
 
 impl Shards {
@@ -82,21 +87,20 @@ impl Shards {
     /// # Errors
     /// When the system has no more threads or descriptors.
     pub fn start(count: usize) -> Result<Self, ShardsError> {
-        let stop = watch::Sender::new(false);
-        let mut shards = Self { jobs: Vec::new(), threads: Vec::new(), stop };
-        for index in 0..count.max(1) {
-            let (sender, jobs) = mpsc::unbounded_channel();
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .max_blocking_threads(BLOCKING_THREADS)
-                .build()?;
-            let stop = shards.stop.subscribe();
-            let thread = std::thread::Builder::new()
-                .name(format!("shard-{index}"))
-                .spawn(move || run_shard(&runtime, jobs, stop))?;
-            shards.jobs.push(sender);
-            shards.threads.push(thread);
-        }
+        let shared = Shared::default();
+        let shards = Self { crew: Crew::start(count.max(1), shared.freed.clone())?, shared };
+        let freed = shards.shared.freed.clone();
+        shards.spawn(move || trim_process(freed.clone()))?;
+        let repeats = Arc::clone(&shards.shared.repeats);
+        shards.spawn(move || {
+            let repeats = Arc::clone(&repeats);
+            async move {
+                loop {
+                    tokio::time::sleep(QUIET).await;
+                    repeats.tell(Instant::now());
+                }
+            }
+        })?;
         Ok(shards)
     }
 
@@ -106,85 +110,90 @@ impl Shards {
     /// When the listener cannot be made non-blocking.
     pub fn listen<S: Service>(&self, listener: TcpListener, service: Arc<S>) -> io::Result<()> {
         listener.set_nonblocking(true)?;
-        let jobs = self.jobs.clone();
-        let stop = self.stop.subscribe();
-        let accept = move || {
-            tokio::task::spawn_local(accept_all(listener, service, jobs, stop));
-        };
-        self.jobs[0].send(Box::new(accept)).map_err(|_| io::ErrorKind::NotConnected.into())
+        SockRef::from(&listener).listen(BACKLOG)?;
+        let (crew, shared) = (Arc::downgrade(&self.crew), self.shared.clone());
+        let places = Places::new(service.connections());
+        self.crew.begin(Box::new(move |stop| {
+            let door = Door {
+                service: Arc::clone(&service),
+                crew: Weak::clone(&crew),
+                shared: shared.clone(),
+                places: Arc::clone(&places),
+            };
+            let listener = listener.try_clone()?;
+            Ok(Box::new(move || {
+                tokio::task::spawn_local(accept_all(listener, door, stop));
+            }))
+        }))
     }
 
-    /// Runs a task beside the connections, until it is done or the shards end: then it is dropped where it waits.
+    /// Runs a task beside the connections, until it is done or the shards end: then it is dropped where it waits. It is made
+    /// again when the shard is given up that it runs on.
     ///
     /// # Errors
     /// When the shards have ended.
-    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-        let mut stop = self.stop.subscribe();
-        let until_stopped = async move {
-            tokio::select! {
-                () = task => {}
-                _ = stop.wait_for(|stop| *stop) => {}
-            }
-        };
-        let start = move || {
-            tokio::task::spawn_local(until_stopped);
-        };
-        self.jobs[0].send(Box::new(start)).map_err(|_| io::ErrorKind::NotConnected.into())
+    pub fn spawn<F>(&self, make: impl Fn() -> F + Send + Sync + 'static) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.crew.begin(Box::new(move |mut stop| {
+            let task = make();
+            let until_stopped = async move {
+                tokio::select! {
+                    () = task => {}
+                    _ = stop.wait_for(|stop| *stop) => {}
+                }
+            };
+            Ok(Box::new(move || {
+                tokio::task::spawn_local(until_stopped);
+            }))
+        }))
     }
 
-    /// Ends all connections and waits for their clean-up.
-    pub fn shutdown(mut self) {
-        self.end();
+    /// Looks after those that are held up.
+    #[must_use]
+    pub fn keeper(&self) -> Keeper {
+        Keeper::new(&self.crew)
     }
 
-    fn end(&mut self) {
-        self.stop.send_replace(true);
-        self.jobs.clear();
-        for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a shard ended with a panic");
-            }
-        }
+    /// How many connections were closed as soon as they came, because there were too many: a count that goes on.
+    #[must_use]
+    pub fn refused_connections(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.shared.refused)
+    }
+
+    /// Tells which of them are held up.
+    #[must_use]
+    pub fn pulse(&self) -> Pulse {
+        self.crew.pulse.clone()
+    }
+
+    /// Ends all connections and waits for their clean-up, for 20 seconds at most.
+    pub fn shutdown(self) {
+        drop(self);
     }
 }
 
 impl Drop for Shards {
     fn drop(&mut self) {
-        self.end();
+        self.crew.end();
     }
 }
 
-/// Runs what is handed to a shard until the stop sign, then until every connection has cleaned up.
-fn run_shard(
-    runtime: &tokio::runtime::Runtime,
-    mut jobs: mpsc::UnboundedReceiver<Job>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let local = LocalSet::new();
-    local.block_on(runtime, async {
-        loop {
-            tokio::select! {
-                Some(job) = jobs.recv() => job(),
-                _ = stop.wait_for(|stop| *stop) => break,
-                else => break,
-            }
-        }
-        jobs.close();
-    });
-    runtime.block_on(local);
+/// What a listener leads to.
+struct Door<S> {
+    service: Arc<S>,
+    crew: Weak<Crew>,
+    shared: Shared,
+    places: Arc<Places>,
 }
 
-async fn accept_all<S: Service>(
-    listener: TcpListener,
-    service: Arc<S>,
-    jobs: Vec<mpsc::UnboundedSender<Job>>,
-    mut stop: watch::Receiver<bool>,
-) {
+async fn accept_all<S: Service>(listener: TcpListener, door: Door<S>, mut stop: watch::Receiver<bool>) {
+    let shared = &door.shared;
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(e) => return tracing::error!("cannot accept connections: {e}"),
     };
-    let open = Arc::new(AtomicUsize::new(0));
     for turn in 0_usize.. {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -192,18 +201,21 @@ async fn accept_all<S: Service>(
         };
         match accepted {
             Ok((stream, address)) => {
-                if open.load(Ordering::Relaxed) >= service.connections_max() {
-                    tracing::warn!(%address, "refused: connections_max ({}) reached", service.connections_max());
-                    continue;
-                }
-                let shard = turn % jobs.len();
-                let job = hand_over(stream, address, shard, &service, &open, &stop);
-                if let Some(job) = job {
-                    let _ = jobs[shard].send(job);
-                }
+                let place = match door.places.take(address.ip()) {
+                    Ok(place) => place,
+                    Err(full) => {
+                        shared.refused.fetch_add(1, Ordering::Relaxed);
+                        shared.repeats.warn(address, "connection refused", &format_args!("refused: {full}"));
+                        continue;
+                    }
+                };
+                let Some(crew) = door.crew.upgrade() else { return };
+                crew.deal(turn, |post| hand_over(stream, address, post, &door.service, place, shared));
             }
             Err(e) => {
-                tracing::warn!("accept: {e}");
+                if let Some(left_out) = shared.repeats.admit(None, "accept", Instant::now()) {
+                    tracing::warn!(left_out, "accept: {e}");
+                }
                 tokio::time::sleep(ACCEPT_RETRY).await;
             }
         }
@@ -225,34 +237,46 @@ fn end_when_peer_is_gone(stream: &TcpStream) -> io::Result<()> {
 fn hand_over<S: Service>(
     stream: TcpStream,
     address: SocketAddr,
-    shard: usize,
+    post: crew::Place,
     service: &Arc<S>,
-    open: &Arc<AtomicUsize>,
-    stop: &watch::Receiver<bool>,
+    place: Place,
+    shared: &Shared,
 ) -> Option<Job> {
+    let crew::Place { shard, stop, sockets } = post;
     let peer = Peer { address, local: stream.local_addr().ok()?, shard };
     stream.set_nodelay(true).ok()?;
     end_when_peer_is_gone(&stream).ok()?;
     let stream = stream.into_std().ok()?;
-    let (service, open, stop) = (Arc::clone(service), Arc::clone(open), stop.clone());
-    open.fetch_add(1, Ordering::Relaxed);
+    let (service, stop) = (Arc::clone(service), stop.clone());
+    let (repeats, freed) = (Arc::clone(&shared.repeats), shared.freed.clone());
+    let ration = shared.rations.open(address.ip().into());
     Some(Box::new(move || {
         tokio::task::spawn_local(async move {
             let ended = match TcpStream::from_std(stream) {
                 Ok(stream) => {
+                    let stream = Arc::new(stream);
+                    let _open = sockets.enter(&stream);
                     let limits = service.limits();
                     let outbox = Outbox::new(limits.posted_frames);
                     let connection = service.connected(peer, outbox.clone());
-                    serve(stream, connection, outbox, limits, stop).await
+                    serve(stream, connection, outbox, limits, place, ration, stop).await
                 }
                 Err(e) => Ended::Io(e),
             };
-            open.fetch_sub(1, Ordering::Relaxed);
-            match ended {
-                Ended::Panic => tracing::error!(%address, "connection ended: {ended}"),
-                Ended::Protocol(_) => tracing::warn!(%address, "connection ended: {ended}"),
-                _ => tracing::debug!(%address, "connection ended: {ended}"),
-            }
+            freed.note();
+            tell(address, &ended, &repeats);
         });
     }))
+}
+
+/// Writes down how a connection has ended.
+fn tell(address: SocketAddr, ended: &Ended, repeats: &Repeats) {
+    let kind = match ended {
+        Ended::Panic => return tracing::error!(%address, "connection ended: {ended}"),
+        Ended::Protocol(_) => "connection ended: it broke the protocol",
+        Ended::GaveWay => "connection ended: it gave way to others",
+        Ended::Greedy => "connection ended: it held too much of what strangers may hold",
+        _ => return tracing::debug!(%address, "connection ended: {ended}"),
+    };
+    repeats.warn(address, kind, &format_args!("connection ended: {ended}"));
 }

@@ -8,10 +8,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anabranch_net::{
-    Answer, Buffer, Limits, Mailbox, Outbox, Peer, PostError, Prefix, PrefixError, Protocol, Service, Shards,
+    Answer, Buffer, ConnectionLimits, Limits, Mailbox, Outbox, Peer, PostError, Prefix, PrefixError,
+    Protocol, Service, Shards,
 };
 use bytes::BytesMut;
 
@@ -115,8 +116,8 @@ impl Service for EchoService {
         }
     }
 
-    fn connections_max(&self) -> usize {
-        self.1
+    fn connections(&self) -> ConnectionLimits {
+        ConnectionLimits { max: self.1, of_one_address: None }
     }
 }
 
@@ -283,6 +284,9 @@ fn who_does_not_say_who_he_is_has_to_go() {
     server.wait_closed(2);
     send(&mut friend, b"e");
     assert_eq!(receive(&mut friend), b"e");
+    send(&mut friend, b"s");
+    assert_eq!(receive(&mut friend), b"s");
+    assert!(is_ended(&mut friend), "it has logged off");
 }
 
 #[test]
@@ -379,13 +383,15 @@ fn connections_are_limited() {
     drop(held.pop());
     server.wait_closed(1);
     // Its place is free a moment after its clean-up.
-    let served = (0..100).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
         let mut again = server.connect();
-        let sent = again.write_all(&framed(b"e"));
-        sent.is_ok() && again.read_exact(&mut [0; 5]).is_ok()
-    });
-    assert!(served);
+        if again.write_all(&framed(b"e")).is_ok() && again.read_exact(&mut [0; 5]).is_ok() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "its place is not free");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]
@@ -400,4 +406,54 @@ fn shutdown_cleans_up_every_connection() {
     server.shards.shutdown();
     assert_eq!(server.counters.closed.load(Ordering::SeqCst), 3);
     assert!(clients.iter_mut().all(is_ended));
+}
+
+/// The kernel's number of this thread.
+fn own_thread() -> i32 {
+    let link = std::fs::read_link("/proc/thread-self").unwrap();
+    link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_shard_that_is_held_up_is_given_up() {
+    let fixture = start(20);
+    let mut clients = [fixture.connect(), fixture.connect()];
+    for client in &mut clients {
+        send(client, b"e");
+        assert_eq!(receive(client), b"e");
+    }
+    let (release, over) = std::sync::mpsc::channel::<()>();
+    let (tell, told) = std::sync::mpsc::channel();
+    let once = Mutex::new(Some((over, tell)));
+    let hold_up = move || {
+        let first = once.lock().unwrap().take();
+        async move {
+            if let Some((over, tell)) = first {
+                tell.send(own_thread()).unwrap();
+                let _ = over.recv();
+            }
+        }
+    };
+    fixture.shards.spawn(hold_up).unwrap();
+    let held_up = told.recv().unwrap();
+
+    let mut keeper = fixture.shards.keeper();
+    let later = Instant::now() + Duration::from_secs(30);
+    let sleeps = |thread: i32| (thread == held_up).then_some(7);
+    assert!(keeper.look(Instant::now(), |_| None).is_empty());
+    assert!(keeper.look(later, sleeps).is_empty(), "it may have been asleep for a moment only");
+    assert!(keeper.look(later, |thread| sleeps(thread).map(|_| 8)).is_empty(), "it was awake in between");
+    assert_eq!(keeper.look(later, |thread| sleeps(thread).map(|_| 8)), [0]);
+
+    let [mut lost, mut kept] = clients;
+    assert_eq!(lost.read(&mut [0]).unwrap(), 0, "its client is told to come again");
+    send(&mut kept, b"e");
+    assert_eq!(receive(&mut kept), b"e");
+    for _ in 0..4 {
+        let mut client = fixture.connect();
+        send(&mut client, b"e");
+        assert_eq!(receive(&mut client), b"e");
+    }
+    drop(release);
+    fixture.wait_closed(5);
 }

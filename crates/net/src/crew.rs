@@ -1,0 +1,284 @@
+//! The shards as others reach them; and what becomes of one that is held up.
+//!
+//! A call that a shard is in cannot be moved, and what the shard serves cannot be taken out of it. So a shard that does not come
+//! back is given up: another one takes its place, its listeners and its tasks, and its connections are shut down from outside,
+//! so that their clients connect again, with the state that outlives a connection. When the call ends after all, the old shard
+//! finds that it is to end.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::Shutdown;
+use std::pin::pin;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use socket2::SockRef;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::task::LocalSet;
+
+use crate::Pulse;
+use crate::give_back::{Freed, trim_shard};
+
+/// Threads for calls that may block, for each shard.
+const BLOCKING_THREADS: usize = 32;
+/// A shard that has slept in one call for so long is given up.
+const HELD_UP: Duration = Duration::from_secs(1);
+/// So many shards that were given up may still be held up; beyond that they are left as they are.
+const LEFT_MAX: usize = 32;
+/// How long the shards may take to clean up at the end: what waits for a storage that does not answer has no end.
+const CLEAN_UP: Duration = Duration::from_secs(20);
+
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+/// Makes the job that begins something on a shard, which ends when the shard is told to.
+type Start = Box<dyn Fn(watch::Receiver<bool>) -> io::Result<Job> + Send + Sync>;
+
+/// The connections of a shard, for whoever shuts them down from outside.
+#[derive(Debug, Default)]
+pub(crate) struct Sockets {
+    next: AtomicU64,
+    /// Guards the list.
+    open: Mutex<HashMap<u64, Weak<TcpStream>>>,
+}
+
+/// A connection is open as long as this lives.
+#[derive(Debug)]
+pub(crate) struct OpenSocket {
+    sockets: Arc<Sockets>,
+    number: u64,
+}
+
+impl Drop for OpenSocket {
+    fn drop(&mut self) {
+        self.sockets.open.lock().remove(&self.number);
+    }
+}
+
+impl Sockets {
+    pub(crate) fn enter(self: &Arc<Self>, stream: &Arc<TcpStream>) -> OpenSocket {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.open.lock().insert(number, Arc::downgrade(stream));
+        OpenSocket { sockets: Arc::clone(self), number }
+    }
+
+    fn shut_down(&self) {
+        let open: Vec<Arc<TcpStream>> = self.open.lock().values().filter_map(Weak::upgrade).collect();
+        for stream in open {
+            // The peer may have ended it before.
+            let _ = SockRef::from(&*stream).shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// What a job needs to know of the shard that it runs on.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// Its number.
+    pub(crate) shard: usize,
+    /// True when it is to end.
+    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) sockets: Arc<Sockets>,
+}
+
+/// A shard as others reach it.
+#[derive(Debug)]
+struct Post {
+    jobs: mpsc::UnboundedSender<Job>,
+    stop: watch::Sender<bool>,
+    sockets: Arc<Sockets>,
+    /// The kernel's number of its thread; 0 before it runs.
+    id: Arc<AtomicI32>,
+    thread: JoinHandle<()>,
+}
+
+impl Post {
+    fn start(shard: usize, pulse: &Pulse, freed: &Freed) -> io::Result<Self> {
+        let (sender, jobs) = mpsc::unbounded_channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(BLOCKING_THREADS)
+            .build()?;
+        let stop = watch::Sender::new(false);
+        let kept = pulse.clone().keep(shard, stop.subscribe());
+        let (stopped, freed, id) = (stop.subscribe(), freed.clone(), Arc::<AtomicI32>::default());
+        let own_id = Arc::clone(&id);
+        let thread = std::thread::Builder::new().name(format!("shard-{shard}")).spawn(move || {
+            own_id.store(nix::unistd::gettid().as_raw(), Ordering::Release);
+            run_shard(&runtime, jobs, freed, stopped, kept);
+        })?;
+        Ok(Self { jobs: sender, stop, sockets: Arc::default(), id, thread })
+    }
+}
+
+/// All shards.
+pub(crate) struct Crew {
+    /// Guards the shards, by their numbers.
+    posts: Mutex<Vec<Post>>,
+    /// Guards what runs on the first shard, and is begun again on the one that takes its place.
+    starts: Mutex<Vec<Start>>,
+    /// Guards the threads of shards that were given up.
+    left: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) pulse: Pulse,
+    freed: Freed,
+}
+
+impl std::fmt::Debug for Crew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Crew").field("shards", &self.posts.lock().len()).finish_non_exhaustive()
+    }
+}
+
+impl Crew {
+    pub(crate) fn start(count: usize, freed: Freed) -> io::Result<Arc<Self>> {
+        let pulse = Pulse::new(count);
+        let posts: io::Result<Vec<Post>> =
+            (0..count).map(|shard| Post::start(shard, &pulse, &freed)).collect();
+        let (posts, starts, left) = (Mutex::new(posts?), Mutex::default(), Mutex::default());
+        Ok(Arc::new(Self { posts, starts, left, pulse, freed }))
+    }
+
+    /// Begins something on the first shard.
+    pub(crate) fn begin(&self, start: Start) -> io::Result<()> {
+        {
+            let posts = self.posts.lock();
+            let first = posts.first().ok_or(io::ErrorKind::NotConnected)?;
+            let job = start(first.stop.subscribe())?;
+            first.jobs.send(job).map_err(|_| io::ErrorKind::NotConnected)?;
+        }
+        self.starts.lock().push(start);
+        Ok(())
+    }
+
+    /// Has a shard do a job; turn by turn all of them have their part.
+    pub(crate) fn deal(&self, turn: usize, job: impl FnOnce(Place) -> Option<Job>) {
+        let posts = self.posts.lock();
+        let shard = turn.checked_rem(posts.len()).unwrap_or(0);
+        let Some(post) = posts.get(shard) else { return };
+        let place = Place { shard, stop: post.stop.subscribe(), sockets: Arc::clone(&post.sockets) };
+        if let Some(job) = job(place) {
+            let _ = post.jobs.send(job); // it may have ended
+        }
+    }
+
+    /// Another shard takes the place of this one.
+    fn give_up(&self, shard: usize) -> io::Result<()> {
+        {
+            let mut left = self.left.lock();
+            left.retain(|thread| !thread.is_finished());
+            if left.len() >= LEFT_MAX {
+                return Err(io::Error::other(format!("{LEFT_MAX} were given up already")));
+            }
+        }
+        let new = Post::start(shard, &self.pulse, &self.freed)?;
+        self.pulse.beat(shard, Instant::now());
+        if shard == 0 {
+            for start in &*self.starts.lock() {
+                let _ = new.jobs.send(start(new.stop.subscribe())?);
+            }
+        }
+        let old = {
+            let mut posts = self.posts.lock();
+            let post = posts.get_mut(shard).ok_or(io::ErrorKind::NotFound)?;
+            std::mem::replace(post, new)
+        };
+        old.stop.send_replace(true);
+        old.sockets.shut_down();
+        self.left.lock().push(old.thread);
+        Ok(())
+    }
+
+    /// Ends all shards, and waits for their clean-up.
+    pub(crate) fn end(&self) {
+        self.starts.lock().clear();
+        let posts = std::mem::take(&mut *self.posts.lock());
+        for post in &posts {
+            post.stop.send_replace(true);
+        }
+        let threads = posts.into_iter().map(|post| post.thread);
+        let deadline = Instant::now() + CLEAN_UP;
+        for thread in threads.chain(std::mem::take(&mut *self.left.lock())) {
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if !thread.is_finished() {
+                tracing::error!("a shard is held up: it is left behind, with what it had to clean up");
+            } else if thread.join().is_err() {
+                tracing::error!("a shard ended with a panic");
+            }
+        }
+    }
+}
+
+/// Runs what is handed to a shard until the stop sign, then until every connection has cleaned up.
+fn run_shard(
+    runtime: &tokio::runtime::Runtime,
+    mut jobs: mpsc::UnboundedReceiver<Job>,
+    freed: Freed,
+    mut stop: watch::Receiver<bool>,
+    pulse: impl Future<Output = ()> + 'static,
+) {
+    let local = LocalSet::new();
+    local.spawn_local(pulse);
+    local.block_on(runtime, async {
+        let mut trimming = pin!(trim_shard(freed));
+        loop {
+            tokio::select! {
+                Some(job) = jobs.recv() => job(),
+                never = &mut trimming => match never {},
+                _ = stop.wait_for(|stop| *stop) => break,
+            }
+        }
+        jobs.close();
+    });
+    runtime.block_on(local);
+}
+
+/// Looks after shards that are held up. To be asked ten times a second.
+#[derive(Debug)]
+pub struct Keeper {
+    crew: Weak<Crew>,
+    /// How often the thread of each shard that is held up had gone to sleep, at the last look.
+    slept: HashMap<usize, u64>,
+}
+
+impl Keeper {
+    pub(crate) fn new(crew: &Arc<Crew>) -> Self {
+        Self { crew: Arc::downgrade(crew), slept: HashMap::new() }
+    }
+
+    /// Gives up the shards that have slept in one call for more than a second; their numbers. `waits` says of a thread
+    /// that sleeps how often it has gone to sleep so far: one that is only busy, or kept from the processor, is left alone.
+    pub fn look(&mut self, now: Instant, waits: impl Fn(i32) -> Option<u64>) -> Vec<usize> {
+        let Some(crew) = self.crew.upgrade() else { return Vec::new() };
+        let ids: Vec<i32> = crew.posts.lock().iter().map(|post| post.id.load(Ordering::Acquire)).collect();
+        let held_up =
+            ids.into_iter().enumerate().filter(|(shard, _)| crew.pulse.silent(*shard, now) > HELD_UP);
+        let slept: HashMap<usize, u64> =
+            held_up.filter_map(|(shard, id)| Some((shard, waits(id)?))).collect();
+        let sleeps_on =
+            |(shard, count): (&usize, &u64)| (self.slept.get(shard) == Some(count)).then_some(*shard);
+        let mut lost: Vec<usize> = slept.iter().filter_map(sleeps_on).collect();
+        self.slept = slept;
+        lost.retain(|shard| match crew.give_up(*shard) {
+            Ok(()) => {
+                tracing::error!(
+                    shard,
+                    "a storage holds up a shard: it is given up, and its clients connect again"
+                );
+                true
+            }
+            Err(e) => {
+                tracing::error!(
+                    shard,
+                    "a storage holds up a shard, and there is none to take its place: {e}"
+                );
+                false
+            }
+        });
+        lost
+    }
+}

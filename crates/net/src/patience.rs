@@ -1,0 +1,79 @@
+//! How long a connection may stay: what ends it from outside of its loop.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use crate::connection::Ended;
+use crate::notice::Notice;
+use crate::places::Place;
+use crate::{Limits, Protocol};
+
+/// A stranger who holds too much has to go after so long.
+const GREEDY_FOR: Duration = Duration::from_secs(10);
+
+/// What the loop of a connection says of it.
+#[derive(Debug)]
+pub(crate) struct Signs {
+    /// When something came last: of strangers, a whole frame.
+    pub(crate) heard: Cell<Instant>,
+    /// Whether something is under way: a request, or an answer that is not sent.
+    pub(crate) busy: Cell<bool>,
+    /// Whether the client has shown who it is; else it is a stranger.
+    pub(crate) known: Cell<bool>,
+}
+
+impl Signs {
+    pub(crate) fn new(known: bool) -> Self {
+        Self { heard: Cell::new(Instant::now()), busy: Cell::new(false), known: Cell::new(known) }
+    }
+}
+
+/// Resolves when the connection has to end, with the reason.
+pub(crate) async fn outstayed<P: Protocol>(
+    protocol: &P,
+    signs: &Signs,
+    place: &Place,
+    stopped: &Notice,
+    limits: &Limits,
+) -> Ended {
+    tokio::select! {
+        () = nobody(protocol, limits.greeting) => Ended::Nobody,
+        () = silent(protocol, signs, limits.silence) => Ended::Silent,
+        () = place.given_away() => Ended::GaveWay,
+        () = greedy(signs, stopped) => Ended::Greedy,
+    }
+}
+
+/// Resolves when the client has not been welcome in time. Who was, and is no more (it has logged off), has that time again.
+async fn nobody<P: Protocol>(protocol: &P, greeting: Duration) {
+    let mut is_late = true;
+    loop {
+        tokio::time::sleep(greeting).await;
+        let is_welcome = protocol.is_welcome();
+        if is_late && !is_welcome {
+            return;
+        }
+        is_late = !is_welcome;
+    }
+}
+
+/// Resolves when nothing has come for too long, from one whose silence has no reason.
+async fn silent<P: Protocol>(protocol: &P, signs: &Signs, silence: Duration) {
+    loop {
+        let since = signs.heard.get().elapsed();
+        let is_over = since >= silence;
+        if is_over && !signs.busy.get() && !protocol.may_be_silent() {
+            return;
+        }
+        tokio::time::sleep(if is_over { silence } else { silence.saturating_sub(since) }).await;
+    }
+}
+
+/// Resolves when a stranger that holds too much has had its time.
+async fn greedy(signs: &Signs, stopped: &Notice) {
+    stopped.given().await;
+    tokio::time::sleep(GREEDY_FOR).await;
+    if signs.known.get() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,258 @@
+//! The places of a listener's connections: who may have one, and who gives way.
+//!
+//! Until three quarters are taken an address may take what is free; the last quarter is for addresses that hold less than a
+//! quarter of all. A *stranger* is a connection whose client has not shown who it is. Strangers take three quarters of the
+//! places at most: the others are kept for those who have. Where they would take more, or no place is free, the oldest
+//! stranger gives way to the newcomer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::Origin;
+use crate::notice::Notice;
+
+/// How many connections a listener takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// Of all clients together.
+    pub max: usize,
+    /// Of one address, in place of the rule that the last quarter is for addresses that hold less than a quarter.
+    pub of_one_address: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Places {
+    limits: ConnectionLimits,
+    /// Guards who has the places.
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    held: usize,
+    by_origin: HashMap<Origin, usize>,
+    /// In the order in which they came.
+    strangers: BTreeMap<u64, Stranger>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Stranger {
+    origin: Origin,
+    gives_way: Arc<Notice>,
+}
+
+/// Why there is no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Full {
+    #[error("its address has as many connections as it may have")]
+    Address,
+    #[error("all places are taken by clients that have logged on")]
+    All,
+}
+
+/// A connection's place, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<Places>,
+    number: u64,
+    origin: Origin,
+    gives_way: Arc<Notice>,
+}
+
+impl Places {
+    pub(crate) fn new(limits: ConnectionLimits) -> Arc<Self> {
+        Arc::new(Self { limits, table: Mutex::default() })
+    }
+
+    /// A place for a newcomer, a stranger, from this address.
+    ///
+    /// # Errors
+    /// There is none for it.
+    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
+        let origin = Origin::from(address);
+        let mut table = self.table.lock();
+        if !self.may_have_another(&table, origin) {
+            return Err(Full::Address);
+        }
+        let strangers_max = self.three_quarters();
+        if table.held >= self.limits.max || table.strangers.len() >= strangers_max {
+            table.displace_oldest();
+        }
+        if table.held >= self.limits.max {
+            return Err(Full::All);
+        }
+        table.next += 1;
+        table.held += 1;
+        *table.by_origin.entry(origin).or_default() += 1;
+        let place = Place {
+            places: Arc::clone(self),
+            number: table.next,
+            origin,
+            gives_way: Arc::new(Notice::default()),
+        };
+        table.strangers.insert(place.number, place.as_stranger());
+        Ok(place)
+    }
+
+    fn may_have_another(&self, table: &Table, origin: Origin) -> bool {
+        let own = table.by_origin.get(&origin).copied().unwrap_or(0);
+        match self.limits.of_one_address {
+            Some(max) => own < max,
+            None => table.held < self.three_quarters() || own < self.limits.max / 4,
+        }
+    }
+
+    fn three_quarters(&self) -> usize {
+        self.limits.max - self.limits.max / 4
+    }
+}
+
+impl Table {
+    fn displace_oldest(&mut self) {
+        if let Some((_, oldest)) = self.strangers.pop_first() {
+            oldest.gives_way.give();
+            self.leave(oldest.origin);
+        }
+    }
+
+    fn leave(&mut self, origin: Origin) {
+        self.held -= 1;
+        if let Some(own) = self.by_origin.get_mut(&origin) {
+            *own -= 1;
+            if *own == 0 {
+                self.by_origin.remove(&origin);
+            }
+        }
+    }
+}
+
+impl Place {
+    /// The client has shown who it is, or is a stranger again.
+    pub(crate) fn set_known(&self, known: bool) {
+        let mut table = self.places.table.lock();
+        if self.gives_way.is_given() {
+            return;
+        }
+        if known {
+            table.strangers.remove(&self.number);
+        } else {
+            table.strangers.insert(self.number, self.as_stranger());
+        }
+    }
+
+    /// Resolves when the place is another's.
+    pub(crate) async fn given_away(&self) {
+        self.gives_way.given().await;
+    }
+
+    fn as_stranger(&self) -> Stranger {
+        Stranger { origin: self.origin, gives_way: Arc::clone(&self.gives_way) }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.places.table.lock();
+        if !self.gives_way.is_given() {
+            table.strangers.remove(&self.number);
+            table.leave(self.origin);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(max: usize, of_one_address: Option<usize>) -> Arc<Places> {
+        Places::new(ConnectionLimits { max, of_one_address })
+    }
+
+    fn take(places: &Arc<Places>, last: u8, count: usize) -> Vec<Place> {
+        (0..count).map_while(|_| places.take([10, 0, 0, last].into()).ok()).collect()
+    }
+
+    fn know(held: &[Place]) {
+        held.iter().for_each(|place| place.set_known(true));
+    }
+
+    fn displaced(held: &[Place]) -> usize {
+        held.iter().filter(|place| place.gives_way.is_given()).count()
+    }
+
+    #[test]
+    fn the_last_quarter_is_for_addresses_that_hold_less_than_a_quarter() {
+        let places = places(100, None);
+        let greedy = take(&places, 1, 200);
+        know(&greedy);
+        assert_eq!(greedy.len(), 75);
+        let modest = take(&places, 2, 200);
+        know(&modest);
+        assert_eq!(modest.len(), 25);
+        assert!(take(&places, 3, 1).is_empty(), "none is free, and nobody gives way");
+        drop(greedy);
+        assert_eq!(take(&places, 2, 200).len(), 50, "up to three quarters of all");
+    }
+
+    #[test]
+    fn a_number_takes_the_place_of_the_rule() {
+        let places = places(100, Some(90));
+        let greedy = take(&places, 1, 200);
+        know(&greedy);
+        assert_eq!((greedy.len(), displaced(&greedy)), (200, 125), "strangers take three quarters");
+        assert_eq!(places.table.lock().held, 75);
+        assert_eq!(take(&places, 1, 200).len(), 15);
+    }
+
+    #[test]
+    fn the_oldest_stranger_gives_way() {
+        let places = places(100, None);
+        let known = take(&places, 1, 20);
+        know(&known);
+        let strangers: Vec<Place> = (2..5).flat_map(|last| take(&places, last, 24)).collect();
+        assert_eq!((strangers.len(), displaced(&strangers)), (72, 0));
+        let few = take(&places, 9, 8);
+        assert_eq!((few.len(), displaced(&strangers), displaced(&few)), (8, 5, 0), "75 strangers at most");
+        assert!(strangers[..5].iter().all(|place| place.gives_way.is_given()), "the oldest");
+        assert_eq!(displaced(&known), 0);
+        know(&few);
+        let table = places.table.lock();
+        assert_eq!((table.held, table.strangers.len()), (95, 67));
+    }
+
+    #[test]
+    fn the_newcomer_finds_a_place_while_there_are_strangers() {
+        let places = places(16, None);
+        let known: Vec<Place> = (1..6)
+            .flat_map(|last| {
+                let held = take(&places, last, 3);
+                know(&held);
+                held
+            })
+            .collect();
+        assert_eq!((known.len(), displaced(&known)), (15, 0));
+        let stranger = take(&places, 7, 1);
+        assert_eq!(places.table.lock().held, 16);
+        let newcomer = take(&places, 8, 1);
+        assert_eq!((newcomer.len(), displaced(&stranger)), (1, 1));
+        know(&newcomer);
+        assert!(take(&places, 9, 1).is_empty());
+        newcomer[0].set_known(false);
+        assert_eq!((take(&places, 9, 1).len(), displaced(&newcomer)), (1, 1), "a stranger again");
+    }
+
+    #[test]
+    fn what_is_dropped_is_free_and_what_gave_way_is_not_counted_twice() {
+        let places = places(4, None);
+        let first = take(&places, 1, 3);
+        let second = take(&places, 2, 1);
+        assert_eq!((first.len(), displaced(&first), second.len()), (3, 1, 1));
+        drop((first, second));
+        let table = places.table.lock();
+        assert!(table.held == 0 && table.by_origin.is_empty() && table.strangers.is_empty());
+    }
+}

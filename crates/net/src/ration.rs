@@ -1,0 +1,299 @@
+//! What strangers may hold in memory: frames that are not whole yet, and answers that they do not take.
+//!
+//! A few KiB each are free. Beyond that all strangers share one budget, of which each address has a part. A frame is asked for
+//! as a whole: of several that have come half way, some come to their end. The last quarter is for addresses that hold little, and
+//! what becomes free is first for one that holds nothing. Who is refused has to wait, and the largest holder
+//! of the address that holds most gets nothing any more, and has to go. Who has shown who it is holds nothing here.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::Origin;
+use crate::notice::Notice;
+
+/// Bytes that each stranger may hold without asking.
+pub(crate) const FREE_BYTES: usize = 4 * 1024;
+/// Bytes of all strangers together.
+const BYTES_MAX: usize = 16 << 20;
+/// Bytes of those from one address: more than three of the largest calls of NFS.
+const ORIGIN_BYTES_MAX: usize = 4 << 20;
+/// The last quarter is for addresses that hold no more than this: one such call.
+const LATE_ORIGIN_BYTES_MAX: usize = (1 << 20) + 64 * 1024;
+/// Who is refused waits so long before somebody has to go: of clients that mean well, frames come to their end by then.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// An address that holds nothing and was refused comes before others, while it asks again within so long.
+const FIRST_FOR: Duration = Duration::from_secs(1);
+
+/// The budget of all strangers, whatever their protocol.
+#[derive(Debug, Default)]
+pub(crate) struct Rations {
+    /// Guards who holds what.
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    held: usize,
+    /// Of that, what those hold who are told to go.
+    going: usize,
+    origins: HashMap<Origin, Held>,
+    /// An address that holds nothing, was refused, and comes before others; when it asked last.
+    first: Option<(Origin, Instant)>,
+    next: u64,
+}
+
+/// What an address holds.
+#[derive(Debug, Default)]
+struct Held {
+    bytes: usize,
+    /// Of that, what those hold who are told to go.
+    going: usize,
+    /// The others, by what they hold.
+    holders: BTreeMap<(usize, u64), Arc<Notice>>,
+}
+
+/// What one connection holds, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Ration {
+    rations: Arc<Rations>,
+    origin: Origin,
+    number: u64,
+    bytes: usize,
+    /// When it was refused first, since it got what it asked for.
+    refused: Option<Instant>,
+    stopped: Arc<Notice>,
+}
+
+impl Rations {
+    /// Of a new connection: nothing yet.
+    pub(crate) fn open(self: &Arc<Self>, origin: Origin) -> Ration {
+        let number = {
+            let mut table = self.table.lock();
+            table.next += 1;
+            table.next
+        };
+        Ration { rations: Arc::clone(self), origin, number, bytes: 0, refused: None, stopped: Arc::default() }
+    }
+}
+
+impl Ration {
+    /// Asks to hold so many bytes, free ones included, instead of what it holds.
+    pub(crate) fn ask(&mut self, bytes: usize) -> bool {
+        let bytes = bytes.saturating_sub(FREE_BYTES);
+        if bytes != self.bytes {
+            return self.ask_at(bytes, Instant::now());
+        }
+        self.refused = None;
+        !self.stopped.is_given()
+    }
+
+    fn ask_at(&mut self, bytes: usize, now: Instant) -> bool {
+        let mut table = self.rations.table.lock();
+        let more = bytes.saturating_sub(self.bytes);
+        if more > 0 && (self.stopped.is_given() || !table.has_room(self.origin, more, now)) {
+            let since = now.saturating_duration_since(*self.refused.get_or_insert(now));
+            if since >= PATIENCE {
+                table.make_room(self.origin, more);
+            }
+            return false;
+        }
+        table.change(self, bytes);
+        self.bytes = bytes;
+        self.refused = None;
+        !self.stopped.is_given()
+    }
+
+    /// Who it is is known: it holds nothing of what strangers hold.
+    pub(crate) fn release(&mut self) {
+        if self.bytes > 0 {
+            self.rations.table.lock().change(self, 0);
+            self.bytes = 0;
+        }
+    }
+
+    /// What is given when it is to go.
+    pub(crate) fn stopped(&self) -> Arc<Notice> {
+        Arc::clone(&self.stopped)
+    }
+}
+
+impl Drop for Ration {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl Table {
+    /// Whether an address may hold so many bytes more.
+    fn has_room(&mut self, origin: Origin, more: usize, now: Instant) -> bool {
+        let own = self.held_by(origin);
+        own.saturating_add(more) <= ORIGIN_BYTES_MAX && self.may_have(origin, own, more, now)
+    }
+
+    /// Tells a large holder to go, unless so much is going already: of the address, if its own part is used up, else of the one
+    /// that holds most.
+    fn make_room(&mut self, origin: Origin, more: usize) {
+        let own = self.origins.get(&origin);
+        if own.is_some_and(|held| held.bytes.saturating_add(more) > ORIGIN_BYTES_MAX) {
+            if own.is_some_and(|held| held.going < more) {
+                self.stop_largest_of(origin);
+            }
+        } else if self.going < more {
+            let staying = |held: &Held| held.bytes - held.going;
+            let most = self.origins.iter().max_by_key(|(_, held)| staying(held)).map(|(origin, _)| *origin);
+            if let Some(most) = most {
+                self.stop_largest_of(most);
+            }
+        }
+    }
+
+    fn held_by(&self, origin: Origin) -> usize {
+        self.origins.get(&origin).map_or(0, |held| held.bytes)
+    }
+
+    /// Whether so much of the budget is left for an address that holds `own` bytes.
+    fn may_have(&mut self, origin: Origin, own: usize, more: usize, now: Instant) -> bool {
+        let held = self.held.saturating_add(more);
+        let others_come_first = self
+            .first
+            .is_some_and(|(first, at)| first != origin && now.saturating_duration_since(at) < FIRST_FOR);
+        let is_late = others_come_first || held > BYTES_MAX - BYTES_MAX / 4;
+        let is_modest = !others_come_first && own.saturating_add(more) <= LATE_ORIGIN_BYTES_MAX;
+        let has_room = held <= BYTES_MAX && (!is_late || is_modest);
+        if !others_come_first && (own == 0 || has_room) {
+            self.first = (!has_room).then_some((origin, now));
+        }
+        has_room
+    }
+
+    /// Tells the largest holder of an address to go.
+    fn stop_largest_of(&mut self, origin: Origin) {
+        let Some(held) = self.origins.get_mut(&origin) else { return };
+        if let Some(((bytes, _), largest)) = held.holders.pop_last() {
+            largest.give();
+            held.going += bytes;
+            self.going += bytes;
+        }
+    }
+
+    /// A connection holds so many bytes from now on.
+    fn change(&mut self, ration: &Ration, bytes: usize) {
+        let is_going = ration.stopped.is_given();
+        let held = self.origins.entry(ration.origin).or_default();
+        held.holders.remove(&(ration.bytes, ration.number));
+        held.bytes = held.bytes - ration.bytes + bytes;
+        self.held = self.held - ration.bytes + bytes;
+        if is_going {
+            held.going = held.going - ration.bytes + bytes;
+            self.going = self.going - ration.bytes + bytes;
+        } else if bytes > 0 {
+            held.holders.insert((bytes, ration.number), Arc::clone(&ration.stopped));
+        }
+        if held.bytes == 0 {
+            self.origins.remove(&ration.origin);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn from(rations: &Arc<Rations>, last: u8) -> Ration {
+        rations.open(IpAddr::from([10, 0, 0, last]).into())
+    }
+
+    fn holding(rations: &Arc<Rations>, last: u8, bytes: usize) -> Ration {
+        let mut ration = from(rations, last);
+        assert!(ration.ask(bytes + FREE_BYTES));
+        ration
+    }
+
+    fn is_stopped(ration: &Ration) -> bool {
+        ration.stopped.is_given()
+    }
+
+    #[test]
+    fn a_little_is_free() {
+        let rations = Arc::new(Rations::default());
+        let _full: Vec<_> = (0..3).map(|last| holding(&rations, last, 4 * MIB)).collect();
+        let _others: Vec<_> = (3..7).map(|last| holding(&rations, last, MIB)).collect();
+        let mut small = from(&rations, 9);
+        assert!(small.ask(FREE_BYTES) && !small.ask(FREE_BYTES + 1) && small.ask(100));
+        assert_eq!(rations.table.lock().held, BYTES_MAX);
+    }
+
+    /// Asks in vain for longer than anybody has patience.
+    fn ask_in_vain(ration: &mut Ration, bytes: usize) {
+        let now = Instant::now();
+        assert!(!ration.ask_at(bytes, now) && !ration.ask_at(bytes, now + PATIENCE));
+    }
+
+    #[test]
+    fn an_address_has_a_part_and_its_largest_holder_has_to_go() {
+        let rations = Arc::new(Rations::default());
+        let other = holding(&rations, 2, 2 * MIB);
+        let small: Vec<_> = (0..2).map(|_| holding(&rations, 1, MIB / 2)).collect();
+        let large = holding(&rations, 1, 3 * MIB);
+        let mut asking = from(&rations, 1);
+        assert!(!asking.ask(MIB) && !is_stopped(&large), "it may come to its end");
+        ask_in_vain(&mut asking, MIB);
+        ask_in_vain(&mut asking, MIB);
+        assert!(is_stopped(&large) && !small.iter().chain([&other, &asking]).any(is_stopped));
+        drop(large);
+        assert!(asking.ask(MIB));
+        assert_eq!(rations.table.lock().going, 0);
+    }
+
+    #[test]
+    fn the_last_quarter_is_for_addresses_that_hold_little_and_the_largest_holder_of_all_has_to_go() {
+        let rations = Arc::new(Rations::default());
+        let full: Vec<_> = (1..4).map(|last| holding(&rations, last, 4 * MIB)).collect();
+        let modest = holding(&rations, 9, MIB);
+        let mut asking = from(&rations, 9);
+        assert!(!asking.ask(MIB), "its address has one already");
+        ask_in_vain(&mut asking, MIB);
+        assert_eq!(full.iter().filter(|ration| is_stopped(ration)).count(), 1);
+        ask_in_vain(&mut asking, MIB);
+        assert!(!is_stopped(&modest) && !is_stopped(&asking));
+        assert_eq!(full.iter().filter(|ration| is_stopped(ration)).count(), 1, "that is enough");
+        let _others: Vec<_> = (10..13).map(|last| holding(&rations, last, MIB)).collect();
+        assert_eq!(rations.table.lock().held, BYTES_MAX);
+    }
+
+    #[test]
+    fn what_becomes_free_is_first_for_an_address_that_holds_nothing() {
+        let rations = Arc::new(Rations::default());
+        let mut full: Vec<_> = (1..4).map(|last| holding(&rations, last, 4 * MIB)).collect();
+        let _others: Vec<_> = (10..14).map(|last| holding(&rations, last, MIB)).collect();
+        let [first, second] = [20, 21].map(|last| Origin::from(IpAddr::from([10, 0, 0, last])));
+        let (now, later) = (Instant::now(), Instant::now() + 2 * FIRST_FOR);
+        let ask = |origin, at| rations.table.lock().may_have(origin, 0, MIB, at);
+        assert!(!ask(first, now) && !ask(second, now));
+        full.pop();
+        assert!(!ask(second, now) && ask(first, now) && ask(second, now));
+        let _more: Vec<_> = (30..34).map(|last| holding(&rations, last, MIB)).collect();
+        assert!(!ask(first, now));
+        full.pop();
+        assert!(!ask(second, now) && ask(second, later), "the first has not asked again");
+    }
+
+    #[test]
+    fn who_is_known_holds_nothing_here_and_who_goes_gets_nothing() {
+        let rations = Arc::new(Rations::default());
+        let mut large = holding(&rations, 1, 4 * MIB);
+        ask_in_vain(&mut from(&rations, 1), MIB);
+        assert!(is_stopped(&large));
+        assert!(!large.ask(4 * MIB + 2 * FREE_BYTES) && !large.ask(4 * MIB + FREE_BYTES) && !large.ask(MIB));
+        large.release();
+        let table = rations.table.lock();
+        assert!(table.held == 0 && table.going == 0 && table.origins.is_empty());
+    }
+}

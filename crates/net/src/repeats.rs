@@ -1,0 +1,136 @@
+//! Lines of the log that clients cause: the first of a kind is written, those that follow within a while are counted.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::Origin;
+
+/// One line of a kind about an address is written in so long.
+pub(crate) const QUIET: Duration = Duration::from_secs(10);
+/// Addresses and kinds that are told apart. What further ones cause is one line of each kind.
+const LINES_MAX: usize = 256;
+
+/// What is written about: an address (`None`: no one, or one of too many), and the kind of the line.
+type About = (Option<Origin>, &'static str);
+
+#[derive(Debug, Default)]
+pub(crate) struct Repeats {
+    /// Guards what was written, and left out since.
+    lines: Mutex<HashMap<About, Line>>,
+}
+
+#[derive(Debug)]
+struct Line {
+    written: Instant,
+    left_out: u64,
+}
+
+impl Repeats {
+    /// Whether a line is to be written, and then how many of its kind were left out before it.
+    pub(crate) fn admit(&self, origin: Option<Origin>, kind: &'static str, now: Instant) -> Option<u64> {
+        let mut lines = self.lines.lock();
+        let mut about = (origin, kind);
+        if !lines.contains_key(&about) && lines.len() >= LINES_MAX {
+            lines.retain(|_, line| line.left_out > 0 || line.is_recent(now));
+            if lines.len() >= LINES_MAX {
+                about = (None, kind);
+            }
+        }
+        let Some(line) = lines.get_mut(&about) else {
+            lines.insert(about, Line { written: now, left_out: 0 });
+            return Some(0);
+        };
+        if line.is_recent(now) {
+            line.left_out += 1;
+            return None;
+        }
+        line.written = now;
+        Some(std::mem::take(&mut line.left_out))
+    }
+
+    /// Writes a line about a client, unless one of its kind was written shortly before.
+    pub(crate) fn warn(&self, address: SocketAddr, kind: &'static str, what: &dyn fmt::Display) {
+        match self.admit(Some(address.ip().into()), kind, Instant::now()) {
+            None => {}
+            Some(0) => tracing::warn!(%address, "{what}"),
+            Some(left_out) => tracing::warn!(%address, left_out, "{what}"),
+        }
+    }
+
+    /// What was left out for long enough to be told: about whom, and how many lines.
+    pub(crate) fn overdue(&self, now: Instant) -> Vec<(About, u64)> {
+        let mut lines = self.lines.lock();
+        lines.retain(|_, line| line.left_out > 0 || line.is_recent(now));
+        let due = lines.iter_mut().filter(|(_, line)| line.left_out > 0 && !line.is_recent(now));
+        due.map(|(about, line)| {
+            line.written = now;
+            (*about, std::mem::take(&mut line.left_out))
+        })
+        .collect()
+    }
+
+    /// Writes down what is overdue.
+    pub(crate) fn tell(&self, now: Instant) {
+        for ((origin, kind), count) in self.overdue(now) {
+            let from = origin.map_or_else(|| "several".to_owned(), |origin| origin.to_string());
+            tracing::warn!(address = from, "{kind}: {count} more lines were left out");
+        }
+    }
+}
+
+impl Line {
+    fn is_recent(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.written) < QUIET
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(n: u32) -> Option<Origin> {
+        Some(std::net::IpAddr::from(n.to_be_bytes()).into())
+    }
+
+    #[test]
+    fn one_line_of_a_kind_is_written_and_the_others_are_counted() {
+        let (repeats, start) = (Repeats::default(), Instant::now());
+        let (later, soon) = (start + QUIET, start + QUIET / 2);
+        assert_eq!(repeats.admit(origin(1), "broken", start), Some(0));
+        for _ in 0..1000 {
+            assert_eq!(repeats.admit(origin(1), "broken", soon), None);
+        }
+        assert_eq!(repeats.admit(origin(1), "refused", soon), Some(0), "another kind");
+        assert_eq!(repeats.admit(origin(2), "broken", soon), Some(0), "another address");
+        assert_eq!(repeats.admit(origin(1), "broken", later), Some(1000));
+        assert_eq!(repeats.admit(origin(1), "broken", later), None);
+    }
+
+    #[test]
+    fn what_was_left_out_is_told_also_when_nothing_follows() {
+        let (repeats, start) = (Repeats::default(), Instant::now());
+        for _ in 0..3 {
+            repeats.admit(origin(1), "broken", start);
+        }
+        repeats.admit(origin(2), "broken", start);
+        assert_eq!(repeats.overdue(start + QUIET / 2), []);
+        assert_eq!(repeats.overdue(start + QUIET), [((origin(1), "broken"), 2)]);
+        assert_eq!(repeats.overdue(start + 2 * QUIET), []);
+        assert!(repeats.lines.lock().is_empty());
+    }
+
+    #[test]
+    fn many_addresses_are_one_line() {
+        let (repeats, start) = (Repeats::default(), Instant::now());
+        let written = (0..10_000).filter(|n| repeats.admit(origin(*n), "broken", start).is_some()).count();
+        assert_eq!(written, LINES_MAX + 1);
+        assert_eq!(repeats.lines.lock().len(), LINES_MAX + 1);
+        let told: u64 = repeats.overdue(start + QUIET).into_iter().map(|(_, count)| count).sum();
+        assert_eq!(told, 10_000 - 1 - LINES_MAX as u64);
+        assert!(repeats.admit(origin(20_000), "broken", start + QUIET).is_some(), "the table is free again");
+    }
+}
