@@ -31,6 +31,17 @@ impl std::fmt::Debug for Account {
     }
 }
 
+/// Who a client is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// A user who proved to know the account's password
+    Account(Account),
+    /// A user without an account, admitted as this one; nothing was proved
+    Guest(Account),
+    /// A client that gave no name; nothing was proved
+    Anonymous,
+}
+
 /// Where accounts are looked up.
 pub trait Accounts {
     /// The account of this name, without regard to case ([`same_name`]).
@@ -50,6 +61,13 @@ impl Accounts for AccountList {
 /// Whether two user names are the same one.
 pub fn same_name(left: &str, right: &str) -> bool {
     left.chars().map(upper_case).eq(right.chars().map(upper_case))
+}
+
+/// The name of the account that a client means by `alice@REALM` or `DOMAIN\alice`: there is no domain, so the account is the
+/// local one. Accounts have neither character in their names.
+pub fn local_name(user: &str) -> &str {
+    let user = user.rsplit_once('\\').map_or(user, |(_domain, user)| user);
+    user.split_once('@').map_or(user, |(user, _realm)| user)
 }
 
 /// A user name, so that those that are the same one ([`same_name`]) are equal.
@@ -106,6 +124,14 @@ mod tests {
         assert_eq!(list.find(""), None);
         assert_eq!(folded_name("J\u{f6}rg"), folded_name("J\u{d6}RG"));
         assert!(!same_name("stra\u{df}e", "STRASSE"));
+    }
+
+    #[test]
+    fn a_domain_or_realm_leads_to_the_local_account() {
+        for user in ["alice", "alice@REALM", "alice@files.example.org", "DOMAIN\\alice", "A\\B\\alice@x@y"] {
+            assert_eq!(local_name(user), "alice", "{user}");
+        }
+        assert_eq!((local_name("@REALM"), local_name("DOMAIN\\"), local_name("")), ("", "", ""));
     }
 
     #[test]

@@ -8,11 +8,15 @@
 
 mod acceptor;
 pub mod accounts;
+mod brake;
 mod der;
+mod failure;
 mod initiator;
 pub mod ntlm;
 pub mod spnego;
 
-pub use acceptor::{Acceptor, Authenticated, Config, Failure, FailureClass, Identity, Reason, Step};
-pub use accounts::{Account, AccountList, Accounts, folded_name, nt_hash, same_name};
+pub use acceptor::{Acceptor, Authenticated, Config, Step};
+pub use accounts::{Account, AccountList, Accounts, Identity, folded_name, local_name, nt_hash, same_name};
+pub use brake::{Brake, Failed};
+pub use failure::{Failure, FailureClass, Reason};
 pub use initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};

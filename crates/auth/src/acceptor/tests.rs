@@ -1,4 +1,5 @@
 use super::*;
+use crate::FailureClass;
 use crate::accounts::{AccountList, nt_hash};
 use crate::initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};
 use crate::ntlm::{Answer, AnswerOptions, AuthenticateMessage, NegotiateFlags, answer, negotiate_message};
@@ -154,6 +155,19 @@ fn names_are_compared_without_case_and_responses_follow_the_name_as_written() {
     for user in ["Ann", "ANN", "aNN"] {
         assert!(matches!(Client { user, ..Client::default() }.log_on(), Step::Done(_)), "{user}");
     }
+}
+
+#[test]
+fn a_name_with_a_domain_or_realm_is_the_local_account() {
+    for user in ["ann@REALM", "ANN@files.example.org", "DOMAIN\\ann"] {
+        let authenticated = done(Client { user, ..Client::default() }.log_on());
+        let Identity::Account(account) = authenticated.identity else { panic!("an account") };
+        assert_eq!(account.name, "Ann", "{user}");
+        let wrong = Client { user, password: "Secret", ..Client::default() };
+        assert_eq!(failed(wrong.log_on()), Reason::WrongPassword, "{user}");
+    }
+    let stranger = Client { user: "annie@ann", ..Client::default() };
+    assert_eq!(failed(stranger.log_on()), Reason::UnknownUser);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! The client's proof (NTProofStr) is always compared. Whether there is a MIC to check as well is said by the AV_PAIRs
 //! that the proof covers: nobody on the way can take it out.
 
-use crate::acceptor::{Identity, Reason};
-use crate::accounts::{Account, Accounts};
+use crate::accounts::{Account, Accounts, local_name};
+use crate::{Identity, Reason};
 
 use super::av_pair::{AvFlags, AvId, AvPairs, put_end, put_pair};
 use super::crypto::{ntowf_v2, rc4_once, session_base_key, verify_hmac_md5};
@@ -147,7 +147,8 @@ impl Challenge {
         accounts: &dyn Accounts,
     ) -> Result<NtlmAuthenticated, Reason> {
         let response = Ntlmv2Response::parse(message.nt_response)?;
-        let account = accounts.find(user);
+        // The response is computed with the name as the client wrote it.
+        let account = accounts.find(local_name(user));
         // an unknown user costs what a known one costs
         let nt_hash = account.as_ref().map_or([0; 16], |account| account.nt_hash);
         let response_key = ntowf_v2(&nt_hash, user, message.domain);

@@ -3,9 +3,9 @@ use rc4::StreamCipher;
 use super::acceptor::Challenge;
 use super::crypto::{rc4, rc4_once, verify_hmac_md5};
 use super::*;
-use crate::acceptor::{Identity, Reason};
 use crate::accounts::{Account, AccountList, nt_hash};
 use crate::spnego::{NegTokenResp, Token, neg_token_init2};
+use crate::{Identity, Reason};
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();

@@ -1,0 +1,93 @@
+//! Why an authentication failed, and what its client is told of that.
+
+/// Why an authentication failed: for logs. Clients are told [`Reason::class`] only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The account does not exist
+    #[error("there is no such account")]
+    UnknownUser,
+    /// The response does not prove the account's password
+    #[error("wrong password")]
+    WrongPassword,
+    /// The password was right, but the account may not log on
+    #[error("the account is disabled")]
+    Disabled,
+    /// No name was given, and anonymous clients are not let in
+    #[error("anonymous clients are not admitted")]
+    Anonymous,
+    /// There is no NTLMv2 response
+    #[error("the client sent no NTLMv2 response")]
+    EmptyResponse,
+    /// The response is one of NTLM version 1
+    #[error("the client uses NTLM version 1")]
+    Ntlmv1,
+    /// The response announces a MIC that is not there
+    #[error("the announced message integrity code is missing")]
+    MissingMic,
+    /// The messages were changed on the way
+    #[error("the message integrity code is wrong")]
+    WrongMic,
+    /// The SPNEGO mechanism list needs a MIC and has none
+    #[error("the mechanism list is not protected")]
+    MissingMechListMic,
+    /// The SPNEGO mechanism list was changed on the way
+    #[error("the mechanism list's integrity code is wrong")]
+    WrongMechListMic,
+    /// The client does not offer NTLM
+    #[error("the client offers no mechanism that this server has")]
+    NoCommonMechanism,
+    /// The client cannot do Unicode
+    #[error("the client does not negotiate Unicode")]
+    NoUnicode,
+    /// A token that is none, or not the one that is due
+    #[error("a malformed or unexpected token")]
+    Malformed,
+}
+
+/// What a client is told of a failure; one status of the protocol for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureClass {
+    /// STATUS_LOGON_FAILURE: the same for an unknown user and a wrong password
+    LogonFailure,
+    /// STATUS_ACCOUNT_DISABLED: only said to who knows the password
+    AccountDisabled,
+    /// STATUS_ACCESS_DENIED
+    AccessDenied,
+    /// STATUS_INVALID_PARAMETER
+    InvalidToken,
+}
+
+impl Reason {
+    /// What the client is told.
+    pub fn class(self) -> FailureClass {
+        match self {
+            Self::UnknownUser | Self::WrongPassword | Self::EmptyResponse | Self::Ntlmv1 => {
+                FailureClass::LogonFailure
+            }
+            Self::Disabled => FailureClass::AccountDisabled,
+            Self::Anonymous => FailureClass::AccessDenied,
+            Self::MissingMic
+            | Self::WrongMic
+            | Self::MissingMechListMic
+            | Self::WrongMechListMic
+            | Self::NoCommonMechanism
+            | Self::NoUnicode
+            | Self::Malformed => FailureClass::InvalidToken,
+        }
+    }
+}
+
+/// A failed authentication.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Why
+    pub reason: Reason,
+    /// The name that the client gave; chosen by the client, so to be escaped in logs
+    pub user: Option<String>,
+}
+
+impl From<Reason> for Failure {
+    fn from(reason: Reason) -> Self {
+        Self { reason, user: None }
+    }
+}
