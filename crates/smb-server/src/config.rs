@@ -18,7 +18,7 @@ pub struct Config {
     pub server_name: String,
     /// The server's name for itself on the wire, stable over restarts; `None`: a new one at each start.
     pub server_guid: Option<[u8; 16]>,
-    /// Whether messages may or must be signed.
+    /// Whether messages may or must be signed: those of sessions that have a key.
     pub signing: Protection,
     /// Whether messages may or must be encrypted.
     pub encryption: Protection,
@@ -45,7 +45,7 @@ impl Default for Config {
         Self {
             server_name: "ANABRANCH".to_owned(),
             server_guid: None,
-            signing: Protection::Enabled,
+            signing: Protection::Required,
             encryption: Protection::Enabled,
             guest: Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new() },
             dialects: Dialect::Smb202..=Dialect::Smb311,
@@ -65,16 +65,13 @@ impl Config {
         self.limits.channels_per_session_max > 1
     }
 
-    /// Whether what goes to and from shares of these terms must be encrypted.
-    pub(crate) fn encrypts(&self, terms: Terms) -> bool {
-        self.encryption != Protection::Off && terms.contains(Terms::ENCRYPTED)
-    }
-
     /// Whether guests may connect to shares of these terms: clients without a name, and users without an account. They
-    /// have no key: where signing or encryption is required, of the server or of the share, there are no guests.
+    /// have no key, so nobody can ask them to sign; where encryption is required, of the server or of the share, there are
+    /// no guests.
     pub(crate) fn lets_guests_in(&self, terms: Terms) -> bool {
-        let required = [self.signing, self.encryption].contains(&Protection::Required);
-        !required && terms.contains(Terms::GUESTS) && !terms.contains(Terms::ENCRYPTED)
+        self.encryption != Protection::Required
+            && terms.contains(Terms::GUESTS)
+            && !terms.contains(Terms::ENCRYPTED)
     }
 }
 
@@ -117,6 +114,8 @@ pub struct Interface {
 pub struct Limits {
     /// Connections of all clients together.
     pub connections_max: usize,
+    /// Connections of one address; `None`: the last quarter is for addresses that hold less than a quarter.
+    pub connections_per_address: Option<usize>,
     /// Sessions of all clients together, from the logon on.
     pub sessions_max: usize,
     /// Sessions of one connection, those that are being set up included.
@@ -145,7 +144,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections_max: 16_384,
+            connections_max: 65_536,
+            connections_per_address: None,
             sessions_max: 65_536,
             sessions_per_connection_max: 256,
             logons_per_connection_max: 32,
@@ -170,17 +170,11 @@ mod tests {
         let config = Config::default();
         assert!(config.lets_guests_in(Terms::GUESTS) && !config.lets_guests_in(Terms::empty()));
         assert!(!config.lets_guests_in(Terms::GUESTS | Terms::ENCRYPTED));
-        let required = Protection::Required;
-        for config in [
-            Config { signing: required, ..Config::default() },
-            Config { encryption: required, ..Config::default() },
-        ] {
-            assert!(!config.lets_guests_in(Terms::GUESTS), "{config:?}");
-        }
+        assert_eq!(config.signing, Protection::Required, "which guests cannot");
+        let encrypting = Config { encryption: Protection::Required, ..Config::default() };
+        assert!(!encrypting.lets_guests_in(Terms::GUESTS));
         let config = Config { encryption: Protection::Off, ..config };
-        assert!(
-            !config.encrypts(Terms::ENCRYPTED) && !config.lets_guests_in(Terms::GUESTS | Terms::ENCRYPTED)
-        );
+        assert!(!config.lets_guests_in(Terms::GUESTS | Terms::ENCRYPTED));
     }
 
     #[test]

@@ -1,13 +1,10 @@
-//! Connection: frames in, frames out. [MS-SMB2] 3.3.1.7.
+//! Connection: what is remembered of one. [MS-SMB2] 3.3.1.7.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::future::Future;
-use std::pin::Pin;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use net::{Answer, Buffer, Outbox, Peer, Prefix, PrefixError, Protocol};
+use auth::Acceptor;
+use net::{Outbox, Peer};
 use share::Accounts;
 use smb_proto::channel::Channel;
 use smb_proto::credits;
@@ -16,25 +13,18 @@ use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
 use smb_proto::request::RequestList;
 use smb_proto::sequence_window::SequenceWindow;
-use smb_proto::session::SessionCrypto;
-use smb_wire::{Command, Header, NtStatus, header};
+use smb_wire::{Header, NtStatus};
 use tokio::sync::Notify;
 
-use crate::context::RequestContext;
 use crate::endpoint::Endpoint;
-use crate::handler::session_setup::Setup;
-use crate::handler::{cancel, negotiate};
-use crate::receive::{FrameKind, Violation};
-use crate::reply::Compound;
 use crate::server::Server;
 use crate::session::Session;
 use crate::status::Failure;
-use crate::{dispatch, receive, reply};
 
 /// The most bytes of a READ, WRITE or transaction without multi-credit requests (SMB 2.0.2).
 const IO_BYTES_SINGLE_CREDIT: u32 = 64 * 1024;
-/// What a frame may have beside the payload of one request: headers, and the small requests of its compound.
-const FRAME_OVERHEAD: usize = 64 * 1024;
+/// Logons that may fail on a connection before anybody has logged on.
+const FAILED_LOGONS_MAX: u32 = 5;
 
 /// One connection of a client. It lives on one shard.
 pub struct Connection {
@@ -60,6 +50,10 @@ pub struct Connection {
     pub(crate) accounts: Accounts,
     /// Authentications under way.
     pub(crate) setups: RefCell<Vec<Setup>>,
+    /// Logons that have failed here.
+    failed_logons: Cell<u32>,
+    /// Set when they are too many.
+    ends_behind_answer: Cell<bool>,
     /// Set when the connection ends for a fault: nothing is answered any more.
     dropped: Cell<bool>,
 }
@@ -73,13 +67,17 @@ pub(crate) struct Bound {
     pub(crate) channel: Option<Arc<Channel>>,
 }
 
-/// How a frame came encrypted.
+/// An authentication under way on a connection.
 #[derive(Debug)]
-pub(crate) struct Encryption {
-    /// The session that its transform header names.
+pub(crate) struct Setup {
+    /// The session that it is for.
     pub(crate) session_id: u64,
-    /// The keys of that session.
-    pub(crate) crypto: Arc<SessionCrypto>,
+    /// Whether the session is another connection's, that this one is to become a channel of.
+    pub(crate) binding: bool,
+    /// Session.PreauthIntegrityHashValue
+    pub(crate) preauth: PreauthHash,
+    /// Where it has got to.
+    pub(crate) acceptor: Acceptor,
 }
 
 impl std::fmt::Debug for Connection {
@@ -107,6 +105,8 @@ impl Connection {
             sessions: RefCell::default(),
             accounts: Accounts::default(),
             setups: RefCell::default(),
+            failed_logons: Cell::new(0),
+            ends_behind_answer: Cell::new(false),
             dropped: Cell::new(false),
         }
     }
@@ -191,80 +191,37 @@ impl Connection {
         }
     }
 
+    /// Somebody has logged on, and not off again.
+    pub(crate) fn is_known(&self) -> bool {
+        let is_valid = |bound: &Bound| bound.channel.is_some() && !bound.session.ended.is_set();
+        self.sessions.borrow().iter().any(is_valid)
+    }
+
+    /// A logon has failed. After some, or one that was not heard, the connection ends behind the answer, if it is nobody's.
+    pub(crate) fn note_failed_logon(&self, unheard: bool) {
+        self.failed_logons.set(self.failed_logons.get().saturating_add(1));
+        let too_many = unheard || self.failed_logons.get() >= FAILED_LOGONS_MAX;
+        self.ends_behind_answer.set(too_many && !self.is_known());
+    }
+
+    /// Whether too many logons have failed: it ends behind the answer.
+    pub(crate) fn ends_behind_answer(&self) -> bool {
+        self.ends_behind_answer.get()
+    }
+
+    /// Whether it ends for a fault: nothing is answered any more.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.get()
+    }
+
     /// Ends the connection without an answer, for the reason given (for the log).
     pub(crate) fn disconnect(&self, reason: &str) {
-        tracing::warn!(peer = %self.peer.address, "disconnecting: {reason}");
         self.dropped.set(true);
-        self.outbox.close();
-    }
-
-    /// 3.3.5.2, up to the point where requests are looked at one by one.
-    fn receive(self: Rc<Self>, mut frame: BytesMut) -> Result<Answer, Violation> {
-        let encryption = match receive::frame_kind(&frame)? {
-            FrameKind::Smb1 => return negotiate::answer_smb1(&self, &frame).map(Answer::Now),
-            FrameKind::Plain => None,
-            FrameKind::Encrypted => Some(receive::decrypt(&self, &mut frame)?),
-        };
-        let must_end = receive::check_frame(&self, &frame, encryption.as_ref())?;
-        let answer = Box::pin(self.process(frame, encryption));
-        Ok(if must_end { Answer::Certainly(answer) } else { Answer::Later(answer) })
-    }
-
-    /// Answers the messages of a frame, one after the other.
-    async fn process(self: Rc<Self>, mut rest: BytesMut, encryption: Option<Encryption>) -> Option<Buffer> {
-        let encrypted = encryption.is_some();
-        let mut compound = Compound::new(encryption.map(|encryption| encryption.crypto));
-        while !rest.is_empty() {
-            let header = Header::decode(&rest).ok()?;
-            let length = match usize::try_from(header.next_command) {
-                Ok(next) if (header::LEN..rest.len()).contains(&next) => next,
-                _ => rest.len(),
-            };
-            // The last one takes all of the frame's memory with it.
-            let message =
-                if length == rest.len() { std::mem::take(&mut rest) } else { rest.split_to(length) };
-            compound = self.answer_message(header, message, encrypted, compound).await;
-            if self.dropped.get() {
-                return None;
-            }
-        }
-        compound.finish(&self)
-    }
-
-    /// Answers one message; the answer is added to the compound.
-    async fn answer_message(
-        self: &Rc<Self>,
-        header: Header,
-        mut message: BytesMut,
-        encrypted: bool,
-        compound: Compound,
-    ) -> Compound {
-        let mut ctx = RequestContext::new(self, header, encrypted, compound);
-        let admitted = receive::admit(&ctx, &mut message);
-        // A request that may wait for long does not hold on to all that was received together with it.
-        let lingers = matches!(header.command, Command::ChangeNotify | Command::Lock);
-        ctx.message = if lingers { Bytes::copy_from_slice(&message) } else { message.freeze() };
-        if header.command == Command::Cancel {
-            if admitted.is_ok() {
-                cancel::handle(&ctx);
-            }
-            return ctx.compound.into_inner();
-        }
-        let outcome = match admitted {
-            Ok(()) => dispatch::dispatch(&ctx).await,
-            Err(failure) => Err(failure),
-        };
-        if ctx.async_id.get().is_some() {
-            self.requests.borrow_mut().remove(header.message_id);
-        }
-        if !self.dropped.get() {
-            reply::complete(&ctx, outcome);
-        }
-        ctx.compound.into_inner()
+        self.outbox.break_off(reason);
     }
 
     /// The connection has ended: so have the sessions that have no other.
-    async fn end_sessions(&self) {
+    pub(crate) async fn end_sessions(&self) {
         self.endpoint.ended.set();
         if let Some(negotiated) = self.negotiated.get() {
             let client = negotiated.client_guid;
@@ -288,35 +245,5 @@ impl Connection {
                 session.resend_breaks(self.id);
             }
         }
-    }
-}
-
-impl Protocol for Connection {
-    fn prefix(&self, prefix: [u8; 4]) -> Result<Prefix, PrefixError> {
-        let length = smb_wire::frame::decode_prefix(prefix).map_err(|e| PrefixError(e.to_string()))?;
-        // Nobody sends much before logging on.
-        let payload = if self.is_welcome() { self.io_bytes_max() } else { IO_BYTES_SINGLE_CREDIT };
-        let payload = usize::try_from(payload).unwrap_or(usize::MAX);
-        if length > payload.saturating_add(FRAME_OVERHEAD) {
-            return Err(PrefixError(format!("a frame of {length} bytes")));
-        }
-        Ok(Prefix { length, last: true })
-    }
-
-    /// Somebody has logged on.
-    fn is_welcome(&self) -> bool {
-        self.sessions.borrow().iter().any(|bound| bound.channel.is_some())
-    }
-
-    fn answer(self: Rc<Self>, frame: BytesMut) -> Answer {
-        self.endpoint.note_frame();
-        if self.dropped.get() {
-            return Answer::Nothing;
-        }
-        self.receive(frame).unwrap_or_else(|violation| Answer::Close(violation.0))
-    }
-
-    fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>> {
-        Box::pin(async move { self.end_sessions().await })
     }
 }

@@ -1,27 +1,34 @@
-//! What a handler knows about its request.
+//! What a handler knows about its request: the more its command needs, the more there is.
+//!
+//! A [`RequestContext`] is any request. What a request that was let in is about is its [`Subject`]; the handlers of the
+//! commands that need it get it as [`InSession`], [`Admitted`] or [`OnShare`], each of which is also all that the one before
+//! it is.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use net::Buffer;
+use net::{Buffer, Room};
 use share::{Caller, Share};
 use smb_proto::channel::Channel;
 use smb_proto::channel_sequence::Late;
 use smb_proto::dialect::Dialect;
+use smb_proto::session::Principal;
 use smb_wire::{FileId, Header, HeaderFlags, NtStatus, header};
 
+use crate::compound::Compound;
 use crate::connection::Connection;
-use crate::open::{Open, Outstanding};
-use crate::receive::is_guarded;
-use crate::reply::Compound;
+use crate::login::Login;
+use crate::open::{InUse, Open, Outstanding};
+use crate::operation::Operation;
 use crate::server::Server;
-use crate::session::{Login, Session};
+use crate::session::Session;
 use crate::status::Failure;
 use crate::tree::{Target, Tree};
 
-/// A request, with everything that it is about. Owned by the request's future.
+/// A request. Owned by the request's future.
 pub(crate) struct RequestContext {
     /// Where the request came from.
     pub(crate) connection: Rc<Connection>,
@@ -29,28 +36,115 @@ pub(crate) struct RequestContext {
     pub(crate) server: Arc<Server>,
     /// The request's header.
     pub(crate) header: Header,
+    /// What is known of its command.
+    pub(crate) operation: &'static Operation,
     /// The whole request, from its header on. A WRITE's payload is a slice of it.
     pub(crate) message: Bytes,
     /// Whether the request came encrypted: its answer goes encrypted too.
     pub(crate) encrypted: bool,
-    /// Set before the handler runs, except by SESSION_SETUP, which sets it itself.
-    pub(crate) session: OnceCell<Arc<Session>>,
-    /// Likewise.
-    pub(crate) login: OnceCell<Arc<Login>>,
-    /// Likewise: the session's channel on this connection.
-    pub(crate) channel: OnceCell<Arc<Channel>>,
-    /// Set before the handler runs for commands that have a tree, except by TREE_CONNECT, which sets it itself.
-    pub(crate) tree: OnceCell<Arc<Tree>>,
+    /// What its answer says of session and tree connect. SESSION_SETUP and TREE_CONNECT have a say in it; else it is what
+    /// was found for the request, also if that fails.
+    pub(crate) envelope: Envelope,
     /// The compound that the request belongs to, and the answers so far.
     pub(crate) compound: RefCell<Compound>,
     /// The AsyncId of the interim response, once that is sent.
     pub(crate) async_id: Cell<Option<u64>>,
-    /// The request as the open that it names counts it.
-    outstanding: OnceCell<Outstanding>,
     /// Whether credits were granted for this request.
     pub(crate) granted: Cell<bool>,
     status: Cell<NtStatus>,
     payload_bytes: Cell<u64>,
+    /// Room for the answer, until the compound has it.
+    room: Cell<Option<Room>>,
+}
+
+/// What an answer says of session and tree connect, and how it is signed.
+#[derive(Debug, Default)]
+pub(crate) struct Envelope {
+    /// The session.
+    pub(crate) session_id: Option<u64>,
+    /// Who has logged on in it.
+    pub(crate) logged_on: Option<LoggedOn>,
+    /// The session's channel on this connection, which signs.
+    pub(crate) channel: Option<Arc<Channel>>,
+    /// The tree connect.
+    pub(crate) tree_id: Option<u32>,
+}
+
+/// What the answer depends on of who has logged on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoggedOn {
+    /// Session.IsGuest, Session.IsAnonymous
+    pub(crate) principal: Principal,
+    /// Session.SigningRequired
+    pub(crate) signing_required: bool,
+}
+
+impl From<&Login> for LoggedOn {
+    fn from(login: &Login) -> Self {
+        Self { principal: login.principal, signing_required: login.signing_required }
+    }
+}
+
+/// What a request that was let in is about: as much as its command needs.
+pub(crate) enum Subject {
+    /// The connection, and the session that the request names, if it is there.
+    Connection(Option<Arc<Session>>),
+    /// A session.
+    Session(Arc<Session>, Arc<Login>),
+    /// A tree connect of a session.
+    Tree(Arc<Session>, Arc<Login>, Arc<Tree>),
+}
+
+/// A request of a session in which somebody has logged on.
+#[derive(Clone, Copy)]
+pub(crate) struct InSession<'r> {
+    request: &'r RequestContext,
+    /// The session.
+    pub(crate) session: &'r Arc<Session>,
+    /// Who is asking, with the protection of the session.
+    pub(crate) login: &'r Arc<Login>,
+}
+
+/// A request on a tree connect.
+#[derive(Clone, Copy)]
+pub(crate) struct Admitted<'r> {
+    in_session: InSession<'r>,
+    /// The tree connect.
+    pub(crate) tree: &'r Arc<Tree>,
+}
+
+/// A request about a share.
+#[derive(Clone, Copy)]
+pub(crate) struct OnShare<'r> {
+    admitted: Admitted<'r>,
+    /// The share.
+    pub(crate) share: &'r Arc<Share>,
+    /// Whether what it does may have to wait for the share's budget.
+    pub(crate) takes_turns: bool,
+}
+
+impl Deref for InSession<'_> {
+    type Target = RequestContext;
+
+    fn deref(&self) -> &RequestContext {
+        self.request
+    }
+}
+
+impl<'r> Deref for Admitted<'r> {
+    type Target = InSession<'r>;
+
+    fn deref(&self) -> &InSession<'r> {
+        &self.in_session
+    }
+}
+
+impl<'r> Deref for OnShare<'r> {
+    type Target = Admitted<'r>;
+
+    fn deref(&self) -> &Admitted<'r> {
+        &self.admitted
+    }
 }
 
 impl RequestContext {
@@ -58,6 +152,7 @@ impl RequestContext {
     pub(crate) fn new(
         connection: &Rc<Connection>,
         header: Header,
+        operation: &'static Operation,
         encrypted: bool,
         compound: Compound,
     ) -> Self {
@@ -65,62 +160,30 @@ impl RequestContext {
             connection: Rc::clone(connection),
             server: Arc::clone(&connection.server),
             header,
+            operation,
             message: Bytes::new(),
             encrypted,
-            session: OnceCell::new(),
-            login: OnceCell::new(),
-            channel: OnceCell::new(),
-            tree: OnceCell::new(),
+            envelope: Envelope::default(),
             compound: RefCell::new(compound),
             async_id: Cell::new(None),
-            outstanding: OnceCell::new(),
             granted: Cell::new(false),
             status: Cell::new(NtStatus::SUCCESS),
             payload_bytes: Cell::new(0),
+            room: Cell::new(None),
         }
     }
 
-    /// The session.
-    ///
-    /// # Errors
-    /// STATUS_USER_SESSION_DELETED when the request has none.
-    pub(crate) fn session(&self) -> Result<&Arc<Session>, Failure> {
-        self.session.get().ok_or_else(|| NtStatus::USER_SESSION_DELETED.into())
+    /// Waits until there is room for an answer of so many bytes among all that the client has not taken. It is had until the answer
+    /// is sent, or the request fails.
+    pub(crate) async fn room_for(&self, bytes: usize) {
+        let had = self.compound.borrow().room_bytes();
+        let room = self.connection.outbox.room(bytes, had).await;
+        self.room.set(Some(room));
     }
 
-    /// Who is asking, with the protection of the session.
-    ///
-    /// # Errors
-    /// STATUS_USER_SESSION_DELETED when nobody has logged on.
-    pub(crate) fn login(&self) -> Result<&Arc<Login>, Failure> {
-        self.login.get().ok_or_else(|| NtStatus::USER_SESSION_DELETED.into())
-    }
-
-    /// Who is asking, in the terms of the shares.
-    ///
-    /// # Errors
-    /// STATUS_USER_SESSION_DELETED when nobody has logged on.
-    pub(crate) fn caller(&self) -> Result<&Caller, Failure> {
-        self.login().map(|login| &login.caller)
-    }
-
-    /// The tree connect.
-    ///
-    /// # Errors
-    /// STATUS_NETWORK_NAME_DELETED when the request has none.
-    pub(crate) fn tree(&self) -> Result<&Arc<Tree>, Failure> {
-        self.tree.get().ok_or_else(|| NtStatus::NETWORK_NAME_DELETED.into())
-    }
-
-    /// The share that the request is about.
-    ///
-    /// # Errors
-    /// STATUS_NETWORK_NAME_DELETED without a tree connect, STATUS_INVALID_DEVICE_REQUEST on IPC$.
-    pub(crate) fn share(&self) -> Result<&Arc<Share>, Failure> {
-        match &self.tree()?.target {
-            Target::Disk(share) => Ok(share),
-            Target::Pipe => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
-        }
+    /// What [`RequestContext::room_for`] waited for.
+    pub(crate) fn take_room(&self) -> Option<Room> {
+        self.room.take()
     }
 
     /// Whether the request takes session, tree and file from the one before it.
@@ -128,66 +191,20 @@ impl RequestContext {
         self.header.flags.contains(HeaderFlags::RELATED_OPERATIONS)
     }
 
-    /// The open that the request names; in a related request, the one of the request before it.
-    ///
-    /// # Errors
-    /// STATUS_FILE_CLOSED for an open that is not there or belongs to another tree connect; in a related request, what
-    /// the request before it failed with. STATUS_FILE_NOT_AVAILABLE for a late request to change something.
-    pub(crate) fn open(&self, id: FileId) -> Result<Arc<Open>, Failure> {
-        let id = self.compound.borrow_mut().chain.file_id(self.is_related(), id)?;
-        let open = self.session()?.open(id).ok_or(NtStatus::FILE_CLOSED)?;
-        if !Arc::ptr_eq(&open.tree, self.tree()?) {
-            return Err(NtStatus::FILE_CLOSED.into());
-        }
-        self.check_channel_sequence(&open)?;
-        open.used();
-        Ok(open)
-    }
-
-    /// 3.3.5.2.10: Verifying the Channel Sequence Number.
-    fn check_channel_sequence(&self, open: &Open) -> Result<(), Failure> {
-        if !self.connection.dialect().is_some_and(Dialect::is_smb3) || self.outstanding.get().is_some() {
-            return Ok(());
-        }
-        let replay = self.header.flags.contains(HeaderFlags::REPLAY_OPERATION);
-        match open.arrive(self.header.channel_sequence(), replay) {
-            Ok(outstanding) => {
-                let _ = self.outstanding.set(outstanding);
-                Ok(())
-            }
-            Err(Late) if is_guarded(self.header.command) => {
-                // Its client is to send it again (3.2.5.12); Linux tells its program that it failed.
-                let (peer, command) = (self.connection.peer.address, self.header.command);
-                tracing::info!(%peer, ?command, path = open.path, "a late request is refused");
-                Err(NtStatus::FILE_NOT_AVAILABLE.into())
-            }
-            Err(Late) => Ok(()),
-        }
-    }
-
-    /// Enters an open that this request has made, for the client and for the related requests behind this one. On an
-    /// error the caller closes it again.
-    ///
-    /// # Errors
-    /// STATUS_INSUFFICIENT_RESOURCES at the limit of the session.
-    pub(crate) fn add_open(&self, open: &Arc<Open>) -> Result<(), Failure> {
-        open.begin_sequence(self.header.channel_sequence());
-        self.session()?.add_open(open)?;
-        self.set_related_file(open.id);
-        Ok(())
-    }
-
     /// The related requests behind this one are about this file.
     pub(crate) fn set_related_file(&self, id: FileId) {
         self.compound.borrow_mut().chain.generated_file(id);
     }
 
-    /// A buffer for the answer with room for `capacity` bytes of body. It begins with 64 zero bytes in which the header is
-    /// written at the end; the body is appended.
-    pub(crate) fn reply(&self, capacity: usize) -> Buffer {
-        let mut buffer = Buffer::with_capacity(header::LEN.saturating_add(capacity));
-        buffer.append(&[0; header::LEN]);
-        buffer
+    /// A buffer for an answer without data. It begins with 64 zero bytes in which the header is written at the end; the body
+    /// is appended.
+    pub(crate) fn reply(&self) -> Buffer {
+        self.reply_with(0)
+    }
+
+    /// The same for an answer with so many bytes of data.
+    pub(crate) fn reply_with(&self, data_bytes: usize) -> Buffer {
+        message(self.operation.answer_bytes.saturating_add(data_bytes))
     }
 
     /// The answer carries this status although it is no error (STATUS_BUFFER_OVERFLOW, STATUS_NOTIFY_ENUM_DIR).
@@ -214,4 +231,87 @@ impl RequestContext {
     pub(crate) fn io_bytes_max(&self) -> u32 {
         self.connection.io_bytes_max()
     }
+}
+
+impl<'r> InSession<'r> {
+    /// A request with its session and who has logged on there.
+    pub(crate) fn new(request: &'r RequestContext, session: &'r Arc<Session>, login: &'r Arc<Login>) -> Self {
+        Self { request, session, login }
+    }
+
+    /// The same request on a tree connect of the session.
+    pub(crate) fn on_tree(self, tree: &'r Arc<Tree>) -> Admitted<'r> {
+        Admitted { in_session: self, tree }
+    }
+
+    /// Who is asking, in the terms of the shares.
+    pub(crate) fn caller(&self) -> &'r Caller {
+        &self.login.caller
+    }
+}
+
+impl<'r> Admitted<'r> {
+    /// The same request as one about a share.
+    ///
+    /// # Errors
+    /// STATUS_INVALID_DEVICE_REQUEST on IPC$.
+    pub(crate) fn on_share(self) -> Result<OnShare<'r>, Failure> {
+        match &self.tree.target {
+            Target::Disk(share) => Ok(OnShare { admitted: self, share, takes_turns: share.asks_for_turns() }),
+            Target::Pipe => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
+        }
+    }
+
+    /// The open that the request names; in a related request, the one of the request before it.
+    ///
+    /// # Errors
+    /// STATUS_FILE_CLOSED for an open that is not there or belongs to another tree connect; in a related request, what
+    /// the request before it failed with. STATUS_FILE_NOT_AVAILABLE for a late request to change something.
+    pub(crate) fn open(&self, id: FileId) -> Result<InUse, Failure> {
+        let id = self.compound.borrow_mut().chain.file_id(self.is_related(), id)?;
+        let open = self.session.open(id).ok_or(NtStatus::FILE_CLOSED)?;
+        if !Arc::ptr_eq(&open.tree, self.tree) {
+            return Err(NtStatus::FILE_CLOSED.into());
+        }
+        let outstanding = self.check_channel_sequence(&open)?;
+        open.used();
+        Ok(InUse::new(open, outstanding))
+    }
+
+    /// 3.3.5.2.10: Verifying the Channel Sequence Number.
+    fn check_channel_sequence(&self, open: &Open) -> Result<Option<Outstanding>, Failure> {
+        if !self.connection.dialect().is_some_and(Dialect::is_smb3) {
+            return Ok(None);
+        }
+        let replay = self.header.flags.contains(HeaderFlags::REPLAY_OPERATION);
+        match open.arrive(self.header.channel_sequence(), replay) {
+            Ok(outstanding) => Ok(Some(outstanding)),
+            Err(Late) if self.operation.is_guarded() => {
+                // Its client is to send it again (3.2.5.12); Linux tells its program that it failed.
+                let (peer, command) = (self.connection.peer.address, self.header.command);
+                tracing::info!(%peer, ?command, path = open.path, "a late request is refused");
+                Err(NtStatus::FILE_NOT_AVAILABLE.into())
+            }
+            Err(Late) => Ok(None),
+        }
+    }
+
+    /// Enters an open that this request has made, for the client and for the related requests behind this one. On an
+    /// error the caller closes it again.
+    ///
+    /// # Errors
+    /// STATUS_INSUFFICIENT_RESOURCES at the limit of the session.
+    pub(crate) fn add_open(&self, open: &Arc<Open>) -> Result<(), Failure> {
+        open.begin_sequence(self.header.channel_sequence());
+        self.session.add_open(open)?;
+        self.set_related_file(open.id);
+        Ok(())
+    }
+}
+
+/// A message with room for `capacity` bytes behind its header, which is written at the end.
+pub(crate) fn message(capacity: usize) -> Buffer {
+    let mut buffer = Buffer::with_capacity(header::LEN.saturating_add(capacity));
+    buffer.append(&[0; header::LEN]);
+    buffer
 }

@@ -1,84 +1,81 @@
 //! Which handler answers which command; nothing else.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use net::{Buffer, turn_clock};
-use share::{Api, Measure, Protocol, timings};
+use share::{Measure, Outcome, Protocol, timings};
 use smb_proto::sequence_window::check_charge;
 use smb_wire::{Command, NtStatus};
 
-use crate::context::RequestContext;
+use crate::context::{Admitted, InSession, OnShare, RequestContext, Subject};
+use crate::receive::request::check_tree;
+use crate::session::Session;
 use crate::status::Failure;
-use crate::tree::Target;
-use crate::{handler, pipe, status};
+use crate::tree::{Target, Tree};
+use crate::{handler, status};
 
-/// Answers a request that was admitted. Those about a share are counted there.
-pub(crate) async fn dispatch(ctx: &RequestContext) -> Result<Buffer, Failure> {
-    timings::scope(pin!(dispatch_counted(ctx))).await
+/// Answers a request that was let in. Those about a share are counted there.
+pub(crate) async fn dispatch(ctx: &mut RequestContext, subject: &Subject) -> Result<Buffer, Failure> {
+    timings::scope(pin!(dispatch_counted(ctx, subject))).await
 }
 
-async fn dispatch_counted(ctx: &RequestContext) -> Result<Buffer, Failure> {
+async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result<Buffer, Failure> {
     let now = turn_clock::now();
-    let measure = api(ctx.header.command).map(|api| Measure::begin(api, Protocol::Smb, now));
+    let measure = ctx.operation.api.map(|api| Measure::begin(api, Protocol::Smb, now));
     if let Some(measure) = &measure {
         ctx.connection.endpoint.note_request(measure.begun());
     }
-    let outcome = dispatch_target(ctx).await;
-    if let (Some(measure), Some(Target::Disk(share))) = (measure, ctx.tree.get().map(|tree| &tree.target)) {
-        let counted = outcome.as_ref().map_or_else(Failure::outcome, |_| status::outcome(ctx.status()));
-        let measure = measure.over(ctx.connection.endpoint.round_trip.time());
-        let client = ctx.caller().map(|caller| caller.machine).unwrap_or_default();
-        let (bytes, accounts) = (ctx.payload_bytes(), &ctx.connection.accounts);
-        accounts.end(share, client, &measure, turn_clock::read, bytes, counted);
-    }
-    outcome
-}
-
-async fn dispatch_target(ctx: &RequestContext) -> Result<Buffer, Failure> {
-    match ctx.tree.get().map(|tree| &tree.target) {
-        Some(Target::Disk(share)) => {
-            if share.asks_for_turns()
-                && let Some(api) = api(ctx.header.command)
-            {
-                let caller = ctx.caller()?;
-                let turn = async {
-                    share.take_turn(caller, api).await;
-                    Ok(())
-                };
-                ctx.until_cancelled(turn).await?;
+    match subject {
+        Subject::Connection(named) => dispatch_connection(ctx, named.as_ref()).await,
+        Subject::Session(session, login) => {
+            let (reply, tree) = dispatch_session(&InSession::new(ctx, session, login)).await?;
+            if let Some(tree) = &tree {
+                ctx.envelope.tree_id = Some(tree.id);
+                count(&InSession::new(ctx, session, login), tree, measure, status::outcome(ctx.status()));
             }
-            dispatch_file(ctx).await
+            Ok(reply)
         }
-        Some(Target::Pipe) => pipe::dispatch(ctx).await,
-        None => dispatch_connection(ctx).await,
+        Subject::Tree(session, login, tree) => {
+            let ctx = InSession::new(ctx, session, login).on_tree(tree);
+            let answered = dispatch_tree(&ctx).await;
+            let outcome = answered.as_ref().map_or_else(Failure::outcome, |_| status::outcome(ctx.status()));
+            count(&ctx, tree, measure, outcome);
+            answered
+        }
     }
 }
 
-/// What the accounting calls a command about a share.
-fn api(command: Command) -> Option<Api> {
-    Some(match command {
-        Command::Create => Api::Create,
-        Command::Close => Api::Close,
-        Command::Read => Api::Read,
-        Command::Write => Api::Write,
-        Command::Flush => Api::Flush,
-        Command::Lock => Api::Lock,
-        Command::Ioctl => Api::Ioctl,
-        Command::QueryDirectory => Api::QueryDirectory,
-        Command::ChangeNotify => Api::ChangeNotify,
-        Command::QueryInfo => Api::QueryInfo,
-        Command::SetInfo => Api::SetInfo,
-        Command::OplockBreak => Api::OplockBreak,
-        Command::TreeConnect => Api::TreeConnect,
-        Command::TreeDisconnect => Api::TreeDisconnect,
-        _ => return None,
-    })
+/// Counts a request that has ended, if it was about a share.
+fn count(ctx: &InSession<'_>, tree: &Tree, measure: Option<Measure>, outcome: Outcome) {
+    if let (Some(measure), Target::Disk(share)) = (measure, &tree.target) {
+        let measure = measure.over(ctx.connection.endpoint.round_trip.time());
+        let (bytes, accounts) = (ctx.payload_bytes(), &ctx.connection.accounts);
+        accounts.end(share, ctx.caller().machine, &measure, turn_clock::read, bytes, outcome);
+    }
 }
 
-/// Decodes a request about files and hands it to its handler.
-async fn dispatch_file(ctx: &RequestContext) -> Result<Buffer, Failure> {
+async fn dispatch_tree(ctx: &Admitted<'_>) -> Result<Buffer, Failure> {
+    let Ok(on_share) = ctx.on_share() else { return dispatch_pipe(ctx).await };
+    let ctx = &on_share;
+    check_tree(ctx).await?;
+    if ctx.takes_turns
+        && let Some(api) = ctx.operation.api
+    {
+        let turn = pin!(async {
+            ctx.share.take_turn(ctx.caller(), api).await;
+            Ok(())
+        });
+        ctx.until_cancelled(turn).await?;
+    }
+    dispatch_file(ctx).await
+}
+
+/// Decodes a request about files and hands it to its handler. All but READ run in boxes of their own: a READ's future need not
+/// have room for theirs.
+async fn dispatch_file(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
     let message: &[u8] = &ctx.message;
-    match ctx.header.command {
+    match ctx.operation.command {
         Command::Read => {
             let request = smb_wire::read::Request::decode(message)?;
             check_payload(ctx, 0, request.length)?;
@@ -87,41 +84,50 @@ async fn dispatch_file(ctx: &RequestContext) -> Result<Buffer, Failure> {
         Command::Write => {
             let request = smb_wire::write::Request::decode(message)?;
             check_payload(ctx, request.data.len(), 0)?;
-            handler::write::handle(ctx, request).await
+            Box::pin(handler::write::handle(ctx, request)).await
         }
-        Command::Create => handler::create::handle(ctx, smb_wire::create::Request::decode(message)?).await,
-        Command::Close => handler::close::handle(ctx, smb_wire::close::Request::decode(message)?).await,
+        Command::Create => {
+            Box::pin(handler::create::handle(ctx, smb_wire::create::Request::decode(message)?)).await
+        }
+        Command::Close => {
+            Box::pin(handler::close::handle(ctx, smb_wire::close::Request::decode(message)?)).await
+        }
         Command::QueryInfo => {
             let request = smb_wire::query_info::Request::decode(message)?;
             check_payload(ctx, request.input_buffer.len(), request.output_buffer_length)?;
-            handler::query_info::handle(ctx, request).await
+            Box::pin(handler::query_info::handle(ctx, request)).await
         }
         Command::SetInfo => {
             let request = smb_wire::set_info::Request::decode(message)?;
             check_payload(ctx, request.buffer.len(), 0)?;
-            handler::set_info::handle(ctx, request).await
+            Box::pin(handler::set_info::handle(ctx, request)).await
         }
         Command::QueryDirectory => {
             let request = smb_wire::query_directory::Request::decode(message)?;
             check_payload(ctx, 0, request.output_buffer_length)?;
-            handler::query_directory::handle(ctx, request).await
+            Box::pin(handler::query_directory::handle(ctx, request)).await
         }
         Command::ChangeNotify => {
             let request = smb_wire::change_notify::Request::decode(message)?;
             check_payload(ctx, 0, request.output_buffer_length)?;
-            handler::change_notify::handle(ctx, request).await
+            Box::pin(handler::change_notify::handle(ctx, request)).await
         }
         Command::Ioctl => {
             let request = smb_wire::ioctl::Request::decode(message)?;
             let sent = request.input.len().saturating_add(request.output_count as usize);
             let expected = request.max_input_response.saturating_add(request.max_output_response);
             check_payload(ctx, sent, expected)?;
-            handler::ioctl::handle(ctx, request).await
+            Box::pin(handler::ioctl::handle(ctx, request)).await
         }
-        Command::Flush => handler::flush::handle(ctx, smb_wire::flush::Request::decode(message)?).await,
-        Command::Lock => handler::lock::handle(ctx, smb_wire::lock::Request::decode(message)?).await,
+        Command::Flush => {
+            Box::pin(handler::flush::handle(ctx, smb_wire::flush::Request::decode(message)?)).await
+        }
+        Command::Lock => {
+            Box::pin(handler::lock::handle(ctx, smb_wire::lock::Request::decode(message)?)).await
+        }
         Command::OplockBreak => {
-            handler::oplock_break::handle(ctx, smb_wire::oplock_break::Request::decode(message)?).await
+            Box::pin(handler::oplock_break::handle(ctx, smb_wire::oplock_break::Request::decode(message)?))
+                .await
         }
         Command::TreeDisconnect => {
             handler::tree_disconnect::handle(ctx, smb_wire::tree_disconnect::Request::decode(message)?).await
@@ -130,28 +136,62 @@ async fn dispatch_file(ctx: &RequestContext) -> Result<Buffer, Failure> {
     }
 }
 
-/// The commands about connections and sessions.
-async fn dispatch_connection(ctx: &RequestContext) -> Result<Buffer, Failure> {
+/// The same on IPC$: a pipe is opened, written, read and closed, and that is all.
+async fn dispatch_pipe(ctx: &Admitted<'_>) -> Result<Buffer, Failure> {
     let message: &[u8] = &ctx.message;
-    match ctx.header.command {
+    match ctx.operation.command {
+        Command::Create => handler::pipe::open(ctx, &smb_wire::create::Request::decode(message)?),
+        Command::Close => handler::pipe::close(ctx, &smb_wire::close::Request::decode(message)?).await,
+        Command::Read => handler::pipe::read(ctx, &smb_wire::read::Request::decode(message)?),
+        Command::Write => handler::pipe::write(ctx, &smb_wire::write::Request::decode(message)?),
+        Command::Flush => handler::pipe::flush(ctx, &smb_wire::flush::Request::decode(message)?),
+        Command::Ioctl => handler::ioctl::handle(ctx, smb_wire::ioctl::Request::decode(message)?).await,
+        Command::TreeDisconnect => {
+            handler::tree_disconnect::handle(ctx, smb_wire::tree_disconnect::Request::decode(message)?).await
+        }
+        _ => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
+    }
+}
+
+/// The commands about sessions. TREE_CONNECT also gives its tree connect.
+async fn dispatch_session(ctx: &InSession<'_>) -> Result<(Buffer, Option<Arc<Tree>>), Failure> {
+    let message: &[u8] = &ctx.message;
+    match ctx.operation.command {
+        Command::Logoff => {
+            let request = smb_wire::logoff::Request::decode(message)?;
+            Ok((handler::logoff::handle(ctx, request).await?, None))
+        }
+        Command::TreeConnect => {
+            let request = smb_wire::tree_connect::Request::decode(message)?;
+            let (reply, tree) = handler::tree_connect::handle(ctx, request).await?;
+            Ok((reply, Some(tree)))
+        }
+        _ => Err(NtStatus::INVALID_PARAMETER.into()),
+    }
+}
+
+/// The commands about connections. SESSION_SETUP has a say in what its answer says of the session.
+async fn dispatch_connection(
+    ctx: &mut RequestContext,
+    named: Option<&Arc<Session>>,
+) -> Result<Buffer, Failure> {
+    let message = ctx.message.clone();
+    match ctx.operation.command {
         Command::Negotiate => {
-            handler::negotiate::handle(ctx, smb_wire::negotiate::Request::decode(message)?).await
+            handler::negotiate::handle(ctx, smb_wire::negotiate::Request::decode(&message)?).await
         }
         Command::SessionSetup => {
-            handler::session_setup::handle(ctx, smb_wire::session_setup::Request::decode(message)?).await
+            let request = smb_wire::session_setup::Request::decode(&message)?;
+            handler::session_setup::handle(ctx, named, request).await
         }
-        Command::Logoff => handler::logoff::handle(ctx, smb_wire::logoff::Request::decode(message)?).await,
-        Command::TreeConnect => {
-            handler::tree_connect::handle(ctx, smb_wire::tree_connect::Request::decode(message)?).await
-        }
-        Command::Echo => handler::echo::handle(ctx, smb_wire::echo::Request::decode(message)?).await,
+        Command::Echo => handler::echo::handle(ctx, smb_wire::echo::Request::decode(&message)?).await,
         _ => Err(NtStatus::INVALID_PARAMETER.into()),
     }
 }
 
 /// Whether the request's CreditCharge pays for what it carries and may be answered with. [MS-SMB2] 3.3.5.2.5.
 fn check_payload(ctx: &RequestContext, sent: usize, expected: u32) -> Result<(), Failure> {
-    if !ctx.connection.negotiated.get().is_some_and(|negotiated| negotiated.supports_multi_credit) {
+    if !ctx.connection.supports_multi_credit() {
         return Ok(());
     }
     let sent = u32::try_from(sent).unwrap_or(u32::MAX);

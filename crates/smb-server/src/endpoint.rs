@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use net::{Buffer, Mailbox, Outbox, Peer, RoundTrip};
 
-use crate::interim::Signal;
 use crate::report;
+use crate::signal::Signal;
 
 /// After so long a client's system must have acknowledged what it was told unasked, while its session has other channels.
 const ONE_OF_SEVERAL_PATIENCE: Duration = Duration::from_secs(2);

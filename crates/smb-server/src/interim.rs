@@ -1,9 +1,8 @@
 //! Requests that wait: interim responses, and how they are told to stop. [MS-SMB2] 3.3.4.2, 3.3.5.16.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,35 +13,6 @@ use tokio::sync::futures::OwnedNotified;
 use crate::context::RequestContext;
 use crate::reply;
 use crate::status::Failure;
-
-/// Something that happens once, and whoever waits for it is woken.
-#[derive(Debug, Default)]
-pub(crate) struct Signal {
-    set: AtomicBool,
-    wake: Notify,
-}
-
-impl Signal {
-    /// It has happened.
-    pub(crate) fn set(&self) {
-        self.set.store(true, Ordering::Release);
-        self.wake.notify_waiters();
-    }
-
-    /// Whether it has happened.
-    pub(crate) fn is_set(&self) -> bool {
-        self.set.load(Ordering::Acquire)
-    }
-
-    /// Waits until it has happened.
-    pub(crate) async fn wait(&self) {
-        // Registered before the look, so that nothing between the two is missed.
-        let woken = self.wake.notified();
-        if !self.is_set() {
-            woken.await;
-        }
-    }
-}
 
 /// Resolves when the client cancels the request. Dropping it changes nothing.
 #[derive(Debug)]
@@ -67,9 +37,8 @@ impl RequestContext {
     /// Those of the work.
     pub(crate) async fn patiently<T>(
         &self,
-        work: impl Future<Output = Result<T, Failure>>,
+        mut work: Pin<&mut impl Future<Output = Result<T, Failure>>>,
     ) -> Result<T, Failure> {
-        let mut work = pin!(work);
         tokio::select! {
             biased;
             outcome = &mut work => return outcome,
@@ -89,9 +58,8 @@ impl RequestContext {
     /// Those of the work; STATUS_CANCELLED.
     pub(crate) async fn until_cancelled<T>(
         &self,
-        work: impl Future<Output = Result<T, Failure>>,
+        mut work: Pin<&mut impl Future<Output = Result<T, Failure>>>,
     ) -> Result<T, Failure> {
-        let mut work = pin!(work);
         tokio::select! {
             biased;
             outcome = &mut work => return outcome,

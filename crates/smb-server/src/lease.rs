@@ -19,7 +19,7 @@ use crate::oplock::{Place, Site};
 use crate::session::Session;
 
 /// The Linux kernel's client knows a directory's lease only some time after the answer that granted it has arrived, and does
-/// not know what a break that comes at once is about: it would believe its listing for good (docs/linux-client.md).
+/// not know what a break that comes at once is about: it would believe its listing for good (docs/measured/linux-client.md).
 const LEARNED_WITHIN: Duration = Duration::from_millis(10);
 
 /// Tables of leases, each with a lock of its own: clients rarely meet.

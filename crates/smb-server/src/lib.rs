@@ -1,13 +1,16 @@
 //! The SMB server: sockets, one handler a command.
 //!
-//! A frame comes from [`net`], is decrypted and verified ([`receive`]), dispatched to a handler ([`dispatch`],
-//! [`handler`]) and answered ([`reply`]). What a connection remembers follows the rules of [`smb_proto`]; what a share
-//! does with a request is behind [`share`]. Handlers only translate between the two.
+//! A frame comes from [`net`] ([`serve`]), is decrypted and verified ([`receive`]), dispatched to a handler ([`dispatch`],
+//! [`handler`]) and answered ([`reply`], [`compound`]). What a connection remembers ([`connection`]) follows the rules of
+//! [`smb_proto`]; what a share does with a request is behind [`share`]. Handlers only translate between the two; what they
+//! may rely on is their [`context`].
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod attributes;
 mod clients;
+mod compound;
 mod config;
 mod connection;
 mod context;
@@ -15,26 +18,32 @@ mod dispatch;
 mod durable;
 mod endpoint;
 mod extended_attributes;
+mod guesses;
 mod handler;
 mod interim;
 mod lease;
+mod login;
 mod name;
 mod network_interfaces;
 mod notification;
 mod open;
+mod operation;
 mod oplock;
 mod pipe;
 mod receive;
 mod reply;
 pub mod report;
+mod serve;
 mod server;
 mod service;
 mod session;
+mod signal;
 mod status;
 mod tree;
 
 pub use config::{Config, Dialect, GivenInterface, Interface, Interfaces, Limits, Protection, Timeouts};
 pub use connection::Connection;
 pub use durable::{Change, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens};
+pub use guesses::LogonCounts;
 pub use server::Server;
 pub use service::Service;

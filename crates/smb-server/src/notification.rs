@@ -7,8 +7,8 @@ use smb_proto::session::SessionCrypto;
 use smb_wire::oplock_break::Notification;
 use smb_wire::{Command, Header, HeaderFlags, Target, header};
 
+use crate::compound;
 use crate::endpoint::Endpoint;
-use crate::reply;
 use crate::session::Session;
 
 /// The MessageId of every notification.
@@ -67,7 +67,7 @@ fn frame(session_id: u64, notification: &Notification, encryption: Option<&Sessi
     let mut message = Buffer::with_capacity(header::LEN + 64);
     message.append(&[0; header::LEN]);
     message.append_with(|bytes, _| notification.encode(bytes));
-    reply::frame_of(&header(session_id, notification), message, encryption)
+    compound::frame_of(&header(session_id, notification), message, encryption)
 }
 
 fn header(session_id: u64, notification: &Notification) -> Header {

@@ -1,5 +1,6 @@
 //! Open: what a client has open. [MS-SMB2] 3.3.1.10.
 
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -9,12 +10,12 @@ use smb_wire::create::CreateOptions;
 use smb_wire::{AccessMask, FileId, FileTime};
 
 use crate::durable::Durable;
-use crate::interim::Signal;
 use crate::lease::LeaseHold;
 use crate::name::Pattern;
 use crate::oplock::Oplock;
 use crate::pipe::Pipe;
 use crate::session::Session;
+use crate::signal::Signal;
 use crate::status::Failure;
 use crate::tree::Tree;
 
@@ -77,6 +78,28 @@ pub(crate) struct Outstanding {
 impl Drop for Outstanding {
     fn drop(&mut self) {
         self.counted.lock().answer(self.sequence);
+    }
+}
+
+/// An open that a request uses. Until it is dropped the request is under way, as far as the open knows.
+#[derive(Debug)]
+pub(crate) struct InUse {
+    open: Arc<Open>,
+    _outstanding: Option<Outstanding>,
+}
+
+impl InUse {
+    /// By a request that is counted so, if it is counted.
+    pub(crate) fn new(open: Arc<Open>, outstanding: Option<Outstanding>) -> Self {
+        Self { open, _outstanding: outstanding }
+    }
+}
+
+impl Deref for InUse {
+    type Target = Arc<Open>;
+
+    fn deref(&self) -> &Arc<Open> {
+        &self.open
     }
 }
 
@@ -209,6 +232,17 @@ impl Open {
         match &self.target {
             Target::File(open) => Ok(open),
             Target::Pipe(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
+        }
+    }
+
+    /// The pipe behind it.
+    ///
+    /// # Errors
+    /// STATUS_INVALID_DEVICE_REQUEST for a file.
+    pub(crate) fn pipe(&self) -> Result<&Mutex<Pipe>, Failure> {
+        match &self.target {
+            Target::Pipe(pipe) => Ok(pipe),
+            Target::File(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
         }
     }
 

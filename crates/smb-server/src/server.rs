@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use auth::ntlm::ServerNames;
-use auth::{Account, Accounts};
+use auth::{Account, Accounts, spnego};
 use parking_lot::Mutex;
 use share::{Share, ShareTable, Terms};
 use smb_proto::open::FileIds;
@@ -16,7 +16,7 @@ use smb_wire::{FileId, FileTime, Guid, NtStatus};
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::durable::DurableOpens;
-use crate::handler::negotiate::security_token;
+use crate::guesses::{Guesses, LogonCounts};
 use crate::lease::LeaseTable;
 use crate::network_interfaces::NetworkInterfaces;
 use crate::open::Open;
@@ -33,7 +33,7 @@ pub struct Server {
     guid: Guid,
     /// ServerStartTime
     pub(crate) started: FileTime,
-    /// What the NEGOTIATE response says about authentication.
+    /// What the NEGOTIATE response says about authentication: the mechanisms that this server has.
     pub(crate) security_token: Vec<u8>,
     pub(crate) accounts: Arc<dyn Accounts + Send + Sync>,
     /// How clients authenticate.
@@ -55,6 +55,8 @@ pub struct Server {
     /// GlobalOpenTable: the opens that may be asked for from another session than theirs.
     pub(crate) durable: Arc<DurableOpens>,
     next_connection: AtomicU64,
+    /// Logons that failed.
+    pub(crate) guesses: Guesses,
     /// What clients are told of.
     pub(crate) interfaces: NetworkInterfaces,
 }
@@ -87,7 +89,7 @@ impl Server {
         Arc::new(Self {
             guid,
             started: now(),
-            security_token: security_token(),
+            security_token: spnego::neg_token_init2(),
             accounts,
             acceptor: Arc::new(acceptor),
             acceptor_with_guests: Arc::new(acceptor_with_guests),
@@ -104,6 +106,7 @@ impl Server {
             ),
             file_ids: Mutex::new(FileIds::new(u64::from_le_bytes(random()))),
             next_connection: AtomicU64::new(1),
+            guesses: Guesses::default(),
             interfaces: NetworkInterfaces::new(config.interfaces.clone()),
             config,
         })
@@ -134,6 +137,14 @@ impl Server {
         self.durable.close_disconnected_if(|open| open.tree.leads_to(share)).await;
     }
 
+    /// Ends the tree connects to a share whose clients its rules, as they are now, would not let in as they were: at once, also
+    /// if no request comes over them.
+    pub async fn reconsider(&self, share: &Arc<Share>) {
+        for session in self.sessions() {
+            session.reconsider_trees_to(share).await;
+        }
+    }
+
     /// Closes opens that outlived their connection and were not taken up again in time, for as long as it is polled: run it
     /// beside the server, on any runtime.
     pub async fn scavenge(&self) {
@@ -144,6 +155,12 @@ impl Server {
     /// ended, and nobody is served any more.
     pub async fn close_disconnected(&self) {
         self.durable.close_disconnected_if(|open| !open.is_persistent()).await;
+    }
+
+    /// How many logons came to nothing.
+    #[must_use]
+    pub fn logon_counts(&self) -> LogonCounts {
+        self.guesses.counts()
     }
 
     /// How many opens are kept for clients that have lost their connection.

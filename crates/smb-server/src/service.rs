@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use net::{Outbox, Peer};
+use net::{ConnectionLimits, Outbox, Peer};
 use smb_proto::credits::CREDITS_MAX;
 
 use crate::{Connection, Server};
@@ -34,7 +34,8 @@ impl net::Service for Service {
         net::Limits { pending_frames: waiting.saturating_add(CREDITS_MAX.into()), ..net::Limits::default() }
     }
 
-    fn connections_max(&self) -> usize {
-        self.0.config.limits.connections_max
+    fn connections(&self) -> ConnectionLimits {
+        let limits = &self.0.config.limits;
+        ConnectionLimits { max: limits.connections_max, of_one_address: limits.connections_per_address }
     }
 }

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
-use share::{Caller, Share};
+use share::Share;
 use smb_proto::channel::Channel;
 use smb_proto::open::OpenTable;
-use smb_proto::session::{BindingRefusal, Principal, SessionCrypto};
+use smb_proto::session::BindingRefusal;
 use smb_wire::{FileId, NtStatus};
 
 use crate::config::{Interface, Limits};
 use crate::durable::DurableOpens;
 use crate::endpoint::Endpoint;
-use crate::interim::Signal;
+use crate::login::Login;
 use crate::open::{Grant, Open};
 use crate::report::{self, InterfacesAsked, RefusedBinding};
+use crate::signal::Signal;
 use crate::status::Failure;
 use crate::tree::Tree;
 
@@ -24,26 +25,6 @@ use crate::tree::Tree;
 const SILENT: Duration = Duration::from_secs(5);
 /// In so long no more channels give way than there may be.
 const GAVE_WAY_WINDOW: Duration = Duration::from_secs(60);
-
-/// Who has logged on, and how the session's messages are protected. Replaced as a whole when the user authenticates
-/// again.
-#[derive(Debug, Clone)]
-pub(crate) struct Login {
-    /// Session.UserName, as the account has it; empty for an anonymous session.
-    pub(crate) user: String,
-    /// When the user logged on first.
-    pub(crate) since: SystemTime,
-    /// The user in the terms of the shares.
-    pub(crate) caller: Caller,
-    /// Session.IsGuest, Session.IsAnonymous
-    pub(crate) principal: Principal,
-    /// Session.SigningRequired
-    pub(crate) signing_required: bool,
-    /// Session.EncryptData
-    pub(crate) encrypt_data: bool,
-    /// The keys; none where authentication gave none.
-    pub(crate) crypto: Option<Arc<SessionCrypto>>,
-}
 
 /// A session. Its channels may live on several shards: everything that changes is behind locks, none of which is held
 /// across an await or a call of a share.
@@ -251,6 +232,16 @@ impl Session {
     pub(crate) async fn disconnect_trees_to(&self, share: &Arc<Share>) {
         let trees: Vec<Arc<Tree>> =
             self.trees.lock().by_id.values().filter(|tree| tree.leads_to(share)).cloned().collect();
+        for tree in trees {
+            self.disconnect_tree(&tree).await;
+        }
+    }
+
+    /// Ends those of the tree connects to this share that its rules would make others now.
+    pub(crate) async fn reconsider_trees_to(&self, share: &Arc<Share>) {
+        let Some(login) = self.login() else { return };
+        let is_over = |tree: &&Arc<Tree>| tree.leads_to(share) && !tree.admitted.is_let_in(share, &login);
+        let trees: Vec<Arc<Tree>> = self.trees.lock().by_id.values().filter(is_over).cloned().collect();
         for tree in trees {
             self.disconnect_tree(&tree).await;
         }

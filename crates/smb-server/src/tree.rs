@@ -6,6 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use share::Share;
 use smb_wire::AccessMask;
 
+use crate::admission::TreeAdmission;
+
+/// The share of named pipes.
+pub(crate) const IPC: &str = "IPC$";
+
 /// What a tree connect leads to.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
@@ -26,14 +31,22 @@ pub(crate) struct Tree {
     pub(crate) maximal_access: AccessMask,
     /// Share.EncryptData: requests must be encrypted.
     pub(crate) encrypt_data: bool,
+    /// By what the client was let in.
+    pub(crate) admitted: TreeAdmission,
     /// Set when it has ended.
     ended: AtomicBool,
 }
 
 impl Tree {
     /// A tree connect that begins.
-    pub(crate) fn new(id: u32, target: Target, maximal_access: AccessMask, encrypt_data: bool) -> Self {
-        Self { id, target, maximal_access, encrypt_data, ended: AtomicBool::new(false) }
+    pub(crate) fn new(
+        id: u32,
+        target: Target,
+        maximal_access: AccessMask,
+        encrypt_data: bool,
+        admitted: TreeAdmission,
+    ) -> Self {
+        Self { id, target, maximal_access, encrypt_data, admitted, ended: AtomicBool::new(false) }
     }
 
     /// Nothing is opened through it any more.
@@ -44,6 +57,11 @@ impl Tree {
     /// Whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing may be changed through it.
+    pub(crate) fn is_read_only(&self) -> bool {
+        !self.maximal_access.contains(AccessMask::WRITE_DATA)
     }
 
     /// Whether it leads to this share.

@@ -133,6 +133,11 @@ impl Journal {
         Arc::new(Self { store, queue: Mutex::default() })
     }
 
+    /// Where it writes.
+    pub(crate) fn store(&self) -> &dyn PersistentOpens {
+        &*self.store
+    }
+
     /// Writes a change down, and returns when it is on stable storage. `make` is asked for it in its turn, so that a later
     /// state is never overwritten by an earlier one; it may find that there is nothing to write.
     ///

@@ -5,7 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use share::{Access, ByteRange, Caching, GrantRequest, Holding, LockKind, Share, ShareId, Sharing, Terms};
+use share::{
+    Access, ByteRange, Caching, GrantRequest, Holding, LockKind, Opener, Share, ShareId, Sharing, Terms,
+};
 use smb_proto::durable::{Durability, Kind, LeaseName};
 use smb_wire::create::{CreateOptions, ShareAccess};
 use smb_wire::create_context::{Lease, LeaseFlags, LeaseV2};
@@ -14,6 +16,7 @@ use storage::Handle;
 
 use super::journal::{Change, Journal, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens};
 use super::{Durable, Origin};
+use crate::admission::TreeAdmission;
 use crate::lease::LeaseId;
 use crate::open::{Grant, Open, Target};
 use crate::oplock::{Oplock, Place};
@@ -132,14 +135,46 @@ struct Restored {
 
 impl Server {
     /// Has persistent opens written down in `store`, and brings those back that are there: they wait for their clients from
-    /// now on. To be called before anybody is served, on whatever protocol. It blocks.
+    /// now on. Those of a share that is awaited stay as they are. To be called before anybody is served, on whatever protocol.
+    /// It blocks.
     ///
     /// # Errors
     /// When the store cannot be read or written.
     pub fn keep_persistent_opens(&self, store: Arc<dyn PersistentOpens>) -> io::Result<()> {
+        let shares = self.shares.present();
+        let mut records = store.all()?;
+        records.retain(|record| !shares.is_awaited(ShareId(record.share)));
+        let restored = self.restore_all(&records, &*store, |id| shares.by_id(id))?;
+        self.durable.set_journal(Journal::new(store));
+        self.enter_restored(restored);
+        Ok(())
+    }
+
+    /// Brings the persistent opens of a share back that was awaited, before it is entered. It blocks.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn restore_persistent_opens(&self, share: &Arc<Share>) -> io::Result<()> {
+        let Some(journal) = self.durable.journal() else { return Ok(()) };
+        let store = journal.store();
+        let mut records = store.all()?;
+        records.retain(|record| record.share == share.id().0);
+        let restored = self.restore_all(&records, store, |_| Some(share))?;
+        self.enter_restored(restored);
+        Ok(())
+    }
+
+    /// Those that cannot come back are forgotten.
+    fn restore_all<'a>(
+        &self,
+        records: &[PersistentOpen],
+        store: &dyn PersistentOpens,
+        share_of: impl Fn(ShareId) -> Option<&'a Arc<Share>>,
+    ) -> io::Result<Vec<Restored>> {
         let (mut restored, mut lost) = (Vec::new(), Vec::new());
-        for record in store.all()? {
-            match self.restore(&record) {
+        for record in records {
+            let share = share_of(ShareId(record.share)).ok_or(Lost::Share);
+            match share.and_then(|share| self.restore(record, share)) {
                 Ok(open) => restored.push(open),
                 Err(reason) => {
                     tracing::warn!(path = ?record.path, owner = ?record.owner, "a persistent open is lost: {reason}");
@@ -150,7 +185,10 @@ impl Server {
         if !lost.is_empty() {
             store.write(&lost)?;
         }
-        self.durable.set_journal(Journal::new(store));
+        Ok(restored)
+    }
+
+    fn enter_restored(&self, restored: Vec<Restored>) {
         let now = Instant::now();
         for Restored { open, share, grant, holding } in restored {
             if let Target::File(file) = &open.target {
@@ -158,21 +196,20 @@ impl Server {
             }
             self.durable.enter_disconnected(&open, now);
         }
-        Ok(())
     }
 
-    fn restore(&self, record: &PersistentOpen) -> Result<Restored, Lost> {
-        let shares = self.shares.present();
-        let share = shares.by_id(ShareId(record.share)).ok_or(Lost::Share)?;
+    fn restore(&self, record: &PersistentOpen, share: &Arc<Share>) -> Result<Restored, Lost> {
         if !share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE) {
             return Err(Lost::Share);
         }
         let (handle, holding) = (handle(record)?, holding(record)?);
         let id = FileId { persistent: record.id, volatile: self.file_id().volatile };
         let (request, grant) = self.restored_grant(share, id, &handle, record)?;
-        let file = share.restore(&handle, &holding, request.clone())?;
+        let owner = Opener::named(("user", &record.owner));
+        let file = share.restore(&handle, &holding, request.clone(), [None, Some(owner)])?;
         let target = tree::Target::Disk(Arc::clone(share));
-        let tree = Tree::new(0, target, AccessMask::empty(), self.config.encrypts(share.terms()));
+        let encrypts = share.terms().contains(Terms::ENCRYPTED);
+        let tree = Tree::new(0, target, AccessMask::empty(), encrypts, TreeAdmission::of_nobody());
         let open = Open::new(
             id,
             Arc::new(tree),
@@ -198,7 +235,7 @@ impl Server {
         handle: &Handle,
         record: &PersistentOpen,
     ) -> Result<(GrantRequest, Grant), Lost> {
-        let share_encrypts = self.config.encrypts(share.terms());
+        let share_encrypts = share.terms().contains(Terms::ENCRYPTED);
         let file = share.file_of(handle)?;
         // Opens of directories are never persistent.
         let place = Place { share, file, is_directory: false, share_encrypts, durable: &self.durable };

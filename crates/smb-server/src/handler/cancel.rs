@@ -1,9 +1,13 @@
 //! CANCEL. [MS-SMB2] 3.3.5.16.
 
 use smb_proto::request::CancelTarget;
-use smb_wire::Target;
+use smb_wire::{Command, Target};
 
 use crate::context::RequestContext;
+use crate::operation::Operation;
+
+/// What is known of CANCEL.
+pub(crate) const OPERATION: Operation = Operation::of(Command::Cancel);
 
 /// Tells the request that the CANCEL names to stop: its own handler answers it. CANCEL itself has no answer.
 pub(crate) fn handle(ctx: &RequestContext) {

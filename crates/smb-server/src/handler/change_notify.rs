@@ -6,20 +6,30 @@
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{ChangeAction, ChangeKinds, Seen, Share};
+use share::{Api, ChangeAction, ChangeKinds, Seen, Share};
 use smb_wire::change_notify::{ChangeNotifyFlags, Request, Response};
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::notify::{Action, Change, writer};
-use smb_wire::{AccessMask, NtStatus};
+use smb_wire::{AccessMask, Command, NtStatus};
 use tokio::sync::Semaphore;
 
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::name::path_to_client;
 use crate::open::{DirectoryWatch, Open};
+use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
+/// What is known of CHANGE_NOTIFY.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::ChangeNotify),
+    needs: Needs::Open,
+    lingers: true,
+    answer_bytes: 8,
+    ..Operation::of(Command::ChangeNotify)
+};
+
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     if request.output_buffer_length > ctx.io_bytes_max() || !open.is_directory {
         return Err(NtStatus::INVALID_PARAMETER.into());
@@ -27,7 +37,7 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buf
     if !open.granted_access.contains(AccessMask::LIST_DIRECTORY) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    let share = ctx.share()?;
+    let share = ctx.share;
     let watch = watch(ctx, &open, &request)?;
     let limit = request.output_buffer_length.min(watch.answer_bytes_max);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -49,7 +59,7 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buf
 }
 
 /// The watch of an open, begun with its first request.
-fn watch(ctx: &RequestContext, open: &Open, request: &Request) -> Result<Arc<DirectoryWatch>, Failure> {
+fn watch(ctx: &OnShare<'_>, open: &Open, request: &Request) -> Result<Arc<DirectoryWatch>, Failure> {
     let mut state = open.state.lock();
     if let Some(watch) = &state.watch {
         return Ok(Arc::clone(watch));
@@ -57,7 +67,7 @@ fn watch(ctx: &RequestContext, open: &Open, request: &Request) -> Result<Arc<Dir
     let recursive = request.flags.contains(ChangeNotifyFlags::WATCH_TREE);
     let kinds = ChangeKinds::from_bits_truncate(request.completion_filter.bits());
     let watch = Arc::new(DirectoryWatch {
-        changes: ctx.share()?.watch(ctx.caller()?, open.file()?.node(), recursive, kinds)?,
+        changes: ctx.share.watch(ctx.caller(), open.file()?.node(), recursive, kinds)?,
         turn: Semaphore::new(1),
         answer_bytes_max: request.output_buffer_length,
     });
@@ -75,7 +85,7 @@ async fn next(share: &Share, open: &Open, watch: &DirectoryWatch) -> Result<Seen
     Ok(watch.changes.seen().await)
 }
 
-fn answer(ctx: &RequestContext, seen: Seen, limit: usize) -> Result<Buffer, Failure> {
+fn answer(ctx: &OnShare<'_>, seen: Seen, limit: usize) -> Result<Buffer, Failure> {
     let changes = match seen {
         Seen::Changes(changes) => changes,
         Seen::Overflow => Vec::new(),
@@ -87,7 +97,7 @@ fn answer(ctx: &RequestContext, seen: Seen, limit: usize) -> Result<Buffer, Fail
         ctx.set_status(NtStatus::NOTIFY_ENUM_DIR);
     }
     ctx.moved(data.len());
-    let mut reply = ctx.reply(data.len().saturating_add(8));
+    let mut reply = ctx.reply_with(data.len());
     reply.append_with(|out, _| Response { output_buffer: &data }.encode(out))?;
     Ok(reply)
 }

@@ -1,23 +1,32 @@
 //! CLOSE. [MS-SMB2] 3.3.5.10.
 
 use net::Buffer;
-use smb_wire::NtStatus;
+use share::Api;
 use smb_wire::close::{Attributes, CloseFlags, Request, Response};
+use smb_wire::{Command, NtStatus};
 use storage::Want;
 
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::Open;
+use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
-/// Bytes of the answer.
-const ANSWER_LEN: usize = 60;
+/// What is known of CLOSE.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::Close),
+    needs: Needs::Open,
+    serves_expired: true,
+    effect: Effect::Finished,
+    answer_bytes: 60,
+    ..Operation::of(Command::Close)
+};
 
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     // Of two CLOSEs that come at the same time, one closes.
-    ctx.session()?.remove_open(open.id).ok_or(NtStatus::FILE_CLOSED)?;
+    ctx.session.remove_open(open.id).ok_or(NtStatus::FILE_CLOSED)?;
     let wants_attributes = request.flags.contains(CloseFlags::POSTQUERY_ATTRIB);
     let attributes = if wants_attributes { attributes_of(ctx, &open).await } else { None };
     // [MS-FSA] 2.1.5.5: closing succeeds, whatever becomes of a deletion that waited for it; a directory with entries
@@ -25,16 +34,15 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buf
     if let Err(failure) = open.close().await {
         tracing::debug!("{} was closed but not deleted: {}", open.path, failure.status);
     }
-    let mut reply = ctx.reply(ANSWER_LEN);
+    let mut reply = ctx.reply();
     reply.append_with(|out, _| Response { attributes }.encode(out));
     Ok(reply)
 }
 
 /// What the file is when it is closed; where that cannot be read the answer says so.
-async fn attributes_of(ctx: &RequestContext, open: &Open) -> Option<Attributes> {
+async fn attributes_of(ctx: &OnShare<'_>, open: &Open) -> Option<Attributes> {
     let node = open.file().ok()?.node();
-    let caller = ctx.caller().ok()?;
-    let info = ctx.share().ok()?.present_attributes(caller, node, Want::FLAGS).await.ok()?;
+    let info = ctx.share.present_attributes(ctx.caller(), node, Want::FLAGS).await.ok()?;
     let info = attributes::network_open(&info);
     Some(Attributes {
         creation_time: info.creation_time,

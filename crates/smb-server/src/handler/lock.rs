@@ -3,21 +3,32 @@
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Access, ByteRange, LockKind, LockWait, Share};
+use share::{Access, Api, ByteRange, LockKind, LockWait, Share};
 use smb_proto::dialect::Dialect;
-use smb_wire::NtStatus;
 use smb_wire::lock::{LockElement, LockFlags, Request, Response};
 use smb_wire::negotiate::Capabilities;
+use smb_wire::{Command, NtStatus};
 
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::Open;
+use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
 /// Entries of Open.LockSequenceArray (3.3.1.10).
 const LOCK_SEQUENCES: usize = 64;
 
+/// What is known of LOCK.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::Lock),
+    needs: Needs::Open,
+    serves_expired: true,
+    lingers: true,
+    answer_bytes: 4,
+    ..Operation::of(Command::Lock)
+};
+
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     // [MS-FSA] 2.1.5.8: "If Open.Stream.StreamType is DirectoryStream, return STATUS_INVALID_PARAMETER".
     if open.is_directory {
@@ -30,7 +41,7 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buf
     if !sequence.is_some_and(|sequence| sequence.begin(&mut open.state.lock().lock_sequence)) {
         let unlocks = request.locks.first().is_some_and(|first| first.flags.contains(LockFlags::UNLOCK));
         if unlocks {
-            unlock_all(ctx.share()?, &open, &request.locks)?;
+            unlock_all(ctx.share, &open, &request.locks)?;
         } else {
             lock_all(ctx, &open, &request.locks).await?;
         }
@@ -39,13 +50,13 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buf
         }
         if let Err(failure) = open.write_down().await {
             if !unlocks {
-                give_back(ctx.share()?, &open, &request.locks);
+                give_back(ctx.share, &open, &request.locks);
             }
             sequence.iter().for_each(|sequence| sequence.forget(&mut open.state.lock().lock_sequence));
             return Err(failure);
         }
     }
-    let mut reply = ctx.reply(4);
+    let mut reply = ctx.reply();
     reply.append_with(|out, _| Response.encode(out));
     Ok(reply)
 }
@@ -61,7 +72,7 @@ struct Sequence {
 impl Sequence {
     /// The sequence of a request, if it is one that may come again: since the open outlives its connection, or since the
     /// connection is not the only one.
-    fn of(ctx: &RequestContext, open: &Open, request: &Request) -> Option<Self> {
+    fn of(ctx: &OnShare<'_>, open: &Open, request: &Request) -> Option<Self> {
         let negotiated = ctx.connection.negotiated.get()?;
         let outlives = open.durable.get().is_some_and(|durable| durable.durability().is_some());
         let several = negotiated.dialect.is_smb3()
@@ -119,7 +130,7 @@ fn unlock_all(share: &Share, open: &Open, elements: &[LockElement]) -> Result<()
 }
 
 /// 3.3.5.14.2: all ranges are locked, or none. Only one alone may be waited for.
-async fn lock_all(ctx: &RequestContext, open: &Open, elements: &[LockElement]) -> Result<(), Failure> {
+async fn lock_all(ctx: &OnShare<'_>, open: &Open, elements: &[LockElement]) -> Result<(), Failure> {
     let kinds = elements.iter().map(kind).collect::<Result<Vec<_>, _>>()?;
     let at_once = |element: &LockElement| element.flags.contains(LockFlags::FAIL_IMMEDIATELY);
     if let ([element], [kind]) = (elements, kinds.as_slice())
@@ -130,7 +141,7 @@ async fn lock_all(ctx: &RequestContext, open: &Open, elements: &[LockElement]) -
     if !elements.iter().all(at_once) {
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
-    let share = ctx.share()?;
+    let share = ctx.share;
     for (taken, (element, kind)) in elements.iter().zip(kinds).enumerate() {
         if let Err(failure) = lock(share, open, element, kind).await {
             for earlier in elements.iter().take(taken).rev() {
@@ -147,13 +158,8 @@ async fn lock(share: &Arc<Share>, open: &Open, element: &LockElement, kind: Lock
 }
 
 /// Locks a range now or, after an interim response, when those who are in the way are gone.
-async fn wait_for(
-    ctx: &RequestContext,
-    open: &Open,
-    range: ByteRange,
-    kind: LockKind,
-) -> Result<(), Failure> {
-    let (share, file) = (ctx.share()?, open.file()?);
+async fn wait_for(ctx: &OnShare<'_>, open: &Open, range: ByteRange, kind: LockKind) -> Result<(), Failure> {
+    let (share, file) = (ctx.share, open.file()?);
     match share.lock(file, range, kind, LockWait::Never).await {
         Err(share::Error::LockNotGranted) => {}
         outcome => return Ok(outcome?),

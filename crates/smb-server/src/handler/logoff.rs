@@ -1,18 +1,29 @@
 //! LOGOFF. [MS-SMB2] 3.3.5.6.
 
 use net::Buffer;
+use smb_wire::Command;
 use smb_wire::logoff::{Request, Response};
 
-use crate::context::RequestContext;
+use crate::context::InSession;
+use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
+/// What is known of LOGOFF.
+pub(crate) const OPERATION: Operation = Operation {
+    needs: Needs::Session,
+    serves_expired: true,
+    effect: Effect::Finished,
+    answer_bytes: 4,
+    ..Operation::of(Command::Logoff)
+};
+
 /// Ends the session, with everything that it has open.
-pub(crate) async fn handle(ctx: &RequestContext, _request: Request) -> Result<Buffer, Failure> {
-    let session = ctx.session()?;
+pub(crate) async fn handle(ctx: &InSession<'_>, _request: Request) -> Result<Buffer, Failure> {
+    let session = ctx.session;
     ctx.server.remove_session(session.id);
     ctx.connection.remove_session(session.id);
     session.end(&ctx.server.durable).await;
-    let mut reply = ctx.reply(4);
+    let mut reply = ctx.reply();
     reply.append_with(|bytes, _| Response.encode(bytes));
     Ok(reply)
 }

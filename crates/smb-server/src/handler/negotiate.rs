@@ -1,6 +1,5 @@
 //! NEGOTIATE. [MS-SMB2] 3.3.5.4, and the answer to an SMB1 client that speaks SMB2 too: 3.3.5.3.
 
-use auth::spnego;
 use net::Buffer;
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
 use smb_proto::negotiate::{Negotiated, Offer, negotiate};
@@ -9,15 +8,19 @@ use smb_wire::negotiate::{Capabilities, Dialect as WireDialect, Request, Respons
 use smb_wire::negotiate_context::NegotiateContext;
 use smb_wire::{Command, Guid, Header, HeaderFlags, Target, header, smb1};
 
+use crate::compound;
 use crate::connection::Connection;
 use crate::context::RequestContext;
+use crate::operation::Operation;
 use crate::receive::Violation;
-use crate::reply;
 use crate::server::{Server, now, random};
 use crate::status::Failure;
 
 /// MaxTransactSize and its like in the answer to SMB1, which decides nothing but the dialect.
 const IO_BYTES_UPGRADE: u32 = 64 * 1024;
+
+/// What is known of NEGOTIATE.
+pub(crate) const OPERATION: Operation = Operation { answer_bytes: 512, ..Operation::of(Command::Negotiate) };
 
 /// Answers the request.
 pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
@@ -39,7 +42,7 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
         conn.io_bytes_max(),
         negotiated.response_contexts(&salt),
     );
-    encode(ctx.reply(512), &answer)
+    encode(ctx.reply(), &answer)
 }
 
 /// What this server offers.
@@ -127,7 +130,7 @@ pub(crate) fn answer_smb1(conn: &Connection, frame: &[u8]) -> Result<Buffer, Vio
     let mut empty = Buffer::with_capacity(512);
     empty.append(&[0; header::LEN]);
     let message = encode(empty, &answer).map_err(|_| "a token that is too long")?;
-    reply::frame_of(&header, message, None).ok_or_else(|| "a reply that is too long".into())
+    compound::frame_of(&header, message, None).ok_or_else(|| "a reply that is too long".into())
 }
 
 fn settle_on_smb202(server: &Server) -> Result<Negotiated, Violation> {
@@ -154,9 +157,4 @@ fn upgrade_header() -> Header {
         session_id: 0,
         signature: [0; 16],
     }
-}
-
-/// The token of the NEGOTIATE response: the mechanisms that this server has.
-pub(crate) fn security_token() -> Vec<u8> {
-    spnego::neg_token_init2()
 }

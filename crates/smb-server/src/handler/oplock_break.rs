@@ -1,42 +1,48 @@
 //! Acknowledgments of oplock and lease breaks. [MS-SMB2] 3.3.5.22.
 
 use net::Buffer;
-use share::{AcknowledgeError, Caching};
-use smb_wire::NtStatus;
+use share::{AcknowledgeError, Api, Caching};
 use smb_wire::create::OplockLevel;
 use smb_wire::create_context::LeaseState;
 use smb_wire::oplock_break::{OplockBreak, Request, Response};
+use smb_wire::{Command, NtStatus};
 
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::lease::{self, LeaseId};
 use crate::open::Grant;
+use crate::operation::{Needs, Operation};
 use crate::oplock;
 use crate::status::Failure;
-
-/// Bytes of the longer answer.
-const ANSWER_LEN: usize = 36;
 
 /// What is answered to the acknowledgment of a break that nobody waits for. 3.3.5.22.1 has STATUS_INVALID_DEVICE_STATE;
 /// Windows says this (smbtorture's smb2.oplock.levelii500).
 const NOT_BREAKING: NtStatus = NtStatus::INVALID_OPLOCK_PROTOCOL;
 
+/// What is known of OPLOCK_BREAK.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::OplockBreak),
+    needs: Needs::Tree,
+    answer_bytes: 36,
+    ..Operation::of(Command::OplockBreak)
+};
+
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     match request {
         Request::Oplock(acknowledged) => acknowledge_oplock(ctx, acknowledged).await?,
         Request::Lease { lease_key, lease_state } => acknowledge_lease(ctx, lease_key, lease_state).await?,
     }
     // The answer says what was acknowledged.
     let response: Response = request;
-    let mut reply = ctx.reply(ANSWER_LEN);
+    let mut reply = ctx.reply();
     reply.append_with(|out, _| response.encode(out));
     Ok(reply)
 }
 
 /// 3.3.5.22.1
-async fn acknowledge_oplock(ctx: &RequestContext, acknowledged: OplockBreak) -> Result<(), Failure> {
+async fn acknowledge_oplock(ctx: &OnShare<'_>, acknowledged: OplockBreak) -> Result<(), Failure> {
     let open = ctx.open(acknowledged.file_id)?;
-    let (share, file) = (ctx.share()?, open.file()?);
+    let (share, file) = (ctx.share, open.file()?);
     let granted = share.granted(file);
     let oplock = match &*open.grant.lock() {
         Some(Grant::Oplock(oplock)) if granted.breaking => std::sync::Arc::clone(oplock),
@@ -66,7 +72,7 @@ async fn acknowledge_oplock(ctx: &RequestContext, acknowledged: OplockBreak) -> 
 }
 
 /// 3.3.5.22.2
-async fn acknowledge_lease(ctx: &RequestContext, key: [u8; 16], state: LeaseState) -> Result<(), Failure> {
+async fn acknowledge_lease(ctx: &OnShare<'_>, key: [u8; 16], state: LeaseState) -> Result<(), Failure> {
     let client = ctx.connection.negotiated.get().map(|negotiated| negotiated.client_guid);
     let lease = client.and_then(|client| ctx.server.leases.find(LeaseId { client, key }));
     let lease = lease.ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;

@@ -7,19 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use net::Buffer;
-use share::{Case, Pick, Walk};
+use share::{Api, Case, Pick, Walk};
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::FileInfoClass;
 use smb_wire::fscc::directory_info::{DirectoryWriter, Entry, is_directory_class};
 use smb_wire::fscc::next_entry::DoesNotFit;
 use smb_wire::query_directory::{QueryDirectoryFlags, Request, Response};
-use smb_wire::{AccessMask, NtStatus};
+use smb_wire::{AccessMask, Command, NtStatus};
 use storage::{Attributes, FileKind, NodeRef, Want};
 
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::name::{self, Pattern};
 use crate::open::{Enumeration, Location, Open};
+use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
 /// Names looked at before others get their turn: a pattern may match few of many.
@@ -29,11 +30,20 @@ const TAKE_MAX: usize = 256;
 /// Entries are aligned to so many bytes.
 const ALIGNMENT: usize = 8;
 
+/// What is known of QUERY_DIRECTORY.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::QueryDirectory),
+    needs: Needs::Open,
+    answer_bytes: 8,
+    ..Operation::of(Command::QueryDirectory)
+};
+
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     let class = request.file_information_class;
     let limit = check(ctx, &open, &request)?;
+    ctx.room_for(limit).await;
     let mut slot = open.enumeration.lock().await;
     let enumeration = prepare(&mut slot, &request)?;
     let from_start = enumeration.at == Location::Start;
@@ -54,13 +64,13 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
         return Err(none.into());
     }
     ctx.moved(data.len());
-    let mut reply = ctx.reply(data.len().saturating_add(8));
+    let mut reply = ctx.reply_with(data.len());
     reply.append_with(|out, _| Response { output_buffer: &data }.encode(out))?;
     Ok(reply)
 }
 
 /// Checks what needs no look at the directory; the most bytes of the answer.
-fn check(ctx: &RequestContext, open: &Open, request: &Request<'_>) -> Result<usize, Failure> {
+fn check(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<usize, Failure> {
     if !open.is_directory || request.output_buffer_length > ctx.io_bytes_max() {
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
@@ -105,7 +115,7 @@ fn prepare<'e>(
 
 /// An answer being written.
 struct Answer<'a, 'o> {
-    ctx: &'a RequestContext,
+    ctx: &'a OnShare<'a>,
     open: &'a Open,
     class: FileInfoClass,
     /// One entry is enough.
@@ -175,7 +185,7 @@ impl Answer<'_, '_> {
         if !pattern.matches(".") {
             return Ok(Step::to(Location::Parent));
         }
-        let attributes = self.ctx.share()?.attributes(self.dir()?, Want::FLAGS).await?;
+        let attributes = self.ctx.share.attributes(self.dir()?, Want::FLAGS).await?;
         Ok(Step::over(Location::Start, Location::Parent, self.push(".", None, Some(&attributes))))
     }
 
@@ -184,8 +194,8 @@ impl Answer<'_, '_> {
         if !pattern.matches("..") {
             return Ok(Step::to(Location::Behind(0)));
         }
-        let (share, dir) = (self.ctx.share()?, self.dir()?);
-        let parent = share.lookup(self.ctx.caller()?, dir, b"..", Case::Sensitive, Want::FLAGS).await;
+        let (share, dir) = (self.ctx.share, self.dir()?);
+        let parent = share.lookup(self.ctx.caller(), dir, b"..", Case::Sensitive, Want::FLAGS).await;
         let attributes = match parent {
             Ok(parent) => parent.attributes,
             Err(_) => share.attributes(dir, Want::FLAGS).await?,
@@ -196,16 +206,16 @@ impl Answer<'_, '_> {
     /// The one entry that a pattern without wildcards can match: found without a scan.
     async fn one(&mut self, literal: &str) -> Result<Step, Failure> {
         let Ok(stored) = name::component(literal) else { return Ok(Step::to(Location::End)) };
-        let (share, dir) = (self.ctx.share()?, self.dir()?);
-        let found = share.lookup(self.ctx.caller()?, dir, &stored, Case::Insensitive, Want::FLAGS).await;
+        let (share, dir) = (self.ctx.share, self.dir()?);
+        let found = share.lookup(self.ctx.caller(), dir, &stored, Case::Insensitive, Want::FLAGS).await;
         let found = match found {
-            Ok(found) if share.is_listed(self.ctx.caller()?, &found) => found,
+            Ok(found) if share.is_listed(self.ctx.caller(), &found) => found,
             Ok(_) | Err(share::Error::Storage(storage::Error::NotFound)) => {
                 return Ok(Step::to(Location::End));
             }
             Err(e) => return Err(e.into()),
         };
-        let (share, caller) = (self.ctx.share()?, self.ctx.caller()?);
+        let (share, caller) = (self.ctx.share, self.ctx.caller());
         let attributes = share.as_written(caller, &found.node, found.attributes, Want::FLAGS).await?;
         let written = self.entry(&found.name, Some(attributes)).await;
         Ok(Step::over(Location::Behind(0), Location::End, written))
@@ -216,8 +226,8 @@ impl Answer<'_, '_> {
         let full = Arc::new(AtomicBool::new(false));
         let pick = self.picker(pattern.clone(), Arc::clone(&full))?;
         let want = (self.class != FileInfoClass::Names).then_some(Want::FLAGS);
-        let (share, dir) = (self.ctx.share()?, self.dir()?);
-        let part = share.list_picked(self.ctx.caller()?, dir, cookie, want, pick).await?;
+        let (share, dir) = (self.ctx.share, self.dir()?);
+        let part = share.list_picked(self.ctx.caller(), dir, cookie, want, pick).await?;
         let mut behind = cookie;
         for entry in &part.entries {
             let attributes = entry.node.as_ref().map(|(_, attributes)| *attributes);
@@ -282,7 +292,7 @@ impl Answer<'_, '_> {
         path.push(b'/');
         path.extend_from_slice(stored);
         let path = path.split(|b| *b == b'/').filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
-        let (share, caller) = (self.ctx.share().ok()?, self.ctx.caller().ok()?);
+        let (share, caller) = (self.ctx.share, self.ctx.caller());
         match share.walk(caller, path, Case::Sensitive, Want::FLAGS).await {
             Ok(Walk::Found(found)) => Some(found.attributes),
             _ => None,

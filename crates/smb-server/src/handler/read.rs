@@ -1,18 +1,31 @@
 //! READ. [MS-SMB2] 3.3.5.12.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use net::Buffer;
-use share::File;
+use share::{Api, File};
 use smb_proto::dialect::Dialect;
 use smb_wire::read::{Channel, PAYLOAD_OFFSET, Request, ResponseHead};
-use smb_wire::{NtStatus, header};
+use smb_wire::{Command, NtStatus, header};
 
-use crate::context::RequestContext;
+use crate::context::OnShare;
+use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
+/// What the answers of one compound may have beside as much as one READ may.
+const COMPOUND_BYTES: usize = 64 * 1024;
+
+/// What is known of READ.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::Read),
+    needs: Needs::Open,
+    answer_bytes: ResponseHead::LEN,
+    ..Operation::of(Command::Read)
+};
+
 /// Answers the request. The file is read into the answer, behind its header and fixed part.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     if request.length > ctx.io_bytes_max() {
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
@@ -24,24 +37,28 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
     check_extent(request.offset, u64::from(request.length))?;
     let file = File::Open(Arc::clone(open.file()?));
     let length = usize::try_from(request.length).unwrap_or(usize::MAX);
-    let mut into = ctx.reply(ResponseHead::LEN.saturating_add(length));
+    let io_bytes_max = usize::try_from(ctx.io_bytes_max()).unwrap_or(usize::MAX);
+    // A compound of READs is answered in one frame, which is in memory before any of it is sent.
+    let answered = ctx.compound.borrow().answered_bytes();
+    if answered.saturating_add(length) > io_bytes_max.saturating_add(COMPOUND_BYTES) {
+        return Err(NtStatus::INSUFFICIENT_RESOURCES.into());
+    }
+    ctx.room_for(length).await;
+    let mut into = ctx.reply_with(length);
     into.append(&[0; ResponseHead::LEN]);
     into.mark();
     into.grow(length);
-    let (share, caller) = (ctx.share()?, ctx.caller()?);
-    let reading = share.read(caller, &file, request.offset, into);
-    let (mut reply, count) = if share.asks_for_turns() {
-        ctx.until_cancelled(async { Ok(reading.await?) }).await?
-    } else {
-        reading.await?
-    };
+    let (share, caller) = (ctx.share, ctx.caller());
+    let reading = pin!(async { Ok(share.read(caller, &file, request.offset, into).await?) });
+    let (mut reply, count) =
+        if ctx.takes_turns { ctx.until_cancelled(reading).await? } else { reading.await? };
     reply.truncate(PAYLOAD_OFFSET.saturating_add(count));
     open.state.lock().position = request.offset.saturating_add(count as u64);
     finish(ctx, reply, &request)
 }
 
 /// Judges what was read and puts the fixed part of the answer in front of it.
-fn finish(ctx: &RequestContext, mut reply: Buffer, request: &Request<'_>) -> Result<Buffer, Failure> {
+fn finish(ctx: &OnShare<'_>, mut reply: Buffer, request: &Request<'_>) -> Result<Buffer, Failure> {
     let count = u32::try_from(reply.marked().len()).unwrap_or(u32::MAX);
     let nothing = count == 0 && request.length > 0;
     if nothing || count < request.minimum_count {
@@ -59,7 +76,7 @@ fn finish(ctx: &RequestContext, mut reply: Buffer, request: &Request<'_>) -> Res
 }
 
 /// The payload travels in the message: there is no RDMA here. Before SMB 3 the field says nothing.
-pub(super) fn check_channel(ctx: &RequestContext, channel: Channel) -> Result<(), NtStatus> {
+pub(super) fn check_channel(ctx: &OnShare<'_>, channel: Channel) -> Result<(), NtStatus> {
     let counts = ctx.connection.dialect().is_some_and(Dialect::is_smb3);
     if counts && channel != Channel::None { Err(NtStatus::INVALID_PARAMETER) } else { Ok(()) }
 }

@@ -1,29 +1,41 @@
 //! TREE_CONNECT. [MS-SMB2] 3.3.5.7.
 
+use std::sync::Arc;
+
 use net::Buffer;
-use share::Terms;
+use share::{Api, Terms};
 use smb_proto::dialect::Dialect;
 use smb_proto::session::Principal;
 use smb_wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
-use smb_wire::{AccessMask, HeaderFlags, NtStatus};
+use smb_wire::{AccessMask, Command, HeaderFlags, NtStatus};
 
+use crate::admission::{self, Admission, TreeAdmission};
 use crate::config::Config;
-use crate::context::RequestContext;
-use crate::session::Login;
+use crate::context::InSession;
+use crate::login::Login;
+use crate::operation::{Needs, Operation};
 use crate::status::Failure;
-use crate::tree::{Target, Tree};
-
-/// The share of named pipes.
-pub(crate) const IPC: &str = "IPC$";
+use crate::tree::{IPC, Target, Tree};
 
 /// FILE_ALL_ACCESS
 const ALL: AccessMask = AccessMask::from_bits_retain(0x001F_01FF);
 /// FILE_GENERIC_READ and FILE_GENERIC_EXECUTE
 const READ_ONLY: AccessMask = AccessMask::from_bits_retain(0x0012_00A9);
 
-/// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
-    let login = ctx.login()?;
+/// What is known of TREE_CONNECT.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::TreeConnect),
+    needs: Needs::Session,
+    answer_bytes: 16,
+    ..Operation::of(Command::TreeConnect)
+};
+
+/// Answers the request: with the tree connect.
+pub(crate) async fn handle(
+    ctx: &InSession<'_>,
+    request: Request<'_>,
+) -> Result<(Buffer, Arc<Tree>), Failure> {
+    let login = ctx.login;
     let is_protected = ctx.encrypted || ctx.header.flags.contains(HeaderFlags::SIGNED);
     if ctx.connection.dialect() == Some(Dialect::Smb311)
         && login.principal == Principal::User
@@ -40,21 +52,21 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
     } else {
         Target::Disk(ctx.server.share(name).ok_or(NtStatus::BAD_NETWORK_NAME)?)
     };
+    let admitted = admitted(ctx, &target)?;
     let encrypt_data = admit(&ctx.server.config, login, &target)?;
-    let maximal_access = maximal_access(&target);
-    let session = ctx.session()?;
-    let tree = session.add_tree(|id| Tree::new(id, target, maximal_access, encrypt_data))?;
+    let maximal_access = maximal_access(&target, admitted.admission);
+    let session = ctx.session;
+    let tree = session.add_tree(|id| Tree::new(id, target, maximal_access, encrypt_data, admitted))?;
     if tree.is_of_withdrawn_share() {
         // It was withdrawn just now: whoever ends its tree connects may not have seen this one.
         session.disconnect_tree(&tree).await;
         return Err(NtStatus::BAD_NETWORK_NAME.into());
     }
     ctx.compound.borrow_mut().chain.generated_tree(tree.id);
-    let mut reply = ctx.reply(16);
+    let mut reply = ctx.reply();
     let continuous = is_continuous(ctx, &tree);
     reply.append_with(|bytes, _| response(&tree, continuous).encode(bytes));
-    let _ = ctx.tree.set(tree);
-    Ok(reply)
+    Ok((reply, tree))
 }
 
 /// The share of `\\server\share`; the server's name may be any of its aliases.
@@ -73,21 +85,30 @@ fn admit(config: &Config, login: &Login, target: &Target) -> Result<bool, Failur
     if login.principal != Principal::User && !config.lets_guests_in(share.terms()) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    let must_encrypt = config.encrypts(share.terms());
+    let must_encrypt = share.terms().contains(Terms::ENCRYPTED);
     let can_encrypt = login.crypto.as_ref().is_some_and(|crypto| crypto.sealer.is_some());
     if must_encrypt && !can_encrypt { Err(NtStatus::ACCESS_DENIED.into()) } else { Ok(must_encrypt) }
 }
 
-/// What anybody may do in the share: the permissions of each file are another matter.
-fn maximal_access(target: &Target) -> AccessMask {
+/// What the share's rules say of this user on this client.
+fn admitted(ctx: &InSession<'_>, target: &Target) -> Result<TreeAdmission, Failure> {
+    let Target::Disk(share) = target else { return Ok(TreeAdmission::of_nobody()) };
+    let client = ctx.connection.peer.address;
+    let generation = share.rules_generation();
+    let admission = admission::admit(share, client, ctx.login).ok_or(NtStatus::ACCESS_DENIED)?;
+    Ok(TreeAdmission::new(admission, client, generation))
+}
+
+/// What the user may do in the share at most: the permissions of each file are another matter.
+fn maximal_access(target: &Target, admission: Admission) -> AccessMask {
     match target {
-        Target::Disk(share) if share.is_read_only() => READ_ONLY,
+        Target::Disk(share) if share.is_read_only() || admission.read_only => READ_ONLY,
         Target::Disk(_) | Target::Pipe => ALL,
     }
 }
 
 /// TreeConnect.Share.IsCA, which only SMB 3 knows.
-fn is_continuous(ctx: &RequestContext, tree: &Tree) -> bool {
+fn is_continuous(ctx: &InSession<'_>, tree: &Tree) -> bool {
     let is_smb3 = ctx.connection.dialect().is_some_and(|dialect| dialect.is_smb3());
     let Target::Disk(share) = &tree.target else { return false };
     is_smb3 && ctx.server.offers_persistence() && share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE)

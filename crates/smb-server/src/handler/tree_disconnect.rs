@@ -1,18 +1,29 @@
 //! TREE_DISCONNECT. [MS-SMB2] 3.3.5.8.
 
 use net::Buffer;
-use smb_wire::NtStatus;
+use share::Api;
 use smb_wire::tree_disconnect::{Request, Response};
+use smb_wire::{Command, NtStatus};
 
-use crate::context::RequestContext;
+use crate::context::Admitted;
+use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
+/// What is known of TREE_DISCONNECT.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::TreeDisconnect),
+    needs: Needs::Tree,
+    effect: Effect::Finished,
+    answer_bytes: 4,
+    ..Operation::of(Command::TreeDisconnect)
+};
+
 /// Ends the tree connect, with everything that is open through it.
-pub(crate) async fn handle(ctx: &RequestContext, _request: Request) -> Result<Buffer, Failure> {
-    if !ctx.session()?.disconnect_tree(ctx.tree()?).await {
+pub(crate) async fn handle(ctx: &Admitted<'_>, _request: Request) -> Result<Buffer, Failure> {
+    if !ctx.session.disconnect_tree(ctx.tree).await {
         return Err(NtStatus::NETWORK_NAME_DELETED.into());
     }
-    let mut reply = ctx.reply(4);
+    let mut reply = ctx.reply();
     reply.append_with(|bytes, _| Response.encode(bytes));
     Ok(reply)
 }

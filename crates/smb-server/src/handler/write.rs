@@ -1,28 +1,36 @@
 //! WRITE. [MS-SMB2] 3.3.5.13.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use net::Buffer;
-use share::{Access, File};
-use smb_wire::NtStatus;
+use share::{Access, Api, File};
 use smb_wire::create::CreateOptions;
 use smb_wire::write::{Request, Response, WriteFlags};
+use smb_wire::{Command, NtStatus};
 use storage::{SetAttributes, SetTime, Stability};
 
 use super::read::{check_channel, check_extent};
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::{FrozenTimes, Open};
+use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
 /// The payload begins no later than here, from the header ("If DataOffset is greater than 0x100 ...").
 const DATA_OFFSET_MAX: usize = 0x100;
-/// Bytes of the answer.
-const ANSWER_LEN: usize = 16;
+/// What is known of WRITE.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::Write),
+    needs: Needs::Open,
+    effect: Effect::Guarded,
+    answer_bytes: 16,
+    ..Operation::of(Command::Write)
+};
 
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let range = request.payload_range();
     let length = u32::try_from(range.len()).unwrap_or(u32::MAX);
     if length > ctx.io_bytes_max() || range.start > DATA_OFFSET_MAX {
@@ -41,19 +49,19 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
         write(ctx, &open, &request, ctx.message.slice(range)).await?;
     }
     ctx.moved(request.data.len());
-    let mut reply = ctx.reply(ANSWER_LEN);
+    let mut reply = ctx.reply();
     reply.append_with(|out, _| Response { count: length }.encode(out));
     Ok(reply)
 }
 
-async fn write(ctx: &RequestContext, open: &Open, request: &Request<'_>, data: Bytes) -> Result<(), Failure> {
+async fn write(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>, data: Bytes) -> Result<(), Failure> {
     let end = request.offset.saturating_add(data.len() as u64);
     let file = File::Open(Arc::clone(open.file()?));
     let stability = stability(open, request.flags);
-    let (share, caller) = (ctx.share()?, ctx.caller()?);
-    let writing = share.write(caller, &file, request.offset, data, stability);
-    if share.asks_for_turns() {
-        ctx.patiently(async { Ok(writing.await?) }).await?;
+    let (share, caller) = (ctx.share, ctx.caller());
+    let writing = pin!(async { Ok(share.write(caller, &file, request.offset, data, stability).await?) });
+    if ctx.takes_turns {
+        ctx.patiently(writing).await?;
     } else {
         writing.await?;
     }
@@ -73,7 +81,7 @@ fn stability(open: &Open, flags: WriteFlags) -> Stability {
 }
 
 /// Puts back the times that the client wants to stay as they were ([MS-FSCC] 2.4.7).
-async fn keep_frozen_times(ctx: &RequestContext, file: &File, frozen: FrozenTimes) -> Result<(), Failure> {
+async fn keep_frozen_times(ctx: &OnShare<'_>, file: &File, frozen: FrozenTimes) -> Result<(), Failure> {
     let time = |frozen: Option<smb_wire::FileTime>| frozen.map(|t| SetTime::To(attributes::timestamp(t)));
     let set = SetAttributes {
         atime: time(frozen.access),
@@ -82,7 +90,7 @@ async fn keep_frozen_times(ctx: &RequestContext, file: &File, frozen: FrozenTime
         ..SetAttributes::default()
     };
     if set != SetAttributes::default() {
-        ctx.share()?.set_attributes(ctx.caller()?, file, &set, None).await?;
+        ctx.share.set_attributes(ctx.caller(), file, &set, None).await?;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Named pipes of IPC$, in message mode: what a client writes is a PDU of DCE/RPC, what it reads is one.
 //! C706 chapter 12, [MS-RPCE] 2.2.2.
 
-mod request;
 mod srvsvc;
 mod wkssvc;
 
@@ -11,8 +10,6 @@ use smb_wire::dcerpc::{
     Bind, BindAck, Body, Pdu, PduFlags, PresentationContext, PresentationResult, SyntaxId, fault, fragments,
 };
 use smb_wire::{NtStatus, WireError};
-
-pub(crate) use request::{dispatch, pipe_of};
 
 use crate::server::Server;
 

@@ -1,12 +1,12 @@
 //! The Server Service: which shares there are. [MS-SRVS] 3.1.4.
 
-use share::Share as ServedShare;
+use share::{Protocols, Share as ServedShare, Terms};
 use smb_wire::dcerpc::fault;
 use smb_wire::srvsvc::{PLATFORM_ID_NT, Request, Response, Server as ServerInfo, Share, share_type, win32};
 
 use super::Fault;
-use crate::handler::tree_connect::IPC;
 use crate::server::Server;
+use crate::tree::IPC;
 
 /// The version that the server claims: that of Windows 10 and Server 2016 to 2022.
 pub(super) const VERSION: (u32, u32) = (10, 0);
@@ -50,10 +50,17 @@ fn share_enum(server: &Server, level: u32, resume_handle: Option<u32>) -> (Respo
         let none = Response::ShareEnum { level, shares: Vec::new(), total_entries: 0, resume_handle };
         return (none, win32::INVALID_LEVEL);
     }
-    let mut shares: Vec<Share> = server.shares.present().in_order().iter().map(|share| disk(share)).collect();
+    let present = server.shares.present().in_order();
+    let listed = present.iter().filter(|share| is_listed(share));
+    let mut shares: Vec<Share> = listed.map(|share| disk(share)).collect();
     shares.push(ipc());
     let total_entries = u32::try_from(shares.len()).unwrap_or(u32::MAX);
     (Response::ShareEnum { level, shares, total_entries, resume_handle }, win32::SUCCESS)
+}
+
+/// Whether clients are told of a share that they did not ask for by its name.
+fn is_listed(share: &ServedShare) -> bool {
+    share.rules().protocols.contains(Protocols::SMB) && !share.terms().contains(Terms::HIDDEN)
 }
 
 fn named(server: &Server, name: &str) -> Option<Share> {
@@ -64,6 +71,7 @@ fn disk(share: &ServedShare) -> Share {
     Share {
         name: share.name().to_owned(),
         share_type: share_type::DISK,
+        remark: share.comment(),
         max_uses: u32::MAX,
         // Where it lies on the server is nobody's business; clients want the form.
         path: format!(r"C:\{}", share.name()),

@@ -1,6 +1,6 @@
 //! Compounds: related, unrelated, and broken in the middle. [MS-SMB2] 3.3.5.2.7.
 
-use anabranch_smb_server::Config;
+use anabranch_smb_server::{Config, Limits};
 use smb_wire::create::{CreateDisposition, CreateOptions};
 use smb_wire::{Command, FileId, NtStatus, read};
 
@@ -41,6 +41,20 @@ fn related_requests_share_their_file() {
         assert_eq!(reply.message.len() % 8, 0, "padded to 8 bytes, also the last");
     }
     assert!(client.is_alive());
+}
+
+#[test]
+fn what_a_compound_reads_is_bounded() {
+    let limits = Limits { io_bytes_max: 64 << 10, ..Limits::default() };
+    let server = TestServer::start(Config { limits, ..Config::default() });
+    let mut client = server.client();
+    let file = client.create("large", CreateDisposition::Create).unwrap();
+    client.write(file, 0, &vec![7; 64 << 10]).unwrap();
+    let read = |length| element(Command::Read, false, read_body(file, 0, length));
+    let replies = client.call_compound(&[read(64 << 10), read(32 << 10), read(64 << 10), read(1)]);
+    let refused = NtStatus::INSUFFICIENT_RESOURCES;
+    let expected = [NtStatus::SUCCESS, NtStatus::SUCCESS, refused, NtStatus::SUCCESS];
+    assert_eq!(statuses(&replies), expected);
 }
 
 #[test]
@@ -113,7 +127,7 @@ fn without_a_session_there_is_nothing_to_be_related_to() {
         element(Command::Close, true, close_body(FileId::ANY)),
     ]);
     assert_eq!(statuses(&replies), [NtStatus::USER_SESSION_DELETED, NtStatus::INVALID_PARAMETER]);
-    client.session_id = session;
+    (client.session_id, client.sign) = (session, true);
     assert!(client.is_alive());
 }
 

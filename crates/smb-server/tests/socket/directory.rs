@@ -111,6 +111,11 @@ fn directory(client: &mut Client, names: &[&str]) -> FileId {
     open_directory(client, "d")
 }
 
+/// What a listing from the start is refused with, if it is.
+pub(crate) fn refused(client: &mut Client, dir: FileId) -> Option<NtStatus> {
+    Query { flags: QueryDirectoryFlags::REOPEN, ..Query::of("*") }.send(client, dir).err()
+}
+
 /// The names in a directory that match, in their order.
 pub(crate) fn listed(client: &mut Client, dir: FileId, pattern: &str) -> Vec<String> {
     let query = Query { flags: QueryDirectoryFlags::REOPEN, ..Query::of(pattern) };

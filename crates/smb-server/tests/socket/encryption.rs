@@ -20,6 +20,22 @@ fn required() -> Config {
 }
 
 #[test]
+fn a_client_that_lists_no_cipher_works_without_encryption() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.connect();
+    client.ciphers = Vec::new();
+    client.negotiate(&[Dialect::Smb311]);
+    client.log_in(USER, PASSWORD).unwrap();
+    client.tree_connect(SHARE).unwrap();
+    // Where it is required, it cannot log on.
+    let server = TestServer::start(required());
+    let mut client = server.connect();
+    client.ciphers = Vec::new();
+    client.negotiate(&[Dialect::Smb311]);
+    assert_eq!(client.log_in(USER, PASSWORD).unwrap_err(), NtStatus::ACCESS_DENIED);
+}
+
+#[test]
 fn every_cipher_encrypts() {
     let server = TestServer::start(Config::default());
     for cipher in Cipher::ALL {
@@ -177,6 +193,15 @@ fn encryption_off_is_not_offered() {
         _ => None,
     });
     assert_eq!(cipher, Some(0), "no cipher in common");
+}
+
+#[test]
+fn an_encrypted_share_is_nobodys_where_encryption_is_off() {
+    let off = Config { encryption: Protection::Off, ..Config::default() };
+    let server = TestServer::on_terms(off, Terms::ENCRYPTED);
+    let mut client = server.log_in();
+    assert_eq!(client.tree_connect(SHARE).unwrap_err(), NtStatus::ACCESS_DENIED);
+    client.tree_connect("Fixed").unwrap();
 }
 
 #[test]

@@ -58,7 +58,8 @@ fn with_a_name(client: &mut Client, user: &str, password: &str) -> Result<Sessio
     admitted(client, reply)
 }
 
-fn stranger(client: &mut Client) -> Result<SessionFlags, NtStatus> {
+/// Logs on by a name that nobody has.
+pub(crate) fn stranger(client: &mut Client) -> Result<SessionFlags, NtStatus> {
     with_a_name(client, "stranger", "whatever")
 }
 
@@ -115,7 +116,6 @@ fn there_are_no_guests_where_no_share_says_so() {
 fn there_are_no_guests_where_a_key_is_needed() {
     let required = Protection::Required;
     for server in [
-        open(Config { signing: required, ..Config::default() }),
         open(Config { encryption: required, ..Config::default() }),
         TestServer::on_terms(Config::default(), Terms::GUESTS | Terms::ENCRYPTED),
     ] {
@@ -124,13 +124,8 @@ fn there_are_no_guests_where_a_key_is_needed() {
         }
     }
     // An anonymous client that may see the list, too.
-    for config in [
-        Config { signing: required, anonymous_ipc: true, ..Config::default() },
-        Config { encryption: required, anonymous_ipc: true, ..Config::default() },
-    ] {
-        let server = open(config);
-        assert_eq!(without_a_name(&mut negotiated(&server)), Err(NtStatus::ACCESS_DENIED));
-    }
+    let server = open(Config { encryption: required, anonymous_ipc: true, ..Config::default() });
+    assert_eq!(without_a_name(&mut negotiated(&server)), Err(NtStatus::ACCESS_DENIED));
     // The client may be the one who insists.
     let server = open(Config::default());
     for (log_in, _, _) in WAYS {
@@ -139,6 +134,21 @@ fn there_are_no_guests_where_a_key_is_needed() {
         client.negotiate(&[Dialect::Smb311]);
         assert_eq!(log_in(&mut client), Err(NtStatus::ACCESS_DENIED));
     }
+}
+
+#[test]
+fn guests_come_unsigned_where_users_must_sign() {
+    let server = open(Config { signing: Protection::Required, ..Config::default() });
+    for (log_in, flags, _) in WAYS {
+        let mut client = negotiated(&server);
+        assert_eq!(log_in(&mut client), Ok(flags));
+        client.tree_connect(SHARE).unwrap();
+        client.create("left here", CreateDisposition::OpenIf).unwrap();
+    }
+    let mut user = server.client();
+    user.create("signed", CreateDisposition::OpenIf).unwrap();
+    user.sign = false;
+    assert_eq!(user.create("unsigned", CreateDisposition::OpenIf), Err(NtStatus::ACCESS_DENIED));
 }
 
 #[test]

@@ -38,9 +38,11 @@ fn frames_of_no_protocol_end_the_connection() {
 fn a_frame_is_no_longer_than_the_largest_write() {
     let server = TestServer::start(Config::default());
     // there is no large one before anybody has logged on
-    let mut client = server.connect();
-    client.send_raw(&[0, 0x10, 0, 0]);
-    client.expect_closed();
+    for length in [[0, 0x10, 0, 0], [0, 1, 0, 1]] {
+        let mut client = server.connect();
+        client.send_raw(&length);
+        client.expect_closed();
+    }
     let mut client = server.connect();
     client.negotiate(&[Dialect::Smb311]);
     client.send_raw(&[0, 0x10, 0, 0]);

@@ -24,7 +24,7 @@ impl Query {
         Self { info_type: InfoType::Security, class: 0, additional: parts.bits(), limit: 65536 }
     }
 
-    pub(crate) fn ask(self, client: &mut Client, file_id: FileId) -> Reply {
+    pub(crate) fn body(self, file_id: FileId) -> Vec<u8> {
         let request = query_info::Request {
             info_type: self.info_type,
             info_class: self.class,
@@ -36,7 +36,11 @@ impl Query {
         };
         let mut body = Vec::new();
         request.encode(&mut body).unwrap();
-        client.call(Command::QueryInfo, &body)
+        body
+    }
+
+    pub(crate) fn ask(self, client: &mut Client, file_id: FileId) -> Reply {
+        client.call(Command::QueryInfo, &self.body(file_id))
     }
 
     /// The status, and the answer where there is one.

@@ -1,11 +1,16 @@
 //! What clients may take up: each limit at its edge. Beyond it the request fails, and the others go on.
 
+use std::sync::Arc;
+
 use anabranch_smb_server::{Config, Dialect, Limits};
 use auth::{Credentials, Initiator, Randomness, nt_hash};
+use share::Settings;
 use smb_wire::create::{CreateDisposition, CreateOptions};
-use smb_wire::{Command, FileId, NtStatus};
+use smb_wire::{Command, FileId, Guid, NtStatus};
+use storage::memory::MemoryStore;
+use storage::{SetAttributes, Storage};
 
-use crate::client::{Element, PASSWORD, TestServer, USER, create_body, read_body};
+use crate::client::{Element, OTHER_USER, PASSWORD, SHARE, TestServer, USER, create_body, read_body};
 
 fn server(limits: Limits) -> TestServer {
     TestServer::start(Config { limits, ..Config::default() })
@@ -88,6 +93,41 @@ fn opens_of_a_session() {
     // nothing of the refused open is left: the file can be opened by everybody, and deleted
     client.create("a", CreateDisposition::Open).unwrap();
     server.client().create("a", CreateDisposition::Open).unwrap();
+}
+
+/// The opens of a share: a user, however many clients it has, takes three quarters, and the last is for others.
+#[test]
+fn opens_of_a_share() {
+    let settings = Settings { opens_max: 8, ..Settings::new(SHARE) };
+    let store = Arc::new(MemoryStore::new());
+    store.root().set_attributes(&SetAttributes { mode: Some(0o777), ..SetAttributes::default() }).unwrap();
+    let server = TestServer::sharing(Config::default(), settings, store);
+    let mut first = connected(&server, OTHER_USER, Guid([0xC1; 16]));
+    for n in 0..6 {
+        first.create(&format!("{n}"), CreateDisposition::Create).unwrap();
+    }
+    let refused = Err(NtStatus::INSUFFICIENT_RESOURCES);
+    assert_eq!(first.create("6", CreateDisposition::Create), refused);
+    let mut again = connected(&server, OTHER_USER, Guid([0xC2; 16]));
+    assert_eq!(again.create("0", CreateDisposition::Open), refused);
+    let mut other = connected(&server, USER, Guid([0xC3; 16]));
+    let file = other.create("0", CreateDisposition::Open).unwrap();
+    let missing = Err(NtStatus::OBJECT_NAME_NOT_FOUND);
+    assert_eq!(other.create("6", CreateDisposition::Open), missing, "what cannot be opened is not made");
+    other.create("1", CreateDisposition::Open).unwrap();
+    assert_eq!(other.create("2", CreateDisposition::Open), refused, "all are taken");
+    other.close(file).unwrap();
+    assert_eq!(first.create("0", CreateDisposition::Open), refused);
+    other.create("2", CreateDisposition::Open).unwrap();
+}
+
+fn connected(server: &TestServer, user: &str, client_guid: Guid) -> crate::client::Client {
+    let mut client = server.connect();
+    client.client_guid = client_guid;
+    client.negotiate(&[Dialect::Smb311]);
+    client.log_in(user, PASSWORD).unwrap();
+    client.tree_connect(SHARE).unwrap();
+    client
 }
 
 #[test]

@@ -14,6 +14,7 @@ use storage_local::{LocalOptions, LocalStore};
 use tempfile::TempDir;
 
 use crate::client::{Client, TestServer};
+use crate::directory;
 use crate::notify::{NAMES, Watch, changes};
 use crate::opening::{Opening, delete, make_file};
 
@@ -219,4 +220,57 @@ fn nothing_is_observed_once_nobody_watches() {
         fs::remove_file(test.path("f")).unwrap();
         test.top = open_top(&mut test.watcher);
     }
+}
+
+#[test]
+fn a_directory_that_was_moved_out_is_listed_no_more() {
+    let mut test = Local::new();
+    let outside = TempDir::new_in(test.directory.path().parent().unwrap()).unwrap();
+    fs::create_dir_all(test.path("d/e")).unwrap();
+    let open = |client: &mut Client, path: &str| {
+        let (options, access) = (CreateOptions::DIRECTORY_FILE, AccessMask::LIST_DIRECTORY);
+        Opening { options, access, ..Opening::default() }.send(client, path)
+    };
+    let client = &mut test.other;
+    let [d, e] = ["d", "d\\e"].map(|path| open(client, path).unwrap().id);
+    assert_eq!(directory::listed(client, d, "*"), [".", "..", "e"]);
+    assert_eq!(directory::refused(client, e), None);
+    fs::rename(test.directory.path().join("d"), outside.path().join("d")).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for dir in [e, d] {
+        while directory::refused(client, dir).is_none() {
+            assert!(Instant::now() < deadline, "it is listed still");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(directory::refused(client, dir), Some(NtStatus::OBJECT_NAME_NOT_FOUND));
+    }
+    let gone = open(client, "d\\e").map(|opened| opened.id);
+    assert_eq!(gone, Err(NtStatus::OBJECT_PATH_NOT_FOUND));
+}
+
+#[test]
+fn what_is_done_in_a_directory_that_was_moved_out_is_not_told() {
+    let mut test = Local::new();
+    let outside = TempDir::new_in(test.directory.path().parent().unwrap()).unwrap();
+    fs::create_dir(test.path("d")).unwrap();
+    let (options, access) = (CreateOptions::DIRECTORY_FILE, AccessMask::LIST_DIRECTORY);
+    let d = Opening { options, access, ..Opening::default() }.send(&mut test.watcher, "d").unwrap().id;
+    fs::rename(test.path("d"), outside.path().join("d")).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while directory::refused(&mut test.watcher, d).is_none() {
+        assert!(Instant::now() < deadline, "it is listed still");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let watch = Watch { dir: d, ..test.names() };
+    test.begin(watch, 1);
+    let of_top = Watch { dir: open_top(&mut test.other), ..test.names() };
+    of_top.begin(&mut test.other);
+    test.wait_observed(2);
+    fs::write(outside.path().join("d/secret"), "").unwrap();
+    fs::write(test.path("told"), "").unwrap();
+    // What was done before has been judged, too.
+    assert_eq!(named(&changes(&test.other.receive())), [(Action::Added, "told")]);
+    fs::rename(outside.path().join("d"), test.path("back")).unwrap();
+    fs::write(test.path("back/file"), "").unwrap();
+    assert_eq!(named(&changes(&test.watcher.receive())), [(Action::Added, "file")]);
 }

@@ -17,7 +17,7 @@ fn every_dialect_is_spoken() {
         let reply = client.negotiate(&[dialect]);
         let response = Response::decode(&reply.message).unwrap();
         assert_eq!(u16::from(response.dialect), dialect.revision());
-        assert_eq!(response.security_mode, SecurityMode::SIGNING_ENABLED);
+        assert_eq!(response.security_mode, SecurityMode::SIGNING_ENABLED | SecurityMode::SIGNING_REQUIRED);
         let large = dialect > Dialect::Smb202;
         assert_eq!(response.capabilities.contains(Capabilities::LARGE_MTU), large);
         assert_eq!(response.max_read_size, if large { 8 << 20 } else { 64 << 10 });

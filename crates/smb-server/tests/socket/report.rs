@@ -17,7 +17,7 @@ fn a_session_is_reported_with_its_channel_and_what_it_holds() {
     assert_eq!((session.id, session.user.as_str()), (client.session_id, USER));
     assert_eq!((session.principal, session.client_guid), (Principal::User, CLIENT_GUID.0));
     assert_eq!((session.dialect, session.trees, session.opens), (Dialect::Smb311, 1, 1));
-    assert!(session.cipher.is_some() && !session.encryption_required && !session.signing_required);
+    assert!(session.cipher.is_some() && !session.encryption_required && session.signing_required);
     let [channel] = session.channels.as_slice() else { panic!("one channel: {session:?}") };
     assert_eq!((channel.peer, channel.local), (client.address(), server.address));
     assert!(channel.shard < 2 && channel.since <= session.since);

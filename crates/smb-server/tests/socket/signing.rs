@@ -48,8 +48,9 @@ fn every_dialect_signs() {
 #[test]
 fn an_unsigned_request_is_refused_where_signing_is_required() {
     let by_server = Config { signing: Protection::Required, ..Config::default() };
+    let by_client = Config { signing: Protection::Enabled, ..Config::default() };
     for (config, mode) in
-        [(by_server, SecurityMode::SIGNING_ENABLED), (Config::default(), SecurityMode::SIGNING_REQUIRED)]
+        [(by_server, SecurityMode::SIGNING_ENABLED), (by_client, SecurityMode::SIGNING_REQUIRED)]
     {
         let server = TestServer::start(config);
         let mut client = server.connect();
@@ -70,7 +71,7 @@ fn an_unsigned_request_is_refused_where_signing_is_required() {
 
 #[test]
 fn an_unsigned_request_is_answered_unsigned_where_nobody_insists() {
-    let server = TestServer::start(Config::default());
+    let server = TestServer::start(Config { signing: Protection::Enabled, ..Config::default() });
     let mut client = server.client();
     client.sign = false;
     let reply = client.call(Command::Echo, &ECHO);
@@ -109,7 +110,7 @@ fn negotiate_is_never_signed() {
 
 #[test]
 fn smb311_protects_every_tree_connect() {
-    let server = TestServer::start(Config::default());
+    let server = TestServer::start(Config { signing: Protection::Enabled, ..Config::default() });
     let mut client = server.log_in();
     client.sign = false;
     let path = smb_wire::tree_connect::Request {

@@ -11,7 +11,7 @@ use storage::FileKind;
 
 use super::Outcome;
 use super::wish::Wish;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::lease::{self, LeaseId};
 use crate::open::Grant;
 use crate::oplock::{self, Oplock, Place};
@@ -45,20 +45,20 @@ impl Asking {
 /// The lease context of a request that asks for a lease, as the connection's dialect knows it. 3.3.5.9.8: "If
 /// RequestedOplockLevel is not SMB2_OPLOCK_LEVEL_LEASE, the server SHOULD ignore" it; 3.3.5.9.11: version 2 belongs to
 /// SMB 3.x.
-fn lease_asked<'a>(ctx: &RequestContext, wish: &'a Wish) -> Option<&'a create_context::Lease> {
+fn lease_asked<'a>(ctx: &OnShare<'_>, wish: &'a Wish) -> Option<&'a create_context::Lease> {
     let dialect = ctx.connection.dialect()?;
     let lease = wish.asked.lease.as_ref().filter(|_| wish.oplock_level == OplockLevel::Lease)?;
     let known = if lease.v2.is_some() { dialect.is_smb3() } else { dialect >= Dialect::Smb210 };
     known.then_some(lease)
 }
 
-fn lease_id(ctx: &RequestContext, key: [u8; 16]) -> Option<LeaseId> {
+fn lease_id(ctx: &OnShare<'_>, key: [u8; 16]) -> Option<LeaseId> {
     let client = ctx.connection.negotiated.get()?.client_guid;
     Some(LeaseId { client, key })
 }
 
 /// The lease of the file's directory that the open works under: what is done through it does not break that.
-pub(super) fn directory(ctx: &RequestContext, wish: &Wish) -> Option<Holder> {
+pub(super) fn directory(ctx: &OnShare<'_>, wish: &Wish) -> Option<Holder> {
     let lease = lease_asked(ctx, wish)?;
     let v2 = lease.v2.filter(|_| lease.flags.contains(LeaseFlags::PARENT_LEASE_KEY_SET))?;
     Some(lease_id(ctx, v2.parent_key)?.holder())
@@ -68,7 +68,7 @@ pub(super) fn directory(ctx: &RequestContext, wish: &Wish) -> Option<Holder> {
 ///
 /// # Errors
 /// STATUS_INVALID_PARAMETER.
-pub(super) fn check_new(ctx: &RequestContext, wish: &Wish) -> Result<(), Failure> {
+pub(super) fn check_new(ctx: &OnShare<'_>, wish: &Wish) -> Result<(), Failure> {
     let id = lease_asked(ctx, wish).and_then(|lease| lease_id(ctx, lease.key));
     match id.and_then(|id| ctx.server.leases.find(id)) {
         Some(_) => Err(NtStatus::INVALID_PARAMETER.into()),
@@ -80,10 +80,10 @@ pub(super) fn check_new(ctx: &RequestContext, wish: &Wish) -> Result<(), Failure
 ///
 /// # Errors
 /// STATUS_INVALID_PARAMETER for a lease key that is another file's.
-pub(super) fn ask(ctx: &RequestContext, wish: &Wish, found: &Found) -> Result<Asking, Failure> {
-    let (share, session, file) = (ctx.share()?, ctx.session()?, found.node.id());
+pub(super) fn ask(ctx: &OnShare<'_>, wish: &Wish, found: &Found) -> Result<Asking, Failure> {
+    let (share, session, file) = (ctx.share, ctx.session, found.node.id());
     let id = ctx.server.file_id();
-    let (share_encrypts, durable) = (ctx.tree()?.encrypt_data, &ctx.server.durable);
+    let (share_encrypts, durable) = (ctx.tree.encrypt_data, &ctx.server.durable);
     let is_directory = found.attributes.kind == FileKind::Directory;
     let place = Place { share, file, is_directory, share_encrypts, durable };
     let lease = lease_asked(ctx, wish).and_then(|lease| Some((lease, lease_id(ctx, lease.key)?)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use share::{Access, Admission, Case, File, Found, NewObject, OpenRequest, Walk};
+use share::{Access, Admission, Answering, Case, File, Found, NewObject, OpenRequest, Openers, Walk};
 use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions};
 use smb_wire::{FileId, NtStatus};
 use storage::{Attributes, Device, FileFlags, FileKind, NodeRef, SetAttributes, Want};
@@ -11,7 +11,7 @@ use super::caching::Asking;
 use super::wish::Wish;
 use super::{access, caching, find, stream};
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::interim::Cancelled;
 use crate::name::StreamPart;
 use crate::open::Grant;
@@ -36,8 +36,8 @@ pub(super) struct Opened {
 
 /// Does what the client wishes. Where a client has to give back first what it caches, the request waits for it, and looks
 /// again.
-pub(super) async fn carry_out(ctx: &RequestContext, wish: &Wish) -> Result<Opened, Failure> {
-    let (mut attempts, mut cancelled, session) = (1, None, ctx.session()?);
+pub(super) async fn carry_out(ctx: &OnShare<'_>, wish: &Wish) -> Result<Opened, Failure> {
+    let (mut attempts, mut cancelled, session) = (1, None, ctx.session);
     loop {
         match attempt(ctx, wish).await {
             Err(failure)
@@ -66,14 +66,14 @@ pub(super) async fn carry_out(ctx: &RequestContext, wish: &Wish) -> Result<Opene
 
 /// Resolves when the client cancels the request. That its connection has ended is no reason: the session may have another, on
 /// which the client sends the request again to have its answer (3.3.5.9.10).
-async fn cancelled_by_client(ctx: &RequestContext, cancelled: &mut Cancelled) {
+async fn cancelled_by_client(ctx: &OnShare<'_>, cancelled: &mut Cancelled) {
     cancelled.await;
     if ctx.connection.endpoint.ended.is_set() {
         std::future::pending::<()>().await;
     }
 }
 
-async fn attempt(ctx: &RequestContext, wish: &Wish) -> Result<Admission<Opened>, Failure> {
+async fn attempt(ctx: &OnShare<'_>, wish: &Wish) -> Result<Admission<Opened>, Failure> {
     match (find::find(ctx, wish).await?, &wish.path.stream) {
         (walk, StreamPart::Named(name)) => stream::open(ctx, wish, walk, name).await,
         (Walk::Found(found), _) => existing(ctx, wish, found).await,
@@ -83,7 +83,7 @@ async fn attempt(ctx: &RequestContext, wish: &Wish) -> Result<Admission<Opened>,
 
 /// The object, or the named stream, is there. [MS-FSA] 2.1.5.1.2.
 pub(super) async fn existing(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     found: Found,
 ) -> Result<Admission<Opened>, Failure> {
@@ -98,7 +98,7 @@ pub(super) async fn existing(
     if !is_directory && wish.wants_directory() {
         return Err(NtStatus::NOT_A_DIRECTORY.into());
     }
-    let maximal = access::maximal(ctx.share()?, ctx.caller()?, &found, ctx.tree()?.maximal_access);
+    let maximal = access::maximal(ctx.share, ctx.caller(), &found, ctx.tree.maximal_access);
     let granted = wish.desired.grant(maximal)?;
     if wish.delete_on_close() && !granted.contains(Access::DELETE) {
         return Err(NtStatus::ACCESS_DENIED.into());
@@ -135,32 +135,43 @@ impl Attempt {
     }
 }
 
-fn open_request(ctx: &RequestContext, wish: &Wish, access: Access, asking: &Asking) -> OpenRequest {
+fn open_request(ctx: &OnShare<'_>, wish: &Wish, access: Access, asking: &Asking) -> OpenRequest {
     OpenRequest {
         delete_on_close: wish.delete_on_close(),
         grant: Some(asking.request()),
         directory: caching::directory(ctx, wish),
+        openers: openers(ctx),
         ..OpenRequest::new(access, wish.sharing)
     }
 }
 
+/// For whom an open of this request is counted.
+fn openers(ctx: &OnShare<'_>) -> Openers {
+    ctx.caller().openers
+}
+
+/// Nothing is made that cannot be opened then: what to wait for first, if anything.
+pub(super) fn room(ctx: &OnShare<'_>) -> Result<Option<Answering>, Failure> {
+    Ok(ctx.share.room_for_open(openers(ctx))?)
+}
+
 /// Opens an object and leaves it as it is.
 pub(super) fn open_as_it_is(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     found: &Found,
     attempt: Attempt,
 ) -> Result<Admission<Opened>, Failure> {
     let asking = caching::ask(ctx, wish, found)?;
     let request = open_request(ctx, wish, attempt.granted, &asking);
-    Ok(match ctx.share()?.open_granted(found, &request)? {
+    Ok(match ctx.share.open_granted(found, &request)? {
         Admission::Done(open) => attempt.opened(asking, open, found.attributes),
         Admission::Wait(answering) => Admission::Wait(answering),
     })
 }
 
 async fn overwrite(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     found: Found,
     granted: Access,
@@ -177,7 +188,7 @@ async fn overwrite(
     let changed = (is_file && flags != had).then_some(flags);
     let asking = caching::ask(ctx, wish, &found)?;
     let request = open_request(ctx, wish, granted, &asking);
-    let admission = ctx.share()?.open_overwriting(ctx.caller()?, &found, &request, changed).await?;
+    let admission = ctx.share.open_overwriting(ctx.caller(), &found, &request, changed).await?;
     let (open, after) = match admission {
         Admission::Done(overwritten) => overwritten,
         Admission::Wait(answering) => return Ok(Admission::Wait(answering)),
@@ -199,7 +210,7 @@ fn needed_to_overwrite(wish: &Wish, is_file: bool) -> Access {
 
 /// There is no such object. [MS-FSA] 2.1.5.1.1.
 async fn missing(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     dir: &NodeRef,
     name: &[u8],
@@ -207,7 +218,7 @@ async fn missing(
     if matches!(wish.disposition, CreateDisposition::Open | CreateDisposition::Overwrite) {
         return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
     }
-    let tree = ctx.tree()?.maximal_access;
+    let tree = ctx.tree.maximal_access;
     let makes_directory = wish.options.contains(CreateOptions::DIRECTORY_FILE);
     if wish.path.names_directory && !makes_directory {
         return Err(NtStatus::OBJECT_NAME_INVALID.into());
@@ -216,9 +227,12 @@ async fn missing(
         return Err(NtStatus::ACCESS_DENIED.into());
     }
     caching::check_new(ctx, wish)?;
-    let share = ctx.share()?;
+    if let Some(answering) = room(ctx)? {
+        return Ok(Admission::Wait(answering));
+    }
+    let share = ctx.share;
     let found = make(ctx, wish, dir, name, makes_directory).await?;
-    let maximal = access::maximal(share, ctx.caller()?, &found, tree);
+    let maximal = access::maximal(share, ctx.caller(), &found, tree);
     let granted = wish.desired.grant_maker(maximal);
     let attempt = Attempt { granted, maximal, action: CreateAction::Created };
     open_as_it_is(ctx, wish, &found, attempt)
@@ -226,13 +240,13 @@ async fn missing(
 
 /// Makes a file or directory.
 pub(super) async fn make(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     dir: &NodeRef,
     name: &[u8],
     is_directory: bool,
 ) -> Result<Found, Failure> {
-    let (share, caller) = (ctx.share()?, &ctx.caller()?.under(caching::directory(ctx, wish)));
+    let (share, caller) = (ctx.share, &ctx.caller().under(caching::directory(ctx, wish)));
     let new = new_object(&ctx.server.config, wish, is_directory);
     let found = share.create(caller, dir, name, Case::Insensitive, new).await?.found;
     let extended = &wish.asked.extended_attributes;

@@ -17,7 +17,7 @@ use storage::{Handle, Want};
 
 use super::contexts::{Asked, DurableV2};
 use super::{Outcome, access, caching};
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::durable::{Before, Origin, Reservation, is_same_share};
 use crate::lease::LeaseId;
 use crate::open::{Grant, Open};
@@ -38,11 +38,7 @@ pub(super) enum Start {
 /// # Errors
 /// STATUS_OBJECT_NAME_NOT_FOUND for an open that is not there, or is not the client's; STATUS_FILE_NOT_AVAILABLE while the
 /// same CREATE is being carried out; what [`check_reconnect`], [`check_replay`] and [`check_app_instance`] refuse.
-pub(super) async fn begin(
-    ctx: &RequestContext,
-    request: &Request<'_>,
-    asked: &Asked,
-) -> Result<Start, Failure> {
+pub(super) async fn begin(ctx: &OnShare<'_>, request: &Request<'_>, asked: &Asked) -> Result<Start, Failure> {
     check_contexts(asked)?;
     if let Some(outcome) = reconnect(ctx, request, asked).await? {
         return Ok(Start::Again(outcome));
@@ -75,21 +71,21 @@ fn check_contexts(asked: &Asked) -> Result<(), NtStatus> {
 }
 
 /// SMB2_CREATE_DURABLE_HANDLE_REQUEST_V2, which only SMB 3 has.
-fn request_v2(ctx: &RequestContext, asked: &Asked) -> Option<DurableV2> {
+fn request_v2(ctx: &OnShare<'_>, asked: &Asked) -> Option<DurableV2> {
     asked.durable.request_v2.filter(|_| is_smb3(ctx) && is_user(ctx))
 }
 
 /// Whether it is somebody who can show later that an open is theirs: a guest may have the name of an account.
-fn is_user(ctx: &RequestContext) -> bool {
-    ctx.login.get().is_some_and(|login| login.principal == Principal::User)
+fn is_user(ctx: &OnShare<'_>) -> bool {
+    ctx.login.principal == Principal::User
 }
 
-fn is_smb3(ctx: &RequestContext) -> bool {
+fn is_smb3(ctx: &OnShare<'_>) -> bool {
     ctx.connection.dialect().is_some_and(|dialect| dialect.is_smb3())
 }
 
 /// Connection.ClientGuid
-fn client_guid(ctx: &RequestContext) -> Result<Guid, NtStatus> {
+fn client_guid(ctx: &OnShare<'_>) -> Result<Guid, NtStatus> {
     ctx.connection.negotiated.get().map(|agreed| agreed.client_guid).ok_or(NtStatus::INVALID_PARAMETER)
 }
 
@@ -98,15 +94,15 @@ fn lease_name(lease: &Lease) -> LeaseName {
 }
 
 /// Whether persistent handles are to be had: TreeConnect.Share.IsCA, SMB2_GLOBAL_CAP_PERSISTENT_HANDLES.
-fn may_persist(ctx: &RequestContext) -> Result<bool, Failure> {
+fn may_persist(ctx: &OnShare<'_>) -> bool {
     let agreed = ctx.connection.negotiated.get();
     let agreed = agreed.is_some_and(|a| a.server_capabilities.contains(Capabilities::PERSISTENT_HANDLES));
-    Ok(agreed && ctx.share()?.terms().contains(Terms::CONTINUOUSLY_AVAILABLE))
+    agreed && ctx.share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE)
 }
 
 /// 3.3.5.9.7, 3.3.5.9.12
 async fn reconnect(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     request: &Request<'_>,
     asked: &Asked,
 ) -> Result<Option<Outcome>, Failure> {
@@ -125,26 +121,26 @@ async fn reconnect(
     let client_guid = client_guid(ctx)?;
     if let Some(v2) = v2.filter(|v2| v2.persistent)
         && table.get(file_id.persistent).is_none()
-        && may_persist(ctx)?
+        && may_persist(ctx)
     {
         let made = table.made_by(client_guid, v2.create_guid);
         file_id.persistent = made.ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
     }
-    table.left_by_others(file_id.persistent, ctx.session()?.id).await;
+    table.left_by_others(file_id.persistent, ctx.session.id).await;
     let open = table.get(file_id.persistent).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
     let wanted = Reconnect {
         v2,
         client_guid,
-        user: &ctx.login()?.user,
+        user: &ctx.login.user,
         lease: asked.lease.as_ref().map(lease_name),
-        names_file: names(ctx.share()?, request, &open)?,
+        names_file: names(ctx.share, request, &open)?,
     };
     let found = Found::of(ctx, &open).await?;
     let open = take_up(ctx, &open, |open| {
         check_reconnect(&open.known().ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?, &wanted)
     })?;
-    resume_lease(ctx.share()?, asked, &open)?;
-    Ok(Some(found.outcome(ctx.share()?, open, CreateAction::Opened, Vec::new())))
+    resume_lease(ctx.share, asked, &open)?;
+    Ok(Some(found.outcome(ctx.share, open, CreateAction::Opened, Vec::new())))
 }
 
 /// Of a lease that was there before the server was started, the client says the epoch.
@@ -182,25 +178,30 @@ fn names(share: &Share, request: &Request<'_>, open: &Open) -> Result<bool, Fail
 
 /// Takes up an open without a session for the session of this request.
 fn take_up(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     open: &Open,
     check: impl FnOnce(&Open) -> Result<(), NtStatus>,
 ) -> Result<Arc<Open>, Failure> {
     let id = FileId { persistent: open.id.persistent, volatile: ctx.server.file_id().volatile };
-    let open = ctx.server.durable.reclaim(id, ctx.session()?, ctx.tree()?, check)?;
+    let tree = ctx.tree;
+    let check = |open: &Open| {
+        // The client may have been let in otherwise when it opened the file.
+        let exceeds = tree.is_read_only() && !tree.maximal_access.contains(open.granted_access);
+        if exceeds { Err(NtStatus::ACCESS_DENIED) } else { check(open) }
+    };
+    let open = ctx.server.durable.reclaim(id, ctx.session, tree, check)?;
     ctx.set_related_file(open.id);
     Ok(open)
 }
 
 /// The CreateOptions of a request as they hold: "the server MUST set FILE_WRITE_THROUGH" where persistent handles are to be
 /// had (3.3.5.9), whether one is asked for or not.
-pub(super) fn options(ctx: &RequestContext, request: &Request<'_>) -> Result<CreateOptions, NtStatus> {
-    let through = is_smb3(ctx) && may_persist(ctx).map_err(|failure| failure.status)?;
+pub(super) fn options(ctx: &OnShare<'_>, request: &Request<'_>) -> CreateOptions {
     let mut options = request.create_options;
-    if through {
+    if is_smb3(ctx) && may_persist(ctx) {
         options |= CreateOptions::WRITE_THROUGH;
     }
-    Ok(options)
+    options
 }
 
 /// What is answered about an open that is there already.
@@ -210,14 +211,14 @@ struct Found {
 }
 
 impl Found {
-    async fn of(ctx: &RequestContext, open: &Open) -> Result<Self, Failure> {
+    async fn of(ctx: &OnShare<'_>, open: &Open) -> Result<Self, Failure> {
         // The persistent identifier may be one of another share.
-        if !is_same_share(&open.tree, ctx.tree()?) {
+        if !is_same_share(&open.tree, ctx.tree) {
             return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
         }
-        let share = ctx.share()?;
+        let share = ctx.share;
         let found = share.found(open.file()?.node(), Want::FLAGS).await?;
-        let maximal = access::maximal(share, ctx.caller()?, &found, ctx.tree()?.maximal_access);
+        let maximal = access::maximal(share, ctx.caller(), &found, ctx.tree.maximal_access);
         Ok(Self { attributes: found.attributes, maximal })
     }
 
@@ -246,17 +247,17 @@ impl Found {
 
 /// A CREATE that has made an open before.
 async fn replay(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     request: &Request<'_>,
     asked: &Asked,
     v2: DurableV2,
     open: Arc<Open>,
     session_id: Option<u64>,
 ) -> Result<Outcome, Failure> {
-    let session = ctx.session()?;
+    let session = ctx.session;
     let replay = Replay {
         flagged: ctx.header.flags.contains(HeaderFlags::REPLAY_OPERATION),
-        user: &ctx.login()?.user,
+        user: &ctx.login.user,
         lease: asked.lease.as_ref().map(lease_name),
         persistent: v2.flags.contains(DurableFlags::PERSISTENT),
         other_session: session_id.is_some_and(|id| id != session.id),
@@ -269,7 +270,7 @@ async fn replay(
         open
     } else {
         take_up(ctx, &open, |open| {
-            let same = open.create_options == options(ctx, request)?
+            let same = open.create_options == options(ctx, request)
                 && origin.desired_access == request.desired_access
                 && origin.share_access == request.share_access;
             if same { Ok(()) } else { Err(NtStatus::CONTEXT_MISMATCH) }
@@ -282,7 +283,7 @@ async fn replay(
     if let Some(durability) = durability.filter(|had| may_be_told || had.kind == Kind::Persistent) {
         contexts.push(response_v2(durability));
     }
-    let mut outcome = found.outcome(ctx.share()?, open, origin.action, contexts);
+    let mut outcome = found.outcome(ctx.share, open, origin.action, contexts);
     if outcome.oplock_level != OplockLevel::Lease
         && !covers(request.requested_oplock_level, outcome.oplock_level)
     {
@@ -306,12 +307,12 @@ fn response_v2(durability: Durability) -> ResponseContext<'static> {
 
 /// 3.3.5.9: "an existing open ... where Open.FileName matches ...: Open.IsPersistent is TRUE, Open.Connection is NULL" keeps
 /// others away, unless what it caches can be taken from it.
-fn check_available(ctx: &RequestContext, request: &Request<'_>) -> Result<(), Failure> {
+fn check_available(ctx: &OnShare<'_>, request: &Request<'_>) -> Result<(), Failure> {
     if !is_smb3(ctx) {
         return Ok(());
     }
     let Some(name) = name(request) else { return Ok(()) };
-    let tree = ctx.tree()?;
+    let tree = ctx.tree;
     let waits_for_its_client = |open: &Open| is_same_share(&open.tree, tree) && !open.keeps_handle();
     if ctx.server.durable.any_disconnected(&name, waits_for_its_client) {
         return Err(NtStatus::FILE_NOT_AVAILABLE.into());
@@ -320,11 +321,7 @@ fn check_available(ctx: &RequestContext, request: &Request<'_>) -> Result<(), Fa
 }
 
 /// 3.3.5.9.13: an application that goes on at another client takes its files from where it was before.
-async fn take_from_instance(
-    ctx: &RequestContext,
-    request: &Request<'_>,
-    asked: &Asked,
-) -> Result<(), Failure> {
+async fn take_from_instance(ctx: &OnShare<'_>, request: &Request<'_>, asked: &Asked) -> Result<(), Failure> {
     let Some(instance) = asked.app_instance.filter(|_| is_smb3(ctx)) else { return Ok(()) };
     let Some(name) = name(request) else { return Ok(()) };
     let client_guid = client_guid(ctx)?;
@@ -332,7 +329,7 @@ async fn take_from_instance(
         let Some(durable) = open.durable.get() else { continue };
         if durable.origin.client_guid == client_guid
             || folded_name(&open.path) != name
-            || !is_same_share(&open.tree, ctx.tree()?)
+            || !is_same_share(&open.tree, ctx.tree)
         {
             continue;
         }
@@ -353,12 +350,12 @@ async fn take_from_instance(
 /// STATUS_USER_SESSION_DELETED when the session has ended meanwhile; STATUS_UNEXPECTED_IO_ERROR when a persistent open cannot
 /// be written down.
 pub(super) async fn make_durable(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     request: &Request<'_>,
     asked: &Asked,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
-    let (login, session) = (ctx.login()?, ctx.session()?);
+    let (login, session) = (ctx.login, ctx.session);
     let v2 = request_v2(ctx, asked);
     if !is_user(ctx) || (v2.is_none() && !asked.durable.request && !has_instance(asked)) {
         return Ok(());
@@ -403,7 +400,7 @@ pub(super) async fn make_durable(
 
 /// What a lease may cache more is so for all its opens: before the client hears of it, that is written down of those that are
 /// persistent.
-pub(super) async fn write_down_grown(ctx: &RequestContext, open: &share::Open) -> Result<(), Failure> {
+pub(super) async fn write_down_grown(ctx: &OnShare<'_>, open: &share::Open) -> Result<(), Failure> {
     match open.holder() {
         Holder::Lease { client, key } if open.granted().grown => {
             ctx.server.durable.write_down_lease(LeaseId { client: Guid(client), key }).await
@@ -419,19 +416,15 @@ fn has_instance(asked: &Asked) -> bool {
 
 /// The handle of a file of which a persistent open is asked for and can be had. An object whose handle the store cannot
 /// give, and named streams, have none.
-async fn handle_to_persist(
-    ctx: &RequestContext,
-    asked: &Asked,
-    open: &Open,
-) -> Result<Option<Handle>, Failure> {
+async fn handle_to_persist(ctx: &OnShare<'_>, asked: &Asked, open: &Open) -> Result<Option<Handle>, Failure> {
     let asks = request_v2(ctx, asked).is_some_and(|v2| v2.flags.contains(DurableFlags::PERSISTENT));
-    if !asks || !may_persist(ctx)? || !ctx.server.durable.has_room_for_persistent() {
+    if !asks || !may_persist(ctx) || !ctx.server.durable.has_room_for_persistent() {
         return Ok(None);
     }
-    Ok(ctx.share()?.handle(open.file()?).await.ok())
+    Ok(ctx.share.handle(open.file()?).await.ok())
 }
 
-fn granted(ctx: &RequestContext, asked: &Asked, open: &Open, may_persist: bool) -> Option<Durability> {
+fn granted(ctx: &OnShare<'_>, asked: &Asked, open: &Open, may_persist: bool) -> Option<Durability> {
     let request = match request_v2(ctx, asked) {
         Some(v2) => durable::Request::V2 {
             timeout_ms: v2.timeout_ms,

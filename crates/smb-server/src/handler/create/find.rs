@@ -6,13 +6,13 @@ use smb_wire::create::CreateOptions;
 use storage::Want;
 
 use super::wish::Wish;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::status::Failure;
 
 /// Where the path leads. With FILE_OPEN_REPARSE_POINT a link at its end is meant itself; otherwise links are followed
 /// here, as long as they stay in the share.
-pub(super) async fn find(ctx: &RequestContext, wish: &Wish) -> Result<Walk, Failure> {
-    let (share, caller) = (ctx.share()?, ctx.caller()?);
+pub(super) async fn find(ctx: &OnShare<'_>, wish: &Wish) -> Result<Walk, Failure> {
+    let (share, caller) = (ctx.share, ctx.caller());
     let path = &wish.path.components;
     let nofollow = wish.options.contains(CreateOptions::OPEN_REPARSE_POINT);
     let Some((name, parents)) = path.split_last().filter(|_| nofollow) else {

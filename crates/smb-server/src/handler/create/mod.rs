@@ -12,10 +12,10 @@ mod wish;
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Access, File};
-use smb_wire::AccessMask;
+use share::{Access, Api, File};
 use smb_wire::create::{CreateAction, OplockLevel, Request, Response, ResponseFlags};
 use smb_wire::create_context::ResponseContext;
+use smb_wire::{AccessMask, Command};
 use storage::{Attributes, FileKind, Want};
 
 use self::contexts::{Answerable, Asked};
@@ -23,15 +23,23 @@ use self::disposition::Opened;
 use self::durable::Start;
 use self::wish::Wish;
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::{Open, Target};
+use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
-/// Bytes of the answer: the fixed part and the contexts MxAc, QFid, RqLs, DH2Q.
-const ANSWER_LEN: usize = 88 + 32 + 56 + 80 + 32;
+/// What is known of CREATE.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::Create),
+    needs: Needs::Tree,
+    effect: Effect::Finished,
+    // The fixed part and the contexts MxAc, QFid, RqLs, DH2Q.
+    answer_bytes: 88 + 32 + 56 + 80 + 32,
+    ..Operation::of(Command::Create)
+};
 
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let asked = Asked::of(&request.contexts)?;
     let reservation = match durable::begin(ctx, &request, &asked).await? {
         Start::Again(outcome) => return answer(ctx, &asked, outcome),
@@ -49,7 +57,7 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
             answer(ctx, &wish.asked, outcome)
         }
         Err(failure) => {
-            ctx.session()?.remove_open(open.id);
+            ctx.session.remove_open(open.id);
             open.close().await?;
             Err(failure)
         }
@@ -69,19 +77,15 @@ struct Outcome {
 }
 
 /// Enters the open into the session's table. From here on it is the client's.
-async fn enter(
-    ctx: &RequestContext,
-    request: &Request<'_>,
-    opened: &mut Opened,
-) -> Result<Arc<Open>, Failure> {
+async fn enter(ctx: &OnShare<'_>, request: &Request<'_>, opened: &mut Opened) -> Result<Arc<Open>, Failure> {
     let path = request.name.decode()?;
     let open = Open::new(
         opened.id,
-        Arc::clone(ctx.tree()?),
+        Arc::clone(ctx.tree),
         Target::File(Arc::clone(&opened.open)),
         AccessMask::from_bits_retain(opened.granted.bits()),
         path.trim_end_matches('\\').to_owned(),
-        durable::options(ctx, request)?,
+        durable::options(ctx, request),
         opened.attributes.kind == FileKind::Directory,
     );
     *open.grant.lock() = opened.grant.take();
@@ -94,7 +98,7 @@ async fn enter(
 
 /// What is done through the new open before the client hears of it.
 async fn complete(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     request: &Request<'_>,
     wish: &Wish,
     mut opened: Opened,
@@ -103,8 +107,8 @@ async fn complete(
     replace_extended_attributes(ctx, wish, &opened).await?;
     set_space_aside(ctx, wish, &mut opened).await;
     // An open for attributes alone has taken no write delegation back.
-    let (share, node) = (ctx.share()?, opened.open.node());
-    opened.attributes = share.as_written(ctx.caller()?, node, opened.attributes, Want::FLAGS).await?;
+    let (share, node) = (ctx.share, opened.open.node());
+    opened.attributes = share.as_written(ctx.caller(), node, opened.attributes, Want::FLAGS).await?;
     let mut outcome = Outcome {
         open: Arc::clone(open),
         attributes: opened.attributes,
@@ -122,27 +126,23 @@ async fn complete(
 }
 
 /// A file that was overwritten gets the extended attributes that came along, as a new one does.
-async fn replace_extended_attributes(
-    ctx: &RequestContext,
-    wish: &Wish,
-    opened: &Opened,
-) -> Result<(), Failure> {
+async fn replace_extended_attributes(ctx: &OnShare<'_>, wish: &Wish, opened: &Opened) -> Result<(), Failure> {
     let overwritten = matches!(opened.action, CreateAction::Overwritten | CreateAction::Superseded)
         && opened.open.file().is_none();
     let extended = &wish.asked.extended_attributes;
     if overwritten && !extended.is_empty() {
         let file = File::Open(Arc::clone(&opened.open));
-        ctx.share()?.set_extended_attributes(&file, extended.clone()).await?;
+        ctx.share.set_extended_attributes(&file, extended.clone()).await?;
     }
     Ok(())
 }
 
 /// The AllocationSize of a file that is empty ([MS-FSA] 2.1.5.1.1). Like any such size it is a hint: where the store has
 /// no room the file is open all the same.
-async fn set_space_aside(ctx: &RequestContext, wish: &Wish, opened: &mut Opened) {
+async fn set_space_aside(ctx: &OnShare<'_>, wish: &Wish, opened: &mut Opened) {
     let bytes = wish.asked.allocation_size;
     let is_new = opened.action != CreateAction::Opened && opened.attributes.kind == FileKind::Regular;
-    let Ok(share) = ctx.share() else { return };
+    let share = ctx.share;
     if bytes > 0
         && is_new
         && share.reserve_space(&opened.open, bytes).await.is_ok()
@@ -152,14 +152,14 @@ async fn set_space_aside(ctx: &RequestContext, wish: &Wish, opened: &mut Opened)
     }
 }
 
-fn answer(ctx: &RequestContext, asked: &Asked, outcome: Outcome) -> Result<Buffer, Failure> {
+fn answer(ctx: &OnShare<'_>, asked: &Asked, outcome: Outcome) -> Result<Buffer, Failure> {
     let info = attributes::network_open(&outcome.attributes);
     let is_link = outcome.attributes.kind == FileKind::Symlink;
     let mut contexts = asked.answers(&Answerable {
         maximal_access: outcome.maximal,
         last_write_time: info.last_write_time,
         file_number: outcome.attributes.id.0,
-        volume_number: u64::from(ctx.share()?.id().0),
+        volume_number: u64::from(ctx.share.id().0),
     });
     contexts.extend(outcome.contexts);
     let response = Response {
@@ -176,7 +176,7 @@ fn answer(ctx: &RequestContext, asked: &Asked, outcome: Outcome) -> Result<Buffe
         file_id: outcome.open.id,
         contexts,
     };
-    let mut reply = ctx.reply(ANSWER_LEN);
+    let mut reply = ctx.reply();
     reply.append_with(|out, _| response.encode(out))?;
     Ok(reply)
 }

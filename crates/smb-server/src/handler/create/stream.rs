@@ -5,20 +5,20 @@ use smb_wire::create::{CreateAction, CreateDisposition};
 use smb_wire::{AccessMask, NtStatus};
 use storage::{Capabilities, FileKind, NodeRef};
 
-use super::disposition::{Attempt, Opened, existing, make, open_as_it_is};
+use super::disposition::{Attempt, Opened, existing, make, open_as_it_is, room};
 use super::wish::Wish;
 use super::{access, caching};
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::status::Failure;
 
 /// Does what the client wishes with the stream `name` of the object where the path leads.
 pub(super) async fn open(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     walk: Walk,
     name: &[u8],
 ) -> Result<Admission<Opened>, Failure> {
-    if !ctx.share()?.capabilities().contains(Capabilities::STREAMS) {
+    if !ctx.share.capabilities().contains(Capabilities::STREAMS) {
         return Err(NtStatus::OBJECT_NAME_INVALID.into()); // as Windows answers on a file system without them
     }
     match walk {
@@ -28,7 +28,7 @@ pub(super) async fn open(
 }
 
 async fn of_file(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     file: &Found,
     name: &[u8],
@@ -36,16 +36,19 @@ async fn of_file(
     if !matches!(file.attributes.kind, FileKind::Regular | FileKind::Directory) {
         return Err(NtStatus::OBJECT_NAME_INVALID.into());
     }
-    if let Some(found) = ctx.share()?.find_stream(file, name).await? {
+    if let Some(found) = ctx.share.find_stream(file, name).await? {
         return existing(ctx, wish, found).await;
     }
     check_makes(wish)?;
-    let maximal = access::maximal(ctx.share()?, ctx.caller()?, file, ctx.tree()?.maximal_access);
+    let maximal = access::maximal(ctx.share, ctx.caller(), file, ctx.tree.maximal_access);
     let granted = wish.desired.grant(maximal)?;
     if !maximal.contains(Access::WRITE_DATA) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
     caching::check_new(ctx, wish)?;
+    if let Some(answering) = room(ctx)? {
+        return Ok(Admission::Wait(answering));
+    }
     create(ctx, wish, file, name, (granted, maximal)).await
 }
 
@@ -59,19 +62,22 @@ fn check_makes(wish: &Wish) -> Result<(), NtStatus> {
 
 /// Makes the file too: the client is its maker.
 async fn of_new_file(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     dir: &NodeRef,
     file: &[u8],
     name: &[u8],
 ) -> Result<Admission<Opened>, Failure> {
     check_makes(wish)?;
-    let tree = ctx.tree()?.maximal_access;
+    let tree = ctx.tree.maximal_access;
     if !tree.contains(AccessMask::ADD_FILE) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    let (share, caller) = (ctx.share()?, ctx.caller()?);
+    let (share, caller) = (ctx.share, ctx.caller());
     caching::check_new(ctx, wish)?;
+    if let Some(answering) = room(ctx)? {
+        return Ok(Admission::Wait(answering));
+    }
     let found = make(ctx, wish, dir, file, false).await?;
     let maximal = access::maximal(share, caller, &found, tree);
     let granted = wish.desired.grant_maker(maximal);
@@ -84,13 +90,13 @@ async fn of_new_file(
 }
 
 async fn create(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     wish: &Wish,
     file: &Found,
     name: &[u8],
     (granted, maximal): (Access, Access),
 ) -> Result<Admission<Opened>, Failure> {
-    let share = ctx.share()?;
+    let share = ctx.share;
     let found = share.create_stream(file, name).await?;
     let attempt = Attempt { granted, maximal, action: CreateAction::Created };
     let opened = open_as_it_is(ctx, wish, &found, attempt);

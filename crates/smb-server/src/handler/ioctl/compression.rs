@@ -13,14 +13,12 @@ const NONE: [u8; 2] = [0, 0];
 
 /// FSCTL_GET_COMPRESSION
 pub(super) fn get(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
-    let _ = ctx.open(request.file_id)?.file()?;
     require_room(request, NONE.len(), NtStatus::BUFFER_TOO_SMALL)?;
     respond(ctx, request, &NONE)
 }
 
 /// FSCTL_SET_COMPRESSION: no compression is what every file has.
 pub(super) fn set(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
-    let _ = ctx.open(request.file_id)?.file()?;
     match request.input.first_chunk() {
         Some(&NONE) => respond(ctx, request, &[]),
         Some(_) => Err(NtStatus::NOT_SUPPORTED.into()),

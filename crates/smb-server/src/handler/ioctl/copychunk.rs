@@ -10,9 +10,10 @@ use smb_wire::ioctl::Request;
 use smb_wire::{AccessMask, FileId, NtStatus};
 
 use super::{require_room, respond};
-use crate::context::RequestContext;
+use crate::context::{Admitted, OnShare, RequestContext};
 use crate::open::Open;
 use crate::status::Failure;
+use crate::tree::Target;
 
 /// ServerSideCopyMaxNumberofChunks, ServerSideCopyMaxChunkSize, ServerSideCopyMaxDataSize: the values of Windows.
 const CHUNKS_MAX: usize = 256;
@@ -21,9 +22,11 @@ const TOTAL_BYTES_MAX: u32 = 16 << 20;
 
 /// FSCTL_SRV_REQUEST_RESUME_KEY: the name of an open for copies. It is of use in its own session only, so it need not be
 /// secret.
-pub(super) fn resume_key(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
-    let open = ctx.open(request.file_id)?;
-    let _ = open.file()?;
+pub(super) fn resume_key(
+    ctx: &RequestContext,
+    open: &Open,
+    request: &Request<'_>,
+) -> Result<Buffer, Failure> {
     require_room(request, ResumeKey::LEN, NtStatus::INVALID_PARAMETER)?;
     let mut key = [0; 24];
     let id = open.id.persistent.to_le_bytes().into_iter().chain(open.id.volatile.to_le_bytes());
@@ -35,20 +38,19 @@ pub(super) fn resume_key(ctx: &RequestContext, request: &Request<'_>) -> Result<
     respond(ctx, request, &output)
 }
 
-/// The open that a key names, if it is of this session and share.
-fn source(ctx: &RequestContext, key: &[u8; 24]) -> Result<Arc<Open>, Failure> {
+/// The open that a key names, if it is of this session and share; and the request as one about that share.
+fn source<'r>(ctx: &Admitted<'r>, key: &[u8; 24]) -> Result<(OnShare<'r>, Arc<Open>), Failure> {
     let number =
         |at: usize| key.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
     let id = FileId { persistent: number(0).unwrap_or(0), volatile: number(8).unwrap_or(0) };
-    let open = ctx.session()?.open(id).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
-    match &open.tree.target {
-        crate::tree::Target::Disk(share) if Arc::ptr_eq(share, ctx.share()?) => Ok(open),
-        _ => Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()),
-    }
+    let open = ctx.session.open(id).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
+    let Target::Disk(share) = &open.tree.target else { return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()) };
+    let ctx = ctx.on_share()?;
+    if Arc::ptr_eq(share, ctx.share) { Ok((ctx, open)) } else { Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()) }
 }
 
 /// FSCTL_SRV_COPYCHUNK, and FSCTL_SRV_COPYCHUNK_WRITE for a target that cannot be read.
-pub(super) async fn copy(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+pub(super) async fn copy(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let target = ctx.open(request.file_id)?;
     require_room(request, CopychunkResponse::LEN, NtStatus::INVALID_PARAMETER)?;
     let asked = Copychunk::decode(request.input)?;
@@ -58,7 +60,8 @@ pub(super) async fn copy(ctx: &RequestContext, request: &Request<'_>) -> Result<
         let chunks = u32::try_from(CHUNKS_MAX).unwrap_or(u32::MAX);
         return answer(ctx, request, chunks, CHUNK_BYTES_MAX, TOTAL_BYTES_MAX);
     }
-    let source = source(ctx, &asked.source_key)?;
+    let (ctx, source) = source(ctx, &asked.source_key)?;
+    let ctx = &ctx;
     let mut needed = AccessMask::WRITE_DATA;
     needed.set(AccessMask::READ_DATA, request.ctl_code == Fsctl::SrvCopychunk);
     let readable = source.granted_access.intersects(AccessMask::READ_DATA | AccessMask::EXECUTE);
@@ -88,16 +91,11 @@ fn is_within_limits(chunks: &[Chunk]) -> bool {
     chunks.len() <= CHUNKS_MAX && each && total <= TOTAL_BYTES_MAX.into()
 }
 
-async fn copy_chunk(
-    ctx: &RequestContext,
-    source: &Open,
-    target: &Open,
-    chunk: &Chunk,
-) -> Result<(), Failure> {
+async fn copy_chunk(ctx: &OnShare<'_>, source: &Open, target: &Open, chunk: &Chunk) -> Result<(), Failure> {
     let (from, to) = (File::Open(Arc::clone(source.file()?)), File::Open(Arc::clone(target.file()?)));
     let (from, to) = ((&from, chunk.source_offset), (&to, chunk.target_offset));
     let length = u64::from(chunk.length);
-    match ctx.share()?.copy_range(ctx.caller()?, from, to, length).await {
+    match ctx.share.copy_range(ctx.caller(), from, to, length).await {
         // The source ends before the chunk does.
         Err(share::Error::Storage(storage::Error::InvalidArgument)) => {
             Err(NtStatus::INVALID_VIEW_SIZE.into())

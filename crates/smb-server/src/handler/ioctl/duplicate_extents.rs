@@ -11,15 +11,18 @@ use storage::Capabilities;
 
 use super::respond;
 use super::sparse::signed;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::Open;
 use crate::status::Failure;
 
 /// Answers the request, which is about the target.
-pub(super) async fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
-    let target = ctx.open(request.file_id)?;
+pub(super) async fn handle(
+    ctx: &OnShare<'_>,
+    target: &Open,
+    request: &Request<'_>,
+) -> Result<Buffer, Failure> {
     let to = File::Open(Arc::clone(target.file()?));
-    if !ctx.share()?.capabilities().contains(Capabilities::CLONE) {
+    if !ctx.share.capabilities().contains(Capabilities::CLONE) {
         return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
     }
     if request.input.len() < DuplicateExtents::LEN {
@@ -34,15 +37,12 @@ pub(super) async fn handle(ctx: &RequestContext, request: &Request<'_>) -> Resul
     let (offset, to_offset) = (signed(wanted.source_file_offset)?, signed(wanted.target_file_offset)?);
     let from = File::Open(Arc::clone(source.file()?));
     let (from, to) = ((&from, offset), (&to, to_offset));
-    ctx.share()?.clone_range(ctx.caller()?, from, to, length, CloneRule::Within).await?;
+    ctx.share.clone_range(ctx.caller(), from, to, length, CloneRule::Within).await?;
     respond(ctx, request, &[])
 }
 
 /// The open that the input names, if it is of this session and share.
-fn source(ctx: &RequestContext, wanted: &DuplicateExtents) -> Result<Arc<Open>, Failure> {
-    let open = ctx.session()?.open(wanted.source_file_id).ok_or(NtStatus::INVALID_HANDLE)?;
-    match &open.tree.target {
-        crate::tree::Target::Disk(share) if Arc::ptr_eq(share, ctx.share()?) => Ok(open),
-        _ => Err(NtStatus::INVALID_PARAMETER.into()),
-    }
+fn source(ctx: &OnShare<'_>, wanted: &DuplicateExtents) -> Result<Arc<Open>, Failure> {
+    let open = ctx.session.open(wanted.source_file_id).ok_or(NtStatus::INVALID_HANDLE)?;
+    if open.tree.leads_to(ctx.share) { Ok(open) } else { Err(NtStatus::INVALID_PARAMETER.into()) }
 }

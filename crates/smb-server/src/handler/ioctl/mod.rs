@@ -11,16 +11,26 @@ mod sparse;
 mod validate_negotiate;
 
 use net::Buffer;
+use share::Api;
 use smb_wire::fscc::fsctl::Fsctl;
 use smb_wire::ioctl::{IoctlFlags, Request, Response};
-use smb_wire::{FileId, NtStatus};
+use smb_wire::{Command, FileId, NtStatus};
 
-use crate::context::RequestContext;
-use crate::open::Target;
+use crate::context::{Admitted, RequestContext};
+use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
+/// What is known of IOCTL.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::Ioctl),
+    needs: Needs::Tree,
+    effect: Effect::Guarded,
+    answer_bytes: 64,
+    ..Operation::of(Command::Ioctl)
+};
+
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &Admitted<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     // "If the Flags field of the request is not SMB2_0_IOCTL_IS_FSCTL, the server MUST fail the request with
     // STATUS_NOT_SUPPORTED."
     if request.flags != IoctlFlags::IS_FSCTL {
@@ -44,24 +54,27 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
         Fsctl::PipeTransceive => pipe::transceive(ctx, &request),
         Fsctl::PipePeek => pipe::peek(ctx, &request),
         Fsctl::PipeWait => pipe::wait(&request),
-        Fsctl::CreateOrGetObjectId | Fsctl::GetObjectId => object_id::handle(ctx, &request),
-        Fsctl::GetCompression => compression::get(ctx, &request),
-        Fsctl::SetCompression => compression::set(ctx, &request),
-        Fsctl::SetSparse => sparse::set(ctx, &request).await,
-        Fsctl::SetZeroData => sparse::zero(ctx, &request).await,
-        Fsctl::QueryAllocatedRanges => sparse::ranges(ctx, &request).await,
-        Fsctl::SrvRequestResumeKey => copychunk::resume_key(ctx, &request),
         Fsctl::SrvCopychunk | Fsctl::SrvCopychunkWrite => copychunk::copy(ctx, &request).await,
-        Fsctl::DuplicateExtentsToFile => duplicate_extents::handle(ctx, &request).await,
+        _ => handle_of_file(ctx, &request).await,
+    }
+}
+
+/// The codes about an open file.
+async fn handle_of_file(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let open = ctx.open(request.file_id)?;
+    let ctx = &ctx.on_share()?;
+    match request.ctl_code {
+        Fsctl::CreateOrGetObjectId | Fsctl::GetObjectId => object_id::handle(ctx, &open, request),
+        Fsctl::GetCompression => compression::get(ctx, request),
+        Fsctl::SetCompression => compression::set(ctx, request),
+        Fsctl::SetSparse => sparse::set(ctx, &open, request).await,
+        Fsctl::SetZeroData => sparse::zero(ctx, &open, request).await,
+        Fsctl::QueryAllocatedRanges => sparse::ranges(ctx, &open, request).await,
+        Fsctl::SrvRequestResumeKey => copychunk::resume_key(ctx, &open, request),
+        Fsctl::DuplicateExtentsToFile => duplicate_extents::handle(ctx, &open, request).await,
         // [MS-FSA] 2.1.5.10.14: "If Open.File.ReparseTag is empty": nothing has one here.
-        Fsctl::GetReparsePoint => match ctx.open(request.file_id)?.target {
-            Target::File(_) => Err(NtStatus::NOT_A_REPARSE_POINT.into()),
-            Target::Pipe(_) => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
-        },
-        _ => {
-            let _ = ctx.open(request.file_id)?;
-            Err(NtStatus::INVALID_DEVICE_REQUEST.into())
-        }
+        Fsctl::GetReparsePoint => Err(NtStatus::NOT_A_REPARSE_POINT.into()),
+        _ => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
     }
 }
 
@@ -74,7 +87,7 @@ fn require_no_file(request: &Request<'_>) -> Result<(), Failure> {
 /// The response with this output.
 fn respond(ctx: &RequestContext, request: &Request<'_>, output: &[u8]) -> Result<Buffer, Failure> {
     let response = Response { ctl_code: request.ctl_code, file_id: request.file_id, input: &[], output };
-    let mut reply = ctx.reply(output.len().saturating_add(64));
+    let mut reply = ctx.reply_with(output.len());
     reply.append_with(|bytes, _| response.encode(bytes))?;
     Ok(reply)
 }

@@ -11,13 +11,13 @@ use smb_wire::ioctl::Request;
 
 use super::{require_no_file, require_room, respond};
 use crate::config::Interface;
-use crate::context::RequestContext;
+use crate::context::Admitted;
 use crate::status::Failure;
 
 /// Answers the request. "If Connection.Dialect does not belong to the SMB 3.x dialect family or
 /// Connection.ServerCapabilities does not include SMB2_GLOBAL_CAP_MULTI_CHANNEL, the server MAY fail the request with
 /// STATUS_NOT_SUPPORTED": it does where the server offers no channels, whatever the client has announced.
-pub(super) async fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+pub(super) async fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     require_no_file(request)?;
     let is_smb3 = ctx.connection.dialect().is_some_and(Dialect::is_smb3);
     if !is_smb3 || !ctx.server.config.offers_multichannel() {
@@ -30,12 +30,12 @@ pub(super) async fn handle(ctx: &RequestContext, request: &Request<'_>) -> Resul
     let mut output = Vec::new();
     NetworkInterface::encode_list(&told.iter().map(entry).collect::<Vec<_>>(), &mut output);
     require_room(request, output.len(), NtStatus::BUFFER_TOO_SMALL)?;
-    ctx.session()?.interfaces_told(&told);
+    ctx.session.interfaces_told(&told);
     respond(ctx, request, &output)
 }
 
 /// The addresses as they are now: read on the pool, as that may wait.
-async fn interfaces(ctx: &RequestContext) -> Result<Arc<[Interface]>, Failure> {
+async fn interfaces(ctx: &Admitted<'_>) -> Result<Arc<[Interface]>, Failure> {
     if let Some(fresh) = ctx.server.interfaces.fresh() {
         return Ok(fresh);
     }

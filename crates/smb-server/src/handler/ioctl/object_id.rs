@@ -6,14 +6,14 @@ use smb_wire::ioctl::Request;
 use smb_wire::{Guid, NtStatus};
 
 use super::{require_room, respond};
-use crate::context::RequestContext;
+use crate::context::OnShare;
+use crate::open::Open;
 use crate::status::Failure;
 
 /// Answers with an identifier made of the server, the share and the file: the same at each call, and nothing that has
 /// to be stored.
-pub(super) fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
-    let open = ctx.open(request.file_id)?;
-    let share = ctx.share()?;
+pub(super) fn handle(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let share = ctx.share;
     let file = open.file()?.node().id().0;
     require_room(request, ObjectId::LEN, NtStatus::BUFFER_TOO_SMALL)?;
     let mut volume = ctx.server.guid().0;

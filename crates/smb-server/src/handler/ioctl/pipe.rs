@@ -5,16 +5,16 @@ use smb_wire::NtStatus;
 use smb_wire::ioctl::Request;
 
 use super::respond;
-use crate::context::RequestContext;
-use crate::pipe::{Message, pipe_of};
+use crate::context::Admitted;
+use crate::pipe::Message;
 use crate::status::Failure;
 
 /// FSCTL_PIPE_TRANSCEIVE: writes a message and reads the answer.
-pub(super) fn transceive(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+pub(super) fn transceive(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     let room = usize::try_from(request.max_output_response).unwrap_or(usize::MAX);
     let answer = {
-        let mut pipe = pipe_of(&open)?.lock();
+        let mut pipe = open.pipe()?.lock();
         pipe.write(&ctx.server, request.input)?;
         pipe.read(room)
     };
@@ -26,7 +26,7 @@ pub(super) fn transceive(ctx: &RequestContext, request: &Request<'_>) -> Result<
 }
 
 /// FSCTL_PIPE_PEEK is not for RPC.
-pub(super) fn peek(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+pub(super) fn peek(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let _ = ctx.open(request.file_id)?;
     Err(NtStatus::INVALID_DEVICE_REQUEST.into())
 }

@@ -11,13 +11,13 @@ use smb_wire::ioctl::Request;
 use smb_wire::{Guid, NtStatus};
 
 use super::respond;
-use crate::context::RequestContext;
+use crate::context::Admitted;
 use crate::durable::Origin;
 use crate::open::Open;
 use crate::status::Failure;
 
 /// Answers the request.
-pub(super) fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
     if negotiated.dialect == Dialect::Smb202 {
@@ -25,7 +25,7 @@ pub(super) fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buff
     }
     let asked = ResiliencyRequest::decode(request.input).map_err(|_| NtStatus::INVALID_PARAMETER)?;
     // Nobody could show later that the open is theirs.
-    if open.file().is_err() || ctx.login()?.principal != Principal::User {
+    if open.file().is_err() || ctx.login.principal != Principal::User {
         return Err(NtStatus::NOT_SUPPORTED.into());
     }
     let before = open.durable.get().and_then(|durable| durable.durability());
@@ -33,9 +33,9 @@ pub(super) fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buff
     match open.durable.get() {
         Some(durable) => durable.set_durability(durability),
         None => {
-            let origin = origin(&open, negotiated.client_guid, &ctx.login()?.user);
+            let origin = origin(&open, negotiated.client_guid, &ctx.login.user);
             open.make_durable(&ctx.server.durable, origin, Some(durability), false);
-            ctx.server.durable.enter(&open, ctx.session()?.id);
+            ctx.server.durable.enter(&open, ctx.session.id);
             if open.closed.is_set() {
                 // By another channel, before it was found in the table: nobody else takes it out.
                 open.leave_durable();

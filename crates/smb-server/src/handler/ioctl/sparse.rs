@@ -11,15 +11,13 @@ use storage::{FileFlags, Want};
 
 use super::{require_room, respond};
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::Open;
 use crate::status::Failure;
 
 /// The open of a request about data.
-fn data_file(ctx: &RequestContext, request: &Request<'_>) -> Result<Arc<Open>, Failure> {
-    let open = ctx.open(request.file_id)?;
-    let _ = open.file()?;
-    if open.is_directory { Err(NtStatus::INVALID_PARAMETER.into()) } else { Ok(open) }
+fn data_file(open: &Open) -> Result<&Arc<share::Open>, Failure> {
+    if open.is_directory { Err(NtStatus::INVALID_PARAMETER.into()) } else { open.file() }
 }
 
 /// A count of bytes; the protocol has it signed.
@@ -28,34 +26,32 @@ pub(super) fn signed(value: u64) -> Result<u64, Failure> {
 }
 
 /// FSCTL_SET_SPARSE: marks a file as sparse, or takes the mark away. Holes are made with or without it.
-pub(super) async fn set(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
-    let open = data_file(ctx, request)?;
-    ctx.share()?.set_sparse(open.file()?, decode_set_sparse(request.input)).await?;
+pub(super) async fn set(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
+    ctx.share.set_sparse(data_file(open)?, decode_set_sparse(request.input)).await?;
     respond(ctx, request, &[])
 }
 
 /// FSCTL_SET_ZERO_DATA: makes a part of a file zero.
-pub(super) async fn zero(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
-    let open = data_file(ctx, request)?;
+pub(super) async fn zero(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let file = File::Open(Arc::clone(data_file(open)?));
     let part = ZeroData::decode(request.input)?;
     let (start, end) = (signed(part.file_offset)?, signed(part.beyond_final_zero)?);
     let length = end.checked_sub(start).ok_or(NtStatus::INVALID_PARAMETER)?;
-    let file = File::Open(Arc::clone(open.file()?));
-    ctx.share()?.zero_range(ctx.caller()?, &file, start, length).await?;
+    ctx.share.zero_range(ctx.caller(), &file, start, length).await?;
     respond(ctx, request, &[])
 }
 
 /// FSCTL_QUERY_ALLOCATED_RANGES: which parts of a file hold data. A file that is not marked as sparse is said to be one
 /// part, as [MS-FSCC] 2.3.51 has it.
-pub(super) async fn ranges(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
-    let open = data_file(ctx, request)?;
+pub(super) async fn ranges(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
+    let file = File::Open(Arc::clone(data_file(open)?));
     let asked = AllocatedRange::decode(request.input)?;
     let (offset, length) = (signed(asked.file_offset)?, signed(asked.length)?);
     signed(offset.saturating_add(length))?;
     let room = usize::try_from(request.max_output_response).unwrap_or(usize::MAX) / AllocatedRange::LEN;
-    let share = ctx.share()?;
-    let file = File::Open(Arc::clone(open.file()?));
-    let (parts, more) = share.data_ranges(ctx.caller()?, &file, offset, length, room).await?;
+    let share = ctx.share;
+    ctx.room_for(room.saturating_mul(AllocatedRange::LEN)).await;
+    let (parts, more) = share.data_ranges(ctx.caller(), &file, offset, length, room).await?;
     let known = share.attributes(file.node(), Want::FLAGS).await?;
     let parts: Vec<AllocatedRange> = if attributes::flags(&known).contains(FileFlags::SPARSE) {
         parts

@@ -7,12 +7,12 @@ use smb_wire::fscc::fsctl::{ValidateNegotiateRequest, ValidateNegotiateResponse}
 use smb_wire::ioctl::Request;
 
 use super::{require_room, respond};
-use crate::context::RequestContext;
+use crate::context::Admitted;
 use crate::handler::negotiate::security_mode;
 use crate::status::Failure;
 
 /// Answers the request; what does not match what the client is known to have sent ends the connection.
-pub(super) fn handle(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
+pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let conn = &ctx.connection;
     let negotiated = conn.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
     // In SMB 3.1.1 the preauthentication hash does it: "the server MUST terminate the transport connection".

@@ -7,8 +7,8 @@ use smb_wire::codec::Utf16;
 use smb_wire::create::CreateOptions;
 use smb_wire::fscc::FileInfoClass;
 use smb_wire::fscc::file_info::{
-    Access, Alignment, All, AttributeTag, Compression, Ea, Id, Internal, Mode, Name, Pipe, PipeLocal,
-    Position, Standard, StandardLink, Stream, stream_writer,
+    Access, Alignment, All, AttributeTag, Compression, Ea, Id, Internal, Mode, Name, Position, StandardLink,
+    Stream, stream_writer,
 };
 use smb_wire::query_info::{QueryInfoFlags, Request};
 use smb_wire::{AccessMask, NtStatus};
@@ -16,10 +16,10 @@ use storage::{Attributes, FileKind, NodeRef, StreamEntry, Want};
 
 use super::Information;
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::extended_attributes::{self, Wanted};
 use crate::name::path_to_client;
-use crate::open::{Open, Target};
+use crate::open::Open;
 use crate::status::Failure;
 
 /// The options that FileModeInformation shows ([MS-FSCC] 2.4.26).
@@ -38,19 +38,16 @@ const STREAM_LEN_MIN: usize = 32;
 
 /// Answers a class of [MS-FSCC] 2.4.
 pub(super) async fn query(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     open: &Arc<Open>,
     request: &Request<'_>,
 ) -> Result<Information, Failure> {
     let class = FileInfoClass::from(request.info_class);
     check_access(open, class)?;
-    let file = match &open.target {
-        Target::File(file) => file,
-        Target::Pipe(_) => return pipe(open, class),
-    };
+    let file = open.file()?;
     let node = file.node();
-    let attributes = ctx.share()?.present_attributes(ctx.caller()?, node, Want::FLAGS).await?;
-    let pending = ctx.share()?.is_delete_pending(node);
+    let attributes = ctx.share.present_attributes(ctx.caller(), node, Want::FLAGS).await?;
+    let pending = ctx.share.is_delete_pending(node);
     Ok(match class {
         FileInfoClass::Basic => Information::fixed(|out| attributes::basic(&attributes).encode_into(out)),
         FileInfoClass::Standard => {
@@ -119,9 +116,8 @@ fn attribute_tag(attributes: &Attributes) -> AttributeTag {
     AttributeTag { file_attributes: attributes::file_attributes(attributes), reparse_tag: 0 }
 }
 
-fn id(ctx: &RequestContext, attributes: &Attributes) -> Id {
-    let volume_serial_number = ctx.share().map_or(0, |share| u64::from(share.id().0));
-    Id { volume_serial_number, file_id: u128::from(attributes.id.0) }
+fn id(ctx: &OnShare<'_>, attributes: &Attributes) -> Id {
+    Id { volume_serial_number: u64::from(ctx.share.id().0), file_id: u128::from(attributes.id.0) }
 }
 
 fn standard_link(attributes: &Attributes, delete_pending: bool) -> StandardLink {
@@ -152,23 +148,19 @@ fn share_path(open: &Open) -> String {
 }
 
 /// What stands behind the file's name when one of its streams is open.
-fn stream_suffix(ctx: &RequestContext, open: &Open) -> Result<String, Failure> {
-    let stream = ctx.share()?.stream_name(open.file()?);
+fn stream_suffix(ctx: &OnShare<'_>, open: &Open) -> Result<String, Failure> {
+    let stream = ctx.share.stream_name(open.file()?);
     Ok(stream.map_or_else(String::new, |name| format!(":{}", String::from_utf8_lossy(&name))))
 }
 
-async fn ea(ctx: &RequestContext, node: &NodeRef) -> Result<Ea, Failure> {
-    let all = ctx.share()?.extended_attributes(node).await?;
+async fn ea(ctx: &OnShare<'_>, node: &NodeRef) -> Result<Ea, Failure> {
+    let all = ctx.share.extended_attributes(node).await?;
     Ok(Ea { ea_size: extended_attributes::size(&all) })
 }
 
 /// [MS-FSA] 2.1.5.12.12.
-async fn full_ea(
-    ctx: &RequestContext,
-    node: &NodeRef,
-    request: &Request<'_>,
-) -> Result<Information, Failure> {
-    let all = ctx.share()?.extended_attributes(node).await?;
+async fn full_ea(ctx: &OnShare<'_>, node: &NodeRef, request: &Request<'_>) -> Result<Information, Failure> {
+    let all = ctx.share.extended_attributes(node).await?;
     let wanted = Wanted {
         names: request.input_buffer,
         single: request.flags.contains(QueryInfoFlags::RETURN_SINGLE_ENTRY),
@@ -182,7 +174,7 @@ async fn full_ea(
 }
 
 fn all(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     open: &Open,
     attributes: &Attributes,
     pending: bool,
@@ -204,7 +196,7 @@ fn all(
 }
 
 /// [MS-SMB2] 2.2.37: FileNormalizedNameInformation belongs to SMB 3.1.1.
-fn normalized_name(ctx: &RequestContext, open: &Open) -> Result<Information, Failure> {
+fn normalized_name(ctx: &OnShare<'_>, open: &Open) -> Result<Information, Failure> {
     if ctx.connection.dialect() != Some(Dialect::Smb311) {
         return Err(NtStatus::NOT_SUPPORTED.into());
     }
@@ -213,16 +205,16 @@ fn normalized_name(ctx: &RequestContext, open: &Open) -> Result<Information, Fai
 }
 
 /// The 8.3 name; a name that is one is its own.
-fn alternate_name(ctx: &RequestContext, open: &Open) -> Result<Information, Failure> {
-    let location = ctx.share()?.location(open.file()?).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
+fn alternate_name(ctx: &OnShare<'_>, open: &Open) -> Result<Information, Failure> {
+    let location = ctx.share.location(open.file()?).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
     let name = share::short_name(&location.name).unwrap_or(location.name);
     let name = String::from_utf8(name).map_err(|_| NtStatus::OBJECT_NAME_NOT_FOUND)?;
     Information::variable(NAME_LEN_MIN, |out| Name { name: Utf16::from(name.as_str()) }.encode_into(out))
 }
 
 /// The streams of the file, whichever of them is open: first that without a name, which a directory does not have.
-async fn streams(ctx: &RequestContext, open: &Arc<share::Open>) -> Result<Information, Failure> {
-    let share = ctx.share()?;
+async fn streams(ctx: &OnShare<'_>, open: &Arc<share::Open>) -> Result<Information, Failure> {
+    let share = ctx.share;
     let file = open.file().unwrap_or(open).node();
     let of_file = share.attributes(file, Want::empty()).await?;
     let mut data = Vec::new();
@@ -243,36 +235,4 @@ async fn streams(ctx: &RequestContext, open: &Arc<share::Open>) -> Result<Inform
         stream.push(&mut list).map_err(|_| NtStatus::INSUFFICIENT_RESOURCES)?;
     }
     Ok(Information { data, fixed: STREAM_LEN_MIN })
-}
-
-/// What a named pipe answers.
-fn pipe(open: &Open, class: FileInfoClass) -> Result<Information, Failure> {
-    let standard = Standard {
-        allocation_size: 4096,
-        end_of_file: 0,
-        number_of_links: 1,
-        delete_pending: true,
-        directory: false,
-    };
-    let message_mode = Pipe { read_mode: 1, completion_mode: 0 };
-    let local = PipeLocal {
-        named_pipe_type: 1,
-        named_pipe_configuration: 2,
-        maximum_instances: u32::MAX,
-        current_instances: 1,
-        inbound_quota: 4096,
-        read_data_available: 0,
-        outbound_quota: 4096,
-        write_quota_available: 4096,
-        named_pipe_state: 3,
-        named_pipe_end: 1,
-    };
-    Ok(match class {
-        FileInfoClass::Standard => Information::fixed(|out| standard.encode_into(out)),
-        FileInfoClass::Access => Information::fixed(|out| access(open).encode_into(out)),
-        FileInfoClass::Mode => Information::fixed(|out| mode(open).encode_into(out)),
-        FileInfoClass::Pipe => Information::fixed(|out| message_mode.encode_into(out)),
-        FileInfoClass::PipeLocal => Information::fixed(|out| local.encode_into(out)),
-        _ => return Err(NtStatus::INVALID_PARAMETER.into()),
-    })
 }

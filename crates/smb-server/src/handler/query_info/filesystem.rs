@@ -14,7 +14,7 @@ use storage::{Capabilities, NAME_BYTES_MAX, Space, Want};
 
 use super::Information;
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::Open;
 use crate::status::Failure;
 
@@ -29,9 +29,9 @@ const VOLUME_LEN_MIN: usize = 24;
 const ATTRIBUTE_LEN_MIN: usize = 16;
 
 /// Answers a class of [MS-FSCC] 2.5.
-pub(super) async fn query(ctx: &RequestContext, open: &Arc<Open>, class: u8) -> Result<Information, Failure> {
+pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Result<Information, Failure> {
     open.file()?;
-    let share = ctx.share()?;
+    let share = ctx.share;
     Ok(match FsInfoClass::from(class) {
         FsInfoClass::Volume => volume(share).await?,
         FsInfoClass::Size => {
@@ -43,7 +43,7 @@ pub(super) async fn query(ctx: &RequestContext, open: &Arc<Open>, class: u8) -> 
             Information::fixed(|out| full_size(&space).encode_into(out))
         }
         FsInfoClass::Device => Information::fixed(|out| DISK.encode_into(out)),
-        FsInfoClass::Attribute => attribute(share)?,
+        FsInfoClass::Attribute => attribute(share, ctx.tree.is_read_only())?,
         FsInfoClass::ObjectId => Information::fixed(|out| object_id(ctx, share).encode_into(out)),
         FsInfoClass::SectorSize => Information::fixed(|out| SECTORS.encode_into(out)),
         FsInfoClass::Control => Information::fixed(|out| NO_QUOTAS.encode_into(out)),
@@ -111,7 +111,7 @@ fn full_size(space: &Space) -> FullSize {
     }
 }
 
-fn attribute(share: &Share) -> Result<Information, Failure> {
+fn attribute(share: &Share, is_read_only: bool) -> Result<Information, Failure> {
     // The store tells names by their case; that this protocol's lookups do not, clients know, as of NTFS.
     let mut can = FileSystemAttributes::CASE_SENSITIVE_SEARCH
         | FileSystemAttributes::CASE_PRESERVED_NAMES
@@ -120,7 +120,7 @@ fn attribute(share: &Share) -> Result<Information, Failure> {
     can.set(FileSystemAttributes::SUPPORTS_SPARSE_FILES, store.contains(Capabilities::SPARSE));
     can.set(FileSystemAttributes::SUPPORTS_BLOCK_REFCOUNTING, store.contains(Capabilities::CLONE));
     can.set(FileSystemAttributes::NAMED_STREAMS, store.contains(Capabilities::STREAMS));
-    can.set(FileSystemAttributes::READ_ONLY_VOLUME, share.is_read_only());
+    can.set(FileSystemAttributes::READ_ONLY_VOLUME, is_read_only);
     let answer = Attribute {
         file_system_attributes: can,
         maximum_component_name_length: u32::try_from(NAME_BYTES_MAX).unwrap_or(u32::MAX),
@@ -131,7 +131,7 @@ fn attribute(share: &Share) -> Result<Information, Failure> {
 }
 
 /// The server's own name and the number of the share: the same after a restart.
-fn object_id(ctx: &RequestContext, share: &Share) -> ObjectId {
+fn object_id(ctx: &OnShare<'_>, share: &Share) -> ObjectId {
     let mut id = ctx.server.guid().0;
     for (byte, part) in id.iter_mut().zip(share.id().0.to_le_bytes()) {
         *byte ^= part;

@@ -5,10 +5,12 @@ mod filesystem;
 mod security;
 
 use net::Buffer;
-use smb_wire::NtStatus;
+use share::Api;
 use smb_wire::query_info::{InfoType, Request, Response, SecurityInformation};
+use smb_wire::{Command, NtStatus};
 
-use crate::context::RequestContext;
+use crate::context::OnShare;
+use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
 /// What a class answers with: the whole of it, and how much of it must fit.
@@ -37,8 +39,16 @@ impl Information {
     }
 }
 
+/// What is known of QUERY_INFO.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::QueryInfo),
+    needs: Needs::Open,
+    answer_bytes: 8,
+    ..Operation::of(Command::QueryInfo)
+};
+
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     if request.output_buffer_length > ctx.io_bytes_max() {
         return Err(NtStatus::INVALID_PARAMETER.into());
@@ -66,7 +76,7 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
 }
 
 /// [MS-SMB2] 3.3.5.20.3: a descriptor that does not fit is not cut; the client is told what it needs.
-fn security_reply(ctx: &RequestContext, limit: usize, data: Vec<u8>) -> Result<Buffer, Failure> {
+fn security_reply(ctx: &OnShare<'_>, limit: usize, data: Vec<u8>) -> Result<Buffer, Failure> {
     if data.len() > limit {
         let needed = u32::try_from(data.len()).unwrap_or(u32::MAX);
         return Err(Failure::with_data(NtStatus::BUFFER_TOO_SMALL, &needed.to_le_bytes()));
@@ -74,8 +84,8 @@ fn security_reply(ctx: &RequestContext, limit: usize, data: Vec<u8>) -> Result<B
     reply(ctx, &data)
 }
 
-fn reply(ctx: &RequestContext, data: &[u8]) -> Result<Buffer, Failure> {
-    let mut buffer = ctx.reply(data.len().saturating_add(8));
+fn reply(ctx: &OnShare<'_>, data: &[u8]) -> Result<Buffer, Failure> {
+    let mut buffer = ctx.reply_with(data.len());
     buffer
         .append_with(|out, _| Response { output_buffer: data }.encode(out))
         .map_err(|_| NtStatus::INSUFFICIENT_RESOURCES)?;

@@ -6,7 +6,7 @@ use acl::{Control, SecurityDescriptor};
 use smb_wire::query_info::SecurityInformation;
 use smb_wire::{AccessMask, NtStatus};
 
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::Open;
 use crate::status::Failure;
 
@@ -18,7 +18,7 @@ const DESCRIBED: SecurityInformation = SecurityInformation::OWNER
 
 /// The descriptor, self-relative.
 pub(super) async fn query(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     open: &Arc<Open>,
     parts: SecurityInformation,
 ) -> Result<Vec<u8>, Failure> {
@@ -28,7 +28,11 @@ pub(super) async fn query(
     {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    let security = ctx.share()?.security(open.file()?.node()).await?;
+    let mut security = ctx.share.security(open.file()?.node()).await?;
+    if security.is_of_some_mode(open.is_directory) {
+        // Where permission bits decide, the owner is granted more than they have names for.
+        security = security.with_ownership();
+    }
     let mut data = Vec::new();
     select(security, parts).encode_into(&mut data).map_err(|_| NtStatus::INSUFFICIENT_RESOURCES)?;
     Ok(data)

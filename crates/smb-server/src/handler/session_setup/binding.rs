@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use auth::{Authenticated, Step};
+use auth::Authenticated;
 use net::Buffer;
 use share::Client;
 use smb_proto::channel::Channel;
@@ -15,7 +15,9 @@ use smb_proto::signing::Sender;
 use smb_wire::session_setup::{Request, SessionFlags};
 use smb_wire::{HeaderFlags, NtStatus};
 
-use super::{Setup, new_acceptor, respond, status_of, who};
+use super::hold_back::{Authentication, hold_back};
+use super::{new_acceptor, respond, who};
+use crate::connection::Setup;
 use crate::context::RequestContext;
 use crate::session::Session;
 use crate::status::Failure;
@@ -40,10 +42,12 @@ impl From<BindingRefusal> for Refused {
     }
 }
 
-/// Answers a request with SMB2_SESSION_FLAG_BINDING.
-pub(super) fn handle(
-    ctx: &RequestContext,
+/// Answers a request with SMB2_SESSION_FLAG_BINDING. `named` is the session that it names, if that is on this connection
+/// already.
+pub(super) async fn handle(
+    ctx: &mut RequestContext,
     negotiated: &Negotiated,
+    named: Option<&Arc<Session>>,
     request: &Request<'_>,
 ) -> Result<Buffer, Failure> {
     if !ctx.server.config.offers_multichannel() {
@@ -51,10 +55,10 @@ pub(super) fn handle(
     }
     let session = ctx.server.session(ctx.header.session_id).filter(|session| !session.ended.is_set());
     let session = session.ok_or(NtStatus::USER_SESSION_DELETED)?;
-    let signer = session_signer(ctx, &session);
-    match bind(ctx, negotiated, request, &session, signer.is_some()) {
+    let signer = if named.is_none() { session_signer(ctx, &session) } else { None };
+    match bind(ctx, negotiated, request, &session, signer.is_some()).await {
         Ok(Bound::Done(channel, token)) => {
-            let _ = ctx.channel.set(channel);
+            ctx.envelope.channel = Some(channel);
             tracing::info!(
                 peer = %ctx.connection.peer.address, session = session.id,
                 channels = session.channel_count(), "a channel joins its session"
@@ -62,12 +66,16 @@ pub(super) fn handle(
             respond(ctx, SessionFlags::empty(), &token)
         }
         Ok(Bound::Continue(token)) => {
-            signer.map(|signer| ctx.channel.set(signer));
+            if signer.is_some() {
+                ctx.envelope.channel = signer;
+            }
             ctx.set_status(NtStatus::MORE_PROCESSING_REQUIRED);
             respond(ctx, SessionFlags::empty(), &token)
         }
         Err(Refused { reason, status }) => {
-            signer.map(|signer| ctx.channel.set(signer));
+            if signer.is_some() {
+                ctx.envelope.channel = signer;
+            }
             let times = session.binding_refused(reason);
             if times.is_power_of_two() {
                 let (peer, session) = (ctx.connection.peer.address, session.id);
@@ -81,8 +89,8 @@ pub(super) fn handle(
 /// What signs the answers until the channel has a key of its own, 3.3.4.1.1: the session's key. `None` unless the request
 /// is signed with it; else the session is noted as that of the request. (With AES-GMAC this can use a nonce that the first
 /// connection has used for the same key: the MessageIds of connections are not apart. The protocol demands it.)
-fn session_signer(ctx: &RequestContext, session: &Arc<Session>) -> Option<Arc<Channel>> {
-    if !ctx.header.flags.contains(HeaderFlags::SIGNED) || ctx.session.get().is_some() {
+fn session_signer(ctx: &mut RequestContext, session: &Arc<Session>) -> Option<Arc<Channel>> {
+    if !ctx.header.flags.contains(HeaderFlags::SIGNED) {
         return None;
     }
     let login = session.login()?;
@@ -90,8 +98,8 @@ fn session_signer(ctx: &RequestContext, session: &Arc<Session>) -> Option<Arc<Ch
     verify(ctx, crypto).ok()?;
     let algorithm = crypto.signing.algorithm();
     let signer = Channel::first(ctx.connection.id, algorithm, &crypto.keys.signing).ok()?;
-    let _ = ctx.session.set(Arc::clone(session));
-    let _ = ctx.login.set(login);
+    ctx.envelope.session_id = Some(session.id);
+    ctx.envelope.logged_on = Some((&*login).into());
     Some(Arc::new(signer))
 }
 
@@ -101,7 +109,7 @@ fn verify(ctx: &RequestContext, crypto: &SessionCrypto) -> Result<(), BindingRef
 }
 
 /// Goes one step on, if the session allows it.
-fn bind(
+async fn bind(
     ctx: &RequestContext,
     negotiated: &Negotiated,
     request: &Request<'_>,
@@ -116,20 +124,18 @@ fn bind(
     }
     let Setup { acceptor, mut preauth, .. } = setup.map_or_else(|| begin(ctx, session), Ok)?;
     preauth.update(&ctx.message);
-    match acceptor.step(request.security_buffer, &*ctx.server.accounts) {
-        Step::Continue { reply, next } => {
+    let outcome = acceptor.step(request.security_buffer, &*ctx.server.accounts);
+    match hold_back(ctx, outcome).await {
+        Ok(Authentication::Continue(reply, next)) => {
             let setup = Setup { session_id: session.id, binding: true, preauth, acceptor: next };
             ctx.connection.setups.borrow_mut().push(setup);
             Ok(Bound::Continue(reply))
         }
-        Step::Done(authenticated) => {
+        Ok(Authentication::Done(authenticated)) => {
             let channel = join(ctx, negotiated, session, &authenticated, &preauth)?;
             Ok(Bound::Done(channel, authenticated.reply))
         }
-        Step::Fail(failure) => {
-            let status = status_of(failure.reason.class());
-            Err(Refused { reason: BindingRefusal::Authentication, status })
-        }
+        Err(status) => Err(Refused { reason: BindingRefusal::Authentication, status }),
     }
 }
 

@@ -1,40 +1,43 @@
 //! SESSION_SETUP. [MS-SMB2] 3.3.5.5.
 
 mod binding;
+mod hold_back;
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use auth::{Acceptor, Authenticated, FailureClass, Identity, Step};
+use auth::{Acceptor, Authenticated, Identity};
 use net::Buffer;
-use share::{Caller, Client, Protocol};
+use share::{Caller, Client, Opener, Protocol};
 use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
 use smb_proto::session::{Principal, Protection, Session as Rules, SessionCrypto, State};
 use smb_wire::session_setup::{Request, RequestFlags, Response, SecurityMode, SessionFlags};
-use smb_wire::{Guid, NtStatus};
+use smb_wire::{Command, Guid, NtStatus};
 
+use self::hold_back::{Authentication, hold_back};
+use crate::connection::Setup;
 use crate::context::RequestContext;
+use crate::login::Login;
+use crate::operation::{Effect, Operation};
 use crate::server::{now, random};
-use crate::session::{Login, Session};
+use crate::session::Session;
 use crate::status::Failure;
 
-/// An authentication under way on a connection.
-#[derive(Debug)]
-pub(crate) struct Setup {
-    /// The session that it is for.
-    pub(crate) session_id: u64,
-    /// Whether the session is another connection's, that this one is to become a channel of.
-    pub(crate) binding: bool,
-    /// Session.PreauthIntegrityHashValue
-    pub(crate) preauth: PreauthHash,
-    acceptor: Acceptor,
-}
+/// What is known of SESSION_SETUP.
+pub(crate) const OPERATION: Operation =
+    Operation { effect: Effect::Finished, answer_bytes: 16, ..Operation::of(Command::SessionSetup) };
 
-/// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
-    let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
-    if ctx.connection.endpoint.ended.is_set() {
+/// Answers the request. `named` is the session that it names, if it is there.
+pub(crate) async fn handle(
+    ctx: &mut RequestContext,
+    named: Option<&Arc<Session>>,
+    request: Request<'_>,
+) -> Result<Buffer, Failure> {
+    let connection = Rc::clone(&ctx.connection);
+    let negotiated = connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
+    if connection.endpoint.ended.is_set() {
         // It comes behind a request that was finished without the connection: nobody would end what begins here.
         return Err(NtStatus::USER_SESSION_DELETED.into());
     }
@@ -43,56 +46,57 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
         return Err(NtStatus::ACCESS_DENIED.into());
     }
     // Step 3, step 4
-    if ctx.header.session_id == 0 && !ctx.is_related() {
-        begin(ctx, negotiated)?;
+    let session = if ctx.header.session_id == 0 && !ctx.is_related() {
+        begin(ctx, negotiated)?
     } else if request.flags.contains(RequestFlags::BINDING) {
-        return binding::handle(ctx, negotiated, &request);
-    }
-    let session = Arc::clone(ctx.session()?);
+        return binding::handle(ctx, negotiated, named, &request).await;
+    } else {
+        Arc::clone(named.ok_or(NtStatus::USER_SESSION_DELETED)?)
+    };
     let setup = take_setup(ctx, &session);
     let Setup { acceptor, mut preauth, .. } = setup;
     preauth.update(&ctx.message);
-    match acceptor.step(request.security_buffer, &*ctx.server.accounts) {
-        Step::Continue { reply, next } => {
+    let outcome = acceptor.step(request.security_buffer, &*ctx.server.accounts);
+    match hold_back(ctx, outcome).await {
+        Ok(Authentication::Continue(reply, next)) => {
             let setup = Setup { session_id: session.id, binding: false, preauth, acceptor: next };
             ctx.connection.setups.borrow_mut().push(setup);
             ctx.compound.borrow_mut().chain.generated_session(session.id);
             ctx.set_status(NtStatus::MORE_PROCESSING_REQUIRED);
             respond(ctx, SessionFlags::empty(), &reply)
         }
-        Step::Done(authenticated) => match establish(ctx, &session, &request, &authenticated, &preauth) {
-            Ok(_) if !is_still_let_in(ctx, &authenticated.identity) => {
-                abandon(ctx, &session).await;
-                Err(NtStatus::LOGON_FAILURE.into())
+        Ok(Authentication::Done(authenticated)) => {
+            match establish(ctx, &session, &request, &authenticated, &preauth) {
+                Ok(_) if !is_still_let_in(ctx, &authenticated.identity) => {
+                    abandon(ctx, &session).await;
+                    Err(NtStatus::LOGON_FAILURE.into())
+                }
+                Ok(flags) => {
+                    end_previous(ctx, &session, request.previous_session_id).await;
+                    ctx.compound.borrow_mut().chain.generated_session(session.id);
+                    respond(ctx, flags, &authenticated.reply)
+                }
+                Err(failure) => {
+                    abandon(ctx, &session).await;
+                    Err(failure)
+                }
             }
-            Ok(flags) => {
-                end_previous(ctx, &session, request.previous_session_id).await;
-                ctx.compound.borrow_mut().chain.generated_session(session.id);
-                respond(ctx, flags, &authenticated.reply)
-            }
-            Err(failure) => {
-                abandon(ctx, &session).await;
-                Err(failure)
-            }
-        },
-        Step::Fail(failure) => {
-            let peer = ctx.connection.peer.address;
-            let user = failure.user.as_deref().unwrap_or_default();
-            tracing::warn!(%peer, ?user, reason = %failure.reason, "authentication failed");
+        }
+        Err(refusal) => {
             abandon(ctx, &session).await;
-            Err(status_of(failure.reason.class()).into())
+            Err(refusal.into())
         }
     }
 }
 
 /// 3.3.5.5.1: Authenticating a New Session.
-fn begin(ctx: &RequestContext, negotiated: &Negotiated) -> Result<(), Failure> {
+fn begin(ctx: &mut RequestContext, negotiated: &Negotiated) -> Result<Arc<Session>, Failure> {
     let limits = &ctx.server.config.limits;
     let rules = Rules::begin(ctx.server.session_id(), negotiated, limits.channels_per_session_max);
     let session = Session::new(rules, limits);
     ctx.connection.add_session(&session)?;
-    let _ = ctx.session.set(session);
-    Ok(())
+    ctx.envelope.session_id = Some(session.id);
+    Ok(session)
 }
 
 /// The authentication of this session that is under way, or a new one. 3.3.5.5.2: Reauthenticating an Existing Session.
@@ -120,7 +124,7 @@ fn new_acceptor(config: &Arc<auth::Config>) -> Acceptor {
 
 /// 3.3.5.5.3, after success: the session becomes valid.
 fn establish(
-    ctx: &RequestContext,
+    ctx: &mut RequestContext,
     session: &Arc<Session>,
     request: &Request<'_>,
     authenticated: &Authenticated,
@@ -128,6 +132,7 @@ fn establish(
 ) -> Result<SessionFlags, Failure> {
     let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
     let (principal, user, caller) = who(&authenticated.identity, &ctx.server.config.guest, client(ctx));
+    let caller = caller.counted_for(opener(ctx));
     let mut state = session.state.lock();
     if let Some(before) = state.login.clone() {
         // 3.3.5.5.2: keys and protection stay as they are, whoever it is now. A session without keys gets none.
@@ -149,9 +154,8 @@ fn establish(
     let config = &ctx.server.config;
     let requires_signing = negotiated.client_requires_signing()
         || request.security_mode.contains(SecurityMode::SIGNING_REQUIRED);
-    let required = [config.signing, config.encryption].contains(&Protection::Required);
-    if crypto.is_none() && (requires_signing || required) {
-        // Without a key nothing can be signed or encrypted.
+    if crypto.is_none() && (requires_signing || config.encryption == Protection::Required) {
+        // Without a key nothing can be signed or encrypted. That the server requires signatures concerns those who have one.
         return Err(NtStatus::ACCESS_DENIED.into());
     }
     // Only now: those who cannot log on take no room from those who can.
@@ -173,8 +177,8 @@ fn establish(
     ctx.connection.set_channel(session.id, &channel);
     let flags = session_flags(&login);
     tracing::info!(peer = %ctx.connection.peer.address, user = ?login.user, ?principal, "session begins");
-    let _ = ctx.login.set(login);
-    let _ = ctx.channel.set(channel);
+    ctx.envelope.logged_on = Some((&*login).into());
+    ctx.envelope.channel = Some(channel);
     Ok(flags)
 }
 
@@ -197,7 +201,16 @@ fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Princi
         Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account)),
         Identity::Anonymous => (Principal::Anonymous, String::new(), nobody.clone()),
     };
-    (principal, user, Caller::new(Protocol::Smb, identity).at(client))
+    let counted = match principal {
+        Principal::User => Opener::named(("user", &user)),
+        Principal::Guest | Principal::Anonymous => Opener::named("guests"),
+    };
+    (principal, user, Caller::new(Protocol::Smb, identity).at(client).counted_for_user(counted))
+}
+
+/// For which client opens are counted. Its GUID can be seen on the way: whoever claims it elsewhere is another one.
+fn opener(ctx: &RequestContext) -> Opener {
+    Opener::named(("client", client(ctx), ctx.connection.peer.address.ip().to_canonical()))
 }
 
 /// Which machine that is: its GUID, or its address where it has none.
@@ -239,17 +252,8 @@ async fn abandon(ctx: &RequestContext, session: &Arc<Session>) {
     session.end(&ctx.server.durable).await;
 }
 
-fn status_of(class: FailureClass) -> NtStatus {
-    match class {
-        FailureClass::LogonFailure => NtStatus::LOGON_FAILURE,
-        FailureClass::AccountDisabled => NtStatus::ACCOUNT_DISABLED,
-        FailureClass::AccessDenied => NtStatus::ACCESS_DENIED,
-        FailureClass::InvalidToken => NtStatus::INVALID_PARAMETER,
-    }
-}
-
 fn respond(ctx: &RequestContext, session_flags: SessionFlags, token: &[u8]) -> Result<Buffer, Failure> {
-    let mut reply = ctx.reply(token.len().saturating_add(16));
+    let mut reply = ctx.reply_with(token.len());
     reply.append_with(|bytes, _| Response { session_flags, security_buffer: token }.encode(bytes))?;
     Ok(reply)
 }

@@ -4,7 +4,7 @@ use smb_wire::fscc::file_info::{Disposition, DispositionEx, DispositionFlags};
 use smb_wire::{AccessMask, NtStatus};
 
 use super::{length_mismatch, require};
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::Open;
 use crate::status::Failure;
 
@@ -12,13 +12,13 @@ use crate::status::Failure;
 const NOT_SUPPORTED: DispositionFlags = DispositionFlags::POSIX_SEMANTICS.union(DispositionFlags::ON_CLOSE);
 
 /// FileDispositionInformation
-pub(super) async fn set(ctx: &RequestContext, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
+pub(super) async fn set(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     let Disposition { delete_pending } = Disposition::decode(buffer).map_err(length_mismatch)?;
     mark(ctx, open, delete_pending).await
 }
 
 /// FileDispositionInformationEx
-pub(super) async fn set_ex(ctx: &RequestContext, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
+pub(super) async fn set_ex(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     let DispositionEx { flags } = DispositionEx::decode(buffer).map_err(length_mismatch)?;
     if flags.intersects(NOT_SUPPORTED) {
         return Err(NtStatus::NOT_SUPPORTED.into());
@@ -26,8 +26,8 @@ pub(super) async fn set_ex(ctx: &RequestContext, open: &Open, buffer: &[u8]) -> 
     mark(ctx, open, flags.contains(DispositionFlags::DELETE)).await
 }
 
-async fn mark(ctx: &RequestContext, open: &Open, delete: bool) -> Result<(), Failure> {
+async fn mark(ctx: &OnShare<'_>, open: &Open, delete: bool) -> Result<(), Failure> {
     require(open, AccessMask::DELETE)?;
-    ctx.share()?.set_delete_pending(open.file()?, delete).await?;
+    ctx.share.set_delete_pending(open.file()?, delete).await?;
     open.write_down().await
 }

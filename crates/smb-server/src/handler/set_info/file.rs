@@ -11,7 +11,7 @@ use storage::{Attributes, Capabilities, FileFlags, SetAttributes, SetTime, Want}
 
 use super::{length_mismatch, require};
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::extended_attributes;
 use crate::open::{FrozenTimes, Open};
 use crate::status::Failure;
@@ -28,14 +28,14 @@ const SYNCHRONOUS: CreateOptions =
 const OFFSET_MAX: u64 = i64::MAX as u64;
 
 /// FileBasicInformation. [MS-FSA] 2.1.5.15.2.
-pub(super) async fn basic(ctx: &RequestContext, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
+pub(super) async fn basic(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     let basic = Basic::decode(buffer).map_err(length_mismatch)?;
     require(open, AccessMask::WRITE_ATTRIBUTES)?;
     check_basic(&basic, open.is_directory)?;
     let file = File::Open(Arc::clone(open.file()?));
-    let before = ctx.share()?.attributes(file.node(), Want::FLAGS).await?;
+    let before = ctx.share.attributes(file.node(), Want::FLAGS).await?;
     let mut frozen = frozen(open.state.lock().frozen, &basic, &before);
-    if !ctx.share()?.capabilities().contains(Capabilities::XATTRS) {
+    if !ctx.share.capabilities().contains(Capabilities::XATTRS) {
         frozen.change = None; // the store keeps no other than its own
     }
     let mut set = SetAttributes {
@@ -47,7 +47,7 @@ pub(super) async fn basic(ctx: &RequestContext, open: &Open, buffer: &[u8]) -> R
     };
     if set != SetAttributes::default() || explicit(basic.change_time).is_some() {
         set.ctime = frozen.change.map(attributes::timestamp);
-        ctx.share()?.set_attributes(ctx.caller()?, &file, &set, None).await?;
+        ctx.share.set_attributes(ctx.caller(), &file, &set, None).await?;
     }
     open.state.lock().frozen = frozen;
     Ok(())
@@ -99,7 +99,7 @@ fn flags(wanted: FileAttributes, before: &Attributes) -> Option<FileFlags> {
 }
 
 /// FileEndOfFileInformation. [MS-FSA] 2.1.5.15.4.
-pub(super) async fn end_of_file(ctx: &RequestContext, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
+pub(super) async fn end_of_file(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     let EndOfFile { end_of_file } = EndOfFile::decode(buffer).map_err(length_mismatch)?;
     require(open, AccessMask::WRITE_DATA)?;
     check_size(open, end_of_file)?;
@@ -107,11 +107,11 @@ pub(super) async fn end_of_file(ctx: &RequestContext, open: &Open, buffer: &[u8]
 }
 
 /// FileAllocationInformation: less than the file has cuts it off. [MS-FSA] 2.1.5.15.1.
-pub(super) async fn allocation(ctx: &RequestContext, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
+pub(super) async fn allocation(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     let Allocation { allocation_size } = Allocation::decode(buffer).map_err(length_mismatch)?;
     require(open, AccessMask::WRITE_DATA)?;
     check_size(open, allocation_size)?;
-    let (share, file) = (ctx.share()?, open.file()?);
+    let (share, file) = (ctx.share, open.file()?);
     let now = share.attributes(file.node(), Want::empty()).await?;
     if allocation_size < now.size {
         resize(ctx, open, allocation_size).await
@@ -127,13 +127,13 @@ fn check_size(open: &Open, size: u64) -> Result<(), NtStatus> {
 }
 
 /// Gives the file a length. It counts as a write, even when the length is the same.
-async fn resize(ctx: &RequestContext, open: &Open, size: u64) -> Result<(), Failure> {
+async fn resize(ctx: &OnShare<'_>, open: &Open, size: u64) -> Result<(), Failure> {
     let frozen = open.state.lock().frozen;
     let mtime = frozen.write.map_or(SetTime::Now, |time| SetTime::To(attributes::timestamp(time)));
     let ctime = frozen.change.map(attributes::timestamp);
     let set = SetAttributes { size: Some(size), mtime: Some(mtime), ctime, ..SetAttributes::default() };
     let file = File::Open(Arc::clone(open.file()?));
-    ctx.share()?.set_attributes(ctx.caller()?, &file, &set, None).await?;
+    ctx.share.set_attributes(ctx.caller(), &file, &set, None).await?;
     Ok(())
 }
 
@@ -147,14 +147,14 @@ pub(super) fn valid_data_length(open: &Open, buffer: &[u8]) -> Result<(), Failur
 
 /// FileFullEaInformation. [MS-FSA] 2.1.5.15.5.
 pub(super) async fn extended_attributes(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     open: &Open,
     buffer: &[u8],
 ) -> Result<(), Failure> {
     require(open, AccessMask::WRITE_EA)?;
     let changes = extended_attributes::decode(buffer)?;
     let file = File::Open(Arc::clone(open.file()?));
-    Ok(ctx.share()?.set_extended_attributes(&file, changes).await?)
+    Ok(ctx.share.set_extended_attributes(&file, changes).await?)
 }
 
 /// FilePositionInformation. [MS-FSA] 2.1.5.15.9.

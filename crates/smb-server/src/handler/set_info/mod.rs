@@ -5,40 +5,52 @@ mod file;
 mod rename;
 mod security;
 
+use std::pin::pin;
+
 use net::Buffer;
+use share::Api;
 use smb_wire::fscc::{FileInfoClass, FsInfoClass};
 use smb_wire::query_info::{InfoType, SecurityInformation};
 use smb_wire::set_info::{Request, Response};
-use smb_wire::{AccessMask, NtStatus, WireError};
+use smb_wire::{AccessMask, Command, NtStatus, WireError};
 
-use crate::context::RequestContext;
-use crate::open::{Open, Target};
+use crate::context::OnShare;
+use crate::open::Open;
+use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
+/// What is known of SET_INFO.
+pub(crate) const OPERATION: Operation = Operation {
+    api: Some(Api::SetInfo),
+    needs: Needs::Open,
+    effect: Effect::Guarded,
+    answer_bytes: 2,
+    ..Operation::of(Command::SetInfo)
+};
+
 /// Answers the request.
-pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
+pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     if u32::try_from(request.buffer.len()).map_or(true, |length| length > ctx.io_bytes_max()) {
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
-    match (request.info_type, &open.target) {
-        (InfoType::File, Target::File(_)) => ctx.patiently(set_file(ctx, &open, &request)).await?,
-        (InfoType::File, Target::Pipe(_)) => set_pipe(&request)?,
-        (InfoType::FileSystem, _) => return Err(refuse_filesystem(request.info_class).into()),
-        (InfoType::Security, _) => {
+    match request.info_type {
+        InfoType::File => ctx.patiently(pin!(set_file(ctx, &open, &request))).await?,
+        InfoType::FileSystem => return Err(refuse_filesystem(request.info_class).into()),
+        InfoType::Security => {
             let parts = SecurityInformation::from_bits_retain(request.additional_information);
             security::set(ctx, &open, parts, request.buffer).await?;
         }
-        (InfoType::Quota, _) => return Err(NtStatus::NOT_SUPPORTED.into()),
-        (InfoType::Unknown(_), _) => return Err(NtStatus::INVALID_PARAMETER.into()),
+        InfoType::Quota => return Err(NtStatus::NOT_SUPPORTED.into()),
+        InfoType::Unknown(_) => return Err(NtStatus::INVALID_PARAMETER.into()),
     }
-    let mut reply = ctx.reply(2);
+    let mut reply = ctx.reply();
     reply.append_with(|out, _| Response.encode(out));
     Ok(reply)
 }
 
 /// [MS-SMB2] 3.3.5.21.1.
-async fn set_file(ctx: &RequestContext, open: &Open, request: &Request<'_>) -> Result<(), Failure> {
+async fn set_file(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<(), Failure> {
     let buffer = request.buffer;
     match FileInfoClass::from(request.info_class) {
         FileInfoClass::Basic => file::basic(ctx, open, buffer).await,
@@ -59,17 +71,6 @@ async fn set_file(ctx: &RequestContext, open: &Open, request: &Request<'_>) -> R
             Err(NtStatus::NOT_SUPPORTED.into())
         }
         _ => Err(NtStatus::INVALID_INFO_CLASS.into()),
-    }
-}
-
-/// A pipe of this server carries messages and does not wait, whatever the client wishes.
-fn set_pipe(request: &Request<'_>) -> Result<(), NtStatus> {
-    match FileInfoClass::from(request.info_class) {
-        FileInfoClass::Pipe => {
-            smb_wire::fscc::file_info::Pipe::decode(request.buffer).map_err(length_mismatch)?;
-            Ok(())
-        }
-        _ => Err(NtStatus::NOT_SUPPORTED),
     }
 }
 

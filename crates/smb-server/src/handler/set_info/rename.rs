@@ -8,7 +8,7 @@ use storage::{FileFlags, FileKind, NodeRef, Replace, Want};
 
 use super::require;
 use crate::attributes;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::name::{Path, StreamPart, parse_stream_rename};
 use crate::open::Open;
 use crate::status::Failure;
@@ -51,7 +51,7 @@ struct Target {
 }
 
 impl Target {
-    async fn find(ctx: &RequestContext, name: &Utf16<'_>, is_directory: bool) -> Result<Self, Failure> {
+    async fn find(ctx: &OnShare<'_>, name: &Utf16<'_>, is_directory: bool) -> Result<Self, Failure> {
         let text = name.decode()?;
         // A full path name may begin at the root of the share.
         let path = Path::parse(&Utf16::from(text.strip_prefix('\\').unwrap_or(&text)))?;
@@ -60,7 +60,7 @@ impl Target {
         }
         let mut parents = path.components;
         let name = parents.pop().ok_or(NtStatus::OBJECT_NAME_INVALID)?;
-        let (share, caller) = (ctx.share()?, ctx.caller()?);
+        let (share, caller) = (ctx.share, ctx.caller());
         let dir = match share.walk(caller, parents, Case::Insensitive, Want::empty()).await {
             Ok(Walk::Found(found)) if found.attributes.kind == FileKind::Directory => found.node,
             Ok(_) | Err(share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory)) => {
@@ -85,7 +85,7 @@ impl Target {
     /// files that somebody has open and does not close when asked to.
     async fn check_replaceable(
         &self,
-        ctx: &RequestContext,
+        ctx: &OnShare<'_>,
         node: &NodeRef,
         flags: RenameFlags,
     ) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ impl Target {
         let read_only = attributes::flags(&other.attributes).contains(FileFlags::READONLY)
             && !flags.contains(RenameFlags::IGNORE_READONLY_ATTRIBUTE);
         let is_directory = other.attributes.kind == FileKind::Directory;
-        if is_directory || read_only || ctx.share()?.stays_open(&other.node).await {
+        if is_directory || read_only || ctx.share.stays_open(&other.node).await {
             return Err(NtStatus::ACCESS_DENIED.into());
         }
         Ok(())
@@ -104,9 +104,9 @@ impl Target {
 }
 
 /// Moves the object to another name.
-pub(super) async fn rename(ctx: &RequestContext, open: &Open, wanted: &Rename<'_>) -> Result<(), Failure> {
+pub(super) async fn rename(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) -> Result<(), Failure> {
     require(open, AccessMask::DELETE)?;
-    let share = ctx.share()?;
+    let share = ctx.share;
     if let Some(stream) = parse_stream_rename(&wanted.name.decode()?)? {
         return rename_stream(ctx, open, stream, wanted.flags).await;
     }
@@ -126,14 +126,14 @@ pub(super) async fn rename(ctx: &RequestContext, open: &Open, wanted: &Rename<'_
         if wanted.flags.contains(RenameFlags::REPLACE_IF_EXISTS) { Replace::Yes } else { Replace::Never };
     let to = Location { parent: target.dir, name: target.name };
     let how = RenameHow { replace, case: Case::Insensitive, opened: Some(open.file()?.holder()) };
-    share.rename(&ctx.caller()?.under(open.file()?.directory()), from, to, how).await?;
+    share.rename(&ctx.caller().under(open.file()?.directory()), from, to, how).await?;
     Ok(())
 }
 
 /// Gives the open stream another name. That the unnamed stream gets a name, or a named one loses its own, is not done: the
 /// data would have to move from one file of the store to another while it is open.
 async fn rename_stream(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     open: &Open,
     to: StreamPart,
     flags: RenameFlags,
@@ -147,18 +147,21 @@ async fn rename_stream(
         return Err(NtStatus::NOT_SUPPORTED.into());
     }
     let replace = if flags.contains(RenameFlags::REPLACE_IF_EXISTS) { Replace::Yes } else { Replace::Never };
-    Ok(ctx.share()?.rename_stream(file, &name, replace).await?)
+    Ok(ctx.share.rename_stream(file, &name, replace).await?)
 }
 
 /// Gives the object a further name.
-pub(super) async fn link(ctx: &RequestContext, open: &Open, wanted: &Rename<'_>) -> Result<(), Failure> {
+pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) -> Result<(), Failure> {
     if open.is_directory {
         return Err(NtStatus::FILE_IS_A_DIRECTORY.into());
     }
     if open.file()?.file().is_some() {
         return Err(NtStatus::INVALID_PARAMETER.into()); // [MS-FSA] 2.1.5.15.7: a stream has no links
     }
-    let (share, caller) = (ctx.share()?, &ctx.caller()?.under(open.file()?.directory()));
+    if ctx.tree.is_read_only() {
+        return Err(NtStatus::ACCESS_DENIED.into()); // its name is of no open that says what may be changed
+    }
+    let (share, caller) = (ctx.share, &ctx.caller().under(open.file()?.directory()));
     let node = open.file()?.node();
     let target = Target::find(ctx, &wanted.name, false).await?;
     if share.is_delete_pending(node) {

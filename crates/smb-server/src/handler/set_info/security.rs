@@ -8,7 +8,7 @@ use smb_wire::query_info::SecurityInformation;
 use smb_wire::{AccessMask, NtStatus};
 
 use super::require;
-use crate::context::RequestContext;
+use crate::context::OnShare;
 use crate::open::Open;
 use crate::status::Failure;
 
@@ -24,7 +24,7 @@ const NEEDED: [(SecurityInformation, AccessMask); 3] = [
 
 /// Sets owner, group and DACL; the other parts say nothing here.
 pub(super) async fn set(
-    ctx: &RequestContext,
+    ctx: &OnShare<'_>,
     open: &Open,
     parts: SecurityInformation,
     buffer: &[u8],
@@ -40,7 +40,7 @@ pub(super) async fn set(
         return Ok(());
     }
     let file = File::Open(Arc::clone(open.file()?));
-    Ok(ctx.share()?.set_security(ctx.caller()?, &file, change).await?)
+    Ok(ctx.share.set_security(ctx.caller(), &file, change).await?)
 }
 
 /// What the client names of its descriptor.

@@ -79,7 +79,11 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let scavenged = Arc::clone(&server);
-        shards.spawn(async move { scavenged.scavenge().await }).unwrap();
+        let scavenge = move || {
+            let scavenged = Arc::clone(&scavenged);
+            async move { scavenged.scavenge().await }
+        };
+        shards.spawn(scavenge).unwrap();
         shards.listen(listener, Arc::new(Service::new(Arc::clone(&server)))).unwrap();
         Self { address, table, share, server, _shards: shards }
     }

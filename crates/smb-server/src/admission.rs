@@ -1,0 +1,69 @@
+//! Who may use a share by the share's rules: asked at TREE_CONNECT, and again when the rules have changed.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use share::{Asking, Protocols, Role, Share};
+use smb_proto::session::Principal;
+
+use crate::login::Login;
+
+/// How a user on a client may use a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Admission {
+    /// Nothing is changed.
+    pub(crate) read_only: bool,
+}
+
+/// How a user on a client may use a share; None: not at all.
+pub(crate) fn admit(share: &Share, client: SocketAddr, login: &Login) -> Option<Admission> {
+    let entrance = share.entrance(Protocols::SMB, client)?;
+    let asking = match login.principal {
+        Principal::User => Asking::Account(&login.user, &login.caller.identity),
+        _ => Asking::Guest,
+    };
+    let role = share.role(asking)?;
+    Some(Admission { read_only: entrance.read_only || role < Role::Contributor })
+}
+
+/// What a tree connect was let in by.
+#[derive(Debug)]
+pub(crate) struct TreeAdmission {
+    pub(crate) admission: Admission,
+    /// The client's address.
+    client: IpAddr,
+    /// The number of the share's rules by which it was last found to be so.
+    generation: AtomicU64,
+}
+
+impl TreeAdmission {
+    /// By the rules of this number.
+    pub(crate) fn new(admission: Admission, client: SocketAddr, generation: u64) -> Self {
+        Self { admission, client: client.ip(), generation: AtomicU64::new(generation) }
+    }
+
+    /// Of an open that no client has at present.
+    pub(crate) fn of_nobody() -> Self {
+        Self {
+            admission: Admission { read_only: false },
+            client: IpAddr::from([0; 16]),
+            generation: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a request from this address comes as the tree connect did.
+    pub(crate) fn holds(&self, share: &Share, client: IpAddr, generation: u64) -> bool {
+        let comes_so = client == self.client || share.is_for_everybody();
+        comes_so && self.generation.load(Ordering::Relaxed) == generation
+    }
+
+    /// Whether the share's rules let the user in as they did then.
+    pub(crate) fn is_let_in(&self, share: &Share, login: &Login) -> bool {
+        let generation = share.rules_generation();
+        let holds = admit(share, SocketAddr::new(self.client, 0), login) == Some(self.admission);
+        if holds {
+            self.generation.store(generation, Ordering::Relaxed);
+        }
+        holds
+    }
+}

@@ -1,0 +1,142 @@
+//! Answers as they are sent: linked, signed, encrypted. [MS-SMB2] 3.3.4.1.
+
+use std::sync::Arc;
+
+use net::{Buffer, Room};
+use smb_proto::channel::Channel;
+use smb_proto::encryption::TRANSFORM_HEADER_LEN;
+use smb_proto::related::Chain;
+use smb_proto::session::SessionCrypto;
+use smb_proto::signing::Sender;
+use smb_wire::{Header, frame};
+
+/// A compound as far as it has been answered.
+#[derive(Debug, Default)]
+pub(crate) struct Compound {
+    /// What a related request takes over from the one before it.
+    pub(crate) chain: Chain,
+    /// What encrypts the answers; `None`: they are not encrypted.
+    encryption: Option<Arc<SessionCrypto>>,
+    /// The answers so far, linked; all but the last are signed.
+    answers: Option<Answers>,
+    /// Room for the answers so far, until they are sent.
+    room: Option<Room>,
+}
+
+#[derive(Debug)]
+struct Answers {
+    buffer: Buffer,
+    /// Where the last answer starts.
+    last: usize,
+    /// What signs the last answer.
+    signer: Option<Arc<Channel>>,
+}
+
+impl Compound {
+    /// A frame of which nothing has been answered.
+    pub(crate) fn new(encryption: Option<Arc<SessionCrypto>>) -> Self {
+        Self { encryption, ..Self::default() }
+    }
+
+    /// Bytes of the answers so far.
+    pub(crate) fn answered_bytes(&self) -> usize {
+        self.answers.as_ref().map_or(0, |answers| answers.buffer.len())
+    }
+
+    /// Room for the answers so far, in bytes.
+    pub(crate) fn room_bytes(&self) -> usize {
+        self.room.as_ref().map_or(0, Room::bytes)
+    }
+
+    /// An answer for which there is this room is one of those so far.
+    pub(crate) fn keep_room(&mut self, room: Room) {
+        match &mut self.room {
+            Some(before) => before.add(room),
+            none => *none = Some(room),
+        }
+    }
+
+    /// The room for the answers so far, which are about to be sent.
+    pub(crate) fn take_room(&mut self) -> Option<Room> {
+        self.room.take()
+    }
+
+    /// Adds an answer: a whole message, its header written.
+    ///
+    /// # Errors
+    /// A fault of this program.
+    pub(crate) fn push(&mut self, message: Buffer, signer: Option<Arc<Channel>>) -> Result<(), ReplyError> {
+        let answers = match self.answers.take() {
+            None => Answers { buffer: message, last: 0, signer },
+            Some(mut before) => {
+                let start = before.buffer.len();
+                let next = before.buffer.append_with(|bytes, origin| {
+                    smb_wire::chain::link(bytes, origin.saturating_add(before.last)).map(|at| at - origin)
+                });
+                let next = next.map_err(|_| ReplyError("a compound of more than 4 GiB"))?;
+                debug_assert!(next >= start, "linking pads");
+                before.sign()?;
+                before.buffer.append(&message);
+                // 3.3.4.1.3: "The length of the last response in the compounded responses SHOULD be padded to a multiple
+                // of 8 bytes."
+                let odd = message.len() % 8;
+                before.buffer.append([0; 8].get(odd..).filter(|_| odd > 0).unwrap_or_default());
+                Answers { buffer: before.buffer, last: next, signer }
+            }
+        };
+        self.answers = Some(answers);
+        Ok(())
+    }
+
+    /// The frame with all answers so far; `None` when there is none.
+    ///
+    /// # Errors
+    /// A fault of this program.
+    pub(crate) fn take_frame(&mut self) -> Result<Option<Buffer>, ReplyError> {
+        let Some(mut answers) = self.answers.take() else { return Ok(None) };
+        answers.sign()?;
+        enclose(answers.buffer, self.encryption.as_deref()).map(Some)
+    }
+}
+
+impl Answers {
+    fn sign(&mut self) -> Result<(), ReplyError> {
+        let Some(signer) = &self.signer else { return Ok(()) };
+        sign(signer, self.buffer.get_mut(self.last..).unwrap_or_default())
+    }
+}
+
+/// Signs a message with the key of a channel, if it has one.
+///
+/// # Errors
+/// A fault of this program.
+pub(crate) fn sign(channel: &Channel, message: &mut [u8]) -> Result<(), ReplyError> {
+    let Some(key) = &channel.signing else { return Ok(()) };
+    key.sign(message, Sender::Server).map_err(|_| ReplyError("signing failed"))
+}
+
+/// A reply that cannot be sent: a fault of this program.
+#[derive(Debug)]
+pub(crate) struct ReplyError(pub(crate) &'static str);
+
+/// One message as a frame, for one that no request context is for; `None` when it is too long or cannot be encrypted.
+pub(crate) fn frame_of(
+    header: &Header,
+    mut message: Buffer,
+    encryption: Option<&SessionCrypto>,
+) -> Option<Buffer> {
+    header.write_to(message.first_chunk_mut()?);
+    enclose(message, encryption).ok()
+}
+
+/// Messages as a frame: encrypted, if they are to be, behind the prefix.
+fn enclose(mut messages: Buffer, encryption: Option<&SessionCrypto>) -> Result<Buffer, ReplyError> {
+    if let Some(crypto) = encryption {
+        let sealer = crypto.sealer.as_ref().ok_or(ReplyError("no key to encrypt with"))?;
+        messages.prepend(&[0; TRANSFORM_HEADER_LEN]);
+        sealer.seal(&mut messages).map_err(|_| ReplyError("encryption failed"))?;
+    }
+    let prefix = frame::encode_prefix(messages.len()).map_err(|_| ReplyError("a frame that is too long"))?;
+    messages.prepend(&prefix);
+    Ok(messages)
+}

@@ -1,0 +1,80 @@
+//! Guessed passwords: what an authentication has come to is told when [`auth::Brake`] says so, and what fails is counted.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use auth::{Brake, Failure, FailureClass, Identity, Step};
+use parking_lot::Mutex;
+
+/// Failures of one address after which they are no more told one by one in the log.
+const TOLD_MAX: u32 = 5;
+
+/// Logons that came to nothing, since the server started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogonCounts {
+    /// Those that failed, for whatever reason.
+    pub failed: u64,
+    /// Those that were refused unheard, as too many failures of their address waited for their answers.
+    pub unheard: u64,
+}
+
+/// What failed lately, and how often anything did.
+#[derive(Debug, Default)]
+pub(crate) struct Guesses {
+    /// Guards what failed lately.
+    brake: Mutex<Brake>,
+    failed: AtomicU64,
+    unheard: AtomicU64,
+}
+
+impl Guesses {
+    pub(crate) fn counts(&self) -> LogonCounts {
+        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        LogonCounts { failed: count(&self.failed), unheard: count(&self.unheard) }
+    }
+
+    /// For how long an authentication's outcome is held back. None: it was not heard, whatever it is.
+    pub(crate) fn delay(&self, peer: SocketAddr, outcome: &Step) -> Option<Duration> {
+        let now = Instant::now();
+        let passed = |user: &str| self.brake.lock().passed(peer.ip(), user, now);
+        let delay = match outcome {
+            Step::Continue { .. } => Some(Duration::ZERO),
+            Step::Done(authenticated) => match &authenticated.identity {
+                Identity::Account(account) => passed(&account.name),
+                Identity::Guest(_) | Identity::Anonymous => Some(Duration::ZERO),
+            },
+            Step::Fail(failure) if failure.reason.class() == FailureClass::LogonFailure => {
+                let user = failure.user.as_deref().unwrap_or_default();
+                let failed = self.brake.lock().failed(peer.ip(), user, now);
+                failed.map(|failed| {
+                    self.tell(peer, failure, failed.of_address);
+                    failed.delay
+                })
+            }
+            Step::Fail(failure) => {
+                let of_address = self.brake.lock().refused(peer.ip(), now);
+                self.tell(peer, failure, of_address);
+                failure.user.as_deref().map_or(Some(Duration::ZERO), passed)
+            }
+        };
+        if delay.is_none() {
+            self.unheard.fetch_add(1, Ordering::Relaxed);
+        }
+        delay
+    }
+
+    fn tell(&self, peer: SocketAddr, failure: &Failure, of_address: u32) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        let user = failure.user.as_deref().unwrap_or_default();
+        if of_address <= TOLD_MAX {
+            tracing::warn!(%peer, ?user, reason = %failure.reason, "authentication failed");
+        } else {
+            tracing::debug!(%peer, ?user, reason = %failure.reason, "authentication failed");
+        }
+        if of_address == TOLD_MAX {
+            let address = peer.ip();
+            tracing::warn!(%address, "logons fail again and again: they are answered late, and counted only");
+        }
+    }
+}

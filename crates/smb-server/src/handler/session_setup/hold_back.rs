@@ -1,0 +1,52 @@
+//! Holding back what an authentication has come to: failed ones are answered later and later.
+
+use std::time::Duration;
+
+use auth::{Acceptor, Authenticated, FailureClass, Step};
+use smb_wire::NtStatus;
+
+use crate::context::RequestContext;
+
+/// An authentication that has not failed.
+pub(super) enum Authentication {
+    /// The client gets this token, and goes on.
+    Continue(Vec<u8>, Acceptor),
+    /// The client is who it says.
+    Done(Authenticated),
+}
+
+/// Gives what an authentication has come to when it may be told. Until then the request waits, and nothing else does.
+///
+/// # Errors
+/// The status of a failure; STATUS_ACCOUNT_LOCKED_OUT, whatever it has come to, where too many others wait.
+pub(super) async fn hold_back(ctx: &RequestContext, outcome: Step) -> Result<Authentication, NtStatus> {
+    let connection = &ctx.connection;
+    let delay = ctx.server.guesses.delay(connection.peer.address, &outcome);
+    if delay.is_some_and(|delay| delay > Duration::ZERO) {
+        tokio::select! {
+            () = tokio::time::sleep(delay.unwrap_or_default()) => {}
+            () = connection.endpoint.ended.wait() => return Err(NtStatus::USER_SESSION_DELETED),
+        }
+    }
+    if delay.is_none() {
+        connection.note_failed_logon(true);
+        return Err(NtStatus::ACCOUNT_LOCKED_OUT);
+    }
+    match outcome {
+        Step::Continue { reply, next } => Ok(Authentication::Continue(reply, next)),
+        Step::Done(authenticated) => Ok(Authentication::Done(authenticated)),
+        Step::Fail(failure) => {
+            connection.note_failed_logon(false);
+            Err(status_of(failure.reason.class()))
+        }
+    }
+}
+
+fn status_of(class: FailureClass) -> NtStatus {
+    match class {
+        FailureClass::LogonFailure => NtStatus::LOGON_FAILURE,
+        FailureClass::AccountDisabled => NtStatus::ACCOUNT_DISABLED,
+        FailureClass::AccessDenied => NtStatus::ACCESS_DENIED,
+        FailureClass::InvalidToken => NtStatus::INVALID_PARAMETER,
+    }
+}

@@ -1,0 +1,144 @@
+//! What concerns the connection: frames, and the messages in them. [MS-SMB2] 3.3.5.2.1 to 3.3.5.2.3.
+
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use smb_proto::encryption::{self, TRANSFORM_HEADER_LEN};
+use smb_proto::session::SessionCrypto;
+use smb_wire::chain::Chain;
+use smb_wire::{Command, Header, HeaderFlags, header, smb1, transform};
+
+use super::Violation;
+use crate::connection::Connection;
+use crate::handler;
+
+/// What a frame is, by its first bytes. [MS-SMB2] 3.3.5.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// An SMB1 message: only NEGOTIATE is understood.
+    Smb1,
+    /// A message, or a compound.
+    Plain,
+    /// An encrypted one.
+    Encrypted,
+}
+
+/// How a frame came encrypted.
+#[derive(Debug)]
+pub(crate) struct Encryption {
+    /// The session that its transform header names.
+    pub(crate) session_id: u64,
+    /// The keys of that session.
+    pub(crate) crypto: Arc<SessionCrypto>,
+}
+
+/// What a frame is.
+///
+/// # Errors
+/// A frame of no protocol, or a compressed one, which was not negotiated.
+pub(crate) fn frame_kind(frame: &[u8]) -> Result<FrameKind, Violation> {
+    match frame.first_chunk::<4>() {
+        Some(&header::PROTOCOL_ID) => Ok(FrameKind::Plain),
+        Some(&transform::PROTOCOL_ID) => Ok(FrameKind::Encrypted),
+        Some(&smb1::PROTOCOL_ID) => Ok(FrameKind::Smb1),
+        _ => Err("not an SMB message".into()),
+    }
+}
+
+/// 3.3.5.2.1.1: decrypts a frame in place, and takes off its transform header.
+///
+/// # Errors
+/// Whatever is wrong with it: "the server MUST disconnect the connection".
+pub(crate) fn decrypt(conn: &Connection, frame: &mut BytesMut) -> Result<Encryption, Violation> {
+    let session_id = encryption::session_id(frame).ok_or("a truncated transform header")?;
+    let session = conn.bound(session_id).ok_or("encrypted for a session that is not there")?.session;
+    if session.ended.is_set() {
+        return Err("encrypted for a session that has ended".into());
+    }
+    let crypto = session.login().and_then(|login| login.crypto.clone());
+    let crypto = crypto.ok_or("encrypted for a session without keys")?;
+    let opener = crypto.opener.as_ref().ok_or("encrypted without a cipher")?;
+    opener.open(frame).map_err(|e| Violation(e.to_string()))?;
+    frame.advance(TRANSFORM_HEADER_LEN);
+    Ok(Encryption { session_id, crypto })
+}
+
+/// A frame that the connection takes: its messages.
+pub(crate) struct Checked {
+    first: Option<Header>,
+    /// Those of a compound behind the first.
+    others: Vec<Header>,
+    /// Whether one of the messages must be finished, whatever becomes of the connection.
+    pub(crate) must_be_finished: bool,
+}
+
+impl Checked {
+    /// The headers of the messages, in their order.
+    pub(crate) fn into_headers(self) -> impl Iterator<Item = Header> {
+        self.first.into_iter().chain(self.others)
+    }
+}
+
+/// 3.3.5.2.2, 3.3.5.2.3, 3.3.5.2.6 and 3.3.5.2.7, as far as they concern the connection: walks the messages of a frame
+/// and uses up their identifiers.
+///
+/// # Errors
+/// A malformed header or chain, an unknown command, an identifier that the client may not use, a request before the
+/// connection is negotiated, an encrypted message of another session.
+pub(crate) fn check_frame(
+    conn: &Connection,
+    frame: &[u8],
+    encryption: Option<&Encryption>,
+) -> Result<Checked, Violation> {
+    let mut checked = Checked { first: None, others: Vec::new(), must_be_finished: false };
+    for (index, range) in Chain::new(frame).enumerate() {
+        let range = range.map_err(|e| Violation(e.to_string()))?;
+        let message = frame.get(range).unwrap_or_default();
+        let header = Header::decode(message).map_err(|e| Violation(e.to_string()))?;
+        if index >= conn.server.config.limits.compound_max {
+            return Err("too many requests in a compound".into());
+        }
+        check_header(conn, &header, index)?;
+        let own_session = index == 0 || !header.flags.contains(HeaderFlags::RELATED_OPERATIONS);
+        if encryption.is_some_and(|e| own_session && e.session_id != header.session_id) {
+            return Err("a message of another session than it is encrypted for".into());
+        }
+        check_sequence(conn, &header)?;
+        checked.must_be_finished |= handler::operation(header.command).must_be_finished();
+        if index == 0 {
+            checked.first = Some(header);
+        } else {
+            checked.others.push(header);
+        }
+    }
+    Ok(checked)
+}
+
+/// 3.3.5.2.2, 3.3.5.2.6: whether the connection takes this command at all. An unknown one inside a compound does not end
+/// the connection, as the requests before it have answers: it fails.
+fn check_header(conn: &Connection, header: &Header, index: usize) -> Result<(), Violation> {
+    if header.flags.contains(HeaderFlags::SERVER_TO_REDIR) {
+        return Err("a response from a client".into());
+    }
+    let negotiated = conn.negotiated.get().is_some();
+    match header.command {
+        Command::Unknown(_) | Command::ServerToClientNotification if index == 0 => {
+            Err("an unknown command".into())
+        }
+        Command::Negotiate if negotiated => Err("a second NEGOTIATE".into()),
+        Command::Negotiate => Ok(()),
+        _ if !negotiated => Err("a request before NEGOTIATE".into()),
+        _ => Ok(()),
+    }
+}
+
+/// 3.3.5.2.3: "If the server determines that the MessageId or the range of MessageIds ... is not in the window ... the
+/// server SHOULD terminate the connection".
+fn check_sequence(conn: &Connection, header: &Header) -> Result<(), Violation> {
+    if header.command == Command::Cancel {
+        return Ok(());
+    }
+    let charge = conn.credit_charge(header);
+    let used = conn.window.borrow_mut().consume(header.message_id, charge);
+    used.map_err(|e| Violation(format!("{e}: {} (charge {charge})", header.message_id)))
+}
