@@ -1,18 +1,16 @@
 //! Settings of this server.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nfs_proto::duplicate_request;
-use nfs_proto::export::Export;
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_proto::v4::{client, session};
 use nfs_wire::v3::types::WriteVerifier;
-use share::{Share, ShareId, ShareTable};
+use share::{Share, ShareTable, Squash};
 
-use crate::ClientRecords;
+use crate::v4::client_records::ClientRecords;
 
 /// Most bytes of one READ or WRITE.
 pub const TRANSFER_BYTES_MAX: u32 = 1 << 20;
@@ -27,13 +25,18 @@ pub(crate) const PENDING_CALLS_MAX: usize = 256;
 /// How long an NFSv4 client may take to answer a callback, unless [`Config`] says otherwise.
 const CALLBACK_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a connection without state may be silent, unless [`Config`] says otherwise.
+const SILENCE: Duration = Duration::from_secs(300);
+
 /// Settings of a server.
 #[derive(Debug)]
 pub struct Config {
     /// What it serves: each share NAME as `/NAME`. It may change while clients work.
     pub shares: Arc<ShareTable>,
-    /// Who may use shares over NFS.
-    pub exports: ExportRules,
+    /// Who the users of NFS clients are, where the rules of a share say nothing else.
+    pub squashing: Squashing,
+    /// Nothing may be carried in the clear, as NFS carries everything here: no share is served.
+    pub encryption_required: bool,
     /// The secret key of the filehandles. Clients keep filehandles over a restart of the server, so it must too.
     pub file_handle_key: [u8; 16],
     /// Tells this run of the server from earlier ones: written data that was not committed may be lost with them
@@ -41,6 +44,10 @@ pub struct Config {
     pub write_verifier: WriteVerifier,
     /// Most connections at a time.
     pub connections_max: usize,
+    /// Of them, most of one address; `None`: the last quarter is for addresses that hold less than a quarter.
+    pub connections_per_address: Option<usize>,
+    /// How long a connection may be silent that no NFSv4 session is bound to. The Linux client closes its own after so long.
+    pub silence: Duration,
     /// How many repeated calls are recognised.
     pub repeated_calls: duplicate_request::Limits,
     /// How long NFSv4 clients keep their state without a word.
@@ -62,16 +69,19 @@ impl Config {
     #[must_use]
     pub fn new(
         shares: Arc<ShareTable>,
-        exports: ExportRules,
+        squashing: Squashing,
         file_handle_key: [u8; 16],
         write_verifier: WriteVerifier,
     ) -> Self {
         Self {
             shares,
-            exports,
+            squashing,
+            encryption_required: false,
             file_handle_key,
             write_verifier,
-            connections_max: 4096,
+            connections_max: 65_536,
+            connections_per_address: None,
+            silence: SILENCE,
             repeated_calls: duplicate_request::Limits::default(),
             lease_times: LeaseTimes::default(),
             clients: client::Limits::default(),
@@ -83,44 +93,54 @@ impl Config {
     }
 }
 
-/// Who may use which share over NFS, and who their users are.
-#[derive(Debug, Default)]
-pub struct ExportRules {
-    /// For all shares but those below.
-    pub general: Export,
-    /// For these shares.
-    pub particular: HashMap<ShareId, Export>,
+/// The user and group that nobody in particular has, as most systems number them.
+const NOBODY: u32 = 65534;
+
+/// Whose word about their identity is not taken, and who those are instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Squashing {
+    /// Whose, where a share's rule for a client says nothing else.
+    pub squash: Squash,
+    /// Who they are instead, and callers without credentials.
+    pub anonymous: Anonymous,
 }
 
-impl ExportRules {
-    /// The same rules for all shares.
-    #[must_use]
-    pub fn general(export: Export) -> Self {
-        Self { general: export, particular: HashMap::new() }
+impl Default for Squashing {
+    /// The superuser of a client is nobody.
+    fn default() -> Self {
+        Self { squash: Squash::Root, anonymous: Anonymous { uid: NOBODY, gid: NOBODY } }
     }
 }
 
-/// The exports: the shares there are now, with the rules for each.
+/// The identity of whose word is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anonymous {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// The exports: the shares there are now, under the names that NFS has for them.
 #[derive(Debug)]
 pub(crate) struct Exports {
     pub(crate) shares: Arc<ShareTable>,
-    rules: ExportRules,
 }
 
 impl Exports {
-    pub(crate) fn new(shares: Arc<ShareTable>, rules: ExportRules) -> Self {
-        Self { shares, rules }
-    }
-
-    /// Who may use a share over NFS.
-    pub(crate) fn rules_of(&self, share: &Share) -> &Export {
-        self.rules.particular.get(&share.id()).unwrap_or(&self.rules.general)
+    pub(crate) fn new(shares: Arc<ShareTable>) -> Self {
+        Self { shares }
     }
 
     /// The export of this name, which is exact: to NFS names that differ in case are different ones.
     pub(crate) fn by_name(&self, name: &[u8]) -> Option<Arc<Share>> {
         let name = std::str::from_utf8(name).ok()?;
         self.shares.present().by_name(name).filter(|share| share.name() == name).cloned()
+    }
+
+    /// Whether an export of this name is not served because its store does not answer.
+    pub(crate) fn is_awaited(&self, name: &[u8]) -> bool {
+        self.shares.present().awaited().any(|(_, awaited)| awaited.as_bytes() == name)
     }
 
     /// All exports in the order of their names.

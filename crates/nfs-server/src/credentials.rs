@@ -2,13 +2,17 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
-use nfs_proto::export::{ClientRule, Credentials};
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AuthStatus, OpaqueAuth, flavor};
 use nfs_wire::xdr::Decode;
-use share::{Caller, Client, Identity, Protocol, ShareId};
+use share::{
+    Asking, Caller, Client, Entrance, Identity, Opener, Protocol, Protocols, Role, Share, ShareId, Squash,
+};
+
+use crate::config::{Anonymous, Squashing};
+use crate::standing::{Standing, Terms};
 
 /// Users of one client that a connection remembers; with more it starts over.
 const CALLERS_MAX: usize = 256;
@@ -31,42 +35,191 @@ pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Option<AuthSys<'
 /// The callers behind the credentials that this connection has seen: a client's users send the same again and again.
 #[derive(Debug)]
 pub(crate) struct CallerCache {
-    client: Client,
+    client: SocketAddr,
     /// By the credential's body.
-    known: RefCell<HashMap<Box<[u8]>, Callers>>,
+    known: RefCell<HashMap<Box<[u8]>, Vec<Known>>>,
 }
 
-/// Who sends a credential, in each share.
-type Callers = Vec<(ShareId, Caller)>;
+/// Who sends a credential by a version of NFS, in a share whose rules have this number.
+#[derive(Debug)]
+struct Known {
+    share: ShareId,
+    protocol: Protocol,
+    generation: u64,
+    caller: Caller,
+    standing: Standing,
+}
 
 impl CallerCache {
     /// Nobody from this address has sent anything yet.
-    pub(crate) fn new(client: IpAddr) -> Self {
-        Self { client: Client::Address(client), known: RefCell::default() }
+    pub(crate) fn new(client: SocketAddr) -> Self {
+        Self { client, known: RefCell::default() }
     }
 
-    /// Who a caller of this version of NFS is in a share, by the rule that holds for this client there.
+    /// Who sends a call with this credential, whatever the share.
+    pub(crate) fn claimant(&self, stated: Option<&AuthSys<'_>>) -> Claimant {
+        Claimant::new(self.client, stated)
+    }
+
+    /// Who a caller of this version of NFS is in a share, and how that one stands there, by the rules that hold now.
     pub(crate) fn caller(
         &self,
         protocol: Protocol,
-        share: ShareId,
-        rule: &ClientRule,
+        share: &Share,
+        squashing: &Squashing,
         credential: &OpaqueAuth<'_>,
         stated: Option<&AuthSys<'_>>,
-    ) -> Caller {
+    ) -> (Caller, Standing) {
+        let generation = share.rules_generation();
         let mut known = self.known.borrow_mut();
-        let found = known.get(credential.body).and_then(|callers| {
-            callers.iter().find(|(id, caller)| *id == share && caller.protocol == protocol)
-        });
-        if let Some((_, caller)) = found {
-            return caller.clone();
+        let is_here = |known: &Known| known.share == share.id() && known.protocol == protocol;
+        let found = known.get(credential.body).and_then(|seen| seen.iter().find(|known| is_here(known)));
+        if let Some(found) = found.filter(|known| known.generation == generation) {
+            return (found.caller.clone(), found.standing);
         }
-        let Credentials { uid, gid, groups } = rule.credentials(stated);
-        let caller = Caller::new(protocol, Identity { uid, gid, groups }).at(self.client);
+        let (identity, standing) = admit(share, self.client, squashing, stated.map(Stated::from));
+        let machine = Client::Address(self.client.ip().to_canonical());
+        let caller = Caller::new(protocol, identity).at(machine);
+        // Who the user is, and which client, is what the client says.
+        let caller = caller.counted_for(Opener::named(("address", machine)));
         if known.len() >= CALLERS_MAX {
             known.clear();
         }
-        known.entry(credential.body.into()).or_default().push((share, caller.clone()));
-        caller
+        let seen = known.entry(credential.body.into()).or_default();
+        seen.retain(|known| !is_here(known));
+        seen.push(Known { share: share.id(), protocol, generation, caller: caller.clone(), standing });
+        (caller, standing)
+    }
+}
+
+/// Who a caller from this address is in a share, and how that one stands there.
+fn admit(
+    share: &Share,
+    client: SocketAddr,
+    squashing: &Squashing,
+    stated: Option<Stated<'_>>,
+) -> (Identity, Standing) {
+    let generation = share.rules_generation();
+    let Some(entrance) = share.entrance(Protocols::NFS, client) else {
+        return (identity(Squash::All, squashing.anonymous, stated), Standing::Refused);
+    };
+    let Entrance { read_only, squash, is_listed } = entrance;
+    let identity = identity(squash.unwrap_or(squashing.squash), squashing.anonymous, stated);
+    let Some(role) = share.role(Asking::Stated(&identity)) else { return (identity, Standing::Visitor) };
+    let read_only = read_only || role < Role::Contributor;
+    // Without a list of clients it is the server's word that their superusers are believed, in all things.
+    let allows = |term| !is_listed || share.terms().contains(term);
+    let (devices, set_id) = (allows(share::Terms::DEVICES), allows(share::Terms::SET_ID));
+    (identity, Standing::Member(Terms { read_only, devices, set_id, generation }))
+}
+
+/// Who wants to use a share, for when its rules change: from where, and who that one says to be; None is AUTH_NONE.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Claimant {
+    client: SocketAddr,
+    stated: Option<Identity>,
+}
+
+impl Claimant {
+    pub(crate) fn new(client: SocketAddr, stated: Option<&AuthSys<'_>>) -> Self {
+        let identity = |stated: &AuthSys<'_>| Identity {
+            uid: stated.uid,
+            gid: stated.gid,
+            groups: stated.groups.as_slice().to_vec(),
+        };
+        Self { client, stated: stated.map(identity) }
+    }
+
+    /// Where the claimant was then.
+    pub(crate) fn client(&self) -> SocketAddr {
+        self.client
+    }
+
+    /// How the claimant stands in a share from this address, by the rules that hold now.
+    pub(crate) fn standing(&self, share: &Share, client: SocketAddr, squashing: &Squashing) -> Standing {
+        admit(share, client, squashing, self.stated.as_ref().map(Stated::from)).1
+    }
+}
+
+/// The user that a caller says to be.
+#[derive(Debug, Clone, Copy)]
+struct Stated<'a> {
+    uid: u32,
+    gid: u32,
+    groups: &'a [u32],
+}
+
+impl<'a> From<&'a AuthSys<'_>> for Stated<'a> {
+    fn from(stated: &'a AuthSys<'_>) -> Self {
+        Self { uid: stated.uid, gid: stated.gid, groups: stated.groups.as_slice() }
+    }
+}
+
+impl<'a> From<&'a Identity> for Stated<'a> {
+    fn from(stated: &'a Identity) -> Self {
+        Self { uid: stated.uid, gid: stated.gid, groups: &stated.groups }
+    }
+}
+
+/// Who a caller is that sends this credential; `None` stands for AUTH_NONE.
+fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<Stated<'_>>) -> Identity {
+    let anonymous = Identity { uid, gid, groups: Vec::new() };
+    let Some(stated) = stated else { return anonymous };
+    let taken = |stated: u32, instead: u32| if stated == 0 { instead } else { stated };
+    let groups = stated.groups.iter();
+    match squash {
+        Squash::None => Identity { uid: stated.uid, gid: stated.gid, groups: groups.copied().collect() },
+        Squash::Root => Identity {
+            uid: taken(stated.uid, uid),
+            gid: taken(stated.gid, gid),
+            groups: groups.map(|group| taken(*group, gid)).collect(),
+        },
+        Squash::All => anonymous,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nfs_wire::auth_sys::{Groups, MachineName};
+
+    use super::*;
+
+    const ANONYMOUS: Anonymous = Anonymous { uid: 500, gid: 501 };
+
+    fn stated(uid: u32, gid: u32, groups: &[u32]) -> AuthSys<'static> {
+        let groups = Groups::new(groups).unwrap();
+        AuthSys { stamp: 0, machine_name: MachineName(b"client"), uid, gid, groups }
+    }
+
+    fn who(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> Identity {
+        identity(squash, ANONYMOUS, Some(Stated::from(&stated(uid, gid, groups))))
+    }
+
+    fn is(uid: u32, gid: u32, groups: &[u32]) -> Identity {
+        Identity { uid, gid, groups: groups.to_vec() }
+    }
+
+    #[test]
+    fn no_squash_takes_every_word() {
+        assert_eq!(who(Squash::None, 0, 0, &[0, 4]), is(0, 0, &[0, 4]));
+    }
+
+    #[test]
+    fn root_squash_replaces_user_and_groups_zero_only() {
+        assert_eq!(who(Squash::Root, 0, 0, &[0, 4]), is(500, 501, &[501, 4]));
+        assert_eq!(who(Squash::Root, 7, 0, &[]), is(7, 501, &[]));
+        assert_eq!(who(Squash::Root, 7, 8, &[9]), is(7, 8, &[9]));
+    }
+
+    #[test]
+    fn all_squash_replaces_everybody() {
+        assert_eq!(who(Squash::All, 7, 8, &[9]), is(500, 501, &[]));
+    }
+
+    #[test]
+    fn a_caller_without_credentials_is_anonymous() {
+        for squash in [Squash::None, Squash::Root, Squash::All] {
+            assert_eq!(identity(squash, ANONYMOUS, None), is(500, 501, &[]));
+        }
     }
 }

@@ -6,11 +6,11 @@
 //! ```no_run
 //! # fn shares() -> std::sync::Arc<share::ShareTable> { std::sync::Arc::default() }
 //! # fn random<const N: usize>() -> [u8; N] { [0; N] }
-//! use anabranch_nfs_server::{Config, ExportRules, NfsServer};
+//! use anabranch_nfs_server::{Config, NfsServer, Squashing};
 //!
 //! let server = NfsServer::new(Config::new(
 //!     shares(),
-//!     ExportRules::default(), // everybody reads and writes, no superuser
+//!     Squashing::default(), // users are believed, but for the superuser
 //!     random(), // the key of the filehandles: the same at every start, or those of clients are void
 //!     random(), // the write verifier: another one at every start
 //! ));
@@ -20,8 +20,10 @@
 //! ```
 
 mod attributes;
+mod call;
 mod config;
 mod connection;
+mod counted;
 mod credentials;
 mod exclusive;
 mod listing;
@@ -29,51 +31,47 @@ mod mount;
 mod name;
 mod new_object;
 mod object;
+mod operation;
 mod repeated;
-mod rpc_dispatch;
+mod reply;
+mod run;
+mod serve;
+mod server;
+mod standing;
 mod status;
 mod traffic;
 mod v3;
-#[expect(dead_code, reason = "operations that follow need it")]
 mod v4;
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use net::{Outbox, Peer, Service};
+use net::{ConnectionLimits, Outbox, Peer, Service};
 use nfs_proto::filehandle::FileHandleCodec;
-use nfs_wire::v3::types::WriteVerifier;
+use nfs_wire::record_mark::FRAGMENTS_MAX;
 use share::Share;
 
-pub use config::{Config, ExportRules, TRANSFER_BYTES_MAX};
+pub use config::{Anonymous, Config, Squashing, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
-pub use mount::Mounted;
+pub use mount::mounted::Mounted;
 pub use nfs_proto::v4::recovery::ClientRecord;
 pub use traffic::{ConnectionReport, Sizes};
-pub use v4::{ClientRecords, SessionReport};
+pub use v4::client_records::ClientRecords;
+pub use v4::state::SessionReport;
 
 use config::Exports;
-use mount::MountTable;
+use mount::mounted::MountTable;
 use repeated::RepeatedCalls;
+use server::ServerState;
 use traffic::Connections;
 
 /// The server. Its clones of state are one.
 #[derive(Debug)]
 pub struct NfsServer {
     state: Arc<ServerState>,
-    connections_max: usize,
-}
-
-/// What all connections have in common.
-#[derive(Debug)]
-pub(crate) struct ServerState {
-    pub(crate) exports: Exports,
-    pub(crate) file_handles: FileHandleCodec,
-    pub(crate) write_verifier: WriteVerifier,
-    pub(crate) repeated: Arc<RepeatedCalls>,
-    pub(crate) mounts: MountTable,
-    pub(crate) connections: Connections,
-    pub(crate) v4: v4::state::State,
+    connections: ConnectionLimits,
+    silence: Duration,
 }
 
 impl NfsServer {
@@ -81,8 +79,12 @@ impl NfsServer {
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
         let v4 = v4::state::State::new(&config);
+        let connections =
+            ConnectionLimits { max: config.connections_max, of_one_address: config.connections_per_address };
         let state = ServerState {
-            exports: Exports::new(config.shares, config.exports),
+            exports: Exports::new(config.shares),
+            squashing: config.squashing,
+            encryption_required: config.encryption_required,
             file_handles: FileHandleCodec::new(&config.file_handle_key),
             write_verifier: config.write_verifier,
             repeated: Arc::new(RepeatedCalls::new(config.repeated_calls)),
@@ -90,7 +92,13 @@ impl NfsServer {
             connections: Connections::default(),
             v4,
         };
-        Arc::new(Self { state: Arc::new(state), connections_max: config.connections_max })
+        Arc::new(Self { state: Arc::new(state), connections, silence: config.silence })
+    }
+
+    /// While clients reclaim what they held before the start, others are held back in this share, too. To be called before a share
+    /// is entered that was awaited.
+    pub fn await_reclaims(&self, share: &Share) {
+        self.state.v4.recovery.await_reclaims(share, Instant::now());
     }
 
     /// Ends what clients have to do with a share that was withdrawn from the table: mounts, and opens, locks and delegations of
@@ -98,6 +106,12 @@ impl NfsServer {
     pub async fn end_share(&self, share: &Share) {
         self.state.mounts.forget_share(share.name());
         self.state.v4.end_share(share).await;
+    }
+
+    /// Takes from NFSv4 clients the opens, locks and delegations of a share that its rules, as they are now, do not let them have:
+    /// at once, so that others are not kept out. Call it when the rules have changed, or what their names stand for.
+    pub async fn reconsider(&self, share: &Share) {
+        self.state.reconsider(share).await;
     }
 
     /// Who has mounted what, as far as clients told: an NFSv3 client may go without a word.
@@ -136,12 +150,14 @@ impl Service for NfsServer {
     fn limits(&self) -> net::Limits {
         net::Limits {
             frame_bytes: config::RECORD_BYTES_MAX,
+            fragments: FRAGMENTS_MAX,
             pending_frames: config::PENDING_CALLS_MAX,
+            silence: self.silence,
             ..net::Limits::default()
         }
     }
 
-    fn connections_max(&self) -> usize {
-        self.connections_max
+    fn connections(&self) -> ConnectionLimits {
+        self.connections
     }
 }

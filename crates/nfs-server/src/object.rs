@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use nfs_proto::export::ClientRule;
-use nfs_proto::filehandle::Target;
+use nfs_proto::filehandle::{FileHandleCodec, Target};
 use nfs_wire::v3::attr::{Attributes, WccData};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Caller, File, Found, Protocol, Share, ShareId};
-use storage::{Handle, NodeRef, Want};
+use share::{Caller, File, Found, Share};
+use storage::{FileKind, NodeRef, Want};
 
 use crate::attributes::told;
-use crate::rpc_dispatch::Request;
-use crate::{ServerState, status};
+use crate::standing::Standing;
+use crate::status;
 
 /// An object, and the caller as its share knows it.
 #[derive(Debug, Clone)]
@@ -21,58 +20,16 @@ pub(crate) struct Object {
     pub(crate) share: Arc<Share>,
     pub(crate) caller: Caller,
     pub(crate) node: NodeRef,
-    /// Nothing may be changed through this export or share.
+    /// What the share's rules say of the caller.
+    pub(crate) standing: Standing,
+    /// Nothing may be changed through this share by the caller.
     read_only: bool,
 }
 
-impl Request<'_> {
-    /// The object that a filehandle names.
-    ///
-    /// # Errors
-    /// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when the object is gone, or
-    /// the client may not (or no longer) use the share (RFC 1813 2.6).
-    pub(crate) async fn object(&self, handle: &FileHandle) -> Result<Object, Status> {
-        let connection = self.connection;
-        let server = &connection.server;
-        let Target { share, storage_handle } =
-            server.file_handles.decode(handle).map_err(|_| Status::BadHandle)?;
-        let named = connection.shares.by_id(ShareId(share)).ok_or(Status::Stale)?;
-        let rule = server.exports.rules_of(&named).rule_for(connection.client).ok_or(Status::Stale)?;
-        let is_first = self.share.get().is_none();
-        let share = self.share.get_or_init(|| Arc::clone(&named));
-        if !Arc::ptr_eq(share, &named) {
-            return Err(Status::XDev); // a call with two filehandles: RENAME and LINK
-        }
-        let share = named;
-        let caller = connection.callers.caller(
-            Protocol::Nfs3,
-            share.id(),
-            rule,
-            &self.call.credential,
-            self.stated.as_ref(),
-        );
-        if is_first && let Some(api) = self.api {
-            share.take_turn(&caller, api).await;
-        }
-        let handle = Handle::new(storage_handle).map_err(|_| Status::BadHandle)?;
-        let node = share.by_handle(&handle).await.map_err(status::of)?;
-        Ok(Object::new(share, caller, node, rule))
-    }
-
-    /// The object that a filehandle names, for a procedure that changes something.
-    ///
-    /// # Errors
-    /// Those of [`Request::object`]; [`Status::RoFs`] when the export is read-only.
-    pub(crate) async fn object_to_change(&self, handle: &FileHandle) -> Result<Object, Status> {
-        let object = self.object(handle).await?;
-        if object.read_only { Err(Status::RoFs) } else { Ok(object) }
-    }
-}
-
 impl Object {
-    pub(crate) fn new(share: Arc<Share>, caller: Caller, node: NodeRef, rule: &ClientRule) -> Self {
-        let read_only = rule.read_only || share.is_read_only();
-        Self { share, caller, node, read_only }
+    pub(crate) fn new(share: Arc<Share>, caller: Caller, node: NodeRef, standing: Standing) -> Self {
+        let read_only = standing.is_read_only() || share.is_read_only();
+        Self { share, caller, node, standing, read_only }
     }
 
     /// Another object of the same share, for the same caller.
@@ -85,9 +42,24 @@ impl Object {
         File::Stateless(Arc::clone(&self.node))
     }
 
-    /// Whether nothing may be changed through this export or share.
+    /// Whether nothing may be changed through this share by the caller.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
+    }
+
+    /// Whether the caller may make an object of this kind here, with these permission bits. Only the superuser makes devices
+    /// (mknod(2)), and not everywhere.
+    pub(crate) fn admits(&self, kind: FileKind, mode: Option<u32>) -> bool {
+        if !self.caller.identity.is_superuser() {
+            return !matches!(kind, FileKind::BlockDevice | FileKind::CharDevice);
+        }
+        self.standing.admits_kind(kind) && mode.is_none_or(|mode| self.standing.admits_mode(kind, mode))
+    }
+
+    /// Whether the caller may give this object these permission bits, as far as the share's rules say.
+    pub(crate) fn admits_mode(&self, mode: Option<u32>) -> bool {
+        let (kind, who) = (self.node.kind(), &self.caller.identity);
+        !who.is_superuser() || mode.is_none_or(|mode| self.standing.admits_mode(kind, mode))
     }
 
     /// The present attributes, as a share has them.
@@ -135,9 +107,13 @@ impl Object {
     ///
     /// # Errors
     /// Those of the store; [`Status::ServerFault`] for a storage handle that does not fit.
-    pub(crate) fn file_handle_of(&self, server: &ServerState, node: &NodeRef) -> Result<FileHandle, Status> {
+    pub(crate) fn file_handle_of(
+        &self,
+        codec: &FileHandleCodec,
+        node: &NodeRef,
+    ) -> Result<FileHandle, Status> {
         let handle = node.handle().map_err(|error| status::of(error.into()))?;
         let target = Target { share: self.share.id().0, storage_handle: handle.as_bytes() };
-        server.file_handles.encode(target).ok_or(Status::ServerFault)
+        codec.encode(target).ok_or(Status::ServerFault)
     }
 }

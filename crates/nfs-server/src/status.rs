@@ -23,6 +23,7 @@ pub(crate) fn of(error: Error) -> Status {
         | Error::Delayed
         | Error::LimitReached(_) => Status::JukeBox,
         Error::TooManyOpens => Status::DQuot,
+        Error::PlanFull => Status::NoSpc,
         Error::InvalidRange | Error::RangeNotLocked => Status::Inval,
         Error::CannotDelete => Status::Acces,
         // NFSv3 has no opens: these tell of a fault of this server.
@@ -75,6 +76,7 @@ pub(crate) fn v4(error: Error) -> v4::status::Status {
         Error::DeletePending | Error::Delayed | Error::LimitReached(_) => S::Delay,
         // A client would ask again and again after NFS4ERR_DELAY; RFC 8881 15.2 allows this one for OPEN.
         Error::TooManyOpens => S::DQuot,
+        Error::PlanFull => S::NoSpc,
         // The open was taken away: its stateid names nothing any more.
         Error::Closed => S::BadStateId,
         Error::NotOpenedForThis => S::OpenMode,

@@ -176,6 +176,11 @@ impl Connections {
         }
     }
 
+    /// Where the clients of all connections are, by the connection's number.
+    pub(crate) fn addresses(&self) -> HashMap<u64, SocketAddr> {
+        self.0.lock().values().map(|traffic| (traffic.number, traffic.peer.address)).collect()
+    }
+
     /// All connections, by the client's address.
     pub(crate) fn report(&self) -> Vec<ConnectionReport> {
         let mut reports: Vec<_> = self.0.lock().values().map(|traffic| traffic.report()).collect();

@@ -1,20 +1,35 @@
 //! ACCESS, RFC 1813 3.3.4.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::access::{Access, Args, Res, ResOk};
-use share::Access as May;
+use nfs_wire::v3::types::FileHandle;
+use share::{Access as May, Api};
 use storage::{FileKind, Want};
 
-use crate::rpc_dispatch::Request;
+use super::for_object::ForObject;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::{ForWhom, Operation};
 use crate::status;
 
 /// Every right that changes something.
 const CHANGES: Access = Access::MODIFY.union(Access::EXTEND).union(Access::DELETE);
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
-    let object = request.object(&args.object).await?;
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::Access, Api::Access) };
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.object
+    }
+}
+
+pub(super) async fn handle(_: &Request<'_>, object: &Object, args: Args) -> Res {
     let found = object.share.found(&object.node, Want::empty()).await.map_err(status::of)?;
     let mut access = rights(object.share.maximal_access(&object.caller, &found), found.attributes.kind);
-    if object.is_read_only() {
+    if !object.standing.is_member() {
+        access = Access::empty();
+    } else if object.is_read_only() {
         access &= !CHANGES;
     }
     let present =

@@ -1,14 +1,28 @@
 //! COMMIT, RFC 1813 3.3.21. The whole file is committed, whatever range is asked for.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::commit::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::FileHandle;
+use share::Api;
 use storage::FileKind;
 
-use crate::rpc_dispatch::Request;
+use super::for_object::ForObject;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::Operation;
 use crate::status;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
-    let file = request.object_to_change(&args.file).await?;
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, ..Operation::of(Procedure::Commit, Api::Commit) };
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.file
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, file: &Object, _: Args) -> Res {
     if file.node.kind() != FileKind::Regular {
         return Err(file.failed_change(Status::Inval).await);
     }

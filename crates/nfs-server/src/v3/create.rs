@@ -2,27 +2,38 @@
 
 use std::sync::Arc;
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::attr::{SetAttributes, WccData};
 use nfs_wire::v3::create::{Args, How, Res};
 use nfs_wire::v3::status::Status;
-use nfs_wire::v3::types::{CreateVerifier, CreatedOk, Name};
-use share::{Case, File, Found};
+use nfs_wire::v3::types::{CreateVerifier, CreatedOk, FileHandle, Name};
+use share::{Api, Case, File, Found};
 use storage::{FileKind, SetTime, Want};
 
+use super::for_object::ForObject;
 use super::new_object::{made, make, new_object};
 use crate::attributes::to_set;
+use crate::call::Request;
 use crate::exclusive::Mark;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let dir = request.object_to_change(&args.place.dir).await?;
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::Create, Api::Create) };
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.place.dir
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
     let name = args.place.name;
     let created = match &args.how {
-        How::Unchecked(attributes) => unchecked(request, &dir, name, attributes).await,
-        How::Guarded(attributes) => guarded(request, &dir, name, attributes).await,
-        How::Exclusive(verifier) => exclusive(request, &dir, name, *verifier).await,
+        How::Unchecked(attributes) => unchecked(request, dir, name, attributes).await,
+        How::Guarded(attributes) => guarded(request, dir, name, attributes).await,
+        How::Exclusive(verifier) => exclusive(request, dir, name, *verifier).await,
     };
     match created {
         Ok(created) => Ok(created),
@@ -103,7 +114,7 @@ async fn existing(dir: &Object, name: Name<'_>) -> Result<Option<Found>, Status>
 /// What the client is told of a file that was there already.
 async fn taken(request: &Request<'_>, dir: &Object, found: &Found) -> Result<CreatedOk, Status> {
     Ok(CreatedOk {
-        object: Some(dir.file_handle_of(&request.connection.server, &found.node)?),
+        object: Some(dir.file_handle_of(&request.connection.server.file_handles, &found.node)?),
         object_attributes: Some(dir.told(&found.attributes)),
         dir_wcc: WccData { before: None, after: dir.attributes().await },
     })

@@ -1,11 +1,16 @@
 //! FSINFO, RFC 1813 3.3.19.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::fsinfo::{Args, Properties, Res, ResOk};
-use nfs_wire::v3::types::Time;
+use nfs_wire::v3::types::{FileHandle, Time};
+use share::Api;
 
+use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
+use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
-use crate::rpc_dispatch::Request;
+use crate::object::Object;
+use crate::operation::{ForWhom, Operation};
 
 /// What the size of a transfer should be a multiple of: a page.
 const TRANSFER_MULTIPLE_BYTES: u32 = 4096;
@@ -14,8 +19,16 @@ const READDIR_BYTES: u32 = 64 * 1024;
 /// Times are told in nanoseconds.
 const TIME_DELTA: Time = Time { seconds: 0, nanoseconds: 1 };
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
-    let object = request.object(&args.root).await?;
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::FsInfo, Api::FsInfo) };
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.root
+    }
+}
+
+pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
     Ok(ResOk {
         object_attributes: object.attributes().await,
         read_bytes_max: TRANSFER_BYTES_MAX,

@@ -1,13 +1,27 @@
 //! FSSTAT, RFC 1813 3.3.18.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::fsstat::{Args, Res, ResOk};
+use nfs_wire::v3::types::FileHandle;
+use share::Api;
 use storage::Space;
 
-use crate::rpc_dispatch::Request;
+use super::for_object::ForObject;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::{ForWhom, Operation};
 use crate::status;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
-    let object = request.object(&args.root).await?;
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::FsStat, Api::FsStat) };
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.root
+    }
+}
+
+pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
     match object.share.space().await {
         Ok(Space { total, free, available, files, files_free, block: _ }) => Ok(ResOk {
             object_attributes: object.attributes().await,

@@ -1,11 +1,25 @@
 //! GETATTR, RFC 1813 3.3.1.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::getattr::{Args, Res, ResOk};
+use nfs_wire::v3::types::FileHandle;
+use share::Api;
 
-use crate::rpc_dispatch::Request;
+use super::for_object::ForObject;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::{ForWhom, Operation};
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
-    let object = request.object(&args.object).await?;
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::GetAttr, Api::GetAttr) };
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.object
+    }
+}
+
+pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
     let attributes = object.look().await?;
     Ok(ResOk { object_attributes: object.told(&attributes) })
 }

@@ -1,19 +1,31 @@
 //! LINK, RFC 1813 3.3.15.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::link::{Args, FileAndDir, Res};
 use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Case, DirChange};
+use share::{Api, Case, DirChange};
 
+use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let file = request.object_to_change(&args.file).await?;
-    let dir = request.object_to_change(&args.link.dir).await?;
-    let linked = link(&file, &dir, &args).await;
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::Link, Api::Link) };
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.file
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args<'_>) -> Res {
+    let dir = &request.beside(file, &args.link.dir).await?;
+    let linked = link(file, dir, &args).await;
     let file_attributes = file.attributes().await;
     match linked {
         Ok(change) => Ok(FileAndDir { file_attributes, link_dir_wcc: dir_wcc(dir.share.id(), &change) }),

@@ -8,10 +8,10 @@ use nfs_wire::xdr::{Encode, Writer};
 use share::Listing;
 use storage::{FileId, NodeRef, Want};
 
-use crate::ServerState;
+use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::server::ServerState;
 use crate::{listing, status};
 
 /// Cookies stay valid while a directory changes, so nothing has to be verified (RFC 1813 3.3.16 allows it).
@@ -45,14 +45,19 @@ impl Encode for Encoded {
 }
 
 pub(super) async fn list(request: &Request<'_>, dir: &Object, ask: &Ask) -> ResWithAttributes<Encoded> {
+    let _room = request.connection.outbox.room(bytes_max(ask), 0).await;
     match encode(&request.connection.server, dir, ask).await {
         Ok(encoded) => Ok(encoded),
         Err(status) => Err(dir.failed(status).await),
     }
 }
 
+fn bytes_max(ask: &Ask) -> usize {
+    ask.bytes_max.min(TRANSFER_BYTES_MAX) as usize
+}
+
 async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded, Status> {
-    let bytes_max = ask.bytes_max.min(TRANSFER_BYTES_MAX) as usize;
+    let bytes_max = bytes_max(ask);
     let batch = listing::batch(bytes_max, if ask.plus.is_some() { ENTRY_PLUS_BYTES } else { ENTRY_BYTES });
     let want = ask.plus.map(|_| Want::empty());
     let mut position = match ask.cookie {
@@ -66,7 +71,8 @@ async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded
     COOKIE_VERIFIER.encode(&mut writer);
     let listing = ListingWriter::new(&mut writer, 0, bytes_max);
     let mut page = Page { server, dir, listing, names_left: ask.plus.map(|max| max as usize), any: false };
-    let mut fits = page.push_dots(ask.cookie, &part);
+    let parent = parent_of(dir, ask.cookie, &part).await;
+    let mut fits = page.push_dots(ask.cookie, &part, parent);
     while fits {
         for entry in &part.entries {
             position = entry.cookie;
@@ -86,6 +92,14 @@ async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded
     }
     page.listing.finish(fits);
     Ok(Encoded(bytes))
+}
+
+/// The number of the directory above, for who has not had `..` yet.
+async fn parent_of(dir: &Object, cookie: u64, part: &Listing) -> Option<FileId> {
+    if !matches!(cookie, 0 | AFTER_DOT) {
+        return None;
+    }
+    Some(dir.share.parent_of(&dir.node).await.unwrap_or(part.dir.id))
 }
 
 /// An entry to be told.
@@ -109,7 +123,7 @@ struct Page<'r, 'w, 'b> {
 
 impl Page<'_, '_, '_> {
     /// `.` and `..`, as far as the client has not had them. False when the page is full.
-    fn push_dots(&mut self, cookie: u64, part: &Listing) -> bool {
+    fn push_dots(&mut self, cookie: u64, part: &Listing, parent: Option<FileId>) -> bool {
         let dir = self.dir;
         if cookie == 0 {
             let node = Some((&dir.node, &part.dir));
@@ -117,8 +131,7 @@ impl Page<'_, '_, '_> {
                 return false;
             }
         }
-        if matches!(cookie, 0 | AFTER_DOT) {
-            let parent = dir.node.parent().map_or(part.dir.id, |parent| parent.id());
+        if let Some(parent) = parent {
             return self.push(Item { name: b"..", id: parent, cookie: AFTER_DOT_DOT, node: None });
         }
         true
@@ -132,7 +145,9 @@ impl Page<'_, '_, '_> {
             Some(left) => {
                 let attributes: Option<Attributes> =
                     item.node.map(|(_, attributes)| self.dir.told(attributes));
-                let handle = item.node.and_then(|(node, _)| self.dir.file_handle_of(self.server, node).ok());
+                let handle = item
+                    .node
+                    .and_then(|(node, _)| self.dir.file_handle_of(&self.server.file_handles, node).ok());
                 let entry = readdirplus::Entry { fileid, name, cookie, attributes, file_handle: handle };
                 // One entry is told even when its name alone is more than the client wants.
                 let left = left.checked_sub(entry.directory_bytes());

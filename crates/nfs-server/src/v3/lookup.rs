@@ -1,18 +1,28 @@
 //! LOOKUP, RFC 1813 3.3.3.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::lookup::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
-use nfs_wire::v3::types::Name;
-use share::Case;
+use nfs_wire::v3::types::{FileHandle, Name};
+use share::{Api, Case};
 use storage::Want;
 
+use super::for_object::ForObject;
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let dir = request.object(&args.what.dir).await?;
-    match find(request, &dir, args.what.name).await {
+pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::Lookup, Api::Lookup);
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.what.dir
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+    match find(request, dir, args.what.name).await {
         Ok(found) => Ok(found),
         Err(status) => Err(dir.failed(status).await),
     }
@@ -24,7 +34,7 @@ async fn find(request: &Request<'_>, dir: &Object, name: Name<'_>) -> Result<Res
     let found = found.map_err(status::of)?;
     let present = dir.share.as_written(&dir.caller, &found.node, found.attributes, Want::empty()).await;
     Ok(ResOk {
-        object: dir.file_handle_of(&request.connection.server, &found.node)?,
+        object: dir.file_handle_of(&request.connection.server.file_handles, &found.node)?,
         object_attributes: present.ok().map(|attributes| dir.told(&attributes)),
         // If they are known anyway: it may be left out, and who needs it asks.
         dir_attributes: found.dir_protection.and_then(|dir| dir.attributes).map(|known| dir.told(&known)),

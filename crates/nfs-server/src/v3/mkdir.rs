@@ -1,19 +1,33 @@
 //! MKDIR, RFC 1813 3.3.9.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::mkdir::{Args, Res};
+use nfs_wire::v3::types::FileHandle;
+use share::Api;
 use storage::FileKind;
 
+use super::for_object::ForObject;
 use super::new_object::{made, make, new_object};
-use crate::rpc_dispatch::Request;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::Operation;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let dir = request.object_to_change(&args.place.dir).await?;
-    let created = match new_object(&dir, FileKind::Directory, &args.attributes) {
-        Ok(new) => make(&dir, args.place.name, new).await,
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::MkDir, Api::MkDir) };
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.place.dir
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+    let created = match new_object(dir, FileKind::Directory, &args.attributes) {
+        Ok(new) => make(dir, args.place.name, new).await,
         Err(status) => Err(status),
     };
     match created {
-        Ok(created) => Ok(made(request, &dir, &created)),
+        Ok(created) => Ok(made(request, dir, &created)),
         Err(status) => Err(dir.failed_change(status).await),
     }
 }

@@ -1,31 +1,38 @@
 //! MKNOD, RFC 1813 3.3.11.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::attr::SetAttributes;
 use nfs_wire::v3::mknod::{Args, Res, What};
 use nfs_wire::v3::status::Status;
-use nfs_wire::v3::types::SpecData;
-use share::Created;
+use nfs_wire::v3::types::{FileHandle, SpecData};
+use share::{Api, Created};
 use storage::FileKind;
 
+use super::for_object::ForObject;
 use super::new_object::{made, make, new_object};
 use crate::attributes;
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let dir = request.object_to_change(&args.place.dir).await?;
-    match node(&dir, &args).await {
-        Ok(created) => Ok(made(request, &dir, &created)),
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::MkNod, Api::MkNod) };
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.place.dir
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+    match node(dir, &args).await {
+        Ok(created) => Ok(made(request, dir, &created)),
         Err(status) => Err(dir.failed_change(status).await),
     }
 }
 
 async fn node(dir: &Object, args: &Args<'_>) -> Result<Created, Status> {
     let (kind, set, device) = parts(&args.what)?;
-    let is_device = matches!(kind, FileKind::BlockDevice | FileKind::CharDevice);
-    if is_device && !dir.caller.identity.is_superuser() {
-        return Err(Status::Perm); // as mknod(2)
-    }
     let mut new = new_object(dir, kind, set)?;
     new.device = attributes::device(device);
     make(dir, args.place.name, new).await

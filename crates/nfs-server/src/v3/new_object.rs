@@ -7,8 +7,8 @@ use share::{Case, Created, Found, NewObject};
 use storage::FileKind;
 
 use crate::attributes::{dir_wcc, to_set};
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
 use crate::{name, new_object, status};
 
 /// An object of this kind with the attributes that its maker wants.
@@ -19,6 +19,9 @@ pub(super) fn new_object(
 ) -> Result<NewObject, Status> {
     let who = &dir.caller.identity;
     let mut set = to_set(attributes)?;
+    if !dir.admits(kind, set.mode) {
+        return Err(Status::Perm); // as mknod(2) and chmod(2)
+    }
     // The owner is the maker; only the superuser makes objects for others.
     set.uid = set.uid.filter(|uid| who.is_superuser() && *uid != who.uid);
     set.gid = set.gid.filter(|gid| who.is_superuser() && *gid != who.gid);
@@ -36,7 +39,7 @@ pub(super) fn made(request: &Request<'_>, dir: &Object, created: &Created) -> Cr
     let Created { found: Found { node, attributes, .. }, dir: change } = created;
     CreatedOk {
         // Without a filehandle the client looks the name up.
-        object: dir.file_handle_of(&request.connection.server, node).ok(),
+        object: dir.file_handle_of(&request.connection.server.file_handles, node).ok(),
         object_attributes: Some(dir.told(attributes)),
         dir_wcc: dir_wcc(dir.share.id(), change),
     }

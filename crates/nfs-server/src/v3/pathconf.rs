@@ -1,15 +1,28 @@
 //! PATHCONF, RFC 1813 3.3.20.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::pathconf::{Args, Res, ResOk};
-use nfs_wire::v3::types::NAME_BYTES_MAX;
+use nfs_wire::v3::types::{FileHandle, NAME_BYTES_MAX};
+use share::Api;
 
-use crate::rpc_dispatch::Request;
+use super::for_object::ForObject;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::{ForWhom, Operation};
 
 /// Names of one object, at most: what the local file systems of Linux have in common.
 const LINKS_MAX: u32 = 65_000;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
-    let object = request.object(&args.object).await?;
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::PathConf, Api::PathConf) };
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.object
+    }
+}
+
+pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
     Ok(ResOk {
         object_attributes: object.attributes().await,
         links_max: LINKS_MAX,

@@ -2,14 +2,21 @@
 
 use net::Buffer;
 use nfs_wire::rpc::{AcceptStatus, Reply, ReplyBody};
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::attr::Attributes;
 use nfs_wire::v3::read::{Args, Head};
 use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::{Encode, Failure, Writer, padding};
+use share::Api;
 
+use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
+use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
-use crate::rpc_dispatch::{REPLY_HEADER_BYTES, Request, mark};
+use crate::object::Object;
+use crate::operation::Operation;
+use crate::reply::{REPLY_HEADER_BYTES, mark};
 use crate::status;
 
 /// Bytes in front of the data: a head with attributes is always as long as this.
@@ -23,9 +30,17 @@ pub(super) struct Data {
     reply: Buffer,
 }
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> Result<Data, Failed> {
-    let file = request.object(&args.file).await?;
+pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::Read, Api::Read);
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.file
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args) -> Result<Data, Failed> {
     let (offset, count) = within_largest_file(args.offset, args.count);
+    let _room = request.connection.outbox.room(count, 0).await;
     let mut reply = Buffer::with_capacity(FRONT_BYTES + count + padding(count));
     reply.append(&[0; FRONT_BYTES]);
     reply.mark();

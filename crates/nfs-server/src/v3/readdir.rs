@@ -1,12 +1,24 @@
 //! READDIR, RFC 1813 3.3.16.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::readdir::Args;
-use nfs_wire::v3::types::ResWithAttributes;
+use nfs_wire::v3::types::{FileHandle, ResWithAttributes};
+use share::Api;
 
+use super::for_object::ForObject;
 use super::listing::{Ask, Encoded, list};
-use crate::rpc_dispatch::Request;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::Operation;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> ResWithAttributes<Encoded> {
-    let dir = request.object(&args.dir).await?;
-    list(request, &dir, &Ask { cookie: args.cookie, bytes_max: args.count, plus: None }).await
+pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::ReadDir, Api::ReadDir);
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.dir
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args) -> ResWithAttributes<Encoded> {
+    list(request, dir, &Ask { cookie: args.cookie, bytes_max: args.count, plus: None }).await
 }

@@ -1,13 +1,25 @@
 //! READDIRPLUS, RFC 1813 3.3.17.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::readdirplus::Args;
-use nfs_wire::v3::types::ResWithAttributes;
+use nfs_wire::v3::types::{FileHandle, ResWithAttributes};
+use share::Api;
 
+use super::for_object::ForObject;
 use super::listing::{Ask, Encoded, list};
-use crate::rpc_dispatch::Request;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::Operation;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> ResWithAttributes<Encoded> {
-    let dir = request.object(&args.dir).await?;
+pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::ReadDirPlus, Api::ReadDirPlus);
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.dir
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args) -> ResWithAttributes<Encoded> {
     let ask = Ask { cookie: args.cookie, bytes_max: args.max_count, plus: Some(args.dir_count) };
-    list(request, &dir, &ask).await
+    list(request, dir, &ask).await
 }

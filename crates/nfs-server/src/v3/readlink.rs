@@ -1,11 +1,16 @@
 //! READLINK, RFC 1813 3.3.5.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::attr::Attributes;
 use nfs_wire::v3::readlink::{Args, ResOk};
-use nfs_wire::v3::types::{Path, ResWithAttributes};
+use nfs_wire::v3::types::{FileHandle, Path, ResWithAttributes};
 use nfs_wire::xdr::{Encode, Writer};
+use share::Api;
 
-use crate::rpc_dispatch::Request;
+use super::for_object::ForObject;
+use crate::call::Request;
+use crate::object::Object;
+use crate::operation::Operation;
 use crate::status;
 
 /// A [`ResOk`] that owns its text.
@@ -20,8 +25,15 @@ impl Encode for Text {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> ResWithAttributes<Text> {
-    let symlink = request.object(&args.symlink).await?;
+pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::ReadLink, Api::ReadLink);
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.symlink
+    }
+}
+
+pub(super) async fn handle(_: &Request<'_>, symlink: &Object, _: Args) -> ResWithAttributes<Text> {
     match symlink.share.read_link(&symlink.node).await {
         Ok(data) => Ok(Text { symlink_attributes: symlink.attributes().await, data }),
         Err(error) => Err(symlink.failed(status::of(error)).await),

@@ -2,21 +2,33 @@
 
 use std::sync::Arc;
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::rename::{Args, DirsWcc, Res};
 use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Case, DirChange, Location, RenameHow};
+use share::{Api, Case, DirChange, Location, RenameHow};
 use storage::Replace;
 
+use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let from = request.object_to_change(&args.from.dir).await?;
-    let to = request.object_to_change(&args.to.dir).await?;
-    match rename(&from, &to, &args).await {
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::Rename, Api::Rename) };
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.from.dir
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, from: &Object, args: Args<'_>) -> Res {
+    let to = &request.beside(from, &args.to.dir).await?;
+    match rename(from, to, &args).await {
         Ok((old, new)) => Ok(DirsWcc {
             from_dir_wcc: dir_wcc(from.share.id(), &old),
             to_dir_wcc: dir_wcc(to.share.id(), &new),

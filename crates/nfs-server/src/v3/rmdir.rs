@@ -1,18 +1,29 @@
 //! RMDIR, RFC 1813 3.3.13.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::rmdir::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
-use nfs_wire::v3::types::Name;
-use share::DirChange;
+use nfs_wire::v3::types::{FileHandle, Name};
+use share::{Api, DirChange};
 
+use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let dir = request.object_to_change(&args.object.dir).await?;
-    match remove(&dir, args.object.name).await {
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::RmDir, Api::RmDir) };
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.object.dir
+    }
+}
+
+pub(super) async fn handle(_: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+    match remove(dir, args.object.name).await {
         Ok(change) => Ok(ResOk { dir_wcc: dir_wcc(dir.share.id(), &change) }),
         Err(status) => Err(dir.failed_change(status).await),
     }

@@ -1,17 +1,29 @@
 //! SETATTR, RFC 1813 3.3.2.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::setattr::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
-use share::Changed;
+use nfs_wire::v3::types::FileHandle;
+use share::{Api, Changed};
 
+use super::for_object::ForObject;
 use crate::attributes::{timestamp, to_set, wcc};
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 use crate::status;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
-    let object = request.object_to_change(&args.object).await?;
-    match set(&object, &args).await {
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::SetAttr, Api::SetAttr) };
+
+impl ForObject for Args {
+    fn object(&self) -> &FileHandle {
+        &self.object
+    }
+}
+
+pub(super) async fn handle(_: &Request<'_>, object: &Object, args: Args) -> Res {
+    match set(object, &args).await {
         Ok(Changed { before, after }) => Ok(ResOk { object_wcc: wcc(object.share.id(), &before, &after) }),
         Err(status) => Err(object.failed_change(status).await),
     }
@@ -19,6 +31,9 @@ pub(super) async fn handle(request: &Request<'_>, args: Args) -> Res {
 
 async fn set(object: &Object, args: &Args) -> Result<Changed, Status> {
     let set = to_set(&args.new_attributes)?;
+    if !object.admits_mode(set.mode) {
+        return Err(Status::Perm); // as chmod(2)
+    }
     let guard = args.guard.map(timestamp).transpose()?;
     let changed = object.share.set_attributes(&object.caller, &object.file(), &set, guard).await;
     changed.map_err(|error| match status::of(error) {

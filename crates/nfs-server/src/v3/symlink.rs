@@ -1,18 +1,30 @@
 //! SYMLINK, RFC 1813 3.3.10.
 
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::symlink::{Args, Res};
-use share::Created;
+use nfs_wire::v3::types::FileHandle;
+use share::{Api, Created};
 use storage::FileKind;
 
+use super::for_object::ForObject;
 use super::new_object::{made, make, new_object};
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let dir = request.object_to_change(&args.place.dir).await?;
-    match link(&dir, &args).await {
-        Ok(created) => Ok(made(request, &dir, &created)),
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::SymLink, Api::SymLink) };
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.place.dir
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+    match link(dir, &args).await {
+        Ok(created) => Ok(made(request, dir, &created)),
         Err(status) => Err(dir.failed_change(status).await),
     }
 }

@@ -1,21 +1,32 @@
 //! WRITE, RFC 1813 3.3.7: the data is written from where it was received.
 
 use bytes::Bytes;
+use nfs_wire::v3::Procedure;
 use nfs_wire::v3::status::Status;
-use nfs_wire::v3::types::StableHow;
+use nfs_wire::v3::types::{FileHandle, StableHow};
 use nfs_wire::v3::write::{Args, Res, ResOk};
-use share::Written;
+use share::{Api, Written};
 use storage::Stability;
 
+use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
+use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
 use crate::object::Object;
-use crate::rpc_dispatch::Request;
+use crate::operation::Operation;
 use crate::status;
 
-pub(super) async fn handle(request: &Request<'_>, args: Args<'_>) -> Res {
-    let file = request.object_to_change(&args.file).await?;
-    match write(request, &file, &args).await {
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { changes: true, ..Operation::of(Procedure::Write, Api::Write) };
+
+impl ForObject for Args<'_> {
+    fn object(&self) -> &FileHandle {
+        &self.file
+    }
+}
+
+pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args<'_>) -> Res {
+    match write(request, file, &args).await {
         // The attributes before are left out: with several writes at a time they would be those of another moment, and
         // a client that compares them would take its own writes for somebody else's.
         Ok(written) => Ok(ResOk {

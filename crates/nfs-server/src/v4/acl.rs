@@ -177,7 +177,6 @@ pub(super) struct Subject {
 impl Subject {
     /// Whether permission bits say exactly what a list says.
     fn has_bits_for(&self, acl: &Acl) -> bool {
-        let (Some(uid), Some(gid)) = (self.owner.uid(), self.group.gid()) else { return false };
         let given = SecurityDescriptor {
             control: Control::DACL_PRESENT,
             owner: Some(self.owner),
@@ -185,7 +184,7 @@ impl Subject {
             sacl: None,
             dacl: Some(acl.clone()),
         };
-        given.is_of_mode(given.permission_bits(), self.is_dir, uid, gid)
+        given.is_of_some_mode(self.is_dir)
     }
 }
 

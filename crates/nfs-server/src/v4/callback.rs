@@ -13,18 +13,17 @@ use net::Buffer;
 use nfs_proto::v4::backchannel::{BackSlots, Ended, Ticket};
 use nfs_proto::v4::session::ConnectionNumber;
 use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
-use nfs_wire::v4::callback::{
-    self, ArgOp, CompoundRes, ReferringCalls, ResOp, SecurityParameters, SequenceArgs,
-};
+use nfs_wire::v4::callback::{self, ArgOp, CompoundRes, ReferringCalls, ResOp, SequenceArgs};
 use nfs_wire::v4::create_session::ChannelAttributes;
 use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::SecurityParameters;
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
-use super::connection::Link;
+use super::link::Link;
 use super::state::{Client, Session};
-use crate::rpc_dispatch::mark;
+use crate::reply::mark;
 
 /// A connection over which a client's system does not even acknowledge a call for so long is closed.
 const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(3);
@@ -72,10 +71,7 @@ struct Waiting {
 /// The back channel of one session.
 #[derive(Debug)]
 pub(crate) struct BackChannel {
-    pub(crate) attributes: ChannelAttributes,
     minor_version: u32,
-    /// The client has answered on it.
-    is_proved: AtomicBool,
     /// A call could not be sent, or was not answered because its connection was lost; until a connection comes.
     is_down: AtomicBool,
     is_faulty: AtomicBool,
@@ -235,9 +231,7 @@ impl Callbacks {
         let xid = self.xid();
         let frame = session.back.frame(xid, callback::PROCEDURE_NULL, |_| {});
         let reply = self.send_until_answered(&session.back, xid, &frame, Need::Probe).await?;
-        accepted(&reply)?;
-        session.back.is_proved.store(true, Ordering::Relaxed);
-        Ok(())
+        accepted(&reply).map(|_| ())
     }
 
     fn xid(&self) -> u32 {
@@ -334,9 +328,7 @@ impl BackChannel {
     ) -> Self {
         let slots = BackSlots::new(attributes.requests_max);
         Self {
-            attributes,
             minor_version,
-            is_proved: AtomicBool::new(false),
             is_down: AtomicBool::new(false),
             is_faulty: AtomicBool::new(false),
             ways: Mutex::new(Ways {
@@ -362,11 +354,6 @@ impl BackChannel {
     /// Whether there is a connection to call over.
     pub(crate) fn is_open(&self) -> bool {
         !self.ways.lock().links.is_empty()
-    }
-
-    /// Whether the client has answered a call, and can be called.
-    pub(crate) fn is_proved(&self) -> bool {
-        self.is_proved.load(Ordering::Relaxed) && self.is_open()
     }
 
     /// Whether a call could not be sent since the last connection came.
@@ -448,7 +435,6 @@ impl BackChannel {
         }
         self.is_faulty.store(ways.slots.is_faulty(), Ordering::Relaxed);
         drop(ways);
-        self.is_proved.fetch_or(matches!(status, Ok(Ok(Ok(())))), Ordering::Relaxed);
         self.slot_freed.notify_one();
     }
 

@@ -1,38 +1,37 @@
-//! COMPOUND, RFC 8881 16.2: the operations one after another, up to the first that fails.
+//! What the operations of a COMPOUND work on (RFC 8881 16.2).
 //!
-//! [`Compound`] is what the operations of a session work on. Only [`sequence`](super::sequence) makes one: without
-//! SEQUENCE there is none, and so nothing that such a request could do to a client's state.
+//! Only [`run`](super::run) makes a [`Compound`], from the slot that SEQUENCE has found: without SEQUENCE there is none, and so
+//! nothing that such a request could do to a client's state.
 
-use std::net::IpAddr;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use net::{Buffer, turn_clock};
-use nfs_proto::export::ClientRule;
-use nfs_wire::rpc::{AcceptStatus, Reply as RpcReply, ReplyBody};
+use net::{Buffer, Room};
+use nfs_proto::v4::holdings::Through;
+use nfs_proto::v4::open_state::ShareAccess;
+use nfs_proto::v4::stateid::{Designates, designates};
 use nfs_wire::v4::callback::ReferringCalls;
-use nfs_wire::v4::compound::{self as wire, Args, BadOperation, ResultsHead, encode_failure};
+use nfs_wire::v4::compound::BadOperation;
 use nfs_wire::v4::create_session::ChannelAttributes;
 use nfs_wire::v4::status::Status;
-use nfs_wire::v4::types::{Stateid, Text};
-use nfs_wire::v4::{MINOR_VERSION_MAX, MINOR_VERSION_MIN, Operation, copy, lock, read, setattr};
-use nfs_wire::xdr::{Encode, Reader, Writer, padding};
-use share::{Caller, Measure, Protocol, Share};
+use nfs_wire::v4::types::Stateid;
+use nfs_wire::v4::{Operation as Number, read};
+use nfs_wire::xdr::padding;
+use share::{Caller, File, Protocol, Share};
 
-use super::pseudo_fs::Place;
-use super::sequence::{self, InSession};
+use super::files::{file_of, refused, unusable};
+use super::in_session::InSession;
+use super::place::Place;
+use super::reply::{Outcome, Reply};
+use super::sequence;
 use super::state::{Client, Session};
-use super::{alone, api, run};
+use crate::call::Request;
 use crate::object::Object;
-use crate::rpc_dispatch::{NotRun, REPLY_HEADER_BYTES, Request, mark};
-use crate::{ServerState, status};
-
-/// What most replies fit into, in bytes.
-const REPLY_BYTES: usize = 800;
-
-/// Bytes of a result that is only a status: its operation and the status.
-const FAILURE_BYTES: usize = 8;
+use crate::operation::{ForWhom, Operation};
+use crate::server::ServerState;
+use crate::standing::Standing;
 
 /// A COMPOUND under way in a session.
 pub(super) struct Compound<'a> {
@@ -42,9 +41,13 @@ pub(super) struct Compound<'a> {
     /// When it began.
     pub(super) now: Instant,
     in_session: InSession,
+    /// The operation that runs.
+    operation: &'static Operation<Number>,
     current: Option<Position>,
     saved: Option<Position>,
     reply: Reply,
+    /// Room for what is large in the reply, until it is sent.
+    room: Cell<Option<Room>>,
     moved_bytes: u64,
 }
 
@@ -53,44 +56,6 @@ pub(super) struct Compound<'a> {
 struct Position {
     place: Place,
     stateid: Option<Stateid>,
-}
-
-/// The reply so far.
-pub(super) struct Reply {
-    buffer: Buffer,
-    /// Where the number of results stands.
-    count_at: usize,
-    count: u32,
-    /// Where the last result begins.
-    last_at: usize,
-    status: Result<(), Status>,
-}
-
-/// Runs a COMPOUND.
-pub(crate) async fn answer(request: &Request<'_>, mut arguments: Reader<'_>) -> Result<Buffer, NotRun> {
-    use nfs_wire::xdr::Decode;
-    let Args { tag, minor_version, mut operations } =
-        Args::decode(&mut arguments).map_err(|_| AcceptStatus::GarbageArgs)?;
-    let mut reply = Reply::begin(request.call.xid, tag);
-    // RFC 8881 16.2.3: "the server MUST return ... NFS4ERR_MINOR_VERS_MISMATCH and a zero length resultdata array".
-    if !(MINOR_VERSION_MIN..=MINOR_VERSION_MAX).contains(&minor_version) {
-        reply.status = Err(Status::MinorVersMismatch);
-        return Ok(reply.finish());
-    }
-    if tag.as_str().is_err() {
-        reply.status = Err(Status::Inval);
-        return Ok(reply.finish());
-    }
-    let only = operations.left() == 1;
-    match operations.next() {
-        None => {}
-        Some(Err(bad)) => reply.refuse(bad),
-        Some(Ok(wire::ArgOp::Sequence(args))) => {
-            return Ok(sequence::run(request, minor_version, args, operations, reply).await);
-        }
-        Some(Ok(operation)) => alone::run(request, minor_version, operation, only, &mut reply).await,
-    }
-    Ok(reply.finish())
 }
 
 impl<'a> Compound<'a> {
@@ -102,84 +67,82 @@ impl<'a> Compound<'a> {
         reply: Reply,
         now: Instant,
     ) -> Self {
-        Self { request, minor_version, now, in_session, current: None, saved: None, reply, moved_bytes: 0 }
-    }
-
-    /// Runs the operations behind SEQUENCE; the reply, and the session's part of it.
-    pub(super) async fn run(mut self, operations: wire::Operations<'a>) -> (Reply, InSession) {
-        let mut operations = operations;
-        loop {
-            let last = operations.left() == 1;
-            match operations.next() {
-                None => break,
-                Some(Err(bad)) => self.reply.refuse(bad),
-                Some(Ok(operation)) => self.step(operation, last).await,
-            }
-            if self.reply.status.is_err() {
-                break;
-            }
-        }
-        (self.reply, self.in_session)
-    }
-
-    /// Runs one operation, counts it for the share that it was for, and bounds its result.
-    async fn step(&mut self, operation: wire::ArgOp<'a>, last: bool) {
-        let number = operation.operation();
-        if let Err(status) = self.check_room(result_bytes(number)) {
-            return self.reply.fail(number, status);
-        }
-        let measure = api(number).map(|api| Measure::begin(api, Protocol::Nfs4, turn_clock::now()));
-        if let (Some(api), Some(Position { place: Place::Object(object), .. })) = (api(number), &self.current)
-        {
-            object.share.take_turn(&object.caller, api).await;
-        }
-        self.moved_bytes = 0;
-        self.reply.last_at = self.reply.buffer.len();
-        run(self, operation, last).await;
-        if let Some(measure) = measure
-            && let Some(Position { place: Place::Object(object), .. }) = &self.current
-        {
-            let outcome = self.reply.status.map_or_else(status::v4_outcome, |()| share::Outcome::Done);
-            let connection = self.request.connection;
-            let measure = measure.over(connection.traffic.round_trip.time());
-            let (share, client) = (&object.share, object.caller.machine);
-            connection.accounts.end(share, client, &measure, turn_clock::read, self.moved_bytes, outcome);
-        }
-        if self.moved_bytes > 0 {
-            let traffic = &self.request.connection.traffic;
-            match number {
-                Operation::Read | Operation::ReadPlus => traffic.reads.add(self.moved_bytes),
-                Operation::Write => traffic.writes.add(self.moved_bytes),
-                _ => {}
-            }
-        }
-        if let Err(status) = self.check_room(0) {
-            self.reply.take_back(number, status);
+        Self {
+            request,
+            minor_version,
+            now,
+            in_session,
+            operation: &sequence::OPERATION,
+            current: None,
+            saved: None,
+            reply,
+            room: Cell::new(None),
+            moved_bytes: 0,
         }
     }
 
     /// Whether so many bytes more fit into the reply (RFC 8881 2.10.6.4). What changes something asks before it does.
-    fn check_room(&self, bytes: usize) -> Result<(), Status> {
+    pub(super) fn check_room(&self, bytes: usize) -> Result<(), Status> {
         let end = self.reply.buffer.len().saturating_add(bytes);
         self.in_session.check_reply(end)
     }
 
     /// Writes the result of an operation.
-    pub(super) fn end(&mut self, operation: Operation, result: &impl Outcome) {
+    pub(super) fn end(&mut self, operation: Number, result: &impl Outcome) {
         self.reply.end(operation, result);
     }
 
     /// Ends an operation without arguments of its own to look at.
-    pub(super) fn refuse(&mut self, operation: Operation, status: Status) {
+    pub(super) fn refuse(&mut self, operation: Number, status: Status) {
         self.reply.fail(operation, status);
     }
 
     /// Ends READ, whose result [`Compound::put_data`] has written.
-    pub(super) fn end_data(&mut self, operation: Operation, result: Result<DataWritten, Status>) {
+    pub(super) fn end_data(&mut self, operation: Number, result: Result<DataWritten, Status>) {
         match result {
-            Ok(DataWritten) => self.reply.count = self.reply.count.saturating_add(1),
+            Ok(DataWritten) => self.reply.end_written(),
             Err(status) => self.reply.fail(operation, status),
         }
+    }
+
+    /// How the operations have ended so far.
+    pub(super) fn outcome(&self) -> Result<(), Status> {
+        self.reply.status
+    }
+
+    /// An operation begins, and with it the next result.
+    pub(super) fn begin_operation(&mut self, operation: &'static Operation<Number>) {
+        self.operation = operation;
+        self.moved_bytes = 0;
+        self.reply.begin_result();
+    }
+
+    /// Puts a failure in the place of the last result, which is too long.
+    pub(super) fn take_back(&mut self, operation: Number, status: Status) {
+        self.reply.take_back(operation, status);
+    }
+
+    /// Ends an operation that could not be read.
+    pub(super) fn refuse_unread(&mut self, bad: BadOperation) {
+        self.reply.refuse(bad);
+    }
+
+    /// How many bytes of payload the last operation has moved.
+    pub(super) fn moved_bytes(&self) -> u64 {
+        self.moved_bytes
+    }
+
+    /// The object whose share counts the next operation: the current one.
+    pub(super) fn counted(&self) -> Option<&Object> {
+        match &self.current {
+            Some(Position { place: Place::Object(object), .. }) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The operations have run: the reply, and the session's part of it.
+    pub(super) fn finish(self) -> (Reply, InSession) {
+        (self.reply, self.in_session)
     }
 
     // What follows is for the operations.
@@ -204,18 +167,25 @@ impl<'a> Compound<'a> {
         &self.session().client
     }
 
-    /// The client's address.
-    pub(super) fn peer(&self) -> IpAddr {
-        self.request.connection.client
+    /// Who is asking in a share, and how that one stands there.
+    pub(super) fn caller(&self, share: &Share) -> (Caller, Standing) {
+        let (caller, standing) = self.request.caller(Protocol::Nfs4, share);
+        (caller.of_client(self.client().files.holder()), standing)
     }
 
-    /// Who is asking in a share, and by which rule; `None` if the client may not use the share.
-    pub(super) fn caller(&self, share: &Share) -> Option<(Caller, &'a ClientRule)> {
-        let Request { connection, call, stated, .. } = *self.request;
-        let rule = connection.server.exports.rules_of(share).rule_for(connection.client)?;
-        let callers = &connection.callers;
-        let caller = callers.caller(Protocol::Nfs4, share.id(), rule, &call.credential, stated.as_ref());
-        Some((caller.of_client(self.client().files.holder()), rule))
+    /// Whether the caller may have this operation on the current object by the rules of its share.
+    ///
+    /// # Errors
+    /// [`Status::Access`].
+    pub(super) fn check_standing(&self, operation: &Operation<Number>) -> Result<(), Status> {
+        let Some(object) = self.counted() else { return Ok(()) };
+        let is_top = || object.node.id() == object.share.root().id();
+        let may = match (operation.for_whom, object.standing) {
+            (ForWhom::Anybody, _) | (_, Standing::Member(_)) => true,
+            (ForWhom::Mounting, Standing::Visitor) => is_top(),
+            (ForWhom::Mounting, Standing::Refused) | (ForWhom::Members, _) => false,
+        };
+        if may { Ok(()) } else { Err(Status::Access) }
     }
 
     /// The current object. In the pseudo file system there are none.
@@ -231,7 +201,7 @@ impl<'a> Compound<'a> {
     /// # Errors
     /// Those of [`Compound::object`]; [`Status::RoFs`] when the export is read-only.
     pub(super) fn object_to_change(&self) -> Result<&Object, Status> {
-        writable(self.object()?)
+        self.to_change(self.object()?)
     }
 
     /// The saved object.
@@ -239,7 +209,8 @@ impl<'a> Compound<'a> {
     /// # Errors
     /// As [`Compound::object`].
     pub(super) fn saved_object(&self) -> Result<&Object, Status> {
-        object_of(self.saved.as_ref())
+        let object = object_of(self.saved.as_ref())?;
+        if object.standing.is_member() { Ok(object) } else { Err(Status::Access) }
     }
 
     /// The saved object, for an operation that changes it or something in it.
@@ -247,7 +218,55 @@ impl<'a> Compound<'a> {
     /// # Errors
     /// As [`Compound::object_to_change`].
     pub(super) fn saved_object_to_change(&self) -> Result<&Object, Status> {
-        writable(self.saved_object()?)
+        self.to_change(self.saved_object()?)
+    }
+
+    /// The current object as a file to read, to write or to set the size of, as the stateid says (RFC 8881 8.2.5, 9.1.2):
+    /// through an open, or for a special stateid without one.
+    ///
+    /// # Errors
+    /// Those of the stateid, [`Status::OpenMode`], [`Status::Grace`].
+    pub(super) fn file(&self, sent: Stateid, access: ShareAccess) -> Result<File, Status> {
+        self.file_of(self.object()?, self.stateid(sent)?, access)
+    }
+
+    /// The saved object as a file: COPY and CLONE.
+    ///
+    /// # Errors
+    /// As [`Compound::file`].
+    pub(super) fn saved_file(&self, sent: Stateid, access: ShareAccess) -> Result<File, Status> {
+        self.file_of(self.saved_object()?, self.saved_stateid(sent)?, access)
+    }
+
+    fn file_of(&self, object: &Object, stateid: Stateid, access: ShareAccess) -> Result<File, Status> {
+        match designates(stateid).map_err(refused)? {
+            Designates::Locks => {}
+            Designates::Current => return Err(Status::BadStateId),
+            Designates::Anonymous | Designates::ReadBypass => {
+                // RFC 8881 8.4.2.1: those without an open wait until clients have reclaimed what may be against it.
+                self.server().v4.recovery.check_stateless(self.now)?;
+                return Ok(object.file());
+            }
+        }
+        let held = self.client().files.with(|holdings| {
+            holdings.for_data(stateid, file_of(object), access).map(|through| match through {
+                Through::Open(held) => held.clone(),
+                Through::Delegation(delegated) => delegated.held.clone(),
+            })
+        });
+        let held = held.map_err(unusable)?;
+        // RFC 8881 18.16.3: "the server is REQUIRED to perform access checking on the READs and WRITEs themselves". Who has
+        // opened the file has been checked.
+        if *held.identity == *object.caller.identity { Ok(File::Open(held.open)) } else { Ok(object.file()) }
+    }
+
+    fn to_change<'o>(&self, object: &'o Object) -> Result<&'o Object, Status> {
+        debug_assert!(
+            self.operation.changes,
+            "{:?} has not said that it changes something",
+            self.operation.number
+        );
+        if object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
     }
 
     /// Where the current filehandle is: an object, or the root of the pseudo file system.
@@ -334,6 +353,15 @@ impl<'a> Compound<'a> {
         self.moved_bytes = bytes;
     }
 
+    /// Waits until there is room for so many bytes more of the reply among all that the client has not taken.
+    pub(super) async fn take_room(&self, bytes: usize) {
+        let before = self.room.take();
+        let had = before.as_ref().map_or(0, Room::bytes);
+        let mut room = self.request.connection.outbox.room(bytes, had).await;
+        before.into_iter().for_each(|before| room.add(before));
+        self.room.set(Some(room));
+    }
+
     /// How many bytes more the reply may have.
     pub(super) fn room(&self) -> usize {
         let fore: &ChannelAttributes = &self.session().fore;
@@ -362,7 +390,7 @@ impl<'a> Compound<'a> {
         buffer.append(&[0; 3][..padding(count)]);
         let mut head = [0; 4 + read::Head::BYTES];
         let (operation, rest) = head.split_at_mut(4);
-        operation.copy_from_slice(&(Operation::Read as u32).to_be_bytes());
+        operation.copy_from_slice(&(Number::Read as u32).to_be_bytes());
         rest[4..8].copy_from_slice(&u32::from(eof).to_be_bytes());
         rest[8..].copy_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes());
         buffer[front..data].copy_from_slice(&head);
@@ -379,133 +407,5 @@ fn object_of(position: Option<&Position>) -> Result<&Object, Status> {
     match &position.ok_or(Status::NoFileHandle)?.place {
         Place::Object(object) => Ok(object),
         Place::Root => Err(Status::RoFs),
-    }
-}
-
-fn writable(object: &Object) -> Result<&Object, Status> {
-    if object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
-}
-
-/// The most bytes of an operation's result, for those that change something: their result must be told. Others are asked
-/// afterwards. OPEN's comes with that of the GETFH behind it (RFC 8881 2.10.6.4).
-fn result_bytes(operation: Operation) -> usize {
-    use Operation as O;
-    match operation {
-        O::Open => 320,
-        O::Create | O::Link | O::Remove | O::Rename | O::SetAttr | O::SetXattr | O::RemoveXattr => 64,
-        O::Lock => 96,
-        O::Close | O::LockU | O::OpenDowngrade | O::Write | O::Commit | O::Copy => 48,
-        _ => FAILURE_BYTES,
-    }
-}
-
-/// What the result of every operation has.
-pub(super) trait Outcome: Encode {
-    fn outcome(&self) -> Result<(), Status>;
-}
-
-impl<T: Encode> Outcome for Result<T, Status> {
-    fn outcome(&self) -> Result<(), Status> {
-        self.as_ref().map(|_| ()).map_err(|status| *status)
-    }
-}
-
-impl<T: Encode> Outcome for Result<T, lock::Failure<'_>> {
-    fn outcome(&self) -> Result<(), Status> {
-        self.as_ref().map(|_| ()).map_err(lock::Failure::status)
-    }
-}
-
-impl Outcome for copy::Res {
-    fn outcome(&self) -> Result<(), Status> {
-        self.as_ref().map(|_| ()).map_err(copy::Failure::status)
-    }
-}
-
-impl Outcome for setattr::Res {
-    fn outcome(&self) -> Result<(), Status> {
-        self.status
-    }
-}
-
-impl Reply {
-    fn begin(xid: u32, tag: Text<'_>) -> Self {
-        let mut buffer = Buffer::with_capacity(REPLY_BYTES);
-        buffer.append_with(|bytes, _| {
-            let mut writer = Writer::new(bytes);
-            RpcReply { xid, body: ReplyBody::accepted(AcceptStatus::Success) }.encode(&mut writer);
-            let _ = ResultsHead::begin(&mut writer, tag); // finished by its place: the buffer may be another one then
-        });
-        let (count_at, last_at) = (buffer.len() - 4, buffer.len());
-        Self { buffer, count_at, count: 0, last_at, status: Ok(()) }
-    }
-
-    /// The reply to a request that was answered before.
-    pub(super) fn repeat(xid: u32, body: &[u8]) -> Buffer {
-        let mut buffer = Buffer::with_capacity(REPLY_HEADER_BYTES + body.len());
-        buffer.append_with(|bytes, _| {
-            let header = RpcReply { xid, body: ReplyBody::accepted(AcceptStatus::Success) };
-            header.encode(&mut Writer::new(bytes));
-        });
-        buffer.append(body);
-        mark(buffer)
-    }
-
-    /// Bytes so far.
-    pub(super) fn len(&self) -> usize {
-        self.buffer.len()
-    }
-
-    /// Writes the result of an operation.
-    pub(super) fn end(&mut self, operation: Operation, result: &impl Outcome) {
-        self.last_at = self.buffer.len();
-        self.buffer.append_with(|bytes, _| {
-            let mut writer = Writer::new(bytes);
-            operation.encode(&mut writer);
-            result.encode(&mut writer);
-        });
-        self.count = self.count.saturating_add(1);
-        self.status = result.outcome();
-    }
-
-    /// Writes that an operation has failed.
-    pub(super) fn fail(&mut self, operation: Operation, status: Status) {
-        self.last_at = self.buffer.len();
-        self.buffer.append_with(|bytes, _| encode_failure(&mut Writer::new(bytes), operation, status));
-        self.count = self.count.saturating_add(1);
-        self.status = Err(status);
-    }
-
-    /// Writes the result of an operation that could not be read.
-    pub(super) fn refuse(&mut self, bad: BadOperation) {
-        self.buffer.append_with(|bytes, _| bad.encode(&mut Writer::new(bytes)));
-        self.count = self.count.saturating_add(1);
-        self.status = Err(bad.status);
-    }
-
-    /// Puts a failure in the place of the last result, which is too long.
-    fn take_back(&mut self, operation: Operation, status: Status) {
-        self.buffer.truncate(self.last_at);
-        self.count = self.count.saturating_sub(1);
-        self.fail(operation, status);
-    }
-
-    /// The body of the reply, for a repetition.
-    pub(super) fn body(&mut self) -> &[u8] {
-        self.settle();
-        &self.buffer[REPLY_HEADER_BYTES..]
-    }
-
-    /// The whole reply.
-    pub(super) fn finish(mut self) -> Buffer {
-        self.settle();
-        mark(self.buffer)
-    }
-
-    /// Fills in what is known last.
-    fn settle(&mut self) {
-        let status = self.status.map_or_else(|status| status as u32, |()| 0);
-        self.buffer[REPLY_HEADER_BYTES..][..4].copy_from_slice(&status.to_be_bytes());
-        self.buffer[self.count_at..][..4].copy_from_slice(&self.count.to_be_bytes());
     }
 }

@@ -4,19 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use net::{Mailbox, Outbox};
-use nfs_proto::v4::session::{Channels, ConnectionNumber};
+use net::Outbox;
+use nfs_proto::v4::session::Channels;
 use nfs_wire::v4::types::SessionId;
 use nfs_wire::xdr::Reader;
 
+use super::link::Link;
 use super::state::{Session, State};
-
-/// A way to a connection, for those of its sessions that live on other shards.
-#[derive(Debug, Clone)]
-pub(crate) struct Link {
-    pub(crate) number: ConnectionNumber,
-    pub(crate) mailbox: Mailbox,
-}
 
 /// The NFSv4 side of a connection.
 #[derive(Debug)]
@@ -65,6 +59,11 @@ impl Connection {
         let mut known = self.sessions.borrow_mut();
         known.retain(|other| !other.is_gone() && other.id != session.id);
         known.push(Arc::clone(session));
+    }
+
+    /// Whether the connection is part of any session that there is.
+    pub(crate) fn has_session(&self) -> bool {
+        self.sessions.borrow().iter().any(|session| !session.is_gone())
     }
 
     /// Whether the connection is part of a session.

@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nfs_proto::v4::grace::Reclaims;
-use nfs_proto::v4::holdings::{DowngradeError, Everything, FileKey, FreeError, Holdings, Through, UseError};
+use nfs_proto::v4::holdings::{DowngradeError, Everything, FreeError, Holdings, UseError};
 use nfs_proto::v4::limits::Limits;
 use nfs_proto::v4::offload::{Offloads, Progress};
-use nfs_proto::v4::open_state::{Opened, ShareAccess};
-use nfs_proto::v4::stateid::{Designates, Names, Other, StateidError, designates};
+use nfs_proto::v4::open_state::Opened;
+use nfs_proto::v4::stateid::{FileKey, Names, Other, StateidError};
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, Stateid};
 use parking_lot::Mutex;
-use share::{File, GrantKey, Holder, Identity, Open, Share};
+use share::{GrantKey, Holder, Identity, Open, Share, ShareId};
 
-use super::compound::Compound;
-use super::offload::Running;
+use super::running::Running;
+use crate::credentials::Claimant;
 use crate::object::Object;
 
 /// Locks of one client that it waits for at a time.
@@ -29,6 +29,8 @@ pub(crate) struct Held {
     pub(crate) open: Arc<Open>,
     /// Who opened the file: whoever else of the client goes through the open is checked for itself.
     pub(crate) identity: Arc<Identity>,
+    /// Whom the share's rules were asked about.
+    pub(crate) claimant: Arc<Claimant>,
 }
 
 /// A delegation that a client has.
@@ -97,6 +99,11 @@ impl Files {
     /// Whether the client holds anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.holdings.lock().is_empty() && !self.offloads.lock().is_running()
+    }
+
+    /// Whether the client holds anything of a share.
+    pub(crate) fn has_of(&self, share: ShareId) -> bool {
+        self.with(|holdings| holdings.has_of_share(share.0))
     }
 
     /// Whether the client is gone.
@@ -185,7 +192,7 @@ impl Files {
 }
 
 /// Releases the locks, and closes the opens and those of the delegations.
-async fn give_up(all: Everything<Held, Delegated>) {
+pub(super) async fn give_up(all: Everything<Held, Delegated>) {
     let Everything { opens, lock_owners, delegations } = all;
     let delegated = delegations.into_iter().map(|delegation| delegation.held);
     let opens: Vec<Held> = opens.into_iter().chain(delegated).collect();
@@ -220,47 +227,6 @@ fn key(share: &Share, open: &Open) -> FileKey {
 /// The file that an object is, among those of all shares.
 pub(super) fn file_of(object: &Object) -> FileKey {
     FileKey { share: object.share.id().0, file: object.node.id().0 }
-}
-
-impl Compound<'_> {
-    /// The current object as a file to read, to write or to set the size of, as the stateid says (RFC 8881 8.2.5, 9.1.2):
-    /// through an open, or for a special stateid without one.
-    ///
-    /// # Errors
-    /// Those of the stateid, [`Status::OpenMode`], [`Status::Grace`].
-    pub(super) fn file(&self, sent: Stateid, access: ShareAccess) -> Result<File, Status> {
-        self.file_of(self.object()?, self.stateid(sent)?, access)
-    }
-
-    /// The saved object as a file: COPY and CLONE.
-    ///
-    /// # Errors
-    /// As [`Compound::file`].
-    pub(super) fn saved_file(&self, sent: Stateid, access: ShareAccess) -> Result<File, Status> {
-        self.file_of(self.saved_object()?, self.saved_stateid(sent)?, access)
-    }
-
-    fn file_of(&self, object: &Object, stateid: Stateid, access: ShareAccess) -> Result<File, Status> {
-        match designates(stateid).map_err(refused)? {
-            Designates::Locks => {}
-            Designates::Current => return Err(Status::BadStateId),
-            Designates::Anonymous | Designates::ReadBypass => {
-                // RFC 8881 8.4.2.1: those without an open wait until clients have reclaimed what may be against it.
-                self.server().v4.recovery.check_stateless(self.now)?;
-                return Ok(object.file());
-            }
-        }
-        let held = self.client().files.with(|holdings| {
-            holdings.for_data(stateid, file_of(object), access).map(|through| match through {
-                Through::Open(held) => held.clone(),
-                Through::Delegation(delegated) => delegated.held.clone(),
-            })
-        });
-        let held = held.map_err(unusable)?;
-        // RFC 8881 18.16.3: "the server is REQUIRED to perform access checking on the READs and WRITEs themselves". Who has
-        // opened the file has been checked.
-        if *held.identity == *object.caller.identity { Ok(File::Open(held.open)) } else { Ok(object.file()) }
-    }
 }
 
 /// The status for a stateid that is refused.

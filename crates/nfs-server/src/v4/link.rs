@@ -1,21 +1,11 @@
-//! LINK, RFC 8881 18.9.
+//! A way to a connection.
 
-use std::sync::Arc;
+use net::Mailbox;
+use nfs_proto::v4::session::ConnectionNumber;
 
-use nfs_wire::v4::link::{Args, ResOk};
-use nfs_wire::v4::status::Status;
-use share::Case;
-
-use super::compound::Compound;
-use super::directory;
-
-pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
-    let (file, dir) = (c.saved_object_to_change()?, c.object_to_change()?);
-    directory::check(dir)?;
-    if !Arc::ptr_eq(&file.share, &dir.share) {
-        return Err(Status::XDev);
-    }
-    let name = args.new_name.checked()?;
-    let linked = dir.share.link(&dir.caller, &file.node, &dir.node, name, Case::Sensitive, None).await;
-    Ok(ResOk { change: directory::change(&linked.map_err(directory::refused)?) })
+/// A way to a connection, for those of its sessions that live on other shards.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    pub(crate) number: ConnectionNumber,
+    pub(crate) mailbox: Mailbox,
 }

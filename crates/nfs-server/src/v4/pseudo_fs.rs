@@ -8,21 +8,12 @@ use std::sync::Arc;
 use nfs_proto::filehandle::Target;
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::status::Status;
-use share::Share;
+use share::{Share, Terms};
 use storage::{Attributes, Device, FileId, FileKind, Timestamp};
 
 use super::compound::Compound;
-use crate::ServerState;
 use crate::object::Object;
-
-/// Where a filehandle is.
-#[derive(Debug, Clone)]
-pub(super) enum Place {
-    /// The root of the pseudo file system.
-    Root,
-    /// An object of a share.
-    Object(Object),
-}
+use crate::server::ServerState;
 
 /// What the root's filehandle names: no share has this number.
 pub(super) const ROOT: Target<'static> = Target { share: u32::MAX, storage_handle: b"/" };
@@ -38,22 +29,28 @@ pub(super) fn root_handle(server: &ServerState) -> Result<SignedHandle, Status> 
     server.file_handles.encode(ROOT).ok_or(Status::ServerFault)
 }
 
-/// The shares that the client may use, in the order of their names.
+/// The shares that the client may use and that are listed, in the order of their names.
 pub(super) fn shares(c: &Compound<'_>) -> Vec<Arc<Share>> {
     let mut shares = c.server().exports.in_order();
-    shares.retain(|share| c.caller(share).is_some());
+    shares.retain(|share| !share.terms().contains(Terms::HIDDEN) && !c.caller(share).1.is_refused());
     shares
 }
 
 /// LOOKUP in the root: the top directory of a share.
 ///
 /// # Errors
-/// [`Status::NoEnt`] for a share that does not exist or that the client may not use: it cannot tell one from the other.
+/// [`Status::NoEnt`] for a share that does not exist, [`Status::Delay`] for one whose store does not answer yet,
+/// [`Status::Access`] for one that the client may not use.
 pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
-    let share = c.server().exports.by_name(name).ok_or(Status::NoEnt)?;
-    let (caller, rule) = c.caller(&share).ok_or(Status::NoEnt)?;
+    let exports = &c.server().exports;
+    let missing = || if exports.is_awaited(name) { Status::Delay } else { Status::NoEnt };
+    let share = exports.by_name(name).ok_or_else(missing)?;
+    let (caller, standing) = c.caller(&share);
+    if standing.is_refused() {
+        return Err(Status::Access);
+    }
     let node = Arc::clone(share.root());
-    Ok(Object::new(share, caller, node, rule))
+    Ok(Object::new(share, caller, node, standing))
 }
 
 /// The root's attributes: everybody may list it, nobody may change it. It changes when the client finds other shares in it.

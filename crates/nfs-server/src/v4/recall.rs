@@ -4,18 +4,16 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use nfs_proto::v4::holdings::FileKey;
 use nfs_proto::v4::lease::Standing;
-use nfs_proto::v4::stateid::StateidError;
+use nfs_proto::v4::stateid::{FileKey, StateidError};
 use nfs_wire::v4::attr::{Attribute, AttributeSet, Value};
 use nfs_wire::v4::callback::{ArgOp, GetAttrArgs, RecallArgs, ResOp};
-use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::types::{FileHandle, Stateid};
 use share::{Asked, Break, Caching, GrantHolder, Unwritten};
 use tokio::runtime::Handle;
 
 use super::state::Client;
-use crate::ServerState;
+use crate::server::ServerState;
 
 /// How long a client that could not take a recall is left alone before it gets it again.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
@@ -38,6 +36,11 @@ impl Reach {
         Arc::new(Self { server, client, file, runtime: Handle::current() })
     }
 
+    /// Where who calls is, else where the client was: its shard may have been given up since.
+    fn runtime(&self) -> Handle {
+        Handle::try_current().unwrap_or_else(|_| self.runtime.clone())
+    }
+
     fn both(&self) -> Option<(Arc<ServerState>, Arc<Client>)> {
         Some((self.server.upgrade()?, self.client.upgrade()?))
     }
@@ -49,16 +52,18 @@ impl GrantHolder for Reach {
         if self.is_late() {
             return self.evict(); // it will not answer
         }
-        self.runtime.spawn(recall(server, client, self.file));
+        self.runtime().spawn(recall(server, client, self.file));
     }
 
     fn revoked(&self, _: Caching) {
         let Some((_, client)) = self.both() else { return };
-        let revoked =
-            client.files.with(|holdings| holdings.revoke_delegation(self.file, StateidError::DelegRevoked));
+        let revoked = client.files.with(|holdings| {
+            let revoked = holdings.revoke_delegation(self.file, StateidError::DelegRevoked);
+            client.tell_revoked(holdings.revoked());
+            revoked
+        });
         if let Some(delegated) = revoked {
-            client.tell(StatusFlags::RECALLABLE_STATE_REVOKED, true);
-            self.runtime.spawn(async move { delegated.held.close().await });
+            self.runtime().spawn(async move { delegated.held.close().await });
         }
     }
 
@@ -69,13 +74,13 @@ impl GrantHolder for Reach {
 
     fn ask(&self) -> Option<Asked> {
         let (server, client) = self.both()?;
-        let asked = self.runtime.spawn(ask(server, client, self.file));
+        let asked = self.runtime().spawn(ask(server, client, self.file));
         Some(Box::pin(async move { asked.await.ok().flatten() }))
     }
 
     fn evict(&self) {
         let Some((server, client)) = self.both() else { return };
-        self.runtime.spawn(async move {
+        self.runtime().spawn(async move {
             tracing::info!(client = %client.owner.escape_ascii(), "a silent NFSv4 client is in the way of others");
             // It must not reclaim after a restart what somebody else has had meanwhile (RFC 8881 8.4.3).
             server.v4.expire_client(client.id).leave(&server.v4.recovery).await;

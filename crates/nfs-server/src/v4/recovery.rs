@@ -1,7 +1,6 @@
 //! The grace period after a restart, and the records of clients that make it possible (RFC 8881 8.4.2.1).
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -11,31 +10,11 @@ use nfs_proto::v4::recovery::ClientRecord;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::ClientId;
 use parking_lot::Mutex;
-use share::ShareTable;
+use share::{Share, ShareTable};
 
+use super::client_records::ClientRecords;
 use super::state::Client;
-use crate::Config;
-
-/// Where clients that hold something are written down. Its calls block.
-pub trait ClientRecords: Send + Sync + std::fmt::Debug {
-    /// Writes a client down; it is on stable storage when this returns.
-    ///
-    /// # Errors
-    /// When that is not sure.
-    fn keep(&self, record: &ClientRecord) -> io::Result<()>;
-
-    /// Strikes clients out; on stable storage when this returns.
-    ///
-    /// # Errors
-    /// When that is not sure.
-    fn forget(&self, records: &[ClientRecord]) -> io::Result<()>;
-
-    /// All that are written down.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    fn all(&self) -> io::Result<Vec<ClientRecord>>;
-}
+use crate::config::Config;
 
 /// Who may reclaim, and who has to wait.
 #[derive(Debug)]
@@ -67,6 +46,14 @@ impl Recovery {
             shares.present().in_order().iter().for_each(|share| share.hold_back(grace.ends()));
         }
         Self { records, kept: tokio::sync::Mutex::default(), grace: Mutex::new(grace), shares }
+    }
+
+    /// A share comes that was awaited since the start: while clients reclaim, others are held back there as well.
+    pub(crate) fn await_reclaims(&self, share: &Share, now: Instant) {
+        let grace = self.grace.lock();
+        if grace.is_on(now) {
+            share.hold_back(grace.ends());
+        }
     }
 
     /// A client has reclaimed all that it wants.

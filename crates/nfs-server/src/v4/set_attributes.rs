@@ -142,6 +142,11 @@ impl<'a> Wanted<'a> {
     }
 
     async fn apply_attributes(&self, object: &Object, file: &File) -> Result<(), Status> {
+        let masked = || self.masked.map(|ModeMasked { value, mask }| value & mask);
+        let given = self.set.mode.or_else(masked);
+        if !object.admits_mode(given) {
+            return Err(Status::Perm); // as chmod(2)
+        }
         let set = self.completed(object).await?;
         if set == SetAttributes::default() {
             return Ok(());

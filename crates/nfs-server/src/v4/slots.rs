@@ -8,7 +8,7 @@ use nfs_wire::v4::callback::{ArgOp, RecallSlotArgs};
 use tokio::task::JoinSet;
 
 use super::state::Session;
-use crate::ServerState;
+use crate::server::ServerState;
 
 /// How many clients are called at a time.
 const CALLS_MAX: usize = 32;

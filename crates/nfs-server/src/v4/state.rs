@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nfs_proto::filehandle::FileHandleCodec;
 use nfs_proto::v4::client::{Clients, ExchangeId, Exchanged, Holding, NewSession, Principal};
+use nfs_proto::v4::holdings::Revoked;
 use nfs_proto::v4::lease::{LeaseTimes, Standing};
 use nfs_proto::v4::session::{self, Associations, Channels, ConnectionNumber};
 use nfs_proto::v4::slot::{SlotTable, Usage};
@@ -20,14 +21,14 @@ use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, SessionId};
 use parking_lot::{Mutex, MutexGuard};
-use share::Share;
+use share::{Share, ShareId};
 use tokio::sync::Notify;
 
 use super::callback::{BackChannel, Callbacks};
-use super::connection::Link;
 use super::files::Files;
+use super::link::Link;
 use super::recovery::Recovery;
-use crate::Config;
+use crate::config::Config;
 
 /// What NFSv4 adds to a server.
 #[derive(Debug)]
@@ -67,7 +68,6 @@ pub(crate) struct Client {
     pub(crate) id: ClientId,
     /// Its name for itself.
     pub(crate) owner: Box<[u8]>,
-    pub(crate) principal: Principal,
     /// What SEQUENCE tells it, beside the state of its back channels: bits of [`StatusFlags`].
     flags: AtomicU32,
     /// Connections of back channels, of all its sessions together.
@@ -172,7 +172,7 @@ impl State {
         request: ExchangeId<'_>,
         now: Instant,
     ) -> Result<(Exchanged, Gone), Status> {
-        let make = |id| Arc::new(Client::new(id, request.owner, request.principal, now));
+        let make = |id| Arc::new(Client::new(id, request.owner, now));
         let mut tables = self.tables.lock();
         let (exchanged, gone) = tables.clients.exchange_id(request, now, |client| client.holding(), make)?;
         Ok((exchanged, Self::gone(tables, gone)))
@@ -261,6 +261,13 @@ impl State {
         Self::gone(tables, gone)
     }
 
+    /// The clients that are late and hold something of a share.
+    pub(crate) fn late_in(&self, share: ShareId, now: Instant) -> Vec<Arc<Client>> {
+        let mut late = self.clients();
+        late.retain(|client| self.standing(client, now) != Standing::Current && client.files.has_of(share));
+        late
+    }
+
     /// Takes out the clients that have been away for too long.
     pub(crate) fn reap(&self, now: Instant) -> Gone {
         let mut tables = self.tables.lock();
@@ -336,11 +343,10 @@ impl Tables {
 }
 
 impl Client {
-    fn new(id: ClientId, owner: &[u8], principal: Principal, now: Instant) -> Self {
+    fn new(id: ClientId, owner: &[u8], now: Instant) -> Self {
         Self {
             id,
             owner: owner.into(),
-            principal,
             flags: AtomicU32::new(0),
             back_connections: AtomicU32::new(0),
             had_back: AtomicBool::new(false),
@@ -380,6 +386,20 @@ impl Client {
         } else {
             self.flags.fetch_and(!flags.bits(), Ordering::Relaxed);
         }
+    }
+
+    /// Tells the client with every SEQUENCE that something was taken from it, as long as there is such. Called under the lock of
+    /// what it holds.
+    pub(super) fn tell_revoked(&self, revoked: Revoked) {
+        self.tell(StatusFlags::RECALLABLE_STATE_REVOKED, revoked.delegations > 0);
+        self.tell(StatusFlags::ADMIN_STATE_REVOKED, revoked.by_administrator > 0);
+    }
+
+    /// The connections of its sessions.
+    pub(super) fn connections(&self) -> Vec<ConnectionNumber> {
+        let sessions = self.sessions();
+        let all = sessions.iter().map(|session| session.state.lock().connections.all().collect::<Vec<_>>());
+        all.flatten().collect()
     }
 
     /// A connection has become part of a back channel, or is none any more.

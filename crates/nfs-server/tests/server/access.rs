@@ -1,11 +1,10 @@
 //! ACCESS (RFC 1813 3.3.4).
 
-use nfs_proto::export::{ClientRule, Export, Squash};
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::access::{self, Access};
 use nfs_wire::v3::types::FileHandle;
 
-use crate::client::{Client, TestServer};
+use crate::client::{Client, TestServer, listed};
 
 fn ask(client: &mut Client, object: FileHandle, access: Access) -> Access {
     let result: access::Res = client.nfs(Procedure::Access, &access::Args { object, access });
@@ -45,8 +44,7 @@ fn only_what_was_asked_is_told() {
 
 #[test]
 fn a_read_only_export_grants_no_change() {
-    let rule = ClientRule { read_only: true, squash: Squash::None, ..ClientRule::default() };
-    let server = TestServer::exporting(Export { rules: vec![rule] });
+    let server = TestServer::exporting(listed(&["* access=ro"]));
     let (mut client, root) = server.mounted();
     assert_eq!(ask(&mut client, root, Access::all()), Access::READ | Access::LOOKUP);
 }

@@ -1,14 +1,12 @@
 //! A server to test, and a client to test it with.
 
-use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_nfs_server::{Config, ExportRules, NfsServer};
+use anabranch_nfs_server::{Anonymous, Config, NfsServer, Squashing};
 use net::Shards;
-use nfs_proto::export::{Anonymous, ClientRule, Export, Network, Squash};
 use nfs_wire::auth_sys::{AuthSys, Groups, MachineName};
 use nfs_wire::mount::{self, DirPath, MntOk, MntRes};
 use nfs_wire::record_mark::{MARK_BYTES, Mark, Scan, scan};
@@ -17,7 +15,8 @@ use nfs_wire::v3::attr::{Attributes, SetAttributes};
 use nfs_wire::v3::types::{DirOpArgs, FileHandle, Name};
 use nfs_wire::v3::{self, Procedure, create, getattr, lookup, mkdir, write};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
-use share::{Settings, Share, ShareId, ShareTable};
+use share::{ClientRule, Rules, Settings, Share, ShareId, ShareTable, Squash};
+use storage::fault::FaultyStore;
 use storage::memory::MemoryStore;
 
 /// Nobody waits longer for a reply.
@@ -33,15 +32,27 @@ pub(crate) struct TestServer {
     pub(crate) store: Arc<MemoryStore>,
 }
 
-/// An export to everybody on this machine.
+/// Whom a server believes, and whom the share `data` is for.
+#[derive(Clone)]
+pub(crate) struct Export {
+    squash: Squash,
+    rules: Rules,
+}
+
+/// An export to everybody.
 pub(crate) fn export(squash: Squash) -> Export {
-    let rule = ClientRule {
-        network: Network::Any,
-        read_only: false,
-        squash,
-        anonymous: Anonymous { uid: 5000, gid: 5001 },
-    };
-    Export { rules: vec![rule] }
+    Export { squash, rules: Rules::default() }
+}
+
+/// An export to those whom this list lets in; their users are believed.
+pub(crate) fn listed(clients: &[&str]) -> Export {
+    Export { squash: Squash::None, rules: rules(clients) }
+}
+
+/// The rules of this list.
+pub(crate) fn rules(clients: &[&str]) -> Rules {
+    let clients: Vec<ClientRule> = clients.iter().map(|rule| rule.parse().unwrap()).collect();
+    Rules { clients, ..Rules::default() }
 }
 
 impl TestServer {
@@ -67,17 +78,30 @@ impl TestServer {
         of_share: impl Fn(&mut Settings),
         of_server: impl FnOnce(&mut Config),
     ) -> Self {
+        Self::on(Arc::clone(&store) as _, store, data_export, run, of_share, of_server)
+    }
+
+    /// The same; the share `data` is on `front`, which may be something in front of `store`.
+    pub(crate) fn on(
+        front: Arc<dyn storage::Storage>,
+        store: Arc<MemoryStore>,
+        data_export: Export,
+        run: u8,
+        of_share: impl Fn(&mut Settings),
+        of_server: impl FnOnce(&mut Config),
+    ) -> Self {
         let share = |id, name, store| {
             let mut settings = Settings::new(name);
             of_share(&mut settings);
             Share::new(ShareId(id), settings, store)
         };
-        let data = share(7, "data", Arc::clone(&store) as Arc<dyn storage::Storage>);
+        let data = share(7, "data", front);
         let other = share(8, "other", Arc::new(MemoryStore::new()));
-        let general = export(Squash::None);
-        let rules = ExportRules { general, particular: HashMap::from([(data.id(), data_export)]) };
+        data.set_rules(data_export.rules);
+        let anonymous = Anonymous { uid: 5000, gid: 5001 };
+        let squashing = Squashing { squash: data_export.squash, anonymous };
         let table = ShareTable::new([Arc::clone(&data), other]).unwrap();
-        let mut config = Config::new(Arc::clone(&table), rules, *b"key of the tests", [run; 8]);
+        let mut config = Config::new(Arc::clone(&table), squashing, *b"key of the tests", [run; 8]);
         of_server(&mut config);
         let server = NfsServer::new(config);
         let shards = Shards::start(2).unwrap();
@@ -85,6 +109,16 @@ impl TestServer {
         let address = listener.local_addr().unwrap();
         shards.listen(listener, Arc::clone(&server)).unwrap();
         Self { _shards: shards, address, server, table, data, store }
+    }
+
+    /// A server whose share `data` is on a store that fails as it is told.
+    pub(crate) fn faulty(
+        front: impl FnOnce(Arc<MemoryStore>) -> Arc<FaultyStore>,
+    ) -> (Self, Arc<FaultyStore>) {
+        let store = Arc::new(MemoryStore::new());
+        let faulty = front(Arc::clone(&store));
+        let server = Self::on(Arc::clone(&faulty) as _, store, export(Squash::None), 1, |_| {}, |_| {});
+        (server, faulty)
     }
 
     /// Ends what clients have to do with a share that was withdrawn.
@@ -150,7 +184,10 @@ impl Encode for Raw<'_> {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap())
+    }
+
+    pub(crate) fn over(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { stream, xid: 1, user: Some((0, 0, Vec::new())) }

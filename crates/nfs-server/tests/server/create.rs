@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use nfs_proto::export::{ClientRule, Export, Squash};
 use nfs_wire::v3::attr::{SetAttributes, SetTime, WccAttributes};
 use nfs_wire::v3::create::{self, How};
 use nfs_wire::v3::mknod::{self, OtherType, What};
@@ -11,7 +10,9 @@ use nfs_wire::v3::types::{CreatedOk, FileHandle, FileType, Path, SpecData};
 use nfs_wire::v3::{Procedure, mkdir, readlink, setattr, symlink};
 use nfs_wire::xdr::Decode;
 
-use crate::client::{Client, TestServer, export, place, with_mode};
+use share::{Squash, Terms};
+
+use crate::client::{Client, TestServer, export, listed, place, with_mode};
 
 fn create(client: &mut Client, dir: FileHandle, name: &str, how: How) -> Result<CreatedOk, Status> {
     let result: create::Res = client.nfs(Procedure::Create, &create::Args { place: place(dir, name), how });
@@ -208,10 +209,33 @@ fn special_files() {
 
 #[test]
 fn a_read_only_export_takes_nothing() {
-    let rule = ClientRule { read_only: true, squash: Squash::None, ..ClientRule::default() };
-    let server = TestServer::exporting(Export { rules: vec![rule] });
+    let server = TestServer::exporting(listed(&["* access=ro"]));
     let (mut client, root) = server.mounted();
     assert_eq!(create(&mut client, root, "x", How::Guarded(with_mode(0o600))), Err(Status::RoFs));
     assert_eq!(symlink(&mut client, root, "x", b"y"), Err(Status::RoFs));
     assert_eq!(mknod(&mut client, root, "x", What::Fifo(with_mode(0o600))), Err(Status::RoFs));
+}
+
+#[test]
+fn the_superuser_of_a_listed_client_makes_no_devices_and_no_privileged_programs() {
+    let server = TestServer::exporting(listed(&["* squash=none"]));
+    let (mut client, root) = server.mounted();
+    let device = SpecData { major: 8, minor: 1 };
+    let set = with_mode(0o600);
+    for what in [What::BlockDevice(set, device), What::CharacterDevice(set, device)] {
+        assert_eq!(mknod(&mut client, root, "dev", what), Err(Status::Perm));
+    }
+    mknod(&mut client, root, "fifo", What::Fifo(set)).unwrap();
+    assert_eq!(create(&mut client, root, "program", How::Guarded(with_mode(0o4755))), Err(Status::Perm));
+    let file = client.make_file(root, "program", 0o755, b"");
+    let mut chmod = |mode| {
+        let args = setattr::Args { object: file, new_attributes: with_mode(mode), guard: None };
+        let result: setattr::Res = client.nfs(Procedure::SetAttr, &args);
+        result.map(|_| ()).map_err(|refused| refused.status)
+    };
+    assert_eq!([chmod(0o4755), chmod(0o2755), chmod(0o1755)], [Err(Status::Perm), Err(Status::Perm), Ok(())]);
+    server.data.set_terms(Terms::SET_ID);
+    assert_eq!(chmod(0o4755), Ok(()));
+    server.data.set_terms(Terms::DEVICES);
+    mknod(&mut client, root, "dev", What::BlockDevice(set, device)).unwrap();
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use nfs_proto::export::Squash;
 use nfs_wire::v3::attr::Attributes;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileHandle, StableHow};
 use nfs_wire::v3::{Procedure, commit, read, write};
 use nfs_wire::xdr::Decode;
+use share::Squash;
 
 use crate::client::{Client, TestServer, export};
 

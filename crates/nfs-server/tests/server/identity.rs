@@ -1,8 +1,8 @@
 //! Whose name a call is carried out in.
 
-use nfs_proto::export::Squash;
 use nfs_wire::v3::attr::Attributes;
 use nfs_wire::v3::status::Status;
+use share::Squash;
 
 use crate::client::{Client, TestServer, export};
 

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use nfs_proto::export::{ClientRule, Export, Squash};
 use nfs_wire::mount::{DirPath, ExportEntry, List, MountEntry, Procedure, Status};
 use nfs_wire::v3::types::{FileType, Path};
 use nfs_wire::v3::{self, attr::SetAttributes};
 use nfs_wire::v3::{getattr, symlink};
 use nfs_wire::xdr::Decode;
-use share::{Settings, Share, ShareId};
+use share::{Protocols, Rules, Settings, Share, ShareId};
 use storage::memory::MemoryStore;
 
-use crate::client::{Client, TestServer, export, place};
+use crate::client::{Client, TestServer, listed, place, rules};
 
 #[test]
 fn a_share_is_mounted_by_its_name() {
@@ -100,22 +99,42 @@ fn what_cannot_be_mounted() {
 
 #[test]
 fn a_client_that_is_not_permitted_is_refused() {
-    let elsewhere = ClientRule { network: "192.0.2.0/24".parse().unwrap(), ..ClientRule::default() };
-    let server = TestServer::exporting(Export { rules: vec![elsewhere] });
+    let server = TestServer::exporting(listed(&["192.0.2.0/24"]));
     let mut client = server.client();
     assert_eq!(client.mount("/data"), Err(Status::Acces));
     client.mount("/other").unwrap();
 }
 
 #[test]
-fn a_handle_is_void_where_the_client_is_not_permitted_any_more() {
-    let store = Arc::new(MemoryStore::new());
-    let before = TestServer::over(Arc::clone(&store), export(Squash::None), 1);
-    let (_, root) = before.mounted();
-    let after = TestServer::over(store, Export { rules: Vec::new() }, 2);
-    let args = getattr::Args { object: root };
-    let result: getattr::Res = after.client().nfs(v3::Procedure::GetAttr, &args);
-    assert_eq!(result.unwrap_err().status, v3::status::Status::Stale);
+fn a_handle_is_of_no_use_while_its_client_is_not_let_in() {
+    let server = TestServer::start();
+    let (mut client, root) = server.mounted();
+    let mut looks = || {
+        let result: getattr::Res = client.nfs(v3::Procedure::GetAttr, &getattr::Args { object: root });
+        result.map(|_| ()).map_err(|refused| refused.status)
+    };
+    assert_eq!(looks(), Ok(()));
+    server.data.set_rules(rules(&["192.0.2.0/24", "127.0.0.1 protocols=smb"]));
+    assert_eq!(looks(), Err(v3::status::Status::Acces));
+    server.data.set_rules(Rules { protocols: Protocols::SMB, ..Rules::default() });
+    assert_eq!(looks(), Err(v3::status::Status::Acces));
+    server.data.set_rules(rules(&["192.0.2.0/24", "127.0.0.0/8"]));
+    assert_eq!(looks(), Ok(()));
+}
+
+#[test]
+fn who_a_user_is_changes_with_the_rules() {
+    let server = TestServer::start();
+    let (mut client, root) = server.mounted();
+    let mut owner = |name: &str| {
+        let file = client.make_file(root, name, 0o666, b"");
+        client.attributes(file).uid
+    };
+    assert_eq!(owner("before"), 0);
+    server.data.set_rules(rules(&["* squash=root"]));
+    let mode = storage::SetAttributes { mode: Some(0o777), ..Default::default() };
+    server.data.root().set_attributes(&mode).unwrap();
+    assert_eq!(owner("after"), 5000);
 }
 
 fn dump(client: &mut Client) -> Vec<(String, String)> {
@@ -143,8 +162,7 @@ fn mounts_are_told_until_they_are_taken_back() {
 
 #[test]
 fn exports_are_told_with_who_may_mount_them() {
-    let elsewhere = ClientRule { network: "192.0.2.0/24".parse().unwrap(), ..ClientRule::default() };
-    let server = TestServer::exporting(Export { rules: vec![elsewhere] });
+    let server = TestServer::exporting(listed(&["192.0.2.0/24", "192.0.3.0/24 protocols=smb"]));
     let results = server.client().mount_raw(Procedure::Export, &());
     let List(exports) = List::<ExportEntry<'_>>::from_bytes(&results).unwrap();
     let told: Vec<_> = exports

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use nfs_proto::export::Squash;
 use nfs_wire::v3::attr::WccAttributes;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{Procedure, getattr, link, remove, rename, rmdir};
+use share::Squash;
 use storage::{Name, Storage, Wait};
 
 use crate::client::{Client, TestServer, export, place};

@@ -1,14 +1,16 @@
 //! RPC: what is answered before any procedure runs (RFC 5531).
 
 use std::io::Write;
+use std::sync::Arc;
 
 use nfs_wire::mount;
-use nfs_wire::record_mark::Mark;
+use nfs_wire::record_mark::{FRAGMENTS_MAX, Mark};
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Denied, OpaqueAuth, Reply, ReplyBody, flavor};
 use nfs_wire::v3::{self, Procedure, getattr};
 use nfs_wire::xdr::{Decode, Encode, Writer};
+use share::Squash;
 
-use crate::client::{Raw, TestServer, call_record};
+use crate::client::{Raw, TestServer, call_record, export};
 
 const NULL: (u32, u32, u32) = (v3::PROGRAM, v3::VERSION, 0);
 
@@ -16,12 +18,49 @@ const NULL: (u32, u32, u32) = (v3::PROGRAM, v3::VERSION, 0);
 fn null_answers_anybody() {
     let server = TestServer::start();
     let mut client = server.client();
-    for flavor in [flavor::AUTH_NONE, flavor::AUTH_SYS, flavor::RPCSEC_GSS, 77] {
+    for flavor in [flavor::AUTH_NONE, flavor::AUTH_SYS, 77] {
         client.send_record(&call_record(5, NULL, OpaqueAuth { flavor, body: b"any" }, &()));
         let record = client.receive_record();
         let reply = Reply::from_bytes(&record).unwrap();
         assert_eq!(reply, Reply { xid: 5, body: ReplyBody::accepted(AcceptStatus::Success) });
     }
+}
+
+/// RFC 2203 5.2.2: a context begins with a NULL call. There is none to be had, in any version.
+#[test]
+fn null_begins_no_context() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    // version, RPCSEC_GSS_INIT, sequence number, service, an empty handle
+    let init = [1_u32, 1, 0, 1, 0].map(u32::to_be_bytes).concat();
+    let credential = OpaqueAuth { flavor: flavor::RPCSEC_GSS, body: &init };
+    for ids in [NULL, (v3::PROGRAM, 4, 0), (mount::PROGRAM, mount::VERSION, 0)] {
+        client.send_record(&call_record(5, ids, credential, &()));
+        let denied = ReplyBody::Denied(Denied::AuthError(AuthStatus::RejectedCredential));
+        assert_eq!(Reply::from_bytes(&client.receive_record()).unwrap().body, denied, "{ids:?}");
+    }
+}
+
+/// RFC 5531 11 has no word on empty fragments: they are counted like others.
+#[test]
+fn empty_fragments_are_bounded() {
+    let server = TestServer::start();
+    let mut client = server.client();
+    let empty = Mark { last: false, length: 0 }.to_bytes();
+    let _ = client.stream.write_all(&empty.repeat(FRAGMENTS_MAX + 1));
+    assert!(client.is_closed());
+}
+
+#[test]
+fn who_is_silent_and_has_no_state_has_to_go() {
+    let silence = std::time::Duration::from_secs(2);
+    let server = TestServer::with(Arc::default(), export(Squash::None), 1, |_| {}, |c| c.silence = silence);
+    let (mut mounted, root) = server.mounted();
+    mounted.attributes(root);
+    let mut called = server.client();
+    called.exchange(NULL, &());
+    assert!(called.is_closed() && mounted.is_closed());
+    server.client().exchange(NULL, &());
 }
 
 #[test]

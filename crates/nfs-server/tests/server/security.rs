@@ -109,6 +109,28 @@ fn entries_for_users_and_groups_hold() {
 }
 
 #[test]
+fn a_list_tells_executing_from_reading() {
+    let smb = Smb::start();
+    let (mut root_client, root) = smb.server.mounted();
+    let file = root_client.make_file(root, "program", 0o711, b"data");
+    let mut user = smb.server.client_of(1000, 100, &[]);
+    assert_eq!(
+        read(&mut user, file),
+        Ok(()),
+        "by mode, who may execute may read: its client pages the program in"
+    );
+    let executes = Ace::allow(EVERYONE, AccessMask::EXECUTE, NONE);
+    smb.set_dacl("program", vec![executes.clone()]);
+    assert_eq!(allowed(&mut user, file), Access::EXECUTE);
+    assert_eq!(read(&mut user, file), Err(Status::Acces), "not granted");
+    let denies = Ace::deny(Sid::of_user(1000), AccessMask::READ_DATA, NONE);
+    smb.set_dacl("program", vec![denies, executes, Ace::allow(EVERYONE, READ, NONE)]);
+    assert_eq!(read(&mut user, file), Err(Status::Acces), "denied");
+    assert_eq!(read(&mut smb.server.client_of(1001, 100, &[]), file), Ok(()));
+    assert_eq!(read(&mut root_client, file), Ok(()));
+}
+
+#[test]
 fn a_denial_binds_the_owner_too() {
     let smb = Smb::start();
     let (_, root) = smb.server.mounted();

@@ -471,7 +471,7 @@ fn server() -> TestServer {
         settings.break_timeout = Duration::from_millis(100);
         settings.provisioned.plan = "custom capacity=32MiB".parse().unwrap();
     };
-    let everybody = export(nfs_proto::export::Squash::None);
+    let everybody = export(share::Squash::None);
     let server = TestServer::with(Arc::new(MemoryStore::new()), everybody, 1, quick, |_| {});
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let begun = Instant::now();

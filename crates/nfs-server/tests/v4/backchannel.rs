@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use nfs_proto::export::Squash;
 use nfs_wire::v4::attr::Attributes;
 use nfs_wire::v4::bind_conn_to_session::{self, ClientDirection, ServerDirection};
 use nfs_wire::v4::callback::{ArgOp as CallbackOp, SequenceArgs};
@@ -13,6 +12,7 @@ use nfs_wire::v4::open::{CreateHow, Delegation, How, ShareAccess, ShareDeny, Wan
 use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
+use share::Squash;
 
 use crate::client::{Callback, CallbackAnswer, V4Client, put};
 use crate::opens::started;

@@ -1,7 +1,7 @@
 //! A client of NFSv4.1 and NFSv4.2 for the tests: sessions, COMPOUNDs, and callbacks on the same connection.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use nfs_wire::auth_sys::{AuthSys, Groups, MachineName};
@@ -12,13 +12,14 @@ use nfs_wire::v4::exchange_id::{self, ClientOwner, StateProtectArgs};
 use nfs_wire::v4::open::{self, Claim, CreateHow, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{
-    ClientId, FileHandle, Name, OwnerId, SessionId, StateOwner, Stateid, Text, Verifier,
+    ClientId, FileHandle, Name, OwnerId, SecurityParameters, SessionId, StateOwner, Stateid, Text, Verifier,
 };
 use nfs_wire::v4::{
     self, attr, callback, close, destroy_clientid, destroy_session, lookup, putfh, read, reclaim_complete,
     remove, sequence, write,
 };
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
+use socket2::{Domain, Socket, Type};
 
 use crate::server;
 
@@ -181,15 +182,24 @@ pub(crate) fn create_session_args(client_id: ClientId, sequence_id: u32) -> crea
         fore_channel: channel,
         back_channel: ChannelAttributes { request_bytes_max: 4096, response_bytes_max: 4096, ..channel },
         callback_program: CALLBACK_PROGRAM,
-        callback_security: vec![callback::SecurityParameters::Sys(credential)],
+        callback_security: vec![SecurityParameters::Sys(credential)],
     }
 }
 
 impl V4Client {
     /// A connection without a session.
     pub(crate) fn connect(address: SocketAddr) -> Self {
+        Self::over(server::Client::connect(address))
+    }
+
+    /// A client of its own, with a session, at this address.
+    pub(crate) fn start_at(source: IpAddr, address: SocketAddr, owner: &str) -> Self {
+        Self::over(connect_from(source, address)).begin(owner)
+    }
+
+    fn over(connection: server::Client) -> Self {
         Self {
-            connection: server::Client::connect(address),
+            connection,
             minor_version: 1,
             client_id: ClientId(0),
             session: Session {
@@ -215,9 +225,22 @@ impl V4Client {
     pub(crate) fn start_minor(address: SocketAddr, owner: &str, minor_version: u32) -> Self {
         let mut client = Self::connect(address);
         client.minor_version = minor_version;
-        client.establish(owner, 1);
-        client.compound(&[ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })]);
-        client
+        client.begin(owner)
+    }
+
+    /// A new run of a client that was there before.
+    pub(crate) fn start_again(address: SocketAddr, owner: &str) -> Self {
+        Self::connect(address).begin_run(owner, 2)
+    }
+
+    fn begin(self, owner: &str) -> Self {
+        self.begin_run(owner, 1)
+    }
+
+    fn begin_run(mut self, owner: &str, verifier: u64) -> Self {
+        self.establish(owner, verifier);
+        self.compound(&[ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })]);
+        self
     }
 
     /// EXCHANGE_ID and CREATE_SESSION; no RECLAIM_COMPLETE.
@@ -245,7 +268,16 @@ impl V4Client {
 
     /// A further connection to the same session. Callbacks still come over the first.
     pub(crate) fn another_connection(&self, address: SocketAddr) -> Self {
-        let mut other = Self::connect(address);
+        self.over_another(server::Client::connect(address))
+    }
+
+    /// The same, from this address.
+    pub(crate) fn another_connection_at(&self, source: IpAddr, address: SocketAddr) -> Self {
+        self.over_another(connect_from(source, address))
+    }
+
+    fn over_another(&self, connection: server::Client) -> Self {
+        let mut other = Self::over(connection);
         other.minor_version = self.minor_version;
         other.client_id = self.client_id;
         other.session = self.session.clone();
@@ -504,6 +536,13 @@ impl V4Client {
         let reply = self.alone(ArgOp::DestroyClientId(destroy_clientid::Args { client_id }));
         assert_eq!(reply.status, Ok(()));
     }
+}
+
+fn connect_from(source: IpAddr, address: SocketAddr) -> server::Client {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::new(source, 0).into()).unwrap();
+    socket.connect(&address.into()).unwrap();
+    server::Client::over(socket.into())
 }
 
 /// PUTFH.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nfs_proto::export::Squash;
+use share::Squash;
 
 use nfs_wire::v4::attr::{Attribute, AttributeSet, Attributes, Value};
 use nfs_wire::v4::callback;

@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use anabranch_nfs_server::Config;
-use nfs_proto::export::Squash;
 use nfs_wire::v4::access::Access;
 use nfs_wire::v4::acl::{Ace, AceFlags, AceMask, ace_type};
 use nfs_wire::v4::attr::{Attribute, AttributeSet, Attributes, AttributesBuf, Value};
@@ -21,7 +20,7 @@ use nfs_wire::v4::{
     access, create, getattr, getxattr, link, listxattrs, lookup, nverify, readdir, remove, removexattr,
     rename, secinfo, setattr, setxattr, verify,
 };
-use share::{Caller, Case, Identity, Protocol};
+use share::{Caller, Case, Identity, Protocol, Squash};
 
 use crate::client::{V4Client, put};
 use crate::opens::{runtime, started};

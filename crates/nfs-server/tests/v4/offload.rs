@@ -282,7 +282,7 @@ fn a_copy_ends_with_its_client() {
 fn another_run_of_the_server_knows_no_copies() {
     let mut copying = Copying::start("custom write=8MiB/s", 60 * MIB);
     let stateid = copying.begin();
-    let next = TestServer::over(copying.server.store.clone(), export(nfs_proto::export::Squash::None), 2);
+    let next = TestServer::over(copying.server.store.clone(), export(share::Squash::None), 2);
     let mut client = V4Client::start_minor(next.address, "one", 2);
     let target = client.path("/data/to");
     let status = ArgOp::OffloadStatus(offload_status::Args { stateid });

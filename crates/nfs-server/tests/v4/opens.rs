@@ -1,12 +1,13 @@
 //! OPEN, CLOSE, OPEN_DOWNGRADE, READ, WRITE and the stateids that they use.
 
+use acl::{AccessMask, Ace, AceFlags, Acl, Control, Sid};
 use nfs_wire::v4::attr::{Attribute, Attributes};
 use nfs_wire::v4::compound::{ArgOp, ResOp};
 use nfs_wire::v4::open::{Claim, CreateHow, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{Stateid, Verifier};
 use nfs_wire::v4::{close, free_stateid, open, open_downgrade, read, test_stateid, write};
-use share::{Access, Caller, Case, Identity, OpenRequest, Protocol, Sharing};
+use share::{Access, Caller, Case, File, Identity, OpenRequest, Protocol, SecurityChange, Sharing};
 use storage::Want as AttributesWanted;
 
 use crate::client::{V4Client, put};
@@ -212,4 +213,36 @@ fn stateids_are_tested_and_stolen_ones_are_refused() {
     let client_id = client.client_id;
     let leaving = ArgOp::DestroyClientId(nfs_wire::v4::destroy_clientid::Args { client_id });
     assert_eq!(thief.alone(leaving).status, Err(Status::ClientIdBusy));
+}
+
+#[test]
+fn a_list_tells_executing_from_reading() {
+    let (server, mut client, root) = started();
+    let (stateid, file) = client.open(&root, "file");
+    client.write(&file, stateid, 0, b"data");
+    client.close(&file, stateid);
+    let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: vec![] });
+    let list = |aces: Vec<Ace>| {
+        let dacl = Some((Control::DACL_PRESENT, Some(Acl { revision: 2, aces })));
+        let change = SecurityChange { dacl, ..SecurityChange::default() };
+        runtime().block_on(async {
+            let wanted = AttributesWanted::empty();
+            let data = &server.data;
+            let found = data.lookup(&caller, data.root(), b"file", Case::Insensitive, wanted).await.unwrap();
+            data.set_security(&caller, &File::Stateless(found.node), change).await.unwrap();
+        });
+    };
+    let everyone = |mask| Ace::allow(Sid::EVERYONE, mask, AceFlags::empty());
+    let mut user = V4Client::start(server.address, "two");
+    user.become_user(1000, 100, &[]);
+    let args = user.open_args(b"o", "file", (quietly(ShareAccess::READ), NONE), How::NoCreate);
+    let open = [put(&root), ArgOp::Open(args)];
+    list(vec![everyone(AccessMask::EXECUTE)]);
+    assert_eq!(user.fails(&open), Status::Access, "not granted");
+    assert_eq!(user.fails(&read_at(&file, Stateid::ANONYMOUS)), Status::Access);
+    let denies = Ace::deny(Sid::of_user(1000), AccessMask::READ_DATA, AceFlags::empty());
+    list(vec![denies, everyone(AccessMask::EXECUTE), everyone(AccessMask::FILE_READ)]);
+    assert_eq!(user.fails(&open), Status::Access, "denied");
+    list(vec![everyone(AccessMask::FILE_READ)]);
+    user.ok(&open);
 }

@@ -11,7 +11,7 @@ use nfs_wire::v4::types::{Bitmap, Stateid, Text, Verifier};
 use nfs_wire::v4::{allocate, clone, copy, deallocate, io_advise, read_plus, seek};
 
 use crate::client::{V4Client, put};
-use crate::server::{TestServer, export};
+use crate::server::{TestServer, listed};
 
 const ANY: Stateid = Stateid::ANONYMOUS;
 
@@ -212,12 +212,7 @@ fn rights_and_deny_modes_hold_for_copies() {
         client.fails(&between(&source, &target, ArgOp::Clone(clone_args(from, to, 6)))),
         Status::Access
     );
-    let read_only = nfs_proto::export::ClientRule {
-        read_only: true,
-        ..export(nfs_proto::export::Squash::None).rules[0].clone()
-    };
-    let server =
-        TestServer::over(server.store.clone(), nfs_proto::export::Export { rules: vec![read_only] }, 2);
+    let server = TestServer::over(server.store.clone(), listed(&["* access=ro"]), 2);
     let mut client = V4Client::start_minor(server.address, "three", 2);
     let copy = ArgOp::Copy(copy_args(ANY, ANY, (0, 0, 6)));
     let root = client.path("/data");

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anabranch_nfs_server::{ClientRecord, ClientRecords};
-use nfs_proto::export::Squash;
 use nfs_wire::v4::compound::ArgOp;
 use nfs_wire::v4::lock::{self, LockType, Locker};
 use nfs_wire::v4::open::{self, Claim, Delegation, DelegationType, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{OwnerId, StateOwner, Stateid};
 use nfs_wire::v4::{read, reclaim_complete};
+use share::Squash;
 use share::{Access, Sharing};
 use storage::memory::MemoryStore;
 

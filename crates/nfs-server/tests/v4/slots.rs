@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server whose sessions may keep so much together, and that looks after them.
 fn server(all_kept_bytes_max: u64) -> TestServer {
-    let everybody = export(nfs_proto::export::Squash::None);
+    let everybody = export(share::Squash::None);
     let server = TestServer::with(
         Arc::new(MemoryStore::new()),
         everybody,

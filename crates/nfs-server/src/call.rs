@@ -1,0 +1,126 @@
+//! A call under way, and what it finds by itself: who sends it, and the objects that it names.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use net::Buffer;
+use nfs_proto::filehandle::Target;
+use nfs_proto::v4::client::Principal;
+use nfs_wire::auth_sys::AuthSys;
+use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call};
+use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::FileHandle;
+use nfs_wire::xdr::{Decode, Encode, Reader};
+use share::{Caller, Protocol, Share, ShareId};
+use storage::{Handle, NodeRef};
+
+use crate::connection::Connection;
+use crate::object::Object;
+use crate::standing::Standing;
+use crate::{reply, status};
+
+/// A call under way.
+pub(crate) struct Request<'a> {
+    pub(crate) connection: &'a Connection,
+    /// The record, which `call` and the arguments borrow from.
+    pub(crate) record: &'a Bytes,
+    pub(crate) call: &'a Call<'a>,
+    /// What the credential states; `None` is AUTH_NONE.
+    pub(crate) stated: Option<AuthSys<'a>>,
+}
+
+/// What a filehandle of this server names.
+pub(crate) struct Named<'h> {
+    pub(crate) share: Arc<Share>,
+    /// The store's own handle.
+    storage_handle: &'h [u8],
+}
+
+impl Named<'_> {
+    /// The object.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`]; [`Status::Stale`] when it is gone.
+    pub(crate) async fn node(&self) -> Result<NodeRef, Status> {
+        let handle = Handle::new(self.storage_handle).map_err(|_| Status::BadHandle)?;
+        self.share.by_handle(&handle).await.map_err(status::of)
+    }
+}
+
+/// Why a call did not run.
+pub(crate) enum NotRun {
+    /// It was accepted, but.
+    Accepted(AcceptStatus),
+    /// Its caller was not.
+    Denied(AuthStatus),
+}
+
+impl From<AcceptStatus> for NotRun {
+    fn from(status: AcceptStatus) -> Self {
+        Self::Accepted(status)
+    }
+}
+
+impl From<AuthStatus> for NotRun {
+    fn from(status: AuthStatus) -> Self {
+        Self::Denied(status)
+    }
+}
+
+/// The arguments of a procedure.
+pub(crate) fn decode<'a, T: Decode<'a>>(mut arguments: Reader<'a>) -> Result<T, NotRun> {
+    let decoded = T::decode(&mut arguments).and_then(|value| arguments.finish().map(|()| value));
+    decoded.map_err(|_| AcceptStatus::GarbageArgs.into())
+}
+
+impl Request<'_> {
+    /// The reply of a call that ran.
+    pub(crate) fn success(&self, result: &impl Encode) -> Buffer {
+        reply::success(self.call.xid, result)
+    }
+
+    /// The share that a filehandle leads into, and what the store knows the object by.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when there is no such share;
+    /// [`Status::JukeBox`] when its store does not answer yet.
+    pub(crate) fn named<'h>(&self, handle: &'h FileHandle) -> Result<Named<'h>, Status> {
+        let connection = self.connection;
+        let Target { share, storage_handle } =
+            connection.server.file_handles.decode(handle).map_err(|_| Status::BadHandle)?;
+        let (shares, id) = (&connection.shares, ShareId(share));
+        // Clients give up for good what is stale; a share whose store does not answer yet is there when it does.
+        let missing = || if shares.is_awaited(id) { Status::JukeBox } else { Status::Stale };
+        let share = shares.by_id(id).ok_or_else(missing)?;
+        Ok(Named { share, storage_handle })
+    }
+
+    /// Another object of the share of `first`, for the same caller: RENAME and LINK.
+    ///
+    /// # Errors
+    /// Those of [`Request::named`] and of the look-up; [`Status::XDev`] when it is one of another share.
+    pub(crate) async fn beside(&self, first: &Object, handle: &FileHandle) -> Result<Object, Status> {
+        let named = self.named(handle)?;
+        if !Arc::ptr_eq(&named.share, &first.share) {
+            return Err(Status::XDev);
+        }
+        Ok(first.beside(named.node().await?))
+    }
+
+    /// Who is asking in a share, by this version of NFS, and how that one stands there.
+    pub(crate) fn caller(&self, protocol: Protocol, share: &Share) -> (Caller, Standing) {
+        let Self { connection, call, stated, .. } = self;
+        let server = &connection.server;
+        let (caller, standing) =
+            connection.callers.caller(protocol, share, &server.squashing, &call.credential, stated.as_ref());
+        (caller, if server.encryption_required { Standing::Refused } else { standing })
+    }
+
+    /// Who sends the call, as far as NFSv4 tells clients apart by it.
+    pub(crate) fn principal(&self) -> Principal {
+        match &self.stated {
+            None => Principal::Nobody,
+            Some(stated) => Principal::User { uid: stated.uid, gid: stated.gid },
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! MNT, RFC 1813 5.2.1: the filehandle of an export `/NAME`, or of a directory below it.
+
+use nfs_wire::mount::{DirPath, MntOk, MntRes, Procedure};
+use nfs_wire::rpc::flavor;
+use nfs_wire::v3::status::Status;
+use nfs_wire::xdr::Failure;
+use share::{Api, Case, Protocol, Walk};
+use storage::{FileKind, Want};
+
+use super::mounted::Mounted;
+use crate::call::Request;
+use crate::counted::Counted;
+use crate::object::Object;
+use crate::operation::{ForWhom, Operation};
+use crate::status;
+
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::Mnt, Api::Mount) };
+
+pub(super) async fn handle(
+    request: &Request<'_>,
+    counted: &Counted<'_>,
+    DirPath(path): DirPath<'_>,
+) -> MntRes {
+    let refused = |status| Failure { status: status::of_mount(status), body: () };
+    let server = &request.connection.server;
+    let directory = find(request, counted, path).await.map_err(refused)?;
+    let file_handle = directory.file_handle_of(&server.file_handles, &directory.node).map_err(refused)?;
+    server.mounts.remember(Mounted {
+        client: request.connection.client,
+        path: String::from_utf8_lossy(path).into_owned(),
+    });
+    Ok(MntOk { file_handle, auth_flavors: vec![flavor::AUTH_SYS] })
+}
+
+/// The directory that a path of MNT leads to.
+async fn find(request: &Request<'_>, counted: &Counted<'_>, path: &[u8]) -> Result<Object, Status> {
+    let connection = request.connection;
+    let mut parts = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
+    let name = parts.next().ok_or(Status::NoEnt)?;
+    let exports = &connection.server.exports;
+    // MOUNT has no word for "later" (RFC 1813 5.1.5); the client may try this one again.
+    let missing = || if exports.is_awaited(name) { Status::JukeBox } else { Status::NoEnt };
+    let share = exports.by_name(name).ok_or_else(missing)?;
+    let (caller, standing) = request.caller(Protocol::Nfs3, &share);
+    let below: Vec<_> = parts.map(<[u8]>::to_vec).collect();
+    if standing.is_refused() || !standing.is_member() && !below.is_empty() {
+        return Err(Status::Acces);
+    }
+    counted.is_for(&share);
+    let walked = share.walk(&caller, below, Case::Sensitive, Want::empty()).await;
+    match walked.map_err(status::of)? {
+        Walk::Found(found) if found.attributes.kind == FileKind::Directory => {
+            Ok(Object::new(share, caller, found.node, standing))
+        }
+        Walk::Found(_) => Err(Status::NotDir),
+        Walk::Missing { .. } => Err(Status::NoEnt),
+    }
+}

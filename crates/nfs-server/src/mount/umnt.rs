@@ -1,0 +1,12 @@
+//! UMNT, RFC 1813 5.2.3: a client says that it uses an export no more.
+
+use nfs_wire::mount::{DirPath, Procedure};
+
+use crate::call::Request;
+use crate::operation::Operation;
+
+pub(super) const OPERATION: Operation<Procedure> = Operation::of_no_share(Procedure::Umnt);
+
+pub(super) fn handle(request: &Request<'_>, DirPath(path): DirPath<'_>) {
+    request.connection.server.mounts.forget(request.connection.client, Some(path));
+}

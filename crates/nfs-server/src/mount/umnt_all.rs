@@ -1,0 +1,12 @@
+//! UMNTALL, RFC 1813 5.2.4: a client says that it uses no export any more.
+
+use nfs_wire::mount::Procedure;
+
+use crate::call::Request;
+use crate::operation::Operation;
+
+pub(super) const OPERATION: Operation<Procedure> = Operation::of_no_share(Procedure::UmntAll);
+
+pub(super) fn handle(request: &Request<'_>) {
+    request.connection.server.mounts.forget(request.connection.client, None);
+}

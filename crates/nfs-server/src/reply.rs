@@ -1,0 +1,35 @@
+//! From a result to the reply that carries it.
+
+use net::Buffer;
+use nfs_wire::record_mark::Mark;
+use nfs_wire::rpc::{AcceptStatus, Reply, ReplyBody};
+use nfs_wire::xdr::{Encode, Writer};
+
+/// What most replies fit into, in bytes.
+const REPLY_BYTES: usize = 512;
+
+/// Bytes of the header of a reply to a call that ran (RFC 5531 section 9): xid, REPLY, accepted, AUTH_NONE, success.
+pub(crate) const REPLY_HEADER_BYTES: usize = 24;
+
+/// The reply of a call that ran.
+pub(crate) fn success(xid: u32, result: &impl Encode) -> Buffer {
+    reply(&Reply { xid, body: ReplyBody::accepted(AcceptStatus::Success) }, result)
+}
+
+/// A reply with its record mark.
+pub(crate) fn reply(header: &Reply<'_>, result: &impl Encode) -> Buffer {
+    let mut buffer = Buffer::with_capacity(REPLY_BYTES);
+    buffer.append_with(|bytes, _| {
+        let mut writer = Writer::new(bytes);
+        header.encode(&mut writer);
+        result.encode(&mut writer);
+    });
+    mark(buffer)
+}
+
+/// Puts the record mark in front of a whole reply.
+pub(crate) fn mark(mut reply: Buffer) -> Buffer {
+    let mark = Mark::whole_record(reply.len());
+    reply.prepend(&mark.to_bytes());
+    reply
+}

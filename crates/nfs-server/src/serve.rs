@@ -1,0 +1,150 @@
+//! One connection: records in, replies out.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use net::{Answer, Prefix, PrefixError, Protocol};
+use nfs_proto::duplicate_request::Key;
+use nfs_wire::record_mark::{MARK_BYTES, Mark};
+use nfs_wire::rpc::{Call, CallError};
+use nfs_wire::xdr::Reader;
+use nfs_wire::{v3 as v3_wire, v4 as v4_wire};
+
+use crate::connection::Connection;
+use crate::{repeated, reply, run, v3};
+
+impl Protocol for Connection {
+    /// RFC 5531 section 11. The length is checked against [`net::Limits::frame_bytes`].
+    fn prefix(&self, prefix: [u8; MARK_BYTES]) -> Result<Prefix, PrefixError> {
+        let mark = Mark::from_bytes(prefix);
+        let length = usize::try_from(mark.length).unwrap_or(usize::MAX);
+        Ok(Prefix { length, last: mark.last })
+    }
+
+    /// RFC 5531 section 9: a message is a transaction id and CALL (0) or REPLY (1). A client of SMB that came to the wrong port
+    /// sends what looks like the mark of a further fragment, and would wait for an answer.
+    fn can_begin(&self, fragment: &[u8]) -> bool {
+        fragment.get(4..8).is_none_or(|kind| matches!(kind, [0, 0, 0, 0 | 1]))
+    }
+
+    fn is_known(&self) -> bool {
+        self.has_used_share.get() || self.v4.has_session()
+    }
+
+    /// Clients connect when they have something to send.
+    fn is_welcome(&self) -> bool {
+        self.has_called.get()
+    }
+
+    /// Clients of NFSv3 connect again when they have something to send; a connection that carries a session has state.
+    fn may_be_silent(&self) -> bool {
+        self.v4.has_session()
+    }
+
+    fn answer(self: Rc<Self>, frame: BytesMut) -> Answer {
+        let frame = frame.freeze(); // what is written is taken from where it was received
+        let mut reader = Reader::new(&frame);
+        let once = match Call::decode(&mut reader) {
+            Ok(call) => {
+                self.traffic.begin(&call);
+                if (call.program, call.version) == (v4_wire::PROGRAM, v4_wire::VERSION) {
+                    return self.answer_v4(frame);
+                }
+                is_kept(&call).then(|| Key::new(self.client, &call, reader.rest()))
+            }
+            Err(CallError::Rejected(reply)) => return Answer::Now(reply::reply(&reply, &())),
+            Err(CallError::Unanswerable) if self.v4.replied(&self.server.v4, &frame) => {
+                return Answer::Nothing;
+            }
+            Err(CallError::Unanswerable) => return Answer::Close("a message that is no RPC call".to_owned()),
+        };
+        self.has_called.set(true);
+        let calls = Arc::clone(&self.server.repeated);
+        let traffic = Arc::clone(&self.traffic);
+        // In a box of its own, before it is put into others: it is large, and each of them would be a copy.
+        let reply = Box::pin(run::answer(self, frame));
+        let reply = async move {
+            let reply = match once {
+                Some(key) => repeated::once(calls, key, reply).await,
+                None => reply.await,
+            };
+            traffic.end();
+            reply
+        };
+        Answer::Later(Box::pin(reply))
+    }
+
+    fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>> {
+        self.server.connections.leave(&self.traffic);
+        self.v4.ended(&self.server.v4);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Connection {
+    /// An NFSv4 call goes on to its end even if its connection ends: the client sends it again over another one, into the
+    /// same slot, and must find it either running or answered.
+    fn answer_v4(self: Rc<Self>, frame: Bytes) -> Answer {
+        self.has_called.set(true);
+        let traffic = Arc::clone(&self.traffic);
+        let reply = Box::pin(run::answer(self, frame));
+        Answer::Certainly(Box::pin(async move {
+            let reply = reply.await;
+            traffic.end();
+            reply
+        }))
+    }
+}
+
+/// Whether a repetition of this call must not run again.
+fn is_kept(call: &Call<'_>) -> bool {
+    call.program == v3_wire::PROGRAM
+        && call.version == v3_wire::VERSION
+        && v3::operation(call.procedure).is_some_and(|operation| operation.is_kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use net::{Outbox, Peer, Service};
+
+    use super::*;
+    use crate::{Config, NfsServer, Squashing};
+
+    #[test]
+    fn a_client_of_smb_is_known_by_its_first_fragment() {
+        let server = NfsServer::new(Config::new(Arc::default(), Squashing::default(), [0; 16], [0; 8]));
+        let address = ([127, 0, 0, 1], 700).into();
+        let connection = server.connected(Peer { address, local: address, shard: 0 }, Outbox::new(1));
+        assert!(!connection.can_begin(b"\xfeSMB\x40\0\0\0") && !connection.can_begin(b"\xffSMBr\0\0\0"));
+        assert!(
+            connection.can_begin(&[1, 2, 3, 4, 0, 0, 0, 0, 9])
+                && connection.can_begin(&[1, 2, 3, 4, 0, 0, 0, 1])
+        );
+        assert!(
+            connection.can_begin(b"") && connection.can_begin(b"\xfeSMB"),
+            "the kind may come with the next one"
+        );
+    }
+
+    #[test]
+    fn who_has_sent_a_call_may_stay() {
+        let server = NfsServer::new(Config::new(Arc::default(), Squashing::default(), [0; 16], [0; 8]));
+        let address = ([127, 0, 0, 1], 700).into();
+        let connection = server.connected(Peer { address, local: address, shard: 0 }, Outbox::new(1));
+        let nonsense = Rc::clone(&connection).answer(BytesMut::from(&b"nonsense"[..]));
+        assert!(matches!(nonsense, Answer::Close(_)) && !connection.is_welcome());
+        let null =
+            [1_u32, 0, 2, v3_wire::PROGRAM, v3_wire::VERSION, 0, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+        assert!(matches!(Rc::clone(&connection).answer(BytesMut::from(&null[..])), Answer::Later(_)));
+        assert!(connection.is_welcome() && !connection.is_known() && !connection.may_be_silent());
+        connection.has_used_share.set(true);
+        assert!(connection.is_known() && !connection.may_be_silent());
+        let reports = server.connections();
+        assert!(reports.len() == 1 && reports[0].calls == 1 && reports[0].in_flight == 1, "{reports:?}");
+        drop(connection.closed());
+        assert!(server.connections().is_empty());
+    }
+}

@@ -1,0 +1,26 @@
+//! What all connections have in common.
+
+use std::sync::Arc;
+
+use nfs_proto::filehandle::FileHandleCodec;
+use nfs_wire::v3::types::WriteVerifier;
+
+use crate::config::{Exports, Squashing};
+use crate::mount::mounted::MountTable;
+use crate::repeated::RepeatedCalls;
+use crate::traffic::Connections;
+use crate::v4::state::State;
+
+/// The state of the server.
+#[derive(Debug)]
+pub(crate) struct ServerState {
+    pub(crate) exports: Exports,
+    pub(crate) squashing: Squashing,
+    pub(crate) encryption_required: bool,
+    pub(crate) file_handles: FileHandleCodec,
+    pub(crate) write_verifier: WriteVerifier,
+    pub(crate) repeated: Arc<RepeatedCalls>,
+    pub(crate) mounts: MountTable,
+    pub(crate) connections: Connections,
+    pub(crate) v4: State,
+}

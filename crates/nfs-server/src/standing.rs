@@ -1,0 +1,92 @@
+//! What a caller may do in a share by the share's rules, before any file is asked.
+
+use share::Share;
+use storage::FileKind;
+
+/// The set-user-id and the set-group-id bit.
+const SET_ID: u32 = 0o6000;
+
+/// How a caller stands in a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The share is not for this client.
+    Refused,
+    /// The share is for the client, but not for this user: it can be mounted, no more.
+    Visitor,
+    /// The share is for it.
+    Member(Terms),
+}
+
+/// What the share's rules say of a caller that it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Terms {
+    pub(crate) read_only: bool,
+    /// The client's superuser makes device nodes.
+    pub(crate) devices: bool,
+    /// The client's superuser sets the set-user-id and set-group-id bits of files.
+    pub(crate) set_id: bool,
+    /// The number of the rules that say so.
+    pub(crate) generation: u64,
+}
+
+impl Standing {
+    pub(crate) fn is_refused(self) -> bool {
+        self == Self::Refused
+    }
+
+    pub(crate) fn is_member(self) -> bool {
+        matches!(self, Self::Member(_))
+    }
+
+    pub(crate) fn is_read_only(self) -> bool {
+        self.terms().is_none_or(|terms| terms.read_only)
+    }
+
+    /// Whether the share's rules are still those that say so.
+    pub(crate) fn is_present(self, share: &Share) -> bool {
+        self.terms().is_some_and(|terms| terms.generation == share.rules_generation())
+    }
+
+    /// Whether the superuser may make an object of this kind.
+    pub(crate) fn admits_kind(self, kind: FileKind) -> bool {
+        let is_device = matches!(kind, FileKind::BlockDevice | FileKind::CharDevice);
+        !is_device || self.terms().is_some_and(|terms| terms.devices)
+    }
+
+    /// Whether the superuser may give an object of this kind these permission bits. Of directories they say who owns what is
+    /// made there, and nothing else.
+    pub(crate) fn admits_mode(self, kind: FileKind, mode: u32) -> bool {
+        let is_privileged = kind != FileKind::Directory && mode & SET_ID != 0;
+        !is_privileged || self.terms().is_some_and(|terms| terms.set_id)
+    }
+
+    fn terms(self) -> Option<Terms> {
+        match self {
+            Self::Refused | Self::Visitor => None,
+            Self::Member(terms) => Some(terms),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_and_set_id_bits_are_allowed_apart() {
+        let standing =
+            |devices, set_id| Standing::Member(Terms { read_only: false, devices, set_id, generation: 1 });
+        let (none, all) = (standing(false, false), standing(true, true));
+        for kind in [FileKind::BlockDevice, FileKind::CharDevice] {
+            assert!(!none.admits_kind(kind) && all.admits_kind(kind));
+            assert!(!standing(false, true).admits_kind(kind) && !Standing::Refused.admits_kind(kind));
+        }
+        assert!(none.admits_kind(FileKind::Fifo) && none.admits_kind(FileKind::Socket));
+        for mode in [0o4755, 0o2755, 0o6000] {
+            assert!(!none.admits_mode(FileKind::Regular, mode) && all.admits_mode(FileKind::Regular, mode));
+            assert!(!standing(true, false).admits_mode(FileKind::Regular, mode));
+            assert!(none.admits_mode(FileKind::Directory, mode));
+        }
+        assert!(none.admits_mode(FileKind::Regular, 0o1777));
+    }
+}

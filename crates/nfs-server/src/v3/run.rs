@@ -1,0 +1,150 @@
+//! NFS version 3: from a procedure to its handler.
+
+use net::Buffer;
+use nfs_wire::rpc::AcceptStatus;
+use nfs_wire::v3::status::Status;
+use nfs_wire::v3::{Procedure, write as write_wire};
+use nfs_wire::xdr::{Encode, Failure, Reader};
+use share::{Outcome, Protocol};
+
+use super::for_object::ForObject;
+use super::{
+    access, commit, create, fsinfo, fsstat, getattr, link, lookup, mkdir, mknod, pathconf, read, readdir,
+    readdirplus, readlink, remove, rename, rmdir, setattr, symlink, write,
+};
+use crate::call::{NotRun, Request, decode};
+use crate::counted::Counted;
+use crate::object::Object;
+use crate::operation::{ForWhom, Operation};
+use crate::status;
+
+/// Runs a call. Those whose futures are large run in boxes: the others need not have room for them.
+pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, NotRun> {
+    let operation = super::operation(request.call.procedure).ok_or(AcceptStatus::ProcedureUnavailable)?;
+    let call = Running { request, operation, counted: Counted::begin(request.connection, operation.api) };
+    /// Finds the object that the call is for, runs the handler, and makes the reply.
+    macro_rules! run {
+        ($procedure:ident) => {
+            run!($procedure, end)
+        };
+        ($procedure:ident, $end:ident) => {{
+            let args = decode(arguments)?;
+            // One future for each arm: what is in one takes no room beside what is in another.
+            let result = async {
+                let object = call.enter(&args).await?;
+                $procedure::handle(request, &object, args).await
+            };
+            call.$end(result.await)
+        }};
+        (boxed $procedure:ident) => {{
+            let args = decode(arguments)?;
+            let result = async {
+                let object = call.enter(&args).await?;
+                $procedure::handle(request, &object, args).await
+            };
+            call.end(Box::pin(result).await)
+        }};
+    }
+    Ok(match operation.number {
+        Procedure::Null => request.success(&()),
+        Procedure::GetAttr => run!(getattr),
+        Procedure::SetAttr => run!(boxed setattr),
+        Procedure::Lookup => run!(lookup),
+        Procedure::Access => run!(access),
+        Procedure::ReadLink => run!(readlink),
+        Procedure::Read => run!(read, end_read),
+        Procedure::Write => run!(write, end_write),
+        Procedure::Create => run!(boxed create),
+        Procedure::MkDir => run!(boxed mkdir),
+        Procedure::SymLink => run!(boxed symlink),
+        Procedure::MkNod => run!(boxed mknod),
+        Procedure::Remove => run!(boxed remove),
+        Procedure::RmDir => run!(boxed rmdir),
+        Procedure::Rename => run!(boxed rename),
+        Procedure::Link => run!(boxed link),
+        Procedure::ReadDir => run!(boxed readdir),
+        Procedure::ReadDirPlus => run!(boxed readdirplus),
+        Procedure::FsStat => run!(fsstat),
+        Procedure::FsInfo => run!(fsinfo),
+        Procedure::PathConf => run!(pathconf),
+        Procedure::Commit => run!(commit),
+    })
+}
+
+/// A call under way.
+struct Running<'r, 'a> {
+    request: &'r Request<'a>,
+    operation: &'static Operation<Procedure>,
+    counted: Counted<'r>,
+}
+
+impl Running<'_, '_> {
+    /// The object that the call is for, when its turn in the budget of the share has come.
+    ///
+    /// # Errors
+    /// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when the object is gone;
+    /// [`Status::Acces`] when the client may not (or no longer) use the share; [`Status::RoFs`] when it may not change what the
+    /// call would. RFC 1813 2.6 would have NFS3ERR_STALE for access that was revoked; but clients give up for good what is
+    /// stale, and the rules may change back.
+    async fn enter(&self, args: &impl ForObject) -> Result<Object, Status> {
+        let named = self.request.named(args.object())?;
+        let share = &named.share;
+        self.counted.is_for(share);
+        let (caller, standing) = self.request.caller(Protocol::Nfs3, share);
+        let is_enough = match self.operation.for_whom {
+            ForWhom::Members => standing.is_member(),
+            ForWhom::Mounting | ForWhom::Anybody => !standing.is_refused(),
+        };
+        if !is_enough {
+            return Err(Status::Acces);
+        }
+        if let Some(api) = self.operation.api {
+            share.take_turn(&caller, api).await;
+        }
+        let node = named.node().await?;
+        if !standing.is_member() && node.id() != share.root().id() {
+            return Err(Status::Acces);
+        }
+        let object = Object::new(named.share, caller, node, standing);
+        if self.operation.changes && object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
+    }
+
+    /// Who has had an answer about a file of a share is no stranger.
+    fn note(&self, has_succeeded: bool) {
+        if has_succeeded {
+            self.request.connection.has_used_share.set(true);
+        }
+    }
+
+    /// The reply of a procedure.
+    fn end<T: Encode, B: Encode>(&self, result: Result<T, Failure<Status, B>>) -> Buffer {
+        self.note(result.is_ok());
+        self.counted.end(0, outcome(&result));
+        self.request.success(&result)
+    }
+
+    fn end_write(&self, result: write_wire::Res) -> Buffer {
+        let bytes = result.as_ref().map_or(0, |ok| u64::from(ok.count));
+        self.note(result.is_ok());
+        self.request.connection.traffic.writes.add(bytes);
+        self.counted.end(bytes, outcome(&result));
+        self.request.success(&result)
+    }
+
+    fn end_read(&self, result: Result<read::Data, read::Failed>) -> Buffer {
+        match result {
+            Ok(data) => {
+                self.note(true);
+                self.request.connection.traffic.reads.add(u64::from(data.head.count));
+                self.counted.end(u64::from(data.head.count), Outcome::Done);
+                data.into_reply(self.request)
+            }
+            Err(failure) => self.end(Err::<(), _>(failure)),
+        }
+    }
+}
+
+/// How a call has ended.
+fn outcome<T, B>(result: &Result<T, Failure<Status, B>>) -> Outcome {
+    result.as_ref().map_or_else(|failure| status::outcome(failure.status), |_| Outcome::Done)
+}

@@ -1,0 +1,30 @@
+//! Clients that are late make room for others (RFC 8881 8.4.3).
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use nfs_proto::v4::lease::Standing;
+use share::{Courtesy, ShareId};
+
+use crate::server::ServerState;
+
+impl Courtesy for ServerState {
+    fn end_late(self: Arc<Self>, share: ShareId) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        let late = self.v4.late_in(share, Instant::now());
+        if late.is_empty() {
+            return None;
+        }
+        Some(Box::pin(async move {
+            for client in late {
+                // It may have come back while others were ended.
+                if self.v4.standing(&client, Instant::now()) == Standing::Current {
+                    continue;
+                }
+                tracing::info!(client = %client.owner.escape_ascii(), "a silent NFSv4 client makes room for others");
+                // It must not reclaim after a restart what somebody else has had meanwhile.
+                self.v4.expire_client(client.id).leave(&self.v4.recovery).await;
+            }
+        }))
+    }
+}

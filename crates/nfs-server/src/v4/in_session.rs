@@ -1,0 +1,79 @@
+//! The slot of a session that a request has (RFC 8881 2.10.6.1).
+
+use std::sync::Arc;
+
+use nfs_proto::v4::slot::{Fingerprint, Kept};
+use nfs_wire::v4::callback::{ReferringCall, ReferringCalls};
+use nfs_wire::v4::status::Status;
+
+use super::reply::Reply;
+use super::state::Session;
+
+/// A request that has a slot. When it is dropped the slot is free again, whatever became of the request.
+pub(super) struct InSession {
+    session: Arc<Session>,
+    slot: u32,
+    sequence: u32,
+    /// The request, if its reply is to be kept.
+    keep: Option<Fingerprint>,
+    /// The reply has been kept or need not be.
+    ended: bool,
+}
+
+impl InSession {
+    /// A request that has begun in this slot.
+    pub(super) fn begin(session: Arc<Session>, slot: u32, sequence: u32, keep: Option<Fingerprint>) -> Self {
+        Self { session, slot, sequence, keep, ended: false }
+    }
+
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// The request, for a callback that its answer must reach before (RFC 8881 2.10.6.3).
+    pub(super) fn referring_call(&self) -> ReferringCalls {
+        let call = ReferringCall { sequence_id: self.sequence, slot_id: self.slot };
+        ReferringCalls { session_id: self.session.id, calls: vec![call] }
+    }
+
+    /// Whether a reply may become so long (RFC 8881 2.10.6.4).
+    ///
+    /// # Errors
+    /// [`Status::RepTooBig`], [`Status::RepTooBigToCache`].
+    pub(super) fn check_reply(&self, length: usize) -> Result<(), Status> {
+        if length > bytes(self.session.fore.response_bytes_max) {
+            return Err(Status::RepTooBig);
+        }
+        if self.keep.is_some() && length > bytes(self.session.fore.response_cached_bytes_max) {
+            return Err(Status::RepTooBigToCache);
+        }
+        Ok(())
+    }
+
+    /// The request has run.
+    pub(super) fn end(mut self, reply: &mut Reply) {
+        let kept = match self.keep {
+            Some(fingerprint) => Kept::Reply(reply.body().into(), fingerprint),
+            None => Kept::No,
+        };
+        self.release(kept);
+    }
+
+    fn release(&mut self, kept: Kept) {
+        self.ended = true;
+        self.session.state.lock().slots.end(self.slot, kept);
+    }
+}
+
+impl Drop for InSession {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.release(Kept::No); // a fault of the program, or its end
+        }
+    }
+}
+
+/// A limit of a session, in bytes.
+pub(super) fn bytes(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,16 @@
+//! BACKCHANNEL_CTL, RFC 8881 18.33: how the client is called from now on.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::backchannel_ctl::Args;
+use nfs_wire::v4::status::Status;
+
+use crate::operation::Operation;
+use crate::v4::callback::Credential;
+use crate::v4::compound::Compound;
+
+pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::BackchannelCtl);
+
+pub(super) fn handle(c: &Compound<'_>, args: &Args<'_>) -> Result<(), Status> {
+    c.session().back.change(args.callback_program, Credential::choose(&args.callback_security));
+    Ok(())
+}

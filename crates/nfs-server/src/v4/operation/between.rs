@@ -1,0 +1,106 @@
+//! What COPY and CLONE have in common: two files of one share, and a part of the first.
+
+use std::sync::Arc;
+
+use nfs_proto::v4::open_state::ShareAccess;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::Stateid;
+use share::{Caller, File, Share};
+use storage::{FileKind, Want};
+
+use crate::attributes::FILE_BYTES_MAX;
+use crate::status;
+use crate::v4::compound::Compound;
+
+/// Bytes that are copied at once. In between others have their turn.
+pub(super) const PIECE_BYTES: u64 = 1 << 20;
+
+/// The saved filehandle's file, to be read, and the current one's, to be written.
+#[derive(Clone)]
+pub(super) struct Between {
+    pub(super) share: Arc<Share>,
+    pub(super) caller: Caller,
+    pub(super) source: File,
+    pub(super) target: File,
+}
+
+/// A part of the one, and where it goes in the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub(super) offset: u64,
+    pub(super) to_offset: u64,
+    /// How many bytes; 0 means up to the source's end.
+    pub(super) count: u64,
+}
+
+impl Between {
+    /// The files, as the two stateids say.
+    ///
+    /// # Errors
+    /// [`Status::WrongType`] unless both are regular files (RFC 7862 15.2.3, 15.13.3), [`Status::XDev`] for files of two
+    /// shares, those of the filehandles and of the stateids.
+    pub(super) fn of(c: &Compound<'_>, source: Stateid, target: Stateid) -> Result<Self, Status> {
+        let (from, to) = (c.saved_object()?, c.object_to_change()?);
+        if [from, to].iter().any(|object| object.node.kind() != FileKind::Regular) {
+            return Err(Status::WrongType);
+        }
+        let source = c.saved_file(source, ShareAccess::READ)?;
+        let target = c.file(target, ShareAccess::WRITE)?;
+        if from.share.id() != to.share.id() {
+            return Err(Status::XDev);
+        }
+        Ok(Self { share: Arc::clone(&to.share), caller: to.caller.clone(), source, target })
+    }
+
+    /// Whether both are the same file.
+    pub(super) fn is_one_file(&self) -> bool {
+        self.source.node().id() == self.target.node().id()
+    }
+
+    /// How many bytes a part has.
+    ///
+    /// # Errors
+    /// [`Status::Inval`] if the source ends before (15.2.3, 15.13.3), [`Status::FBig`] where no file reaches.
+    pub(super) async fn length(&self, part: Part) -> Result<u64, Status> {
+        let attributes = self.share.attributes(self.source.node(), Want::empty()).await;
+        part.length(attributes.map_err(status::v4)?.size)
+    }
+}
+
+impl Part {
+    fn length(self, source_bytes: u64) -> Result<u64, Status> {
+        let left = source_bytes.checked_sub(self.offset).ok_or(Status::Inval)?;
+        if self.count > left {
+            return Err(Status::Inval);
+        }
+        let length = if self.count == 0 { left } else { self.count };
+        let end = self.to_offset.checked_add(length);
+        if end.is_none_or(|end| end > FILE_BYTES_MAX) { Err(Status::FBig) } else { Ok(length) }
+    }
+}
+
+/// Copies so many bytes behind those that are done.
+pub(super) async fn copy_piece(files: &Between, part: Part, done: u64, piece: u64) -> Result<(), Status> {
+    let from = (&files.source, part.offset.saturating_add(done));
+    let to = (&files.target, part.to_offset.saturating_add(done));
+    files.share.copy_range(&files.caller, from, to, piece).await.map_err(status::v4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_lies_in_its_source_and_where_files_reach() {
+        let length = |offset, to_offset, count| Part { offset, to_offset, count }.length(10);
+        assert_eq!(length(0, 0, 10), Ok(10));
+        assert_eq!(length(4, 100, 0), Ok(6), "up to the end");
+        assert_eq!(length(10, 0, 0), Ok(0));
+        assert_eq!(length(11, 0, 0), Err(Status::Inval));
+        assert_eq!(length(4, 0, 7), Err(Status::Inval));
+        assert_eq!(length(4, 0, u64::MAX), Err(Status::Inval));
+        assert_eq!(length(0, FILE_BYTES_MAX - 10, 10), Ok(10));
+        assert_eq!(length(0, FILE_BYTES_MAX - 9, 10), Err(Status::FBig));
+        assert_eq!(length(0, u64::MAX, 10), Err(Status::FBig));
+    }
+}

@@ -1,0 +1,74 @@
+//! COPY, RFC 7862 15.2: of much behind the answer, if the client lets the server choose; else done when the reply comes, up
+//! to so many bytes, which the reply tells.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::copy::{Args, Requirements, Res, ResOk};
+use nfs_wire::v4::status::Status;
+use share::Api;
+
+use super::between::{Between, PIECE_BYTES, Part, copy_piece};
+use super::offload::{self, written};
+use crate::operation::Operation;
+use crate::v4::compound::Compound;
+
+/// Most bytes of a COPY that is done when the reply comes: a client that wants more asks again, as after any short copy.
+const SYNCHRONOUS_BYTES_MAX: u64 = 64 << 20;
+/// Fewest bytes of a COPY that goes on behind its answer: less is done as fast as its client can be told of it.
+const ASYNCHRONOUS_BYTES_MIN: u64 = 8 << 20;
+pub(super) const OPERATION: Operation<Number> =
+    Operation { changes: true, result_bytes: 48, ..Operation::of(Number::Copy, Api::Copy) };
+
+pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Res {
+    if !args.source_servers.is_empty() {
+        return Err(Status::NotSupp.into()); // from another server
+    }
+    let files = Between::of(c, args.source_stateid, args.destination_stateid)?;
+    // 15.2.3: "If SAVED_FH and CURRENT_FH refer to the same file, the operation MUST fail with NFS4ERR_INVAL."
+    if files.is_one_file() {
+        return Err(Status::Inval.into());
+    }
+    let part = Part { offset: args.source_offset, to_offset: args.destination_offset, count: args.count };
+    let length = files.length(part).await?;
+    let mut done = 0;
+    if !args.synchronous && length >= ASYNCHRONOUS_BYTES_MIN {
+        // What is wrong with the copy as a whole is so found before the answer.
+        copy_piece(&files, part, 0, PIECE_BYTES).await?;
+        done = PIECE_BYTES;
+        if let Some(stateid) = offload::begin(c, &files, part, (done, length))? {
+            c.moved(done);
+            return Ok(ResOk {
+                response: written(c.server(), Some(stateid), 0),
+                requirements: Requirements { consecutive: true, synchronous: false },
+            });
+        }
+    }
+    let count = copy(c, &files, part, (done, length.min(SYNCHRONOUS_BYTES_MAX))).await?;
+    c.moved(count);
+    Ok(ResOk {
+        response: written(c.server(), None, count),
+        // Whatever was asked for: it is both.
+        requirements: Requirements { consecutive: true, synchronous: true },
+    })
+}
+
+/// Copies the rest piece by piece, in their order; how many bytes it came to. What fails behind the first piece only makes it
+/// fewer.
+async fn copy(
+    c: &Compound<'_>,
+    files: &Between,
+    part: Part,
+    (mut done, length): (u64, u64),
+) -> Result<u64, Status> {
+    while done < length {
+        let piece = PIECE_BYTES.min(length - done);
+        match copy_piece(files, part, done, piece).await {
+            Ok(()) => done += piece,
+            Err(status) if done == 0 => return Err(status),
+            Err(_) => break,
+        }
+        if c.session().is_gone() {
+            break;
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,20 @@
+//! DESTROY_CLIENTID, RFC 8881 18.50.
+
+use std::time::Instant;
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::destroy_clientid::Args;
+use nfs_wire::v4::status::Status;
+
+use crate::call::Request;
+use crate::operation::{Needs, Operation};
+
+pub(super) const OPERATION: Operation<Number> =
+    Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::DestroyClientId) };
+
+/// Runs it, in a session or without one: in one of the same client it is busy with that.
+pub(super) async fn handle(request: &Request<'_>, args: Args) -> Result<(), Status> {
+    let state = &request.connection.server.v4;
+    state.destroy_client(args.client_id, Instant::now())?.leave(&state.recovery).await;
+    Ok(())
+}

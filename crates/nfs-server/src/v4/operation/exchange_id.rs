@@ -1,0 +1,62 @@
+//! EXCHANGE_ID, RFC 8881 18.35: a client and this server tell each other who they are.
+
+use std::time::Instant;
+
+use nfs_proto::v4::client::ExchangeId;
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::exchange_id::{
+    Args, Flags, ImplementationId, ResOk, ServerOwner, StateProtectArgs, StateProtectRes,
+};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{OwnerId, Text, Time};
+
+use crate::call::Request;
+use crate::operation::{Needs, Operation};
+
+const DOMAIN: &str = "anabranch";
+const NAME: &str = concat!("Anabranch ", env!("CARGO_PKG_VERSION"));
+
+pub(super) const OPERATION: Operation<Number> =
+    Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::ExchangeId) };
+
+/// Runs it, in a session or without one.
+pub(super) async fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<ResOk<'a>, Status> {
+    // 18.35.3: "If any other bit is set ... NFS4ERR_INVAL".
+    if !args.flags.may_be_sent() {
+        return Err(Status::Inval);
+    }
+    match args.state_protect {
+        StateProtectArgs::None => {}
+        // Both need RPCSEC_GSS; a client that insists on it finds none of its algorithms here.
+        StateProtectArgs::MachineCredential(_) => return Err(Status::Inval),
+        StateProtectArgs::Ssv(_) => return Err(Status::EncrAlgUnsupp),
+    }
+    let state = &request.connection.server.v4;
+    let (exchanged, gone) = state.exchange_id(
+        ExchangeId {
+            owner: args.client_owner.owner_id.0,
+            verifier: args.client_owner.verifier,
+            principal: request.principal(),
+            update: args.flags.contains(Flags::UPD_CONFIRMED_REC_A),
+        },
+        Instant::now(),
+    )?;
+    gone.end().await;
+    let mut flags = Flags::USE_NON_PNFS;
+    flags.set(Flags::CONFIRMED_R, exchanged.confirmed);
+    let owner = OwnerId(&state.server_owner);
+    Ok(ResOk {
+        client_id: exchanged.client,
+        sequence_id: exchanged.sequence,
+        flags,
+        state_protect: StateProtectRes::None,
+        // The same over every address: sessions and client IDs may be trunked (2.10.5).
+        server_owner: ServerOwner { minor_id: 0, major_id: owner },
+        server_scope: owner,
+        implementation: Some(ImplementationId {
+            domain: Text(DOMAIN.as_bytes()),
+            name: Text(NAME.as_bytes()),
+            date: Time::default(),
+        }),
+    })
+}

@@ -1,0 +1,30 @@
+//! GETXATTR, RFC 8276 8.4.1.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::getxattr::{Args, ResOk};
+use nfs_wire::v4::status::Status;
+use nfs_wire::xdr::{Encode, Writer};
+use share::Api;
+
+use super::xattr;
+use crate::operation::Operation;
+use crate::status;
+use crate::v4::compound::Compound;
+
+/// A [`ResOk`] that owns its value.
+pub(super) struct Value(Vec<u8>);
+
+impl Encode for Value {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        ResOk { value: &self.0 }.encode(writer);
+    }
+}
+
+pub(super) const OPERATION: Operation<Number> = Operation::of(Number::GetXattr, Api::GetXattr);
+
+pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<Value, Status> {
+    let object = c.object()?;
+    xattr::check(object)?;
+    let name = xattr::checked(args.name)?;
+    object.share.xattr(&object.caller, &object.node, name).await.map(Value).map_err(status::v4)
+}

@@ -1,0 +1,25 @@
+//! IO_ADVISE, RFC 7862 15.5: the advice is taken note of by nobody, and the client is told so.
+
+use nfs_proto::v4::open_state::ShareAccess;
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::io_advise::{Args, ResOk, hint};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::Bitmap;
+use share::Api;
+
+use super::data::check_regular;
+use crate::operation::Operation;
+use crate::v4::compound::Compound;
+
+pub(super) const OPERATION: Operation<Number> = Operation::of(Number::IoAdvise, Api::IoAdvise);
+
+pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<ResOk, Status> {
+    check_regular(&c.object()?.node)?;
+    c.file(args.stateid, ShareAccess::empty())?;
+    if args.offset.checked_add(args.count).is_none() {
+        return Err(Status::Inval);
+    }
+    // 15.5.3: "the server MUST return success and an ior_hints value that indicates the hint it intends to implement.
+    // This may mean simply returning IO_ADVISE4_NORMAL."
+    Ok(ResOk { hints: Bitmap::EMPTY.with(hint::NORMAL) })
+}

@@ -1,0 +1,36 @@
+//! LOOKUP, RFC 8881 18.13.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::lookup::Args;
+use nfs_wire::v4::status::Status;
+use share::{Api, Case};
+use storage::Want;
+
+use super::directory;
+use crate::object::Object;
+use crate::operation::Operation;
+use crate::v4::compound::Compound;
+use crate::v4::place::Place;
+use crate::v4::pseudo_fs;
+
+pub(super) const OPERATION: Operation<Number> = Operation::of(Number::Lookup, Api::Lookup);
+
+pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), Status> {
+    let name = directory::existing(args.name)?;
+    let found = match c.place()? {
+        Place::Root => pseudo_fs::lookup(c, name)?,
+        Place::Object(dir) => find(dir, name).await?,
+    };
+    c.set_object(found);
+    Ok(())
+}
+
+/// The object of that name in a directory.
+///
+/// # Errors
+/// [`Status::NotDir`], [`Status::SymLink`], [`Status::NoEnt`], [`Status::Access`].
+pub(super) async fn find(dir: &Object, name: &[u8]) -> Result<Object, Status> {
+    directory::check(dir)?;
+    let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::empty()).await;
+    Ok(dir.beside(found.map_err(|error| directory::not_found(error, name))?.node))
+}

@@ -1,0 +1,35 @@
+//! LOOKUPP, RFC 8881 18.14: above a share is the pseudo file system.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::status::Status;
+use share::{Api, Case};
+use storage::Want;
+
+use super::directory;
+use crate::operation::{ForWhom, Operation};
+use crate::status;
+use crate::v4::compound::Compound;
+use crate::v4::place::Place;
+
+pub(super) const OPERATION: Operation<Number> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::LookupP, Api::Lookup) };
+
+pub(super) async fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
+    let parent = parent(c).await?;
+    c.set_place(parent);
+    Ok(())
+}
+
+/// What is above the current directory.
+///
+/// # Errors
+/// [`Status::NoEnt`] for the root; [`Status::NotDir`], [`Status::SymLink`].
+pub(super) async fn parent(c: &Compound<'_>) -> Result<Place, Status> {
+    let Place::Object(dir) = c.place()? else { return Err(Status::NoEnt) };
+    directory::check(dir)?;
+    if dir.node.id() == dir.share.root().id() {
+        return Ok(Place::Root);
+    }
+    let found = dir.share.lookup(&dir.caller, &dir.node, b"..", Case::Sensitive, Want::empty()).await;
+    Ok(Place::Object(dir.beside(found.map_err(status::v4)?.node)))
+}

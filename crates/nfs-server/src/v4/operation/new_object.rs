@@ -1,0 +1,52 @@
+//! Making an object: CREATE and OPEN.
+
+use nfs_wire::v4::status::Status;
+use share::{Case, Created, File};
+use storage::{Device, FileKind, Want};
+
+use super::directory;
+use crate::object::Object;
+use crate::status;
+use crate::v4::set_attributes::Wanted;
+
+/// What to make.
+#[derive(Debug)]
+pub(super) struct NewObject<'w, 'a> {
+    pub(super) kind: FileKind,
+    /// The text of a symbolic link; empty otherwise.
+    pub(super) target: Vec<u8>,
+    pub(super) device: Device,
+    pub(super) wanted: &'w Wanted<'a>,
+}
+
+/// Makes an object with all that its maker wants, or none.
+///
+/// # Errors
+/// Those of [`share::Share::create`].
+pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> Result<Created, Status> {
+    let NewObject { kind, target, device, wanted } = new;
+    if !dir.admits(kind, wanted.set.mode) {
+        return Err(Status::Perm); // as mknod(2) and chmod(2)
+    }
+    let who = &dir.caller.identity;
+    let mut set = wanted.set;
+    set.uid = set.uid.filter(|uid| *uid != who.uid);
+    set.flags = wanted.flags_of_new();
+    let mut new = crate::new_object::new_object(kind, set);
+    (new.target, new.device, new.umask, new.want) = (target, device, wanted.umask(), Want::FLAGS);
+    let created = dir.share.create(&dir.caller, &dir.node, name, Case::Sensitive, new).await;
+    let mut created = created.map_err(directory::refused)?;
+    if wanted.has_list() {
+        let object = dir.beside(std::sync::Arc::clone(&created.found.node));
+        let file = File::Stateless(std::sync::Arc::clone(&object.node));
+        if let Err(status) = wanted.apply_list(&object, &file).await {
+            // Nothing half-made stays behind.
+            let is_dir = kind == FileKind::Directory;
+            let _ = dir.share.remove(&dir.caller, &dir.node, name, is_dir).await;
+            return Err(status);
+        }
+        let now = dir.share.attributes(&object.node, Want::FLAGS).await;
+        created.found.attributes = now.map_err(status::v4)?;
+    }
+    Ok(created)
+}

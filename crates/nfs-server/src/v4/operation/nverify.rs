@@ -1,0 +1,17 @@
+//! NVERIFY, RFC 8881 18.15.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::nverify::Args;
+use nfs_wire::v4::status::Status;
+use share::Api;
+
+use super::verify;
+use crate::operation::{ForWhom, Operation};
+use crate::v4::compound::Compound;
+
+pub(super) const OPERATION: Operation<Number> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::NVerify, Api::Verify) };
+
+pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<(), Status> {
+    if verify::is_same(c, &args.attributes).await? { Err(Status::Same) } else { Ok(()) }
+}

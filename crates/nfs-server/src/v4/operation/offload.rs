@@ -1,0 +1,160 @@
+//! A COPY that goes on behind its answer, RFC 7862 15.2.3: piece by piece, until its end, which the client is told with
+//! CB_OFFLOAD (16.1), or until it is stopped.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nfs_proto::v4::stateid::Other;
+use nfs_wire::v3::types::FileHandle as SignedHandle;
+use nfs_wire::v4::callback::{ArgOp, OffloadArgs, OffloadInfo, ReferringCalls};
+use nfs_wire::v4::copy::WriteResponse;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{FileHandle, StableHow, Stateid, Verifier};
+use share::{Api, Measure, Outcome, Protocol, timings};
+
+use super::between::{Between, PIECE_BYTES, Part, copy_piece};
+use crate::credentials::Claimant;
+use crate::server::ServerState;
+use crate::status;
+use crate::v4::compound::Compound;
+use crate::v4::filehandle;
+use crate::v4::files::file_of;
+use crate::v4::running::Running;
+use crate::v4::state::Client;
+
+/// How long a client that could not be told is left alone before it is told again.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// How often a client is told at most. After that it can still ask (OFFLOAD_STATUS).
+const CALLS_MAX: usize = 180;
+/// How often a client is told that says that it does not know the stateid: CB_OFFLOAD may have overtaken COPY's answer.
+const UNKNOWN_MAX: usize = 5;
+
+/// What goes on.
+struct Work {
+    server: Arc<ServerState>,
+    client: Arc<Client>,
+    files: Between,
+    /// Whom the rules of the share are asked about when they have changed.
+    claimant: Claimant,
+    part: Part,
+    length: u64,
+    target: SignedHandle,
+    stateid: Stateid,
+    /// The COPY, whose answer CB_OFFLOAD must not overtake.
+    asked_by: ReferringCalls,
+    running: Arc<Running>,
+}
+
+/// Has a copy go on behind its answer, of which so many bytes are `done`; its stateid. None if the client has too many of
+/// them under way or cannot be told of its end: then it has to wait.
+///
+/// # Errors
+/// Those of the store: the target has no filehandle.
+pub(super) fn begin(
+    c: &Compound<'_>,
+    files: &Between,
+    part: Part,
+    (done, length): (u64, u64),
+) -> Result<Option<Stateid>, Status> {
+    let client = c.client();
+    if !client.can_be_called() {
+        return Ok(None);
+    }
+    let target = filehandle::of_node(c.server(), files.share.id(), files.target.node())?;
+    let running = Arc::new(Running::begin(done));
+    let Some(stateid) = client.files.begin_offload(file_of(c.object()?), &running) else { return Ok(None) };
+    let work = Work {
+        server: Arc::clone(c.server()),
+        client: Arc::clone(client),
+        files: files.clone(),
+        claimant: c.request.connection.callers.claimant(c.request.stated.as_ref()),
+        part,
+        length,
+        target,
+        stateid,
+        asked_by: c.referring_call(),
+        running,
+    };
+    tokio::spawn(async move { timings::scope(pin!(work.run())).await });
+    Ok(Some(stateid))
+}
+
+impl Work {
+    async fn run(self) {
+        let measure = Measure::begin(Api::Offload, Protocol::Nfs4, Instant::now());
+        let from = self.running.copied();
+        let outcome = self.copy().await;
+        let copied = self.running.copied();
+        let share = &self.files.share;
+        let counted = outcome.map_or_else(status::v4_outcome, |()| Outcome::Done);
+        let account = share.accounting().open(self.files.caller.machine);
+        account.end(&measure, Instant::now(), copied - from, counted);
+        drop(account);
+        let Stateid { other, .. } = self.stateid;
+        let is_known = self.client.files.offload_ended(other, copied, outcome);
+        self.running.end();
+        // A client is not told of a copy that it has cancelled, but of one that has lost its share it is.
+        if is_known || share.is_withdrawn() {
+            self.tell(other, copied, outcome).await;
+        }
+    }
+
+    /// Copies the rest. What fails ends it, and so do rules of the share that let nobody write for the client any more: with fewer
+    /// bytes the client asks again for the others, and learns why. Of a share that is gone it learns here.
+    async fn copy(&self) -> Result<(), Status> {
+        let share = &self.files.share;
+        let mut generation = None;
+        loop {
+            let done = self.running.copied();
+            if share.is_withdrawn() {
+                return Err(Status::Stale);
+            }
+            let present = Some(share.rules_generation());
+            if present != generation && !self.server.may_write(&self.client, &self.claimant, share) {
+                return Ok(());
+            }
+            generation = present;
+            if done >= self.length || self.running.is_stopped() {
+                return Ok(());
+            }
+            let piece = PIECE_BYTES.min(self.length - done);
+            if let Err(status) = copy_piece(&self.files, self.part, done, piece).await {
+                tracing::debug!(copied = done, "a copy ends early: {status:?}");
+                return if share.is_withdrawn() { Err(Status::Stale) } else { Ok(()) };
+            }
+            self.running.advance(done + piece);
+        }
+    }
+
+    /// Tells the client, again as long as it cannot be told.
+    async fn tell(&self, other: Other, copied: u64, outcome: Result<(), Status>) {
+        let info = match outcome {
+            Ok(()) => OffloadInfo::Done(written(&self.server, None, copied)),
+            Err(status) => OffloadInfo::Failed { status, copied_bytes: copied },
+        };
+        let args = OffloadArgs { file: FileHandle(self.target.as_bytes()), stateid: self.stateid, info };
+        let mut unknown = 0;
+        for _ in 0..CALLS_MAX {
+            let call = ArgOp::Offload(args);
+            let requests = std::slice::from_ref(&self.asked_by);
+            let answer = self.server.v4.callbacks.call_about(&self.client, &call, requests).await;
+            match answer.and_then(|answered| Ok(answered.result()?.status())) {
+                Ok(Err(Status::Delay)) => {}
+                Ok(Err(Status::BadStateId)) if unknown < UNKNOWN_MAX => unknown += 1,
+                Ok(_) => return self.client.files.offload_acknowledged(other),
+                Err(error) => tracing::debug!("a client was not told that a copy has ended: {error}"),
+            }
+            if self.client.files.is_over() {
+                return;
+            }
+            tokio::time::sleep(AGAIN_AFTER).await;
+        }
+    }
+}
+
+/// What COPY and CB_OFFLOAD say of bytes that were copied.
+pub(super) fn written(server: &ServerState, callback_id: Option<Stateid>, count: u64) -> WriteResponse {
+    let verifier = Verifier(server.write_verifier);
+    WriteResponse { callback_id, count, committed: StableHow::Unstable, verifier }
+}

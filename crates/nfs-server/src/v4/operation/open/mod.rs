@@ -1,0 +1,155 @@
+//! OPEN, RFC 8881 18.16, as a list of steps.
+
+mod claim;
+mod create;
+mod delegate;
+mod target;
+mod wish;
+
+use std::sync::Arc;
+
+use nfs_proto::v4::open_state::{Opened, ShareAccess};
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::open::{Args, ResOk, ResultFlags};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::Stateid;
+use share::{Access, Api, Caching, File, OpenRequest, Protocol};
+use storage::SetAttributes;
+
+use super::data::check_regular;
+use crate::object::Object;
+use crate::operation::Operation;
+use crate::status;
+use crate::v4::compound::Compound;
+use crate::v4::files::{Held, file_of};
+use target::{Target, grant};
+use wish::Wish;
+
+/// What every open of this server is: its locks may overlap and be split, and the client may be told of a lock that is free.
+const RESULT: ResultFlags = ResultFlags::LOCKTYPE_POSIX.union(ResultFlags::MAY_NOTIFY_LOCK);
+
+pub(super) const OPERATION: Operation<Number> =
+    Operation { result_bytes: 320, ..Operation::of(Number::Open, Api::Open) };
+
+pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<ResOk<'static>, Status> {
+    let wish = Wish::of(&args)?;
+    c.object()?;
+    let (client, recovery) = (Arc::clone(c.client()), &c.server().v4.recovery);
+    if !wish.claim.stands_on_delegation() {
+        recovery.check_locking(&client, wish.claim.is_reclaim(), c.now).await?;
+    }
+    recovery.keep(&client).await?;
+    wait_for_room(c).await?;
+    let target = claim::find(c, &wish).await?;
+    check_regular(&target.found.node)?;
+    let access = access(&target, &wish)?;
+    let offer = delegate::offer(&client, &target, &wish);
+    let held = admit(c, &target, &wish, access, offer.caching()).await?;
+    if target.truncates
+        && let Err(status) = truncate(&target, &held).await
+    {
+        held.close().await;
+        return Err(status);
+    }
+    let stateid = enter(c, &target, &wish, &held).await?;
+    let delegation = delegate::delegate(c, &target, &held, offer).await;
+    if !target.object.standing.is_present(&held.share) {
+        // Who looked through what clients hold may have done so before this was entered.
+        c.server().reconsider_client(&client, &held.share).await;
+    }
+    c.set_object(target.object);
+    c.set_stateid(Some(stateid));
+    Ok(ResOk {
+        stateid,
+        change: target.change,
+        flags: RESULT,
+        attributes_set: target.attributes_set,
+        delegation,
+    })
+}
+
+/// For a file that cannot be opened none is made. So that nobody is refused because of clients that are late, the share must
+/// know whom to ask to end them.
+async fn wait_for_room(c: &Compound<'_>) -> Result<(), Status> {
+    let Object { share, caller, .. } = c.object()?;
+    share.open_by_courtesy_of(c.server());
+    share.wait_for_open(caller).await.map_err(status::v4)
+}
+
+/// The rights that an open takes, or why the caller may not have them.
+fn access(target: &Target, wish: &Wish<'_>) -> Result<Access, Status> {
+    let mut access = Access::empty();
+    if wish.access.contains(ShareAccess::WRITE) {
+        if target.object.is_read_only() {
+            return Err(Status::RoFs);
+        }
+        access |= Access::WRITE_DATA | Access::APPEND_DATA;
+    }
+    if wish.access.contains(ShareAccess::READ) {
+        access |= Access::READ_DATA;
+    }
+    if target.is_new {
+        return Ok(access);
+    }
+    let maximal = target.object.share.maximal_access(&target.object.caller, &target.found);
+    let reads = access.contains(Access::READ_DATA) && !maximal.contains(Access::READ_DATA);
+    if reads && target.found.security.is_none() {
+        // Who may execute a program may read it: the client pages it in. A list tells the two apart.
+        access = access.difference(Access::READ_DATA) | Access::EXECUTE;
+    }
+    if maximal.contains(access) { Ok(access) } else { Err(Status::Access) }
+}
+
+/// Lets the open in, beside those of everybody else. The client's own are no exception (RFC 8881 18.16.3: "checking of
+/// share reservations for the new OPEN proceeds normally, with no exception for the existing OPEN held by the same
+/// open-owner").
+async fn admit(
+    c: &Compound<'_>,
+    target: &Target,
+    wish: &Wish<'_>,
+    access: Access,
+    wanted: Caching,
+) -> Result<Held, Status> {
+    let request = OpenRequest {
+        grant: Some(grant(c, target, wanted)),
+        is_reclaim: wish.claim.is_reclaim() || wish.claim.stands_on_delegation(),
+        openers: target.object.caller.openers,
+        ..OpenRequest::new(access, wish.sharing())
+    };
+    let share = &target.object.share;
+    let open = share.open_settled(Protocol::Nfs4, &target.found, &request).await;
+    let open = open.map_err(|error| match status::v4(error) {
+        Status::ShareDenied if wish.claim.is_reclaim() => Status::ReclaimConflict,
+        status => status,
+    })?;
+    let claimant = Arc::new(c.request.connection.callers.claimant(c.request.stated.as_ref()));
+    let identity = Arc::clone(&target.object.caller.identity);
+    Ok(Held { share: Arc::clone(share), open, identity, claimant })
+}
+
+/// UNCHECKED4 with a size of zero, for a file that exists (RFC 8881 18.16.3).
+async fn truncate(target: &Target, held: &Held) -> Result<(), Status> {
+    let Object { share, caller, .. } = &target.object;
+    let writes = held.open.access().contains(Access::WRITE_DATA);
+    let file = if writes { File::Open(Arc::clone(&held.open)) } else { target.object.file() };
+    let set = SetAttributes { size: Some(0), ..SetAttributes::default() };
+    share.set_attributes(caller, &file, &set, None).await.map(|_| ()).map_err(status::v4)
+}
+
+/// Gives the open its stateid.
+async fn enter(c: &Compound<'_>, target: &Target, wish: &Wish<'_>, held: &Held) -> Result<Stateid, Status> {
+    let new = Opened { access: wish.access, deny: wish.deny, held: held.clone() };
+    let entered = c.client().files.open(file_of(&target.object), wish.owner, new);
+    match entered {
+        Ok((stateid, unneeded)) => {
+            if let Some(unneeded) = unneeded {
+                unneeded.close().await;
+            }
+            Ok(stateid)
+        }
+        Err(refused) => {
+            refused.close().await;
+            Err(Status::Delay)
+        }
+    }
+}

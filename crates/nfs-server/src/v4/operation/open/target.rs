@@ -1,0 +1,53 @@
+//! The file that is opened, once it is found or made.
+
+use nfs_wire::v4::attr::AttributeSet;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::ChangeInfo;
+use share::{Caching, Case, Found, GrantRequest};
+use storage::{Attributes, Want};
+
+use crate::object::Object;
+use crate::v4::compound::Compound;
+use crate::v4::files::file_of;
+use crate::v4::operation::directory;
+use crate::v4::recall::Reach;
+
+/// A file that is about to be opened.
+pub(super) struct Target {
+    /// The file, as whoever opens it is known there.
+    pub(super) object: Object,
+    pub(super) found: Found,
+    /// It was just made, so that its maker may do what it asked for.
+    pub(super) is_new: bool,
+    /// It is to be emptied.
+    pub(super) truncates: bool,
+    pub(super) change: ChangeInfo,
+    pub(super) attributes_set: AttributeSet,
+}
+
+/// The file of that name.
+pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status> {
+    let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
+    let found = found.map_err(|error| directory::not_found(error, name))?;
+    let change = unchanged(&dir.of_directory(&found).await.map_err(directory::refused)?);
+    // What is before and after is the same, and was read before the name was looked up: nothing can have come in between.
+    let known = found.dir_protection.as_ref().is_some_and(|protection| protection.attributes.is_some());
+    let change = ChangeInfo { atomic: known, ..change };
+    Ok(existing(dir.beside(found.node.clone()), found, change))
+}
+
+pub(super) fn existing(object: Object, found: Found, change: ChangeInfo) -> Target {
+    let attributes_set = AttributeSet::EMPTY;
+    Target { object, found, is_new: false, truncates: false, change, attributes_set }
+}
+
+pub(super) fn unchanged(attributes: &Attributes) -> ChangeInfo {
+    ChangeInfo { atomic: false, before: attributes.change(), after: attributes.change() }
+}
+
+/// Under the grant of its client, which may be of nothing.
+pub(super) fn grant(c: &Compound<'_>, target: &Target, wanted: Caching) -> GrantRequest {
+    let client = c.client();
+    let reach = Reach::new(c.server(), client, file_of(&target.object));
+    GrantRequest { key: client.files.grant_key(), wanted, client: reach }
+}

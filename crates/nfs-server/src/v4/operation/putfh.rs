@@ -1,0 +1,45 @@
+//! PUTFH, RFC 8881 18.19: the current filehandle.
+
+use nfs_wire::v3::types::FileHandle as SignedHandle;
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::putfh::Args;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::FileHandle;
+use share::ShareId;
+use storage::Handle;
+
+use crate::object::Object;
+use crate::operation::Operation;
+use crate::status;
+use crate::v4::compound::Compound;
+use crate::v4::place::Place;
+use crate::v4::pseudo_fs;
+
+pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::PutFh);
+
+pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), Status> {
+    let place = place_of(c, args.object).await?;
+    c.set_place(place);
+    Ok(())
+}
+
+/// Where a filehandle leads.
+///
+/// # Errors
+/// [`Status::BadHandle`] for one that this server did not make; [`Status::Stale`] when the object is gone. That the client may
+/// not (or no longer) use the share is told by the operation that wants to ([`Compound::check_standing`]).
+async fn place_of(c: &Compound<'_>, FileHandle(bytes): FileHandle<'_>) -> Result<Place, Status> {
+    let request = c.request;
+    let signed = SignedHandle::new(bytes).ok_or(Status::BadHandle)?;
+    let target = request.connection.server.file_handles.decode(&signed).map_err(|_| Status::BadHandle)?;
+    if target == pseudo_fs::ROOT {
+        return Ok(Place::Root);
+    }
+    let (shares, id) = (&request.connection.shares, ShareId(target.share));
+    let missing = || if shares.is_awaited(id) { Status::Delay } else { Status::Stale };
+    let share = shares.by_id(id).ok_or_else(missing)?;
+    let (caller, standing) = c.caller(&share);
+    let handle = Handle::new(target.storage_handle).map_err(|_| Status::BadHandle)?;
+    let node = share.by_handle(&handle).await.map_err(status::v4)?;
+    Ok(Place::Object(Object::new(share, caller, node, standing)))
+}

@@ -1,0 +1,284 @@
+//! READDIR, RFC 8881 18.23.
+
+use std::sync::Arc;
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::attr::{Attribute, AttributeSet, Value, encode_attributes};
+use nfs_wire::v4::readdir::{Args, ListingWriter};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{Name, Verifier};
+use nfs_wire::xdr::{Encode, Writer, padding};
+use share::{Api, Share};
+use storage::{Attributes, NodeRef};
+
+use super::directory;
+use crate::config::TRANSFER_BYTES_MAX;
+use crate::object::Object;
+use crate::operation::Operation;
+use crate::v4::attributes::{self, FileSystem, Needs, Telling};
+use crate::v4::compound::Compound;
+use crate::v4::place::Place;
+use crate::v4::{describe, pseudo_fs};
+use crate::{listing, status};
+
+/// Cookies stay valid while a directory changes, so nothing has to be verified.
+const COOKIE_VERIFIER: Verifier = Verifier([0; 8]);
+
+/// RFC 8881 18.23.3: "cookie values of zero, 1, and 2 are to be considered reserved". Where a directory uses 1 and 2 itself,
+/// clients have these instead: positive to clients that take cookies for signed numbers, and above the cookies of the
+/// directories of all local file systems.
+const INSTEAD: [(u64, u64); 2] = [(1, 0x7fff_ffff_ffff_fffd), (2, 0x7fff_ffff_ffff_fffe)];
+
+/// What entries take up, about, when their names have 16 bytes: how many are asked of the share at a time.
+const BARE_ENTRY_BYTES: usize = 64;
+const ENTRY_BYTES: usize = 256;
+
+/// Bytes of the operation's number and its status, in front of a successful result.
+const FRONT_BYTES: usize = 8;
+
+/// What is known of an entry without a look at its object.
+const OF_ENTRY: AttributeSet =
+    AttributeSet::of(&[Attribute::FileId, Attribute::MountedOnFileId, Attribute::RdattrError]);
+
+/// A successful result, encoded.
+pub(super) struct Encoded(Vec<u8>);
+
+impl Encode for Encoded {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.opaque_fixed(&self.0); // a multiple of four bytes: no padding follows
+    }
+}
+
+pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ReadDir, Api::ReadDir);
+
+pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Encoded, Status> {
+    attributes::check_readable(args.request)?;
+    if INSTEAD.iter().any(|(reserved, _)| *reserved == args.cookie) {
+        return Err(Status::BadCookie);
+    }
+    if args.cookie != 0 && args.cookie_verifier != COOKIE_VERIFIER {
+        return Err(Status::NotSame);
+    }
+    let room = c.room().saturating_sub(FRONT_BYTES).min(TRANSFER_BYTES_MAX as usize);
+    let bytes_max = usize::try_from(args.max_count).unwrap_or(usize::MAX).min(room);
+    c.take_room(bytes_max).await;
+    let mut bytes = Vec::with_capacity(bytes_max.min(64 * 1024));
+    let mut writer = Writer::new(&mut bytes);
+    COOKIE_VERIFIER.encode(&mut writer);
+    let names_left = (args.dir_count > 0).then(|| usize::try_from(args.dir_count).unwrap_or(usize::MAX));
+    let mut page = Page {
+        wanted: args.request,
+        listing: ListingWriter::new(&mut writer, 0, bytes_max),
+        names_left,
+        any: false,
+    };
+    let eof = match c.place()? {
+        Place::Root => list_root(c, args.cookie, &mut page).await?,
+        Place::Object(dir) => list(c, dir, args.cookie, bytes_max, &mut page).await?,
+    };
+    if !eof && !page.any {
+        return Err(Status::TooSmall);
+    }
+    page.listing.finish(eof);
+    Ok(Encoded(bytes))
+}
+
+/// Lists a directory; whether its end was reached.
+async fn list(
+    c: &Compound<'_>,
+    dir: &Object,
+    cookie: u64,
+    bytes_max: usize,
+    page: &mut Page<'_, '_>,
+) -> Result<bool, Status> {
+    directory::check(dir)?;
+    let needs = Needs::of(page.wanted);
+    let fs = describe::file_system(c, dir, &needs).await?;
+    let is_bare = page.wanted.intersection(fs.supported).difference(OF_ENTRY).is_empty();
+    let want = (!is_bare).then_some(needs.want);
+    let batch = listing::batch(bytes_max, if is_bare { BARE_ENTRY_BYTES } else { ENTRY_BYTES });
+    let mut position = of_directory(cookie);
+    loop {
+        let part = listing::next_part(dir, position, batch, want).await.map_err(status::v4)?;
+        for entry in &part.entries {
+            position = entry.cookie;
+            let about = match &entry.node {
+                None => About::Entry(entry.id.0),
+                Some((node, seen)) => match look(c, dir, fs, (node, *seen), &needs, page.wanted).await? {
+                    Some(about) => about,
+                    None => continue, // it has just gone
+                },
+            };
+            if !page.push(&entry.name, of_client(entry.cookie), &about) {
+                return Ok(false);
+            }
+        }
+        if part.end {
+            return Ok(true);
+        }
+    }
+}
+
+/// Lists the shares that the client may use, in the order of their numbers: one that comes or goes moves no other.
+async fn list_root(c: &Compound<'_>, cookie: u64, page: &mut Page<'_, '_>) -> Result<bool, Status> {
+    let needs = Needs::of(page.wanted);
+    let mut shares = pseudo_fs::shares(c);
+    shares.sort_by_key(|share| share.id());
+    for share in shares.iter().filter(|share| root_cookie(share) > cookie) {
+        let Ok(top) = pseudo_fs::lookup(c, share.name().as_bytes()) else { continue };
+        let about = match look_at_top(c, &top, &needs, page.wanted).await {
+            Ok(Some(about)) => about,
+            Ok(None) => continue,
+            Err(status) => failed(status, page.wanted)?,
+        };
+        if !page.push(share.name().as_bytes(), root_cookie(share), &about) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn root_cookie(share: &Arc<Share>) -> u64 {
+    describe::entry_id(share).saturating_add(1)
+}
+
+async fn look_at_top(
+    c: &Compound<'_>,
+    top: &Object,
+    needs: &Needs,
+    wanted: AttributeSet,
+) -> Result<Option<About>, Status> {
+    let fs = describe::file_system(c, top, needs).await?;
+    let seen = top.share.attributes(&top.node, needs.want).await.map_err(status::v4)?;
+    look(c, top, fs, (&top.node, seen), needs, wanted).await
+}
+
+/// What is told of an object; nothing if it is gone.
+async fn look(
+    c: &Compound<'_>,
+    of: &Object,
+    fs: FileSystem,
+    (node, seen): (&NodeRef, Attributes),
+    needs: &Needs,
+    wanted: AttributeSet,
+) -> Result<Option<About>, Status> {
+    match describe::describe(c, of, fs, node, seen, needs).await {
+        Ok(subject) => Ok(Some(About::Object(Box::new(Telling { wanted, subject })))),
+        Err(Status::Stale | Status::NoEnt) => Ok(None),
+        Err(status) => failed(status, wanted).map(Some),
+    }
+}
+
+/// 18.23.3: an entry tells why it has no attributes, if the client wants to know; else the call fails.
+fn failed(status: Status, wanted: AttributeSet) -> Result<About, Status> {
+    if wanted.contains(Attribute::RdattrError) { Ok(About::Failed(status)) } else { Err(status) }
+}
+
+fn of_directory(cookie: u64) -> u64 {
+    INSTEAD.iter().find(|(_, instead)| *instead == cookie).map_or(cookie, |(reserved, _)| *reserved)
+}
+
+fn of_client(cookie: u64) -> u64 {
+    INSTEAD.iter().find(|(reserved, _)| *reserved == cookie).map_or(cookie, |(_, instead)| *instead)
+}
+
+/// What an entry tells of its object.
+enum About {
+    /// Its number.
+    Entry(u64),
+    Object(Box<Telling>),
+    Failed(Status),
+}
+
+/// An entry with the attributes that are wanted of it.
+struct Entry<'a> {
+    cookie: u64,
+    name: &'a [u8],
+    about: &'a About,
+    wanted: AttributeSet,
+}
+
+impl Encode for Entry<'_> {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.u64(self.cookie);
+        Name(self.name).encode(writer);
+        match self.about {
+            About::Object(telling) => telling.encode(writer),
+            About::Entry(id) => {
+                let wanted = self.wanted.intersection(OF_ENTRY);
+                encode_attributes(writer, wanted, |attribute| match attribute {
+                    Attribute::FileId => Some(Value::FileId(*id)),
+                    Attribute::MountedOnFileId => Some(Value::MountedOnFileId(*id)),
+                    _ => Some(Value::RdattrError(Ok(()))),
+                });
+            }
+            About::Failed(status) => {
+                let wanted = AttributeSet::of(&[Attribute::RdattrError]);
+                encode_attributes(writer, wanted, |_| Some(Value::RdattrError(Err(*status))));
+            }
+        }
+    }
+}
+
+/// A result that is being filled.
+struct Page<'w, 'b> {
+    wanted: AttributeSet,
+    listing: ListingWriter<'w, 'b>,
+    /// The bytes that names and cookies may still take, if the client says.
+    names_left: Option<usize>,
+    /// Whether there is an entry.
+    any: bool,
+}
+
+impl Page<'_, '_> {
+    /// Adds an entry. False when the page is full.
+    fn push(&mut self, name: &[u8], cookie: u64, about: &About) -> bool {
+        if let Some(left) = self.names_left {
+            let left = left.checked_sub(8 + 4 + name.len() + padding(name.len()));
+            // One entry is told even when its name alone is more than the client wants.
+            if left.is_none() && self.any {
+                return false;
+            }
+            self.names_left = Some(left.unwrap_or(0));
+        }
+        let fits = self.listing.push(&Entry { cookie, name, about, wanted: self.wanted });
+        self.any |= fits;
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserved_cookies_are_told_as_others() {
+        for (reserved, instead) in INSTEAD {
+            assert!(i64::try_from(instead).is_ok());
+            assert_eq!((of_client(reserved), of_directory(instead)), (instead, reserved));
+        }
+        for other in [0, 3, u64::MAX] {
+            assert_eq!((of_client(other), of_directory(other)), (other, other));
+        }
+    }
+
+    #[test]
+    fn who_does_not_ask_why_an_entry_failed_gets_nothing() {
+        let wanted = AttributeSet::of(&[Attribute::RdattrError, Attribute::Acl]);
+        assert!(matches!(failed(Status::Io, wanted), Ok(About::Failed(Status::Io))));
+        assert!(matches!(failed(Status::Io, AttributeSet::EMPTY), Err(Status::Io)));
+    }
+
+    #[test]
+    fn a_hint_about_names_leaves_room_for_one() {
+        let pushed = |names_left| {
+            let mut bytes = Vec::new();
+            let mut writer = Writer::new(&mut bytes);
+            let listing = ListingWriter::new(&mut writer, 0, 4096);
+            let mut page = Page { wanted: AttributeSet::EMPTY, listing, names_left, any: false };
+            (0..5).take_while(|number| page.push(b"four", 3 + number, &About::Entry(7))).count()
+        };
+        // 8 + 4 + 4 bytes a name
+        assert_eq!([None, Some(1), Some(16), Some(31), Some(32)].map(pushed), [5, 1, 1, 1, 2]);
+    }
+}

@@ -1,0 +1,32 @@
+//! RENAME, RFC 8881 18.26.
+
+use std::sync::Arc;
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::rename::{Args, ResOk};
+use nfs_wire::v4::status::Status;
+use share::{Api, Case, Location, RenameHow};
+use storage::Replace;
+
+use super::directory;
+use crate::operation::Operation;
+use crate::v4::compound::Compound;
+
+pub(super) const OPERATION: Operation<Number> =
+    Operation { changes: true, result_bytes: 64, ..Operation::of(Number::Rename, Api::Rename) };
+
+pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
+    let (from, to) = (c.saved_object_to_change()?, c.object_to_change()?);
+    directory::check(from)?;
+    directory::check(to)?;
+    if !Arc::ptr_eq(&from.share, &to.share) {
+        return Err(Status::XDev);
+    }
+    let (old_name, new_name) = (directory::existing(args.old_name)?, args.new_name.checked()?);
+    let old = Location { parent: Arc::clone(&from.node), name: old_name.to_vec() };
+    let new = Location { parent: Arc::clone(&to.node), name: new_name.to_vec() };
+    let how = RenameHow { replace: Replace::Yes, case: Case::Sensitive, opened: None };
+    let renamed = from.share.rename(&from.caller, old, new, how).await;
+    let (source, target) = renamed.map_err(|error| directory::not_found(error, old_name))?;
+    Ok(ResOk { source_change: directory::change(&source), target_change: directory::change(&target) })
+}

@@ -1,0 +1,13 @@
+//! RESTOREFH, RFC 8881 18.27: the saved filehandle becomes the current one.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::status::Status;
+
+use crate::operation::Operation;
+use crate::v4::compound::Compound;
+
+pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::RestoreFh);
+
+pub(super) fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
+    c.restore()
+}

@@ -1,0 +1,26 @@
+//! SECINFO_NO_NAME, RFC 8881 18.45.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::secinfo_no_name::{Args, ResOk, Style};
+use nfs_wire::v4::status::Status;
+use share::Api;
+
+use super::{lookupp, secinfo};
+use crate::operation::{ForWhom, Operation};
+use crate::v4::compound::Compound;
+
+pub(super) const OPERATION: Operation<Number> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::SecInfoNoName, Api::SecInfo) };
+
+pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk<'static>, Status> {
+    match args.style {
+        Style::CurrentFh => {
+            c.place()?;
+        }
+        Style::Parent => {
+            lookupp::parent(c).await?;
+        }
+    }
+    c.consume_place();
+    Ok(secinfo::flavors())
+}

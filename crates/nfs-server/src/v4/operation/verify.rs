@@ -1,0 +1,37 @@
+//! VERIFY, RFC 8881 18.31.
+
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::v4::attr::{Attribute, Attributes};
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::verify::Args;
+use share::Api;
+
+use crate::operation::{ForWhom, Operation};
+use crate::v4::compound::Compound;
+use crate::v4::describe;
+
+pub(super) const OPERATION: Operation<Number> =
+    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::Verify, Api::Verify) };
+
+pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<(), Status> {
+    if is_same(c, &args.attributes).await? { Ok(()) } else { Err(Status::NotSame) }
+}
+
+/// Whether the current object has these attributes.
+///
+/// # Errors
+/// [`Status::AttrNotSupp`] for what it does not have; [`Status::Inval`] for what can only be set, and for rdattr_error
+/// (18.31.3).
+pub(super) async fn is_same(c: &Compound<'_>, attributes: &Attributes<'_>) -> Result<bool, Status> {
+    let place = c.place()?;
+    let wanted = attributes.set;
+    if !wanted.difference(describe::supported(c, place)).is_empty() {
+        return Err(Status::AttrNotSupp);
+    }
+    if wanted.contains(Attribute::RdattrError) {
+        return Err(Status::Inval);
+    }
+    let values = attributes.values().collect::<Result<Vec<_>, _>>()?;
+    let told = describe::tell(c, place, wanted).await?;
+    Ok(values.iter().all(|value| told.subject.value(value.attribute()).as_ref() == Some(value)))
+}

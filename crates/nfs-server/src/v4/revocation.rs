@@ -1,0 +1,120 @@
+//! What clients lose when a share's rules change: the opens, locks and delegations of those whom they do not let in any more
+//! (RFC 8881 8.5, 15.1.5.1).
+
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use nfs_proto::v4::holdings::{Everything, Through};
+use nfs_proto::v4::open_state::ShareAccess;
+use share::Share;
+
+use super::files::{Delegated, Held, give_up};
+use super::state::Client;
+use crate::credentials::Claimant;
+use crate::server::ServerState;
+use crate::standing::Standing;
+
+impl ServerState {
+    /// Takes from all clients what they have in a share and may not use any more, also from those whose lease is over.
+    pub(crate) async fn reconsider(&self, share: &Share) {
+        let addresses = self.connections.addresses();
+        for client in self.v4.clients() {
+            self.reconsider_from(&client, share, &addresses).await;
+        }
+    }
+
+    /// The same of one client.
+    pub(crate) async fn reconsider_client(&self, client: &Client, share: &Share) {
+        self.reconsider_from(client, share, &self.connections.addresses()).await;
+    }
+
+    async fn reconsider_from(&self, client: &Client, share: &Share, addresses: &HashMap<u64, SocketAddr>) {
+        let of_share = share.id().0;
+        let claimants: HashSet<Arc<Claimant>> = client.files.with(|holdings| {
+            holdings.of_share(of_share).map(|(held, _)| Arc::clone(claimant(&held))).collect()
+        });
+        if claimants.is_empty() {
+            return;
+        }
+        let at = addresses_of(client, addresses);
+        let rights: HashMap<Arc<Claimant>, Rights> = claimants
+            .into_iter()
+            .map(|claimant| {
+                let rights = self.rights(&claimant, share, &at);
+                (claimant, rights)
+            })
+            .collect();
+        // Of whom nothing is known has just come, and is looked at by the OPEN itself.
+        let is_lost = |held: Through<'_, Held, Delegated>, access: ShareAccess| {
+            rights.get(claimant(&held)).is_some_and(|rights| !rights.allow(access))
+        };
+        let lost = client.files.with(|holdings| {
+            let lost = holdings.revoke_of_share(of_share, is_lost);
+            client.tell_revoked(holdings.revoked());
+            lost
+        });
+        end(client, share, lost).await;
+    }
+
+    /// Whether somebody of a client may still change what is in a share.
+    pub(super) fn may_write(&self, client: &Client, claimant: &Claimant, share: &Share) -> bool {
+        let at = addresses_of(client, &self.connections.addresses());
+        self.rights(claimant, share, &at).allow(ShareAccess::WRITE)
+    }
+
+    /// What somebody may do in a share: from where the client is now, or if it has no connection from where the file was opened.
+    fn rights(&self, claimant: &Claimant, share: &Share, at: &[SocketAddr]) -> Rights {
+        let then = [claimant.client()];
+        let at = if at.is_empty() { &then } else { at };
+        let standings = at.iter().map(|address| claimant.standing(share, *address, &self.squashing));
+        standings.fold(Rights::default(), Rights::or)
+    }
+}
+
+/// Where a client is now.
+fn addresses_of(client: &Client, addresses: &HashMap<u64, SocketAddr>) -> Vec<SocketAddr> {
+    client.connections().iter().filter_map(|connection| addresses.get(&connection.0).copied()).collect()
+}
+
+/// What somebody may do in a share.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rights {
+    reads: bool,
+    writes: bool,
+}
+
+impl Rights {
+    fn or(self, standing: Standing) -> Self {
+        Self { reads: self.reads || standing.is_member(), writes: self.writes || !standing.is_read_only() }
+    }
+
+    fn allow(self, access: ShareAccess) -> bool {
+        self.reads && (self.writes || !access.contains(ShareAccess::WRITE))
+    }
+}
+
+fn claimant<'a>(held: &Through<'a, Held, Delegated>) -> &'a Arc<Claimant> {
+    match held {
+        Through::Open(held) => &held.claimant,
+        Through::Delegation(delegated) => &delegated.held.claimant,
+    }
+}
+
+async fn end(client: &Client, share: &Share, lost: Everything<Held, Delegated>) {
+    let (opens, delegations) = (lost.opens.len(), lost.delegations.len());
+    if opens + delegations == 0 {
+        return;
+    }
+    tracing::info!(
+        client = %client.owner.escape_ascii(),
+        share = share.name(),
+        opens,
+        delegations,
+        "an NFSv4 client loses what the rules of the share do not let it have any more"
+    );
+    for delegated in &lost.delegations {
+        share.give_up(delegated.held.open.node().id(), client.files.holder());
+    }
+    give_up(lost).await;
+}

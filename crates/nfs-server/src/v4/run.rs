@@ -1,0 +1,175 @@
+//! COMPOUND, RFC 8881 16.2: the operations one after another, up to the first that fails.
+
+use std::time::Instant;
+
+use net::{Buffer, turn_clock};
+use nfs_wire::rpc::AcceptStatus;
+use nfs_wire::v4::compound::{self as wire, ArgOp};
+use nfs_wire::v4::sequence::Args;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::{MINOR_VERSION_MAX, MINOR_VERSION_MIN, Operation as Number, Procedure};
+use nfs_wire::xdr::{Decode, Reader};
+use share::{Api, Measure, Protocol};
+
+use super::compound::Compound;
+use super::in_session::InSession;
+use super::operation;
+use super::reply::Reply;
+use super::sequence::{self, Entry, Highest};
+use super::state::Session;
+use crate::call::{NotRun, Request};
+use crate::operation::Needs;
+use crate::status;
+
+/// Runs a call.
+pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, NotRun> {
+    match Procedure::try_from(request.call.procedure) {
+        Ok(Procedure::Compound) => answer(request, arguments).await,
+        Ok(Procedure::Null) | Err(_) => Err(AcceptStatus::ProcedureUnavailable.into()),
+    }
+}
+
+/// Runs a COMPOUND.
+async fn answer(request: &Request<'_>, mut arguments: Reader<'_>) -> Result<Buffer, NotRun> {
+    let wire::Args { tag, minor_version, mut operations } =
+        wire::Args::decode(&mut arguments).map_err(|_| AcceptStatus::GarbageArgs)?;
+    let mut reply = Reply::begin(request.call.xid, tag);
+    // RFC 8881 16.2.3: "the server MUST return ... NFS4ERR_MINOR_VERS_MISMATCH and a zero length resultdata array".
+    if !(MINOR_VERSION_MIN..=MINOR_VERSION_MAX).contains(&minor_version) {
+        reply.status = Err(Status::MinorVersMismatch);
+        return Ok(reply.finish());
+    }
+    if tag.as_str().is_err() {
+        reply.status = Err(Status::Inval);
+        return Ok(reply.finish());
+    }
+    let only = operations.left() == 1;
+    match operations.next() {
+        None => {}
+        Some(Err(bad)) => reply.refuse(bad),
+        Some(Ok(ArgOp::Sequence(args))) => {
+            return Ok(in_session(request, minor_version, args, operations, reply).await);
+        }
+        Some(Ok(operation)) => {
+            operation::run::run_alone(request, minor_version, operation, only, &mut reply).await
+        }
+    }
+    Ok(reply.finish())
+}
+
+/// Runs a request that begins with SEQUENCE.
+async fn in_session(
+    request: &Request<'_>,
+    minor_version: u32,
+    args: Args,
+    operations: wire::Operations<'_>,
+    mut reply: Reply,
+) -> Buffer {
+    let now = Instant::now();
+    let (in_session, slots) = match sequence::begin(request, args, &operations, &reply, now) {
+        Ok(Entry::Run(in_session, slots)) => (in_session, slots),
+        Ok(Entry::Repeat(body)) => return Reply::repeat(request.call.xid, &body),
+        Ok(Entry::Uncached(session, slots)) => return uncached(&session, args, slots, operations, reply),
+        Err(status) => {
+            reply.fail(Number::Sequence, status);
+            return reply.finish();
+        }
+    };
+    reply.end(Number::Sequence, &Ok::<_, Status>(sequence::answer(in_session.session(), args, slots)));
+    let compound = Compound::begin(request, minor_version, in_session, reply, now);
+    let (mut reply, in_session) = Runner { compound }.run(operations).await;
+    in_session.end(&mut reply);
+    reply.finish()
+}
+
+/// A request that has run, and whose reply was not kept: "the next operation in COMPOUND ... having the error
+/// NFS4ERR_RETRY_UNCACHED_REP" (RFC 8881 2.10.6.1.3).
+fn uncached(
+    session: &Session,
+    args: Args,
+    slots: Highest,
+    mut operations: wire::Operations<'_>,
+    mut reply: Reply,
+) -> Buffer {
+    reply.end(Number::Sequence, &Ok::<_, Status>(sequence::answer(session, args, slots)));
+    match operations.next() {
+        None => {}
+        Some(Ok(next)) => reply.fail(next.operation(), Status::RetryUncachedRep),
+        Some(Err(bad)) => reply.refuse(bad),
+    }
+    reply.finish()
+}
+
+/// Runs the operations of a COMPOUND, which is their context.
+struct Runner<'a> {
+    compound: Compound<'a>,
+}
+
+impl<'a> Runner<'a> {
+    /// Runs the operations behind SEQUENCE; the reply, and the session's part of it.
+    async fn run(mut self, mut operations: wire::Operations<'a>) -> (Reply, InSession) {
+        loop {
+            let last = operations.left() == 1;
+            match operations.next() {
+                None => break,
+                Some(Err(bad)) => self.compound.refuse_unread(bad),
+                Some(Ok(operation)) => self.step(operation, last).await,
+            }
+            if self.compound.outcome().is_err() {
+                break;
+            }
+        }
+        self.compound.finish()
+    }
+
+    /// Runs one operation, counts it for the share that it was for, and bounds its result.
+    async fn step(&mut self, args: ArgOp<'a>, last: bool) {
+        let c = &mut self.compound;
+        let operation = operation::row(args.operation());
+        if let Err(status) = c.check_room(operation.result_bytes).and_then(|()| c.check_standing(operation)) {
+            return c.refuse(args.operation(), status);
+        }
+        let measure = operation.api.map(|api| Measure::begin(api, Protocol::Nfs4, turn_clock::now()));
+        if let (Some(api), Some(object)) = (operation.api, c.counted()) {
+            object.share.take_turn(&object.caller, api).await;
+        }
+        let (number, has_file_handle) = (args.operation(), c.place().is_ok());
+        c.begin_operation(operation);
+        operation::run::run(c, args, last).await;
+        debug_assert!(
+            has_file_handle || operation.needs != Needs::FileHandle || c.outcome().is_err(),
+            "{number:?} needs a filehandle and has had none"
+        );
+        if let Some(measure) = measure {
+            self.count(&measure);
+        }
+        if let Some(api) = operation.api {
+            self.note_traffic(api);
+        }
+        let c = &mut self.compound;
+        if let Err(status) = c.check_room(0) {
+            c.take_back(number, status);
+        }
+    }
+
+    /// Counts an operation for the share of the current object.
+    fn count(&self, measure: &Measure) {
+        let c = &self.compound;
+        let Some(object) = c.counted() else { return };
+        let outcome = c.outcome().map_or_else(status::v4_outcome, |()| share::Outcome::Done);
+        let connection = c.request.connection;
+        let measure = measure.over(connection.traffic.round_trip.time());
+        let (share, client) = (&object.share, object.caller.machine);
+        connection.accounts.end(share, client, &measure, turn_clock::read, c.moved_bytes(), outcome);
+    }
+
+    /// Counts for the connection what an operation has moved.
+    fn note_traffic(&self, api: Api) {
+        let (traffic, bytes) = (&self.compound.request.connection.traffic, self.compound.moved_bytes());
+        if api.is_read() {
+            traffic.reads.add(bytes);
+        } else if api.is_write() {
+            traffic.writes.add(bytes);
+        }
+    }
+}

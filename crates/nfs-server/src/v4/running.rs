@@ -1,0 +1,61 @@
+//! A copy that goes on behind its answer, as those see it who ask for it or stop it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// The longest that OFFLOAD_CANCEL waits for the piece that is being copied.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A copy under way.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    copied: AtomicU64,
+    is_stopped: AtomicBool,
+    is_over: AtomicBool,
+    /// Rung when it is over.
+    over: Notify,
+}
+
+impl Running {
+    /// Bytes that were copied before.
+    pub(super) fn begin(copied: u64) -> Self {
+        Self { copied: AtomicU64::new(copied), ..Self::default() }
+    }
+
+    /// Bytes copied so far.
+    pub(super) fn copied(&self) -> u64 {
+        self.copied.load(Ordering::Acquire)
+    }
+
+    /// So many bytes are copied.
+    pub(super) fn advance(&self, copied: u64) {
+        self.copied.store(copied, Ordering::Release);
+    }
+
+    /// Whether it is to end after the piece that is being copied.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    /// It is to end after the piece that is being copied.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+    }
+
+    /// Stops it, and waits until it writes nothing any more.
+    pub(super) async fn stopped(&self) {
+        self.stop();
+        let over = self.over.notified();
+        if !self.is_over.load(Ordering::Acquire) {
+            let _ = tokio::time::timeout(STOP_PATIENCE, over).await;
+        }
+    }
+
+    /// It writes nothing any more.
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        self.over.notify_waiters();
+    }
+}
