@@ -181,6 +181,9 @@ pub struct NfsClient {
     pub address: IpAddr,
     /// What it said that it mounted (NFSv3 clients may go without a word).
     pub mounts: Vec<String>,
+    /// The shares that it has used, since the server started or the client came.
+    #[serde(default)]
+    pub shares: Vec<String>,
     /// Its connections: with `nconnect=N` there are N.
     pub connections: Vec<NfsConnection>,
     /// Its NFSv4 sessions: as a rule one, over all of its connections.

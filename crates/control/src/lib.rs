@@ -9,7 +9,9 @@ mod administration;
 mod api;
 pub mod clients;
 mod connections;
+mod counters;
 pub mod explain;
+mod health;
 mod host;
 mod metrics;
 pub mod report;
@@ -33,11 +35,15 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use rustls::ServerConfig;
 use share::ShareTable;
 use tokio::sync::oneshot;
+use tokio_rustls::TlsAcceptor;
 
 pub use administration::{Administration, Refusal, RefusalKind};
 pub use api::ApiError;
+pub use counters::Counters;
+pub use health::{StuckShard, alarms};
 pub use token::{Digest, Token};
 
 use clients::Clients;
@@ -61,10 +67,16 @@ pub struct Subject {
     pub administration: Arc<dyn Administration>,
     /// Who is connected now.
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
+    /// What was counted beside the calls of shares, for the metrics.
+    pub counters: Box<dyn Fn() -> Counters + Send + Sync>,
+    /// Which shards are held up.
+    pub stuck_shards: Box<dyn Fn() -> Vec<StuckShard> + Send + Sync>,
     /// What callers of the API show.
     pub tokens: Arc<KnownTokens>,
     /// Names and addresses that it answers to, beside loopback and the address that is asked.
     pub names: Vec<String>,
+    /// The certificate that it shows, and how: then it speaks TLS and nothing else.
+    pub tls: Option<Arc<ServerConfig>>,
 }
 
 impl std::fmt::Debug for Subject {
@@ -82,19 +94,20 @@ impl Control {
         Self::start_within(Limits::default(), listener, subject)
     }
 
-    fn start_within(limits: Limits, listener: TcpListener, subject: Subject) -> io::Result<Self> {
+    fn start_within(limits: Limits, listener: TcpListener, mut subject: Subject) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
+        let tls = subject.tls.take().map(TlsAcceptor::from);
         let routes = router(About { subject, started: Instant::now() });
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    never = server::serve(listener, routes, limits) => match never {},
+                    never = server::serve(listener, tls, routes, limits) => match never {},
                     _ = stopped => {}
                 }
             });
@@ -121,11 +134,16 @@ fn router(mut about: About) -> Router {
     let hosts = Arc::new(Hosts::new(std::mem::take(&mut about.subject.names)));
     let about = Arc::new(about);
     Router::new()
-        .route("/healthz", get(async || "ok\n"))
+        .route("/healthz", get(tell_health))
         .route("/metrics", get(write_metrics))
         .nest("/v1", api::router(&about))
         .with_state(about)
         .layer(middleware::from_fn_with_state(hosts, host::check))
+}
+
+async fn tell_health(State(about): State<Arc<About>>) -> Response {
+    let shares = about.subject.shares.present();
+    health::of(&(about.subject.stuck_shards)(), &shares).into_response()
 }
 
 /// Clients are named to who shows the token, and to nobody else.
@@ -135,7 +153,8 @@ async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> R
         Some(shown) if about.subject.tokens.bearer(shown.as_bytes()).is_some() => Audience::Administrators,
         Some(_) => return api::wrong_token(),
     };
-    let text = metrics::render(&about.subject.shares.present().in_order(), about.started.elapsed(), audience);
+    let (shares, counters) = (about.subject.shares.present(), (about.subject.counters)());
+    let text = metrics::render(&shares, counters, about.started.elapsed(), audience);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
@@ -202,8 +221,11 @@ mod tests {
             shares: Arc::default(),
             administration: Arc::new(Nobody),
             clients: Box::new(Clients::default),
+            counters: Box::new(Counters::default),
+            stuck_shards: Box::new(Vec::new),
             tokens: Arc::new(KnownTokens::new(&Token::new([7; 32]), Vec::new())),
             names: Vec::new(),
+            tls: None,
         };
         Arc::new(About { subject, started: Instant::now() })
     }
@@ -236,8 +258,11 @@ mod tests {
             shares: Arc::default(),
             administration: Arc::new(Nobody),
             clients: Box::new(clients),
+            counters: Box::new(Counters::default),
+            stuck_shards: Box::new(Vec::new),
             tokens: Arc::new(KnownTokens::new(&token, made)),
             names: vec!["files.example.org".to_owned()],
+            tls: None,
         };
         Served { control: Control::start_within(limits, listener, subject).unwrap(), address, token }
     }

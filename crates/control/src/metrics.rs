@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use limits::Limit;
 use share::{
     Api, CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, Protocol, Record, SIZE_BUCKETS, Share,
-    Waited, bucket_limit, response_type, size_limit,
+    Shares, Waited, bucket_limit, response_type, size_limit,
 };
 
 use crate::activity::add_up;
+use crate::counters::Counters;
+use crate::health;
 
 /// A share, as it is at a moment.
 struct Look {
@@ -22,6 +23,7 @@ struct Look {
     /// Given, broken, revoked.
     grants: [u64; 3],
     cache: Option<CacheCounts>,
+    alarms: Vec<&'static str>,
 }
 
 impl Look {
@@ -34,6 +36,7 @@ impl Look {
             status: share.limits_status(),
             grants: grants.map(|count| count.load(Ordering::Relaxed)),
             cache: share.cache_counts(),
+            alarms: health::alarms(share),
         }
     }
 
@@ -66,17 +69,28 @@ pub(crate) enum Audience {
     Administrators,
 }
 
-pub(crate) fn render(shares: &[Arc<Share>], up: Duration, audience: Audience) -> String {
-    let looks: Vec<Look> = shares.iter().map(|share| Look::at(share)).collect();
-    write_all(&looks, up, audience)
+pub(crate) fn render(shares: &Shares, counters: Counters, up: Duration, audience: Audience) -> String {
+    let looks: Vec<Look> = shares.in_order().iter().map(|share| Look::at(share)).collect();
+    let awaited: Vec<&str> = shares.awaited().map(|(_, name)| name).collect();
+    write_all(&looks, &awaited, counters, up, audience)
 }
 
-fn write_all(looks: &[Look], up: Duration, audience: Audience) -> String {
+fn write_all(
+    looks: &[Look],
+    awaited: &[&str],
+    counters: Counters,
+    up: Duration,
+    audience: Audience,
+) -> String {
     let mut text = Text::default();
     text.family("anabranch_build_info", "gauge", "The program's version.");
     text.line("", &format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), 1);
     text.family("anabranch_uptime_seconds", "gauge", "Time since the server started.");
     text.line("", "", format_args!("{:.3}", up.as_secs_f64()));
+    for counter in counters.all() {
+        text.family(counter.name, "counter", counter.help);
+        text.line("", "", counter.count);
+    }
     let calls: Vec<Called> = looks.iter().flat_map(Look::calls).collect();
     write_calls(&mut text, &calls);
     write_latency(&mut text, &calls);
@@ -87,6 +101,7 @@ fn write_all(looks: &[Look], up: Duration, audience: Audience) -> String {
     write_size(&mut text, looks);
     write_grants(&mut text, looks);
     write_cache(&mut text, looks);
+    write_alarms(&mut text, looks, awaited);
     text.0
 }
 
@@ -348,6 +363,19 @@ fn write_cache(text: &mut Text, looks: &[Look]) {
     text.family("anabranch_cache_bytes", "gauge", "Memory of what is kept.");
     for (labels, cache) in cached() {
         text.line("", &labels, cache.bytes);
+    }
+}
+
+fn write_alarms(text: &mut Text, looks: &[Look], awaited: &[&str]) {
+    text.family("anabranch_share_alarm", "gauge", "Whether something is wrong with the storage of a share.");
+    for look in looks {
+        for kind in health::ALARMS {
+            let is_raised = look.alarms.contains(&kind);
+            text.line("", &format!("{},kind=\"{kind}\"", look.labels()), u8::from(is_raised));
+        }
+    }
+    for name in awaited {
+        text.line("", &format!("share=\"{}\",kind=\"stuck\"", escape(name)), 1);
     }
 }
 

@@ -1,9 +1,12 @@
 //! What the two servers report of their clients, as the API tells it.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nfs_server::{ConnectionReport, NfsServer, SessionReport, Sizes};
+use share::{Client, Share, ShareTable};
 use smb_server::report;
 
 use crate::clients::{
@@ -11,9 +14,9 @@ use crate::clients::{
     RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession,
 };
 
-/// The clients of both servers now.
+/// The clients of both servers now, with which of these shares they use.
 #[must_use]
-pub fn clients(smb: &smb_server::Server, nfs: &NfsServer) -> Clients {
+pub fn clients(smb: &smb_server::Server, nfs: &NfsServer, shares: &ShareTable) -> Clients {
     let offer = smb.offer();
     let mut sessions = smb.report();
     sessions.sort_by_key(|session| session.since);
@@ -25,7 +28,7 @@ pub fn clients(smb: &smb_server::Server, nfs: &NfsServer) -> Clients {
             interfaces: offer.interfaces.iter().map(interface).collect(),
         },
         smb_sessions: sessions.iter().map(|session| smb_session(session, &offer, now)).collect(),
-        nfs_clients: nfs_clients(nfs),
+        nfs_clients: nfs_clients(nfs, &Used::of(shares)),
     }
 }
 
@@ -117,7 +120,24 @@ fn seconds(since: SystemTime, now: SystemTime) -> u64 {
     now.duration_since(since).map_or(0, |age| age.as_secs())
 }
 
-fn nfs_clients(nfs: &NfsServer) -> Vec<NfsClient> {
+/// Who has called something about which share, as far as it is counted.
+struct Used(Vec<(String, HashSet<Client>)>);
+
+impl Used {
+    fn of(shares: &ShareTable) -> Self {
+        let clients = |share: &Arc<Share>| {
+            let records = share.accounting().snapshot();
+            (share.name().to_owned(), records.iter().map(|record| record.client).collect())
+        };
+        Self(shares.present().in_order().iter().map(clients).collect())
+    }
+
+    fn by(&self, client: Client) -> Vec<String> {
+        self.0.iter().filter(|(_, clients)| clients.contains(&client)).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+fn nfs_clients(nfs: &NfsServer, used: &Used) -> Vec<NfsClient> {
     let mut clients: Vec<NfsClient> = Vec::new();
     let mut sessions = nfs.sessions();
     for connection in nfs.connections() {
@@ -125,7 +145,14 @@ fn nfs_clients(nfs: &NfsServer) -> Vec<NfsClient> {
         let known = clients.last().is_some_and(|client| client.address == address);
         if !known {
             let mounts = mounts(nfs, address);
-            clients.push(NfsClient { address, mounts, connections: Vec::new(), sessions: Vec::new() });
+            let shares = used.by(Client::Address(address));
+            clients.push(NfsClient {
+                address,
+                mounts,
+                shares,
+                connections: Vec::new(),
+                sessions: Vec::new(),
+            });
         }
         if let Some(client) = clients.last_mut() {
             client.connections.push(nfs_connection(&connection));

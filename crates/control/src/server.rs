@@ -1,6 +1,7 @@
-//! HTTP over TCP, for few clients: one request a connection, and for each a time within which it must be over.
+//! HTTP over TCP or TLS, for few clients: one request a connection, and for each a time within which it must be over.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::connections::{Connections, Limits, Place};
 
@@ -24,6 +27,12 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\
     Content-Type: text/plain\r\n\r\nToo many requests are under way at the control address. Try again.\n";
 
+/// To whom speaks HTTP where TLS is spoken, as far as it goes out at once.
+const SPEAK_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n\
+    This address speaks HTTPS. Ask for https:// instead of http://.\n";
+/// The first byte of every TLS connection. RFC 8446 5.1: ContentType handshake(22).
+const TLS_HANDSHAKE: u8 = 22;
+
 /// Whence a request comes: every one has it among its extensions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
@@ -32,8 +41,13 @@ pub(crate) struct Peer {
     pub(crate) server: Option<IpAddr>,
 }
 
-/// Serves `routes` for ever.
-pub(crate) async fn serve(listener: TcpListener, routes: Router, limits: Limits) -> Infallible {
+/// Serves `routes` for ever, over TLS where there is an acceptor.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    routes: Router,
+    limits: Limits,
+) -> Infallible {
     let connections = Connections::new(limits);
     loop {
         match listener.accept().await {
@@ -45,7 +59,7 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, limits: Limits)
                 };
                 let server = stream.local_addr().ok().map(|at| at.ip().to_canonical());
                 let routes = routes.clone().layer(Extension(Peer { client, server }));
-                tokio::spawn(answer(stream, routes, place, limits));
+                tokio::spawn(answer(stream, tls.clone(), routes, place, limits));
             }
             Err(e) => {
                 tracing::warn!("the control address: accept: {e}");
@@ -55,10 +69,25 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, limits: Limits)
     }
 }
 
-async fn answer(stream: TcpStream, routes: Router, mut place: Place, limits: Limits) {
-    let conversation =
-        tokio::time::timeout(limits.connection_time, converse(stream, routes, place.has_asked(), limits));
-    let conversation = std::pin::pin!(conversation);
+async fn answer(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    routes: Router,
+    mut place: Place,
+    limits: Limits,
+) {
+    let has_asked = place.has_asked();
+    let conversation = async {
+        match tls {
+            None => converse(stream, routes, has_asked, limits).await,
+            Some(tls) => match tokio::time::timeout(limits.head_time, handshake(stream, &tls)).await {
+                Ok(Ok(stream)) => converse(stream, routes, has_asked, limits).await,
+                Ok(Err(e)) => Err(e),
+                Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut)),
+            },
+        }
+    };
+    let conversation = std::pin::pin!(tokio::time::timeout(limits.connection_time, conversation));
     tokio::select! {
         over = conversation => match over {
             Ok(Ok(())) => {}
@@ -69,12 +98,24 @@ async fn answer(stream: TcpStream, routes: Router, mut place: Place, limits: Lim
     }
 }
 
+/// The TLS handshake. Who begins with anything else is told so, and is refused.
+async fn handshake(stream: TcpStream, tls: &TlsAcceptor) -> io::Result<TlsStream<TcpStream>> {
+    let mut first = [0];
+    if stream.peek(&mut first).await? == 1 && first != [TLS_HANDSHAKE] {
+        // What is not read when the connection ends would have the system throw the answer away.
+        let _ = stream.try_read(&mut [0; HEAD_BYTES_MAX]);
+        let _ = stream.try_write(SPEAK_TLS);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a client does not speak TLS"));
+    }
+    tls.accept(stream).await
+}
+
 async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     routes: Router,
     has_asked: Arc<AtomicBool>,
     limits: Limits,
-) -> hyper::Result<()> {
+) -> io::Result<()> {
     let service = TowerToHyperService::new(routes);
     let service = service_fn(move |request| {
         has_asked.store(true, Ordering::Relaxed);
@@ -87,4 +128,5 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
         .header_read_timeout(limits.head_time)
         .serve_connection(TokioIo::new(stream), service)
         .await
+        .map_err(io::Error::other)
 }

@@ -7,7 +7,7 @@ use crate::activity::{
     Activity, ApiActivity, CacheActivity, ClientActivity, ClientShareActivity, LimitWaits, ShareActivity,
 };
 use crate::clients::Clients;
-use crate::shares::{NewShare, Share, ShareChange, Shares};
+use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, Password, User, UserChange, Users};
 
@@ -62,13 +62,21 @@ fn a_share() -> Share {
         declared_in: None,
         served: true,
         problem: None,
+        alarms: vec![String::new()],
         read_only: false,
         guest: false,
         access_based_enumeration: false,
         continuous_availability: false,
         encrypted: false,
+        devices: false,
+        set_id: false,
+        secure_port: false,
+        hidden: false,
+        comment: String::new(),
         metadata_cache: true,
         plan: String::new(),
+        rules: Rules::default(),
+        served_by: Vec::new(),
     }
 }
 
@@ -89,6 +97,30 @@ fn an_api() -> ApiActivity {
     }
 }
 
+fn a_share_change() -> ShareChange {
+    let yes = Some(true);
+    ShareChange {
+        read_only: yes,
+        guest: yes,
+        access_based_enumeration: yes,
+        continuous_availability: yes,
+        encrypted: yes,
+        metadata_cache: yes,
+        plan: Some(String::new()),
+        devices: yes,
+        set_id: yes,
+        secure_port: yes,
+        hidden: yes,
+        comment: Some(String::new()),
+        rules: all_rules(),
+    }
+}
+
+fn all_rules() -> RulesChange {
+    let none = Some(Vec::new());
+    RulesChange { protocols: none.clone(), clients: none.clone(), read: none.clone(), write: none }
+}
+
 /// The fields of the types are those of their descriptions. The values have everything that may be left out.
 #[test]
 fn every_type_is_described_with_its_fields() {
@@ -97,15 +129,6 @@ fn every_type_is_described_with_its_fields() {
     let user =
         User { name: String::new(), declared_in: None, disabled: false, uid: 0, gid: 0, groups: Vec::new() };
     let yes = Some(true);
-    let share_change = ShareChange {
-        read_only: yes,
-        guest: yes,
-        access_based_enumeration: yes,
-        continuous_availability: yes,
-        encrypted: yes,
-        metadata_cache: yes,
-        plan: Some(String::new()),
-    };
     let (id, groups, password) = (Some(1), Some(Vec::new()), Some(Password::default()));
     let new_user = NewUser { uid: id, gid: id, groups: groups.clone(), ..NewUser::default() };
     let user_change = UserChange { password, uid: id, gid: id, groups, disabled: yes };
@@ -115,9 +138,16 @@ fn every_type_is_described_with_its_fields() {
         ("Shares", json(Shares::default())),
         (
             "NewShare",
-            json(NewShare { metadata_cache: yes, plan: Some(String::new()), ..NewShare::default() }),
+            json(NewShare {
+                metadata_cache: yes,
+                plan: Some(String::new()),
+                rules: all_rules(),
+                ..NewShare::default()
+            }),
         ),
-        ("ShareChange", json(share_change)),
+        ("ShareChange", json(a_share_change())),
+        ("Rules", json(Rules::default())),
+        ("RulesChange", json(all_rules())),
         ("User", json(user)),
         ("Users", json(Users::default())),
         ("NewUser", json(new_user)),

@@ -193,6 +193,7 @@ fn an_nfs_client_is_told_of_nconnect() {
     let mut client = NfsClient {
         address: connection.client.ip(),
         mounts: Vec::new(),
+        shares: Vec::new(),
         connections: vec![connection],
         sessions: Vec::new(),
     };
@@ -226,6 +227,7 @@ fn an_nfs_client_is_bound_by_its_slots_or_by_its_one_connection() {
     let client = |session| NfsClient {
         address: [10, 0, 9, 9].into(),
         mounts: Vec::new(),
+        shares: Vec::new(),
         connections: Vec::new(),
         sessions: vec![session],
     };

@@ -1,8 +1,9 @@
 //! Every family is described, and everything described is there.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use share::{Measure, Outcome, Settings, ShareId};
+use share::{Measure, Outcome, Settings, ShareId, ShareTable};
 
 use super::*;
 
@@ -15,10 +16,19 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let measure = Measure::begin(Api::Read, Protocol::Smb, now);
     account.end(&measure, now, 4096, Outcome::Done);
     account.end(&measure, now, 0, Outcome::Refused);
-    let text = render(&[share], Duration::from_millis(1500), Audience::Everybody);
+    let counters =
+        Counters { refused_connections: 7, failed_logons: 5, unheard_logons: 3, ..Counters::default() };
+    let shares = ShareTable::new([share]).unwrap();
+    shares.await_store(ShareId(2), "late");
+    let text = render(&shares.present(), counters, Duration::from_millis(1500), Audience::Everybody);
     let labels = "share=\"da\\\"ta\",protocol=\"smb\",api=\"Read\"";
     for expected in [
         "anabranch_uptime_seconds 1.500\n".to_owned(),
+        "# TYPE anabranch_refused_connections_total counter\nanabranch_refused_connections_total 7\n"
+            .to_owned(),
+        "\nanabranch_failed_logons_total 5\n".to_owned(),
+        "\nanabranch_share_alarm{share=\"late\",kind=\"stuck\"} 1\n".to_owned(),
+        "\nanabranch_unheard_logons_total 3\n".to_owned(),
         format!("anabranch_requests_total{{{labels}}} 2\n"),
         format!("anabranch_request_errors_total{{{labels}}} 1\n"),
         format!("anabranch_request_bytes_total{{{labels}}} 4096\n"),
@@ -75,6 +85,7 @@ fn busy() -> Look {
         },
         grants: [1; 3],
         cache: Some(CacheCounts::default()),
+        alarms: vec!["full"],
     }
 }
 
@@ -126,12 +137,27 @@ fn every_family_is_described_and_no_other() {
             (row[0].trim_matches('`').to_owned(), (row[1].to_owned(), labels))
         })
         .collect();
-    assert_eq!(described, families(&write_all(&[busy()], Duration::from_secs(1), Audience::Administrators)));
+    assert_eq!(
+        described,
+        families(&write_all(
+            &[busy()],
+            &[],
+            Counters::default(),
+            Duration::from_secs(1),
+            Audience::Administrators
+        ))
+    );
 }
 
 #[test]
 fn the_document_speaks_of_no_metric_that_is_not_served() {
-    let served = families(&write_all(&[busy()], Duration::from_secs(1), Audience::Administrators));
+    let served = families(&write_all(
+        &[busy()],
+        &[],
+        Counters::default(),
+        Duration::from_secs(1),
+        Audience::Administrators,
+    ));
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = DOCUMENT.split(|c| !is_part(c)).filter(|word| word.starts_with("anabranch_"));
     for word in words.filter(|word| !["anabranch_cache_", "anabranch_client_"].contains(word)) {
@@ -170,7 +196,8 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
         });
         share::timings::scope(operation.as_mut()).await;
     }
-    let text = render(&[share], Duration::ZERO, Audience::Everybody);
+    let shares = ShareTable::new([Arc::clone(&share)]).unwrap();
+    let text = render(&shares.present(), Counters::default(), Duration::ZERO, Audience::Everybody);
     let labels = "share=\"data\",protocol=\"nfs4\",api=\"GetAttr\"";
     let value = |series: String| -> f64 {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));

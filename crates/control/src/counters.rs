@@ -1,0 +1,50 @@
+//! What the server counts beside the calls of shares.
+
+/// Each count since the server started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Connections that were closed as soon as they came, because there were too many.
+    pub refused_connections: u64,
+    /// Lines of the log that could not be written.
+    pub lost_log_lines: u64,
+    /// SMB logons that failed, for whatever reason.
+    pub failed_logons: u64,
+    /// SMB logons that were refused unheard, as too many failures of their address waited.
+    pub unheard_logons: u64,
+}
+
+/// A counter, as it is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counter {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) count: u64,
+}
+
+impl Counters {
+    /// All of them: docs/metrics.md describes each.
+    pub(crate) fn all(&self) -> [Counter; 4] {
+        [
+            Counter {
+                name: "anabranch_refused_connections_total",
+                help: "Connections closed as soon as they came: there were too many.",
+                count: self.refused_connections,
+            },
+            Counter {
+                name: "anabranch_lost_log_lines_total",
+                help: "Lines of the log that could not be written.",
+                count: self.lost_log_lines,
+            },
+            Counter {
+                name: "anabranch_failed_logons_total",
+                help: "SMB logons that failed, for whatever reason.",
+                count: self.failed_logons,
+            },
+            Counter {
+                name: "anabranch_unheard_logons_total",
+                help: "SMB logons refused unheard: too many failures of their address waited.",
+                count: self.unheard_logons,
+            },
+        ]
+    }
+}
