@@ -66,7 +66,7 @@ pub struct NfsTarget {
 #[error("{0}")]
 pub struct NoTarget(String);
 
-const FORMS: &str = "give smb://USER:PASSWORD@HOST[:PORT]/SHARE, nfs://HOST[:PORT]/PATH[?vers=3|4.1&uid=N&gid=N&mountport=N] or dir:/PATH";
+const FORMS: &str = "give smb://USER[:PASSWORD]@HOST[:PORT]/SHARE, nfs://HOST[:PORT]/PATH[?vers=3|4.1&uid=N&gid=N&mountport=N] or dir:/PATH";
 
 impl Target {
     /// The protocol that it speaks.
@@ -114,16 +114,28 @@ impl FromStr for Target {
     }
 }
 
+/// The variable of the environment with the password of a target without one.
+const PASSWORD_VARIABLE: &str = "ANABRANCH_PASSWORD";
+
 fn smb(rest: &str) -> std::result::Result<SmbTarget, String> {
     let (who, place) = rest.rsplit_once('@').ok_or("there is no user")?;
-    let (user, password) = who.split_once(':').ok_or("there is no password")?;
+    let (user, password) = credentials(who, std::env::var(PASSWORD_VARIABLE).ok())?;
     let (authority, share) = place.split_once('/').ok_or("there is no share")?;
     let share = share.trim_end_matches('/');
     if share.is_empty() || share.contains('/') {
         return Err("the share must be one name".to_owned());
     }
     let (host, port) = host_and_port(authority, 445)?;
-    Ok(SmbTarget { user: decoded(user)?, password: decoded(password)?, host, port, share: decoded(share)? })
+    Ok(SmbTarget { user, password, host, port, share: decoded(share)? })
+}
+
+/// User and password. One that is not written, where other users of the machine would see it, is that of the variable.
+fn credentials(who: &str, variable: Option<String>) -> std::result::Result<(String, String), String> {
+    match (who.split_once(':'), variable) {
+        (Some((user, password)), _) => Ok((decoded(user)?, decoded(password)?)),
+        (None, Some(password)) => Ok((decoded(who)?, password)),
+        (None, None) => Err(format!("there is no password: the variable {PASSWORD_VARIABLE} may have it")),
+    }
 }
 
 fn nfs(rest: &str) -> std::result::Result<NfsTarget, String> {
@@ -212,6 +224,15 @@ mod tests {
             ("::1", 2050, "/a/b", false, 7)
         );
         assert_eq!("dir:/tmp".parse(), Ok(Target::Directory("/tmp".into())));
+    }
+
+    #[test]
+    fn a_password_may_be_in_a_variable() {
+        let of = |user: &str, password: &str| Ok((user.to_owned(), password.to_owned()));
+        let variable = || Some("p%40:w".to_owned());
+        assert_eq!(credentials("ann:a%3Ab", variable()), of("ann", "a:b"));
+        assert_eq!(credentials("d%3Bann", variable()), of("d;ann", "p%40:w"));
+        assert!(credentials("ann", None).unwrap_err().contains("ANABRANCH_PASSWORD"));
     }
 
     #[test]

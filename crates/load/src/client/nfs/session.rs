@@ -3,11 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use nfs_wire::v4::callback::SecurityParameters;
 use nfs_wire::v4::compound::{ArgOp, Res, ResOp, encode_args};
 use nfs_wire::v4::create_session::{self, ChannelAttributes, Flags};
 use nfs_wire::v4::exchange_id::{self, ClientOwner, StateProtectArgs};
-use nfs_wire::v4::types::{ClientId, OwnerId, Verifier};
+use nfs_wire::v4::types::{ClientId, OwnerId, SecurityParameters, Verifier};
 use nfs_wire::v4::{reclaim_complete, sequence};
 use nfs_wire::xdr::Decode;
 
