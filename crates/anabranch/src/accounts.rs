@@ -1,9 +1,17 @@
 //! The accounts that may log on. They change while clients do.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use auth::{Account, Accounts, folded_name};
+use auth::{Account, Accounts, folded_name, nt_hash, same_name};
 use parking_lot::RwLock;
+
+use crate::administration::{self, Declared};
+use crate::identities;
+use crate::problem::{Cause, Problem, Result};
+use crate::records::UserRecord;
+use crate::settings::{Settings, UserGiven};
+use crate::state::State;
 
 /// The accounts by folded name, behind their lock.
 #[derive(Debug, Default)]
@@ -20,6 +28,16 @@ impl AccountBook {
         self.0.write().remove(&folded_name(name))
     }
 
+    /// The names of the accounts that may log on, folded as shares have them, by uid.
+    pub(crate) fn by_uid(&self) -> HashMap<u32, Vec<String>> {
+        let mut names: HashMap<u32, Vec<String>> = HashMap::new();
+        for account in self.0.read().values().filter(|account| !account.disabled) {
+            names.entry(account.uid).or_default().push(share::folded_name(&account.name));
+        }
+        names.values_mut().for_each(|names| names.sort_unstable());
+        names
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.read().is_empty()
     }
@@ -29,6 +47,76 @@ impl Accounts for AccountBook {
     fn find(&self, name: &str) -> Option<Account> {
         self.0.read().get(&folded_name(name)).cloned()
     }
+}
+
+/// The accounts that the configuration declares. Their passwords are kept.
+///
+/// # Errors
+/// One has no password or stands for nobody, or the state database cannot be used.
+pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account>> {
+    let added = state.added_users()?;
+    let open = |user: &UserGiven| {
+        let stored = added.iter().find(|record| same_name(&record.name, &user.name));
+        let identity = identities::of_account(user, stored).ok_or_else(|| stands_for_nobody(&user.name))?;
+        let share::Identity { uid, gid, groups } = identity;
+        let nt_hash = hash_of(user, stored, state)?;
+        Ok(Account { name: user.name.clone(), nt_hash, uid, gid, groups, disabled: false })
+    };
+    settings.users.iter().map(open).collect()
+}
+
+fn stands_for_nobody(name: &str) -> Problem {
+    Problem::new(
+        Cause::Settings,
+        format!(
+            "it is not said who the user {name} is to the files: no uid is given, and this machine has no such user, or it is root"
+        ),
+        format!(
+            "Give it a uid: --user {name}=UID[:GID]:PASSWORD, or uid = N in its [[user]] of the file given by --config"
+        ),
+    )
+}
+
+fn hash_of(user: &UserGiven, stored: Option<&UserRecord>, state: &State) -> Result<[u8; 16]> {
+    if let Some(password) = &user.password {
+        let hash = nt_hash(password);
+        state.set_account(&user.name, hash)?;
+        return Ok(hash);
+    }
+    let known = state.account(&user.name)?.or_else(|| stored.map(|record| record.nt_hash));
+    known.ok_or_else(|| {
+        Problem::new(
+            Cause::Settings,
+            format!("the user {} has no password, and the state database holds none", user.name),
+            format!("Give it one, once: --password-file {}=FILE, or password = \"...\" in the file given by --config", user.name),
+        )
+    })
+}
+
+/// The accounts that are `declared`, and those added by command whose names are free.
+///
+/// # Errors
+/// The state database cannot be read.
+pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook>> {
+    let book = AccountBook::default();
+    for user in state.added_users()? {
+        let account = administration::account(&user);
+        if account.disabled && !user.disabled {
+            tracing::warn!(
+                "the user {} cannot log on: give it a uid, for it is not on this machine any more, or is its root",
+                user.name
+            );
+        }
+        book.enter(account);
+    }
+    for account in &declared.accounts {
+        if book.take(&account.name).is_some() {
+            let (name, place) = (&account.name, &declared.accounts_in);
+            tracing::warn!("{place} declares a user {name}, who goes before the one added by command");
+        }
+        book.enter(account.clone());
+    }
+    Ok(Arc::new(book))
 }
 
 #[cfg(test)]
@@ -49,6 +137,9 @@ mod tests {
         book.enter(account("Anna", 1));
         book.enter(account("ANNA", 2));
         assert_eq!(book.find("anna").map(|found| found.uid), Some(2));
+        assert_eq!(book.by_uid(), [(2, vec!["anna".to_owned()])].into());
+        book.enter(Account { disabled: true, ..account("Otto", 3) });
+        assert!(book.by_uid().len() == 1 && book.take("Otto").is_some());
         assert!(book.take("aNNa").is_some() && book.find("Anna").is_none() && book.is_empty());
     }
 }

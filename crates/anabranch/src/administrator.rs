@@ -9,7 +9,7 @@ use crate::cli::Asking;
 use crate::control_access::Access;
 use crate::problem::{Cause, Problem, Result};
 use crate::state::State;
-use crate::{ask, control_access, state};
+use crate::{ask, control_access, log, state};
 
 /// Who carries out a command.
 #[derive(Debug)]
@@ -49,16 +49,21 @@ impl Administrator {
                 "Start it, or name the directory of the one that runs: --state DIR",
             ));
         }
-        let state = State::open_unless_in_use(&directory)?.ok_or_else(|| {
+        if !asking.is_state_given() {
+            state::directory::confirm_default()?;
+        }
+        let state = State::open_unless_in_use(&directory)?.map_err(|holder| {
             let directory = directory.display();
             Problem::new(
                 Cause::Asking,
-                format!("a server has the state directory {directory}, but does not answer: it starts, ends, or hangs"),
+                format!("a server has the state directory {directory}, but does not answer: it starts, ends, or hangs: {holder}"),
                 "Try again, or pass its control address: --control ADDR:PORT",
             )
         })?;
         if intent == Intent::Change {
-            eprintln!("no server runs: this is written into {}, for its next start", directory.display());
+            let said =
+                format!("no server runs: this is written into {}, for its next start\n", directory.display());
+            log::say(std::io::stderr(), &said);
         }
         Ok(Self::Here(Box::new(Administration::of_state(state))))
     }

@@ -1,4 +1,4 @@
-//! One question to the control address, over HTTP.
+//! One question to the control address, over HTTP or HTTPS.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -6,9 +6,11 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use control::ApiError;
+use rustls::StreamOwned;
 use serde::de::DeserializeOwned;
 
 use crate::control_access::Access;
+use crate::known_server;
 use crate::print::harmless;
 use crate::problem::{Cause, Problem, Result};
 
@@ -71,12 +73,28 @@ pub(crate) fn path_part(name: &str) -> String {
     part
 }
 
-/// HTTP/1.0: the answer comes in one piece, and its end is the end of the connection.
 fn exchange(access: &Access, method: &str, path: &str, body: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&access.address, PATIENCE)?;
+    let stream = TcpStream::connect_timeout(&access.address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let Access { address, token } = access;
+    match &access.certificate {
+        None => converse(stream, access, method, path, body),
+        Some(certificate) => {
+            let stream = StreamOwned::new(known_server::connect(certificate, access.address.ip())?, stream);
+            converse(stream, access, method, path, body)
+        }
+    }
+}
+
+/// HTTP/1.0: the answer comes in one piece, and its end is the end of the connection.
+fn converse(
+    mut stream: impl Read + Write,
+    access: &Access,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> io::Result<Vec<u8>> {
+    let Access { address, token, .. } = access;
     let length = body.len();
     write!(
         stream,
@@ -84,6 +102,7 @@ fn exchange(access: &Access, method: &str, path: &str, body: &[u8]) -> io::Resul
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
     )?;
     stream.write_all(body)?;
+    stream.flush()?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
     Ok(answer)

@@ -8,7 +8,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::advise::Advise;
 use crate::bench::BenchCommand;
 use crate::report::ReportCommand;
-use crate::settings::{Given, STATE_DIRECTORY};
+use crate::rules::RulesGiven;
+use crate::settings::Given;
+use crate::state::directory;
 
 /// One share, many channels: serves directories over SMB 3.1.1 and NFSv3 at the same time.
 #[derive(Debug, Parser)]
@@ -41,6 +43,9 @@ pub(crate) enum Command {
     /// Make and withdraw tokens for the control address: who may ask it, and for what
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Check, copy and restore the state database of a server
+    #[command(subcommand)]
+    State(StateCommand),
     /// Make load on any SMB or NFS server, or on a directory, and measure it
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -111,8 +116,25 @@ pub(crate) struct ShareCreate {
     /// SMB messages about it are encrypted
     #[arg(long)]
     pub(crate) encrypted: bool,
+    /// The superuser of an NFS client makes device nodes, also where there is a list of clients
+    #[arg(long)]
+    pub(crate) devices: bool,
+    /// Likewise it sets the set-user-id and set-group-id bits of files
+    #[arg(long)]
+    pub(crate) set_id: bool,
+    /// NFS clients come from privileged ports
+    #[arg(long)]
+    pub(crate) secure_port: bool,
+    /// Clients that list the shares are not told of it
+    #[arg(long)]
+    pub(crate) hidden: bool,
+    /// What clients that list the shares are told of it
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) comment: String,
+    #[command(flatten)]
+    pub(crate) rules: RulesGiven,
     /// Whether what was read of names and directories is kept [default: on]
-    #[arg(long, value_name = "on|off", value_parser = clap::builder::BoolishValueParser::new())]
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
     /// What is provisioned, for example "azure-files-v2-ssd capacity=1TiB iops=5000" [default: unlimited]
     #[arg(long)]
@@ -126,28 +148,54 @@ pub(crate) struct ShareSet {
     /// The share
     pub(crate) name: String,
     /// Whether nothing can be changed through it
-    #[arg(long, value_name = "true|false")]
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) read_only: Option<bool>,
     /// Whether SMB clients without an account are let in, as nobody
-    #[arg(long, value_name = "true|false")]
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) guest: Option<bool>,
     /// Whether listings show only what their reader may read
-    #[arg(long, value_name = "true|false")]
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) access_based_enumeration: Option<bool>,
     /// Whether SMB clients get handles that outlive a restart of the server
-    #[arg(long, value_name = "true|false")]
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) continuous_availability: Option<bool>,
     /// Whether SMB messages about it are encrypted
-    #[arg(long, value_name = "true|false")]
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) encrypted: Option<bool>,
+    /// Whether the superuser of an NFS client makes device nodes, also where there is a list of clients
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
+    pub(crate) devices: Option<bool>,
+    /// Whether it sets the set-user-id and set-group-id bits of files, likewise
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
+    pub(crate) set_id: Option<bool>,
+    /// Whether NFS clients must come from privileged ports
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
+    pub(crate) secure_port: Option<bool>,
+    /// Whether clients that list the shares are not told of it
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
+    pub(crate) hidden: Option<bool>,
+    /// What clients that list the shares are told of it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) comment: Option<String>,
+    #[command(flatten)]
+    pub(crate) rules: RulesGiven,
     /// Whether what was read of names and directories is kept
-    #[arg(long, value_name = "on|off", value_parser = clap::builder::BoolishValueParser::new())]
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
     /// What is provisioned; `unlimited` takes all limits away
     #[arg(long)]
     pub(crate) plan: Option<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
+}
+
+/// `on` or `off`, and what people write for them.
+fn parse_switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" | "yes" => Ok(true),
+        "off" | "false" | "no" => Ok(false),
+        _ => Err("it is on or off (or true, false, yes, no)".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -304,13 +352,48 @@ impl From<ScopeGiven> for control::tokens::Scope {
     }
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateCommand {
+    /// Say whether the state database is sound, and what is in it; nothing is changed
+    Check(StatePlace),
+    /// Copy the state database into a file, while a server runs or not
+    Backup {
+        /// The file, which must not be there yet; it holds keys and password hashes
+        file: PathBuf,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+    /// Put a copy in the place of the state database, which is kept beside it; no server may run
+    Restore {
+        /// The copy [default: the last good one, which servers keep in the state directory]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+}
+
+/// Where a state database is.
+#[derive(Debug, Args)]
+pub(crate) struct StatePlace {
+    /// The state directory [default: that of the variable ANABRANCH_STATE, else /var/lib/anabranch]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+impl StatePlace {
+    /// The state directory.
+    pub(crate) fn directory(&self) -> PathBuf {
+        directory::given(self.state.clone()).unwrap_or_else(|| directory::DEFAULT.into())
+    }
+}
+
 /// How a command asks the server that runs.
 #[derive(Debug, Args)]
 pub(crate) struct Asking {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The server's state directory [default: /var/lib/anabranch]
+    /// The server's state directory [default: that of the variable ANABRANCH_STATE, else /var/lib/anabranch]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// The server's control address [default: what the server has written into the state directory]
@@ -321,7 +404,12 @@ pub(crate) struct Asking {
 impl Asking {
     /// The state directory.
     pub(crate) fn state(&self) -> PathBuf {
-        self.state.clone().unwrap_or_else(|| STATE_DIRECTORY.into())
+        directory::given(self.state.clone()).unwrap_or_else(|| directory::DEFAULT.into())
+    }
+
+    /// Whether somebody has named it.
+    pub(crate) fn is_state_given(&self) -> bool {
+        directory::given(self.state.clone()).is_some()
     }
 }
 
@@ -330,6 +418,18 @@ pub(crate) struct Demo {
     /// The address to listen on; 0.0.0.0 lets other machines in (NFS asks for no password)
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
     pub(crate) listen: IpAddr,
+    /// The port of SMB [default: 10445, or the next that is free]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) smb: Option<u16>,
+    /// The port of NFS [default: 12049, or the next that is free]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) nfs: Option<u16>,
+    /// The port of health, metrics and the API, on 127.0.0.1 [default: 18080, or the next that is free]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) control: Option<u16>,
+    /// The state directory, which has the password, too [default: anabranch-demo/state]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -340,6 +440,9 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) given: Given,
 }
+
+#[cfg(test)]
+mod documents;
 
 #[cfg(test)]
 mod tests {

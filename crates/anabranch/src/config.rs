@@ -13,24 +13,36 @@
 //! password = "..."
 //! ```
 
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use clap::Args as _;
 use toml::de::{DeTable, DeValue};
 
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{From, Given, SHARE_KEYS, USER_KEYS};
+use crate::settings::{CLIENT_KEYS, From, Given, SHARE_KEYS, USER_KEYS};
+
+/// Modes with which others than its owner may read a file.
+pub(crate) const READ_BY_OTHERS: u32 = 0o044;
 
 /// Reads a configuration file.
 ///
 /// # Errors
 /// It cannot be read, is not TOML, has a setting that does not exist, or one with an impossible value.
 pub(crate) fn read(path: &Path) -> Result<Given> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Problem::new(Cause::Settings, format!("cannot read {}: {e}", path.display()), ""))?;
-    let from = From { shares: Some(path.to_owned()), users: Some(path.to_owned()) };
-    Ok(Given { from, ..parse(&path.display().to_string(), &text)? })
+    let trouble = |e| Problem::new(Cause::Settings, format!("cannot read {}: {e}", path.display()), "");
+    let mut open = File::open(path).map_err(trouble)?;
+    let mode = open.metadata().map_err(trouble)?.mode();
+    let mut text = String::new();
+    open.read_to_string(&mut text).map_err(trouble)?;
+    let given = parse(&path.display().to_string(), &text)?;
+    let is_exposed = mode & READ_BY_OTHERS != 0 && given.user.iter().any(|user| user.password.is_some());
+    let place = || Some(path.to_owned());
+    let from = From { shares: place(), users: place(), exposed: place().filter(|_| is_exposed) };
+    Ok(Given { from, ..given })
 }
 
 fn parse(file: &str, text: &str) -> Result<Given> {
@@ -85,8 +97,20 @@ fn find_unknown(top: &DeTable<'_>) -> Option<Unknown> {
             let DeValue::Array(tables) = top.get(setting)?.get_ref() else { return None };
             tables.iter().find_map(|table| unknown_key(table.get_ref().as_table()?, &keys))
         };
-        inner("share", &SHARE_KEYS).or_else(|| inner("user", &USER_KEYS))
+        inner("share", &SHARE_KEYS)
+            .or_else(|| inner("user", &USER_KEYS))
+            .or_else(|| unknown_of_client(top.get("share")?.get_ref()))
     })
+}
+
+/// In the tables `[[share.client]]`.
+fn unknown_of_client(shares: &DeValue<'_>) -> Option<Unknown> {
+    let known = CLIENT_KEYS.map(str::to_owned);
+    let of_share = |share: &DeValue<'_>| {
+        let clients = share.as_table()?.get("client")?.get_ref().as_array()?;
+        clients.iter().find_map(|client| unknown_key(client.get_ref().as_table()?, &known))
+    };
+    shares.as_array()?.iter().find_map(|share| of_share(share.get_ref()))
 }
 
 fn unknown_key(table: &DeTable<'_>, known: &[String]) -> Option<Unknown> {
@@ -118,10 +142,13 @@ mod tests {
             nfs = "[::1]:12049"
             control = "127.0.0.1:18080"
             control-name = ["files.example.org"]
+            control-certificate = "/etc/anabranch/chain.pem"
+            control-key = "/etc/anabranch/key.pem"
             state = "/var/lib/x"
             smb-signing = "required"
-            smb-encryption = "off"
+            smb-encryption = "required"
             max-channels = 4
+            connections-per-address = 100
             smb-interface = ["10.0.0.1", "10.0.1.1"]
             nfs-squash = "none"
             nfs-lease = 30
@@ -130,6 +157,7 @@ mod tests {
             log-format = "json"
             log = "debug"
             continuous-availability = ["data"]
+            password-file = ["anna=/etc/anabranch/anna.password"]
             [[share]]
             name = "data"
             directory = "/srv/data"
@@ -140,6 +168,20 @@ mod tests {
             metadata-cache = false
             encrypted = true
             plan = "azure-files-v1 capacity=1TiB"
+            devices = true
+            set-id = true
+            secure-port = true
+            protocols = ["smb", "nfs"]
+            read = ["anna", "@staff"]
+            write = ["otto"]
+            comment = "What we do"
+            hidden = true
+            [[share.client]]
+            network = "10.0.0.0/8"
+            access = "ro"
+            squash = "all"
+            protocols = ["nfs"]
+            secure-port = true
             [[user]]
             name = "anna"
             password = "secret"
@@ -153,12 +195,16 @@ mod tests {
         }
         assert_eq!(given.share[0].terms, share::Terms::all());
         assert!(!given.share[0].metadata_cache);
+        assert_eq!((given.share[0].rules.rights.len(), given.share[0].comment.as_str()), (3, "What we do"));
+        let clients = given.share[0].rules.clients.iter().map(ToString::to_string);
+        let expected = ["10.0.0.0/8 access=ro squash=all protocols=nfs secure-port"];
+        assert_eq!(clients.collect::<Vec<_>>(), expected);
         assert_eq!(given.share[0].plan.to_string(), "azure-files-v1 capacity=1TiB");
         assert_eq!((given.user[0].uid, given.user[0].groups.as_deref()), (Some(1000), Some(&[50, 51][..])));
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.smb_signing, Requirement::Required);
         assert_eq!(settings.smb_interfaces.len(), 2);
-        assert_eq!(settings.nfs.to_string(), "[::1]:12049");
+        assert_eq!(settings.nfs, "[::1]:12049".parse().ok());
         assert_eq!(settings.nfs_lease.as_secs(), 30);
     }
 
@@ -167,6 +213,12 @@ mod tests {
         let given = parse("f", "share = [\"data=/srv\"]\nuser = [\"anna:pw\"]").unwrap();
         assert!(given.share[0].terms.is_empty());
         assert_eq!((given.share[0].name.as_str(), given.user[0].password.as_deref()), ("data", Some("pw")));
+    }
+
+    #[test]
+    fn a_protocol_can_be_off() {
+        let settings = Settings::new(parse("f", "smb = \"off\"").unwrap()).unwrap();
+        assert!(settings.smb.is_none() && settings.nfs.is_some());
     }
 
     fn refused(text: &str) -> Problem {

@@ -1,12 +1,14 @@
-//! How a command finds the server that runs, and shows that it may ask: two files in the state directory.
+//! How a command finds the server that runs, knows it again, and shows that it may ask: files in the state directory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use control::Token;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 use crate::problem::{Cause, Problem, Result};
 
@@ -14,8 +16,10 @@ use crate::problem::{Cause, Problem, Result};
 const ADDRESS_FILE: &str = "control-address";
 /// What callers of its API show; for the owner of the state directory only.
 const TOKEN_FILE: &str = "control-token";
-/// Bytes of either file at most.
-const FILE_BYTES_MAX: u64 = 4096;
+/// The certificate that its control address shows, PEM; only there where that speaks TLS.
+const CERTIFICATE_FILE: &str = "control-certificate.pem";
+/// Bytes of each file at most.
+const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The files of a server that runs. Dropped when it ends.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(crate) struct Published {
 pub(crate) struct Access {
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
+    /// The certificate that it shows; None: it speaks plainly.
+    pub(crate) certificate: Option<CertificateDer<'static>>,
 }
 
 /// A token for a server that starts, written into its state directory.
@@ -39,17 +45,25 @@ pub(crate) fn make_token(state: &Path) -> Result<Token> {
     getrandom::fill(&mut random)
         .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
     let token = Token::new(random);
-    write(&state.join(TOKEN_FILE), token.as_str())?;
+    write_private(&state.join(TOKEN_FILE), token.as_str())?;
     Ok(token)
 }
 
-/// Tells commands where the server answers, until the returned value is dropped.
+/// Tells commands where the server answers, and with which certificate (PEM), until the returned value is dropped.
 ///
 /// # Errors
 /// The directory cannot be written.
-pub(crate) fn publish(state: &Path, address: SocketAddr) -> Result<Published> {
+pub(crate) fn publish(state: &Path, address: SocketAddr, certificate: Option<&str>) -> Result<Published> {
+    let certificate_file = state.join(CERTIFICATE_FILE);
+    match certificate {
+        Some(certificate) => write_private(&certificate_file, certificate.trim_end())?,
+        None => match fs::remove_file(&certificate_file) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(cannot_write(&certificate_file, &e)),
+            _ => {}
+        },
+    }
     let address_file = state.join(ADDRESS_FILE);
-    write(&address_file, &address.to_string())?;
+    write_private(&address_file, &format!("{address}\n{}", identity(state)?))?;
     Ok(Published { address_file })
 }
 
@@ -61,23 +75,28 @@ impl Drop for Published {
     }
 }
 
-/// Writes a line into a file that only its owner can read; whoever reads it sees all of it or the one before.
-fn write(file: &Path, line: &str) -> Result<()> {
-    let trouble = |e: io::Error| {
-        Problem::new(
-            Cause::State,
-            format!("cannot write {}: {e}", file.display()),
-            "Pass a directory that this user may write: --state DIR",
-        )
-    };
+/// Writes a text into a file that only its owner can read; whoever reads it sees all of it or the one before.
+///
+/// # Errors
+/// The directory cannot be written.
+pub(crate) fn write_private(file: &Path, text: &str) -> Result<()> {
+    let trouble = |e: io::Error| cannot_write(file, &e);
     let new = file.with_extension("new");
     match fs::remove_file(&new) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(trouble(e)),
         _ => {}
     }
     let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).map_err(trouble)?;
-    writeln!(open, "{line}").map_err(trouble)?;
+    writeln!(open, "{text}").map_err(trouble)?;
     fs::rename(&new, file).map_err(trouble)
+}
+
+fn cannot_write(file: &Path, error: &io::Error) -> Problem {
+    Problem::new(
+        Cause::State,
+        format!("cannot write {}: {error}", file.display()),
+        "Pass a directory that this user may write: --state DIR",
+    )
 }
 
 /// The server that serves from this state directory; `given` is its control address where the caller knows better.
@@ -89,19 +108,49 @@ pub(crate) fn find(state: &Path, given: Option<SocketAddr>) -> Result<Access> {
     let address = match given {
         Some(address) => address,
         None => {
-            let file = state.join(ADDRESS_FILE);
-            read(state, ADDRESS_FILE)?.parse().map_err(|_| {
-                let what = format!("{} holds no address", file.display());
+            let text = read(state, ADDRESS_FILE)?;
+            let (address, of) = text.split_once('\n').unwrap_or((&text, ""));
+            if of != identity(state)? {
+                let what = format!("no server runs with the state directory {}", state.display());
+                let copy = "It is a copy of one. Start a server with it, or name the directory of the one that runs: --state DIR";
+                return Err(Problem::new(Cause::Asking, what, copy));
+            }
+            address.parse().map_err(|_| {
+                let what = format!("{} holds no address", state.join(ADDRESS_FILE).display());
                 Problem::new(Cause::Asking, what, "Pass it: --control ADDR:PORT")
             })?
         }
     };
-    Ok(Access { address: reachable(address), token })
+    Ok(Access { address: reachable(address), token, certificate: certificate(state)? })
 }
 
-/// Whether a server has said where it answers; it may have been killed since.
+/// The certificate of a server that speaks TLS.
+fn certificate(state: &Path) -> Result<Option<CertificateDer<'static>>> {
+    let file = state.join(CERTIFICATE_FILE);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let text = read(state, CERTIFICATE_FILE)?;
+    CertificateDer::from_pem_slice(text.as_bytes()).map(Some).map_err(|e| {
+        let what = format!("{} holds no certificate: {e}", file.display());
+        Problem::new(Cause::Asking, what, "Start the server again: it writes the file.")
+    })
+}
+
+/// Whether a server has said where it answers; it may have been killed since. What a copy of a state directory says is not
+/// of a server that has it.
 pub(crate) fn is_published(state: &Path) -> bool {
-    state.join(ADDRESS_FILE).exists()
+    let of = read(state, ADDRESS_FILE).ok().and_then(|text| Some(text.split_once('\n')?.1.to_owned()));
+    of.is_some_and(|of| identity(state).is_ok_and(|identity| of == identity))
+}
+
+/// Which directory this is: none of its copies has the same device and inode.
+fn identity(state: &Path) -> Result<String> {
+    let found = fs::metadata(state).map_err(|e| {
+        let what = format!("cannot use the state directory {}: {e}", state.display());
+        Problem::new(Cause::Asking, what, "Name the one of the server that runs: --state DIR")
+    })?;
+    Ok(format!("{}:{}", found.dev(), found.ino()))
 }
 
 /// A server that listens on all addresses is asked on this machine's own.
@@ -146,7 +195,7 @@ mod tests {
         let missing = find(state.path(), None).unwrap_err();
         assert!(missing.cause == Cause::Asking && missing.what.contains("no server runs"), "{missing}");
         let token = make_token(state.path()).unwrap();
-        let published = publish(state.path(), "0.0.0.0:8080".parse().unwrap()).unwrap();
+        let published = publish(state.path(), "0.0.0.0:8080".parse().unwrap(), None).unwrap();
         let access = find(state.path(), None).unwrap();
         assert_eq!(access.address, "127.0.0.1:8080".parse().unwrap());
         assert_eq!(access.token, token.as_str());
@@ -169,10 +218,28 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_of_a_state_directory_is_not_the_servers() {
+        let (state, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        make_token(state.path()).unwrap();
+        let _published = publish(state.path(), "127.0.0.1:8080".parse().unwrap(), None).unwrap();
+        for name in [ADDRESS_FILE, TOKEN_FILE] {
+            fs::copy(state.path().join(name), copy.path().join(name)).unwrap();
+        }
+        assert!(is_published(state.path()) && !is_published(copy.path()));
+        let problem = find(copy.path(), None).unwrap_err();
+        assert!(problem.what.contains("no server runs") && problem.advice.contains("a copy"), "{problem}");
+        let moved = copy.path().join("moved");
+        fs::rename(state.path(), &moved).unwrap();
+        assert!(find(&moved, None).is_ok());
+        fs::rename(&moved, state.path()).unwrap();
+    }
+
+    #[test]
     fn nonsense_is_explained() {
         let state = tempfile::tempdir().unwrap();
         make_token(state.path()).unwrap();
-        write(&state.path().join(ADDRESS_FILE), "here").unwrap();
+        let of = identity(state.path()).unwrap();
+        write_private(&state.path().join(ADDRESS_FILE), &format!("here\n{of}")).unwrap();
         let problem = find(state.path(), None).unwrap_err();
         assert!(
             problem.what.contains("holds no address") && problem.advice.contains("--control"),

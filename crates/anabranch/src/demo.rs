@@ -1,13 +1,17 @@
 //! `anabranch demo`: something to mount, in one command.
 
 use std::fmt::Write;
-use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::fs::{self, DirBuilder};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use limits::Plan;
-use share::Terms;
+use share::{Rules, Terms};
 
+use crate::cli::Demo;
+use crate::control_access::write_private;
+use crate::log;
 use crate::ports::{self, Role};
 use crate::problem::{Cause, Problem, Result};
 use crate::serve::{self, Addresses, Prepared, Sockets, serving};
@@ -21,44 +25,70 @@ const USER: &str = "demo";
 const PASSWORD_LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 const PASSWORD_LENGTH: usize = 12;
 
+/// The file of the password, in the state directory.
+const PASSWORD_FILE: &str = "demo-password";
+
 /// Serves `./anabranch-demo` until a signal asks to end.
 ///
 /// # Errors
 /// The directory cannot be made, or no port is free.
-pub(crate) fn run(listen: IpAddr) -> Result<()> {
+pub(crate) fn run(demo: &Demo) -> Result<()> {
     let directory = PathBuf::from(DIRECTORY);
     let share = directory.join("share");
-    fs::create_dir_all(&share).map_err(|e| {
-        let what = format!("cannot make the directory {}: {e}", share.display());
-        Problem::new(Cause::Directory, what, "Start the demo in a directory that you may write.")
-    })?;
-    let password = password()?;
-    let settings = settings(&directory, &share, &password)?;
+    let state = demo.state.clone().unwrap_or_else(|| directory.join("state"));
+    make_directory(&share, 0o777)?;
+    make_directory(&state, 0o700)?;
+    let password = password(&state.join(PASSWORD_FILE))?;
+    let settings = settings(&state, &share, &password)?;
     let prepared = Prepared::new(&settings)?;
-    let on = |role: Role| ports::first_free(role, SocketAddr::new(listen, role.free_port));
-    let loopback = SocketAddr::from(([127, 0, 0, 1], ports::CONTROL.free_port));
     let sockets = Sockets {
-        smb: on(ports::SMB)?,
-        nfs: on(ports::NFS)?,
-        control: ports::first_free(ports::CONTROL, loopback)?,
+        smb: Some(listen(ports::SMB, demo.listen, demo.smb)?),
+        nfs: Some(listen(ports::NFS, demo.listen, demo.nfs)?),
+        control: listen(ports::CONTROL, Ipv4Addr::LOCALHOST.into(), demo.control)?,
     };
-    serve::serve(&settings, prepared, sockets, |at| print!("{}", instructions(at, &share, &password)))
+    serve::serve(&settings, None, prepared, sockets, |at| {
+        log::say(std::io::stdout(), &instructions(demo.listen, at, &share, &password));
+    })
 }
 
-/// A new password at each start: the demo may be open to other machines.
-fn password() -> Result<String> {
+/// Listens on the port that was given, or near the one that anyone may take.
+fn listen(role: Role, ip: IpAddr, port: Option<u16>) -> Result<TcpListener> {
+    match port {
+        Some(port) => ports::listen(role, SocketAddr::new(ip, port)),
+        None => ports::first_free(role, SocketAddr::new(ip, role.free_port)),
+    }
+}
+
+fn make_directory(directory: &Path, mode: u32) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(mode).create(directory).map_err(|e| {
+        let what = format!("cannot make the directory {}: {e}", directory.display());
+        Problem::new(Cause::Directory, what, "Start the demo in a directory that you may write.")
+    })
+}
+
+/// The password of the demo before this one, so that what is mounted stays so; else a new one.
+fn password(file: &Path) -> Result<String> {
+    match fs::read_to_string(file) {
+        Ok(kept) if !kept.trim().is_empty() => return Ok(kept.trim().to_owned()),
+        _ => {}
+    }
     let mut random = [0; PASSWORD_LENGTH];
     getrandom::fill(&mut random).map_err(serving("no random numbers"))?;
-    Ok(random.iter().map(|byte| char::from(PASSWORD_LETTERS[usize::from(byte % 32)])).collect())
+    let made: String =
+        random.iter().map(|byte| char::from(PASSWORD_LETTERS[usize::from(byte % 32)])).collect();
+    write_private(file, &made)?;
+    Ok(made)
 }
 
 /// NFS clients are taken for the user who started the demo: their own numbers mean nothing here.
-fn settings(directory: &Path, share: &Path, password: &str) -> Result<Settings> {
+fn settings(state: &Path, share: &Path, password: &str) -> Result<Settings> {
     let me = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let served = ShareGiven {
         name: SHARE.to_owned(),
         directory: share.to_owned(),
         terms: Terms::empty(),
+        rules: Rules::default(),
+        comment: String::new(),
         plan: Plan::Unlimited,
         metadata_cache: true,
     };
@@ -67,22 +97,23 @@ fn settings(directory: &Path, share: &Path, password: &str) -> Result<Settings> 
         user: vec![UserGiven {
             name: USER.to_owned(),
             password: Some(password.to_owned()),
+            gid_or_password: None,
             uid: Some(me.0),
             gid: Some(me.1),
             groups: None,
         }],
-        state: Some(directory.join("state")),
+        state: Some(state.to_owned()),
         nfs_squash: Some(Squash::All),
         ..Given::default()
     };
     Ok(Settings { nfs_anonymous: Some(me), ..Settings::new(given)? })
 }
 
-fn instructions(at: Addresses, share: &Path, password: &str) -> String {
+fn instructions(listen: IpAddr, at: Addresses, share: &Path, password: &str) -> String {
     let here = share.canonicalize().unwrap_or_else(|_| share.to_owned());
-    let open = at.smb.ip().is_unspecified();
-    let host = if open { "THIS-MACHINE".to_owned() } else { at.smb.ip().to_string() };
-    let (smb, nfs) = (at.smb.port(), at.nfs.port());
+    let open = listen.is_unspecified();
+    let host = if open { "THIS-MACHINE".to_owned() } else { listen.to_string() };
+    let [smb, nfs] = [at.smb, at.nfs].map(|at| at.map_or(0, |at| at.port()));
     let mut text = String::new();
     let _ = write!(
         text,
@@ -122,13 +153,16 @@ Health and metrics: http://{control}/metrics
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
     fn the_instructions_name_the_ports_that_were_had() {
         let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let text = instructions(
-            Addresses { smb: at(10446), nfs: at(12050), control: at(18081) },
+            [127, 0, 0, 1].into(),
+            Addresses { smb: Some(at(10446)), nfs: Some(at(12050)), control: at(18081) },
             Path::new("."),
             "pw",
         );
@@ -144,9 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn passwords_differ() {
-        let (one, other) = (password().unwrap(), password().unwrap());
+    fn each_demo_has_a_password_of_its_own_and_keeps_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let of = |name: &str| password(&directory.path().join(name)).unwrap();
+        let (one, other) = (of("one"), of("other"));
         assert_eq!(one.len(), PASSWORD_LENGTH);
         assert_ne!(one, other);
+        assert_eq!(of("one"), one);
+        let mode = fs::metadata(directory.path().join("one")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

@@ -1,6 +1,9 @@
 //! Who may take how many of the process's descriptors: without some for files and some for sockets nobody is served, so
 //! no client may take all of them.
 
+/// Connections of one protocol are no more, however many descriptors there are.
+const CONNECTIONS_MAX: usize = 65_536;
+
 /// What each part may take up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allotment {
@@ -19,8 +22,8 @@ impl Allotment {
         let part = |of: usize| (usize::try_from(descriptors).unwrap_or(usize::MAX) / of).max(16);
         Self {
             opens: part(shares.max(1).saturating_mul(4)),
-            smb_connections: part(8),
-            nfs_connections: part(8),
+            smb_connections: part(8).min(CONNECTIONS_MAX),
+            nfs_connections: part(8).min(CONNECTIONS_MAX),
         }
     }
 }
@@ -38,6 +41,7 @@ mod tests {
         }
         let few = Allotment { opens: 16, smb_connections: 16, nfs_connections: 16 };
         assert_eq!(Allotment::of(0, 0), few);
-        assert_eq!(Allotment::of(u64::MAX, 1).opens, usize::MAX / 4);
+        let most = Allotment::of(u64::MAX, 1);
+        assert_eq!((most.opens, most.smb_connections), (usize::MAX / 4, CONNECTIONS_MAX));
     }
 }

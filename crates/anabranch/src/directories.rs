@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use share::Terms;
 
+use crate::in_time;
 use crate::problem::{Cause, Problem, Result};
 
-/// The absolute path of a share's directory.
+/// The absolute path of a share's directory, however long its storage takes to answer.
 ///
 /// # Errors
 /// It is missing, is no directory, or this process may not do there what the share needs.
@@ -21,7 +22,8 @@ pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
         ErrorKind::NotFound => refuse("does not exist", format!("Create it: mkdir -p {}", path.display())),
         _ => refuse(&format!("cannot be used: {e}"), String::new()),
     })?;
-    if !fs::metadata(&absolute).is_ok_and(|found| found.is_dir()) {
+    let found = fs::metadata(&absolute);
+    if !found.map_err(|e| refuse(&format!("cannot be used: {e}"), String::new()))?.is_dir() {
         return Err(refuse("is not a directory", "A share serves a directory.".to_owned()));
     }
     if access(&absolute, Access::READ_OK | Access::EXEC_OK).is_err() {
@@ -40,18 +42,19 @@ pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
     Ok(absolute)
 }
 
-/// Shares of which one lies in another: what two clients do through different shares is not kept apart.
-pub(crate) fn overlapping(shares: &[(String, PathBuf)]) -> Vec<(&str, &str)> {
-    let inside = |(inner, outer): (&Path, &Path)| inner.starts_with(outer);
-    let mut found = Vec::new();
-    for (i, (name, path)) in shares.iter().enumerate() {
-        for (other, other_path) in shares.iter().skip(i + 1) {
-            if inside((path, other_path)) || inside((other_path, path)) {
-                found.push((name.as_str(), other.as_str()));
-            }
-        }
-    }
-    found
+/// The same for whoever must not wait for a storage that does not answer.
+///
+/// # Errors
+/// As above, and that it does not answer.
+pub(crate) fn check_in_time(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
+    let asked = (name.to_owned(), path.to_owned());
+    in_time::answer(move || check(&asked.0, &asked.1, terms)).unwrap_or_else(|| Err(no_answer(name, path)))
+}
+
+/// The storage of a share's directory does not answer.
+pub(crate) fn no_answer(name: &str, path: &Path) -> Problem {
+    let what = format!("share {name}: the storage of {} does not answer", path.display());
+    Problem::new(Cause::Directory, what, "Look at what is mounted there, and try again.")
 }
 
 #[cfg(test)]
@@ -79,12 +82,5 @@ mod tests {
     #[test]
     fn a_relative_path_becomes_absolute() {
         assert!(checked(".").unwrap().is_absolute());
-    }
-
-    #[test]
-    fn shares_in_each_other_are_found() {
-        let shares =
-            [("a", "/srv/a"), ("b", "/srv/ab"), ("c", "/srv/a/c")].map(|(n, p)| (n.to_owned(), p.into()));
-        assert_eq!(overlapping(&shares), [("a", "c")]);
     }
 }

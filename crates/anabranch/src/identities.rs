@@ -1,8 +1,6 @@
 //! Which user of this machine an account stands for.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use share::Identity;
 
@@ -29,44 +27,25 @@ fn unix_groups(group: &str, name: &str) -> Vec<u32> {
     group.lines().filter_map(of_line).collect()
 }
 
-/// The user that an account stands for. A server that is not root can only be itself; else what the
-/// configuration says, else the user of this machine of the same name, else the owner of `directory`.
-pub(crate) fn of_account(user: &UserGiven, directory: &Path) -> Identity {
-    let me = rustix::process::geteuid();
-    if !me.is_root() {
-        return Identity { uid: me.as_raw(), gid: rustix::process::getegid().as_raw(), groups: Vec::new() };
-    }
-    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let named = unix_user(&text("/etc/passwd"), &user.name);
-    let identity = match (user.uid, named) {
-        (Some(uid), _) => {
-            let gid = user.gid.unwrap_or_else(|| named.map_or(uid, |(_, gid)| gid));
-            Identity { uid, gid, groups: user.groups.clone().unwrap_or_default() }
-        }
-        (None, Some((uid, gid))) => {
-            let of_name = || unix_groups(&text("/etc/group"), &user.name);
-            let groups = user.groups.clone().unwrap_or_else(of_name);
-            Identity { uid, gid: user.gid.unwrap_or(gid), groups }
-        }
-        (None, None) => {
-            let owner = fs::metadata(directory).map_or((65534, 65534), |found| (found.uid(), found.gid()));
-            let groups = user.groups.clone().unwrap_or_default();
-            Identity { uid: owner.0, gid: user.gid.unwrap_or(owner.1), groups }
-        }
-    };
+/// The user that an account of the configuration stands for: what that says, else what the user was added with by command
+/// (`stored`), else the user of this machine of the same name. None: nobody.
+pub(crate) fn of_account(user: &UserGiven, stored: Option<&UserRecord>) -> Option<Identity> {
+    let stored = stored.filter(|_| user.uid.is_none());
+    let identity = of_record(&UserRecord {
+        name: user.name.clone(),
+        uid: user.uid.or_else(|| stored?.uid),
+        gid: user.gid.or_else(|| stored?.gid),
+        groups: user.groups.clone().or_else(|| stored?.groups.clone()),
+        ..UserRecord::default()
+    })?;
     if identity.is_superuser() {
-        tracing::warn!(
-            "the account {} acts as root in the shares: give it a uid in the configuration, \
-             or the directory {} another owner",
-            user.name,
-            directory.display()
-        );
+        tracing::warn!("the account {} acts as root in the shares, as its uid says", user.name);
     }
-    identity
+    Some(identity)
 }
 
-/// The user that an account stands for which was added by command: as above, but nobody's directory makes it an owner.
-/// None: the user of this machine is not there.
+/// The user that an account stands for: what is written of it, else the user of this machine of the same name. A server that is
+/// not root can only be itself. None: the user of this machine is not there, or is root, which nobody is without a word.
 pub(crate) fn of_record(user: &UserRecord) -> Option<Identity> {
     let me = rustix::process::geteuid();
     if !me.is_root() {
@@ -77,12 +56,16 @@ pub(crate) fn of_record(user: &UserRecord) -> Option<Identity> {
         });
     }
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let named = unix_user(&text("/etc/passwd"), &user.name);
-    let uid = user.uid.or_else(|| named.map(|(uid, _)| uid))?;
+    of_root_server(user, &text("/etc/passwd"), &text("/etc/group"))
+}
+
+fn of_root_server(user: &UserRecord, passwd: &str, group: &str) -> Option<Identity> {
+    let named = unix_user(passwd, &user.name);
+    let uid = user.uid.or_else(|| named.map(|(uid, _)| uid).filter(|uid| *uid != 0))?;
     let gid = user.gid.or_else(|| named.map(|(_, gid)| gid)).unwrap_or(uid);
     let of_name = || match user.uid {
         Some(_) => Vec::new(),
-        None => unix_groups(&text("/etc/group"), &user.name),
+        None => unix_groups(group, &user.name),
     };
     Some(Identity { uid, gid, groups: user.groups.clone().unwrap_or_else(of_name) })
 }
@@ -105,5 +88,22 @@ mod tests {
         assert_eq!(unix_user("anna:x:no:100", "anna"), None);
         let group = "root:x:0:\nmusic:x:50:otto,anna\nart:x:51:annabel\nplay:x:52:anna\n";
         assert_eq!(unix_groups(group, "anna"), [50, 52]);
+    }
+
+    #[test]
+    fn nobody_is_root_without_a_word() {
+        let passwd = "root:x:0:0::/:/bin/sh\nanna:x:1000:100::/:/bin/sh\n";
+        let identity = |name: &str, uid, gid| {
+            let user = UserRecord { name: name.to_owned(), uid, gid, ..UserRecord::default() };
+            of_root_server(&user, passwd, "music:x:50:anna\n").map(|who| (who.uid, who.gid, who.groups))
+        };
+        assert_eq!(identity("anna", None, None), Some((1000, 100, vec![50])));
+        assert_eq!(identity("anna", None, Some(7)), Some((1000, 7, vec![50])));
+        assert_eq!(identity("anna", Some(1001), None), Some((1001, 100, vec![])));
+        assert_eq!(identity("zoe", None, None), None);
+        assert_eq!(identity("zoe", None, Some(0)), None);
+        assert_eq!(identity("zoe", Some(1002), None), Some((1002, 1002, vec![])));
+        assert_eq!(identity("root", None, None), None);
+        assert_eq!(identity("root", Some(0), None), Some((0, 0, vec![])));
     }
 }

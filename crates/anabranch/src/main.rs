@@ -4,6 +4,7 @@ mod accounts;
 mod administration;
 mod administrator;
 mod advise;
+mod apart;
 mod ask;
 mod bench;
 mod burst_credits;
@@ -12,10 +13,18 @@ mod client;
 mod config;
 mod control_access;
 mod control_name;
+mod control_tls;
 mod demo;
 mod descriptors;
 mod directories;
+mod held_up;
 mod identities;
+mod in_time;
+mod known_server;
+mod log;
+mod log_filter;
+mod name_service;
+mod names;
 mod nfs_clients;
 mod opening;
 mod password;
@@ -24,12 +33,16 @@ mod ports;
 mod print;
 mod problem;
 mod records;
+mod reload;
 mod report;
+mod rules;
 mod serve;
 mod servers;
 mod settings;
 mod shares;
+mod sources;
 mod state;
+mod state_command;
 mod table;
 mod tokens;
 mod trace_file;
@@ -38,17 +51,18 @@ mod users;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
 
 use cli::{Cli, Command};
-use problem::{Cause, Problem};
-use settings::{Given, LogFormat};
+use settings::Given;
+use sources::Sources;
 
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let outcome = run(Cli::parse().command);
+    log::finish();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            eprintln!("{problem}");
+            log::say(std::io::stderr(), &format!("{problem}\n"));
             problem.exit_code()
         }
     }
@@ -57,39 +71,23 @@ fn main() -> ExitCode {
 fn run(command: Command) -> problem::Result<()> {
     match command {
         Command::Demo(demo) => {
-            start_log(&Given { log: Some("warn".to_owned()), ..Given::default() })?;
-            demo::run(demo.listen)
+            log::start(&Given { log: Some("warn".to_owned()), ..Given::default() })?;
+            demo::run(&demo)
         }
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
         Command::User(command) => users::run(&command),
         Command::Token(command) => tokens::run(&command),
+        Command::State(command) => state_command::run(&command),
         Command::Bench(command) => bench::run(&command),
         Command::Advise(command) => advise::run(&command),
         Command::Report(command) => report::run(&command),
         Command::Serve(serve) => {
-            let given = match &serve.config {
-                Some(file) => serve.given.over(config::read(file)?),
-                None => serve.given,
-            };
-            start_log(&given)?;
-            serve::run(settings::Settings::new(given)?)
+            let mut sources = Sources::new(serve.given, serve.config)?;
+            let given = sources.started_with().clone();
+            log::start(&given)?;
+            given.from.warn();
+            serve::run(&sources.settings(given)?, sources)
         }
     }
-}
-
-/// Logs to standard error; standard output is for the ready line alone.
-fn start_log(given: &Given) -> problem::Result<()> {
-    let wanted = given.log.as_deref().unwrap_or("info");
-    let filter = EnvFilter::try_new(wanted).map_err(|e| {
-        let advice =
-            "Give a level (error, warn, info, debug, trace), or a filter such as info,smb_server=debug.";
-        Problem::new(Cause::Settings, format!("the log filter {wanted:?}: {e}"), advice)
-    })?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match given.log_format.unwrap_or(LogFormat::Text) {
-        LogFormat::Text => log.with_ansi(false).init(),
-        LogFormat::Json => log.json().init(),
-    }
-    Ok(())
 }

@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_there_after_a_restart_and_what_is_forgotten_is_not() {
         let directory = tempfile::tempdir().unwrap();
-        let state = State::open(directory.path()).unwrap();
+        let state = State::open(&directory.path().join("state")).unwrap();
         let known = Known(state.database());
         assert_eq!(known.all().unwrap(), []);
         for owner in [&b"a"[..], b"b\0\xff", b"c", b"a"] {
@@ -83,7 +83,7 @@ mod tests {
         }
         known.forget(&[record(b"c"), record(b"nobody")]).unwrap();
         drop((known, state));
-        let state = State::open(directory.path()).unwrap();
+        let state = State::open(&directory.path().join("state")).unwrap();
         assert_eq!(Known(state.database()).all().unwrap(), [record(b"a"), record(b"b\0\xff")]);
     }
 }

@@ -1,102 +1,139 @@
 //! Shares from what is written down of them: at the start, and when one is made.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use limits::Provisioned;
-use share::{Share, ShareId, ShareTable, folded_name};
+use share::{Protocols, Share, ShareId, ShareTable, Terms, folded_name};
 use storage::Storage;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 
 use crate::administration::{Declared, DeclaredShare, Idle};
+use crate::apart::Apart;
 use crate::problem::{Cause, Problem, Result};
 use crate::records::ShareRecord;
+use crate::settings::{Settings, ShareGiven};
 use crate::state::State;
-use crate::{burst_credits, directories, servers};
+use crate::{burst_credits, directories, in_time, serve, servers};
+
+/// Why a share is not served whose storage does not answer.
+pub(crate) const NO_ANSWER: &str = "its storage does not answer; it is served as soon as that does";
+
+/// How shares are opened. It takes as long as their storages take to answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Opener {
+    state: Arc<State>,
+    opens_max: usize,
+    metadata_latency: Option<Duration>,
+    is_uncounted: bool,
+}
 
 /// The shares that the configuration declares and those made by command. One of the latter that cannot be served holds up
-/// nobody: the reason is kept.
+/// nobody: the reason is kept. Nor does one whose storage does not answer.
 ///
 /// # Errors
 /// What the configuration declares cannot be served.
 pub(crate) fn open_all(
     declared: &Declared,
-    state: &State,
+    state: &Arc<State>,
     opens_max: usize,
 ) -> Result<(Arc<ShareTable>, Idle)> {
-    let mut shares = Vec::new();
-    for DeclaredShare { given, directory } in &declared.shares {
-        let settings = share::Settings {
-            terms: given.terms,
-            provisioned: Provisioned::new(given.plan.clone()),
-            metadata_cache: given.metadata_cache,
-            accounting: !declared.is_uncounted,
-            ..share::Settings::new(&given.name)
-        };
-        let store = servers::open_store(&given.name, directory, state)?;
-        let store = match declared.metadata_latency {
-            Some(by) => slowed(store, by),
-            None => store,
-        };
-        shares.push(open(settings, store, state, opens_max)?);
+    let opener = Opener::new(declared, state, opens_max);
+    let (table, mut idle) = (Arc::new(ShareTable::default()), HashMap::new());
+    for share in opener.open_declared(&declared.shares, &table)? {
+        table.enter(&share).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))?;
     }
-    let table = ShareTable::new(shares).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))?;
-    let mut idle = HashMap::new();
-    for record in state.made_shares()? {
-        if let Err(problem) = enter_made(&record, declared, state, &table, opens_max) {
-            tracing::warn!("the share {} is not served: {}", record.name, problem.what);
-            idle.insert(folded_name(&record.name), problem.what);
+    let (shadowed, made): (Vec<_>, Vec<_>) =
+        state.made_shares()?.into_iter().partition(|record| declared.share(&record.name).is_some());
+    for record in &shadowed {
+        let why = self::shadowed(&record.name, &declared.shares_in);
+        tracing::warn!("the share {} is not served: {why}", record.name);
+    }
+    opener.enter_made(made, &shadowed, declared, &table, &mut idle)?;
+    Ok((table, idle))
+}
+
+/// Says of a share that NFS is to serve, and does not, why: what NFS carries is in the clear.
+pub(crate) fn tell_withheld(share: &Share, encryption_required: bool) {
+    let encrypted = encryption_required || share.terms().contains(Terms::ENCRYPTED);
+    if encrypted && share.rules().protocols.contains(Protocols::NFS) {
+        tracing::warn!(
+            share = share.name(),
+            "the share is not served over NFS: it requires encryption, and NFS has none here"
+        );
+    }
+}
+
+/// The shares that the configuration declares, and their directories, which are found and apart; those of storages that do not
+/// answer are taken for what they were `before`.
+///
+/// # Errors
+/// A directory cannot be used, or is not apart from the others and the state.
+pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declared>) -> Result<Declared> {
+    let check = |given: ShareGiven| directories::check(&given.name, &given.directory, given.terms);
+    let found = in_time::answers(settings.shares.clone(), check);
+    let mut shares = Vec::new();
+    let mut apart = Apart::from_state(state);
+    for (given, found) in settings.shares.iter().zip(found) {
+        let share = if let Some(found) = found {
+            let directory = found?;
+            apart.check(&given.name, &directory)?;
+            apart.take(&given.name, &directory);
+            DeclaredShare { given: given.clone(), directory, is_unseen: false }
+        } else {
+            let share = unseen(given, before);
+            apart.take_unseen(&given.name, &share.directory);
+            share
+        };
+        shares.push(share);
+    }
+    let (shares_in, accounts_in) = (settings.shares_in.clone(), settings.users_in.clone());
+    Ok(Declared {
+        shares,
+        shares_in,
+        accounts: Vec::new(),
+        accounts_in,
+        encryption_required: serve::encryption_required(settings),
+        metadata_latency: settings.bench_metadata_latency,
+        is_uncounted: !settings.bench_accounting,
+    })
+}
+
+/// A share whose storage does not answer.
+fn unseen(given: &ShareGiven, before: Option<&Declared>) -> DeclaredShare {
+    match before.and_then(|before| before.share(&given.name)) {
+        Some(before) if before.given.directory == given.directory => {
+            DeclaredShare { given: given.clone(), ..before.clone() }
+        }
+        _ => {
+            let directory = std::path::absolute(&given.directory).unwrap_or_else(|_| given.directory.clone());
+            DeclaredShare { given: given.clone(), directory, is_unseen: true }
         }
     }
-    Ok((table, idle))
+}
+
+/// Has a share that is served be as it is declared now: everything but its name and its directory.
+pub(crate) fn change_declared(share: &Share, now: &ShareGiven) {
+    let ShareGiven { name: _, directory: _, terms, rules, comment, plan, metadata_cache } = now;
+    share.set_terms(*terms);
+    share.set_metadata_cache(*metadata_cache);
+    share.set_comment(comment.clone());
+    if *share.rules() != *rules {
+        share.set_rules(rules.clone());
+    }
+    if share.plan() == *plan {
+        return;
+    }
+    if let Err(why) = share.set_plan(plan.clone(), SystemTime::now()) {
+        tracing::error!("the plan of the share {} counts from the next start on: {why}", share.name());
+    }
 }
 
 /// Why a share made by command is not served while the configuration declares one of its name.
 pub(crate) fn shadowed(name: &str, place: &str) -> String {
     format!("{place} declares a share {name}, which goes before")
-}
-
-fn enter_made(
-    record: &ShareRecord,
-    declared: &Declared,
-    state: &State,
-    table: &ShareTable,
-    opens_max: usize,
-) -> Result<()> {
-    let refuse = |what: String| Err(Problem::new(Cause::Directory, what, ""));
-    if table.present().by_name(&record.name).is_some() {
-        return refuse(shadowed(&record.name, &declared.shares_in));
-    }
-    let of_record = (record.name.clone(), record.directory.clone());
-    for DeclaredShare { given, directory } in &declared.shares {
-        let both = [of_record.clone(), (given.name.clone(), directory.clone())];
-        if !directories::overlapping(&both).is_empty() {
-            let (name, place) = (&given.name, &declared.shares_in);
-            return refuse(format!(
-                "its directory {} and that of the share {name}, which {place} declares, lie in each other",
-                record.directory.display()
-            ));
-        }
-    }
-    let share = open_made(record, state, opens_max)?;
-    table.enter(&share).map_err(|e| Problem::new(Cause::State, e.to_string(), ""))
-}
-
-/// A share made by command.
-///
-/// # Errors
-/// Its directory cannot be served, or its plan is one that this program does not know.
-pub(crate) fn open_made(record: &ShareRecord, state: &State, opens_max: usize) -> Result<Arc<Share>> {
-    let directory = directories::check(&record.name, &record.directory, record.terms())?;
-    let settings = share::Settings {
-        terms: record.terms(),
-        provisioned: record.provisioned()?,
-        metadata_cache: !record.uncached,
-        ..share::Settings::new(&record.name)
-    };
-    let store = servers::open_store(&record.name, &directory, state)?;
-    open(settings, store, state, opens_max)
 }
 
 /// A store whose metadata is far away.
@@ -108,15 +145,176 @@ fn slowed(store: Arc<dyn Storage>, by: Duration) -> Arc<dyn Storage> {
     Arc::new(store)
 }
 
-fn open(
-    settings: share::Settings,
-    store: Arc<dyn Storage>,
-    state: &State,
-    opens_max: usize,
-) -> Result<Arc<Share>> {
-    let id = ShareId(state.share_id(&settings.name)?);
-    let opens_max = settings.opens_max.min(opens_max);
-    let share = Share::new(id, share::Settings { opens_max, ..settings }, store);
-    burst_credits::restore(&share, state)?;
-    Ok(share)
+impl Opener {
+    pub(crate) fn new(declared: &Declared, state: &Arc<State>, opens_max: usize) -> Self {
+        let &Declared { metadata_latency, is_uncounted, .. } = declared;
+        Self { state: Arc::clone(state), opens_max, metadata_latency, is_uncounted }
+    }
+
+    /// Opens those of these shares that answer; the others are awaited.
+    ///
+    /// # Errors
+    /// One cannot be served.
+    pub(crate) fn open_declared(
+        &self,
+        shares: &[DeclaredShare],
+        table: &ShareTable,
+    ) -> Result<Vec<Arc<Share>>> {
+        let (unseen, seen): (Vec<_>, Vec<_>) = shares.iter().cloned().partition(|share| share.is_unseen);
+        let opener = self.clone();
+        let opened = in_time::answers(seen.clone(), move |share| opener.declared(&share));
+        for share in &unseen {
+            self.await_store(&share.given.name, table)?;
+        }
+        let mut open = Vec::new();
+        for (share, opened) in seen.iter().zip(opened) {
+            match opened {
+                Some(opened) => open.push(opened?),
+                None => self.await_store(&share.given.name, table)?,
+            }
+        }
+        Ok(open)
+    }
+
+    /// Serves shares made by command, beside those that are declared and the `others` made by command. Why one is not served is
+    /// kept; one whose storage does not answer is awaited.
+    ///
+    /// # Errors
+    /// The state database cannot be used.
+    pub(crate) fn enter_made(
+        &self,
+        records: Vec<ShareRecord>,
+        others: &[ShareRecord],
+        declared: &Declared,
+        table: &ShareTable,
+        idle: &mut Idle,
+    ) -> Result<()> {
+        let mut leave = |record: &ShareRecord, problem: Problem| {
+            tracing::warn!("the share {} is not served: {}", record.name, problem.what);
+            idle.insert(folded_name(&record.name), problem.what);
+        };
+        let mut found = Vec::new();
+        for (record, directory) in self.find_made(records, others, declared) {
+            match directory {
+                Some(Ok(directory)) => found.push((record, directory)),
+                Some(Err(problem)) => leave(&record, problem),
+                None => self.await_store(&record.name, table)?,
+            }
+        }
+        let opener = self.clone();
+        let opened =
+            in_time::answers(found.clone(), move |(record, directory)| opener.made(&record, &directory));
+        let mut entered = Vec::new();
+        for ((record, _), opened) in found.into_iter().zip(opened) {
+            let Some(opened) = opened else {
+                self.await_store(&record.name, table)?;
+                continue;
+            };
+            let enter =
+                |share| table.enter(&share).map_err(|e| Problem::new(Cause::State, e.to_string(), ""));
+            match opened.and_then(enter) {
+                Ok(()) => entered.push(record.name),
+                Err(problem) => leave(&record, problem),
+            }
+        }
+        for name in entered {
+            idle.remove(&folded_name(&name));
+        }
+        Ok(())
+    }
+
+    /// Finds the directories of shares made by command, which are apart; None: the storage does not answer.
+    fn find_made(
+        &self,
+        records: Vec<ShareRecord>,
+        others: &[ShareRecord],
+        declared: &Declared,
+    ) -> Vec<(ShareRecord, Option<Result<PathBuf>>)> {
+        let find = |record: ShareRecord| directories::check(&record.name, &record.directory, record.terms());
+        let found = in_time::answers(records.clone(), find);
+        let mut apart = Apart::from_state(self.state.directory());
+        for share in &declared.shares {
+            apart.take_unseen(&share.given.name, &share.directory);
+        }
+        for record in others {
+            apart.take_unseen(&record.name, &record.directory);
+        }
+        let fits = |(record, found): (ShareRecord, Option<Result<PathBuf>>)| {
+            let found = found.map(|found| found.and_then(|at| apart.check(&record.name, &at).map(|()| at)));
+            let taken = found.as_ref().and_then(|found| found.as_ref().ok());
+            apart.take_unseen(&record.name, taken.unwrap_or(&record.directory));
+            (record, found)
+        };
+        records.into_iter().zip(found).map(fits).collect()
+    }
+
+    fn await_store(&self, name: &str, table: &ShareTable) -> Result<()> {
+        tracing::error!("the share {name} is not served: {NO_ANSWER}");
+        table.await_store(ShareId(self.state.share_id(name)?), name);
+        Ok(())
+    }
+
+    /// A share that the configuration declares.
+    ///
+    /// # Errors
+    /// It cannot be served.
+    pub(crate) fn declared(
+        &self,
+        DeclaredShare { given, directory, .. }: &DeclaredShare,
+    ) -> Result<Arc<Share>> {
+        let settings = share::Settings {
+            terms: given.terms,
+            rules: given.rules.clone(),
+            comment: given.comment.clone(),
+            provisioned: Provisioned::new(given.plan.clone()),
+            metadata_cache: given.metadata_cache,
+            accounting: !self.is_uncounted,
+            ..share::Settings::new(&given.name)
+        };
+        let store = servers::open_store(&given.name, directory, &self.state)?;
+        let store = match self.metadata_latency {
+            Some(by) => slowed(store, by),
+            None => store,
+        };
+        self.open(settings, store)
+    }
+
+    /// A share made by command, whose directory was found there.
+    ///
+    /// # Errors
+    /// Its directory cannot be served, or its plan is one that this program does not know.
+    pub(crate) fn made(&self, record: &ShareRecord, directory: &Path) -> Result<Arc<Share>> {
+        let settings = share::Settings {
+            terms: record.terms(),
+            rules: record.rules()?,
+            comment: record.comment.clone(),
+            provisioned: record.provisioned()?,
+            metadata_cache: !record.uncached,
+            ..share::Settings::new(&record.name)
+        };
+        let store = servers::open_store(&record.name, directory, &self.state)?;
+        self.open(settings, store)
+    }
+
+    /// The same for whoever must not wait for a storage that does not answer.
+    ///
+    /// # Errors
+    /// As above, and that it does not answer.
+    pub(crate) fn made_in_time(&self, record: &ShareRecord) -> Result<Arc<Share>> {
+        let (opener, record) = (self.clone(), record.clone());
+        let no_answer = directories::no_answer(&record.name, &record.directory);
+        let open = move || {
+            let directory = directories::check(&record.name, &record.directory, record.terms())?;
+            opener.made(&record, &directory)
+        };
+        in_time::answer(open).unwrap_or(Err(no_answer))
+    }
+
+    fn open(&self, settings: share::Settings, store: Arc<dyn Storage>) -> Result<Arc<Share>> {
+        let id = ShareId(self.state.share_id(&settings.name)?);
+        let opens_max = settings.opens_max.min(self.opens_max);
+        let share = Share::new(id, share::Settings { opens_max, ..settings }, store);
+        burst_credits::restore(&share, &self.state)?;
+        Ok(share)
+    }
 }

@@ -94,21 +94,21 @@ mod tests {
     #[test]
     fn what_is_kept_is_there_after_a_restart_and_what_is_forgotten_is_not() {
         let directory = tempfile::tempdir().unwrap();
-        let state = State::open(directory.path()).unwrap();
+        let state = State::open(&directory.path().join("state")).unwrap();
         let kept = Kept(state.database());
         assert_eq!(kept.all().unwrap(), []);
         let keep = |open: PersistentOpen| Change::Keep(Box::new(open));
         kept.write(&[keep(open(1, "a")), keep(open(u64::MAX, "b")), keep(open(3, "c"))]).unwrap();
         kept.write(&[keep(open(3, "d")), Change::Forget(1), Change::Forget(9)]).unwrap();
         drop((kept, state));
-        let state = State::open(directory.path()).unwrap();
+        let state = State::open(&directory.path().join("state")).unwrap();
         assert_eq!(Kept(state.database()).all().unwrap(), [open(3, "d"), open(u64::MAX, "b")]);
     }
 
     #[test]
     fn what_cannot_be_read_is_given_up_and_the_others_are_not() {
         let directory = tempfile::tempdir().unwrap();
-        let state = State::open(directory.path()).unwrap();
+        let state = State::open(&directory.path().join("state")).unwrap();
         let database = state.database();
         let transaction = database.begin_write().unwrap();
         transaction.open_table(OPENS).unwrap().insert(7, b"{".as_slice()).unwrap();

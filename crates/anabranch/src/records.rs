@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use control::Digest;
+use control::shares::Rules;
 use control::tokens::Scope;
 use limits::Provisioned;
 use serde::{Deserialize, Serialize};
 use share::Terms;
 
 use crate::problem::{Cause, Problem, Result};
+use crate::rules;
 
 /// A share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,18 +22,31 @@ pub(crate) struct ShareRecord {
     /// Absolute.
     pub(crate) directory: PathBuf,
     /// [`Terms`]
-    pub(crate) terms: u8,
+    pub(crate) terms: u16,
     /// As it is written; empty: nothing is limited.
     pub(crate) plan: String,
     /// When it was last increased, in seconds of the Unix epoch.
     pub(crate) increased: Option<u64>,
     /// The metadata cache is switched off.
     pub(crate) uncached: bool,
+    /// Who may use it, as it is written.
+    pub(crate) rules: Rules,
+    /// What clients that list the shares are told of it.
+    pub(crate) comment: String,
 }
 
 impl ShareRecord {
     pub(crate) fn terms(&self) -> Terms {
         Terms::from_bits_truncate(self.terms)
+    }
+
+    /// # Errors
+    /// The rules are such that this program does not know.
+    pub(crate) fn rules(&self) -> Result<share::Rules> {
+        rules::parse(&self.rules).map_err(|e| {
+            let what = format!("the share {} has rules that cannot be: {e}", self.name);
+            Problem::new(Cause::State, what, "Give it others: anabranch share set NAME --client RULE")
+        })
     }
 
     /// # Errors

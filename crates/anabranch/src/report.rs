@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(of(Some("a.md"), None), "a.md Markdown");
         assert_eq!(of(Some("a.json"), Some(Format::Html)), "a.json Html");
         assert_eq!(of(Some("a"), Some(Format::Json)), "a Json");
-        assert_eq!(of(Some("docs/report"), None), "docs/report/");
+        assert_eq!(of(Some("report"), None), "report/");
         assert_eq!(of(Some("a.pdf"), None), "a.pdf: no form of a report ends so");
     }
 }

@@ -1,56 +1,72 @@
 //! Puts the parts together: state, shares, accounts, sockets, servers; and takes them apart again.
 
-use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use auth::{Account, nt_hash};
 use control::tokens::KnownTokens;
-use control::{Control, Subject};
+use control::{Control, Counters, StuckShard, Subject};
 use net::Shards;
 use share::{ShareTable, Terms};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::accounts::AccountBook;
-use crate::administration::{Administration, Declared, DeclaredShare, Idle, Serving};
+use crate::administration::{Administration, Declared, Idle, Serving};
+use crate::held_up::HeldUp;
+use crate::name_service::System;
+use crate::names::NameLookup;
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{Settings, UserGiven};
+use crate::reload::Reloader;
+use crate::settings::{Requirement, Settings};
+use crate::sources::Sources;
 use crate::state::State;
 use crate::{
-    administration, burst_credits, control_access, descriptors, directories, identities, opening, ports,
+    accounts, administration, burst_credits, control_access, control_tls, descriptors, log, opening, ports,
     servers, state,
 };
+
+/// How long closing what clients that are away have open may take at the end.
+const CLEAN_UP: Duration = Duration::from_secs(20);
 
 /// The sockets of a server that is about to start.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    pub(crate) smb: TcpListener,
-    pub(crate) nfs: TcpListener,
+    /// None: the protocol is off.
+    pub(crate) smb: Option<TcpListener>,
+    /// Likewise.
+    pub(crate) nfs: Option<TcpListener>,
     pub(crate) control: TcpListener,
 }
 
 /// Where a server listens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addresses {
-    pub(crate) smb: SocketAddr,
-    pub(crate) nfs: SocketAddr,
+    /// None: the protocol is off.
+    pub(crate) smb: Option<SocketAddr>,
+    /// Likewise.
+    pub(crate) nfs: Option<SocketAddr>,
     pub(crate) control: SocketAddr,
 }
 
 impl Sockets {
     fn listen(settings: &Settings) -> Result<Self> {
+        let listen =
+            |role, address: Option<SocketAddr>| address.map(|at| ports::listen(role, at)).transpose();
         Ok(Self {
-            smb: ports::listen(ports::SMB, settings.smb)?,
-            nfs: ports::listen(ports::NFS, settings.nfs)?,
+            smb: listen(ports::SMB, settings.smb)?,
+            nfs: listen(ports::NFS, settings.nfs)?,
             control: ports::listen(ports::CONTROL, settings.control)?,
         })
     }
 
     pub(crate) fn addresses(&self) -> Result<Addresses> {
         let of = |listener: &TcpListener| listener.local_addr().map_err(serving("cannot read an address"));
-        Ok(Addresses { smb: of(&self.smb)?, nfs: of(&self.nfs)?, control: of(&self.control)? })
+        Ok(Addresses {
+            smb: self.smb.as_ref().map(of).transpose()?,
+            nfs: self.nfs.as_ref().map(of).transpose()?,
+            control: of(&self.control)?,
+        })
     }
 }
 
@@ -58,15 +74,23 @@ impl Sockets {
 ///
 /// # Errors
 /// What the settings name cannot be used, or the system lacks threads or descriptors.
-pub(crate) fn run(settings: Settings) -> Result<()> {
-    let prepared = Prepared::new(&settings)?;
-    let sockets = Sockets::listen(&settings)?;
+pub(crate) fn run(settings: &Settings, sources: Sources) -> Result<()> {
+    let prepared = Prepared::new(settings)?;
+    let sockets = Sockets::listen(settings)?;
     // What clients make gets exactly the mode that they say, in one call. The server's own files exist by now, and
     // get theirs from where they are made.
     rustix::process::umask(rustix::fs::Mode::empty());
-    serve(&settings, prepared, sockets, |at| {
-        println!("ready smb={} nfs={} control={}", at.smb, at.nfs, at.control);
+    serve(settings, Some(sources), prepared, sockets, |at| {
+        let (smb, nfs) = (part(at.smb), part(at.nfs));
+        // Who sees the ready line finds in the log what was said before.
+        log::finish();
+        log::say(std::io::stdout(), &format!("ready smb={smb} nfs={nfs} control={}\n", at.control));
     })
+}
+
+/// A protocol in the ready line.
+fn part(at: Option<SocketAddr>) -> String {
+    at.map_or_else(|| "off".to_owned(), |at| at.to_string())
 }
 
 /// What the settings name, found and opened.
@@ -88,7 +112,6 @@ impl Prepared {
     /// A directory or the state database cannot be used.
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
         let descriptors_max = storage_local::raise_descriptor_limit();
-        tracing::debug!("this process may have {descriptors_max} descriptors");
         if settings.shares.is_empty() && !state::exists(&settings.state) {
             return Err(Problem::new(
                 Cause::Settings,
@@ -96,102 +119,46 @@ impl Prepared {
                 "Pass --share NAME=DIR, name one in the file given by --config, or make one: anabranch share create NAME DIR",
             ));
         }
-        let mut declared = declare_shares(settings)?;
-        let state = State::open(&settings.state)?;
+        if !settings.is_state_given {
+            state::directory::confirm_default()?;
+        }
+        let mut declared = opening::declare(settings, &settings.state, None)?;
+        let state = Arc::new(State::open(&settings.state)?);
         let made = state.made_shares()?;
         let descriptors = descriptors::Allotment::of(descriptors_max, declared.shares.len() + made.len());
+        tracing::info!(
+            "of {descriptors_max} descriptors (ulimit -Hn) {} are for connections of SMB, {} for those of NFS",
+            descriptors.smb_connections,
+            descriptors.nfs_connections
+        );
         let (shares, idle) = opening::open_all(&declared, &state, descriptors.opens)?;
-        if shares.present().is_empty() {
+        if shares.present().is_empty() && shares.present().awaited().next().is_none() {
             tracing::warn!(
                 "there is no share to serve: pass --share NAME=DIR, or make one with `anabranch share create`"
             );
         }
-        declared.accounts = declared_accounts(settings, &declared, &state)?;
-        let accounts = open_accounts(&declared, &state)?;
+        declared.accounts = accounts::declared(settings, &state)?;
+        let accounts = accounts::open(&declared, &state)?;
         if accounts.is_empty() && !shares.present().iter().any(|share| share.terms().contains(Terms::GUESTS))
         {
             tracing::warn!(
-                "there is no user: nobody can log on over SMB (`anabranch user add`, or --user NAME:PASSWORD)"
+                "there is no user: nobody can log on over SMB (`anabranch user add`, or --password-file NAME=FILE)"
             );
         }
-        let state = Arc::new(state);
         Ok(Self { state, shares, accounts, descriptors, descriptors_max, declared, idle })
     }
 }
 
-fn declare_shares(settings: &Settings) -> Result<Declared> {
-    let mut shares = Vec::new();
-    let mut directories = Vec::new();
-    for given in &settings.shares {
-        let directory = directories::check(&given.name, &given.directory, given.terms)?;
-        directories.push((given.name.clone(), directory.clone()));
-        shares.push(DeclaredShare { given: given.clone(), directory });
-    }
-    for (one, other) in directories::overlapping(&directories) {
-        tracing::warn!(
-            "the shares {one} and {other} overlap: locks and share modes do not hold between them"
-        );
-    }
-    let (shares_in, accounts_in) = (settings.shares_in.clone(), settings.users_in.clone());
-    Ok(Declared {
-        shares,
-        shares_in,
-        accounts: Vec::new(),
-        accounts_in,
-        metadata_latency: settings.bench_metadata_latency,
-        is_uncounted: !settings.bench_accounting,
-    })
+/// Whether no share may be served in the clear.
+pub(crate) fn encryption_required(settings: &Settings) -> bool {
+    settings.smb_encryption == Requirement::Required
 }
 
-fn declared_accounts(settings: &Settings, declared: &Declared, state: &State) -> Result<Vec<Account>> {
-    let first = declared.shares.first().map_or_else(|| Path::new("/"), |share| share.directory.as_path());
-    let open = |user: &UserGiven| {
-        let nt_hash = match &user.password {
-            Some(password) => {
-                let hash = nt_hash(password);
-                state.set_account(&user.name, hash)?;
-                hash
-            }
-            None => state.account(&user.name)?.ok_or_else(|| {
-                Problem::new(
-                    Cause::Settings,
-                    format!("the user {} has no password, and the state database holds none", user.name),
-                    "Give it one, once: password = \"...\" in the file, or --user NAME:PASSWORD",
-                )
-            })?,
-        };
-        let share::Identity { uid, gid, groups } = identities::of_account(user, first);
-        Ok(Account { name: user.name.clone(), nt_hash, uid, gid, groups, disabled: false })
-    };
-    settings.users.iter().map(open).collect()
-}
-
-/// The accounts that the configuration declares, and those added by command whose names are free.
-fn open_accounts(declared: &Declared, state: &State) -> Result<Arc<AccountBook>> {
-    let book = AccountBook::default();
-    for user in state.added_users()? {
-        let account = administration::account(&user);
-        if account.disabled && !user.disabled {
-            tracing::warn!(
-                "the user {} is not on this machine any more, and cannot log on: give it a uid",
-                user.name
-            );
-        }
-        book.enter(account);
-    }
-    for account in &declared.accounts {
-        if book.take(&account.name).is_some() {
-            let (name, place) = (&account.name, &declared.accounts_in);
-            tracing::warn!("{place} declares a user {name}, who goes before the one added by command");
-        }
-        book.enter(account.clone());
-    }
-    Ok(Arc::new(book))
-}
-
-/// Serves what is prepared on these sockets until SIGTERM or SIGINT; calls `ready` once clients are answered.
+/// Serves what is prepared on these sockets until SIGTERM or SIGINT; calls `ready` once clients are answered. SIGHUP has the
+/// `sources` read again, or ends it where there are none.
 pub(crate) fn serve(
     settings: &Settings,
+    sources: Option<Sources>,
     prepared: Prepared,
     sockets: Sockets,
     ready: impl FnOnce(Addresses),
@@ -205,70 +172,142 @@ pub(crate) fn serve(
     let addresses = sockets.addresses()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let shards = Shards::start(cores).map_err(serving("cannot start a shard"))?;
-    let servers = servers::Servers::new(settings, &prepared, &sockets.smb, &sockets.nfs)?;
+    let servers = servers::Servers::new(settings, &prepared, addresses)?;
     let shares = Arc::clone(&prepared.shares);
     let state = Arc::clone(&prepared.state);
     burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
-    let control = start_control(settings, prepared, &servers, sockets.control)?;
+    let tls = control_tls(settings, addresses.control)?;
+    let tls_config = tls.as_ref().map(|tls| Arc::clone(&tls.config));
+    let (control, administration) =
+        start_control(settings, prepared, &servers, &shards, sockets.control, tls_config)?;
+    administration.await_stores();
+    let reloader = sources.map(|sources| Reloader::start(sources, administration)).transpose();
+    let reloader = reloader.map_err(serving("cannot start a thread"))?;
+    state.keep_copy();
     servers.listen(&shards, sockets.smb, sockets.nfs)?;
-    let published = control_access::publish(&settings.state, addresses.control)?;
+    let published = control_access::publish(
+        &settings.state,
+        addresses.control,
+        tls.as_ref().map(|tls| tls.pem.as_str()),
+    )?;
     for share in shares.present().in_order() {
         tracing::info!("serving the share {}", share.name());
+        opening::tell_withheld(&share, encryption_required(settings));
     }
+    let held_up = HeldUp::watch(shards.keeper(), Arc::clone(&shares));
+    let held_up = held_up.map_err(serving("cannot start a thread"))?;
     ready(addresses);
-    std::io::stdout().flush().map_err(serving("cannot write to standard output"))?;
-    let signal = runtime.block_on(until_the_end(&mut end, &shares, &state));
+    let signal = runtime.block_on(until_the_end(&mut end, reloader.as_ref(), &shares, &state));
     tracing::info!("{signal}: ending");
-    drop((published, control));
+    drop((published, control, held_up));
     shards.shutdown();
-    runtime.block_on(servers.smb.close_disconnected());
+    let closed = async { tokio::time::timeout(CLEAN_UP, servers.smb.close_disconnected()).await };
+    if runtime.block_on(closed).is_err() {
+        tracing::error!("opens of clients that are away are left as they are: a storage does not answer");
+    }
     burst_credits::keep(&shares.present(), &state, Duration::ZERO)?;
+    state.keep_copy();
     tracing::info!("ended");
     Ok(())
 }
 
 /// Waits for a signal, and meanwhile writes down what changes by itself.
-async fn until_the_end(end: &mut Signals, shares: &ShareTable, state: &State) -> &'static str {
+async fn until_the_end(
+    signals: &mut Signals,
+    reloader: Option<&Reloader>,
+    shares: &ShareTable,
+    state: &Arc<State>,
+) -> &'static str {
     let mut interval = tokio::time::interval(burst_credits::INTERVAL);
+    let mut copies = tokio::time::interval(state::copies::INTERVAL);
+    // One was made at the start: the first tick is at once.
+    copies.tick().await;
     loop {
         tokio::select! {
-            signal = end.received() => return signal,
+            signal = signals.received() => match (signal, reloader) {
+                (HANGUP, Some(reloader)) => reloader.ask(),
+                (signal, _) => return signal,
+            },
             _ = interval.tick() => {
+                log::tell_lost_lines();
+                shares.present().iter().for_each(|share| share.review_alarms());
                 if let Err(problem) = burst_credits::keep(&shares.present(), state, burst_credits::RESERVE) {
                     tracing::error!("{}", problem.what);
                 }
             }
+            _ = copies.tick() => {
+                let state = Arc::clone(state);
+                // A disk that hangs holds up no signal.
+                std::thread::spawn(move || state.keep_copy());
+            }
         }
     }
+}
+
+/// The certificate of the control address, where it has one; its fingerprint is told.
+fn control_tls(settings: &Settings, address: SocketAddr) -> Result<Option<control_tls::Shown>> {
+    let files = settings.control_certificate.as_ref();
+    let shown = control_tls::shown(files, address, &settings.control_names, &settings.state)?;
+    if let Some(shown) = &shown {
+        tracing::info!(
+            "the control address speaks HTTPS, with the certificate SHA-256 {}",
+            shown.fingerprint
+        );
+    }
+    Ok(shown)
 }
 
 fn start_control(
     settings: &Settings,
     prepared: Prepared,
     servers: &servers::Servers,
+    shards: &Shards,
     listener: TcpListener,
-) -> Result<Control> {
+    tls: Option<Arc<rustls::ServerConfig>>,
+) -> Result<(Control, Arc<Administration>)> {
     let Prepared { state, shares, accounts, descriptors_max, declared, idle, .. } = prepared;
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
+    let (refused, pulse) = (shards.refused_connections(), shards.pulse());
+    let logons = Arc::clone(&servers.smb);
+    let of_clients = Arc::clone(&shares);
     let own = control_access::make_token(&settings.state)?;
     let made = state.made_tokens()?.iter().map(administration::known_token).collect();
     let tokens = Arc::new(KnownTokens::new(&own, made));
+    let names = NameLookup::start(Arc::clone(&shares), Arc::clone(&accounts), System, servers.changed());
+    let names = names.map_err(serving("cannot start a thread"))?;
+    names.look_again();
     let of_server = Serving {
         shares: Arc::clone(&shares),
         accounts,
         smb: Arc::clone(&smb),
         nfs: Arc::clone(&nfs),
         tokens: Arc::clone(&tokens),
+        names,
         descriptors: descriptors_max,
     };
+    let administration = Arc::new(Administration::of_server(state, declared, of_server, idle));
     let subject = Subject {
         shares,
-        administration: Arc::new(Administration::of_server(state, declared, of_server, idle)),
-        clients: Box::new(move || control::report::clients(&smb, &nfs)),
+        administration: Arc::clone(&administration) as _,
+        clients: Box::new(move || control::report::clients(&smb, &nfs, &of_clients)),
+        counters: Box::new(move || {
+            let logons = logons.logon_counts();
+            Counters {
+                refused_connections: refused.load(Ordering::Relaxed),
+                lost_log_lines: log::lost_lines(),
+                failed_logons: logons.failed,
+                unheard_logons: logons.unheard,
+            }
+        }),
+        stuck_shards: Box::new(move || {
+            pulse.stuck().into_iter().map(|(shard, silent)| StuckShard { shard, silent }).collect()
+        }),
         tokens,
         names: settings.control_names.clone(),
+        tls,
     };
-    Control::start(listener, subject).map_err(serving("cannot serve the control address"))
+    let control = Control::start(listener, subject).map_err(serving("cannot serve the control address"))?;
+    Ok((control, administration))
 }
 
 /// Turns an error of the system into a [`Problem`].
@@ -279,18 +318,27 @@ pub(crate) fn serving<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> Problem
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
 }
+
+/// The signal that has the configuration read again.
+const HANGUP: &str = "SIGHUP";
 
 impl Signals {
     fn new() -> Result<Self> {
         let catch = |kind| signal(kind).map_err(serving("cannot catch signals"));
-        Ok(Self { terminate: catch(SignalKind::terminate())?, interrupt: catch(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: catch(SignalKind::terminate())?,
+            interrupt: catch(SignalKind::interrupt())?,
+            hangup: catch(SignalKind::hangup())?,
+        })
     }
 
     async fn received(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hangup.recv() => HANGUP,
         }
     }
 }

@@ -1,22 +1,23 @@
 //! What the settings mean to the stores and to the two servers.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 
 use net::Shards;
-use nfs_proto::export::{Anonymous, ClientRule, Export};
 use nfs_proto::v4::lease::LeaseTimes;
-use nfs_server::{ExportRules, NfsServer};
+use nfs_server::{Anonymous, NfsServer, Squashing};
 use share::Terms;
 use smb_server::{Interfaces, Protection};
 use storage::Storage;
 use storage_local::{LocalOptions, LocalState, LocalStore};
 
+use crate::administration;
+use crate::names::Changed;
 use crate::nfs_clients::Known;
 use crate::persistent_opens::Kept;
 use crate::problem::{Cause, Problem, Result};
-use crate::serve::{Prepared, serving};
+use crate::serve::{Addresses, Prepared, encryption_required, serving};
 use crate::settings::{Requirement, Settings, Squash};
 use crate::state::State;
 
@@ -43,43 +44,81 @@ pub(crate) struct Servers {
 impl Servers {
     /// # Errors
     /// The state cannot be read, or the system has no random numbers.
-    pub(crate) fn new(
-        settings: &Settings,
-        prepared: &Prepared,
-        smb: &TcpListener,
-        nfs: &TcpListener,
-    ) -> Result<Self> {
+    pub(crate) fn new(settings: &Settings, prepared: &Prepared, at: Addresses) -> Result<Self> {
         let accounts = Arc::clone(&prepared.accounts);
-        let config = smb_config(settings, smb, prepared)?;
+        let config = smb_config(settings, at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
         let kept = Arc::new(Kept(prepared.state.database()));
         smb.keep_persistent_opens(kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
-        Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, nfs, prepared)?) })
+        Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, at.nfs, prepared)?) })
     }
 
-    /// Hands the listening sockets to the servers.
-    pub(crate) fn listen(&self, shards: &Shards, smb: TcpListener, nfs: TcpListener) -> Result<()> {
+    /// What is to be done when the rules of a share have changed: whoever they do not let in any more, or otherwise, loses what was
+    /// open, on a thread of its own, since a store may hang.
+    pub(crate) fn changed(&self) -> Changed {
+        let (smb, nfs) = (Arc::clone(&self.smb), Arc::clone(&self.nfs));
+        Box::new(move |share, asked| {
+            let (smb, nfs, share) = (Arc::clone(&smb), Arc::clone(&nfs), Arc::clone(share));
+            let reconsider = move || {
+                let reconsidered = administration::wait_for(async {
+                    nfs.reconsider(&share).await;
+                    smb.reconsider(&share).await;
+                });
+                if let Err(refusal) = reconsidered {
+                    tracing::error!(
+                        share = share.name(),
+                        "what clients have open stays open: {}",
+                        refusal.what
+                    );
+                }
+                drop(asked);
+            };
+            if let Err(error) = std::thread::Builder::new().name("rules".to_owned()).spawn(reconsider) {
+                tracing::error!("what clients have open stays open: cannot start a thread: {error}");
+            }
+        })
+    }
+
+    /// Hands the listening sockets to the servers. One that is off has clients of an earlier run to forget all the same.
+    pub(crate) fn listen(
+        &self,
+        shards: &Shards,
+        smb: Option<TcpListener>,
+        nfs: Option<TcpListener>,
+    ) -> Result<()> {
         let listen = |result: std::io::Result<()>| result.map_err(serving("cannot listen"));
         let scavenged = Arc::clone(&self.smb);
-        listen(shards.spawn(async move { scavenged.scavenge().await }))?;
+        listen(shards.spawn(move || {
+            let scavenged = Arc::clone(&scavenged);
+            async move { scavenged.scavenge().await }
+        }))?;
         let looked_after = Arc::clone(&self.nfs);
-        listen(shards.spawn(async move { looked_after.look_after_clients().await }))?;
-        listen(shards.listen(smb, Arc::new(smb_server::Service::new(Arc::clone(&self.smb)))))?;
-        listen(shards.listen(nfs, Arc::clone(&self.nfs)))
+        listen(shards.spawn(move || {
+            let looked_after = Arc::clone(&looked_after);
+            async move { looked_after.look_after_clients().await }
+        }))?;
+        if let Some(smb) = smb {
+            listen(shards.listen(smb, Arc::new(smb_server::Service::new(Arc::clone(&self.smb)))))?;
+        }
+        if let Some(nfs) = nfs {
+            listen(shards.listen(nfs, Arc::clone(&self.nfs)))?;
+        }
+        Ok(())
     }
 }
 
 fn smb_config(
     settings: &Settings,
-    listener: &TcpListener,
+    at: Option<SocketAddr>,
     prepared: &Prepared,
 ) -> Result<smb_server::Config> {
     warn_of_guests(settings);
     let default = smb_server::Limits::default();
     let limits = smb_server::Limits {
         connections_max: default.connections_max.min(prepared.descriptors.smb_connections),
+        connections_per_address: settings.connections_per_address,
         channels_per_session_max: usize::try_from(settings.max_channels).unwrap_or(usize::MAX),
         ..default
     };
@@ -87,16 +126,16 @@ fn smb_config(
         server_guid: Some(prepared.state.server_guid()?),
         signing: protection(settings.smb_signing),
         encryption: protection(settings.smb_encryption),
-        interfaces: interfaces(settings, listener),
+        interfaces: interfaces(settings, at),
         limits,
         ..smb_server::Config::default()
     })
 }
 
 fn warn_of_guests(settings: &Settings) {
-    let required = [settings.smb_signing, settings.smb_encryption].contains(&Requirement::Required);
+    let required = settings.smb_encryption == Requirement::Required;
     if required && settings.shares.iter().any(|share| share.terms.contains(Terms::GUESTS)) {
-        tracing::warn!("guests have no key to sign or encrypt with, as is required: none is let in");
+        tracing::warn!("guests have no key to encrypt with, as is required: none is let in");
     }
 }
 
@@ -109,39 +148,47 @@ fn protection(wanted: Requirement) -> Protection {
 }
 
 /// What clients are told of: the addresses that are given, else those of the machine on which SMB listens.
-fn interfaces(settings: &Settings, listener: &TcpListener) -> Interfaces {
+fn interfaces(settings: &Settings, at: Option<SocketAddr>) -> Interfaces {
     let given = settings.smb_interfaces.iter().map(|given| smb_server::GivenInterface {
         address: given.address,
         link_speed: given.link_speed,
         rss: given.rss,
     });
-    Interfaces { listen: listener.local_addr().map(|at| at.ip()).ok(), given: given.collect() }
+    Interfaces { listen: at.map(|at| at.ip()), given: given.collect() }
 }
 
 fn nfs_config(
     settings: &Settings,
-    listener: &TcpListener,
+    at: Option<SocketAddr>,
     prepared: &Prepared,
 ) -> Result<nfs_server::Config> {
     let squash = match settings.nfs_squash {
-        Squash::None => nfs_proto::export::Squash::None,
-        Squash::Root => nfs_proto::export::Squash::Root,
-        Squash::All => nfs_proto::export::Squash::All,
+        Squash::None => share::Squash::None,
+        Squash::Root => share::Squash::Root,
+        Squash::All => share::Squash::All,
     };
-    let mut rule = ClientRule { squash, ..ClientRule::default() };
+    let mut squashing = Squashing { squash, ..Squashing::default() };
     if let Some((uid, gid)) = settings.nfs_anonymous {
-        rule.anonymous = Anonymous { uid, gid };
+        squashing.anonymous = Anonymous { uid, gid };
     }
-    let rules = ExportRules { general: Export { rules: vec![rule] }, ..ExportRules::default() };
     let key = prepared.state.nfs_handle_key()?;
     let mut verifier = [0; 8];
     getrandom::fill(&mut verifier)
         .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
-    let config = nfs_server::Config::new(Arc::clone(&prepared.shares), rules, key, verifier);
+    let config = nfs_server::Config::new(Arc::clone(&prepared.shares), squashing, key, verifier);
     let connections_max = config.connections_max.min(prepared.descriptors.nfs_connections);
+    let connections_per_address = settings.connections_per_address;
     let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
         Some(Arc::new(Known(prepared.state.database())));
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
-    let listen = listener.local_addr().map(|at| at.ip()).ok();
-    Ok(nfs_server::Config { connections_max, client_records, lease_times, listen, ..config })
+    let listen = at.map(|at| at.ip());
+    Ok(nfs_server::Config {
+        connections_max,
+        encryption_required: encryption_required(settings),
+        connections_per_address,
+        client_records,
+        lease_times,
+        listen,
+        ..config
+    })
 }

@@ -1,23 +1,31 @@
 //! The settings, as given by flags or by a file, and as they are used.
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+mod interface;
+mod listen;
+mod password_file;
+mod restart;
+mod share;
+mod user;
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
+use ::share::Terms;
 use clap::{Args, ValueEnum};
-use limits::Plan;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use share::Terms;
 
 use crate::control_name::ControlName;
+use crate::control_tls::CertificateFiles;
 use crate::problem::{Cause, Problem, Result};
+use crate::state::directory;
 
-/// Where the state is, unless told otherwise.
-pub(crate) const STATE_DIRECTORY: &str = "/var/lib/anabranch";
+pub(crate) use self::interface::InterfaceGiven;
+pub(crate) use self::listen::ListenGiven;
+pub(crate) use self::password_file::PasswordFileGiven;
+pub(crate) use self::share::{CLIENT_KEYS, SHARE_KEYS, ShareGiven, check_share_name, same_share_name};
+pub(crate) use self::user::{USER_KEYS, UserGiven, check_ids, check_user_name};
 
 /// What was given: every setting may be absent. The flags and the keys of the file are this one list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
@@ -33,25 +41,35 @@ pub(crate) struct Given {
     /// A share that gives SMB clients handles which outlive a restart of this server (continuous availability)
     #[arg(long, value_name = "NAME")]
     pub(crate) continuous_availability: Vec<String>,
-    /// An account for SMB
-    #[arg(long, value_name = "NAME:PASSWORD")]
+    /// An account for SMB, and who it is to the files [default: the user of this machine of that name]
+    #[arg(long, value_name = "NAME[=UID[:GID]]:PASSWORD")]
     pub(crate) user: Vec<UserGiven>,
-    /// Where SMB listens [default: 0.0.0.0:445]
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) smb: Option<SocketAddr>,
-    /// Where NFS and MOUNT listen [default: 0.0.0.0:2049]
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub(crate) nfs: Option<SocketAddr>,
+    /// The password of an account is the first line of a file that only its owner may read; - is standard input
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(crate) password_file: Vec<PasswordFileGiven>,
+    /// Where SMB listens; `off`: it is not served [default: 0.0.0.0:445]
+    #[arg(long, value_name = "ADDR:PORT|off")]
+    pub(crate) smb: Option<ListenGiven>,
+    /// Where NFS and MOUNT listen; `off`: they are not served [default: 0.0.0.0:2049]
+    #[arg(long, value_name = "ADDR:PORT|off")]
+    pub(crate) nfs: Option<ListenGiven>,
     /// Where health, metrics and the API are served over HTTP [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) control: Option<SocketAddr>,
     /// A name or address that the control address answers to, beside localhost and the address that is asked
     #[arg(long, value_name = "NAME")]
     pub(crate) control_name: Vec<ControlName>,
-    /// The directory of the state database [default: /var/lib/anabranch]
+    /// The certificate of the control address, PEM; an address that is not loopback gets one of its own without it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) control_certificate: Option<PathBuf>,
+    /// The key of that certificate, PEM, which others must not be able to read
+    #[arg(long, value_name = "FILE")]
+    pub(crate) control_key: Option<PathBuf>,
+    /// The directory of the state database [default: that of the variable ANABRANCH_STATE, else /var/lib/anabranch]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Signing of SMB messages [default: enabled]
+    /// Signing of SMB messages; `required` lets guests in all the same, who have no key. It costs 11 to 17 % of the server's CPU
+    /// for each byte, and no throughput at 10 Gbit/s [default: required]
     #[arg(long, value_enum)]
     pub(crate) smb_signing: Option<Requirement>,
     /// Encryption of SMB messages [default: enabled]
@@ -60,6 +78,10 @@ pub(crate) struct Given {
     /// Channels of one SMB session at most; 1 switches multichannel off [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) max_channels: Option<u32>,
+    /// Connections of one address at most, for SMB and for NFS each: for networks behind address translation, and for
+    /// benchmarks [default: what is free until three quarters are taken, then a quarter]
+    #[arg(long, value_name = "N")]
+    pub(crate) connections_per_address: Option<NonZeroU32>,
     /// An address that clients are told of for further channels, its speed in bits per second, and whether several to it
     /// are of use [default: what the system says of the addresses on which SMB listens]
     #[arg(long, value_name = "ADDR[;speed=BITS][;rss]")]
@@ -80,7 +102,7 @@ pub(crate) struct Given {
     /// The form of the log on standard error [default: text]
     #[arg(long, value_enum)]
     pub(crate) log_format: Option<LogFormat>,
-    /// What is logged: a level, or a filter such as info,smb=debug [default: info]
+    /// What is logged: a level, or a filter such as info,smb_server=debug [default: info]
     #[arg(long, value_name = "FILTER")]
     pub(crate) log: Option<String>,
 }
@@ -90,6 +112,21 @@ pub(crate) struct Given {
 pub(crate) struct From {
     pub(crate) shares: Option<PathBuf>,
     pub(crate) users: Option<PathBuf>,
+    /// A file with passwords that others than its owner may read.
+    pub(crate) exposed: Option<PathBuf>,
+}
+
+impl From {
+    /// Says in the log what is wrong with the files.
+    pub(crate) fn warn(&self) {
+        if let Some(file) = &self.exposed {
+            let file = file.display();
+            tracing::warn!(
+                "others than its owner may read {file}, which has passwords: chmod 600 {file}, or keep them in files of \
+                 their own (password-file)"
+            );
+        }
+    }
 }
 
 /// How strongly something is wanted.
@@ -126,53 +163,13 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// `NAME=DIR`, or a table in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShareGiven {
-    pub(crate) name: String,
-    pub(crate) directory: PathBuf,
-    /// On what terms clients use it.
-    pub(crate) terms: Terms,
-    /// What is provisioned for it.
-    pub(crate) plan: Plan,
-    /// Whether what was read of names and directories is kept.
-    pub(crate) metadata_cache: bool,
-}
-
-/// `NAME:PASSWORD`, or a table in the file.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct UserGiven {
-    pub(crate) name: String,
-    /// None: the one that the state database holds.
-    pub(crate) password: Option<String>,
-    pub(crate) uid: Option<u32>,
-    pub(crate) gid: Option<u32>,
-    /// None: those of the user of this machine.
-    pub(crate) groups: Option<Vec<u32>>,
-}
-
-impl fmt::Debug for UserGiven {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UserGiven").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// Characters that neither SMB nor a mount command can have in the name of a share.
-const SHARE_NAME_FORBIDDEN: &str = "\"\\/[]:|<>+=;,*?";
-/// Names that clients or the server use for something else, in lower case. [MS-SRVS] 3.1.4.7: "pipe" or
-/// "mailslot".
-const SHARE_NAMES_RESERVED: [&str; 6] = ["ipc$", "admin$", "global", "homes", "pipe", "mailslot"];
-/// Longest name of a share, in bytes.
-const SHARE_NAME_MAX: usize = 80;
-/// Characters that a name of an account cannot have.
-const USER_NAME_FORBIDDEN: &str = "\"\\/[]:;|=,+*?<>@%";
+/// Where what no file declares is declared, for people.
+pub(crate) const COMMAND_LINE: &str = "the command line of the server";
 /// Most channels of a session.
 const MAX_CHANNELS: u32 = 32;
 /// Seconds of an NFSv4 client's lease.
 const NFS_LEASE_MIN: u32 = 10;
 const NFS_LEASE_MAX: u32 = 3600;
-/// Longest name of an account, in bytes.
-const USER_NAME_MAX: usize = 64;
 
 fn check_name(what: &str, name: &str, forbidden: &str, max: usize) -> std::result::Result<(), String> {
     if name.is_empty() {
@@ -190,236 +187,6 @@ fn check_name(what: &str, name: &str, forbidden: &str, max: usize) -> std::resul
     Ok(())
 }
 
-/// Whether SMB and NFS can carry this name of a share. [MS-FSCC] 2.1.6
-pub(crate) fn check_share_name(name: &str) -> std::result::Result<(), String> {
-    check_name("share", name, SHARE_NAME_FORBIDDEN, SHARE_NAME_MAX)?;
-    if SHARE_NAMES_RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(format!("the name {name} is reserved"));
-    }
-    Ok(())
-}
-
-/// Whether two names of shares are the same one.
-pub(crate) fn same_share_name(one: &str, other: &str) -> bool {
-    share::folded_name(one) == share::folded_name(other)
-}
-
-/// Whether this can be the name of an account.
-pub(crate) fn check_user_name(name: &str) -> std::result::Result<(), String> {
-    check_name("user", name, USER_NAME_FORBIDDEN, USER_NAME_MAX)
-}
-
-impl ShareGiven {
-    fn new(table: ShareTable) -> std::result::Result<Self, String> {
-        check_share_name(&table.name)?;
-        if table.directory.as_os_str().is_empty() {
-            return Err(format!("the directory of the share {} is empty", table.name));
-        }
-        let mut terms = Terms::empty();
-        terms.set(Terms::READ_ONLY, table.read_only);
-        terms.set(Terms::GUESTS, table.guest);
-        terms.set(Terms::CONTINUOUSLY_AVAILABLE, table.continuous_availability);
-        terms.set(Terms::ACCESS_BASED_ENUMERATION, table.access_based_enumeration);
-        terms.set(Terms::ENCRYPTED, table.encrypted);
-        let plan = table.plan.as_deref().map_or(Ok(Plan::Unlimited), str::parse);
-        let plan =
-            plan.map_err(|e: limits::PlanError| format!("the plan of the share {}: {e}", table.name))?;
-        let metadata_cache = table.metadata_cache;
-        Ok(Self { name: table.name, directory: table.directory, terms, plan, metadata_cache })
-    }
-}
-
-impl FromStr for ShareGiven {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let (name, directory) =
-            text.split_once('=').ok_or_else(|| "expected NAME=DIR, for example data=/srv/data".to_owned())?;
-        let (name, directory) = (name.to_owned(), directory.into());
-        Self::new(ShareTable { name, directory, metadata_cache: true, ..ShareTable::default() })
-    }
-}
-
-impl UserGiven {
-    fn new(table: UserTable) -> std::result::Result<Self, String> {
-        check_user_name(&table.name)?;
-        if table.password.as_deref() == Some("") {
-            return Err(format!("the password of {} is empty", table.name));
-        }
-        Ok(Self {
-            name: table.name,
-            password: table.password,
-            uid: table.uid,
-            gid: table.gid,
-            groups: table.groups,
-        })
-    }
-}
-
-impl FromStr for UserGiven {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let (name, password) = text.split_once(':').ok_or_else(|| "expected NAME:PASSWORD".to_owned())?;
-        Self::new(UserTable {
-            name: name.to_owned(),
-            password: Some(password.to_owned()),
-            uid: None,
-            gid: None,
-            groups: None,
-        })
-    }
-}
-
-/// `ADDR[;speed=BITS][;rss]`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct InterfaceGiven {
-    pub(crate) address: IpAddr,
-    /// In bits per second; None: what the system says.
-    pub(crate) link_speed: Option<u64>,
-    /// Whether several channels to it are of use; else what the system says.
-    pub(crate) rss: bool,
-}
-
-impl FromStr for InterfaceGiven {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let mut parts = text.split(';').map(str::trim);
-        let address = parts.next().unwrap_or_default();
-        let address: IpAddr = address.parse().map_err(|_| {
-            format!(
-                "{address:?} is no address: expected one such as 10.0.0.1, or 10.0.0.1;speed=10000000000;rss"
-            )
-        })?;
-        if address.is_unspecified() || address.is_multicast() {
-            return Err(format!("nobody can connect to {address}"));
-        }
-        let mut given = Self { address, link_speed: None, rss: false };
-        for part in parts {
-            match part.split_once('=') {
-                None if part == "rss" => given.rss = true,
-                Some(("speed", bits)) => given.link_speed = Some(parse_speed(bits)?),
-                _ => return Err(format!("{part:?} is neither speed=BITS nor rss")),
-            }
-        }
-        Ok(given)
-    }
-}
-
-impl TryFrom<String> for InterfaceGiven {
-    type Error = String;
-
-    fn try_from(text: String) -> std::result::Result<Self, String> {
-        text.parse()
-    }
-}
-
-fn parse_speed(bits: &str) -> std::result::Result<u64, String> {
-    let wrong = || format!("{bits:?} is no speed in bits per second, such as 10000000000");
-    bits.parse().ok().filter(|bits| *bits > 0).ok_or_else(wrong)
-}
-
-/// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [&str; 9] = [
-    "name",
-    "directory",
-    "read-only",
-    "guest",
-    "continuous-availability",
-    "access-based-enumeration",
-    "metadata-cache",
-    "encrypted",
-    "plan",
-];
-/// The keys of `[[user]]`.
-pub(crate) const USER_KEYS: [&str; 5] = ["name", "password", "uid", "gid", "groups"];
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ShareTable {
-    name: String,
-    directory: PathBuf,
-    #[serde(default)]
-    read_only: bool,
-    #[serde(default)]
-    guest: bool,
-    #[serde(default)]
-    continuous_availability: bool,
-    #[serde(default)]
-    access_based_enumeration: bool,
-    #[serde(default)]
-    encrypted: bool,
-    plan: Option<String>,
-    #[serde(default = "yes")]
-    metadata_cache: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct UserTable {
-    name: String,
-    password: Option<String>,
-    uid: Option<u32>,
-    gid: Option<u32>,
-    groups: Option<Vec<u32>>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-struct ShareVisitor;
-
-impl<'de> Visitor<'de> for ShareVisitor {
-    type Value = ShareGiven;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"NAME=DIR\" or a table with name and directory")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<ShareGiven, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<ShareGiven, A::Error> {
-        let table = ShareTable::deserialize(MapAccessDeserializer::new(map))?;
-        ShareGiven::new(table).map_err(serde::de::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for ShareGiven {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_any(ShareVisitor)
-    }
-}
-
-struct UserVisitor;
-
-impl<'de> Visitor<'de> for UserVisitor {
-    type Value = UserGiven;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"NAME:PASSWORD\" or a table with name and password")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<UserGiven, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<UserGiven, A::Error> {
-        let table = UserTable::deserialize(MapAccessDeserializer::new(map))?;
-        UserGiven::new(table).map_err(serde::de::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for UserGiven {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_any(UserVisitor)
-    }
-}
-
 impl Given {
     /// What is given here, and where nothing is, what is given there. A list here takes the place of
     /// the list there.
@@ -430,20 +197,25 @@ impl Given {
         let from = From {
             shares: if self.share.is_empty() { file.from.shares } else { self.from.shares },
             users: if self.user.is_empty() { file.from.users } else { self.from.users },
+            exposed: file.from.exposed,
         };
         Self {
             from,
             share: list(self.share, file.share),
             user: list(self.user, file.user),
+            password_file: list(self.password_file, file.password_file),
             continuous_availability: list(self.continuous_availability, file.continuous_availability),
             smb: self.smb.or(file.smb),
             nfs: self.nfs.or(file.nfs),
             control: self.control.or(file.control),
             control_name: list(self.control_name, file.control_name),
+            control_certificate: self.control_certificate.or(file.control_certificate),
+            control_key: self.control_key.or(file.control_key),
             state: self.state.or(file.state),
             smb_signing: self.smb_signing.or(file.smb_signing),
             smb_encryption: self.smb_encryption.or(file.smb_encryption),
             max_channels: self.max_channels.or(file.max_channels),
+            connections_per_address: self.connections_per_address.or(file.connections_per_address),
             smb_interface: list(self.smb_interface, file.smb_interface),
             nfs_squash: self.nfs_squash.or(file.nfs_squash),
             bench_metadata_latency: self.bench_metadata_latency.or(file.bench_metadata_latency),
@@ -465,15 +237,22 @@ pub(crate) struct Settings {
     pub(crate) users_in: String,
     /// Names unique without regard to case.
     pub(crate) users: Vec<UserGiven>,
-    pub(crate) smb: SocketAddr,
-    pub(crate) nfs: SocketAddr,
+    /// Where SMB and NFS listen; None: not served. One of them is.
+    pub(crate) smb: Option<SocketAddr>,
+    pub(crate) nfs: Option<SocketAddr>,
     pub(crate) control: SocketAddr,
     pub(crate) control_names: Vec<String>,
+    /// None: on loopback nothing, elsewhere a certificate of the server's own.
+    pub(crate) control_certificate: Option<CertificateFiles>,
     pub(crate) state: PathBuf,
+    /// Whether somebody has named it.
+    pub(crate) is_state_given: bool,
     pub(crate) smb_signing: Requirement,
     pub(crate) smb_encryption: Requirement,
     /// 1 to 32.
     pub(crate) max_channels: u32,
+    /// None: the rule of `net`.
+    pub(crate) connections_per_address: Option<usize>,
     /// Empty: the machine's addresses on which SMB listens.
     pub(crate) smb_interfaces: Vec<InterfaceGiven>,
     pub(crate) nfs_squash: Squash,
@@ -505,6 +284,46 @@ fn with_availability(mut shares: Vec<ShareGiven>, names: &[String]) -> Result<Ve
     Ok(shares)
 }
 
+/// The certificate of the control address and its key: both or none.
+fn certificate_files(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<CertificateFiles>> {
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some(CertificateFiles { certificate, key })),
+        (one, _) => Err(Problem::new(
+            Cause::Settings,
+            format!(
+                "the control address has a {0} and no {1}",
+                if one.is_some() { "certificate" } else { "key" },
+                if one.is_some() { "key" } else { "certificate" }
+            ),
+            "Give both, control-certificate and control-key, or none of them.",
+        )),
+    }
+}
+
+/// Refuses lists that contradict themselves, or other settings.
+fn check_consistent(given: &Given) -> Result<()> {
+    let twice = |of: &str, name: &str| {
+        let advice = "Names are compared without regard to case.";
+        Err(Problem::new(Cause::Settings, format!("two {of} have the name {name}"), advice))
+    };
+    if let Some(name) = first_twice(given.share.iter().map(|share| share.name.as_str())) {
+        return twice("shares", name);
+    }
+    if let Some(name) = first_twice(given.user.iter().map(|user| user.name.as_str())) {
+        return twice("users", name);
+    }
+    let mut encrypted = given.share.iter().filter(|share| share.terms.contains(Terms::ENCRYPTED));
+    match encrypted.next() {
+        Some(share) if given.smb_encryption == Some(Requirement::Off) => Err(Problem::new(
+            Cause::Settings,
+            format!("the share {} is encrypted, and smb-encryption is off", share.name),
+            "Nobody could use it: leave smb-encryption out, or take `encrypted` from the share.",
+        )),
+        _ => Ok(()),
+    }
+}
+
 impl Settings {
     /// Fills in the defaults.
     ///
@@ -512,18 +331,7 @@ impl Settings {
     /// Nothing to serve, or settings that contradict each other.
     pub(crate) fn new(given: Given) -> Result<Self> {
         let wrong = |what: String, advice: &str| Err(Problem::new(Cause::Settings, what, advice));
-        if let Some(name) = first_twice(given.share.iter().map(|s| s.name.as_str())) {
-            return wrong(
-                format!("two shares have the name {name}"),
-                "Names are compared without regard to case.",
-            );
-        }
-        if let Some(name) = first_twice(given.user.iter().map(|u| u.name.as_str())) {
-            return wrong(
-                format!("two users have the name {name}"),
-                "Names are compared without regard to case.",
-            );
-        }
+        check_consistent(&given)?;
         let max_channels = given.max_channels.unwrap_or(4);
         if !(1..=MAX_CHANNELS).contains(&max_channels) {
             return wrong(
@@ -538,24 +346,40 @@ impl Settings {
                 "It can be from 10 to 3600 seconds: clients renew it several times in that time.",
             );
         }
-        let any = |port| SocketAddr::from(([0, 0, 0, 0], port));
+        let listen = |given: Option<ListenGiven>, port| match given {
+            Some(given) => given.address(),
+            None => Some(SocketAddr::from(([0, 0, 0, 0], port))),
+        };
+        let (smb, nfs) = (listen(given.smb, 445), listen(given.nfs, 2049));
+        if smb.is_none() && nfs.is_none() {
+            return wrong(
+                "both SMB and NFS are off".to_owned(),
+                "Give one of them an address: --smb ADDR:PORT or --nfs ADDR:PORT",
+            );
+        }
         let place = |file: Option<PathBuf>| match file {
             Some(file) => file.display().to_string(),
-            None => "the command line of the server".to_owned(),
+            None => COMMAND_LINE.to_owned(),
         };
+        let state = directory::given(given.state);
         Ok(Self {
             shares_in: place(given.from.shares),
             users_in: place(given.from.users),
             shares: with_availability(given.share, &given.continuous_availability)?,
             users: given.user,
-            smb: given.smb.unwrap_or_else(|| any(445)),
-            nfs: given.nfs.unwrap_or_else(|| any(2049)),
+            smb,
+            nfs,
             control: given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            control_certificate: certificate_files(given.control_certificate, given.control_key)?,
             control_names: given.control_name.into_iter().map(|ControlName(name)| name).collect(),
-            state: given.state.unwrap_or_else(|| PathBuf::from(STATE_DIRECTORY)),
-            smb_signing: given.smb_signing.unwrap_or(Requirement::Enabled),
+            is_state_given: state.is_some(),
+            state: state.unwrap_or_else(|| PathBuf::from(directory::DEFAULT)),
+            smb_signing: given.smb_signing.unwrap_or(Requirement::Required),
             smb_encryption: given.smb_encryption.unwrap_or(Requirement::Enabled),
             max_channels,
+            connections_per_address: given
+                .connections_per_address
+                .map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX)),
             smb_interfaces: given.smb_interface,
             nfs_squash: given.nfs_squash.unwrap_or(Squash::Root),
             nfs_lease: Duration::from_secs(nfs_lease.into()),
@@ -575,65 +399,20 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_a_name_and_a_directory() {
-        let s = share("data=/srv/a=b").unwrap();
-        assert_eq!((s.name.as_str(), s.directory.to_str()), ("data", Some("/srv/a=b")));
-        for bad in [
-            "data",
-            "=/srv",
-            "data=",
-            "a/b=/srv",
-            "a\\b=/srv",
-            "IPC$=/srv",
-            " a=/srv",
-            "..=/srv",
-            "a\u{7}=/srv",
-        ] {
-            assert!(share(bad).is_err(), "{bad:?}");
-        }
-        assert!(share(&format!("{}=/srv", "n".repeat(80))).is_ok());
-        assert!(share(&format!("{}=/srv", "n".repeat(81))).is_err());
-    }
-
-    #[test]
-    fn a_user_is_a_name_and_a_password_which_may_have_colons() {
-        let u: UserGiven = "anna:a:b@c".parse().unwrap();
-        assert_eq!((u.name.as_str(), u.password.as_deref()), ("anna", Some("a:b@c")));
-        for bad in ["anna", ":secret", "anna:", "an\\na:secret", "anna@home:secret"] {
-            assert!(bad.parse::<UserGiven>().is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn an_interface_is_an_address_with_its_speed_and_rss() {
-        let given =
-            |text: &str| text.parse::<InterfaceGiven>().map(|i| (i.address.to_string(), i.link_speed, i.rss));
-        assert_eq!(given("10.0.0.1"), Ok(("10.0.0.1".to_owned(), None, false)));
-        assert_eq!(given("2001:db8::1;rss"), Ok(("2001:db8::1".to_owned(), None, true)));
-        assert_eq!(
-            given("10.0.0.1; speed=25000000000; rss"),
-            Ok(("10.0.0.1".to_owned(), Some(25_000_000_000), true))
-        );
-        for (bad, why) in [
-            ("", "no address"),
-            ("eth0", "no address"),
-            ("10.0.0.1:445", "no address"),
-            ("0.0.0.0", "nobody can connect"),
-            ("10.0.0.1;speed=", "no speed"),
-            ("10.0.0.1;speed=0", "no speed"),
-            ("10.0.0.1;speed=10G", "no speed"),
-            ("10.0.0.1;fast", "neither speed=BITS nor rss"),
-            ("10.0.0.1;", "neither speed=BITS nor rss"),
-        ] {
-            let error = given(bad).unwrap_err();
-            assert!(error.contains(why), "{bad}: {error}");
-        }
-    }
-
-    #[test]
     fn a_password_is_never_shown() {
         let given = Given { user: vec!["anna:hush-hush".parse().unwrap()], ..Given::default() };
         assert!(!format!("{given:?}").contains("hush"));
+    }
+
+    #[test]
+    fn an_encrypted_share_needs_encryption() {
+        let encrypted = ShareGiven { terms: Terms::ENCRYPTED, ..share("a=/x").unwrap() };
+        let with = |smb_encryption| {
+            let given = Given { share: vec![encrypted.clone()], smb_encryption, ..Given::default() };
+            Settings::new(given).map(|settings| settings.smb_encryption)
+        };
+        assert_eq!(with(None).unwrap(), Requirement::Enabled);
+        assert!(with(Some(Requirement::Off)).unwrap_err().what.contains("the share a is encrypted"));
     }
 
     #[test]
@@ -664,6 +443,19 @@ mod tests {
         };
         assert_eq!((with(1).unwrap(), with(32).unwrap()), (1, 32));
         assert!(with(0).is_err() && with(33).is_err());
+    }
+
+    #[test]
+    fn one_protocol_may_be_off() {
+        let with = |smb: &str, nfs: &str| {
+            let given = Given { smb: smb.parse().ok(), nfs: nfs.parse().ok(), ..Given::default() };
+            Settings::new(given)
+                .map(|settings| (settings.smb.map(|at| at.port()), settings.nfs.map(|at| at.port())))
+        };
+        assert_eq!(with("", "").unwrap(), (Some(445), Some(2049)));
+        assert_eq!(with("off", "").unwrap(), (None, Some(2049)));
+        assert_eq!(with("", "off").unwrap(), (Some(445), None));
+        assert_eq!(with("off", "off").unwrap_err().cause, Cause::Settings);
     }
 
     #[test]

@@ -3,11 +3,18 @@
 //! Holds what must be the same after a restart: who the server is, the key of NFS file handles, the
 //! number of each share, its burst credits, and the accounts (their NT hashes, never a password).
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+pub(crate) mod copies;
+pub(crate) mod directory;
+pub(crate) mod image;
+pub(crate) mod lock;
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use lock::{Holder, Lock};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
 use crate::problem::{Cause, Problem, Result};
@@ -35,11 +42,17 @@ const LAST_SHARE: &str = "last-share";
 /// The version of what the tables hold; a database of another version is refused.
 const FORMAT: u32 = 1;
 const FILE: &str = "anabranch.redb";
+/// Largest database that is looked at as a whole before it is used, and copied: it is in memory meanwhile.
+const CHECKED_BYTES_MAX: u64 = 256 << 20;
+/// How long a server waits for commands that have the directory.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The open state database. One process at a time has it.
 pub(crate) struct State {
     database: Arc<Database>,
     file: PathBuf,
+    /// None: it is in memory.
+    _lock: Option<Lock>,
 }
 
 impl std::fmt::Debug for State {
@@ -56,38 +69,83 @@ impl State {
     /// Opens the database below `directory`; makes both where they are missing, for their owner only.
     ///
     /// # Errors
-    /// The directory cannot be made or written, another server has it, or it is of another version.
+    /// The directory cannot be made or written, another server has it, the database is damaged or of another version.
     pub(crate) fn open(directory: &Path) -> Result<Self> {
-        Self::open_unless_in_use(directory)?.ok_or_else(|| {
+        Self::open_within(PATIENCE, directory)?.map_err(|holder| {
             Problem::new(
                 Cause::State,
-                format!("the state directory {} is in use by another server", directory.display()),
+                format!("the state directory {} is in use by another server: {holder}", directory.display()),
                 "Stop that one, or pass another directory: --state DIR",
             )
         })
     }
 
-    /// The same; None when another process has it.
+    /// The same, without a wait for who has it; inside: another process has it.
     ///
     /// # Errors
     /// As above.
-    pub(crate) fn open_unless_in_use(directory: &Path) -> Result<Option<Self>> {
-        prepare_directory(directory)?;
+    pub(crate) fn open_unless_in_use(directory: &Path) -> Result<std::result::Result<Self, Holder>> {
+        Self::open_within(Duration::ZERO, directory)
+    }
+
+    fn open_within(patience: Duration, directory: &Path) -> Result<std::result::Result<Self, Holder>> {
+        directory::prepare(directory)?;
         let file = directory.join(FILE);
-        // Made here and not by redb: nobody else is to read it at any time.
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&file)
-            .map_err(|e| trouble(&file, e))?;
-        let database = match Database::create(&file) {
-            Err(DatabaseError::DatabaseAlreadyOpen) => return Ok(None),
-            other => other.map_err(|e| trouble(&file, e))?,
+        let lock = match Lock::take(directory, patience).map_err(|e| trouble(&file, e))? {
+            Ok(lock) => lock,
+            Err(holder) => return Ok(Err(holder)),
         };
-        let state = Self { database: Arc::new(database), file };
+        match fs::metadata(&file) {
+            Ok(found) => check_sound(directory, &file, found.len())?,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => make(directory, &file)?,
+            Err(e) => return Err(trouble(&file, e)),
+        }
+        let opened = image::quietly(|| match Database::open(&file) {
+            Err(DatabaseError::DatabaseAlreadyOpen) => Ok(None),
+            other => other.map(Some).map_err(|e| e.to_string()),
+        });
+        // Another server, of a version that takes no lock.
+        let Some(database) = opened.map_err(|why| damaged(directory, &file, &why))? else {
+            return Ok(Err(Holder::UNKNOWN));
+        };
+        let state = Self { database: Arc::new(database), file, _lock: Some(lock) };
         state.check_format()?;
-        Ok(Some(state))
+        Ok(Ok(state))
+    }
+
+    /// A database that is only looked at.
+    pub(crate) fn in_memory(database: Database) -> Self {
+        Self { database: Arc::new(database), file: PathBuf::from(FILE), _lock: None }
+    }
+
+    /// Makes the last good copy anew. What is no good does not take the place of the one before.
+    pub(crate) fn keep_copy(&self) {
+        match self.copy() {
+            Ok(()) => tracing::debug!("a copy of the state database is made"),
+            Err(problem) => tracing::error!("no copy of the state database: {}", problem.what),
+        }
+    }
+
+    fn copy(&self) -> Result<()> {
+        let length = fs::metadata(&self.file).map_err(|e| self.trouble(e))?.len();
+        if length > CHECKED_BYTES_MAX {
+            let what = format!("of {length} bytes is too large to be copied while a server runs");
+            let advice = "Copy it while none does: anabranch state backup FILE";
+            return Err(Problem::new(Cause::State, format!("{} {what}", self.file.display()), advice));
+        }
+        // Nothing is committed meanwhile.
+        let transaction = self.database.begin_write().map_err(|e| self.trouble(e))?;
+        let bytes = image::read(&self.file);
+        transaction.abort().map_err(|e| self.trouble(e))?;
+        let bytes = bytes.map_err(|e| self.trouble(e))?;
+        let sound = image::checked(bytes).map_err(|damage| self.trouble(damage.0))?;
+        let copy = copies::path(self.directory());
+        copies::write(&copy, &sound).map_err(|e| trouble(&copy, e))
+    }
+
+    /// Where it is.
+    pub(crate) fn directory(&self) -> &Path {
+        self.file.parent().unwrap_or(&self.file)
     }
 
     fn trouble(&self, error: impl std::fmt::Display) -> Problem {
@@ -207,10 +265,21 @@ impl State {
 
     /// Forgets a share that was made by command, its number and what its store knew. The number is not given again.
     pub(crate) fn forget_share(&self, name: &str) -> Result<()> {
+        self.forget_of_share(name, true)
+    }
+
+    /// Forgets the number of a share and what its store knew: another directory comes in its place.
+    pub(crate) fn forget_share_number(&self, name: &str) -> Result<()> {
+        self.forget_of_share(name, false)
+    }
+
+    fn forget_of_share(&self, name: &str, is_removed: bool) -> Result<()> {
         let name = name.to_lowercase();
         let forget = || -> std::result::Result<(), redb::Error> {
             let transaction = self.database.begin_write()?;
-            transaction.open_table(MADE_SHARES)?.remove(name.as_str())?;
+            if is_removed {
+                transaction.open_table(MADE_SHARES)?.remove(name.as_str())?;
+            }
             transaction.open_table(SHARES)?.remove(name.as_str())?;
             transaction.open_table(CREDITS)?.remove(name.as_str())?;
             let of_store: Vec<_> = transaction
@@ -343,40 +412,59 @@ fn store_tables(name: &str) -> String {
     format!("storage-local.{name}.")
 }
 
-/// Whether a state database is there.
-pub(crate) fn exists(directory: &Path) -> bool {
-    directory.join(FILE).exists()
+/// Where the state database of a directory is.
+pub(crate) fn file(directory: &Path) -> PathBuf {
+    directory.join(FILE)
 }
 
-fn prepare_directory(directory: &Path) -> Result<()> {
-    let refuse = |e: std::io::Error| {
-        Problem::new(
-            Cause::State,
-            format!("cannot use the state directory {}: {e}", directory.display()),
-            "Pass a directory that this user may write: --state DIR",
-        )
-    };
-    match fs::metadata(directory) {
-        Ok(found) if !found.is_dir() => return Err(refuse(std::io::ErrorKind::NotADirectory.into())),
-        Ok(_) => {}
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(refuse)?;
-        }
-        Err(e) => return Err(refuse(e)),
+/// Whether a state database is there.
+pub(crate) fn exists(directory: &Path) -> bool {
+    file(directory).exists()
+}
+
+/// Looks at a database before it is used.
+fn check_sound(directory: &Path, file: &Path, length: u64) -> Result<()> {
+    if length > CHECKED_BYTES_MAX {
+        tracing::debug!("{} is too large to be looked at before it is used", file.display());
+        return Ok(());
     }
-    let mode = fs::metadata(directory).map_err(refuse)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        tracing::warn!(
-            "others may look into the state directory {} (mode {:o})",
-            directory.display(),
-            mode & 0o777
-        );
+    let bytes = image::read(file).map_err(|e| trouble(file, e))?;
+    image::checked(bytes).map(drop).map_err(|damage| damaged(directory, file, &damage.0))
+}
+
+fn damaged(directory: &Path, file: &Path, why: &str) -> Problem {
+    let what = format!("the state database {} is damaged: {why}", file.display());
+    Problem::new(Cause::State, what, copies::advice(directory))
+}
+
+/// Makes a database, which is there whole or not at all.
+fn make(directory: &Path, file: &Path) -> Result<()> {
+    let copy = copies::path(directory);
+    if copy.exists() {
+        let what = format!("{} is gone, while {} is there", file.display(), copy.display());
+        return Err(Problem::new(Cause::State, what, copies::advice(directory)));
     }
+    let refuse = |e: &dyn std::fmt::Display| trouble(file, e);
+    let new = directory.join(format!("{FILE}.new"));
+    match fs::remove_file(&new) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(refuse(&e)),
+        _ => {}
+    }
+    // Made here and not by redb: nobody else is to read it at any time.
+    OpenOptions::new().create_new(true).append(true).mode(0o600).open(&new).map_err(|e| refuse(&e))?;
+    drop(Database::create(&new).map_err(|e| refuse(&e))?);
+    fs::rename(&new, file).map_err(|e| refuse(&e))?;
+    tracing::info!(
+        "the state directory {} is new: so is this server to its clients, and nothing was made by command yet",
+        directory.display()
+    );
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn open(directory: &tempfile::TempDir) -> State {
@@ -467,9 +555,37 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_database_is_refused() {
+    fn a_damaged_database_is_refused_and_stays_as_it_is() {
+        let temporary = tempfile::tempdir().unwrap();
+        let place = temporary.path().join("state");
+        directory::prepare(&place).unwrap();
+        let file = place.join(FILE);
+        for bytes in [vec![b'x'; 8192], Vec::new()] {
+            fs::write(&file, &bytes).unwrap();
+            let problem = State::open(&place).unwrap_err();
+            assert!(problem.cause == Cause::State && problem.what.contains("is damaged"), "{problem}");
+            assert!(problem.advice.contains("no copy"), "{problem}");
+            assert_eq!(fs::read(&file).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn the_last_good_copy_is_what_is_there_now_and_the_advice_names_it() {
         let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join(FILE), vec![b'x'; 8192]).unwrap();
-        assert_eq!(State::open(directory.path()).unwrap_err().cause, Cause::State);
+        let place = directory.path().join("state");
+        let state = open(&directory);
+        state.set_account("anna", [7; 16]).unwrap();
+        state.keep_copy();
+        state.set_account("anna", [8; 16]).unwrap();
+        state.keep_copy();
+        drop(state);
+        let copy = State::in_memory(image::database(fs::read(copies::path(&place)).unwrap()).unwrap());
+        assert_eq!(copy.account("anna").unwrap(), Some([8; 16]));
+        fs::write(place.join(FILE), "").unwrap();
+        let problem = State::open(&place).unwrap_err();
+        assert!(problem.what.contains("it is empty") && problem.advice.contains("redb.good"), "{problem}");
+        fs::remove_file(place.join(FILE)).unwrap();
+        let problem = State::open(&place).unwrap_err();
+        assert!(problem.what.contains("is gone") && problem.advice.contains("state restore"), "{problem}");
     }
 }

@@ -54,6 +54,27 @@ fn it_prints_one_ready_line_and_ends_cleanly_on_sigterm_and_sigint() {
 }
 
 #[test]
+fn a_protocol_can_be_off_and_commands_still_answer() {
+    let directory = TempDir::new().unwrap();
+    let flags = flags(&directory);
+    for (off, on) in [("smb", "nfs"), ("nfs", "smb")] {
+        let flag = format!("--{off}");
+        let mut server = Server::start(&replaced(&flags, &flag, "off"));
+        assert_eq!(server.address(off), "off", "{}", server.ready);
+        TcpStream::connect(server.address(on)).unwrap();
+        for asked in [["client", "list"], ["client", "explain"], ["client", "hint"], ["share", "list"]] {
+            let asked = [asked[0], asked[1], "--state", &path(&directory, "state")];
+            let Output { status, stderr, .. } = program(&asked).output().unwrap();
+            assert!(status.success(), "{asked:?}: {}", String::from_utf8_lossy(&stderr));
+        }
+        assert_eq!(server.end_with("TERM"), Some(0));
+    }
+    let said = refused(2, &["serve", "--share", "data=/", "--smb", "off", "--nfs", "off"]);
+    assert!(said.contains("both SMB and NFS are off") && said.contains("--nfs ADDR:PORT"), "{said}");
+    assert!(refused(2, &["serve", "--smb", "of"]).contains("nor off"));
+}
+
+#[test]
 fn an_idle_client_does_not_keep_it_from_ending() {
     let directory = TempDir::new().unwrap();
     let mut server = Server::start(&with(&flags(&directory), &[]));
@@ -147,7 +168,7 @@ fn a_configuration_file_serves_and_flags_go_before_it() {
     std::fs::create_dir(directory.path().join("data")).unwrap();
     let text = format!(
         "smb = \"127.0.0.1:0\"\nnfs = \"192.0.2.1:1\"\ncontrol = \"127.0.0.1:0\"\nstate = {:?}\n\
-         [[share]]\nname = \"data\"\ndirectory = {:?}\n[[user]]\nname = \"anna\"\npassword = \"hush-hush\"\n",
+         [[share]]\nname = \"data\"\ndirectory = {:?}\n[[user]]\nname = \"anna\"\npassword = \"hush-hush\"\nuid = 1000\n",
         path(&directory, "state"),
         path(&directory, "data"),
     );
@@ -189,7 +210,7 @@ fn an_account_without_a_password_uses_the_one_that_is_kept() {
     let directory = TempDir::new().unwrap();
     let flags = flags(&directory);
     let file = path(&directory, "anabranch.toml");
-    std::fs::write(&file, "[[user]]\nname = \"anna\"\n").unwrap();
+    std::fs::write(&file, "[[user]]\nname = \"anna\"\nuid = 0\n").unwrap();
     let without: Vec<&str> = {
         let at = flags.iter().position(|f| f == "--user").unwrap();
         let rest = flags.iter().enumerate().filter(|(i, _)| *i != at && *i != at + 1);
@@ -200,10 +221,10 @@ fn an_account_without_a_password_uses_the_one_that_is_kept() {
     assert!(Server::start(&without).ready.starts_with("ready "));
 }
 
-#[test]
-fn demo_says_how_to_mount_it() {
-    let directory = TempDir::new().unwrap();
+/// What a demo in this directory says until it serves, and the demo.
+fn demo(directory: &TempDir, more: &[&str]) -> (Server, String) {
     let mut child = program(&["demo"])
+        .args(more)
         .current_dir(directory.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -212,7 +233,13 @@ fn demo_says_how_to_mount_it() {
     let mut said = String::new();
     let mut lines = BufReader::new(child.stdout.as_mut().unwrap());
     while !said.contains("Ctrl-C") && lines.read_line(&mut said).unwrap() > 0 {}
-    let mut server = Server { child, ready: String::new() };
+    (Server { child, ready: String::new() }, said)
+}
+
+#[test]
+fn demo_says_how_to_mount_it() {
+    let directory = TempDir::new().unwrap();
+    let (mut server, said) = demo(&directory, &[]);
     for expected in [
         "mount -t cifs //127.0.0.1/demo",
         "mount -t nfs 127.0.0.1:/demo",
@@ -224,4 +251,22 @@ fn demo_says_how_to_mount_it() {
     }
     assert!(Path::new(&path(&directory, "anabranch-demo/share")).is_dir());
     assert_eq!(server.end_with("INT"), Some(0));
+}
+
+#[test]
+fn demo_keeps_its_password_and_takes_ports_and_a_state_directory() {
+    let directory = TempDir::new().unwrap();
+    let state = path(&directory, "kept");
+    let flags = ["--smb", "0", "--nfs", "0", "--control", "0", "--state", &state];
+    let password = |said: &str| said.split("password   ").nth(1).unwrap().lines().next().unwrap().to_owned();
+    let (mut server, first) = demo(&directory, &flags);
+    assert_eq!(server.end_with("INT"), Some(0));
+    let (mut server, second) = demo(&directory, &flags);
+    assert_eq!(server.end_with("INT"), Some(0));
+    assert_eq!(password(&first), password(&second));
+    assert!(!Path::new(&path(&directory, "anabranch-demo/state")).exists());
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let refused = program(&["demo", "--smb", &port]).current_dir(directory.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(4), "a port that was asked for is had, or nothing is served");
 }

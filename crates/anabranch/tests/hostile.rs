@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -52,23 +52,28 @@ fn recorded(message: &[u8]) -> Vec<u8> {
 
 fn connect(server: &Server, name: &str) -> TcpStream {
     let stream = TcpStream::connect(server.address(name)).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream
+}
+
+/// The first bytes of the answer to a new client.
+fn answer<const N: usize>(server: &Server, name: &str, call: &[u8]) -> std::io::Result<[u8; N]> {
+    let mut stream = connect(server, name);
+    stream.write_all(call)?;
+    let mut reply = [0; N];
+    stream.read_exact(&mut reply)?;
+    Ok(reply)
 }
 
 /// Both protocols answer a new client.
 fn assert_serves(server: &Server, after: &str) {
-    let mut smb = connect(server, "smb");
-    smb.write_all(&negotiate()).unwrap();
-    let mut reply = [0; 16];
-    smb.read_exact(&mut reply).unwrap_or_else(|e| panic!("SMB after {after}: {e}"));
-    assert_eq!(&reply[4..8], b"\xfeSMB", "{after}");
-    assert_eq!(&reply[12..16], [0; 4], "STATUS_SUCCESS after {after}");
-    let mut nfs = connect(server, "nfs");
-    nfs.write_all(&null_call()).unwrap();
-    let mut reply = [0; 12];
-    nfs.read_exact(&mut reply).unwrap_or_else(|e| panic!("NFS after {after}: {e}"));
-    assert_eq!(&reply[4..], [0, 0, 0x12, 0x34, 0, 0, 0, 1], "a reply to the call after {after}");
+    let smb: [u8; 16] =
+        answer(server, "smb", &negotiate()).unwrap_or_else(|e| panic!("SMB after {after}: {e}"));
+    assert_eq!(&smb[4..8], b"\xfeSMB", "{after}");
+    assert_eq!(&smb[12..16], [0; 4], "STATUS_SUCCESS after {after}");
+    let nfs: [u8; 12] =
+        answer(server, "nfs", &null_call()).unwrap_or_else(|e| panic!("NFS after {after}: {e}"));
+    assert_eq!(&nfs[4..], [0, 0, 0x12, 0x34, 0, 0, 0, 1], "a reply to the call after {after}");
 }
 
 /// Sends this and no more; the server must answer and then end the connection, or end it at once.
@@ -228,7 +233,17 @@ fn silent_connections_do_not_use_up_the_descriptors() {
     assert_eq!(&reply[4..8], 0x4321_u32.to_be_bytes(), "the reply to MNT");
     assert_eq!(&reply[28..], [0; 4], "MNT3_OK");
     drop(silent);
-    std::thread::sleep(Duration::from_millis(200));
+    // Their places are free when the server has seen that they left.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let is_refused = || {
+        [("smb", negotiate()), ("nfs", null_call())]
+            .iter()
+            .any(|(name, call)| answer::<8>(&server, name, call).is_err())
+    };
+    while is_refused() {
+        assert!(Instant::now() < deadline, "nobody is served though they left");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     assert_serves(&server, "they left");
     assert_eq!(server.end_with("TERM"), Some(0));
 }

@@ -13,7 +13,7 @@ mod server;
 
 use server::{Server, flags, path, program};
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A machine with a state directory, on which a server may run.
 struct Machine {
@@ -229,7 +229,7 @@ fn what_the_configuration_declares_is_changed_there() {
     let file = path(&machine.directory, "anabranch.toml");
     let any = "127.0.0.1:0";
     let text = format!(
-        "smb = {any:?}\nnfs = {any:?}\ncontrol = {any:?}\nstate = {state:?}\nuser = [\"anna:hush-hush\"]\n\
+        "smb = {any:?}\nnfs = {any:?}\ncontrol = {any:?}\nstate = {state:?}\nuser = [\"anna=0:hush-hush\"]\n\
          [[share]]\nname = \"Data\"\ndirectory = {data:?}\n"
     );
     std::fs::write(&file, text).unwrap();
@@ -292,9 +292,9 @@ fn a_share_made_by_command_gives_way_to_one_that_is_declared_later() {
         "{shadowed}"
     );
     let why = overlapping["problem"].as_str().unwrap();
-    assert!(overlapping["served"] == false && why.contains("lie in each other"), "{why}");
+    assert!(overlapping["served"] == false && why.contains("lies in that of the share data"), "{why}");
     let text = machine.done(&["share", "list"]);
-    assert!(text.contains("inside is not served: its directory"), "{text}");
+    assert!(text.contains("inside is not served: the directory"), "{text}");
 }
 
 #[test]
@@ -311,6 +311,13 @@ fn a_directory_that_vanished_holds_up_nobody_and_is_served_when_it_is_back() {
     machine.refused(&["share", "set", "gone"], &["does not exist", "mkdir -p"]);
     std::fs::create_dir(&gone).unwrap();
     assert_eq!(machine.json(&["share", "set", "gone"])["served"], true);
+    let said = machine.done(&["share", "set", "gone"]);
+    assert!(said.contains("is served; nothing to change was given"), "{said}");
+    for flag in ["--metadata-cache", "--read-only"] {
+        let refused = machine.run(&["share", "set", "gone", flag, "perhaps"], "");
+        let errors = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(2) && errors.contains("it is on or off"), "{errors}");
+    }
     assert!(machine.exports().contains("/gone"));
 }
 
@@ -324,7 +331,9 @@ fn shares_that_cannot_be_are_refused_with_the_reason() {
     machine.done(&["share", "create", "Place", &place]);
     let free = machine.make_directory("free");
     let long = "n".repeat(81);
-    let top = machine.directory.path().to_str().unwrap().to_owned();
+    let around = machine.make_directory("around");
+    let held = machine.make_directory("around/held");
+    machine.done(&["share", "create", "Held", &held]);
     let cases: &[(&str, &str, &[&str])] = &[
         ("PLACE", &free, &["the name PLACE is taken", "the share Place serves"]),
         ("Data", &free, &["the name Data is taken", "declared in the command line"]),
@@ -342,7 +351,7 @@ fn shares_that_cannot_be_are_refused_with_the_reason() {
         ("x", &inside, &["lies in that of the share Place"]),
         ("x", &place, &["is served already, by the share Place"]),
         ("x", &data, &["is served already, by the share data"]),
-        ("x", &top, &["holds that of the share"]),
+        ("x", &around, &["holds that of the share Held"]),
     ];
     for (name, directory, words) in cases {
         machine.refused(&["share", "create", name, directory], words);
@@ -357,7 +366,7 @@ fn shares_that_cannot_be_are_refused_with_the_reason() {
         let words: Vec<&str> = words.iter().copied().chain(["the plan of the share x"]).collect();
         machine.refused(&["share", "create", "x", &free, "--plan", plan], &words);
     }
-    assert_eq!(machine.names(), ["Place", "data"], "nothing of it was made");
+    assert_eq!(machine.names(), ["Held", "Place", "data"], "nothing of it was made");
     machine.refused(&["share", "set", "nothing", "--guest", "true"], &["there is no share nothing"]);
     // Names that need care on the way.
     machine.done(&["share", "create", "50% \u{e4}#", &free]);

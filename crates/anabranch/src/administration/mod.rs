@@ -4,6 +4,8 @@
 //! changed there and nowhere else; what was made by command with a name that it declares later stays in the state database,
 //! and is not used while the declaration stands.
 
+mod awaited;
+mod reload;
 mod shares;
 mod tokens;
 mod users;
@@ -11,31 +13,32 @@ mod users;
 pub(crate) use tokens::known as known_token;
 pub(crate) use users::account;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use auth::Account;
+use auth::{Account, same_name};
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
 use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
 use nfs_server::NfsServer;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use share::ShareTable;
 
 use crate::accounts::AccountBook;
+use crate::names::NameLookup;
 use crate::problem::Problem;
-use crate::settings::ShareGiven;
+use crate::settings::{COMMAND_LINE, ShareGiven, same_share_name};
 use crate::state::State;
 
 /// Users who can be added by command.
 const USERS_MAX: usize = 100_000;
 
 /// What the configuration declares.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Declared {
     pub(crate) shares: Vec<DeclaredShare>,
     /// Where: a file, or the command line.
@@ -43,6 +46,8 @@ pub(crate) struct Declared {
     pub(crate) accounts: Vec<Account>,
     /// Likewise.
     pub(crate) accounts_in: String,
+    /// Nothing is carried in the clear, by no share.
+    pub(crate) encryption_required: bool,
     /// For measurements: how much slower the metadata of all shares is.
     pub(crate) metadata_latency: Option<Duration>,
     /// Likewise: what calls cost is not counted.
@@ -50,11 +55,13 @@ pub(crate) struct Declared {
 }
 
 /// A share that the configuration declares.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DeclaredShare {
     pub(crate) given: ShareGiven,
     /// Absolute.
     pub(crate) directory: PathBuf,
+    /// Its storage did not answer when the directory was looked for: it may be another one, by a symbolic link.
+    pub(crate) is_unseen: bool,
 }
 
 /// The server that runs.
@@ -65,6 +72,7 @@ pub(crate) struct Serving {
     pub(crate) smb: Arc<smb_server::Server>,
     pub(crate) nfs: Arc<NfsServer>,
     pub(crate) tokens: Arc<KnownTokens>,
+    pub(crate) names: NameLookup,
     /// Descriptors that the process may have.
     pub(crate) descriptors: u64,
 }
@@ -76,27 +84,56 @@ pub(crate) type Idle = HashMap<String, String>;
 #[derive(Debug)]
 pub(crate) struct Administration {
     state: Arc<State>,
-    declared: Declared,
+    /// What the configuration declares, replaced as a whole.
+    declared: RwLock<Arc<Declared>>,
     /// None: no server runs.
     serving: Option<Serving>,
     /// Held while something is changed: one change at a time. Guards the reasons.
     idle: Mutex<Idle>,
+    /// Guards what threads wait for: shares, by folded name, and their directories.
+    waiting: Mutex<HashSet<(String, PathBuf)>>,
 }
 
 impl Administration {
     /// Of a server that runs.
     pub(crate) fn of_server(state: Arc<State>, declared: Declared, serving: Serving, idle: Idle) -> Self {
-        Self { state, declared, serving: Some(serving), idle: Mutex::new(idle) }
+        let declared = RwLock::new(Arc::new(declared));
+        let (idle, waiting) = (Mutex::new(idle), Mutex::default());
+        Self { state, declared, serving: Some(serving), idle, waiting }
+    }
+
+    /// What the configuration declares now.
+    fn declared(&self) -> Arc<Declared> {
+        Arc::clone(&self.declared.read())
     }
 
     /// Of a state directory that no server uses. What a configuration declares is not known here.
     pub(crate) fn of_state(state: State) -> Self {
-        Self { state: Arc::new(state), declared: Declared::default(), serving: None, idle: Mutex::default() }
+        let (declared, idle, waiting) = (RwLock::default(), Mutex::default(), Mutex::default());
+        Self { state: Arc::new(state), declared, serving: None, idle, waiting }
+    }
+}
+
+impl Declared {
+    pub(crate) fn share(&self, name: &str) -> Option<&DeclaredShare> {
+        self.shares.iter().find(|share| same_share_name(&share.given.name, name))
+    }
+
+    fn account(&self, name: &str) -> Option<&Account> {
+        self.accounts.iter().find(|account| same_name(&account.name, name))
+    }
+
+    /// What to do where something is to be changed that is declared in this place.
+    fn advice(&self, place: &str) -> String {
+        if place == COMMAND_LINE {
+            return format!("Change it there, and start the server again ({place}).");
+        }
+        format!("Change it there, and send the server SIGHUP, which reads it again ({place}).")
     }
 }
 
 /// Waits for work of the servers. This thread may wait: it is none of a shard.
-fn wait_for<T>(work: impl Future<Output = T>) -> Result<T, Refusal> {
+pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> Result<T, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let failed = |e| Refusal::new(RefusalKind::Failed, format!("cannot start a runtime: {e}"), "");
     Ok(runtime.map_err(failed)?.block_on(work))

@@ -3,37 +3,33 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use control::shares::{NewShare, Share, ShareChange};
+use control::shares::{NewShare, Rules, Share, ShareChange};
 use control::{Refusal, RefusalKind};
 use limits::{Plan, PoolError, Provisioned};
-use share::{SHARES_MAX, Terms, folded_name};
+use share::{Protocols, SHARES_MAX, Terms, folded_name, served_by};
 
-use super::{Administration, DeclaredShare, Idle, failed, invalid, wait_for};
+use super::{Administration, Declared, DeclaredShare, Idle, Serving, failed, invalid, wait_for};
+use crate::apart::Apart;
 use crate::descriptors::Allotment;
+use crate::opening::Opener;
 use crate::problem::Problem;
 use crate::records::ShareRecord;
 use crate::settings::{check_share_name, same_share_name};
-use crate::{burst_credits, directories, opening};
+use crate::{burst_credits, directories, opening, rules};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
 impl Administration {
-    fn declared_share(&self, name: &str) -> Option<&DeclaredShare> {
-        self.declared.shares.iter().find(|share| same_share_name(&share.given.name, name))
-    }
-
-    fn made_shares(&self) -> Result<Vec<ShareRecord>> {
+    pub(super) fn made_shares(&self) -> Result<Vec<ShareRecord>> {
         self.state.made_shares().map_err(failed)
     }
 
     fn made_share(&self, name: &str) -> Result<ShareRecord> {
-        if let Some(declared) = self.declared_share(name) {
-            let (name, place) = (&declared.given.name, &self.declared.shares_in);
-            return Err(Refusal::new(
-                RefusalKind::Declared,
-                format!("the share {name} is declared in {place}"),
-                format!("Change it there, and start the server again ({place})."),
-            ));
+        let declared = self.declared();
+        if let Some(share) = declared.share(name) {
+            let (name, place) = (&share.given.name, &declared.shares_in);
+            let what = format!("the share {name} is declared in {place}");
+            return Err(Refusal::new(RefusalKind::Declared, what, declared.advice(place)));
         }
         let made = self.made_shares()?.into_iter().find(|share| same_share_name(&share.name, name));
         made.ok_or_else(|| {
@@ -43,43 +39,75 @@ impl Administration {
     }
 
     pub(super) fn all_shares(&self) -> Result<Vec<Share>> {
-        let declared = self.declared.shares.iter().map(|declared| self.tell_declared(declared));
+        let declared = self.declared();
+        let of_configuration = declared.shares.iter().map(|share| self.tell_declared(share, &declared));
         let made = self.made_shares()?;
         let mut shares: Vec<Share> =
-            declared.chain(made.iter().map(|record| self.tell_made(record))).collect();
+            of_configuration.chain(made.iter().map(|record| self.tell_made(record))).collect();
+        for share in &mut shares {
+            share.alarms = self.alarms(&share.name);
+        }
         shares.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(shares)
     }
 
     pub(super) fn one_share(&self, name: &str) -> Result<Share> {
-        match self.declared_share(name) {
-            Some(declared) => Ok(self.tell_declared(declared)),
-            None => self.made_share(name).map(|record| self.tell_made(&record)),
-        }
-    }
-
-    fn tell_declared(&self, declared: &DeclaredShare) -> Share {
-        let DeclaredShare { given, directory } = declared;
-        Share {
-            declared_in: Some(self.declared.shares_in.clone()),
-            served: true,
-            metadata_cache: given.metadata_cache,
-            ..tell(&given.name, directory, given.terms, given.plan.to_string())
-        }
+        let declared = self.declared();
+        let share = match declared.share(name) {
+            Some(share) => self.tell_declared(share, &declared),
+            None => self.tell_made(&self.made_share(name)?),
+        };
+        Ok(Share { alarms: self.alarms(&share.name), ..share })
     }
 
     fn tell_made(&self, record: &ShareRecord) -> Share {
         let plan = if record.plan.is_empty() { Plan::Unlimited.to_string() } else { record.plan.clone() };
-        let problem = match self.declared_share(&record.name) {
-            Some(_) => Some(opening::shadowed(&record.name, &self.declared.shares_in)),
-            None => self.idle.lock().get(&folded_name(&record.name)).cloned(),
+        let declared = self.declared();
+        let problem = match declared.share(&record.name) {
+            Some(_) => Some(opening::shadowed(&record.name, &declared.shares_in)),
+            None => self.why_not_served(&record.name),
         };
+        let rules = record.rules();
+        let protocols = rules.as_ref().map_or(Protocols::all(), |rules| rules.protocols);
         Share {
             served: self.serving.is_some() && problem.is_none(),
             problem,
             metadata_cache: !record.uncached,
+            rules: rules.map_or_else(|_| record.rules.clone(), |rules| rules::write(&rules)),
+            served_by: by_protocols(protocols, record.terms(), &declared),
+            comment: record.comment.clone(),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
+    }
+
+    fn tell_declared(&self, share: &DeclaredShare, declared: &Declared) -> Share {
+        let DeclaredShare { given, directory, .. } = share;
+        let problem = self.why_not_served(&given.name);
+        Share {
+            declared_in: Some(declared.shares_in.clone()),
+            served: problem.is_none(),
+            problem,
+            metadata_cache: given.metadata_cache,
+            rules: rules::write(&given.rules),
+            comment: given.comment.clone(),
+            served_by: by_protocols(given.rules.protocols, given.terms, declared),
+            ..tell(&given.name, directory, given.terms, given.plan.to_string())
+        }
+    }
+
+    /// Why the server that runs does not serve a share.
+    fn why_not_served(&self, name: &str) -> Option<String> {
+        let is_awaited = |serving: &Serving| serving.shares.present().awaited_by_name(name).is_some();
+        if self.serving.as_ref().is_some_and(is_awaited) {
+            return Some(opening::NO_ANSWER.to_owned());
+        }
+        self.idle.lock().get(&folded_name(name)).cloned()
+    }
+
+    /// What is wrong with the storage of a share that is served.
+    fn alarms(&self, name: &str) -> Vec<String> {
+        let share = self.serving.as_ref().and_then(|serving| serving.shares.present().by_name(name).cloned());
+        share.iter().flat_map(|share| control::alarms(share)).map(str::to_owned).collect()
     }
 
     pub(super) fn make_share(&self, new: &NewShare) -> Result<Share> {
@@ -88,7 +116,7 @@ impl Administration {
         check_share_name(name).map_err(|why| invalid(format!("the share {name:?}: {why}"), NAME_ADVICE))?;
         let made = self.made_shares()?;
         self.check_name_is_free(name, &made)?;
-        if made.len() + self.declared.shares.len() >= SHARES_MAX {
+        if made.len() + self.declared().shares.len() >= SHARES_MAX {
             let what = format!("there are {SHARES_MAX} shares already");
             return Err(Refusal::new(RefusalKind::TooMany, what, "Remove one that nobody needs."));
         }
@@ -97,9 +125,14 @@ impl Administration {
         self.check_apart(name, &directory, &made)?;
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
         self.check_pools(name, &plan, &made)?;
+        let rules = new.rules.of(&Rules::default());
+        check_rules(name, &rules)?;
+        check_comment(name, &new.comment)?;
         let mut record = ShareRecord {
             name: name.clone(),
             directory,
+            rules,
+            comment: new.comment.clone(),
             terms: terms.bits(),
             uncached: new.metadata_cache == Some(false),
             ..ShareRecord::default()
@@ -108,7 +141,8 @@ impl Administration {
         let share = match &self.serving {
             Some(serving) => {
                 let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
-                Some(opening::open_made(&record, &self.state, opens_max).map_err(of_directory)?)
+                let opener = Opener::new(&self.declared(), &self.state, opens_max);
+                Some(opener.made_in_time(&record).map_err(of_directory)?)
             }
             None => None,
         };
@@ -119,6 +153,8 @@ impl Administration {
                 .enter(&share)
                 .map_err(|e| Refusal::new(RefusalKind::NameTaken, e.to_string(), ""))?;
             self.allot_opens();
+            serving.names.look_again();
+            opening::tell_withheld(&share, self.declared().encryption_required);
             self.keep_credits()?;
         }
         idle.remove(&folded_name(name));
@@ -148,6 +184,12 @@ impl Administration {
         if terms.contains(Terms::READ_ONLY) != record.terms().contains(Terms::READ_ONLY) {
             check_directory(&record.name, &record.directory.to_string_lossy(), terms)?;
         }
+        record.rules = change.rules.of(&record.rules);
+        check_rules(&record.name, &record.rules)?;
+        if let Some(comment) = &change.comment {
+            check_comment(&record.name, comment)?;
+            record.comment.clone_from(comment);
+        }
         record.terms = terms.bits();
         record.uncached = change.metadata_cache.map_or(record.uncached, |kept| !kept);
         record.provision(&provisioned);
@@ -163,18 +205,25 @@ impl Administration {
         let Some(serving) = &self.serving else { return Ok(()) };
         let present = serving.shares.present();
         let Some(share) = present.by_name(&record.name) else {
+            self.check_apart(&record.name, &record.directory, &self.made_shares()?)?;
             let opens_max = Allotment::of(serving.descriptors, present.len() + 1).opens;
-            let share = opening::open_made(record, &self.state, opens_max).map_err(of_directory)?;
+            let opener = Opener::new(&self.declared(), &self.state, opens_max);
+            let share = opener.made_in_time(record).map_err(of_directory)?;
             serving
                 .shares
                 .enter(&share)
                 .map_err(|e| Refusal::new(RefusalKind::NameTaken, e.to_string(), ""))?;
             idle.remove(&folded_name(&record.name));
             self.allot_opens();
+            serving.names.look_again();
             return Ok(());
         };
-        share.set_terms(record.terms());
+        use_rules(serving, share, record.terms(), record.rules().map_err(failed)?);
+        if record.terms().contains(Terms::ENCRYPTED) {
+            opening::tell_withheld(share, self.declared().encryption_required);
+        }
         share.set_metadata_cache(!record.uncached);
+        share.set_comment(record.comment.clone());
         let plan = record.provisioned().map_err(failed)?.plan;
         if share.plan() == plan {
             return Ok(());
@@ -185,7 +234,7 @@ impl Administration {
     }
 
     /// By a plan that has just changed others last.
-    fn keep_credits(&self) -> Result<()> {
+    pub(super) fn keep_credits(&self) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         burst_credits::keep(&serving.shares.present(), &self.state, burst_credits::RESERVE).map_err(failed)
     }
@@ -196,6 +245,7 @@ impl Administration {
         self.state.forget_share(&record.name).map_err(failed)?;
         idle.remove(&folded_name(&record.name));
         if let Some(serving) = &self.serving {
+            serving.shares.await_no_more(&record.name);
             let id = serving.shares.present().by_name(&record.name).map(|share| share.id());
             if let Some(gone) = id.and_then(|id| serving.shares.withdraw(id)) {
                 wait_for(async {
@@ -219,8 +269,9 @@ impl Administration {
                 "Names are the same whatever their case; take another one.",
             )
         };
-        if let Some(declared) = self.declared_share(name) {
-            return Err(taken(&declared.given.name, &format!("is declared in {}", self.declared.shares_in)));
+        let declared = self.declared();
+        if let Some(share) = declared.share(name) {
+            return Err(taken(&share.given.name, &format!("is declared in {}", declared.shares_in)));
         }
         match made.iter().find(|share| same_share_name(&share.name, name)) {
             Some(made) => Err(taken(&made.name, &format!("serves {}", made.directory.display()))),
@@ -228,36 +279,36 @@ impl Administration {
         }
     }
 
-    /// No share lies in another one: what two clients do through different shares is not kept apart.
-    fn check_apart(&self, name: &str, directory: &Path, made: &[ShareRecord]) -> Result<()> {
-        let declared = self.declared.shares.iter().map(|share| (&share.given.name, &share.directory));
-        let others = declared.chain(made.iter().map(|share| (&share.name, &share.directory)));
-        for (other, other_directory) in others {
-            let how = if directory == other_directory {
-                "is served already, by"
-            } else if directory.starts_with(other_directory) {
-                "lies in that of"
-            } else if other_directory.starts_with(directory) {
-                "holds that of"
+    /// No share lies in another one, nor in or around the state directory.
+    pub(super) fn check_apart(&self, name: &str, directory: &Path, made: &[ShareRecord]) -> Result<()> {
+        let mut apart = Apart::from_state(self.state.directory());
+        let declared = self.declared();
+        let declared = declared.shares.iter().map(|share| (&share.given.name, &share.directory));
+        let made = made.iter().map(|share| (&share.name, &share.directory));
+        for (other, directory) in declared.chain(made).filter(|(other, _)| !same_share_name(other, name)) {
+            if self.answers(other) {
+                apart.take(other, directory);
             } else {
-                continue;
-            };
-            return Err(Refusal::new(
-                RefusalKind::Overlap,
-                format!(
-                    "the directory {} of the share {name} {how} the share {other} ({})",
-                    directory.display(),
-                    other_directory.display()
-                ),
-                "Locks and share modes would not hold between the two: serve a directory of its own.",
-            ));
+                apart.take_unseen(other, directory);
+            }
         }
-        Ok(())
+        apart
+            .check(name, directory)
+            .map_err(|problem| Refusal::new(RefusalKind::Overlap, problem.what, problem.advice))
+    }
+
+    /// Whether the storage of a share answers, as far as known.
+    fn answers(&self, name: &str) -> bool {
+        let Some(serving) = &self.serving else { return true };
+        let present = serving.shares.present();
+        let is_stuck = present.by_name(name).is_some_and(|share| share.store_health().is_stuck);
+        !is_stuck && present.awaited_by_name(name).is_none()
     }
 
     /// Whether the capacity pools of Azure NetApp Files have room for the plan.
     fn check_pools(&self, name: &str, plan: &Plan, made: &[ShareRecord]) -> Result<()> {
-        let declared = self.declared.shares.iter().map(|share| share.given.plan.clone());
+        let configuration = self.declared();
+        let declared = configuration.shares.iter().map(|share| share.given.plan.clone());
         let others = made.iter().filter(|share| !same_share_name(&share.name, name));
         let others = others.filter_map(|share| share.provisioned().ok()).map(|provisioned| provisioned.plan);
         let plans: Vec<Plan> = declared.chain(others).chain([plan.clone()]).collect();
@@ -270,7 +321,7 @@ impl Administration {
     }
 
     /// Deals the descriptors out to the shares that there are now.
-    fn allot_opens(&self) {
+    pub(super) fn allot_opens(&self) {
         let Some(serving) = &self.serving else { return };
         let shares = serving.shares.present();
         let opens_max = Allotment::of(serving.descriptors, shares.len()).opens;
@@ -280,8 +331,33 @@ impl Administration {
     }
 }
 
+/// Whom the share lets in from now on, and how. Clients that it lets in no more, or otherwise, lose what they have open.
+fn use_rules(serving: &Serving, share: &share::Share, terms: Terms, rules: share::Rules) {
+    if (share.terms(), &*share.rules()) != (terms, &rules) {
+        share.set_terms(terms);
+        share.set_rules(rules);
+        serving.names.look_again();
+    }
+}
+
+fn check_comment(name: &str, comment: &str) -> Result<()> {
+    rules::check_comment(comment)
+        .map_err(|e| invalid(format!("the share {name}: {e}"), "Take a shorter one."))
+}
+
+fn check_rules(name: &str, rules: &Rules) -> Result<()> {
+    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/shares.md has the forms.");
+    rules::parse(rules).map(|_| ()).map_err(refused)
+}
+
 const NAME_ADVICE: &str =
     "A name has 1 to 80 bytes, none of \" \\ / [ ] : | < > + = ; , * ? and no control characters.";
+
+/// The protocols that serve a share.
+fn by_protocols(protocols: Protocols, terms: Terms, declared: &Declared) -> Vec<String> {
+    let terms = if declared.encryption_required { terms | Terms::ENCRYPTED } else { terms };
+    rules::write_protocols(served_by(protocols, terms))
+}
 
 fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
     Share {
@@ -290,12 +366,20 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         declared_in: None,
         served: false,
         problem: None,
+        alarms: Vec::new(),
         read_only: terms.contains(Terms::READ_ONLY),
         guest: terms.contains(Terms::GUESTS),
         access_based_enumeration: terms.contains(Terms::ACCESS_BASED_ENUMERATION),
         continuous_availability: terms.contains(Terms::CONTINUOUSLY_AVAILABLE),
         encrypted: terms.contains(Terms::ENCRYPTED),
+        devices: terms.contains(Terms::DEVICES),
+        set_id: terms.contains(Terms::SET_ID),
+        secure_port: terms.contains(Terms::SECURE_PORT),
+        hidden: terms.contains(Terms::HIDDEN),
+        comment: String::new(),
         metadata_cache: true,
+        rules: Rules::default(),
+        served_by: Vec::new(),
         plan,
     }
 }
@@ -307,6 +391,10 @@ fn terms_of(new: &NewShare) -> Terms {
     terms.set(Terms::ACCESS_BASED_ENUMERATION, new.access_based_enumeration);
     terms.set(Terms::CONTINUOUSLY_AVAILABLE, new.continuous_availability);
     terms.set(Terms::ENCRYPTED, new.encrypted);
+    terms.set(Terms::DEVICES, new.devices);
+    terms.set(Terms::SET_ID, new.set_id);
+    terms.set(Terms::SECURE_PORT, new.secure_port);
+    terms.set(Terms::HIDDEN, new.hidden);
     terms
 }
 
@@ -317,6 +405,10 @@ fn changed_terms(mut terms: Terms, change: &ShareChange) -> Terms {
         (Terms::ACCESS_BASED_ENUMERATION, change.access_based_enumeration),
         (Terms::CONTINUOUSLY_AVAILABLE, change.continuous_availability),
         (Terms::ENCRYPTED, change.encrypted),
+        (Terms::DEVICES, change.devices),
+        (Terms::SET_ID, change.set_id),
+        (Terms::SECURE_PORT, change.secure_port),
+        (Terms::HIDDEN, change.hidden),
     ];
     for (term, wanted) in changes {
         terms.set(term, wanted.unwrap_or_else(|| terms.contains(term)));
@@ -337,7 +429,7 @@ fn check_directory(name: &str, directory: &str, terms: Terms) -> Result<PathBuf>
             "Give the whole path, from / on: the server may run elsewhere.",
         ));
     }
-    directories::check(name, Path::new(directory), terms).map_err(of_directory)
+    directories::check_in_time(name, Path::new(directory), terms).map_err(of_directory)
 }
 
 fn of_directory(problem: Problem) -> Refusal {

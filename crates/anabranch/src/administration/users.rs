@@ -4,10 +4,10 @@ use auth::{Account, nt_hash, same_name};
 use control::users::{NewUser, Password, User, UserChange};
 use control::{Refusal, RefusalKind};
 
-use super::{Administration, USERS_MAX, failed, invalid, wait_for};
+use super::{Administration, Declared, USERS_MAX, failed, invalid, wait_for};
 use crate::identities;
 use crate::records::UserRecord;
-use crate::settings::check_user_name;
+use crate::settings::{check_ids, check_user_name};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -17,22 +17,16 @@ const PASSWORD_MAX: usize = 127;
 const GROUPS_MAX: usize = 16;
 
 impl Administration {
-    fn declared_user(&self, name: &str) -> Option<&Account> {
-        self.declared.accounts.iter().find(|account| same_name(&account.name, name))
-    }
-
     fn added_users(&self) -> Result<Vec<UserRecord>> {
         self.state.added_users().map_err(failed)
     }
 
     fn added_user(&self, name: &str) -> Result<UserRecord> {
-        if let Some(declared) = self.declared_user(name) {
-            let (name, place) = (&declared.name, &self.declared.accounts_in);
-            return Err(Refusal::new(
-                RefusalKind::Declared,
-                format!("the user {name} is declared in {place}"),
-                format!("Change it there, and start the server again ({place})."),
-            ));
+        let declared = self.declared();
+        if let Some(account) = declared.account(name) {
+            let (name, place) = (&account.name, &declared.accounts_in);
+            let what = format!("the user {name} is declared in {place}");
+            return Err(Refusal::new(RefusalKind::Declared, what, declared.advice(place)));
         }
         let added = self.added_users()?.into_iter().find(|user| same_name(&user.name, name));
         added.ok_or_else(|| {
@@ -42,23 +36,21 @@ impl Administration {
     }
 
     pub(super) fn all_users(&self) -> Result<Vec<User>> {
-        let declared = self.declared.accounts.iter().map(|account| self.tell_declared_user(account));
+        let declared = self.declared();
+        let of_configuration = declared.accounts.iter().map(|account| tell_declared(account, &declared));
         let added = self.added_users()?;
-        let added = added.iter().filter(|user| self.declared_user(&user.name).is_none());
-        let mut users: Vec<User> = declared.chain(added.map(|user| tell(&account(user)))).collect();
+        let added = added.iter().filter(|user| declared.account(&user.name).is_none());
+        let mut users: Vec<User> = of_configuration.chain(added.map(|user| tell(&account(user)))).collect();
         users.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(users)
     }
 
     pub(super) fn one_user(&self, name: &str) -> Result<User> {
-        match self.declared_user(name) {
-            Some(declared) => Ok(self.tell_declared_user(declared)),
+        let declared = self.declared();
+        match declared.account(name) {
+            Some(account) => Ok(tell_declared(account, &declared)),
             None => self.added_user(name).map(|user| tell(&account(&user))),
         }
-    }
-
-    fn tell_declared_user(&self, account: &Account) -> User {
-        User { declared_in: Some(self.declared.accounts_in.clone()), ..tell(account) }
     }
 
     pub(super) fn enter_user(&self, new: &NewUser) -> Result<User> {
@@ -66,7 +58,8 @@ impl Administration {
         let name = &new.name;
         check_user_name(name).map_err(|why| invalid(format!("the user {name:?}: {why}"), ""))?;
         let added = self.added_users()?;
-        let taken = self.declared_user(name).map(|account| &account.name);
+        let declared = self.declared();
+        let taken = declared.account(name).map(|account| &account.name);
         if let Some(taken) =
             taken.or_else(|| Some(&added.iter().find(|user| same_name(&user.name, name))?.name))
         {
@@ -124,6 +117,7 @@ impl Administration {
         self.state.forget_user(&user.name).map_err(failed)?;
         if let Some(serving) = &self.serving {
             serving.accounts.take(&user.name);
+            serving.names.look_again();
             wait_for(serving.smb.end_user(&user.name))?;
         }
         drop(changing);
@@ -135,6 +129,7 @@ impl Administration {
     fn use_account(&self, account: &Account) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         serving.accounts.enter(account.clone());
+        serving.names.look_again();
         if account.disabled { wait_for(serving.smb.end_user(&account.name)) } else { Ok(()) }
     }
 }
@@ -145,6 +140,10 @@ pub(crate) fn account(user: &UserRecord) -> Account {
     let disabled = user.disabled || identity.is_none();
     let share::Identity { uid, gid, groups } = identity.unwrap_or_else(identities::nobody);
     Account { name: user.name.clone(), nt_hash: user.nt_hash, uid, gid, groups, disabled }
+}
+
+fn tell_declared(account: &Account, declared: &Declared) -> User {
+    User { declared_in: Some(declared.accounts_in.clone()), ..tell(account) }
 }
 
 fn tell(account: &Account) -> User {
@@ -182,8 +181,11 @@ fn check_identity(user: &UserRecord) -> Result<()> {
         let what = format!("the user {} has {groups} further groups", user.name);
         return Err(invalid(what, format!("It can have {GROUPS_MAX}.")));
     }
+    let ids = user.uid.into_iter().chain(user.gid).chain(user.groups.iter().flatten().copied());
+    check_ids(&user.name, ids).map_err(|why| invalid(why, ""))?;
     if identities::of_record(user).is_none() {
-        let what = format!("there is no user {} on this machine, and no uid is given", user.name);
+        let what =
+            format!("no uid is given, and there is no user {} on this machine, or it is root", user.name);
         return Err(invalid(what, "Say who it is to the files: --uid N"));
     }
     Ok(())

@@ -15,7 +15,7 @@ use crate::cli::Asking;
 pub(crate) struct Advise {
     #[command(subcommand)]
     pub(super) command: Option<AdviseCommand>,
-    /// A result of `anabranch bench ... --out FILE`, or a target: smb://USER:PASSWORD@HOST/SHARE or nfs://HOST/PATH
+    /// A result of `anabranch bench ... --out FILE`, or a target: smb://USER@HOST/SHARE (password in ANABRANCH_PASSWORD) or nfs://HOST/PATH
     #[arg(required_unless_present_any = ["facts", "client"], value_name = "RESULT|TARGET")]
     pub(super) subject: Option<Subject>,
     /// Facts instead of a result: a JSON file with the fields of docs/advice.md

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod counts;
+mod hint;
 mod peers;
 mod progress;
 mod replay;
@@ -245,7 +246,7 @@ fn carry_out(
     result.environment.settings.extend(place.note.iter().cloned());
     write(out, &result)?;
     print(&if out.json { json(&result)? } else { show::render(&result) })?;
-    verdict(&result)
+    verdict(&result, target)
 }
 
 /// Writes the files that were asked for.
@@ -295,20 +296,23 @@ pub(crate) fn measure_plan(
         program: PROGRAM,
     };
     let result = measure_with_bar(&what, stop);
-    verdict(&result)?;
+    verdict(&result, target)?;
     Ok(result)
 }
 
 /// Something went wrong: what, and that the rest holds.
-fn verdict(result: &ResultFile) -> Result<()> {
+fn verdict(result: &ResultFile, target: &Target) -> Result<()> {
     if !went_wrong(result) {
         return Ok(());
     }
     let lines: Vec<_> = result.problems.iter().map(show::problem).collect();
     let kept = match (result.outcome, result.rows.is_empty()) {
-        (Outcome::Failed, true) => "Nothing was measured.",
-        (Outcome::Failed, false) => "The run ended there; what was measured before is kept.",
-        _ => "The run went on; what failed is in no figure.",
+        (Outcome::Failed, true) => {
+            let hint = result.problems.first().and_then(|problem| hint::hint(problem.kind, target));
+            ["Nothing was measured.", hint.as_deref().unwrap_or_default()].join(" ").trim_end().to_owned()
+        }
+        (Outcome::Failed, false) => "The run ended there; what was measured before is kept.".to_owned(),
+        _ => "The run went on; what failed is in no figure.".to_owned(),
     };
     Err(Problem::new(Cause::Measuring, lines.join("\n  "), kept))
 }

@@ -141,8 +141,13 @@ mod tests {
             age_seconds: 0,
             idle_seconds: 0,
         };
-        let client =
-            NfsClient { address, mounts: Vec::new(), connections: vec![connection], sessions: Vec::new() };
+        let client = NfsClient {
+            address,
+            mounts: Vec::new(),
+            shares: Vec::new(),
+            connections: vec![connection],
+            sessions: Vec::new(),
+        };
         Clients { nfs_clients: vec![client], ..Clients::default() }
     }
 

@@ -146,7 +146,7 @@ fn nfs(clients: &[NfsClient]) -> String {
     let rows: Vec<_> = clients.iter().map(nfs_client).collect();
     let heads = [
         "CLIENT",
-        "MOUNTED",
+        "SHARES",
         "VERSION",
         "CONNECTIONS",
         "ROUND TRIP",
@@ -208,11 +208,11 @@ fn nfs_client(client: &NfsClient) -> [String; 10] {
     versions.sort_unstable();
     versions.dedup();
     let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
-    let mounts: Vec<String> = client.mounts.iter().map(|mount| harmless(mount)).collect();
+    let shares: Vec<String> = client.shares.iter().map(|share| harmless(share)).collect();
     let or_none = |text: String| if text.is_empty() { "-".to_owned() } else { text };
     [
         client.address.to_string(),
-        or_none(mounts.join(" ")),
+        or_none(shares.join(" ")),
         or_none(versions.join(", ")),
         connections.len().to_string(),
         round_trips(connections.iter().filter_map(|connection| connection.round_trip_us)),

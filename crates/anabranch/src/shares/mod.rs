@@ -41,7 +41,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             let call = ("PATCH", &*path(&set.name));
             let share = administrator
                 .call(call, Some(&change), |here| here.change_share(&set.name, change.clone()))?;
-            tell(&set.asking, &share, "is changed")
+            tell(&set.asking, &share, what_is_set(&change, &share))
         }
         ShareCommand::Remove { name, asking } => {
             let administrator = Administrator::find(asking, Intent::Change)?;
@@ -81,6 +81,12 @@ fn new_share(create: &ShareCreate) -> NewShare {
         access_based_enumeration: create.access_based_enumeration,
         continuous_availability: create.continuous_availability,
         encrypted: create.encrypted,
+        devices: create.devices,
+        set_id: create.set_id,
+        secure_port: create.secure_port,
+        hidden: create.hidden,
+        comment: create.comment.clone(),
+        rules: create.rules.change(),
         metadata_cache: create.metadata_cache,
         plan: create.plan.clone(),
     }
@@ -93,6 +99,12 @@ fn change(set: &ShareSet) -> ShareChange {
         access_based_enumeration: set.access_based_enumeration,
         continuous_availability: set.continuous_availability,
         encrypted: set.encrypted,
+        devices: set.devices,
+        set_id: set.set_id,
+        secure_port: set.secure_port,
+        hidden: set.hidden,
+        comment: set.comment.clone(),
+        rules: set.rules.change(),
         metadata_cache: set.metadata_cache,
         plan: set.plan.clone(),
     }
@@ -100,6 +112,18 @@ fn change(set: &ShareSet) -> ShareChange {
 
 fn tell(asking: &Asking, share: &Share, what: &str) -> Result<()> {
     print(&if asking.json { json(share)? } else { format!("The share {} {what}.\n", share.name) })
+}
+
+/// What became of a share. Where nothing is to change, one that could not be served is tried again.
+fn what_is_set(change: &ShareChange, share: &Share) -> &'static str {
+    if *change != ShareChange::default() {
+        return "is changed";
+    }
+    if share.served {
+        "is served; nothing to change was given (`anabranch share set --help`)"
+    } else {
+        "is as it was: nothing to change was given (`anabranch share set --help`)"
+    }
 }
 
 /// On what terms clients use it, for people.
@@ -110,25 +134,43 @@ fn terms(share: &Share) -> String {
         (share.access_based_enumeration, "access-based enumeration"),
         (share.continuous_availability, "continuously available"),
         (share.encrypted, "encrypted"),
+        (share.devices, "devices"),
+        (share.set_id, "set-id"),
+        (share.secure_port, "secure port"),
+        (share.hidden, "hidden"),
         (!share.metadata_cache, "no metadata cache"),
     ];
-    let terms: Vec<_> = terms.iter().filter(|(holds, _)| *holds).map(|(_, name)| *name).collect();
+    let mut terms: Vec<_> =
+        terms.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();
+    match share.served_by.as_slice() {
+        [] => terms.push("no protocol".to_owned()),
+        [only] => terms.push(format!("{only} only")),
+        _ => {}
+    }
+    if !share.rules.clients.is_empty() {
+        terms.push("some clients".to_owned());
+    }
+    if !(share.rules.read.is_empty() && share.rules.write.is_empty()) {
+        terms.push("some users".to_owned());
+    }
     if terms.is_empty() { "-".to_owned() } else { terms.join(", ") }
 }
 
-fn state(share: &Share) -> &'static str {
-    match (share.served, &share.problem) {
+fn state(share: &Share) -> String {
+    let state = match (share.served, &share.problem) {
         (true, _) => "served",
         (false, Some(_)) => "not served",
         (false, None) => "no server runs",
-    }
+    };
+    let alarms = share.alarms.iter().map(|alarm| format!(", {alarm}"));
+    [state.to_owned()].into_iter().chain(alarms).collect()
 }
 
 fn render(shares: &Shares) -> String {
     let row = |share: &Share| {
         [
             share.name.clone(),
-            state(share).to_owned(),
+            state(share),
             share.directory.clone(),
             share.plan.clone(),
             terms(share),

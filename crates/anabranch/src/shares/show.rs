@@ -27,11 +27,22 @@ pub(super) fn render(shown: &Shown) -> String {
     let mut text = format!(
         "share      {}\nstate      {}\ndirectory  {}\nterms      {}\nplan       {}\n",
         share.name,
-        share.problem.clone().unwrap_or_else(|| state(share).to_owned()),
+        share.problem.clone().unwrap_or_else(|| state(share)),
         share.directory,
         terms(share),
         share.plan
     );
+    for (what, who) in [("read", &share.rules.read), ("write", &share.rules.write)] {
+        if !who.is_empty() {
+            let _ = writeln!(text, "{what:<11}{}", who.join(", "));
+        }
+    }
+    if !share.comment.is_empty() {
+        let _ = writeln!(text, "comment    {}", share.comment);
+    }
+    for client in &share.rules.clients {
+        let _ = writeln!(text, "client     {client}");
+    }
     if let Some(place) = &share.declared_in {
         let _ = writeln!(text, "declared   in {place}");
     }

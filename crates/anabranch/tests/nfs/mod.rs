@@ -11,10 +11,11 @@ pub(crate) struct Status(pub(crate) u32);
 impl Status {
     pub(crate) const OK: Self = Self(0);
     pub(crate) const ACCES: Self = Self(13);
+    pub(crate) const ROFS: Self = Self(30);
 }
 
 const MOUNT: u32 = 100_005;
-const NFS: u32 = 100_003;
+pub(crate) const NFS: u32 = 100_003;
 
 /// A connection. A user is a uid and a gid.
 pub(crate) struct Nfs(TcpStream);
@@ -22,7 +23,7 @@ pub(crate) struct Nfs(TcpStream);
 impl Nfs {
     pub(crate) fn connect(address: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Self(stream)
     }
 
@@ -36,7 +37,7 @@ impl Nfs {
     ) -> Vec<u8> {
         // RFC 5531 section 9 and appendix A: AUTH_SYS of a machine without a name, no further groups.
         let words = [7, 0, 2, program, 3, procedure, 1, 20, 0, 0, uid, gid, 0, 0, 0];
-        let mut call: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
+        let mut call = self::words(&words);
         call.extend_from_slice(arguments);
         let mark = 0x8000_0000 | u32::try_from(call.len()).unwrap();
         self.0.write_all(&[&mark.to_be_bytes()[..], &call].concat()).unwrap();
@@ -51,20 +52,40 @@ impl Nfs {
 
     /// The filehandle of a path.
     pub(crate) fn mount(&mut self, who: (u32, u32), path: &str) -> Result<Vec<u8>, Status> {
-        let results = self.call(MOUNT, 1, who, &opaque(path.as_bytes()));
-        match status(&results) {
-            Status::OK => {
-                let length = usize::try_from(word(&results, 4)).unwrap();
-                Ok(results[8..8 + length].to_vec())
-            }
-            refused => Err(refused),
-        }
+        file_handle(&self.call(MOUNT, 1, who, &opaque(path.as_bytes())))
+    }
+
+    /// LOOKUP: the filehandle of a name (RFC 1813 3.3.3).
+    pub(crate) fn lookup(
+        &mut self,
+        who: (u32, u32),
+        directory: &[u8],
+        name: &str,
+    ) -> Result<Vec<u8>, Status> {
+        let arguments = [opaque(directory), opaque(name.as_bytes())].concat();
+        file_handle(&self.call(NFS, 3, who, &arguments))
+    }
+
+    /// GETATTR.
+    pub(crate) fn look(&mut self, who: (u32, u32), object: &[u8]) -> Status {
+        status(&self.call(NFS, 1, who, &opaque(object)))
     }
 
     /// MKDIR without a mode.
     pub(crate) fn mkdir(&mut self, who: (u32, u32), directory: &[u8], name: &str) -> Status {
         let arguments = [opaque(directory), opaque(name.as_bytes()), vec![0; 24]].concat();
         status(&self.call(NFS, 9, who, &arguments))
+    }
+}
+
+/// What MNT and LOOKUP return, as far as the filehandle.
+fn file_handle(results: &[u8]) -> Result<Vec<u8>, Status> {
+    match status(results) {
+        Status::OK => {
+            let length = usize::try_from(word(results, 4)).unwrap();
+            Ok(results[8..8 + length].to_vec())
+        }
+        refused => Err(refused),
     }
 }
 
@@ -76,10 +97,14 @@ fn status(results: &[u8]) -> Status {
     Status(word(results, 0))
 }
 
+/// RFC 4506 4.2
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
 /// RFC 4506 4.10
-fn opaque(bytes: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(bytes.len()).unwrap();
-    let mut coded = [&length.to_be_bytes()[..], bytes].concat();
+pub(crate) fn opaque(bytes: &[u8]) -> Vec<u8> {
+    let mut coded = [&words(&[u32::try_from(bytes.len()).unwrap()]), bytes].concat();
     coded.resize(coded.len().next_multiple_of(4), 0);
     coded
 }

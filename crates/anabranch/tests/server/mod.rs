@@ -77,7 +77,7 @@ pub(crate) fn flags(directory: &TempDir) -> Vec<String> {
         "--share",
         &share,
         "--user",
-        "anna:hush-hush",
+        "anna=0:hush-hush",
         "--smb",
         any,
         "--nfs",

@@ -45,7 +45,7 @@ impl Own {
     pub(super) fn start(scratch: &Scratch, shares: Shares, account: Account, password: &str) -> Result<Self> {
         let home = scratch.path().join("anabranch");
         let state = home.join("state");
-        fs::create_dir_all(&state).map_err(|e| trouble(&state, &e))?;
+        fs::create_dir_all(&home).map_err(|e| trouble(&home, &e))?;
         let file = home.join("config.toml");
         let text = configuration(&state, account, password, &shares);
         // It has a password.

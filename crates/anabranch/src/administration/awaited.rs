@@ -1,0 +1,172 @@
+//! Shares whose storage did not answer when they were to be opened: a thread waits for each, and then it is served.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use control::Refusal;
+use share::{Share, folded_name};
+
+use super::{Administration, Declared, DeclaredShare, Serving};
+use crate::descriptors::Allotment;
+use crate::opening::Opener;
+use crate::problem::{Cause, Problem, Result};
+use crate::records::ShareRecord;
+use crate::settings::same_share_name;
+use crate::{directories, opening};
+
+/// A share that is served as soon as its storage answers.
+#[derive(Debug, PartialEq)]
+enum Awaited {
+    Declared(DeclaredShare),
+    Made(ShareRecord),
+}
+
+impl Awaited {
+    fn name(&self) -> &str {
+        match self {
+            Self::Declared(share) => &share.given.name,
+            Self::Made(record) => &record.name,
+        }
+    }
+
+    /// As it was given.
+    fn directory(&self) -> &Path {
+        match self {
+            Self::Declared(share) => &share.given.directory,
+            Self::Made(record) => &record.directory,
+        }
+    }
+
+    /// However long it takes.
+    fn find(&self) -> Result<PathBuf> {
+        let terms = match self {
+            Self::Declared(share) => share.given.terms,
+            Self::Made(record) => record.terms(),
+        };
+        directories::check(self.name(), self.directory(), terms)
+    }
+
+    /// However long it takes.
+    fn open(&self, opener: &Opener, directory: &Path) -> Result<Arc<Share>> {
+        match self {
+            Self::Declared(share) => {
+                opener.declared(&DeclaredShare { directory: directory.to_owned(), ..share.clone() })
+            }
+            Self::Made(record) => opener.made(record, directory),
+        }
+    }
+}
+
+impl Administration {
+    /// Has threads wait for the storages that have not answered. Each ends with its share, or when nobody waits for it any more.
+    pub(crate) fn await_stores(self: &Arc<Self>) {
+        let Some(serving) = &self.serving else { return };
+        for (_, name) in serving.shares.present().awaited() {
+            let Some(share) = self.awaited(name) else { continue };
+            let key = (folded_name(name), share.directory().to_owned());
+            if !self.waiting.lock().insert(key.clone()) {
+                continue;
+            }
+            let administration = Arc::downgrade(self);
+            let wait = move || {
+                // While this waits the server may end.
+                let found = share.find();
+                if let Some(administration) = administration.upgrade() {
+                    administration.serve_awaited(&share, found);
+                    administration.waiting.lock().remove(&key);
+                }
+            };
+            if let Err(e) = std::thread::Builder::new().name(format!("await {name}")).spawn(wait) {
+                tracing::error!("no thread that waits for the storage of the share {name}: {e}");
+            }
+        }
+    }
+
+    /// The share of this name, which is awaited, as it is declared or written down now.
+    fn awaited(&self, name: &str) -> Option<Awaited> {
+        self.serving.as_ref()?.shares.present().awaited_by_name(name)?;
+        if let Some(share) = self.declared().share(name) {
+            return Some(Awaited::Declared(share.clone()));
+        }
+        let made = self.state.made_shares().ok()?;
+        made.into_iter().find(|record| same_share_name(&record.name, name)).map(Awaited::Made)
+    }
+
+    /// A storage has answered.
+    fn serve_awaited(&self, awaited: &Awaited, found: Result<PathBuf>) {
+        let Some(serving) = &self.serving else { return };
+        let name = awaited.name();
+        match found.and_then(|directory| self.open_awaited(awaited, &directory, serving)) {
+            Ok(None) => {}
+            Ok(Some(share)) => {
+                tracing::info!("the storage of the share {name} answers: it is served");
+                opening::tell_withheld(&share, self.declared().encryption_required);
+            }
+            Err(Problem { what, .. }) => {
+                let mut idle = self.idle.lock();
+                if self.still(awaited).is_some() {
+                    tracing::error!(
+                        "the share {name} is not served: {what}; put that right, and send the server SIGHUP"
+                    );
+                    serving.shares.await_no_more(name);
+                    idle.insert(folded_name(name), what);
+                }
+            }
+        }
+    }
+
+    /// A share whose storage was waited for, as it is now; None: nobody waits for it any more.
+    fn still(&self, awaited: &Awaited) -> Option<Awaited> {
+        self.awaited(awaited.name()).filter(|now| now.directory() == awaited.directory())
+    }
+
+    fn open_awaited(
+        &self,
+        awaited: &Awaited,
+        directory: &Path,
+        serving: &Serving,
+    ) -> Result<Option<Arc<Share>>> {
+        loop {
+            let Some(now) = self.still(awaited) else { return Ok(None) };
+            self.check_apart(now.name(), directory, &self.made_shares().map_err(problem)?)
+                .map_err(problem)?;
+            let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
+            let share = now.open(&Opener::new(&self.declared(), &self.state, opens_max), directory)?;
+            let idle = self.idle.lock();
+            // It may have been changed meanwhile, as any other.
+            if self.still(awaited).as_ref() == Some(&now) {
+                self.enter_awaited(&now, &share, directory, serving)?;
+                drop(idle);
+                serving.names.look_again();
+                return Ok(Some(share));
+            }
+        }
+    }
+
+    /// While nothing else is changed.
+    fn enter_awaited(
+        &self,
+        awaited: &Awaited,
+        share: &Arc<Share>,
+        directory: &Path,
+        serving: &Serving,
+    ) -> Result<()> {
+        let state = |e: &dyn std::fmt::Display| Problem::new(Cause::State, e.to_string(), "");
+        serving.smb.restore_persistent_opens(share).map_err(|e| state(&e))?;
+        serving.nfs.await_reclaims(share);
+        serving.shares.enter(share).map_err(|e| state(&e))?;
+        if matches!(awaited, Awaited::Declared(_)) {
+            let mut declared = Declared::clone(&self.declared());
+            for one in declared.shares.iter_mut().filter(|one| one.given.name == awaited.name()) {
+                (one.directory, one.is_unseen) = (directory.to_owned(), false);
+            }
+            *self.declared.write() = Arc::new(declared);
+        }
+        self.allot_opens();
+        self.keep_credits().map_err(problem)
+    }
+}
+
+fn problem(refusal: Refusal) -> Problem {
+    Problem::new(Cause::Directory, refusal.what, refusal.advice)
+}

@@ -1,0 +1,192 @@
+//! Another configuration than before, on a server that runs.
+
+use std::sync::Arc;
+
+use share::Share;
+
+use super::{Administration, Declared, DeclaredShare, Idle, Serving, wait_for};
+use crate::apart::Apart;
+use crate::descriptors::Allotment;
+use crate::opening::Opener;
+use crate::problem::{Cause, Problem, Result};
+use crate::records::ShareRecord;
+use crate::settings::{Settings, same_share_name};
+use crate::{accounts, opening};
+
+impl Administration {
+    /// Serves the shares and users that the configuration declares now, in place of those that it declared. Who uses what stays
+    /// notices nothing. Where what is new cannot be served, all stays as it was.
+    ///
+    /// # Errors
+    /// What the configuration declares cannot be served.
+    pub(crate) fn reload(self: &Arc<Self>, settings: &Settings) -> Result<()> {
+        let Some(serving) = &self.serving else { return Ok(()) };
+        let mut idle = self.idle.lock();
+        let before = self.declared();
+        let mut now = opening::declare(settings, self.state.directory(), Some(&before))?;
+        // These count from the next start on.
+        now.encryption_required = before.encryption_required;
+        (now.metadata_latency, now.is_uncounted) = (before.metadata_latency, before.is_uncounted);
+        now.accounts = accounts::declared(settings, &self.state)?;
+        let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
+        let opener = Opener::new(&now, &self.state, opens_max);
+        let new = open_new(&opener, &now, serving)?;
+
+        // From here on what fails is one share's or one user's misfortune, and is told.
+        told(self.end_what_leaves(&before, &now, serving, &mut idle));
+        for share in &new {
+            told(enter(serving, share));
+        }
+        told(enter_changed(&opener, &now, serving));
+        for declared in &now.shares {
+            if let Some(served) = serving.shares.present().by_name(&declared.given.name) {
+                opening::change_declared(served, &declared.given);
+                opening::tell_withheld(served, now.encryption_required);
+            }
+        }
+        told(self.serve_made(&opener, &now, serving, &mut idle));
+        let present = serving.shares.present();
+        idle.retain(|name, _| present.by_name(name).is_none());
+        told(self.use_accounts(&before, &now, serving));
+        *self.declared.write() = Arc::new(now);
+        self.await_stores();
+        serving.names.look_again();
+        self.allot_opens();
+        told(self.keep_credits().map_err(|refusal| Problem::new(Cause::State, refusal.what, refusal.advice)));
+        Ok(())
+    }
+
+    /// Ends the shares that are not declared any more, those that are declared with another directory, and those
+    /// made by command that do not go with what is declared.
+    fn end_what_leaves(
+        &self,
+        before: &Declared,
+        now: &Declared,
+        serving: &Serving,
+        idle: &mut Idle,
+    ) -> Result<()> {
+        for DeclaredShare { given, directory, .. } in &before.shares {
+            let declared = now.share(&given.name);
+            match declared {
+                Some(now) if now.given.name == given.name && now.directory == *directory => {}
+                Some(_) => {
+                    if end(serving, &given.name)? {
+                        // Its filehandles are not those of the one that comes.
+                        self.state.forget_share_number(&given.name)?;
+                    }
+                }
+                None => {
+                    serving.shares.await_no_more(&given.name);
+                    end(serving, &given.name)?;
+                    tracing::info!(share = given.name, "a share is not declared any more");
+                }
+            }
+        }
+        let apart = apart_from(now, &self.state);
+        for record in self.state.made_shares()? {
+            let is_shadowed = now.share(&record.name).is_some();
+            let is_served = before.share(&record.name).is_none();
+            if !is_shadowed && serving.shares.present().awaited_by_name(&record.name).is_some() {
+                continue; // it is looked at when its storage answers
+            }
+            let why = if is_shadowed {
+                opening::shadowed(&record.name, &now.shares_in)
+            } else {
+                match apart.check(&record.name, &record.directory) {
+                    Ok(()) => continue,
+                    Err(problem) => problem.what,
+                }
+            };
+            if is_served {
+                end(serving, &record.name)?;
+                tracing::warn!("the share {} is not served: {why}", record.name);
+            }
+            if is_shadowed && is_served {
+                self.state.forget_share_number(&record.name)?;
+            }
+            if !is_shadowed {
+                idle.insert(share::folded_name(&record.name), why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves those made by command that were in the way of what is declared, and are not now.
+    fn serve_made(&self, opener: &Opener, now: &Declared, serving: &Serving, idle: &mut Idle) -> Result<()> {
+        let present = serving.shares.present();
+        let is_missing = |record: &ShareRecord| {
+            now.share(&record.name).is_none() && present.by_name(&record.name).is_none()
+        };
+        let (missing, others): (Vec<_>, Vec<_>) = self.state.made_shares()?.into_iter().partition(is_missing);
+        opener.enter_made(missing, &others, now, &serving.shares, idle)
+    }
+
+    /// Passwords and identities count from the next logon on; who is not declared any more is out.
+    fn use_accounts(&self, before: &Declared, now: &Declared, serving: &Serving) -> Result<()> {
+        let added = self.state.added_users()?;
+        for gone in before.accounts.iter().filter(|account| now.account(&account.name).is_none()) {
+            serving.accounts.take(&gone.name);
+            if let Some(user) = added.iter().find(|user| auth::same_name(&user.name, &gone.name)) {
+                serving.accounts.enter(super::account(user));
+            }
+            wait_for(serving.smb.end_user(&gone.name))
+                .map_err(|refusal| Problem::new(Cause::Serving, refusal.what, refusal.advice))?;
+            tracing::info!(user = gone.name, "a user is not declared any more");
+        }
+        for account in &now.accounts {
+            serving.accounts.enter(account.clone());
+        }
+        Ok(())
+    }
+}
+
+/// The shares of new names, which disturb nobody who is served.
+fn open_new(opener: &Opener, now: &Declared, serving: &Serving) -> Result<Vec<Arc<Share>>> {
+    let present = serving.shares.present();
+    let new = now.shares.iter().filter(|share| present.by_name(&share.given.name).is_none());
+    opener.open_declared(&new.cloned().collect::<Vec<_>>(), &serving.shares)
+}
+
+/// Serves the shares whose directories are others now, and which were ended for that.
+fn enter_changed(opener: &Opener, now: &Declared, serving: &Serving) -> Result<()> {
+    let present = serving.shares.present();
+    let is_missing = |name| present.by_name(name).is_none() && present.awaited_by_name(name).is_none();
+    let changed = now.shares.iter().filter(|share| is_missing(&share.given.name)).cloned();
+    for share in opener.open_declared(&changed.collect::<Vec<_>>(), &serving.shares)? {
+        enter(serving, &share)?;
+    }
+    Ok(())
+}
+
+fn told(result: Result<()>) {
+    if let Err(problem) = result {
+        tracing::error!("SIGHUP: {}", problem.what);
+    }
+}
+
+fn apart_from(declared: &Declared, state: &crate::state::State) -> Apart {
+    let mut apart = Apart::from_state(state.directory());
+    for share in &declared.shares {
+        apart.take(&share.given.name, &share.directory);
+    }
+    apart
+}
+
+fn enter(serving: &Serving, share: &Arc<Share>) -> Result<()> {
+    let entered = serving.shares.enter(share);
+    entered.map_err(|e| Problem::new(Cause::Settings, format!("the share {}: {e}", share.name()), ""))?;
+    tracing::info!("serving the share {}", share.name());
+    Ok(())
+}
+
+/// Ends a share for all who use it; false: it was not served.
+fn end(serving: &Serving, name: &str) -> Result<bool> {
+    let present = serving.shares.present();
+    let served = present.by_name(name).filter(|share| same_share_name(share.name(), name));
+    let Some(gone) = served.and_then(|share| serving.shares.withdraw(share.id())) else { return Ok(false) };
+    let ended = wait_for(async {
+        serving.nfs.end_share(&gone).await;
+        serving.smb.end_share(&gone).await;
+    });
+    ended.map(|()| true).map_err(|refusal| Problem::new(Cause::Serving, refusal.what, refusal.advice))
+}

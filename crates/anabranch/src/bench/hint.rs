@@ -1,0 +1,70 @@
+//! What to do where nothing could be measured.
+
+use load::result::ProblemKind;
+use load::target::Target;
+
+/// What to do about it. None: the sentence about the problem says all that is known.
+pub(super) fn hint(kind: ProblemKind, target: &Target) -> Option<String> {
+    use ProblemKind::{Closed, NoReply, NoSuchShare, Protocol, ReadOnly, Unreachable, WrongPassword};
+    let form = match target {
+        Target::Smb(_) => "smb://USER:PASSWORD@HOST:PORT/SHARE",
+        Target::Nfs(_) => "nfs://HOST:PORT/PATH",
+        Target::Directory(_) => return None,
+    };
+    let (protocol, usual, port) = match target {
+        Target::Smb(target) => ("SMB", 445, target.port),
+        Target::Nfs(target) => ("NFS", 2049, target.port),
+        Target::Directory(_) => return None,
+    };
+    let hint = match (kind, target) {
+        (WrongPassword, Target::Smb(target)) => format!(
+            "The server does not take the password of {}. Characters such as @ and : are written %40 and %3A in {form}.",
+            target.user
+        ),
+        (ReadOnly, Target::Smb(target)) => {
+            format!(
+                "A folder is made there, and removed: {} must be allowed to write in the share.",
+                target.user
+            )
+        }
+        (ReadOnly, Target::Nfs(target)) => format!(
+            "A folder is made there, and removed: the user {} must be allowed to write in the export. Root is nobody to most servers; say who \
+             asks with ?uid=N&gid=N.",
+            target.uid
+        ),
+        (NoSuchShare, _) => {
+            format!(
+                "Check the name at the end of {form}; `showmount -e HOST` and `smbclient -L HOST` list what there is."
+            )
+        }
+        (Unreachable | Closed | NoReply | Protocol, _) => format!(
+            "Is {port} the port of {protocol}? {protocol} is usually at {usual}; another one is named in {form}."
+        ),
+        _ => return None,
+    };
+    Some(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_get_wrong_is_named() {
+        let smb: Target = "smb://anna:pw@host:2049/data".parse().unwrap();
+        let nfs: Target = "nfs://host:445/data?uid=1000".parse().unwrap();
+        for (kind, target, word) in [
+            (ProblemKind::WrongPassword, &smb, "password of anna"),
+            (ProblemKind::ReadOnly, &smb, "anna must be allowed to write"),
+            (ProblemKind::ReadOnly, &nfs, "user 1000"),
+            (ProblemKind::NoSuchShare, &nfs, "showmount -e"),
+            (ProblemKind::NoReply, &smb, "Is 2049 the port of SMB?"),
+            (ProblemKind::Closed, &nfs, "usually at 2049"),
+        ] {
+            let hint = hint(kind, target).unwrap();
+            assert!(hint.contains(word), "{hint}");
+        }
+        assert_eq!(hint(ProblemKind::WrongData, &smb), None);
+        assert_eq!(hint(ProblemKind::ReadOnly, &Target::Directory("/x".into())), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! The certificate of the control address: configured, or made by the server itself for an address that others can reach.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::TLS13;
+
+use crate::control_access::write_private;
+use crate::problem::{Cause, Problem, Result};
+
+/// The certificate that the server made for itself, in its state directory.
+const OWN_CERTIFICATE: &str = "control-own-certificate.pem";
+/// The key of that certificate.
+const OWN_KEY: &str = "control-own-key.pem";
+
+/// The files of a certificate and its key, PEM each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CertificateFiles {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+/// What the control address shows.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) config: Arc<ServerConfig>,
+    /// Its certificate and those that lead to its issuer, PEM. Commands on this machine trust the first.
+    pub(crate) pem: String,
+    /// The SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` writes it.
+    pub(crate) fingerprint: String,
+}
+
+fn fingerprint(certificate: &CertificateDer<'_>) -> String {
+    let mut text = String::new();
+    for byte in digest(&SHA256, certificate).as_ref() {
+        let colon = if text.is_empty() { "" } else { ":" };
+        let _ = write!(text, "{colon}{byte:02X}");
+    }
+    text
+}
+
+/// What the control address shows: the certificate that is configured; without one nothing on loopback, where nobody listens
+/// in, and elsewhere one that the server makes at its first start and keeps.
+///
+/// # Errors
+/// The files cannot be used.
+pub(crate) fn shown(
+    given: Option<&CertificateFiles>,
+    address: SocketAddr,
+    names: &[String],
+    state: &Path,
+) -> Result<Option<Shown>> {
+    match given {
+        Some(files) => load(files).map(Some),
+        None if address.ip().to_canonical().is_loopback() => Ok(None),
+        None => {
+            let own = CertificateFiles { certificate: state.join(OWN_CERTIFICATE), key: state.join(OWN_KEY) };
+            if !own.certificate.exists() || !own.key.exists() {
+                make(&own, address.ip(), names)?;
+            }
+            load(&own).map(Some)
+        }
+    }
+}
+
+/// The provider of all TLS here.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+}
+
+/// Makes a certificate for this machine's names. It is trusted by its fingerprint, and does not run out.
+fn make(files: &CertificateFiles, address: IpAddr, names: &[String]) -> Result<()> {
+    let failed = |e: rcgen::Error| {
+        Problem::new(
+            Cause::State,
+            format!("cannot make a certificate for the control address: {e}"),
+            "Configure one: --control-certificate FILE --control-key FILE",
+        )
+    };
+    let mut subjects: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    subjects.extend(names.iter().cloned());
+    subjects.extend(rustix::system::uname().nodename().to_str().map(str::to_owned).ok());
+    if !address.is_unspecified() {
+        subjects.push(address.to_string());
+    }
+    subjects.sort();
+    subjects.dedup();
+    let made = rcgen::generate_simple_self_signed(subjects).map_err(failed)?;
+    write_private(&files.key, &made.signing_key.serialize_pem())?;
+    write_private(&files.certificate, &made.cert.pem())
+}
+
+fn load(files: &CertificateFiles) -> Result<Shown> {
+    let (certificate_file, key_file) = (&files.certificate, &files.key);
+    let no_certificate = |e: pem::Error| unusable("certificate", certificate_file, &e);
+    let text = fs::read_to_string(certificate_file).map_err(|e| no_certificate(pem::Error::Io(e)))?;
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(text.as_bytes())
+        .collect::<std::result::Result<_, _>>()
+        .map_err(no_certificate)?;
+    let first = chain.first().ok_or_else(|| no_certificate(pem::Error::NoItemsFound))?;
+    let fingerprint = fingerprint(first);
+    check_private(key_file)?;
+    let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| unusable("key", key_file, &e))?;
+    let config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+        .map_err(|e| {
+            let (one, other) = (certificate_file.display(), key_file.display());
+            let what = format!("the certificate {one} and the key {other} cannot be used: {e}");
+            Problem::new(
+                Cause::Settings,
+                what,
+                "Pass a certificate, with those that lead to its issuer, and its key.",
+            )
+        })?;
+    Ok(Shown { config: Arc::new(config), pem: text, fingerprint })
+}
+
+fn unusable(what: &str, file: &Path, error: &pem::Error) -> Problem {
+    let what = format!("cannot read the {what} of the control address from {}: {error}", file.display());
+    Problem::new(Cause::Settings, what, "It must be a PEM file that this user may read.")
+}
+
+/// A key that every user of this machine can read is no secret.
+fn check_private(file: &Path) -> Result<()> {
+    let trouble = |e: io::Error| unusable("key", file, &pem::Error::Io(e));
+    let mode = fs::metadata(file).map_err(trouble)?.permissions().mode();
+    if mode & 0o007 == 0 {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Cause::Settings,
+        format!("others may read the key {} (mode {:o})", file.display(), mode & 0o777),
+        format!("Keep it to the server's user: chmod 600 {}", file.display()),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(address: &str) -> SocketAddr {
+        address.parse().unwrap()
+    }
+
+    #[test]
+    fn loopback_speaks_plainly_and_every_other_address_has_a_certificate_that_stays() {
+        let state = tempfile::tempdir().unwrap();
+        for address in ["127.0.0.1:1", "127.1.2.3:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(shown(None, at(address), &[], state.path()).unwrap().is_none(), "{address}");
+        }
+        assert!(!state.path().join(OWN_KEY).exists());
+        let fingerprints: Vec<String> = ["0.0.0.0:1", "[::]:1", "192.0.2.1:1"]
+            .map(|address| shown(None, at(address), &[], state.path()).unwrap().unwrap().fingerprint)
+            .to_vec();
+        assert!(
+            fingerprints.iter().all(|one| one == &fingerprints[0] && one.len() == 32 * 3 - 1),
+            "{fingerprints:?}"
+        );
+        for file in [OWN_CERTIFICATE, OWN_KEY] {
+            let mode = fs::metadata(state.path().join(file)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_refused_by_name() {
+        let here = tempfile::tempdir().unwrap();
+        let own = here.path();
+        shown(None, at("192.0.2.1:1"), &[], own).unwrap();
+        let given = |certificate: &str, key: &str| {
+            let files = CertificateFiles { certificate: own.join(certificate), key: own.join(key) };
+            shown(Some(&files), at("127.0.0.1:1"), &[], own)
+        };
+        assert!(
+            given(OWN_CERTIFICATE, OWN_KEY).unwrap().is_some(),
+            "on loopback, too, where it is configured"
+        );
+        fs::write(own.join("empty"), "").unwrap();
+        fs::set_permissions(own.join("empty"), fs::Permissions::from_mode(0o600)).unwrap();
+        for (certificate, key, word) in [
+            ("none", OWN_KEY, "none"),
+            ("empty", OWN_KEY, "empty"),
+            (OWN_CERTIFICATE, "none", "none"),
+            (OWN_CERTIFICATE, "empty", "empty"),
+        ] {
+            let problem = given(certificate, key).unwrap_err();
+            assert!(problem.cause == Cause::Settings && problem.what.contains(word), "{problem}");
+        }
+        fs::set_permissions(own.join(OWN_KEY), fs::Permissions::from_mode(0o644)).unwrap();
+        let problem = given(OWN_CERTIFICATE, OWN_KEY).unwrap_err();
+        assert!(
+            problem.what.contains("others may read") && problem.advice.contains("chmod 600"),
+            "{problem}"
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! What is logged: `--log`, a level, or levels of parts of the program.
+
+use crate::problem::{Cause, Problem, Result};
+
+/// The levels, from nothing to everything.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// The parts of the program: the names of its crates without what they share.
+const PARTS: [&str; 16] = [
+    "acl",
+    "auth",
+    "control",
+    "file_state",
+    "limits",
+    "load",
+    "net",
+    "nfs_proto",
+    "nfs_server",
+    "nfs_wire",
+    "share",
+    "smb_proto",
+    "smb_server",
+    "smb_wire",
+    "storage",
+    "storage_local",
+];
+
+/// The name of the program, with which the names of all its crates begin.
+const PROGRAM: &str = "anabranch";
+
+/// The filter with the names that the program's parts have inside: `smb_server` is `anabranch_smb_server`.
+///
+/// # Errors
+/// A level or a part that does not exist.
+pub(crate) fn parse(wanted: &str) -> Result<String> {
+    let directives: std::result::Result<Vec<String>, String> =
+        wanted.split(',').map(|directive| parse_directive(directive.trim())).collect();
+    let refuse = |why: String| {
+        let advice = format!(
+            "Give a level ({}), or a filter such as info,smb_server=debug. The parts are: {}; {PROGRAM} is all of them.",
+            LEVELS.join(", "),
+            PARTS.join(", ")
+        );
+        Problem::new(Cause::Settings, format!("the log filter {wanted:?}: {why}"), advice)
+    };
+    directives.map(|directives| directives.join(",")).map_err(refuse)
+}
+
+fn parse_directive(directive: &str) -> std::result::Result<String, String> {
+    match directive.split_once('=') {
+        None => parse_level(directive),
+        Some((part, level)) => Ok(format!("{}={}", parse_part(part)?, parse_level(level)?)),
+    }
+}
+
+fn parse_level(level: &str) -> std::result::Result<String, String> {
+    let folded = level.to_ascii_lowercase();
+    if LEVELS.contains(&folded.as_str()) { Ok(folded) } else { Err(format!("there is no level {level:?}")) }
+}
+
+/// A part, or a module of one: `smb_server::handler`.
+fn parse_part(part: &str) -> std::result::Result<String, String> {
+    let (name, module) = part.split_once("::").map_or((part, None), |(name, module)| (name, Some(module)));
+    let folded = name.to_ascii_lowercase().replace('-', "_");
+    let inside = folded.strip_prefix("anabranch_").unwrap_or(&folded);
+    let whole = match inside {
+        PROGRAM => PROGRAM.to_owned(),
+        inside if PARTS.contains(&inside) => format!("{PROGRAM}_{inside}"),
+        _ => return Err(format!("there is no part {part:?}")),
+    };
+    let is_path = |module: &str| module.bytes().all(|b| b.is_ascii_alphanumeric() || b"_:".contains(&b));
+    match module {
+        None => Ok(whole),
+        Some(module) if is_path(module) => Ok(format!("{whole}::{module}")),
+        Some(_) => Err(format!("there is no part {part:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_parts_are_known_by_their_short_names() {
+        for (given, filter) in [
+            ("info", "info"),
+            ("WARN", "warn"),
+            ("info,smb_server=debug", "info,anabranch_smb_server=debug"),
+            ("info, smb-server=trace , net=off", "info,anabranch_smb_server=trace,anabranch_net=off"),
+            ("anabranch_share::cache=debug", "anabranch_share::cache=debug"),
+            ("off,anabranch=debug", "off,anabranch=debug"),
+        ] {
+            assert_eq!(parse(given).unwrap(), filter);
+        }
+    }
+
+    #[test]
+    fn what_does_not_exist_is_refused() {
+        for given in [
+            "",
+            "loud",
+            "info,",
+            "smb=debug",
+            "smb_server",
+            "smb_server=loud",
+            "net::a[b]=info",
+            "1",
+            "info;x",
+        ] {
+            let problem = parse(given).unwrap_err();
+            assert_eq!(problem.cause, Cause::Settings);
+            assert!(
+                problem.advice.contains("smb_server=debug") && problem.advice.contains("file_state"),
+                "{given}: {problem}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_crate_is_a_part() {
+        let crates = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
+        let names = crates.map(|entry| entry.unwrap().file_name().into_string().unwrap().replace('-', "_"));
+        let mut names: Vec<String> = names.filter(|name| name != PROGRAM).collect();
+        names.sort();
+        assert_eq!(names, PARTS);
+    }
+}

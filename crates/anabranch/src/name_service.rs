@@ -1,0 +1,94 @@
+//! What the system's name service says of a name: DNS, `/etc/hosts` and `/etc/group`, directory services, as nsswitch.conf(5) has it.
+
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
+
+use nix::unistd;
+use share::{Group, folded_name};
+
+/// What it says of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer<T> {
+    /// What the name stands for.
+    Known(T),
+    /// There is no such name.
+    Unknown,
+    /// It cannot tell, and why.
+    Unavailable(String),
+}
+
+/// Says what names stand for. It may take long.
+pub(crate) trait NameService: Send {
+    /// The addresses of a machine, in the form of their family, in order, each once.
+    fn host(&self, name: &str) -> Answer<Vec<IpAddr>>;
+    /// A group of users.
+    fn group(&self, name: &str) -> Answer<Group>;
+}
+
+/// That of this machine.
+#[derive(Debug)]
+pub(crate) struct System;
+
+impl NameService for System {
+    fn host(&self, name: &str) -> Answer<Vec<IpAddr>> {
+        match (name, 0).to_socket_addrs() {
+            Ok(found) => {
+                let mut addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
+                addresses.sort_unstable();
+                addresses.dedup();
+                if addresses.is_empty() { Answer::Unknown } else { Answer::Known(addresses) }
+            }
+            Err(error) if is_unknown(&error) => Answer::Unknown,
+            Err(error) => Answer::Unavailable(error.to_string()),
+        }
+    }
+
+    fn group(&self, name: &str) -> Answer<Group> {
+        match unistd::Group::from_name(name) {
+            Ok(Some(found)) => {
+                let members = found.mem.iter().map(|member| folded_name(member)).collect();
+                Answer::Known(Group { gid: found.gid.as_raw(), members })
+            }
+            Ok(None) => Answer::Unknown,
+            // getgrnam_r(3) of glibc fails only where the last service that was asked could not answer.
+            Err(error) => Answer::Unavailable(error.to_string()),
+        }
+    }
+}
+
+/// Whether the error says that the name, or an address of it, does not exist: EAI_NONAME and EAI_NODATA of getaddrinfo(3). The
+/// standard library keeps of its errors only the text, which is gai_strerror(3)'s, of glibc or of musl; all others, and a text
+/// that is not known here, say that there was no answer.
+fn is_unknown(error: &io::Error) -> bool {
+    const DEFINITE: [&str; 4] = [
+        "Name or service not known",
+        "No address associated with hostname",
+        "Name does not resolve",
+        "Name has no usable address",
+    ];
+    let text = error.to_string();
+    DEFINITE.iter().any(|definite| text.ends_with(definite))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_knows_itself_and_nobody_of_a_name_that_cannot_be() {
+        let here: IpAddr = [127, 0, 0, 1].into();
+        assert!(matches!(System.host("localhost"), Answer::Known(addresses) if addresses.contains(&here)));
+        assert_eq!(System.group("root"), Answer::Known(Group { gid: 0, members: Vec::new() }));
+        assert_eq!(System.group("nobody knows this one"), Answer::Unknown);
+    }
+
+    #[test]
+    fn no_answer_is_told_from_no_such_name() {
+        // gai_strerror(3) of glibc 2.36, behind what the standard library puts in front.
+        let says =
+            |text| is_unknown(&io::Error::other(format!("failed to lookup address information: {text}")));
+        assert!(says("Name or service not known") && says("No address associated with hostname"));
+        assert!(!says("Temporary failure in name resolution"));
+        assert!(!says("Non-recoverable failure in name resolution") && !says("System error"));
+    }
+}

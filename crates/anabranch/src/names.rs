@@ -1,0 +1,403 @@
+//! What the names in the rules of shares stand for: looked up by a thread of its own, when the rules change and from time to
+//! time, so that no connection ever waits for it. What a name stood for last holds while the name service does not answer.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use share::{Group, Names, Right, Rules, Share, ShareId, ShareTable, Who};
+
+use crate::accounts::AccountBook;
+use crate::name_service::{Answer, NameService};
+
+/// How often names are looked up again.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// How long what a name stood for holds without another answer.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long whoever has changed the rules waits until the names in them are known, and who is not let in any more has lost what was
+/// open. Nobody is let in by a name that is not known.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Dropped when it is done, for who asks.
+type Asked = Sender<()>;
+
+/// Told of a share whose rules, or what names in them stand for, have changed. It may keep what it is given until it has done
+/// what follows from that.
+pub(crate) type Changed = Box<dyn Fn(&Arc<Share>, Vec<Asked>) + Send>;
+
+/// Looks names up, until it is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct NameLookup(Sender<Asked>);
+
+impl NameLookup {
+    /// Begins, with the shares that there are now and will be.
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub(crate) fn start(
+        shares: Arc<ShareTable>,
+        accounts: Arc<AccountBook>,
+        service: impl NameService + 'static,
+        changed: Changed,
+    ) -> std::io::Result<Self> {
+        let (ask, asked) = mpsc::channel();
+        let run = move || Lookup::new(shares, accounts, Box::new(service), changed).run(&asked);
+        std::thread::Builder::new().name("names".to_owned()).spawn(run)?;
+        Ok(Self(ask))
+    }
+
+    /// The rules, or what names mean, have changed: waits a moment until all are looked up again, and done by.
+    pub(crate) fn look_again(&self) {
+        let (done, is_done) = mpsc::channel();
+        if self.0.send(done).is_ok() {
+            let _ = is_done.recv_timeout(PATIENCE);
+        }
+    }
+}
+
+struct Lookup {
+    shares: Arc<ShareTable>,
+    accounts: Arc<AccountBook>,
+    service: Box<dyn NameService>,
+    changed: Changed,
+    hosts: Remembered<Vec<IpAddr>>,
+    groups: Remembered<Group>,
+    /// The rules that each share had when they were looked at last.
+    generations: HashMap<ShareId, u64>,
+}
+
+impl Lookup {
+    fn new(
+        shares: Arc<ShareTable>,
+        accounts: Arc<AccountBook>,
+        service: Box<dyn NameService>,
+        changed: Changed,
+    ) -> Self {
+        let (hosts, groups) = (Remembered::new("machine"), Remembered::new("group"));
+        Self { shares, accounts, service, changed, hosts, groups, generations: HashMap::new() }
+    }
+
+    fn run(&mut self, asked: &Receiver<Asked>) {
+        loop {
+            let waiting = match asked.recv_timeout(INTERVAL) {
+                Ok(first) => std::iter::once(first).chain(asked.try_iter()).collect(),
+                Err(RecvTimeoutError::Timeout) => Vec::new(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            self.look(Instant::now(), &waiting);
+        }
+    }
+
+    fn look(&mut self, now: Instant, waiting: &[Asked]) {
+        self.hosts.begin();
+        self.groups.begin();
+        let shares = self.shares.present();
+        let mut in_turn: Vec<(&Arc<Share>, Arc<Rules>)> =
+            shares.iter().map(|share| (share, share.rules())).collect();
+        // A share waits for no names but its own, if it has few.
+        in_turn.sort_by_key(|(_, rules)| rules.host_names().count() + groups(&rules.rights).count());
+        for (share, rules) in in_turn {
+            share.set_names(self.names(&rules, now));
+            let generation = share.rules_generation();
+            if !Arc::ptr_eq(&rules, &share.rules()) {
+                continue; // they have changed meanwhile, and whoever did that has asked again
+            }
+            // Of a share that has just come nobody has anything.
+            if self.generations.insert(share.id(), generation).is_some_and(|before| before != generation) {
+                (self.changed)(share, waiting.to_vec());
+            }
+        }
+        self.generations.retain(|id, _| shares.by_id(*id).is_some());
+        self.hosts.end();
+        self.groups.end();
+    }
+
+    /// What the names in these rules stand for.
+    fn names(&mut self, rules: &Rules, now: Instant) -> Names {
+        let Self { hosts, groups: of_system, service, accounts, .. } = self;
+        let mut names = Names {
+            hosts: hosts.look(rules.host_names(), now, |name| service.host(name)),
+            ..Names::default()
+        };
+        if !rules.rights.is_empty() {
+            names.accounts = accounts.by_uid();
+            names.groups = of_system.look(groups(&rules.rights), now, |name| service.group(name));
+        }
+        names
+    }
+}
+
+/// The groups that these rights name.
+fn groups(rights: &[Right]) -> impl Iterator<Item = &str> {
+    rights.iter().filter_map(|right| match &right.who {
+        Who::Group(name) => Some(name.as_str()),
+        Who::User(_) => None,
+    })
+}
+
+/// What the names of a kind stood for last.
+struct Remembered<T> {
+    /// What is named, for the log.
+    kind: &'static str,
+    by_name: HashMap<String, Entry<T>>,
+    /// Counts how often all names were looked up.
+    round: u64,
+}
+
+struct Entry<T> {
+    /// The round in which it was looked up last.
+    round: u64,
+    /// What it stood for, and when that was said.
+    last: Option<(T, Instant)>,
+    /// What the log says of it; each is said once.
+    said: Option<Said>,
+}
+
+/// What is wrong with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Unknown,
+    Kept,
+    Unavailable,
+}
+
+impl<T: Clone> Remembered<T> {
+    fn new(kind: &'static str) -> Self {
+        Self { kind, by_name: HashMap::new(), round: 0 }
+    }
+
+    /// All names are looked up again.
+    fn begin(&mut self) {
+        self.round = self.round.wrapping_add(1);
+    }
+
+    /// Those that were not looked up any more are forgotten.
+    fn end(&mut self) {
+        self.by_name.retain(|_, entry| entry.round == self.round);
+    }
+
+    /// What these names stand for, as far as that is known. Each is looked up once in a round.
+    fn look<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a str>,
+        now: Instant,
+        ask: impl Fn(&str) -> Answer<T>,
+    ) -> HashMap<String, T> {
+        let mut known = HashMap::new();
+        for name in names {
+            let entry = self.by_name.entry(name.to_owned()).or_default();
+            if std::mem::replace(&mut entry.round, self.round) != self.round
+                && let Some((said, why)) = entry.settle(ask(name), now)
+                && entry.said.replace(said) != Some(said)
+            {
+                said.tell(self.kind, name, &why);
+            }
+            if let Some((last, _)) = &entry.last {
+                known.insert(name.to_owned(), last.clone());
+            }
+        }
+        known
+    }
+}
+
+impl<T> Default for Entry<T> {
+    fn default() -> Self {
+        Self { round: 0, last: None, said: None }
+    }
+}
+
+impl<T> Entry<T> {
+    /// Takes an answer in; what is wrong with it, and why.
+    fn settle(&mut self, answer: Answer<T>, now: Instant) -> Option<(Said, String)> {
+        match answer {
+            Answer::Known(known) => {
+                (self.last, self.said) = (Some((known, now)), None);
+                None
+            }
+            Answer::Unknown => {
+                self.last = None;
+                Some((Said::Unknown, String::new()))
+            }
+            Answer::Unavailable(why) => {
+                self.last.take_if(|(_, at)| now.saturating_duration_since(*at) >= KEPT);
+                let said = if self.last.is_some() { Said::Kept } else { Said::Unavailable };
+                Some((said, why))
+            }
+        }
+    }
+}
+
+impl Said {
+    fn tell(self, kind: &str, name: &str, why: impl fmt::Display) {
+        match self {
+            Self::Unknown => {
+                tracing::warn!(
+                    "there is no {kind} {name}, which the rules of a share name: nobody is let in by it"
+                );
+            }
+            Self::Kept => tracing::warn!(
+                "the name service does not say what the {kind} {name} in the rules of a share stands for ({why}): what it said \
+                 last holds for {} hours",
+                KEPT.as_secs() / 3600
+            ),
+            Self::Unavailable => tracing::warn!(
+                "the name service does not say what the {kind} {name} in the rules of a share stands for ({why}): nobody is let \
+                 in by it until it does"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+    use share::{ClientRule, Protocols, Settings};
+    use storage::memory::MemoryStore;
+
+    use super::*;
+    use crate::name_service::System;
+
+    fn share_for(client: &str) -> (Arc<Share>, Arc<ShareTable>) {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        share.set_rules(rules(client));
+        let table = ShareTable::new([Arc::clone(&share)]).unwrap();
+        (share, table)
+    }
+
+    fn rules(client: &str) -> Rules {
+        let client: ClientRule = client.parse().unwrap();
+        Rules { clients: vec![client], ..Rules::default() }
+    }
+
+    fn lets_in(share: &Share, address: [u8; 4]) -> bool {
+        share.entrance(Protocols::NFS, (address, 700).into()).is_some()
+    }
+
+    #[test]
+    fn a_name_is_looked_up_when_the_rules_change_and_one_that_is_unknown_is_nobodys() {
+        let (share, table) = share_for("localhost");
+        let names = NameLookup::start(table, Arc::default(), System, Box::new(|_, _| {})).unwrap();
+        for (client, is_here) in [("localhost", true), ("nobody.invalid", false), ("LOCALHOST", true)] {
+            share.set_rules(rules(client));
+            names.look_again();
+            assert_eq!(lets_in(&share, [127, 0, 0, 1]), is_here, "{client}");
+        }
+    }
+
+    /// Answers as it is told, for any name.
+    #[derive(Clone)]
+    struct Told(Arc<Mutex<Answer<u8>>>);
+
+    impl Told {
+        fn answer<T>(&self, known: impl Fn(u8) -> T) -> Answer<T> {
+            match &*self.0.lock() {
+                Answer::Known(number) => Answer::Known(known(*number)),
+                Answer::Unknown => Answer::Unknown,
+                Answer::Unavailable(why) => Answer::Unavailable(why.clone()),
+            }
+        }
+    }
+
+    impl NameService for Told {
+        fn host(&self, _: &str) -> Answer<Vec<IpAddr>> {
+            self.answer(|number| vec![[192, 0, 2, number].into()])
+        }
+
+        fn group(&self, _: &str) -> Answer<Group> {
+            self.answer(|number| Group { gid: number.into(), members: Vec::new() })
+        }
+    }
+
+    /// A share, and what looks up the names in its rules; how often it has told of a change.
+    fn told(first: Answer<u8>) -> (Arc<Share>, Lookup, Told, Arc<Mutex<usize>>) {
+        let (share, table) = share_for("client.example");
+        let service = Told(Arc::new(Mutex::new(first)));
+        let changes = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&changes);
+        let changed: Changed = Box::new(move |_, _| *counted.lock() += 1);
+        let lookup = Lookup::new(table, Arc::default(), Box::new(service.clone()), changed);
+        (share, lookup, service, changes)
+    }
+
+    fn out() -> Answer<u8> {
+        Answer::Unavailable("out".to_owned())
+    }
+
+    #[test]
+    fn what_a_name_stood_for_holds_for_a_day_without_an_answer() {
+        let (share, mut lookup, service, changes) = told(Answer::Known(7));
+        let begin = Instant::now();
+        lookup.look(begin, &[]);
+        assert!(lets_in(&share, [192, 0, 2, 7]) && !lets_in(&share, [192, 0, 2, 8]));
+        *service.0.lock() = out();
+        for after in [Duration::from_secs(60), KEPT - Duration::from_secs(1)] {
+            lookup.look(begin + after, &[]);
+            assert!(lets_in(&share, [192, 0, 2, 7]), "{after:?}");
+        }
+        assert_eq!(*changes.lock(), 0, "nothing has changed");
+        lookup.look(begin + KEPT, &[]);
+        assert!(!lets_in(&share, [192, 0, 2, 7]));
+        assert_eq!(*changes.lock(), 1, "whom it let in is let in no more");
+        *service.0.lock() = Answer::Known(8);
+        lookup.look(begin + KEPT, &[]);
+        assert!(lets_in(&share, [192, 0, 2, 8]));
+        *service.0.lock() = out();
+        lookup.look(begin + KEPT + KEPT / 2, &[]);
+        assert!(lets_in(&share, [192, 0, 2, 8]), "a day from the last answer on");
+    }
+
+    #[test]
+    fn no_such_name_ends_it_at_once_and_what_was_never_known_is_nobodys() {
+        let (share, mut lookup, service, changes) = told(out());
+        let now = Instant::now();
+        lookup.look(now, &[]);
+        assert!(!lets_in(&share, [192, 0, 2, 7]));
+        *service.0.lock() = Answer::Known(7);
+        lookup.look(now, &[]);
+        assert!(lets_in(&share, [192, 0, 2, 7]));
+        *service.0.lock() = Answer::Unknown;
+        lookup.look(now, &[]);
+        assert!(!lets_in(&share, [192, 0, 2, 7]));
+        *service.0.lock() = out();
+        lookup.look(now, &[]);
+        assert!(!lets_in(&share, [192, 0, 2, 7]), "what it was before is over");
+        assert_eq!(*changes.lock(), 2);
+    }
+
+    #[test]
+    fn each_thing_is_said_once_until_the_name_is_known_again() {
+        let mut entry = Entry::<u8>::default();
+        let now = Instant::now();
+        let mut said = |answer: Answer<u8>| {
+            let (said, _) = entry.settle(answer, now)?;
+            (entry.said.replace(said) != Some(said)).then_some(said)
+        };
+        let unavailable = || Answer::Unavailable(String::new());
+        assert_eq!([said(unavailable()), said(unavailable())], [Some(Said::Unavailable), None]);
+        assert_eq!(
+            [said(Answer::Known(1)), said(unavailable()), said(unavailable())],
+            [None, Some(Said::Kept), None]
+        );
+        assert_eq!([said(Answer::Unknown), said(Answer::Unknown)], [Some(Said::Unknown), None]);
+        assert_eq!([said(Answer::Known(1)), said(Answer::Unknown)], [None, Some(Said::Unknown)]);
+    }
+
+    #[test]
+    fn groups_are_remembered_as_machines_are() {
+        let (share, mut lookup, service, _) = told(Answer::Known(50));
+        let staff = Right { who: "@staff".parse().unwrap(), role: share::Role::Reader };
+        share.set_rules(Rules { rights: vec![staff], ..Rules::default() });
+        let identity = share::Identity { uid: 7, gid: 50, groups: Vec::new() };
+        let may = || share.role(share::Asking::Account("anna", &identity)).is_some();
+        for (answer, is_member) in
+            [(Answer::Known(50), true), (out(), true), (Answer::Unknown, false), (out(), false)]
+        {
+            *service.0.lock() = answer;
+            lookup.look(Instant::now(), &[]);
+            assert_eq!(may(), is_member);
+        }
+    }
+}

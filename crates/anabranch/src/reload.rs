@@ -1,0 +1,58 @@
+//! SIGHUP: the configuration is read again, on a thread of its own, so that a directory that hangs holds up no other signal.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use crate::administration::Administration;
+use crate::log;
+use crate::problem::Result;
+use crate::sources::Sources;
+
+/// The thread that reads the configuration again. It ends some time after the value is dropped.
+#[derive(Debug)]
+pub(crate) struct Reloader(SyncSender<()>);
+
+impl Reloader {
+    /// # Errors
+    /// The system has no more threads.
+    pub(crate) fn start(sources: Sources, administration: Arc<Administration>) -> io::Result<Self> {
+        // One that waits reads what is there by then: more need not wait.
+        let (ask, asked) = sync_channel(1);
+        let run = move || serve(&asked, sources, &administration);
+        std::thread::Builder::new().name("reload".to_owned()).spawn(run)?;
+        Ok(Self(ask))
+    }
+
+    /// Has the configuration read again, soon.
+    pub(crate) fn ask(&self) {
+        // A full channel: somebody has asked, and it was not begun yet.
+        let _ = self.0.try_send(());
+    }
+}
+
+fn serve(asked: &Receiver<()>, mut sources: Sources, administration: &Arc<Administration>) {
+    while asked.recv().is_ok() {
+        match reload(&mut sources, administration) {
+            Ok(()) => tracing::info!("SIGHUP: the configuration is read again"),
+            Err(problem) => tracing::error!(
+                "SIGHUP: the configuration stays as it was: {} {}",
+                problem.what,
+                problem.advice
+            ),
+        }
+    }
+}
+
+fn reload(sources: &mut Sources, administration: &Arc<Administration>) -> Result<()> {
+    let given = sources.given()?;
+    log::check(&given)?;
+    given.from.warn();
+    let late = sources.started_with().differs_until_restart(&given);
+    let settings = sources.settings(given)?;
+    administration.reload(&settings)?;
+    if !late.is_empty() {
+        tracing::warn!("SIGHUP: what was changed here counts from the next start on: {}", late.join(", "));
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! What of the settings counts from the next start on.
+
+use super::Given;
+
+impl Given {
+    /// The names of the settings that differ here and count from the next start on: all but shares and users.
+    pub(crate) fn differs_until_restart(&self, other: &Self) -> Vec<&'static str> {
+        let Self {
+            from: _,
+            share: _,
+            continuous_availability: _,
+            user: _,
+            password_file: _,
+            smb,
+            nfs,
+            control,
+            control_name,
+            control_certificate,
+            control_key,
+            state,
+            smb_signing,
+            smb_encryption,
+            max_channels,
+            connections_per_address,
+            smb_interface,
+            nfs_squash,
+            bench_metadata_latency,
+            bench_accounting,
+            nfs_lease,
+            log_format,
+            log,
+        } = self;
+        let differ = [
+            ("smb", *smb != other.smb),
+            ("nfs", *nfs != other.nfs),
+            ("control", *control != other.control),
+            ("control-name", *control_name != other.control_name),
+            ("control-certificate", *control_certificate != other.control_certificate),
+            ("control-key", *control_key != other.control_key),
+            ("state", *state != other.state),
+            ("smb-signing", *smb_signing != other.smb_signing),
+            ("smb-encryption", *smb_encryption != other.smb_encryption),
+            ("max-channels", *max_channels != other.max_channels),
+            ("connections-per-address", *connections_per_address != other.connections_per_address),
+            ("smb-interface", *smb_interface != other.smb_interface),
+            ("nfs-squash", *nfs_squash != other.nfs_squash),
+            ("bench-metadata-latency", *bench_metadata_latency != other.bench_metadata_latency),
+            ("bench-accounting", *bench_accounting != other.bench_accounting),
+            ("nfs-lease", *nfs_lease != other.nfs_lease),
+            ("log-format", *log_format != other.log_format),
+            ("log", *log != other.log),
+        ];
+        differ.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_users_are_used_at_once_and_the_rest_is_named() {
+        let before =
+            Given { share: vec!["a=/x".parse().unwrap()], max_channels: Some(2), ..Given::default() };
+        let shares = Given { share: vec!["b=/x".parse().unwrap()], ..before.clone() };
+        assert_eq!(before.differs_until_restart(&shares), Vec::<&str>::new());
+        let other = Given { max_channels: None, log: Some("debug".to_owned()), ..shares };
+        assert_eq!(before.differs_until_restart(&other), ["max-channels", "log"]);
+    }
+}

@@ -1,0 +1,198 @@
+//! A user as given by a flag or by a table of the file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+
+use super::check_name;
+
+/// `NAME[=UID[:GID]]:PASSWORD`, or a table in the file. The password may be left out.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct UserGiven {
+    pub(crate) name: String,
+    /// None: the one that a file or the state database holds.
+    pub(crate) password: Option<String>,
+    /// In `NAME=UID:NUMBER` the number: the gid, if the password is in a file.
+    pub(crate) gid_or_password: Option<u32>,
+    pub(crate) uid: Option<u32>,
+    pub(crate) gid: Option<u32>,
+    /// None: those of the user of this machine.
+    pub(crate) groups: Option<Vec<u32>>,
+}
+
+impl fmt::Debug for UserGiven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserGiven").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Characters that a name of an account cannot have.
+const USER_NAME_FORBIDDEN: &str = "\"\\/[]:;|=,+*?<>@%";
+/// What the system takes for no user or group at all (chown(2)).
+const NO_ID: u32 = u32::MAX;
+/// Longest name of an account, in bytes.
+const USER_NAME_MAX: usize = 64;
+
+/// Whether this can be the name of an account.
+pub(crate) fn check_user_name(name: &str) -> Result<(), String> {
+    check_name("user", name, USER_NAME_FORBIDDEN, USER_NAME_MAX)
+}
+
+/// Whether these can be a user and groups.
+pub(crate) fn check_ids(name: &str, mut ids: impl Iterator<Item = u32>) -> Result<(), String> {
+    if ids.any(|id| id == NO_ID) {
+        Err(format!("{NO_ID} is nobody's number: the user {name} cannot have it"))
+    } else {
+        Ok(())
+    }
+}
+
+impl UserGiven {
+    /// One of whom only the name is known, which can be one.
+    pub(super) fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            password: None,
+            gid_or_password: None,
+            uid: None,
+            gid: None,
+            groups: None,
+        }
+    }
+
+    fn new(table: UserTable) -> Result<Self, String> {
+        check_user_name(&table.name)?;
+        if table.password.as_deref() == Some("") {
+            return Err(format!("the password of {} is empty", table.name));
+        }
+        check_ids(
+            &table.name,
+            [table.uid, table.gid].into_iter().flatten().chain(table.groups.iter().flatten().copied()),
+        )?;
+        Ok(Self {
+            name: table.name,
+            password: table.password,
+            gid_or_password: None,
+            uid: table.uid,
+            gid: table.gid,
+            groups: table.groups,
+        })
+    }
+}
+
+impl FromStr for UserGiven {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, rest) = text.split_at(text.find(['=', ':']).unwrap_or(text.len()));
+        let mut table = UserTable { name: name.to_owned(), ..UserTable::default() };
+        let mut gid_or_password = None;
+        match rest.strip_prefix('=') {
+            None => table.password = rest.strip_prefix(':').map(str::to_owned),
+            Some(ids) => {
+                let (uid, rest) = ids.split_once(':').map_or((ids, None), |(uid, rest)| (uid, Some(rest)));
+                table.uid = Some(number("uid", uid)?);
+                let (gid, password) = match rest.and_then(|rest| rest.split_once(':')) {
+                    Some((gid, password)) if is_number(gid) => (Some(number("gid", gid)?), Some(password)),
+                    _ => (None, rest),
+                };
+                table.gid = gid;
+                table.password = password.map(str::to_owned);
+                gid_or_password = password.filter(|_| gid.is_none()).and_then(|number| number.parse().ok());
+            }
+        }
+        Ok(Self { gid_or_password, ..Self::new(table)? })
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn number(what: &str, text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "{text:?} is no {what}: expected NAME[=UID[:GID]]:PASSWORD, for example anna=1000:100:PASSWORD"
+        )
+    })
+}
+
+/// The keys of `[[user]]`.
+pub(crate) const USER_KEYS: [&str; 5] = ["name", "password", "uid", "gid", "groups"];
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct UserTable {
+    name: String,
+    password: Option<String>,
+    uid: Option<u32>,
+    gid: Option<u32>,
+    groups: Option<Vec<u32>>,
+}
+
+struct UserVisitor;
+
+impl<'de> Visitor<'de> for UserVisitor {
+    type Value = UserGiven;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"NAME[=UID[:GID]]:PASSWORD\" or a table with name and password")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<UserGiven, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<UserGiven, A::Error> {
+        let table = UserTable::deserialize(MapAccessDeserializer::new(map))?;
+        UserGiven::new(table).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for UserGiven {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UserVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_a_name_and_a_password_which_may_have_colons() {
+        let u: UserGiven = "anna:a:b@c".parse().unwrap();
+        assert_eq!((u.name.as_str(), u.password.as_deref()), ("anna", Some("a:b@c")));
+        for bad in [":secret", "anna:", "anna=1:", "an\\na:secret", "anna@home:secret"] {
+            assert!(bad.parse::<UserGiven>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_user_may_have_a_uid_and_a_gid_before_the_password() {
+        let given = |text: &str| {
+            text.parse::<UserGiven>()
+                .map(|u| (u.uid, u.gid, u.password.unwrap_or_default(), u.gid_or_password))
+        };
+        let secret = |text: &str| text.to_owned();
+        assert_eq!(given("anna"), Ok((None, None, secret(""), None)));
+        assert_eq!(given("anna=0"), Ok((Some(0), None, secret(""), None)));
+        assert_eq!(given("anna=1000:pw"), Ok((Some(1000), None, secret("pw"), None)));
+        assert_eq!(given("anna=1000:100:p:w=x"), Ok((Some(1000), Some(100), secret("p:w=x"), None)));
+        assert_eq!(given("anna=1000:p:w"), Ok((Some(1000), None, secret("p:w"), None)));
+        assert_eq!(given("anna=1000:1234"), Ok((Some(1000), None, secret("1234"), Some(1234))));
+        assert_eq!(given("anna:a=5:b"), Ok((None, None, secret("a=5:b"), None)));
+        for (bad, why) in [
+            ("anna=", "no uid"),
+            ("anna=me:pw", "no uid"),
+            ("anna=-1:pw", "no uid"),
+            ("anna=1:4294967296:pw", "no gid"),
+            ("anna=4294967295:pw", "nobody's number"),
+        ] {
+            assert!(given(bad).unwrap_err().contains(why), "{bad}");
+        }
+    }
+}

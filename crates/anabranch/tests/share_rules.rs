@@ -1,0 +1,240 @@
+//! Who may use which share: the rules in the file of a server, and those by command.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+#[expect(dead_code, reason = "names are looked up elsewhere")]
+mod nfs;
+#[expect(dead_code, reason = "what other tests use")]
+mod server;
+
+use nfs::{Nfs, Status};
+use server::{Server, path, program};
+
+const ROOT: (u32, u32) = (0, 0);
+
+/// A server with this file beside what every test needs.
+struct Machine {
+    directory: TempDir,
+    server: Server,
+}
+
+impl Machine {
+    /// These keys are the last of the one share.
+    fn start(share: &str) -> Self {
+        Self::with("", share)
+    }
+
+    /// The same, and these of the server.
+    fn with(settings: &str, share: &str) -> Self {
+        let directory = TempDir::new().unwrap();
+        std::fs::create_dir(directory.path().join("data")).unwrap();
+        let config = path(&directory, "anabranch.toml");
+        let text = format!(
+            "{settings}smb = \"127.0.0.1:0\"\nnfs = \"127.0.0.1:0\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{}\"\n\
+             [[user]]\nname = \"anna\"\npassword = \"hush-hush\"\nuid = 1000\n\
+             [[share]]\nname = \"data\"\ndirectory = \"{}\"\n{share}\n",
+            path(&directory, "state"),
+            path(&directory, "data"),
+        );
+        std::fs::write(&config, text).unwrap();
+        let log = std::fs::File::create(directory.path().join("log")).unwrap();
+        let server = Server::start_logging(&["serve", "--config", &config], log.into());
+        Self { directory, server }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).unwrap()
+    }
+
+    fn nfs(&self) -> Nfs {
+        Nfs::connect(self.server.address("nfs"))
+    }
+
+    /// What smbclient says of a share; None where there is none.
+    fn smb(&self, share: &str, commands: &str) -> Option<String> {
+        let (_, port) = self.server.address("smb").rsplit_once(':').unwrap();
+        let share = format!("//127.0.0.1/{share}");
+        let ran = Command::new("smbclient")
+            .args([&share, "-p", port, "-U", "anna%hush-hush", "-c", commands])
+            .stdin(Stdio::null())
+            .output();
+        let Output { stdout, stderr, .. } = ran.map_err(|e| eprintln!("not tested: smbclient: {e}")).ok()?;
+        Some(String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
+    }
+
+    fn smb_list(&self) -> Option<String> {
+        let (_, port) = self.server.address("smb").rsplit_once(':').unwrap();
+        let arguments = ["-p", port, "-U", "anna%hush-hush", "-g", "-L", "127.0.0.1"];
+        let listed = Command::new("smbclient").args(arguments).stdin(Stdio::null()).output().ok()?;
+        Some(String::from_utf8_lossy(&listed.stdout).into_owned())
+    }
+
+    fn is_smb_refused(&self, share: &str) {
+        if let Some(said) = self.smb(share, "ls") {
+            assert!(said.contains("NT_STATUS_ACCESS_DENIED"), "{said}");
+        }
+    }
+
+    fn is_smb_served(&self, share: &str) {
+        if let Some(said) = self.smb(share, "ls") {
+            assert!(said.contains("blocks"), "{said}");
+        }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let state = path(&self.directory, "state");
+        program(arguments).args(["--state", &state]).output().unwrap()
+    }
+
+    fn done(&self, arguments: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.run(arguments);
+        assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
+        String::from_utf8(stdout).unwrap()
+    }
+}
+
+#[test]
+fn a_share_is_for_the_networks_that_its_file_names() {
+    let machine = Machine::start(
+        "[[share.client]]\nnetwork = \"192.0.2.0/24\"\n[[share.client]]\nnetwork = \"nobody.invalid\"\n",
+    );
+    assert_eq!(machine.nfs().mount(ROOT, "/data"), Err(Status::ACCES));
+    machine.is_smb_refused("data");
+    let machine = Machine::start(
+        "[[share.client]]\nnetwork = \"localhost\"\naccess = \"ro\"\nsquash = \"none\"\nprotocols = [\"nfs\"]\n\
+         [[share.client]]\nnetwork = \"*\"\n",
+    );
+    let mut nfs = machine.nfs();
+    let top = nfs.mount(ROOT, "/data").unwrap();
+    assert_eq!((nfs.look(ROOT, &top), nfs.mkdir(ROOT, &top, "made")), (Status::OK, Status::ROFS));
+    machine.is_smb_refused("data");
+}
+
+#[test]
+fn a_share_has_its_protocols() {
+    let machine = Machine::start("protocols = [\"smb\"]\n");
+    assert_eq!(machine.nfs().mount(ROOT, "/data"), Err(Status::ACCES));
+    machine.is_smb_served("data");
+    let machine = Machine::start("protocols = [\"nfs\"]\n");
+    assert!(machine.nfs().mount(ROOT, "/data").is_ok());
+    machine.is_smb_refused("data");
+}
+
+#[test]
+fn what_must_be_encrypted_is_not_served_over_nfs_and_guests_are_nothing_to_it() {
+    let machine = Machine::start("encrypted = true\n");
+    assert_eq!(machine.nfs().mount(ROOT, "/data"), Err(Status::ACCES));
+    assert!(machine.done(&["share", "show", "data"]).contains("encrypted, smb only"));
+    let more = path(&machine.directory, "more");
+    std::fs::create_dir(&more).unwrap();
+    machine.done(&["share", "create", "more", &more, "--guest"]);
+    let mut nfs = machine.nfs();
+    let top = nfs.mount(ROOT, "/more").unwrap();
+    machine.done(&["share", "set", "more", "--guest", "off"]);
+    assert_eq!(nfs.look(ROOT, &top), Status::OK);
+    machine.done(&["share", "set", "more", "--guest", "on", "--encrypted", "on"]);
+    assert_eq!(nfs.look(ROOT, &top), Status::ACCES);
+    assert!(machine.done(&["share", "list"]).contains("smb only"));
+    let machine = Machine::with("smb-encryption = \"required\"\n", "guest = true\n");
+    assert_eq!(machine.nfs().mount(ROOT, "/data"), Err(Status::ACCES));
+    assert!(machine.log().contains("not served over NFS"), "{}", machine.log());
+    assert!(machine.done(&["share", "show", "data"]).contains("smb only"));
+}
+
+#[test]
+fn a_share_has_its_users_its_comment_and_may_be_hidden() {
+    let machine = Machine::start("write = [\"anna\"]\nread = [\"@root\"]\ncomment = \"What we do\"\n");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(machine.directory.path().join("data"), open).unwrap();
+    let (anna, eve) = ((1000, 1000), (1002, 1002));
+    let mut nfs = machine.nfs();
+    let top = nfs.mount(ROOT, "/data").unwrap();
+    assert_eq!((nfs.mkdir(anna, &top, "annas"), nfs.mkdir(eve, &top, "eves")), (Status::OK, Status::ACCES));
+    if let Some(said) = machine.smb("data", "mkdir more; ls") {
+        assert!(said.contains("annas") && said.contains("more"), "{said}");
+    }
+    let hidden = path(&machine.directory, "hidden");
+    std::fs::create_dir(&hidden).unwrap();
+    std::fs::write(format!("{hidden}/file"), b"").unwrap();
+    machine.done(&[
+        "share",
+        "create",
+        "secret",
+        &hidden,
+        "--hidden",
+        "--comment",
+        "Not told",
+        "--read",
+        "anna",
+    ]);
+    if let Some(listed) = machine.smb_list() {
+        assert!(listed.contains("What we do") && !listed.contains("secret"), "{listed}");
+    }
+    if let Some(said) = machine.smb("secret", "ls; rm file") {
+        assert!(said.contains("file") && said.contains("NT_STATUS_ACCESS_DENIED"), "{said}");
+    }
+    machine.done(&["share", "set", "secret", "--read", "", "--write", "otto,@staff", "--hidden", "off"]);
+    machine.is_smb_refused("secret");
+    if let Some(listed) = machine.smb_list() {
+        assert!(listed.contains("Not told"), "{listed}");
+    }
+    let shown = machine.done(&["share", "show", "secret"]);
+    assert!(shown.contains("write      otto, @staff\n") && !shown.contains("read  "), "{shown}");
+}
+
+#[test]
+fn rules_change_by_command_also_for_who_has_a_filehandle_and_stay() {
+    let machine = Machine::start("");
+    let more = path(&machine.directory, "more");
+    std::fs::create_dir(&more).unwrap();
+    machine.done(&["share", "create", "more", &more, "--client", "127.0.0.0/8 squash=none"]);
+    let mut nfs = machine.nfs();
+    let top = nfs.mount(ROOT, "/more").unwrap();
+    assert_eq!(nfs.mkdir(ROOT, &top, "made"), Status::OK);
+    machine.done(&["share", "set", "more", "--client", "127.0.0.0/8 access=ro squash=none"]);
+    assert_eq!(nfs.mkdir(ROOT, &top, "more"), Status::ROFS);
+    machine.done(&[
+        "share",
+        "set",
+        "more",
+        "--client",
+        "192.0.2.7",
+        "--client",
+        "localhost access=ro protocols=smb",
+    ]);
+    assert_eq!(nfs.look(ROOT, &top), Status::ACCES);
+    machine.is_smb_served("more");
+    let shown = machine.done(&["share", "show", "more"]);
+    for line in ["client     192.0.2.7 access=rw\n", "client     localhost access=ro protocols=smb\n"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    machine.done(&["share", "set", "more", "--client", "", "--protocols", "nfs"]);
+    assert_eq!(nfs.look(ROOT, &top), Status::OK);
+    machine.is_smb_refused("more");
+    let shown = machine.done(&["share", "show", "more"]);
+    assert!(!shown.contains("client ") && shown.contains("nfs only"), "{shown}");
+    let refused = machine.run(&["share", "set", "more", "--client", "10.0.0.0/99"]);
+    assert_eq!(refused.status.code(), Some(7));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("10.0.0.0/99"));
+}
+
+#[test]
+fn rules_that_cannot_be_are_refused_at_the_start_with_their_line() {
+    for (share, word) in [
+        ("[[share.client]]\nnetwrok = \"*\"\n", "Did you mean `network`?"),
+        ("[[share.client]]\nnetwork = \"10.0.0.0/99\"\n", "10.0.0.0/99"),
+        ("[[share.client]]\nnetwork = \"*\"\naccess = \"full\"\n", "rw or ro"),
+        ("protocols = [\"ftp\"]\n", "ftp"),
+        ("protocols = []\n", "protocols"),
+    ] {
+        let directory = TempDir::new().unwrap();
+        let config = path(&directory, "anabranch.toml");
+        std::fs::write(&config, format!("[[share]]\nname = \"data\"\ndirectory = \"/\"\n{share}")).unwrap();
+        let Output { status, stderr, .. } = program(&["serve", "--config", &config]).output().unwrap();
+        let said = String::from_utf8(stderr).unwrap();
+        assert!(status.code() == Some(2) && said.contains(word), "{share}: {said}");
+    }
+}
