@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the NFS part of docs/conformance.md: report-pynfs.py OURS.tsv
+"""Write the NFS part of docs/measured/conformance.md: report-pynfs.py OURS.tsv
 
 Compares a run of run-pynfs with NFS-Ganesha's (baseline-pynfs41-ganesha-4.3.tsv) and gives
 each test that fails the reason that reasons.tsv names.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/conformance.md: report.py OURS.tsv >conformance.md
+"""Write docs/measured/conformance.md: report.py OURS.tsv >conformance.md
 
 Compares a run of run-smbtorture with Samba's (baseline-samba-4.17.tsv) and gives each
 subtest that fails the reason that reasons.tsv names (suite, test, reason; both names may

@@ -17,7 +17,8 @@ start_torture_server() {
     ip -n "$namespace" address add "$address/24" dev smb0 &&
     ip -n "$namespace" link set smb0-peer up && ip -n "$namespace" link set smb0 up || return 1
   share_dir=$scratch/share
-  mkdir -p "$share_dir" && chown 1000:1000 "$share_dir"
+  local own=("$share_dir" "$scratch/hideunread" "$scratch/persistent")
+  mkdir -p "${own[@]}" && chown 1000:1000 "${own[@]}"
   config=$scratch/anabranch.toml
   cat >"$config" <<TOML
 max-channels = 32
@@ -27,11 +28,11 @@ name = "$SHARE"
 directory = "$share_dir"
 [[share]]
 name = "hideunread"
-directory = "$share_dir"
+directory = "$scratch/hideunread"
 access-based-enumeration = true
 [[share]]
 name = "persistent"
-directory = "$share_dir"
+directory = "$scratch/persistent"
 continuous-availability = true
 TOML
   START="ip netns exec $namespace" listen=$address want_smb=445

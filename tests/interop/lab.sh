@@ -10,13 +10,13 @@
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 copy both both4 pairs trunks acl pjdfstest pjdfstest4 restart restart4 channels host"      # and by name: fio restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 copy both both4 pairs trunks acl pjdfstest pjdfstest4 restart restart4 channels host"      # and by name: defaults frozen fio restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
 : "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
 "$lab/client-lab" build >/dev/null || exit 1
-trap '[ -z "${PEER:-}" ] || stop_server; end_scratch; ip netns del "$ns" 2>/dev/null' EXIT
+trap '[ -z "${PEER:-}" ] || stop_server; thaw; end_scratch; [ -z "$disk" ] || kill "$disk"; ip netns del "$ns" 2>/dev/null' EXIT
 
 START="ip netns exec $ns" listen=0.0.0.0 want_smb=445 want_nfs=2049
 # Samba in the place of start_server and the rest; it has no persistent handles.
@@ -69,6 +69,32 @@ end_capture() {
   rm -rf "$scratch/packets"
 }
 
+# A local disk that can be made to stall: an ext4 file system in a file, seen by the server and by $disk alone, which holds the
+# mount namespace that it is mounted in.
+disk=''
+mount_disk() {
+  local tries
+  mkdir -p "$scratch/disk"
+  truncate -s 64M "$scratch/disk.image" && mkfs.ext4 -q -F -E root_owner=1000:1000 "$scratch/disk.image" || return 1
+  # shellcheck disable=SC2016
+  setpriv --pdeathsig KILL -- unshare -m --propagation slave -- sh -c 'mount -o loop "$0" "$1" && exec sleep infinity' \
+    "$scratch/disk.image" "$scratch/disk" 2>"$scratch/said" &
+  disk=$!
+  for ((tries = 0; tries < 200; tries++)); do
+    kill -0 "$disk" 2>/dev/null || { disk=''; return 1; }
+    on_disk mountpoint -q "$scratch/disk" 2>/dev/null && return 0
+    sleep 0.05
+  done
+  return 1
+}
+on_disk() { nsenter -t "$disk" -m -- "$@"; }
+# Thawed by a process of its own: also when this one is killed meanwhile.
+freeze() {
+  # shellcheck disable=SC2016
+  on_disk setsid sh -c 'fsfreeze -f "$0" && sleep "$1"; fsfreeze -u "$0"' "$scratch/disk" "$1"
+}
+thaw() { [ -z "$disk" ] || on_disk fsfreeze -u "$scratch/disk" 2>/dev/null; }
+
 engine=()
 guest() {  # SECONDS SCRIPT [-e NAME=VALUE ...]
   local limit=$1 script=$2; shift 2
@@ -84,6 +110,7 @@ tell() {
       "FAIL "*) seen=1; fail "$1 ${line#FAIL }" ;;
       # Asked for as a line of its own: results name these events, too.
       "  kill me "*) echo "$line"; kill_and_restart ;;
+      "  freeze me "*) echo "$line"; freeze "${line##* }" || fail "the disk is frozen" ;;
       "  cut me "*) echo "$line"; ip netns exec "$ns" "$lab/close-connections" "${line##* }" "$SMB_PORT" ;;
       [0-9]*" passed, "[0-9]*" failed") ended=1; echo "  $line" ;;
       *) echo "  $line" ;;
@@ -118,7 +145,7 @@ pairs() {
   local port=1446
   ip netns exec "$ns" setpriv --pdeathsig KILL -- "$lab/smb-opens" $port 127.0.0.1 "$SHARE" "$SMB_USER" "$SMB_PASS" >"$scratch/opens" 2>&1 &
   local pid=$! tries
-  for ((tries = 0; tries < 200; tries++)); do grep -q '^ready' "$scratch/opens" && break; sleep 0.1; done
+  for ((tries = 0; tries < 600; tries++)); do grep -q '^ready' "$scratch/opens" && break; sleep 0.1; done
   tell "" < <(guest 600 pairs.sh -e OPENS_PORT=$port ${ROWS:+-e ROWS="$ROWS"} 2>&1)
   grep -v '^ready' "$scratch/opens" | tail -n 5
   kill "$pid"; wait "$pid" 2>/dev/null
@@ -155,15 +182,21 @@ reopened=(); [ -z "${PEER:-}" ] || reopened=(-e PERSISTENT=0 -e WRITERS=files,lo
 two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
   case $part in
-    cifs | nfs3 | nfs4 | copy | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
+    defaults | cifs | nfs3 | nfs4 | copy | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
     channels | host | fio) serve 2 "${two_rss[@]}" ;;
     pairs | trunks) serve 2 ;;
+    frozen)
+      # The server is started in the namespace of the disk.
+      if ! mount_disk; then echo "not tested: frozen: no loop device, or no right to mount one: $(tail -n 1 "$scratch/said")"; continue; fi
+      START="nsenter -t $disk -m -- ip netns exec $ns"
+      serve 1 --share "frozen=$scratch/disk" --continuous-availability "$SHARE"
+      START="ip netns exec $ns" ;;
     cut | network-loss) serve 4 ;;
     cifs-restart | cifs-restart-1) serve 4 --continuous-availability "$SHARE" ;;
     *) echo "no such part: $part"; exit 2 ;;
   esac
   case $part in
-    # With several channels the client would spin on the only processor of the other guest (docs/linux-client.md).
+    # With several channels the client would spin on the only processor of the other guest (docs/measured/linux-client.md).
     cifs-restart) engine=(--engine qemu --smp 2) ;;
     # In the other guest a system call, and so a look at the clock, costs 50 us: the tools themselves would be what is measured.
     fio) engine=(--engine qemu) ;;
@@ -171,6 +204,7 @@ for part in $parts; do
   esac
   start_capture "$part"
   case $part in
+    defaults) tell "defaults:" < <(guest 300 defaults.sh 2>&1) ;;
     cifs) tell "cifs:" < <(guest 400 cifs-smoke.sh -e CHANNELS=1 2>&1) ;;
     channels) tell "channels:" < <(guest 400 cifs-smoke.sh -e CHANNELS=4 2>&1) ;;
     host) with_program "host:" 300 host-advice.sh ;;
@@ -188,6 +222,7 @@ for part in $parts; do
     restart) restart 3 ;;
     restart4) restart 4.2 ;;
     restart4.1) restart 4.1 ;;
+    frozen) tell "frozen:" < <(guest 200 frozen.sh 2>&1) ;;
     fsx) tell "fsx:" < <(guest $((FSX_SECS + 300)) fsx.sh -e FSX_SECS="$FSX_SECS" ${FSX_KINDS:+-e KINDS="$FSX_KINDS"} 2>&1) ;;
     cut) tell "" < <(guest $((600 + 300 * ${ROUNDS:-1})) cifs-cut.sh ${ROUNDS:+-e ROUNDS="$ROUNDS"} ${EVENTS:+-e EVENTS="$EVENTS"} ${WRITERS:+-e WRITERS="$WRITERS"} 2>&1) ;;
     network-loss) tell "" < <(guest 600 cifs-loss.sh 2>&1) ;;

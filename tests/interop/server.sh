@@ -24,11 +24,11 @@ must() {
 start_server() {
   : "${share_dir:=$scratch/share}" "${listen:=127.0.0.1}"
   mkdir -p -m 700 "$scratch/state"
-  # Owned by an ordinary user: the account of the tests is to be no superuser in the share.
+  # Owned by an ordinary user, who the account of the tests is: it is to be no superuser in the share.
   if [ ! -d "$share_dir" ]; then
     mkdir -p "$share_dir" && { [ "$(id -u)" != 0 ] || chown 1000:1000 "$share_dir"; }
   fi
-  local what=(--share "$SHARE=$share_dir" --user "$SMB_USER:$SMB_PASS")
+  local what=(--share "$SHARE=$share_dir" --user "$SMB_USER=$(stat -c %u:%g "$share_dir"):$SMB_PASS")
   [ -z "${config:-}" ] || what=(--config "$config")
   [ "$SIGNING" = default ] || what+=(--smb-signing "$SIGNING")
   [ "$SQUASH" = default ] || what+=(--nfs-squash "$SQUASH")
@@ -39,7 +39,7 @@ start_server() {
     --state "$scratch/state" "$@" >"$scratch/ready" 2>>"$scratch/server.log" </dev/null &
   server_pid=$!
   local tries
-  for ((tries = 0; tries < 200; tries++)); do
+  for ((tries = 0; tries < 1200; tries++)); do
     grep -q '^ready ' "$scratch/ready" && break
     kill -0 "$server_pid" 2>/dev/null || break
     sleep 0.05
@@ -55,14 +55,14 @@ start_server() {
   MOUNT_PORT=$NFS_PORT
 }
 
-# stop_server: SIGTERM must end it within 10 s, with status 0.
+# stop_server: SIGTERM must end it within a minute, with status 0.
 stop_server() {
   local p=$server_pid tries
   [ -n "$p" ] || return 0
   kill -0 "$p" 2>/dev/null || { echo "the server is gone"; return 1; }
   kill -TERM "$p"
-  for ((tries = 0; tries < 200; tries++)); do kill -0 "$p" 2>/dev/null || break; sleep 0.05; done
-  if kill -0 "$p" 2>/dev/null; then echo "still there 10 s after SIGTERM"; return 1; fi
+  for ((tries = 0; tries < 1200; tries++)); do kill -0 "$p" 2>/dev/null || break; sleep 0.05; done
+  if kill -0 "$p" 2>/dev/null; then echo "still there a minute after SIGTERM"; return 1; fi
   wait "$p"; local status=$?
   server_pid=''
   [ "$status" = 0 ] || { echo "exit status $status"; return 1; }

@@ -18,8 +18,21 @@ mode() { [ "$(stat -c %a "$share_dir/$2")" = "$1" ] || { stat -c %a "$share_dir/
 
 echo data >"$scratch/data"
 me=S-1-22-1-$(stat -c %u "$share_dir") everyone=S-1-1-0 other=S-1-22-1-1234
+my_group=S-1-22-2-$(stat -c %g "$share_dir")
 check "a file" smb "put $scratch/data f; mkdir d"
 check "the mode as a list" says "ACL:$everyone:0/0x0/0x00120089" acl f
+check "a file and a directory with their modes" smb "put $scratch/data m; mkdir n"
+for what in m n; do
+  check "$what: an entry more" acl -a "ACL:$other:ALLOWED/0x0/READ" $what
+  check "$what: its owner, with the list as it is" acl -M "OWNER:$me" $what
+  check "$what: the owner alone" acl -C "$me" $what
+  check "$what: the entry is deleted" acl -D "ACL:$other:ALLOWED/0x0/READ" $what
+  without() { ! acl $what | grep "ACL:$other"; }
+  check "$what: and gone" without
+  check "$what: owner, group and list" acl -S "REVISION:1,OWNER:$me,GROUP:$my_group,ACL:$me:0/0/0x1f01ff,ACL:$everyone:0/0/0x1200a9" $what
+  check "$what: everybody's entry is deleted" acl -D "ACL:$everyone:0/0/0x1200a9" $what
+  check "$what: what is left" says "ACL:$me:0/0x0/0x001f01ff" acl $what
+done
 check "set" acl -S "ACL:$me:0/0/0x1f01ff,ACL:$everyone:0/0/0x120089" f
 check "read back" says "ACL:$me:0/0x0/0x001f01ff" acl f
 check "the mode follows" mode 744 f

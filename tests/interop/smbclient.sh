@@ -73,6 +73,10 @@ reget() { head -c 1000 big >big.part; smb "put big big.far; reget big.far big.pa
 check "resume a download" reget
 
 check "wrong password refused" refuses NT_STATUS_LOGON_FAILURE smbclient_on "$SHARE" "$SMB_USER%wrong$SMB_PASS" -c ls
+for name in "$SMB_USER@EXAMPLE.ORG" "EXAMPLE\\$SMB_USER" "EXAMPLE/$SMB_USER"; do
+  check "logs on as $name" smbclient_on "$SHARE" "$name%$SMB_PASS" --use-kerberos=off -c ls
+  check "as $name with a wrong password: refused" refuses NT_STATUS_LOGON_FAILURE smbclient_on "$SHARE" "$name%wrong" --use-kerberos=off -c ls
+done
 check "unknown user refused" refuses NT_STATUS_LOGON_FAILURE smbclient_on "$SHARE" "nobody-here%$SMB_PASS" -c ls
 check "empty password refused" refuses 'NT_STATUS_LOGON_FAILURE\|NT_STATUS_ACCESS_DENIED' smbclient_on "$SHARE" "$SMB_USER%" -c ls
 check "anonymous refused" refuses 'NT_STATUS_LOGON_FAILURE\|NT_STATUS_ACCESS_DENIED' smbclient_on "$SHARE" "%" -N -c ls
@@ -100,7 +104,7 @@ if [ -n "$own" ]; then
 
   # A second share, which lets guests in. They have no key: the client must not insist on signing.
   open=$scratch/open; mkdir -m 777 "$open"; cp odd "$open/odd"; install -m 600 odd "$open/private"
-  config=$scratch/guest.toml
+  config=$scratch/guest.toml; install -m 600 /dev/null "$config"
   cat >"$config" <<EOF
 [[share]]
 name = "$SHARE"
@@ -112,6 +116,8 @@ guest = true
 [[user]]
 name = "$SMB_USER"
 password = "$SMB_PASS"
+uid = 1000
+gid = 1000
 EOF
   as_guest() { local share=$1; shift; smbclient_on "$share" "%" -N --client-protection=off "$@"; }
   as_stranger() { local share=$1; shift; smbclient_on "$share" "stranger%any" --client-protection=off "$@"; }
@@ -128,5 +134,14 @@ EOF
   check "a client that insists on signing is no guest" refuses NT_STATUS_ACCESS_DENIED smbclient_on open "%" -N --client-protection=sign -c ls
   check "a user comes to both" smb ls
   must "SIGTERM ends that, too" stop_server
+
+  # As it is without a word about signing: users sign, guests cannot and come in.
+  SIGNING=default must "a server with its own defaults starts" start_server
+  check "a user who signs" smb ls
+  check "and whose client would rather not" smb ls --client-protection=off
+  for guest in as_guest as_stranger; do
+    check "$guest: comes unsigned where users must sign" "$guest" open -c "get odd $guest.back; put odd left; rm left"
+  done
+  must "SIGTERM ends that one" stop_server
 fi
 finish

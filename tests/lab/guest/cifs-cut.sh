@@ -28,7 +28,7 @@ cut() {
   for a in "$@"; do echo "cut me $a"; done
   for a in "$@"; do
     for p in ${was[0]}; do
-      timeout 20 bash -c "while ss -Htn state established \"( dport = :$SMB_PORT )\" | grep -qF '$p '; do sleep 0.1; done" || { echo "FAIL nobody cut $p"; return 1; }
+      timeout 60 bash -c "while ss -Htn state established \"( dport = :$SMB_PORT )\" | grep -qF '$p '; do sleep 0.1; done" || { echo "FAIL nobody cut $p"; return 1; }
     done
     was=("${was[@]:1}")
   done
@@ -43,7 +43,7 @@ whole() {
 silent() { tc qdisc replace dev "$1" root netem loss 100% && sleep "$2" && tc qdisc del dev "$1" root; }
 down_up() { ip link set "$1" down && sleep "$2" && ip link set "$1" up; }
 # overtaken DEV ADDRESS...: cuts channels one after the other while direct writes are queued in a slow one, which those that are
-# sent again overtake. fio says what a program is told of it (docs/linux-client.md); the event itself does not fail.
+# sent again overtake. fio says what a program is told of it (docs/measured/linux-client.md); the event itself does not fail.
 overtaken() {
   local dev=$1 a; shift
   tc qdisc replace dev "$dev" root tbf rate 4mbit burst 32kb latency 20s || return 1
@@ -59,8 +59,9 @@ modprobe sch_netem
 check "mount with $CHANNELS channels" mount_at $m -t cifs "//$SERVER/$SHARE" -o "$opts,multichannel,max_channels=$CHANNELS"
 check "mount of another client" mount_at $o -t cifs "//$SERVER/$SHARE" -o "$opts,actimeo=0"
 mountpoint -q $m && mountpoint -q $o && mkdir $m/cut || { finish; exit 1; }
-sleep 2   # further channels come up after the mount
-check "all channels before" whole
+# Further channels come up after the mount.
+become_whole() { local end=$((SECONDS + 60)); until whole; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done; }
+check "all channels before" become_whole
 last=$((${#servers[@]} - 1)) events=()
 for ((round = 0; round < ROUNDS; round++)); do
   [ -z "${EVENTS:-}" ] || { IFS=, read -ra given <<<"$EVENTS"; events+=("${given[@]}"); continue; }

@@ -20,7 +20,15 @@ PYTHON
 silent() { python3 -c 'import json,sys; of=[f["about"] for f in json.load(open("/tmp/said.json")) if f["about"].startswith("/mnt")]; print(of); sys.exit(bool(of))'; }
 channels() { awk '/Extra Channels:/ {n=$NF} END {print n+1}' /proc/fs/cifs/DebugData; }
 conns() { grep -c 'xprt:.*tcp' <(sed -n "\\, on $1 ,,/^device.* on [^ ]* with fstype /{\\, on $1 ,p;/xprt/p}" /proc/self/mountstats); }
-mount_smb() { mount_at "$smb" -t cifs "//$SERVER/$SHARE" -o "vers=3.1.1,port=$SMB_PORT,username=$USER,password=$PASS$1" && sleep 2; }
+# mount_smb CHANNELS OPTIONS: further channels come up after the mount; they are waited for.
+mount_smb() {
+  local end=$((SECONDS + 60))
+  mount_at "$smb" -t cifs "//$SERVER/$SHARE" -o "vers=3.1.1,port=$SMB_PORT,username=$USER,password=$PASS$2" || return 1
+  until [ "$(channels)" = "$1" ]; do
+    [ $SECONDS -lt $end ] || { echo "$(channels) channels"; return 1; }
+    sleep 0.2
+  done
+}
 nfs="port=$NFS_PORT,proto=tcp,hard,timeo=100"
 
 check "the program runs" look
@@ -28,17 +36,17 @@ check "nothing is mounted: nothing is said of mounts" silent
 check "kernel $(uname -r)" says "Linux $(uname -r | cut -d. -f1,2)" green "nconnect"
 check "an interface of a guest" says vec0 yellow "tells no speed"
 
-check "mount four channels" mount_smb ,multichannel,max_channels=4
+check "mount four channels" mount_smb 4 ,multichannel,max_channels=4
 check "four channels, as the kernel has them" bash -c "[ $(channels) = 4 ]"
 check "look" look
 check "four channels" says "$smb" green "4 channels"
 check "leases" says cifs.ko green "leases are asked for"
 check "unmount" umount "$smb"
-check "mount one channel" mount_smb ""
+check "mount one channel" mount_smb 1 ""
 check "look" look
 check "one channel" says "$smb" yellow "one channel"
 check "unmount" umount "$smb"
-check "mount eight channels" mount_smb ,multichannel,max_channels=8
+check "mount eight channels" mount_smb 4 ,multichannel,max_channels=8
 has=$(channels)
 check "fewer, as the kernel has them" bash -c "[ $has -lt 8 ]"
 check "look" look

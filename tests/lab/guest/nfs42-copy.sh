@@ -50,7 +50,7 @@ cancels=$(called OFFLOAD_CANCEL)
 # until_called OPERATION COUNT: waits until it was called more often than that.
 until_called() {
   local tries
-  for ((tries = 0; tries < 300; tries++)); do more_calls "$1" "$2" && return 0; sleep 0.1; done
+  for ((tries = 0; tries < 600; tries++)); do more_calls "$1" "$2" && return 0; sleep 0.1; done
   return 1
 }
 size() { head -c 1 "$1" >/dev/null && stat -c %s "$1"; }  # opened: the server is asked again
@@ -61,7 +61,9 @@ killed() {
   until_called COPY "$copies" || return 1
   kill -KILL $program; wait $program 2>/dev/null
   until_called OFFLOAD_CANCEL "$cancels" || return 1
-  before=$(size $d/to); sleep 1; after=$(size $d/to)
+  # The piece that was being copied is finished.
+  local end=$((SECONDS + 60))
+  until before=$(size $d/to); sleep 1; after=$(size $d/to); [ "$before" = "$after" ]; do [ $SECONDS -lt $end ] || break; done
   echo "$before bytes, and $after a second later"
   [ "$before" = "$after" ] && [ "$after" -gt 0 ] && [ "$after" -lt $((8 << 30)) ]
 }
