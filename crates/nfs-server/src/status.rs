@@ -21,6 +21,7 @@ pub(crate) fn of(error: Error) -> Status {
         | Error::RangeLocked
         | Error::LockNotGranted
         | Error::Delayed
+        | Error::Gone
         | Error::LimitReached(_) => Status::JukeBox,
         Error::TooManyOpens => Status::DQuot,
         Error::PlanFull => Status::NoSpc,
@@ -73,7 +74,7 @@ pub(crate) fn v4(error: Error) -> v4::status::Status {
         Error::LockNotGranted => S::Denied,
         Error::RangeNotLocked | Error::InvalidRange => S::Inval,
         // The file is on its way out; a client of another protocol is slow; a limit is reached: it may pass.
-        Error::DeletePending | Error::Delayed | Error::LimitReached(_) => S::Delay,
+        Error::DeletePending | Error::Delayed | Error::Gone | Error::LimitReached(_) => S::Delay,
         // A client would ask again and again after NFS4ERR_DELAY; RFC 8881 15.2 allows this one for OPEN.
         Error::TooManyOpens => S::DQuot,
         Error::PlanFull => S::NoSpc,

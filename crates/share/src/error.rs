@@ -25,6 +25,9 @@ pub enum Error {
     /// The file is about to be deleted: it cannot be opened any more.
     #[error("delete pending")]
     DeletePending,
+    /// Its name was removed after it was found, by the close of its last open: nothing was done, look the name up again.
+    #[error("removed since it was found")]
+    Gone,
     /// A byte range that this I/O needs is locked by somebody else.
     #[error("a byte-range lock is in the way")]
     RangeLocked,

@@ -2,14 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use file_state::{FileState, Holder, OpenKey};
 use parking_lot::Mutex;
 use storage::{FileId, NodeRef};
 use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 
+use crate::Result;
 use crate::caching::Held;
-use crate::{Error, Result};
+use crate::namespace::Found;
+use crate::removed::{Epoch, Removed};
 
 /// Tables, each with a lock of its own: neighbours rarely meet.
 const TABLES: usize = 64;
@@ -81,36 +85,66 @@ impl Location {
 
 /// The open files of a share. A table's lock guards its entries; no storage call is made under it.
 #[derive(Debug)]
-pub(crate) struct Files([Mutex<HashMap<FileId, Entry>>; TABLES]);
+pub(crate) struct Files {
+    tables: [Mutex<Table>; TABLES],
+    /// Names removed so far by the close of their last open.
+    removals: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    entries: HashMap<FileId, Entry>,
+    removed: Removed,
+}
+
+/// Why a file cannot be entered for a new open.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Its name is being removed. Resolves when it is.
+    BeingRemoved(OwnedNotified),
+    /// Its name may have been removed since it was found.
+    Gone,
+}
 
 impl Default for Files {
     fn default() -> Self {
-        Self(std::array::from_fn(|_| Mutex::default()))
+        Self { tables: std::array::from_fn(|_| Mutex::default()), removals: AtomicU64::new(0) }
     }
 }
 
 impl Files {
-    fn table(&self, id: FileId) -> &Mutex<HashMap<FileId, Entry>> {
+    fn table(&self, id: FileId) -> &Mutex<Table> {
         // Neighbouring inode numbers spread over the tables.
         let index = usize::try_from(id.0 % TABLES as u64).unwrap_or(0);
-        &self.0[index]
+        &self.tables[index]
+    }
+
+    /// To be asked before an object is looked for that is to be opened.
+    pub(crate) fn now(&self) -> Epoch {
+        Epoch(self.removals.load(Ordering::Acquire))
     }
 
     /// Looks at an open file; None when nobody has it open.
     pub(crate) fn with<T>(&self, id: FileId, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
-        self.table(id).lock().get_mut(&id).map(look)
+        self.table(id).lock().entries.get_mut(&id).map(look)
     }
 
     /// Enters a file for a new open, unless `admit` refuses or has it wait.
+    ///
+    /// # Errors
+    /// [`Refused`].
     pub(crate) fn admit<T>(
         &self,
-        node: &NodeRef,
+        found: &Found,
         open: OpenKey,
-        location: Option<Location>,
         admit: impl FnOnce(&mut Entry) -> (Result<()>, T),
-    ) -> (Result<()>, Option<T>) {
+    ) -> std::result::Result<(Result<()>, T), Refused> {
+        let node = &found.node;
         let mut table = self.table(node.id()).lock();
-        let entry = table.entry(node.id()).or_insert_with(|| Entry {
+        if table.removed.may_have(node.id(), found.epoch) {
+            return Err(Refused::Gone);
+        }
+        let entry = table.entries.entry(node.id()).or_insert_with(|| Entry {
             node: Arc::clone(node),
             state: FileState::default(),
             locations: BTreeMap::new(),
@@ -121,31 +155,36 @@ impl Files {
             freed: Arc::new(Notify::new()),
         });
         if entry.deleting {
-            return (Err(Error::DeletePending), None);
+            return Err(Refused::BeingRemoved(Arc::clone(&entry.freed).notified_owned()));
         }
         let (admitted, more) = admit(entry);
         if admitted.is_ok() {
             entry.opens += 1;
-            entry.locations.extend(location.map(|location| (open, location)));
+            entry.locations.extend(found.location().map(|location| (open, location)));
         } else if entry.opens == 0 {
-            table.remove(&node.id());
+            table.entries.remove(&node.id());
         }
-        (admitted, Some(more))
+        Ok((admitted, more))
     }
 
-    /// Forgets a file if nobody has it open.
+    /// Forgets a file if nobody has it open, and wakes those who wait for its name to be removed.
     pub(crate) fn forget_unused(&self, id: FileId) {
         let mut table = self.table(id).lock();
-        if table.get(&id).is_some_and(|entry| entry.opens == 0) {
-            table.remove(&id);
+        if table.entries.get(&id).is_some_and(|entry| entry.opens == 0)
+            && let Some(entry) = table.entries.remove(&id)
+            && entry.deleting
+        {
+            let when = Epoch(self.removals.fetch_add(1, Ordering::AcqRel) + 1);
+            table.removed.add(when, id);
+            entry.freed.notify_waiters();
         }
     }
 
     /// Open files other than `id`, pinned; for checks that need the store.
     pub(crate) fn others(&self, id: FileId) -> Vec<NodeRef> {
         let mut nodes = Vec::new();
-        for table in &self.0 {
-            nodes.extend(table.lock().values().map(|e| &e.node).filter(|n| n.id() != id).cloned());
+        for table in &self.tables {
+            nodes.extend(table.lock().entries.values().map(|e| &e.node).filter(|n| n.id() != id).cloned());
         }
         nodes
     }

@@ -36,6 +36,7 @@ mod pool;
 mod provision;
 mod ranges;
 mod reclaims;
+mod removed;
 mod restore;
 mod rules;
 pub mod schedule;

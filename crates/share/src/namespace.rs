@@ -14,6 +14,7 @@ use crate::dir_change::Changing;
 use crate::long_call::LongCall;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
+use crate::removed::Epoch;
 use crate::schedule::Work;
 use crate::{Caller, Error, Location, Result, Share, Stream, permission};
 
@@ -51,6 +52,8 @@ pub struct Found {
     pub name: Vec<u8>,
     /// When a named stream was found, `node` is the stream's: this says whose it is. All else is the file's.
     pub stream: Option<Arc<Stream>>,
+    /// When it was looked for.
+    pub(crate) epoch: Epoch,
 }
 
 impl Found {
@@ -82,6 +85,7 @@ impl Found {
             dir_protection: None,
             name: Vec::new(),
             stream: None,
+            epoch: Epoch::NEVER_GONE,
         }
     }
 
@@ -214,6 +218,7 @@ impl Share {
             let dir_protection = Some(protection);
             return Ok(Walk::Found(Found { dir_protection, ..Found::alone(node, attributes) }));
         }
+        let epoch = self.files.now();
         let look = |name: Name<'_>| dir.lookup_attributes(name, want, Wait::May);
         let child = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, case, look)?;
         let dir = Arc::clone(dir);
@@ -221,7 +226,7 @@ impl Share {
             return Ok(Walk::Missing { dir, name: name.to_vec() });
         };
         let (dir, dir_protection) = (Some(dir), Some(protection));
-        Ok(Walk::Found(Found { dir, dir_protection, name, ..Found::alone(node, attributes) }))
+        Ok(Walk::Found(Found { dir, dir_protection, name, epoch, ..Found::alone(node, attributes) }))
     }
 
     /// What `look` finds by a name, and the name as the directory has it. `known` is what is known of the directory.

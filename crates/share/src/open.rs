@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use file_state::{Access, FileState, Holder, OpenKey, Operation, ReserveError, Sharing, is_quiet};
 use storage::{Attributes, FileFlags, FileId, FileKind, Name, NodeRef, Want};
 
 use crate::caching::{Admission, Answering, GrantRequest, Granted, Taken};
 use crate::dir_change::Changing;
-use crate::files::{Doomed, Entry};
+use crate::files::{Doomed, Entry, Refused};
 use crate::namespace::Found;
 use crate::notify::ChangeAction;
 use crate::openers::Openers;
@@ -303,7 +304,7 @@ impl Share {
         let key = OpenKey(self.next_open.fetch_add(1, Ordering::Relaxed));
         let holder = request.grant.as_ref().map_or(Holder::Oplock(key), |grant| grant.key.holder(key));
         let mut granted = Granted::default();
-        let (admitted, taken) = self.files.admit(&found.node, key, found.location(), |entry| {
+        let entered = self.files.admit(found, key, |entry| {
             if let Err(refused) = self.check_opens(&found.node, entry.opens, opens) {
                 return (Err(refused), None);
             }
@@ -313,7 +314,21 @@ impl Share {
             }
             (admitted, Some(taken))
         });
-        let answering = taken.flatten().and_then(|taken| self.deliver(taken));
+        let (admitted, taken) = match entered {
+            Ok(entered) => entered,
+            Err(refused) => {
+                self.opens.leave(request.openers);
+                return match refused {
+                    // Nobody has it open any more: whoever wants the name need not know that it is not free yet.
+                    Refused::BeingRemoved(removed) => {
+                        let deadline = Instant::now() + self.settings.break_timeout;
+                        Ok(Admission::Wait(Answering::new(removed, deadline)))
+                    }
+                    Refused::Gone => Err(Error::Gone),
+                };
+            }
+        };
+        let answering = taken.and_then(|taken| self.deliver(taken));
         if let Err(refused) = admitted {
             self.opens.leave(request.openers);
             return answering.map_or(Err(refused), |answering| Ok(Admission::Wait(answering)));

@@ -7,6 +7,7 @@ use storage::{Handle, NodeRef, Wait, Want};
 
 use crate::caching::Admission;
 use crate::namespace::Found;
+use crate::removed::Epoch;
 use crate::schedule::Work;
 use crate::{Error, GrantKey, GrantRequest, Open, OpenRequest, Openers, Result, Share};
 
@@ -133,6 +134,7 @@ impl Share {
             dir_protection: None,
             name: name.unwrap_or_default(),
             stream: None,
+            epoch: Epoch::NEVER_GONE,
         })
     }
 }

@@ -76,6 +76,7 @@ pub(crate) fn status_of(error: share::Error) -> NtStatus {
         Error::InvalidGroup => NtStatus::INVALID_PRIMARY_GROUP,
         Error::SharingViolation => NtStatus::SHARING_VIOLATION,
         Error::DeletePending => NtStatus::DELETE_PENDING,
+        Error::Gone => NtStatus::FILE_DELETED,
         Error::RangeLocked => NtStatus::FILE_LOCK_CONFLICT,
         Error::LockNotGranted => NtStatus::LOCK_NOT_GRANTED,
         Error::RangeNotLocked => NtStatus::RANGE_NOT_LOCKED,

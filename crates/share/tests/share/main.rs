@@ -441,6 +441,34 @@ async fn a_program_loses_its_privileges_with_its_owner() {
     assert_eq!((after.uid, after.mode), (0, 0o777));
 }
 
+/// The last open is closed, and a storage that takes its time removes the name: who wants the name meanwhile waits for
+/// that, and is not told of a deletion that pends.
+#[tokio::test]
+async fn a_name_that_is_being_removed_is_waited_for() {
+    let store = Arc::new(FaultyStore::distant(Arc::new(MemoryStore::new())));
+    let share = Share::new(ShareId(1), Settings::new("data"), Arc::clone(&store) as Arc<dyn Storage>);
+    let found = make(&share, &root(), "file", FileKind::Regular, 0o600).await;
+    let request = OpenRequest { delete_on_close: true, ..OpenRequest::new(Access::DELETE, Sharing::empty()) };
+    let held = share.open(&root(), &found, &request).await.unwrap();
+    let stall = store.hang(Call::RemoveFile);
+    let closing = tokio::spawn({
+        let (share, held) = (Arc::clone(&share), Arc::clone(&held));
+        async move { share.close(&held).await }
+    });
+    while store.calls(Call::RemoveFile) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let Admission::Wait(removed) = share.open_granted(&found, &request).unwrap() else {
+        panic!("it is opened while it is being removed");
+    };
+    drop(stall);
+    removed.over().await;
+    // What was found before is no longer there to be opened, and holds nothing.
+    assert_eq!(share.open_granted(&found, &request).unwrap_err(), Error::Gone);
+    assert_eq!(find(&share, &root(), "file").await.unwrap_err(), StorageError::NotFound.into());
+    closing.await.unwrap().unwrap();
+}
+
 /// A list that has no room leaves the one before it in force.
 #[tokio::test]
 async fn a_list_that_cannot_be_stored_opens_nothing() {

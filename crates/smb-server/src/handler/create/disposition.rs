@@ -17,7 +17,7 @@ use crate::name::StreamPart;
 use crate::open::Grant;
 use crate::status::Failure;
 
-/// How often a name is looked up again that somebody else made between the look and the making.
+/// How often a name is looked up again that somebody else made, or removed, between the look and what depends on it.
 const ATTEMPTS_MAX: usize = 8;
 
 /// An object that has been opened.
@@ -40,11 +40,7 @@ pub(super) async fn carry_out(ctx: &OnShare<'_>, wish: &Wish) -> Result<Opened, 
     let (mut attempts, mut cancelled, session) = (1, None, ctx.session);
     loop {
         match attempt(ctx, wish).await {
-            Err(failure)
-                if failure.status == NtStatus::OBJECT_NAME_COLLISION
-                    && !wish.must_make()
-                    && attempts < ATTEMPTS_MAX =>
-            {
+            Err(failure) if has_changed_meanwhile(&failure, wish) && attempts < ATTEMPTS_MAX => {
                 attempts += 1;
             }
             Err(failure) => return Err(failure),
@@ -61,6 +57,15 @@ pub(super) async fn carry_out(ctx: &OnShare<'_>, wish: &Wish) -> Result<Opened, 
                 }
             }
         }
+    }
+}
+
+/// Whether the attempt failed because the name came or went after it was looked up.
+fn has_changed_meanwhile(failure: &Failure, wish: &Wish) -> bool {
+    match failure.status {
+        NtStatus::OBJECT_NAME_COLLISION => !wish.must_make(),
+        NtStatus::FILE_DELETED => true,
+        _ => false,
     }
 }
 

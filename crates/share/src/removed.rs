@@ -1,0 +1,67 @@
+//! Names that were removed by the close of their last open: an object that was found before cannot be opened any more.
+
+use std::collections::VecDeque;
+
+use storage::FileId;
+
+/// Removed objects that are remembered: more than are removed between the look for a name and its opening.
+const REMOVED_MAX: usize = 32;
+
+/// The last objects whose names were removed.
+#[derive(Debug, Default)]
+pub(crate) struct Removed {
+    last: VecDeque<(Epoch, FileId)>,
+    /// When the last one was that is not among them any more.
+    forgotten: Epoch,
+}
+
+/// When an object was looked for, in removals: one that has been removed since cannot be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Epoch(pub(crate) u64);
+
+impl Epoch {
+    /// Of an object that no name led to: whether it has one does not matter.
+    pub(crate) const NEVER_GONE: Self = Self(u64::MAX);
+}
+
+impl Removed {
+    pub(crate) fn add(&mut self, when: Epoch, id: FileId) {
+        if self.last.len() == REMOVED_MAX
+            && let Some((when, _)) = self.last.pop_front()
+        {
+            self.forgotten = when;
+        }
+        self.last.push_back((when, id));
+    }
+
+    /// Whether an object that was looked for then may have been removed since.
+    pub(crate) fn may_have(&self, id: FileId, epoch: Epoch) -> bool {
+        let mut since = self.last.iter().rev().take_while(|(when, _)| *when > epoch);
+        since.any(|(_, removed)| *removed == id) || self.forgotten > epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_removed_since_it_was_looked_for_is_known_or_supposed() {
+        let (mut removed, one, other) = (Removed::default(), FileId(1), FileId(2));
+        removed.add(Epoch(1), one);
+        assert!(removed.may_have(one, Epoch(0)));
+        // Looked for afterwards, it is another object of the same number.
+        assert!(!removed.may_have(one, Epoch(1)));
+        assert!(!removed.may_have(other, Epoch(0)));
+        for when in 2..=REMOVED_MAX as u64 {
+            removed.add(Epoch(when), FileId(3));
+        }
+        assert!(removed.may_have(one, Epoch(0)));
+        assert!(!removed.may_have(other, Epoch(0)));
+        // The first removal is forgotten: it may have been that of any object that was looked for before it.
+        removed.add(Epoch(REMOVED_MAX as u64 + 1), FileId(3));
+        assert!(removed.may_have(other, Epoch(0)));
+        assert!(!removed.may_have(other, Epoch(1)));
+        assert!(!removed.may_have(one, Epoch::NEVER_GONE));
+    }
+}
