@@ -62,6 +62,7 @@ impl InSession {
     fn release(&mut self, kept: Kept) {
         self.ended = true;
         self.session.state.lock().slots.end(self.slot, kept);
+        self.session.ended.notify_waiters();
     }
 }
 

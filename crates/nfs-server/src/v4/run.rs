@@ -1,6 +1,6 @@
 //! COMPOUND, RFC 8881 16.2: the operations one after another, up to the first that fails.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use net::{Buffer, turn_clock};
 use nfs_wire::rpc::AcceptStatus;
@@ -20,6 +20,11 @@ use super::state::Session;
 use crate::call::{NotRun, Request};
 use crate::operation::Needs;
 use crate::status;
+
+/// For how long a request that is sent again waits for its first run to end. RFC 8881 2.10.6.2 has the server answer NFS4ERR_DELAY
+/// while the first run goes on; the Linux client then sends it again after 15 s and not before, and what the request is for stands still
+/// that long, however soon the first run ends.
+const REPEATED_WAITS: Duration = Duration::from_secs(20);
 
 /// Runs a call.
 pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, NotRun> {
@@ -65,15 +70,24 @@ async fn in_session(
     operations: wire::Operations<'_>,
     mut reply: Reply,
 ) -> Buffer {
-    let now = Instant::now();
-    let (in_session, slots) = match sequence::begin(request, args, &operations, &reply, now) {
-        Ok(Entry::Run(in_session, slots)) => (in_session, slots),
-        Ok(Entry::Repeat(body)) => return Reply::repeat(request.call.xid, &body),
-        Ok(Entry::Uncached(session, slots)) => return uncached(&session, args, slots, operations, reply),
-        Err(status) => {
-            reply.fail(Number::Sequence, status);
-            return reply.finish();
-        }
+    let mut now = Instant::now();
+    let patient_until = now + REPEATED_WAITS;
+    let (in_session, slots) = loop {
+        let refused = match sequence::begin(request, args, &operations, &reply, now) {
+            Ok(Entry::Run(in_session, slots)) => break (in_session, slots),
+            Ok(Entry::Repeat(body)) => return Reply::repeat(request.call.xid, &body),
+            Ok(Entry::Uncached(session, slots)) => return uncached(&session, args, slots, operations, reply),
+            Ok(Entry::Running(ended)) if now < patient_until => {
+                // In a box: it is rare, and each request would carry the room for it.
+                let _ = Box::pin(tokio::time::timeout_at(patient_until.into(), ended)).await;
+                now = Instant::now();
+                continue;
+            }
+            Ok(Entry::Running(_)) => Status::Delay,
+            Err(status) => status,
+        };
+        reply.fail(Number::Sequence, refused);
+        return reply.finish();
     };
     reply.end(Number::Sequence, &Ok::<_, Status>(sequence::answer(in_session.session(), args, slots)));
     let compound = Compound::begin(request, minor_version, in_session, reply, now);

@@ -9,6 +9,7 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::compound::Operations;
 use nfs_wire::v4::sequence::{Args, ResOk};
 use nfs_wire::v4::status::Status;
+use tokio::sync::futures::OwnedNotified;
 
 use super::in_session::{InSession, bytes};
 use super::reply::Reply;
@@ -29,6 +30,8 @@ pub(super) enum Entry {
     /// The body of the reply to the first run.
     Repeat(Arc<[u8]>),
     Uncached(Arc<Session>, Highest),
+    /// The first run goes on. Resolves when a request of the session has ended.
+    Running(OwnedNotified),
 }
 
 /// The highest slots that the client may use, and that it is to use.
@@ -65,7 +68,11 @@ pub(super) fn begin(
     if session.is_gone() {
         return Err(Status::BadSession); // meanwhile
     }
-    let begun = state.slots.begin(asked, fingerprint)?;
+    let begun = match state.slots.begin(asked, fingerprint) {
+        // Registered under the lock, so that an end right behind it is not missed.
+        Err(Status::Delay) => return Ok(Entry::Running(Arc::clone(&session.ended).notified_owned())),
+        begun => begun?,
+    };
     let slots = Highest { granted: state.slots.highest_slot(), target: state.slots.target_highest_slot() };
     state.renewed = now;
     drop(state);

@@ -95,6 +95,8 @@ pub(crate) struct Session {
     pub(crate) fore: ChannelAttributes,
     pub(crate) back: BackChannel,
     is_gone: AtomicBool,
+    /// Told whenever a request has ended, and when the session is gone: for those who wait to repeat a reply.
+    pub(crate) ended: Arc<Notify>,
     /// What it counts for among the replies that all sessions may keep, in bytes. Changed under the lock of the tables.
     reserved: AtomicU64,
     /// Guards what every request changes.
@@ -467,6 +469,7 @@ impl Session {
             fore,
             back,
             is_gone: AtomicBool::new(false),
+            ended: Arc::new(Notify::new()),
             reserved: AtomicU64::new(0),
             state: Mutex::new(SessionState {
                 slots: SlotTable::new(fore.requests_max),
@@ -486,6 +489,7 @@ impl Session {
     /// It has ended.
     fn shut(&self) {
         self.is_gone.store(true, Ordering::Release);
+        self.ended.notify_waiters();
         self.back.shut(&self.client);
         let mut state = self.state.lock();
         state.slots = SlotTable::new(1); // what was kept is not asked for any more

@@ -1,11 +1,14 @@
 //! Requests that are sent again, over the same connection or another one, and what a session refuses (RFC 8881 2.10.6).
 
+use std::time::{Duration, Instant};
+
 use nfs_wire::v4::compound::ArgOp;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::SessionId;
-use nfs_wire::v4::{bind_conn_to_session, destroy_clientid, destroy_session, sequence};
+use nfs_wire::v4::{bind_conn_to_session, destroy_clientid, destroy_session, read, sequence};
+use storage::fault::{Call, FaultyStore};
 
-use crate::client::{V4Client, create_session_args, exchange_id_args};
+use crate::client::{V4Client, create_session_args, exchange_id_args, put};
 use crate::server::TestServer;
 
 fn kept(client: &mut V4Client, slot: u32) -> sequence::Args {
@@ -52,6 +55,61 @@ fn what_was_not_kept_is_not_run_again() {
     let alone = ArgOp::Sequence(client.next_sequence(0));
     assert_eq!(client.raw(std::slice::from_ref(&alone)).status, Ok(()));
     assert_eq!(client.raw(&[alone]).status, Ok(()), "there is nothing else to answer");
+}
+
+/// A request that is sent again while its first run goes on is answered when that ends. The Linux client waits for 15 s where it
+/// is told NFS4ERR_DELAY.
+#[test]
+fn a_retry_of_a_request_that_runs_waits_for_its_end() {
+    let (server, store) = TestServer::faulty(|store| FaultyStore::new(store).into());
+    let mut client = V4Client::start(server.address, "one");
+    let root = client.path("/data");
+    let (stateid, file) = client.open(&root, "file");
+    client.write(&file, stateid, 0, b"data");
+    let read = [put(&file), ArgOp::Read(read::Args { stateid, offset: 0, count: 4 })];
+    let in_slot = |sequence| [&[ArgOp::Sequence(sequence)][..], &read].concat();
+    let hanging = store.hang(Call::Read);
+    let (one, two) = (in_slot(kept(&mut client, 1)), in_slot(kept(&mut client, 2)));
+    let mut other = client.another_connection(server.address);
+    let (first, second) = (client.send(&one), client.send(&two));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.data.store_health().under_way < 2 {
+        assert!(Instant::now() < deadline, "{:?}", server.data.store_health());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let again = (other.send(&one), other.send(&two));
+    // The connection is not held up by what waits.
+    other.ok(&[ArgOp::PutRootFh]);
+    drop(hanging);
+    for (first, again) in [(first, again.0), (second, again.1)] {
+        let (first, again) = (client.receive(first), other.receive(again));
+        assert_eq!((first.status, &again.body), (Ok(()), &first.body));
+    }
+}
+
+#[test]
+fn a_retry_that_waits_ends_with_its_session() {
+    let (server, store) = TestServer::faulty(|store| FaultyStore::new(store).into());
+    let mut client = V4Client::start(server.address, "one");
+    let root = client.path("/data");
+    let (stateid, file) = client.open(&root, "file");
+    client.write(&file, stateid, 0, b"data");
+    let hanging = store.hang(Call::Read);
+    let read = [put(&file), ArgOp::Read(read::Args { stateid, offset: 0, count: 4 })];
+    let operations = [&[ArgOp::Sequence(kept(&mut client, 1))][..], &read].concat();
+    let first = client.send(&operations);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.data.store_health().under_way < 1 {
+        assert!(Instant::now() < deadline, "{:?}", server.data.store_health());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let again = client.send(&operations);
+    let session_id = client.session.id;
+    let destroyed = client.raw(&[ArgOp::DestroySession(destroy_session::Args { session_id })]);
+    assert_eq!(destroyed.status, Ok(()));
+    assert_eq!(client.receive(again).status, Err(Status::BadSession));
+    drop(hanging);
+    client.receive(first);
 }
 
 #[test]
