@@ -371,6 +371,20 @@ impl Watch {
         (!queue.changes.is_empty()).then(|| Seen::Changes(self.watcher.empty(&mut queue).into()))
     }
 
+    /// Whether something has been seen: [`Watch::take`] gives it.
+    #[must_use]
+    pub fn has_seen(&self) -> bool {
+        let queue = self.watcher.queue.lock();
+        queue.gone || queue.overflow || !queue.changes.is_empty()
+    }
+
+    /// Waits until something is seen, which stays to be taken.
+    pub async fn until_seen(&self) {
+        while !self.has_seen() {
+            self.watcher.ready.notified().await;
+        }
+    }
+
     /// Waits until something is seen.
     pub async fn seen(&self) -> Seen {
         loop {

@@ -353,10 +353,12 @@ impl<'a> Compound<'a> {
         self.moved_bytes = bytes;
     }
 
-    /// Waits until there is room for so many bytes more of the reply among all that the client has not taken.
+    /// Waits until there is room for so many bytes more of the reply among all that the client has not taken; for no more in all
+    /// than the session allows a reply.
     pub(super) async fn take_room(&self, bytes: usize) {
         let before = self.room.take();
         let had = before.as_ref().map_or(0, Room::bytes);
+        let bytes = bytes.min(self.reply_bytes_max().saturating_sub(had));
         let mut room = self.request.connection.outbox.room(bytes, had).await;
         before.into_iter().for_each(|before| room.add(before));
         self.room.set(Some(room));
@@ -364,9 +366,12 @@ impl<'a> Compound<'a> {
 
     /// How many bytes more the reply may have.
     pub(super) fn room(&self) -> usize {
+        self.reply_bytes_max().saturating_sub(self.reply.buffer.len())
+    }
+
+    fn reply_bytes_max(&self) -> usize {
         let fore: &ChannelAttributes = &self.session().fore;
-        let most = usize::try_from(fore.response_bytes_max).unwrap_or(usize::MAX);
-        most.saturating_sub(self.reply.buffer.len())
+        usize::try_from(fore.response_bytes_max).unwrap_or(usize::MAX)
     }
 
     /// A buffer to read `count` bytes of data into: the reply so far, room for the head of READ's result, and the data

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Api, ChangeAction, ChangeKinds, Seen, Share};
+use share::{Api, ChangeAction, ChangeKinds, Seen};
 use smb_wire::change_notify::{ChangeNotifyFlags, Request, Response};
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::notify::{Action, Change, writer};
@@ -45,16 +45,17 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer
         return Err(NtStatus::DELETE_PENDING.into());
     }
     if let Ok(_turn) = watch.turn.try_acquire()
-        && let Some(seen) = watch.changes.take()
+        && watch.changes.has_seen()
     {
-        return answer(ctx, seen, limit);
+        ctx.room_for(limit).await;
+        return answer(ctx, watch.changes.seen().await, limit);
     }
     let cancelled = ctx.go_async()?;
     tokio::select! {
         biased;
         () = open.closed.wait() => Err(NtStatus::NOTIFY_CLEANUP.into()),
         () = cancelled => Err(NtStatus::CANCELLED.into()),
-        seen = next(share, &open, &watch) => answer(ctx, seen?, limit),
+        seen = next(ctx, &open, &watch, limit) => answer(ctx, seen?, limit),
     }
 }
 
@@ -75,13 +76,15 @@ fn watch(ctx: &OnShare<'_>, open: &Open, request: &Request) -> Result<Arc<Direct
     Ok(watch)
 }
 
-/// The next changes, once those before have been answered.
-async fn next(share: &Share, open: &Open, watch: &DirectoryWatch) -> Result<Seen, Failure> {
+/// The next changes, once those before have been answered. They are left where they are counted until there is room to answer.
+async fn next(ctx: &OnShare<'_>, open: &Open, watch: &DirectoryWatch, limit: usize) -> Result<Seen, Failure> {
     let _turn = watch.turn.acquire().await.map_err(|_| NtStatus::NOTIFY_CLEANUP)?;
     // The request whose turn it was has heard of the deletion; this one was waiting.
-    if share.is_delete_pending(open.file()?.node()) {
+    if ctx.share.is_delete_pending(open.file()?.node()) {
         return Ok(Seen::Gone);
     }
+    watch.changes.until_seen().await;
+    ctx.room_for(limit).await;
     Ok(watch.changes.seen().await)
 }
 

@@ -36,19 +36,19 @@ struct Listed {
 
 /// A QUERY_DIRECTORY.
 #[derive(Clone, Copy)]
-struct Query<'a> {
-    class: FileInfoClass,
-    flags: QueryDirectoryFlags,
-    pattern: &'a str,
-    limit: u32,
+pub(crate) struct Query<'a> {
+    pub(crate) class: FileInfoClass,
+    pub(crate) flags: QueryDirectoryFlags,
+    pub(crate) pattern: &'a str,
+    pub(crate) limit: u32,
 }
 
 impl<'a> Query<'a> {
-    fn of(pattern: &'a str) -> Self {
+    pub(crate) fn of(pattern: &'a str) -> Self {
         Self { class: FileInfoClass::IdBothDirectory, flags: NOTHING, pattern, limit: 65536 }
     }
 
-    fn body(self, file_id: FileId) -> Vec<u8> {
+    pub(crate) fn body(self, file_id: FileId) -> Vec<u8> {
         let request = Request {
             file_information_class: self.class,
             flags: self.flags,
@@ -97,7 +97,7 @@ impl<'a> Query<'a> {
     }
 }
 
-fn open_directory(client: &mut Client, name: &str) -> FileId {
+pub(crate) fn open_directory(client: &mut Client, name: &str) -> FileId {
     let options = CreateOptions::DIRECTORY_FILE;
     Opening { access: AccessMask::READ_DATA, options, ..Opening::default() }.send(client, name).unwrap().id
 }

@@ -11,6 +11,10 @@ use smb_wire::{Command, FileId, NtStatus};
 use crate::client::{Client, Reply, TestServer};
 
 pub(crate) fn ioctl(client: &mut Client, ctl_code: Fsctl, file_id: FileId, input: &[u8], room: u32) -> Reply {
+    client.call(Command::Ioctl, &body(ctl_code, file_id, input, room))
+}
+
+fn body(ctl_code: Fsctl, file_id: FileId, input: &[u8], room: u32) -> Vec<u8> {
     let request = Request {
         ctl_code,
         file_id,
@@ -22,7 +26,7 @@ pub(crate) fn ioctl(client: &mut Client, ctl_code: Fsctl, file_id: FileId, input
     };
     let mut body = Vec::new();
     request.encode(&mut body).unwrap();
-    client.call(Command::Ioctl, &body)
+    body
 }
 
 pub(crate) fn output(reply: &Reply) -> Vec<u8> {
@@ -36,9 +40,13 @@ fn zero(client: &mut Client, file: FileId, file_offset: u64, beyond_final_zero: 
 }
 
 fn ranges(client: &mut Client, file: FileId, file_offset: u64, length: u64, room: u32) -> Reply {
+    client.call(Command::Ioctl, &ranges_body(file, file_offset, length, room))
+}
+
+pub(crate) fn ranges_body(file: FileId, file_offset: u64, length: u64, room: u32) -> Vec<u8> {
     let mut input = Vec::new();
     AllocatedRange { file_offset, length }.encode_into(&mut input);
-    ioctl(client, Fsctl::QueryAllocatedRanges, file, &input, room)
+    body(Fsctl::QueryAllocatedRanges, file, &input, room)
 }
 
 fn parts(reply: &Reply) -> Vec<(u64, u64)> {

@@ -28,7 +28,7 @@ impl Watch {
         Self { dir, filter: NAMES, tree: false, room: 1000 }
     }
 
-    fn body(self) -> Vec<u8> {
+    pub(crate) fn body(self) -> Vec<u8> {
         let flags = if self.tree { ChangeNotifyFlags::WATCH_TREE } else { ChangeNotifyFlags::empty() };
         let request = Request {
             flags,

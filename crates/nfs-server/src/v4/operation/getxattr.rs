@@ -11,6 +11,9 @@ use crate::operation::Operation;
 use crate::status;
 use crate::v4::compound::Compound;
 
+/// The most bytes of a value: what Linux keeps (XATTR_SIZE_MAX).
+const VALUE_BYTES_MAX: usize = 64 << 10;
+
 /// A [`ResOk`] that owns its value.
 pub(super) struct Value(Vec<u8>);
 
@@ -26,5 +29,6 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<Value, St
     let object = c.object()?;
     xattr::check(object)?;
     let name = xattr::checked(args.name)?;
+    c.take_room(c.room().min(VALUE_BYTES_MAX)).await;
     object.share.xattr(&object.caller, &object.node, name).await.map(Value).map_err(status::v4)
 }

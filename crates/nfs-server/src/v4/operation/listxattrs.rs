@@ -35,8 +35,9 @@ pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ListXattrs
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Names, Status> {
     let object = c.object()?;
     xattr::check(object)?;
-    let names = object.share.xattr_names(&object.caller, &object.node).await.map_err(status::v4)?;
     let bytes_max = usize::try_from(args.count).unwrap_or(usize::MAX).min(c.room());
+    c.take_room(bytes_max).await;
+    let names = object.share.xattr_names(&object.caller, &object.node).await.map_err(status::v4)?;
     part(names, args.cookie, bytes_max)
 }
 

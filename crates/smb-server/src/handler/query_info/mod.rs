@@ -6,6 +6,7 @@ mod security;
 
 use net::Buffer;
 use share::Api;
+use smb_wire::fscc::FileInfoClass;
 use smb_wire::query_info::{InfoType, Request, Response, SecurityInformation};
 use smb_wire::{Command, NtStatus};
 
@@ -54,6 +55,9 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
     let limit = usize::try_from(request.output_buffer_length).unwrap_or(usize::MAX);
+    if may_be_large(&request) {
+        ctx.room_for(limit).await;
+    }
     let information = match request.info_type {
         InfoType::File => file::query(ctx, &open, &request).await?,
         InfoType::FileSystem => filesystem::query(ctx, &open, request.info_class).await?,
@@ -73,6 +77,21 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
         ctx.set_status(NtStatus::BUFFER_OVERFLOW);
     }
     reply(ctx, &data)
+}
+
+/// Whether an answer may have many KiB: a list, or a path. All others have some hundred bytes at most.
+fn may_be_large(request: &Request<'_>) -> bool {
+    match request.info_type {
+        InfoType::File => matches!(
+            FileInfoClass::from(request.info_class),
+            FileInfoClass::All
+                | FileInfoClass::NormalizedName
+                | FileInfoClass::Stream
+                | FileInfoClass::FullEa
+        ),
+        InfoType::Security => true,
+        _ => false,
+    }
 }
 
 /// [MS-SMB2] 3.3.5.20.3: a descriptor that does not fit is not cut; the client is told what it needs.
