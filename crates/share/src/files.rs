@@ -189,3 +189,46 @@ impl Files {
         nodes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use storage::memory::MemoryStore;
+    use storage::{Device, FileKind, SetAttributes, Want};
+
+    use super::*;
+    use crate::{
+        Access, Admission, Caller, Case, Error, Identity, NewObject, OpenRequest, Protocol, Settings, Share,
+        ShareId, Sharing, Walk,
+    };
+
+    /// Its maker would find it there already (NFS4ERR_EXIST), if it were sent to look again.
+    #[tokio::test]
+    async fn what_was_just_made_is_opened_whatever_was_removed_meanwhile() {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        let caller = Caller::new(Protocol::Nfs4, Identity { uid: 0, gid: 0, groups: vec![] });
+        let new = NewObject {
+            kind: FileKind::Regular,
+            target: Vec::new(),
+            device: Device::default(),
+            mode: 0o600,
+            umask: 0,
+            set: SetAttributes::default(),
+            want: Want::empty(),
+            security: None,
+            mode_bounds: false,
+        };
+        let made = share.create(&caller, share.root(), b"file", Case::Sensitive, new).await.unwrap().found;
+        let look = || share.walk(&caller, vec![b"file".to_vec()], Case::Sensitive, Want::empty());
+        let Walk::Found(found) = look().await.unwrap() else { panic!("it is there") };
+        // The removal of another that had the number before.
+        let id = made.node.id();
+        let when = Epoch(share.files.removals.fetch_add(1, Ordering::AcqRel) + 1);
+        share.files.table(id).lock().removed.add(when, id);
+        let request = OpenRequest::new(Access::READ_DATA, Sharing::all());
+        assert!(matches!(share.open_granted(&made, &request), Ok(Admission::Done(_))));
+        // It might be the removed one, and is looked up again.
+        assert_eq!(share.open_granted(&found, &request).unwrap_err(), Error::Gone);
+        let Walk::Found(found) = look().await.unwrap() else { panic!("it is there") };
+        assert!(matches!(share.open_granted(&found, &request), Ok(Admission::Done(_))));
+    }
+}

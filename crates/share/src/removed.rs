@@ -20,12 +20,15 @@ pub(crate) struct Removed {
 pub(crate) struct Epoch(pub(crate) u64);
 
 impl Epoch {
-    /// Of an object that no name led to: whether it has one does not matter.
+    /// Of an object that no name led to, whether it has one or not; and of one that was just made: its maker is not sent to look
+    /// for it again, which would find it there already.
     pub(crate) const NEVER_GONE: Self = Self(u64::MAX);
 }
 
 impl Removed {
     pub(crate) fn add(&mut self, when: Epoch, id: FileId) {
+        // Where one name after another is made and removed, the objects have the same number.
+        self.last.retain(|(_, earlier)| *earlier != id);
         if self.last.len() == REMOVED_MAX
             && let Some((when, _)) = self.last.pop_front()
         {
@@ -53,13 +56,16 @@ mod tests {
         // Looked for afterwards, it is another object of the same number.
         assert!(!removed.may_have(one, Epoch(1)));
         assert!(!removed.may_have(other, Epoch(0)));
-        for when in 2..=REMOVED_MAX as u64 {
+        for when in 2..=100 {
             removed.add(Epoch(when), FileId(3));
+        }
+        for when in 101..=99 + REMOVED_MAX as u64 - 1 {
+            removed.add(Epoch(when), FileId(when));
         }
         assert!(removed.may_have(one, Epoch(0)));
         assert!(!removed.may_have(other, Epoch(0)));
         // The first removal is forgotten: it may have been that of any object that was looked for before it.
-        removed.add(Epoch(REMOVED_MAX as u64 + 1), FileId(3));
+        removed.add(Epoch(1000), FileId(1000));
         assert!(removed.may_have(other, Epoch(0)));
         assert!(!removed.may_have(other, Epoch(1)));
         assert!(!removed.may_have(one, Epoch::NEVER_GONE));

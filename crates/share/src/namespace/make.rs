@@ -76,7 +76,6 @@ impl Share {
         new: &NewObject,
     ) -> Result<Created> {
         let name = Name::new(name)?;
-        let epoch = self.files.now();
         let is_dir = new.kind == FileKind::Directory;
         let changing = Changing::adding(self, caller, dir, is_dir)?;
         let parent = &changing.protection;
@@ -108,7 +107,6 @@ impl Share {
             dir: Some(Arc::clone(dir)),
             dir_protection: Some(Protection { attributes: change.after, ..changing.protection }),
             name: name.as_bytes().to_vec(),
-            epoch,
             ..found
         };
         Ok(Created { found, dir: change })
