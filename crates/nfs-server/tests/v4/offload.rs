@@ -8,10 +8,11 @@ use nfs_wire::v4::copy::{NetLoc, Requirements, WriteResponse};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{FileHandle, StableHow, Stateid, Text, Verifier};
 use nfs_wire::v4::{copy, copy_notify, offload_cancel, offload_status};
+use share::{Protocols, Right, Role, Rules};
 
 use crate::client::{Callback, CallbackAnswer, V4Client, put};
 use crate::ranges::{between, copy_args};
-use crate::server::{TestServer, export};
+use crate::server::{TestServer, export, rules};
 
 const MIB: u64 = 1 << 20;
 /// Nobody waits longer for a copy.
@@ -253,6 +254,43 @@ fn a_copy_ends_with_its_share() {
     let (of, _, info, _) = told(&callback);
     assert_eq!(of, stateid);
     assert!(matches!(info, OffloadInfo::Failed { status: Status::Stale, copied_bytes: MIB.. }), "{info:?}");
+}
+
+#[test]
+fn a_copy_ends_where_the_rules_of_its_share_admit_its_client_no_more() {
+    let reader = Right { who: "anna".parse().unwrap(), role: Role::Reader };
+    for (rules, refusal) in [
+        (rules(&["127.0.0.2"]), Status::Access),
+        (rules(&["127.0.0.1 access=ro"]), Status::RoFs),
+        (Rules { protocols: Protocols::SMB, ..Rules::default() }, Status::Access),
+        (Rules { rights: vec![reader], ..Rules::default() }, Status::Access),
+    ] {
+        let mut copying = Copying::start("custom write=2MiB/s", 60 * MIB);
+        let stateid = copying.begin();
+        copying.until(stateid, |status| matches!(status, Ok((copied, None)) if *copied >= 2 * MIB));
+        copying.server.data.set_rules(rules.clone());
+        runtime().block_on(copying.server.server.reconsider(&copying.server.data));
+        let callback = copying.client.callback();
+        let (of, _, info, _) = told(&callback);
+        let OffloadInfo::Done(response) = info else { panic!("{info:?}") };
+        assert!(of == stateid && (2 * MIB..60 * MIB).contains(&response.count), "{response:?}");
+        assert_eq!(copying.size_of_target(), response.count, "{rules:?}");
+        let args = copy_args(Stateid::ANONYMOUS, Stateid::ANONYMOUS, (0, 0, 0));
+        let copy = between(&copying.from.1, &copying.to.1, ArgOp::Copy(args));
+        assert_eq!(copying.client.fails(&copy), refusal, "{rules:?}");
+    }
+}
+
+#[test]
+fn a_copy_goes_on_while_other_rules_of_its_share_change() {
+    let mut copying = Copying::start("custom write=16MiB/s", 20 * MIB);
+    let stateid = copying.begin();
+    for each in [rules(&["127.0.0.1", "127.0.0.2"]), rules(&["127.0.0.0/8"])] {
+        copying.server.data.set_rules(each);
+        runtime().block_on(copying.server.server.reconsider(&copying.server.data));
+    }
+    let callback = copying.client.callback();
+    assert_eq!((told(&callback).0, told(&callback).2), (stateid, done(20 * MIB)));
 }
 
 #[test]
