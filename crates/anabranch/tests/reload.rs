@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 #[expect(dead_code, reason = "not all that other tests ask is asked here")]
 mod nfs;
+mod nfs4;
 #[path = "../../smb-server/tests/socket/client/protection.rs"]
 mod protection;
 #[expect(dead_code, reason = "not all that the tests of the SMB server do is done here")]
@@ -20,6 +21,9 @@ mod raw;
 mod server;
 
 use nfs::{Nfs, Status};
+use nfs_wire::v4::open::ShareDeny;
+use nfs_wire::v4::status::Status as Status4;
+use nfs4::Nfs4;
 use raw::Client;
 use server::{Server, flags, path, program};
 
@@ -206,6 +210,38 @@ fn who_may_use_a_share_changes() {
     anna.tree_connect("more").unwrap();
     running.reload("", &[DATA, MORE, ANNA].concat(), READ_AGAIN);
     anna.tree_connect("data").unwrap();
+}
+
+#[test]
+fn what_an_nfs4_client_has_open_is_taken_from_it_when_the_file_shuts_it_out() {
+    let running = Running::start(&[DATA, MORE, ANNA].concat());
+    let address = running.server.address("nfs");
+    let mut gone = Nfs4::start([127, 0, 0, 1].into(), address, "gone");
+    let mut stays = Nfs4::start([127, 0, 0, 2].into(), address, "stays");
+    let (top, other_top) = (gone.top("data").unwrap(), gone.top("more").unwrap());
+    let denies = gone.open(&top, "denied", ShareDeny::BOTH).unwrap();
+    let other = gone.open(&other_top, "other", ShareDeny::NONE).unwrap();
+    assert_eq!(stays.open(&top, "denied", ShareDeny::NONE).unwrap_err(), Status4::ShareDenied);
+
+    let elsewhere = format!("{DATA}[[share.client]]\nnetwork = \"127.0.0.2\"\nsquash = \"none\"\n");
+    running.reload("", &[&elsewhere, MORE, ANNA].concat(), READ_AGAIN);
+    let deadline = Instant::now() + DEADLINE;
+    while gone.test(&denies) != Err(Status4::AdminRevoked) {
+        assert!(Instant::now() < deadline, "it has it still");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let taken = stays.open(&top, "denied", ShareDeny::NONE).unwrap();
+    assert_eq!(gone.write(&denies), Err(Status4::Access));
+    assert_eq!(gone.write(&other), Ok(()), "another share's");
+
+    running.reload("", &[DATA, MORE, ANNA].concat(), READ_AGAIN);
+    assert_eq!(gone.write(&denies), Err(Status4::AdminRevoked));
+    assert_eq!(stays.write(&taken), Ok(()));
+
+    // A share that goes from the file takes all along.
+    running.reload("", &[MORE, ANNA].concat(), READ_AGAIN);
+    assert_eq!(stays.write(&taken), Err(Status4::Stale));
+    assert_eq!(stays.test(&taken), Err(Status4::BadStateId));
 }
 
 #[test]

@@ -7,10 +7,14 @@ use tempfile::TempDir;
 
 #[expect(dead_code, reason = "names are looked up elsewhere")]
 mod nfs;
+mod nfs4;
 #[expect(dead_code, reason = "what other tests use")]
 mod server;
 
 use nfs::{Nfs, Status};
+use nfs_wire::v4::open::ShareDeny;
+use nfs_wire::v4::status::Status as Status4;
+use nfs4::Nfs4;
 use server::{Server, path, program};
 
 const ROOT: (u32, u32) = (0, 0);
@@ -219,6 +223,40 @@ fn rules_change_by_command_also_for_who_has_a_filehandle_and_stay() {
     let refused = machine.run(&["share", "set", "more", "--client", "10.0.0.0/99"]);
     assert_eq!(refused.status.code(), Some(7));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("10.0.0.0/99"));
+}
+
+#[test]
+fn what_an_nfs4_client_has_open_is_taken_from_it_by_a_command_that_shuts_it_out() {
+    let machine = Machine::start("");
+    let more = path(&machine.directory, "more");
+    std::fs::create_dir(&more).unwrap();
+    machine.done(&["share", "create", "more", &more, "--client", "127.0.0.0/8 squash=none"]);
+    let address = machine.server.address("nfs");
+    let mut gone = Nfs4::start([127, 0, 0, 1].into(), address, "gone");
+    let mut stays = Nfs4::start([127, 0, 0, 2].into(), address, "stays");
+    let top = gone.top("more").unwrap();
+    let denies = gone.open(&top, "denied", ShareDeny::BOTH).unwrap();
+    let kept = stays.open(&top, "kept", ShareDeny::NONE).unwrap();
+    assert_eq!(stays.open(&top, "denied", ShareDeny::NONE).unwrap_err(), Status4::ShareDenied);
+
+    // When the command has ended it is so.
+    machine.done(&["share", "set", "more", "--client", "127.0.0.2 squash=none"]);
+    stays.open(&top, "denied", ShareDeny::NONE).unwrap();
+    assert_eq!(stays.write(&kept), Ok(()));
+    assert_eq!(gone.test(&denies), Err(Status4::AdminRevoked));
+    assert_eq!(gone.write(&denies), Err(Status4::Access));
+    assert_eq!(gone.open(&top, "other", ShareDeny::NONE).unwrap_err(), Status4::Access);
+    assert_eq!(gone.top("more").unwrap_err(), Status4::Access);
+
+    machine.done(&["share", "set", "more", "--client", "127.0.0.0/8 squash=none"]);
+    assert_eq!(gone.write(&denies), Err(Status4::AdminRevoked));
+    let again = gone.open(&top, "denied", ShareDeny::NONE).unwrap();
+    assert_eq!(gone.write(&again), Ok(()));
+
+    // Who may only read loses what was opened for writing.
+    machine.done(&["share", "set", "more", "--client", "127.0.0.0/8 access=ro squash=none"]);
+    assert_eq!(gone.test(&again), Err(Status4::AdminRevoked));
+    assert_eq!(gone.write(&again), Err(Status4::RoFs));
 }
 
 #[test]
