@@ -9,7 +9,7 @@ use crate::cli::Asking;
 use crate::control_access::Access;
 use crate::problem::{Cause, Problem, Result};
 use crate::state::State;
-use crate::{ask, control_access, log, state};
+use crate::{ask, control_access, log, state, state_directory};
 
 /// Who carries out a command.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Administrator {
             ));
         }
         if !asking.is_state_given() {
-            state::directory::confirm_default()?;
+            state_directory::confirm_default()?;
         }
         let state = State::open_unless_in_use(&directory)?.map_err(|holder| {
             let directory = directory.display();

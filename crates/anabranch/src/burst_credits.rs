@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use share::{LimitsStatus, Share, Shares};
 
-use crate::problem::Result;
-use crate::state::State;
+use crate::state::{Result, State};
 
 /// So often they are written down, if they have changed.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(5);

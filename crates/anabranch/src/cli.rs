@@ -8,9 +8,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::advise::Advise;
 use crate::bench::BenchCommand;
 use crate::report::ReportCommand;
-use crate::rules::RulesGiven;
+use crate::rules_given::RulesGiven;
 use crate::settings::Given;
-use crate::state::directory;
+use crate::state_directory;
 
 /// One share, many channels: serves directories over SMB 3.1.1 and NFSv3 at the same time.
 #[derive(Debug, Parser)]
@@ -383,7 +383,7 @@ pub(crate) struct StatePlace {
 impl StatePlace {
     /// The state directory.
     pub(crate) fn directory(&self) -> PathBuf {
-        directory::given(self.state.clone()).unwrap_or_else(|| directory::DEFAULT.into())
+        state_directory::given(self.state.clone()).unwrap_or_else(|| state_directory::DEFAULT.into())
     }
 }
 
@@ -404,12 +404,12 @@ pub(crate) struct Asking {
 impl Asking {
     /// The state directory.
     pub(crate) fn state(&self) -> PathBuf {
-        directory::given(self.state.clone()).unwrap_or_else(|| directory::DEFAULT.into())
+        state_directory::given(self.state.clone()).unwrap_or_else(|| state_directory::DEFAULT.into())
     }
 
     /// Whether somebody has named it.
     pub(crate) fn is_state_given(&self) -> bool {
-        directory::given(self.state.clone()).is_some()
+        state_directory::given(self.state.clone()).is_some()
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write};
+use std::time::Duration;
 
 use crate::problem::{Cause, Problem, Result};
+use crate::state::copies;
 
 /// Prints text in which there may be what others say: the lines are ours, and what is in them is text.
 pub(crate) fn print(text: &str) -> Result<()> {
@@ -25,13 +27,7 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Result<String> {
 
 /// A time for people: its one or two largest units.
 pub(crate) fn duration(seconds: u64) -> String {
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
-        (0, _, _) => format!("{hours} h {} min", minutes % 60),
-        _ => format!("{days} d {} h", hours % 24),
-    }
+    copies::told(Duration::from_secs(seconds))
 }
 
 /// A number of bytes for people.

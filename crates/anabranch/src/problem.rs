@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::state;
+
 /// Why the program ends; its number is the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -48,6 +50,12 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
         if self.advice.is_empty() { Ok(()) } else { write!(f, "\n  {}", self.advice) }
+    }
+}
+
+impl From<state::Error> for Problem {
+    fn from(state::Error { what, advice }: state::Error) -> Self {
+        Self { cause: Cause::State, what, advice }
     }
 }
 

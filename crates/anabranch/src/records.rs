@@ -11,8 +11,8 @@ use limits::Provisioned;
 use serde::{Deserialize, Serialize};
 use share::Terms;
 
-use crate::problem::{Cause, Problem, Result};
 use crate::rules;
+use crate::state::{Error, Result};
 
 /// A share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl ShareRecord {
     pub(crate) fn rules(&self) -> Result<share::Rules> {
         rules::parse(&self.rules).map_err(|e| {
             let what = format!("the share {} has rules that cannot be: {e}", self.name);
-            Problem::new(Cause::State, what, "Give it others: anabranch share set NAME --client RULE")
+            Error::new(what, "Give it others: anabranch share set NAME --client RULE")
         })
     }
 
@@ -57,7 +57,7 @@ impl ShareRecord {
         }
         let plan = self.plan.parse().map_err(|e| {
             let what = format!("the share {} has a plan that cannot be: {e}", self.name);
-            Problem::new(Cause::State, what, "Give it another: anabranch share set NAME --plan PLAN")
+            Error::new(what, "Give it another: anabranch share set NAME --plan PLAN")
         })?;
         let increased = self.increased.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
         Ok(Provisioned { plan, increased })

@@ -23,7 +23,7 @@ use crate::sources::Sources;
 use crate::state::State;
 use crate::{
     accounts, administration, burst_credits, control_access, control_tls, descriptors, log, opening, ports,
-    servers, state,
+    servers, state, state_directory,
 };
 
 /// How long closing what clients that are away have open may take at the end.
@@ -120,7 +120,7 @@ impl Prepared {
             ));
         }
         if !settings.is_state_given {
-            state::directory::confirm_default()?;
+            state_directory::confirm_default()?;
         }
         let mut declared = opening::declare(settings, &settings.state, None)?;
         let state = Arc::new(State::open(&settings.state)?);

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::control_name::ControlName;
 use crate::control_tls::CertificateFiles;
 use crate::problem::{Cause, Problem, Result};
-use crate::state::directory;
+use crate::state_directory;
 
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::listen::ListenGiven;
@@ -361,7 +361,7 @@ impl Settings {
             Some(file) => file.display().to_string(),
             None => COMMAND_LINE.to_owned(),
         };
-        let state = directory::given(given.state);
+        let state = state_directory::given(given.state);
         Ok(Self {
             shares_in: place(given.from.shares),
             users_in: place(given.from.users),
@@ -373,7 +373,7 @@ impl Settings {
             control_certificate: certificate_files(given.control_certificate, given.control_key)?,
             control_names: given.control_name.into_iter().map(|ControlName(name)| name).collect(),
             is_state_given: state.is_some(),
-            state: state.unwrap_or_else(|| PathBuf::from(directory::DEFAULT)),
+            state: state.unwrap_or_else(|| PathBuf::from(state_directory::DEFAULT)),
             smb_signing: given.smb_signing.unwrap_or(Requirement::Required),
             smb_encryption: given.smb_encryption.unwrap_or(Requirement::Enabled),
             max_channels,

@@ -5,6 +5,7 @@
 
 pub(crate) mod copies;
 pub(crate) mod directory;
+mod error;
 pub(crate) mod image;
 pub(crate) mod lock;
 
@@ -17,7 +18,8 @@ use std::time::Duration;
 use lock::{Holder, Lock};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
-use crate::problem::{Cause, Problem, Result};
+pub(crate) use error::{Error, Result};
+
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 
 /// Single values by name.
@@ -61,8 +63,8 @@ impl std::fmt::Debug for State {
     }
 }
 
-fn trouble(file: &Path, error: impl std::fmt::Display) -> Problem {
-    Problem::new(Cause::State, format!("the state database {}: {error}", file.display()), "")
+fn trouble(file: &Path, error: impl std::fmt::Display) -> Error {
+    Error::new(format!("the state database {}: {error}", file.display()), "")
 }
 
 impl State {
@@ -72,8 +74,7 @@ impl State {
     /// The directory cannot be made or written, another server has it, the database is damaged or of another version.
     pub(crate) fn open(directory: &Path) -> Result<Self> {
         Self::open_within(PATIENCE, directory)?.map_err(|holder| {
-            Problem::new(
-                Cause::State,
+            Error::new(
                 format!("the state directory {} is in use by another server: {holder}", directory.display()),
                 "Stop that one, or pass another directory: --state DIR",
             )
@@ -131,7 +132,7 @@ impl State {
         if length > CHECKED_BYTES_MAX {
             let what = format!("of {length} bytes is too large to be copied while a server runs");
             let advice = "Copy it while none does: anabranch state backup FILE";
-            return Err(Problem::new(Cause::State, format!("{} {what}", self.file.display()), advice));
+            return Err(Error::new(format!("{} {what}", self.file.display()), advice));
         }
         // Nothing is committed meanwhile.
         let transaction = self.database.begin_write().map_err(|e| self.trouble(e))?;
@@ -148,7 +149,7 @@ impl State {
         self.file.parent().unwrap_or(&self.file)
     }
 
-    fn trouble(&self, error: impl std::fmt::Display) -> Problem {
+    fn trouble(&self, error: impl std::fmt::Display) -> Error {
         trouble(&self.file, error)
     }
 
@@ -157,8 +158,7 @@ impl State {
         if found == FORMAT.to_le_bytes() {
             return Ok(());
         }
-        Err(Problem::new(
-            Cause::State,
+        Err(Error::new(
             format!(
                 "{} is of version {}, this program reads version {FORMAT}",
                 self.file.display(),
@@ -432,9 +432,9 @@ fn check_sound(directory: &Path, file: &Path, length: u64) -> Result<()> {
     image::checked(bytes).map(drop).map_err(|damage| damaged(directory, file, &damage.0))
 }
 
-fn damaged(directory: &Path, file: &Path, why: &str) -> Problem {
+fn damaged(directory: &Path, file: &Path, why: &str) -> Error {
     let what = format!("the state database {} is damaged: {why}", file.display());
-    Problem::new(Cause::State, what, copies::advice(directory))
+    Error::new(what, copies::advice(directory))
 }
 
 /// Makes a database, which is there whole or not at all.
@@ -442,7 +442,7 @@ fn make(directory: &Path, file: &Path) -> Result<()> {
     let copy = copies::path(directory);
     if copy.exists() {
         let what = format!("{} is gone, while {} is there", file.display(), copy.display());
-        return Err(Problem::new(Cause::State, what, copies::advice(directory)));
+        return Err(Error::new(what, copies::advice(directory)));
     }
     let refuse = |e: &dyn std::fmt::Display| trouble(file, e);
     let new = directory.join(format!("{FILE}.new"));
@@ -532,7 +532,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let _first = open(&directory);
         let problem = State::open(&directory.path().join("state")).unwrap_err();
-        assert_eq!(problem.cause, Cause::State);
         assert!(problem.what.contains("in use by another server"), "{problem}");
     }
 
@@ -551,7 +550,7 @@ mod tests {
     #[test]
     fn a_file_in_its_place_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert_eq!(State::open(file.path()).unwrap_err().cause, Cause::State);
+        assert!(State::open(file.path()).unwrap_err().what.contains("cannot use the state directory"));
     }
 
     #[test]
@@ -563,7 +562,7 @@ mod tests {
         for bytes in [vec![b'x'; 8192], Vec::new()] {
             fs::write(&file, &bytes).unwrap();
             let problem = State::open(&place).unwrap_err();
-            assert!(problem.cause == Cause::State && problem.what.contains("is damaged"), "{problem}");
+            assert!(problem.what.contains("is damaged"), "{problem}");
             assert!(problem.advice.contains("no copy"), "{problem}");
             assert_eq!(fs::read(&file).unwrap(), bytes);
         }

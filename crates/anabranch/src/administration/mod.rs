@@ -30,9 +30,8 @@ use share::ShareTable;
 
 use crate::accounts::AccountBook;
 use crate::names::NameLookup;
-use crate::problem::Problem;
 use crate::settings::{COMMAND_LINE, ShareGiven, same_share_name};
-use crate::state::State;
+use crate::state::{self, State};
 
 /// Users who can be added by command.
 const USERS_MAX: usize = 100_000;
@@ -144,9 +143,9 @@ fn invalid(what: impl Into<String>, advice: impl Into<String>) -> Refusal {
 }
 
 /// What fails on the server's side, with its own words.
-fn failed(problem: Problem) -> Refusal {
-    tracing::error!("{}", problem.what);
-    Refusal::new(RefusalKind::Failed, problem.what, problem.advice)
+fn failed(state::Error { what, advice }: state::Error) -> Refusal {
+    tracing::error!("{what}");
+    Refusal::new(RefusalKind::Failed, what, advice)
 }
 
 impl control::Administration for Administration {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::FILE;
-use crate::print;
 
 /// The last good copy: made when a server has started, once a day, and when it ends.
 pub(crate) const COPY: &str = "anabranch.redb.good";
@@ -72,7 +71,7 @@ pub(crate) fn advice(directory: &Path) -> String {
         Some(age) => format!(
             "The last good copy is {}, made {} ago. To use it: anabranch state restore --state {directory} ({kept})",
             copy.display(),
-            print::duration(age.as_secs())
+            told(age)
         ),
         None => format!(
             "There is no copy of it there. To use one of yours: anabranch state restore FILE --state {directory} ({kept}). \
@@ -85,6 +84,18 @@ pub(crate) fn advice(directory: &Path) -> String {
 pub(crate) fn age(file: &Path) -> Option<Duration> {
     let written = fs::metadata(file).and_then(|found| found.modified()).ok()?;
     Some(written.elapsed().unwrap_or_default())
+}
+
+/// A time for people: its one or two largest units.
+pub(crate) fn told(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, _, _) => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
 }
 
 #[cfg(test)]

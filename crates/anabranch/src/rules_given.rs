@@ -1,0 +1,61 @@
+//! Who may use a share, as flags say it.
+
+use clap::Args;
+use control::shares::RulesChange;
+
+/// The flags of `share create` and `share set` that say who may use the share.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RulesGiven {
+    /// The protocols that it may be used by [default: smb,nfs]
+    #[arg(long, value_name = "smb|nfs|smb,nfs")]
+    pub(crate) protocols: Option<String>,
+    /// The clients of a network and how they may use it, for example "10.0.0.0/8 access=ro squash=all"; the first that fits
+    /// counts, and others than these are refused ("" takes the list away) [default: everybody]
+    #[arg(long, value_name = "NETWORK [access=rw|ro] [squash=none|root|all] [protocols=...] [secure-port]")]
+    pub(crate) client: Vec<String>,
+    /// The users, and the groups of the system (@NAME), who read; others than these and those of --write are refused ("" takes
+    /// the list away) [default: everybody]
+    #[arg(long, value_name = "NAME,@GROUP,...", value_delimiter = ',')]
+    pub(crate) read: Vec<String>,
+    /// Likewise, who change things too
+    #[arg(long, value_name = "NAME,@GROUP,...", value_delimiter = ',')]
+    pub(crate) write: Vec<String>,
+}
+
+impl RulesGiven {
+    /// What becomes of the rules.
+    pub(crate) fn change(&self) -> RulesChange {
+        let split = |names: &String| names.split(',').map(|name| name.trim().to_owned()).collect();
+        RulesChange {
+            protocols: self.protocols.as_ref().map(split),
+            clients: given(&self.client),
+            read: given(&self.read),
+            write: given(&self.write),
+        }
+    }
+}
+
+/// A list that was given; one empty word is an empty list.
+fn given(words: &[String]) -> Option<Vec<String>> {
+    let words_left = || words.iter().filter(|word| !word.trim().is_empty()).cloned().collect();
+    (!words.is_empty()).then(words_left)
+}
+
+#[cfg(test)]
+mod tests {
+    use control::shares::Rules as Written;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_word_takes_a_list_away() {
+        let flags = |client: &[&str]| {
+            let client = client.iter().map(|&word| word.to_owned()).collect();
+            RulesGiven { client, ..RulesGiven::default() }.change()
+        };
+        let had = Written { clients: vec!["*".to_owned()], ..Written::default() };
+        assert_eq!(flags(&[]).of(&had), had);
+        assert_eq!(flags(&[""]).of(&had).clients, Vec::<String>::new());
+        assert_eq!(flags(&["10.0.0.1", "10.0.0.2"]).of(&had).clients, ["10.0.0.1", "10.0.0.2"]);
+    }
+}
