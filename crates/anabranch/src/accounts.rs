@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use auth::{Account, Accounts, folded_name, nt_hash, same_name};
 use parking_lot::RwLock;
+use state::{State, UserRecord};
 
 use crate::administration::{self, Declared};
 use crate::identities;
 use crate::problem::{Cause, Problem, Result};
-use crate::records::UserRecord;
 use crate::settings::{Settings, UserGiven};
-use crate::state::State;
 
 /// The accounts by folded name, behind their lock.
 #[derive(Debug, Default)]

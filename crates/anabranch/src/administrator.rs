@@ -3,13 +3,13 @@
 use control::Refusal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use state::State;
 
 use crate::administration::Administration;
 use crate::cli::Asking;
 use crate::control_access::Access;
 use crate::problem::{Cause, Problem, Result};
-use crate::state::State;
-use crate::{ask, control_access, log, state, state_directory};
+use crate::{ask, control_access, log, state_directory};
 
 /// Who carries out a command.
 #[derive(Debug)]

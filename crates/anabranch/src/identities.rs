@@ -3,8 +3,8 @@
 use std::fs;
 
 use share::Identity;
+use state::UserRecord;
 
-use crate::records::UserRecord;
 use crate::settings::UserGiven;
 
 /// A user of this machine, from the text of `/etc/passwd`: uid and gid.

@@ -6,7 +6,7 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "acl",
     "auth",
     "control",
@@ -21,6 +21,7 @@ const PARTS: [&str; 16] = [
     "smb_proto",
     "smb_server",
     "smb_wire",
+    "state",
     "storage",
     "storage_local",
 ];

@@ -7,16 +7,15 @@ use std::time::{Duration, SystemTime};
 
 use limits::Provisioned;
 use share::{Protocols, Share, ShareId, ShareTable, Terms, folded_name};
+use state::{ShareRecord, State, burst_credits};
 use storage::Storage;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 
 use crate::administration::{Declared, DeclaredShare, Idle};
 use crate::apart::Apart;
 use crate::problem::{Cause, Problem, Result};
-use crate::records::ShareRecord;
 use crate::settings::{Settings, ShareGiven};
-use crate::state::State;
-use crate::{burst_credits, directories, in_time, serve, servers};
+use crate::{directories, in_time, serve, servers};
 
 /// Why a share is not served whose storage does not answer.
 pub(crate) const NO_ANSWER: &str = "its storage does not answer; it is served as soon as that does";

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
+use state::copies;
+
 use crate::problem::{Cause, Problem, Result};
-use crate::state::copies;
 
 /// Prints text in which there may be what others say: the lines are ours, and what is in them is text.
 pub(crate) fn print(text: &str) -> Result<()> {

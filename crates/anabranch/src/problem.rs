@@ -3,8 +3,6 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::state;
-
 /// Why the program ends; its number is the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {

@@ -9,6 +9,7 @@ use control::tokens::KnownTokens;
 use control::{Control, Counters, StuckShard, Subject};
 use net::Shards;
 use share::{ShareTable, Terms};
+use state::{State, burst_credits};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::accounts::AccountBook;
@@ -20,10 +21,9 @@ use crate::problem::{Cause, Problem, Result};
 use crate::reload::Reloader;
 use crate::settings::{Requirement, Settings};
 use crate::sources::Sources;
-use crate::state::State;
 use crate::{
-    accounts, administration, burst_credits, control_access, control_tls, descriptors, log, opening, ports,
-    servers, state, state_directory,
+    accounts, administration, control_access, control_tls, descriptors, log, opening, ports, servers,
+    state_directory,
 };
 
 /// How long closing what clients that are away have open may take at the end.

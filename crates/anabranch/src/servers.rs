@@ -9,17 +9,15 @@ use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::{Anonymous, NfsServer, Squashing};
 use share::Terms;
 use smb_server::{Interfaces, Protection};
+use state::{Kept, Known, State};
 use storage::Storage;
 use storage_local::{LocalOptions, LocalState, LocalStore};
 
 use crate::administration;
 use crate::names::Changed;
-use crate::nfs_clients::Known;
-use crate::persistent_opens::Kept;
 use crate::problem::{Cause, Problem, Result};
 use crate::serve::{Addresses, Prepared, encryption_required, serving};
 use crate::settings::{Requirement, Settings, Squash};
-use crate::state::State;
 
 /// The store of a share's directory.
 ///

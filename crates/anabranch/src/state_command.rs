@@ -6,11 +6,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use state::lock::Lock;
+use state::{State, copies, image};
+
 use crate::cli::StateCommand;
 use crate::print::{counted, duration, print};
 use crate::problem::{Cause, Problem, Result};
-use crate::state::lock::Lock;
-use crate::state::{self, State, copies, image};
 
 /// Carries out the command.
 ///

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use control::Refusal;
 use share::{Share, folded_name};
+use state::ShareRecord;
 
 use super::{Administration, Declared, DeclaredShare, Serving};
 use crate::descriptors::Allotment;
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
-use crate::records::ShareRecord;
 use crate::settings::same_share_name;
 use crate::{directories, opening};
 

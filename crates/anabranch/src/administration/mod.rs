@@ -27,11 +27,11 @@ use control::{Refusal, RefusalKind};
 use nfs_server::NfsServer;
 use parking_lot::{Mutex, RwLock};
 use share::ShareTable;
+use state::State;
 
 use crate::accounts::AccountBook;
 use crate::names::NameLookup;
 use crate::settings::{COMMAND_LINE, ShareGiven, same_share_name};
-use crate::state::{self, State};
 
 /// Users who can be added by command.
 const USERS_MAX: usize = 100_000;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use share::Share;
+use state::ShareRecord;
 
 use super::{Administration, Declared, DeclaredShare, Idle, Serving, wait_for};
 use crate::apart::Apart;
 use crate::descriptors::Allotment;
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
-use crate::records::ShareRecord;
 use crate::settings::{Settings, same_share_name};
 use crate::{accounts, opening};
 
@@ -164,7 +164,7 @@ fn told(result: Result<()>) {
     }
 }
 
-fn apart_from(declared: &Declared, state: &crate::state::State) -> Apart {
+fn apart_from(declared: &Declared, state: &state::State) -> Apart {
     let mut apart = Apart::from_state(state.directory());
     for share in &declared.shares {
         apart.take(&share.given.name, &share.directory);

@@ -7,15 +7,15 @@ use control::shares::{NewShare, Rules, Share, ShareChange};
 use control::{Refusal, RefusalKind};
 use limits::{Plan, PoolError, Provisioned};
 use share::{Protocols, SHARES_MAX, Terms, folded_name, served_by};
+use state::{ShareRecord, burst_credits, rules};
 
 use super::{Administration, Declared, DeclaredShare, Idle, Serving, failed, invalid, wait_for};
 use crate::apart::Apart;
 use crate::descriptors::Allotment;
 use crate::opening::Opener;
 use crate::problem::Problem;
-use crate::records::ShareRecord;
 use crate::settings::{check_share_name, same_share_name};
-use crate::{burst_credits, directories, opening, rules};
+use crate::{directories, opening};
 
 type Result<T> = std::result::Result<T, Refusal>;
 

@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use control::tokens::{KnownToken, MadeToken, NewToken, TokenInfo};
 use control::{Refusal, RefusalKind, Token};
+use state::TokenRecord;
 
 use super::{Administration, failed, invalid};
-use crate::records::TokenRecord;
 
 type Result<T> = std::result::Result<T, Refusal>;
 

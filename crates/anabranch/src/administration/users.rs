@@ -3,10 +3,10 @@
 use auth::{Account, nt_hash, same_name};
 use control::users::{NewUser, Password, User, UserChange};
 use control::{Refusal, RefusalKind};
+use state::UserRecord;
 
 use super::{Administration, Declared, USERS_MAX, failed, invalid, wait_for};
 use crate::identities;
-use crate::records::UserRecord;
 use crate::settings::{check_ids, check_user_name};
 
 type Result<T> = std::result::Result<T, Refusal>;

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use share::{Rules, Terms};
+use state::rules;
 
 use super::check_name;
-use crate::rules;
 
 /// `NAME=DIR`, or a table in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,13 +24,13 @@ struct Memory(Arc<RwLock<Vec<u8>>>);
 
 /// What is wrong with a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Damage(pub(crate) String);
+pub struct Damage(pub String);
 
 /// The database that these bytes are, closed cleanly: what a server that was killed has left open is repaired.
 ///
 /// # Errors
 /// It is damaged.
-pub(crate) fn checked(bytes: Vec<u8>) -> Result<Vec<u8>, Damage> {
+pub fn checked(bytes: Vec<u8>) -> Result<Vec<u8>, Damage> {
     if bytes.is_empty() {
         return Err(Damage("it is empty".to_owned()));
     }
@@ -52,7 +52,7 @@ pub(crate) fn checked(bytes: Vec<u8>) -> Result<Vec<u8>, Damage> {
 ///
 /// # Errors
 /// They are not.
-pub(crate) fn database(bytes: Vec<u8>) -> Result<Database, Damage> {
+pub fn database(bytes: Vec<u8>) -> Result<Database, Damage> {
     quietly(|| open(Memory(Arc::new(RwLock::new(bytes))))).map_err(Damage)
 }
 
@@ -64,7 +64,7 @@ fn open(memory: Memory) -> Result<Database, String> {
 ///
 /// # Errors
 /// It cannot be read, or is never the same.
-pub(crate) fn read(file: &Path) -> io::Result<Vec<u8>> {
+pub fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut before = fs::read(file)?;
     for _ in 0..READINGS_MAX {
         let now = fs::read(file)?;
@@ -142,7 +142,7 @@ impl StorageBackend for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use crate::State;
 
     fn sound() -> Vec<u8> {
         let directory = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableErro
 const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-clients");
 
 /// The table of clients.
-pub(crate) struct Known(pub(crate) Arc<Database>);
+pub struct Known(pub Arc<Database>);
 
 impl std::fmt::Debug for Known {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -66,7 +66,7 @@ impl ClientRecords for Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use crate::State;
 
     fn record(owner: &[u8]) -> ClientRecord {
         ClientRecord { owner: owner.to_vec() }

@@ -4,16 +4,16 @@ use std::fmt;
 
 /// What is wrong with the state directory or its database, for the person who runs the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Error {
+pub struct Error {
     /// What was wrong, and where.
-    pub(crate) what: String,
+    pub what: String,
     /// What to do about it; empty when nothing sensible can be said.
-    pub(crate) advice: String,
+    pub advice: String,
 }
 
 impl Error {
     /// An error of these words.
-    pub(crate) fn new(what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub fn new(what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { what: what.into(), advice: advice.into() }
     }
 }
@@ -28,4 +28,4 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// What succeeds unless the state cannot be used.
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, Error>;

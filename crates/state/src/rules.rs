@@ -10,7 +10,7 @@ const COMMENT_BYTES_MAX: usize = 256;
 ///
 /// # Errors
 /// What is wrong with one of them.
-pub(crate) fn parse(written: &Written) -> Result<Rules, String> {
+pub fn parse(written: &Written) -> Result<Rules, String> {
     let Written { protocols, clients, read, write } = written;
     let rights = [parse_rights(read, Role::Reader)?, parse_rights(write, Role::Contributor)?].concat();
     if rights.len() > RIGHTS_MAX {
@@ -19,11 +19,11 @@ pub(crate) fn parse(written: &Written) -> Result<Rules, String> {
     Ok(Rules { protocols: parse_protocols(protocols)?, clients: parse_clients(clients)?, rights })
 }
 
-pub(crate) fn parse_protocols(names: &[String]) -> Result<Protocols, String> {
+pub fn parse_protocols(names: &[String]) -> Result<Protocols, String> {
     if names.is_empty() { Ok(Protocols::all()) } else { names.join(",").parse() }
 }
 
-pub(crate) fn parse_clients(rules: &[String]) -> Result<Vec<ClientRule>, String> {
+pub fn parse_clients(rules: &[String]) -> Result<Vec<ClientRule>, String> {
     if rules.len() > CLIENT_RULES_MAX {
         return Err(format!("a share has {CLIENT_RULES_MAX} entries for clients at most"));
     }
@@ -36,14 +36,14 @@ fn parse_rights(names: &[String], role: Role) -> Result<Vec<Right>, String> {
 }
 
 /// Whether clients can be told this of a share. [MS-SRVS] 2.2.4.23 has no limit; Windows shows so much.
-pub(crate) fn check_comment(comment: &str) -> Result<(), String> {
+pub fn check_comment(comment: &str) -> Result<(), String> {
     let fits = comment.len() <= COMMENT_BYTES_MAX && !comment.chars().any(char::is_control);
     let what = || format!("the comment has more than {COMMENT_BYTES_MAX} bytes or control characters");
     if fits { Ok(()) } else { Err(what()) }
 }
 
 /// As they are written.
-pub(crate) fn write(rules: &Rules) -> Written {
+pub fn write(rules: &Rules) -> Written {
     Written {
         protocols: write_protocols(rules.protocols),
         clients: rules.clients.iter().map(ToString::to_string).collect(),
@@ -56,7 +56,7 @@ fn write_rights(rights: &[Right], role: Role) -> Vec<String> {
     rights.iter().filter(|right| right.role == role).map(|right| right.who.to_string()).collect()
 }
 
-pub(crate) fn write_protocols(protocols: Protocols) -> Vec<String> {
+pub fn write_protocols(protocols: Protocols) -> Vec<String> {
     protocols.to_string().split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 

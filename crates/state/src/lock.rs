@@ -16,13 +16,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The state directory is this process's until the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
 /// The process that has the state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Holder {
+pub struct Holder {
     /// None: it has not said.
     process: Option<u32>,
 }
@@ -32,7 +32,7 @@ impl Lock {
     ///
     /// # Errors
     /// The file cannot be made or locked; inside: another process has the directory.
-    pub(crate) fn take(directory: &Path, patience: Duration) -> io::Result<Result<Self, Holder>> {
+    pub fn take(directory: &Path, patience: Duration) -> io::Result<Result<Self, Holder>> {
         let path = directory.join(FILE);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
@@ -56,7 +56,7 @@ impl Lock {
 
 impl Holder {
     /// One that has not said who it is.
-    pub(crate) const UNKNOWN: Self = Self { process: None };
+    pub const UNKNOWN: Self = Self { process: None };
 
     fn named(file: &mut File) -> Self {
         let mut text = String::new();

@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use share::{LimitsStatus, Share, Shares};
 
-use crate::state::{Result, State};
+use crate::{Result, State};
 
 /// So often they are written down, if they have changed.
-pub(crate) const INTERVAL: Duration = Duration::from_secs(5);
+pub const INTERVAL: Duration = Duration::from_secs(5);
 
 /// For how long what is written down holds: so late may the next writing be.
-pub(crate) const RESERVE: Duration = Duration::from_secs(2 * INTERVAL.as_secs());
+pub const RESERVE: Duration = Duration::from_secs(2 * INTERVAL.as_secs());
 
 /// Gives a share what it had left.
 ///
 /// # Errors
 /// The state database cannot be read.
-pub(crate) fn restore(share: &Share, state: &State) -> Result<()> {
+pub fn restore(share: &Share, state: &State) -> Result<()> {
     if let Some(left) = state.credits(share.name())? {
         share.set_credits(left);
     }
@@ -31,7 +31,7 @@ pub(crate) fn restore(share: &Share, state: &State) -> Result<()> {
 ///
 /// # Errors
 /// The state database cannot be written.
-pub(crate) fn keep(shares: &Shares, state: &State, reserve: Duration) -> Result<()> {
+pub fn keep(shares: &Shares, state: &State, reserve: Duration) -> Result<()> {
     let mut changed = Vec::new();
     for share in shares.iter() {
         let left = lasting(&share.limits_status(), reserve);

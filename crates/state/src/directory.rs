@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-use super::{Error, Result};
+use crate::{Error, Result};
 
 /// The bits of a mode by which others than the owner may do something.
 const OTHERS: u32 = 0o077;
@@ -14,7 +14,7 @@ const OTHERS: u32 = 0o077;
 ///
 /// # Errors
 /// It cannot be made, is none, is another user's, or others may enter it.
-pub(crate) fn prepare(directory: &Path) -> Result<()> {
+pub fn prepare(directory: &Path) -> Result<()> {
     let refuse = |e: io::Error| {
         Error::new(
             format!("cannot use the state directory {}: {e}", directory.display()),

@@ -12,37 +12,37 @@ use serde::{Deserialize, Serialize};
 use share::Terms;
 
 use crate::rules;
-use crate::state::{Error, Result};
+use crate::{Error, Result};
 
 /// A share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct ShareRecord {
-    pub(crate) name: String,
+pub struct ShareRecord {
+    pub name: String,
     /// Absolute.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// [`Terms`]
-    pub(crate) terms: u16,
+    pub terms: u16,
     /// As it is written; empty: nothing is limited.
-    pub(crate) plan: String,
+    pub plan: String,
     /// When it was last increased, in seconds of the Unix epoch.
-    pub(crate) increased: Option<u64>,
+    pub increased: Option<u64>,
     /// The metadata cache is switched off.
-    pub(crate) uncached: bool,
+    pub uncached: bool,
     /// Who may use it, as it is written.
-    pub(crate) rules: Rules,
+    pub rules: Rules,
     /// What clients that list the shares are told of it.
-    pub(crate) comment: String,
+    pub comment: String,
 }
 
 impl ShareRecord {
-    pub(crate) fn terms(&self) -> Terms {
+    pub fn terms(&self) -> Terms {
         Terms::from_bits_truncate(self.terms)
     }
 
     /// # Errors
     /// The rules are such that this program does not know.
-    pub(crate) fn rules(&self) -> Result<share::Rules> {
+    pub fn rules(&self) -> Result<share::Rules> {
         rules::parse(&self.rules).map_err(|e| {
             let what = format!("the share {} has rules that cannot be: {e}", self.name);
             Error::new(what, "Give it others: anabranch share set NAME --client RULE")
@@ -51,7 +51,7 @@ impl ShareRecord {
 
     /// # Errors
     /// The plan is one that this program does not know.
-    pub(crate) fn provisioned(&self) -> Result<Provisioned> {
+    pub fn provisioned(&self) -> Result<Provisioned> {
         if self.plan.is_empty() {
             return Ok(Provisioned::default());
         }
@@ -63,7 +63,7 @@ impl ShareRecord {
         Ok(Provisioned { plan, increased })
     }
 
-    pub(crate) fn provision(&mut self, provisioned: &Provisioned) {
+    pub fn provision(&mut self, provisioned: &Provisioned) {
         let since =
             |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.plan = provisioned.plan.to_string();
@@ -74,15 +74,15 @@ impl ShareRecord {
 /// A user.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct UserRecord {
-    pub(crate) name: String,
+pub struct UserRecord {
+    pub name: String,
     /// As good as the password.
-    pub(crate) nt_hash: [u8; 16],
+    pub nt_hash: [u8; 16],
     /// None: that of the user of this machine of the same name.
-    pub(crate) uid: Option<u32>,
-    pub(crate) gid: Option<u32>,
-    pub(crate) groups: Option<Vec<u32>>,
-    pub(crate) disabled: bool,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    pub groups: Option<Vec<u32>>,
+    pub disabled: bool,
 }
 
 impl fmt::Debug for UserRecord {
@@ -93,11 +93,11 @@ impl fmt::Debug for UserRecord {
 
 /// A token of the control address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TokenRecord {
-    pub(crate) name: String,
-    pub(crate) scope: Scope,
+pub struct TokenRecord {
+    pub name: String,
+    pub scope: Scope,
     /// The token itself is kept nowhere.
-    pub(crate) digest: Digest,
+    pub digest: Digest,
     /// When it was made, in seconds of the Unix epoch.
-    pub(crate) made: u64,
+    pub made: u64,
 }

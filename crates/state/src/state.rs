@@ -3,24 +3,17 @@
 //! Holds what must be the same after a restart: who the server is, the key of NFS file handles, the
 //! number of each share, its burst credits, and the accounts (their NT hashes, never a password).
 
-pub(crate) mod copies;
-pub(crate) mod directory;
-mod error;
-pub(crate) mod image;
-pub(crate) mod lock;
-
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock::{Holder, Lock};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
-pub(crate) use error::{Error, Result};
-
+use crate::lock::{Holder, Lock};
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
+use crate::{Error, Result, copies, directory, image};
 
 /// Single values by name.
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
@@ -43,14 +36,14 @@ const LAST_SHARE: &str = "last-share";
 
 /// The version of what the tables hold; a database of another version is refused.
 const FORMAT: u32 = 1;
-const FILE: &str = "anabranch.redb";
+pub(crate) const FILE: &str = "anabranch.redb";
 /// Largest database that is looked at as a whole before it is used, and copied: it is in memory meanwhile.
 const CHECKED_BYTES_MAX: u64 = 256 << 20;
 /// How long a server waits for commands that have the directory.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The open state database. One process at a time has it.
-pub(crate) struct State {
+pub struct State {
     database: Arc<Database>,
     file: PathBuf,
     /// None: it is in memory.
@@ -72,7 +65,7 @@ impl State {
     ///
     /// # Errors
     /// The directory cannot be made or written, another server has it, the database is damaged or of another version.
-    pub(crate) fn open(directory: &Path) -> Result<Self> {
+    pub fn open(directory: &Path) -> Result<Self> {
         Self::open_within(PATIENCE, directory)?.map_err(|holder| {
             Error::new(
                 format!("the state directory {} is in use by another server: {holder}", directory.display()),
@@ -85,7 +78,7 @@ impl State {
     ///
     /// # Errors
     /// As above.
-    pub(crate) fn open_unless_in_use(directory: &Path) -> Result<std::result::Result<Self, Holder>> {
+    pub fn open_unless_in_use(directory: &Path) -> Result<std::result::Result<Self, Holder>> {
         Self::open_within(Duration::ZERO, directory)
     }
 
@@ -115,12 +108,12 @@ impl State {
     }
 
     /// A database that is only looked at.
-    pub(crate) fn in_memory(database: Database) -> Self {
+    pub fn in_memory(database: Database) -> Self {
         Self { database: Arc::new(database), file: PathBuf::from(FILE), _lock: None }
     }
 
     /// Makes the last good copy anew. What is no good does not take the place of the one before.
-    pub(crate) fn keep_copy(&self) {
+    pub fn keep_copy(&self) {
         match self.copy() {
             Ok(()) => tracing::debug!("a copy of the state database is made"),
             Err(problem) => tracing::error!("no copy of the state database: {}", problem.what),
@@ -145,7 +138,7 @@ impl State {
     }
 
     /// Where it is.
-    pub(crate) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         self.file.parent().unwrap_or(&self.file)
     }
 
@@ -196,17 +189,17 @@ impl State {
     }
 
     /// Who this server is to SMB clients, for as long as its state lives.
-    pub(crate) fn server_guid(&self) -> Result<[u8; 16]> {
+    pub fn server_guid(&self) -> Result<[u8; 16]> {
         self.lasting("server-guid", || self.random())
     }
 
     /// The key that NFS file handles are signed with.
-    pub(crate) fn nfs_handle_key(&self) -> Result<[u8; 16]> {
+    pub fn nfs_handle_key(&self) -> Result<[u8; 16]> {
         self.lasting("nfs-handle-key", || self.random())
     }
 
     /// The number of a share: the same whenever a share of this name is served.
-    pub(crate) fn share_id(&self, name: &str) -> Result<u32> {
+    pub fn share_id(&self, name: &str) -> Result<u32> {
         let name = name.to_lowercase();
         let transaction = self.database.begin_write().map_err(|e| self.trouble(e))?;
         let id = {
@@ -233,7 +226,7 @@ impl State {
     }
 
     /// Keeps the NT hash of an account's password.
-    pub(crate) fn set_account(&self, name: &str, nt_hash: [u8; 16]) -> Result<()> {
+    pub fn set_account(&self, name: &str, nt_hash: [u8; 16]) -> Result<()> {
         let transaction = self.database.begin_write().map_err(|e| self.trouble(e))?;
         transaction
             .open_table(ACCOUNTS)
@@ -244,7 +237,7 @@ impl State {
     }
 
     /// The NT hash that was kept for an account.
-    pub(crate) fn account(&self, name: &str) -> Result<Option<[u8; 16]>> {
+    pub fn account(&self, name: &str) -> Result<Option<[u8; 16]>> {
         let transaction = self.database.begin_read().map_err(|e| self.trouble(e))?;
         let accounts = match transaction.open_table(ACCOUNTS) {
             Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
@@ -254,22 +247,22 @@ impl State {
     }
 
     /// The shares that were made by command.
-    pub(crate) fn made_shares(&self) -> Result<Vec<ShareRecord>> {
+    pub fn made_shares(&self) -> Result<Vec<ShareRecord>> {
         self.records(MADE_SHARES)
     }
 
     /// Keeps a share that was made by command.
-    pub(crate) fn keep_share(&self, share: &ShareRecord) -> Result<()> {
+    pub fn keep_share(&self, share: &ShareRecord) -> Result<()> {
         self.keep(MADE_SHARES, &share.name.to_lowercase(), share)
     }
 
     /// Forgets a share that was made by command, its number and what its store knew. The number is not given again.
-    pub(crate) fn forget_share(&self, name: &str) -> Result<()> {
+    pub fn forget_share(&self, name: &str) -> Result<()> {
         self.forget_of_share(name, true)
     }
 
     /// Forgets the number of a share and what its store knew: another directory comes in its place.
-    pub(crate) fn forget_share_number(&self, name: &str) -> Result<()> {
+    pub fn forget_share_number(&self, name: &str) -> Result<()> {
         self.forget_of_share(name, false)
     }
 
@@ -295,7 +288,7 @@ impl State {
     }
 
     /// The burst credits that were written down for a share.
-    pub(crate) fn credits(&self, name: &str) -> Result<Option<u64>> {
+    pub fn credits(&self, name: &str) -> Result<Option<u64>> {
         let read = || -> std::result::Result<Option<u64>, redb::Error> {
             let transaction = self.database.begin_read()?;
             let credits = match transaction.open_table(CREDITS) {
@@ -308,7 +301,7 @@ impl State {
     }
 
     /// Writes down the burst credits of shares; None: the share has no bursts. A share that is forgotten has none either.
-    pub(crate) fn keep_credits(&self, shares: &[(String, Option<u64>)]) -> Result<()> {
+    pub fn keep_credits(&self, shares: &[(String, Option<u64>)]) -> Result<()> {
         let keep = || -> std::result::Result<(), redb::Error> {
             let transaction = self.database.begin_write()?;
             {
@@ -328,17 +321,17 @@ impl State {
     }
 
     /// The users who were added by command.
-    pub(crate) fn added_users(&self) -> Result<Vec<UserRecord>> {
+    pub fn added_users(&self) -> Result<Vec<UserRecord>> {
         self.records(ADDED_USERS)
     }
 
     /// Keeps a user who was added by command.
-    pub(crate) fn keep_user(&self, user: &UserRecord) -> Result<()> {
+    pub fn keep_user(&self, user: &UserRecord) -> Result<()> {
         self.keep(ADDED_USERS, &auth::folded_name(&user.name), user)
     }
 
     /// Forgets a user who was added by command.
-    pub(crate) fn forget_user(&self, name: &str) -> Result<()> {
+    pub fn forget_user(&self, name: &str) -> Result<()> {
         let forget = || -> std::result::Result<(), redb::Error> {
             let transaction = self.database.begin_write()?;
             transaction.open_table(ADDED_USERS)?.remove(auth::folded_name(name).as_str())?;
@@ -348,17 +341,17 @@ impl State {
     }
 
     /// The tokens that were made by command.
-    pub(crate) fn made_tokens(&self) -> Result<Vec<TokenRecord>> {
+    pub fn made_tokens(&self) -> Result<Vec<TokenRecord>> {
         self.records(TOKENS)
     }
 
     /// Keeps a token that was made by command.
-    pub(crate) fn keep_token(&self, token: &TokenRecord) -> Result<()> {
+    pub fn keep_token(&self, token: &TokenRecord) -> Result<()> {
         self.keep(TOKENS, &token.name.to_ascii_lowercase(), token)
     }
 
     /// Forgets a token that was made by command.
-    pub(crate) fn forget_token(&self, name: &str) -> Result<()> {
+    pub fn forget_token(&self, name: &str) -> Result<()> {
         let forget = || -> std::result::Result<(), redb::Error> {
             let transaction = self.database.begin_write()?;
             transaction.open_table(TOKENS)?.remove(name.to_ascii_lowercase().as_str())?;
@@ -393,7 +386,7 @@ impl State {
     }
 
     /// The database itself, for the crates that keep tables of their own in it.
-    pub(crate) fn database(&self) -> Arc<Database> {
+    pub fn database(&self) -> Arc<Database> {
         Arc::clone(&self.database)
     }
 }
@@ -413,12 +406,12 @@ fn store_tables(name: &str) -> String {
 }
 
 /// Where the state database of a directory is.
-pub(crate) fn file(directory: &Path) -> PathBuf {
+pub fn file(directory: &Path) -> PathBuf {
     directory.join(FILE)
 }
 
 /// Whether a state database is there.
-pub(crate) fn exists(directory: &Path) -> bool {
+pub fn exists(directory: &Path) -> bool {
     file(directory).exists()
 }
 

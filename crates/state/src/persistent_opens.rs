@@ -11,7 +11,7 @@ use smb_server::{Change, PersistentOpen, PersistentOpens};
 const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
 
 /// The table of persistent opens.
-pub(crate) struct Kept(pub(crate) Arc<Database>);
+pub struct Kept(pub Arc<Database>);
 
 impl std::fmt::Debug for Kept {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -74,7 +74,7 @@ mod tests {
     use smb_server::{PersistentLease, PersistentLock};
 
     use super::*;
-    use crate::state::State;
+    use crate::State;
 
     fn open(id: u64, path: &str) -> PersistentOpen {
         let lock = PersistentLock { offset: u64::MAX, length: 1, exclusive: true };

@@ -6,17 +6,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::FILE;
+use crate::state::FILE;
 
 /// The last good copy: made when a server has started, once a day, and when it ends.
-pub(crate) const COPY: &str = "anabranch.redb.good";
+const COPY: &str = "anabranch.redb.good";
 /// How often it is made while a server runs.
-pub(crate) const INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+pub const INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 /// Files that were damaged and are kept.
 const DAMAGED_MAX: usize = 1000;
 
 /// The last good copy of this state directory.
-pub(crate) fn path(directory: &Path) -> PathBuf {
+pub fn path(directory: &Path) -> PathBuf {
     directory.join(COPY)
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// The directory cannot be written.
-pub(crate) fn put_in_place(directory: &Path, bytes: &[u8]) -> io::Result<Option<PathBuf>> {
+pub fn put_in_place(directory: &Path, bytes: &[u8]) -> io::Result<Option<PathBuf>> {
     let file = directory.join(FILE);
     let kept = if file.try_exists()? { Some(keep_aside(&file)?) } else { None };
     write(&file, bytes)?;
@@ -64,7 +64,7 @@ fn keep_aside(file: &Path) -> io::Result<PathBuf> {
 }
 
 /// What to do about a damaged database.
-pub(crate) fn advice(directory: &Path) -> String {
+pub fn advice(directory: &Path) -> String {
     let (copy, directory) = (path(directory), directory.display());
     let kept = "the damaged file is kept beside it";
     match age(&copy) {
@@ -81,13 +81,13 @@ pub(crate) fn advice(directory: &Path) -> String {
 }
 
 /// How long ago a file was written; None: there is none.
-pub(crate) fn age(file: &Path) -> Option<Duration> {
+pub fn age(file: &Path) -> Option<Duration> {
     let written = fs::metadata(file).and_then(|found| found.modified()).ok()?;
     Some(written.elapsed().unwrap_or_default())
 }
 
 /// A time for people: its one or two largest units.
-pub(crate) fn told(time: Duration) -> String {
+pub fn told(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {

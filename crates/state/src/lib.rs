@@ -1,0 +1,25 @@
+//! What a server must remember across restarts, in one database of its state directory: who it is, the key of its filehandles,
+//! the shares, users and tokens that were made by command, the numbers of shares and the burst credits that they have left, password
+//! hashes, the persistent opens of SMB clients, and the NFSv4 clients that hold something. Beside it: whether that database is sound
+//! ([`image`]), its last good copy ([`copies`]), and who has the directory ([`lock`]).
+//!
+//! The invariant: what a call here has returned as kept is on stable storage, whole, and there at the next start; what was only
+//! half written is not there at all.
+
+pub mod burst_credits;
+pub mod copies;
+pub mod directory;
+mod error;
+pub mod image;
+pub mod lock;
+mod nfs_clients;
+mod persistent_opens;
+mod records;
+pub mod rules;
+mod state;
+
+pub use error::{Error, Result};
+pub use nfs_clients::Known;
+pub use persistent_opens::Kept;
+pub use records::{ShareRecord, TokenRecord, UserRecord};
+pub use state::{State, exists, file};
