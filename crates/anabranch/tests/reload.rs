@@ -225,12 +225,8 @@ fn what_an_nfs4_client_has_open_is_taken_from_it_when_the_file_shuts_it_out() {
 
     let elsewhere = format!("{DATA}[[share.client]]\nnetwork = \"127.0.0.2\"\nsquash = \"none\"\n");
     running.reload("", &[&elsewhere, MORE, ANNA].concat(), READ_AGAIN);
-    let deadline = Instant::now() + DEADLINE;
-    while gone.test(&denies) != Err(Status4::AdminRevoked) {
-        assert!(Instant::now() < deadline, "it has it still");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let taken = stays.open(&top, "denied", ShareDeny::NONE).unwrap();
+    gone.until_revoked(&denies);
+    let taken = stays.open_when_free(&top, "denied");
     assert_eq!(gone.write(&denies), Err(Status4::Access));
     assert_eq!(gone.write(&other), Ok(()), "another share's");
 

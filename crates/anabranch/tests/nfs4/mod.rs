@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nfs_wire::v4::attr::Attributes;
 use nfs_wire::v4::compound::{self, ArgOp, ResOp};
@@ -138,10 +138,32 @@ impl Nfs4 {
         Ok((file_handle(&body), opened.unwrap()))
     }
 
+    /// The same, once nobody denies it any more.
+    pub(crate) fn open_when_free(&mut self, top: &[u8], name: &str) -> Opened {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            match self.open(top, name, ShareDeny::NONE) {
+                Ok(opened) => return opened,
+                Err(status) => assert_eq!(status, Status::ShareDenied),
+            }
+            assert!(Instant::now() < deadline, "{name} is denied still");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub(crate) fn write(&mut self, (file, stateid): &Opened) -> Result<(), Status> {
         let stable = StableHow::FileSync;
         let write = ArgOp::Write(write::Args { stateid: *stateid, offset: 0, stable, data: b"data" });
         status(&self.compound(&[put(file), write]))
+    }
+
+    /// Waits until an open is taken from the client.
+    pub(crate) fn until_revoked(&mut self, opened: &Opened) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.test(opened) != Err(Status::AdminRevoked) {
+            assert!(Instant::now() < deadline, "it has it still");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// TEST_STATEID.
