@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::print::counted;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Given, LogFormat};
 use crate::{in_time, log_filter};
@@ -105,7 +106,8 @@ pub(crate) fn tell_lost_lines() {
     let lost = lost_lines();
     let told = TOLD.swap(lost, Ordering::Relaxed);
     if lost > told {
-        tracing::warn!("{} lines of the log could not be written", lost - told);
+        let lines = counted(lost - told, "line");
+        tracing::warn!("{lines} of the log could not be written");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What commands print.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
@@ -51,8 +51,14 @@ pub(crate) fn latency(seconds: f64) -> String {
 }
 
 /// A number of things: `1 channel`, `2 channels`.
-pub(crate) fn counted(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, thing: &str) -> String {
+    counted_as(count, thing, &format!("{thing}s"))
+}
+
+/// The same, of things that are not named otherwise by an `s` alone: `1 directory`, `2 directories`.
+pub(crate) fn counted_as<N: Display + PartialEq + From<u8>>(count: N, one: &str, many: &str) -> String {
+    let thing = if count == N::from(1) { one } else { many };
+    format!("{count} {thing}")
 }
 
 /// Text of a client's: it cannot write to the terminal what it likes, nor turn what stands around it about. What is left

@@ -9,7 +9,7 @@ use load::advise::{self, Facts};
 use load::result::Protocol;
 
 use super::live::Look;
-use crate::print::{bytes, latency};
+use crate::print::{bytes, counted, latency};
 
 /// The clients, as the accounts name them, that go by this name: an address, a ClientGuid, a session, a user, or what an NFSv4 client
 /// calls itself.
@@ -216,8 +216,9 @@ impl Work {
             figures.push(format!(
                 "reads and writes of {size} on average, {small:.0} % of them at most 16 KiB, {writes:.0} % writes; {depth:.1} under way"
             ));
-            let opens = if self.opens > 0 { format!(" through {} opens", self.opens) } else { String::new() };
-            figures.push(format!("{} files{opens} in the last ten seconds", self.files));
+            let opens = counted(self.opens, "open");
+            let opens = if self.opens > 0 { format!(" through {opens}") } else { String::new() };
+            figures.push(format!("{}{opens} in the last ten seconds", counted(self.files, "file")));
         }
         if let Some((server, whole)) = facts.latency.server_us.zip(facts.latency.end_to_end_us) {
             figures.push(format!(

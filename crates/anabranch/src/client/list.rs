@@ -11,7 +11,7 @@ use super::{counted, duration, harmless, latency, table};
 /// The clients, for people.
 pub(crate) fn render(clients: &Clients) -> String {
     let mut text = String::new();
-    let channels = clients.smb_sessions.iter().map(|session| session.channels.len()).sum();
+    let channels: usize = clients.smb_sessions.iter().map(|session| session.channels.len()).sum();
     let _ = writeln!(
         text,
         "SMB: {}, {}",
@@ -22,7 +22,7 @@ pub(crate) fn render(clients: &Clients) -> String {
         let _ =
             write!(text, "\n{}\n{}", sessions(&clients.smb_sessions), channel_table(&clients.smb_sessions));
     }
-    let connections = clients.nfs_clients.iter().map(|client| client.connections.len()).sum();
+    let connections: usize = clients.nfs_clients.iter().map(|client| client.connections.len()).sum();
     let _ = writeln!(
         text,
         "\nNFS: {}, {}",

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::ask;
 use crate::cli::ShareRecord;
 use crate::control_access;
-use crate::print::{json, print};
+use crate::print::{counted, counted_as, json, print};
 use crate::problem::{Cause, Problem, Result};
 
 /// Between two questions for what was recorded.
@@ -84,9 +84,11 @@ fn create(path: &Path) -> Result<std::fs::File> {
 
 fn render(summary: &Summary, path: &Path) -> String {
     let Summary { share, operations, lost, full, .. } = summary;
-    let mut text = format!("{operations} operations of the share {share} are in {}\n", path.display());
+    let (are, path) = (if *operations == 1 { "is" } else { "are" }, path.display());
+    let mut text = format!("{} of the share {share} {are} in {path}\n", counted(*operations, "operation"));
     if *lost > 0 {
-        text.push_str(&format!("{lost} operations are missing: there were more than could be fetched\n"));
+        let missing = counted_as(*lost, "operation is", "operations are");
+        text.push_str(&format!("{missing} missing: there were more than could be fetched\n"));
     }
     if *full {
         text.push_str("It was ended before its time: there are as many as --operations-max allows\n");

@@ -7,7 +7,7 @@ use control::shares::Share;
 use serde::Serialize;
 
 use super::{state, terms};
-use crate::print::{bytes, latency};
+use crate::print::{bytes, counted, counted_as, latency};
 use crate::table;
 
 /// API names that are shown; the others are summed up.
@@ -63,8 +63,8 @@ fn limits(activity: &ShareActivity) -> String {
         let _ = writeln!(text, "capacity   {}", bytes(capacity));
     }
     if let Some(used) = activity.used_bytes {
-        let files =
-            activity.files.map_or_else(String::new, |files| format!(", {files} files and directories"));
+        let count = |files| counted_as(files, "file or directory", "files and directories");
+        let files = activity.files.map_or_else(String::new, |files| format!(", {}", count(files)));
         let _ = writeln!(text, "used       {}{files}", bytes(used));
     }
     if let Some(credits) = activity.burst_credits {
@@ -72,20 +72,24 @@ fn limits(activity: &ShareActivity) -> String {
     }
     if activity.waiting > 0 || !activity.throttled.is_empty() {
         let what = activity.throttled.join(", ");
-        let _ = writeln!(text, "waiting    {} operations, for: {what}", activity.waiting);
+        let _ = writeln!(text, "waiting    {}, for: {what}", counted(activity.waiting, "operation"));
     }
     for waits in &activity.waits {
         let mean = latency(mean(waits.seconds, waits.operations));
-        let _ = writeln!(text, "waited     {} operations for {}, {mean} each", waits.operations, waits.limit);
+        let operations = counted(waits.operations, "operation");
+        let _ = writeln!(text, "waited     {operations} for {}, {mean} each", waits.limit);
     }
     text
 }
 
 fn cache(cache: &CacheActivity) -> String {
-    let CacheActivity { hits, misses, invalidations, directories, bytes: held } = cache;
     format!(
-        "cache      {hits} hits, {misses} misses, {invalidations} changes; {directories} directories, {}\n",
-        bytes(*held)
+        "cache      {}, {}, {}; {}, {}\n",
+        counted(cache.hits, "hit"),
+        counted_as(cache.misses, "miss", "misses"),
+        counted(cache.invalidations, "change"),
+        counted_as(cache.directories, "directory", "directories"),
+        bytes(cache.bytes)
     )
 }
 
@@ -179,6 +183,14 @@ mod tests {
         assert_eq!(shown, expected);
         let known = CacheActivity { hits: 9, misses: 3, invalidations: 4, directories: 2, bytes: 5 << 10 };
         assert_eq!(cache(&known), "cache      9 hits, 3 misses, 4 changes; 2 directories, 5 KiB\n");
+        let one = CacheActivity { hits: 1, misses: 1, invalidations: 1, directories: 1, bytes: 1 };
+        assert_eq!(cache(&one), "cache      1 hit, 1 miss, 1 change; 1 directory, 1 B\n");
+        let waits = LimitWaits { limit: "iops".to_owned(), operations: 1, seconds: 0.01 };
+        let one =
+            ShareActivity { used_bytes: Some(1), files: Some(1), waits: vec![waits], ..activity.clone() };
+        let expected =
+            "used       1 B, 1 file or directory\nwaited     1 operation for iops, 10.00 ms each\n";
+        assert_eq!(limits(&one).split_once('\n').unwrap().1, expected);
         let calls = calls(&activity);
         let row = calls.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(row, "Read nfs4 2 0 0 B 6.00 ms 5.00 ms 250 us 750 us 200 us 100 %");

@@ -11,7 +11,7 @@ use serde::Serialize;
 use share::{Turn, turn};
 
 use crate::cli::ShareSimulate;
-use crate::print::{bytes, json, latency, print};
+use crate::print::{bytes, counted, json, latency, print};
 use crate::problem::{Cause, Problem, Result};
 use crate::{table, trace_file};
 
@@ -125,15 +125,17 @@ fn report(plan: &Plan, outcome: Outcome, clients: usize, bytes: u64) -> Report {
 fn render(report: &Report) -> String {
     let Report { operations, waited, clients, seconds, .. } = report;
     let mut text = format!(
-        "plan       {}\ntrace      {operations} operations and {} of {clients} clients in {seconds:.1} s\n",
+        "plan       {}\ntrace      {} and {} of {} in {seconds:.1} s\n",
         report.plan,
-        bytes(report.bytes)
+        counted(*operations, "operation"),
+        bytes(report.bytes),
+        counted(*clients, "client")
     );
     if *waited == 0 {
         text.push_str("waited     none\n");
     } else {
         let part = super::show::mean(*waited as f64 * 100.0, *operations);
-        let _ = writeln!(text, "waited     {waited} operations, {part:.1} %");
+        let _ = writeln!(text, "waited     {}, {part:.1} %", counted(*waited, "operation"));
         let percentiles = |of: &Percentiles| {
             format!("p50 {}, p99 {}, at most {}", latency(of.p50), latency(of.p99), latency(of.max))
         };
