@@ -48,7 +48,7 @@ bitflags! {
 
 bitflags! {
     /// What an open lets others do: the bits of SMB's share access ([MS-SMB2] 2.2.13).
-    /// NFSv4's deny is the complement; an NFSv4 open always shares [`Sharing::DELETE`].
+    /// NFSv4's deny mode is the complement. An NFSv4 open always shares [`Sharing::DELETE`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct Sharing: u8 {
         /// Others may read or execute.
@@ -61,9 +61,9 @@ bitflags! {
 }
 
 impl Access {
-    /// What of this access needs the leave of other opens ([MS-FSA] 2.1.5.1.2.2): reading and executing
-    /// need [`Sharing::READ`], writing and appending [`Sharing::WRITE`], deleting [`Sharing::DELETE`].
-    /// An open for which nothing is needed neither disturbs nor is disturbed.
+    /// What other opens must share for this access to be granted ([MS-FSA] 2.1.5.1.2.2): reading and executing need
+    /// [`Sharing::READ`], writing and appending [`Sharing::WRITE`], deleting [`Sharing::DELETE`].
+    /// An open that needs nothing conflicts with no other open.
     #[must_use]
     pub fn needs(self) -> Sharing {
         let mut needs = Sharing::empty();

@@ -1,4 +1,4 @@
-//! Byte-range locks: mandatory ones of opens, advisory ones of clients' lock owners.
+//! Byte-range locks: mandatory locks of opens, advisory locks of clients' lock owners.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ mod tests;
 
 use range_list::RangeList;
 
-/// What a lock keeps others from.
+/// What a lock prevents others from doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockKind {
     /// Others may hold shared locks on the range, and may read it.
@@ -22,25 +22,25 @@ pub enum LockKind {
 /// One lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteRangeLock {
-    /// Who holds it.
+    /// The owner of the lock.
     pub owner: LockOwner,
-    /// What it covers.
+    /// The bytes that the lock covers.
     pub range: ByteRange,
-    /// What it keeps others from.
+    /// What the lock prevents others from doing.
     pub kind: LockKind,
 }
 
 /// What a call did to the locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockChange {
-    /// Something was given up: who waits for a lock on the file should try again.
+    /// A lock was given up: requests that wait for a lock on the file should be tried again.
     pub freed: bool,
 }
 
 /// Why a lock was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// This lock is in the way (STATUS_LOCK_NOT_GRANTED, NFS4ERR_DENIED).
+    /// This lock conflicts (STATUS_LOCK_NOT_GRANTED, NFS4ERR_DENIED).
     #[error("the range is locked")]
     Conflict(ByteRangeLock),
     /// [`Limits::locks_max`](crate::Limits::locks_max) is reached.
@@ -54,17 +54,17 @@ pub enum UnlockError {
     /// The open holds no lock of exactly this range (STATUS_RANGE_NOT_LOCKED).
     #[error("the range is not locked")]
     NotLocked,
-    /// What is left would be more locks than [`Limits::locks_max`](crate::Limits::locks_max).
+    /// The unlock would leave more locks than [`Limits::locks_max`](crate::Limits::locks_max) allows.
     #[error("the file has too many locks")]
     TooMany,
 }
 
-/// The locks of one file. Two lists, since reads have to look at the exclusive ones only.
+/// The locks of one file, in two lists, since reads need to look at the exclusive locks only.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Locks {
     exclusive: RangeList,
     shared: RangeList,
-    /// How many each owner has: who has none is looked for in no list.
+    /// How many locks each owner has. The lists are not searched for an owner that is not in this map.
     owners: HashMap<LockOwner, usize>,
 }
 
@@ -83,7 +83,7 @@ impl Locks {
         self.owners.get(&owner).copied().unwrap_or(0)
     }
 
-    /// Runs a change of the locks of one owner, and counts what it leaves.
+    /// Runs a change of one owner's locks and updates the owner's count.
     fn change<T>(&mut self, owner: LockOwner, change: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.len();
         let result = change(self);
@@ -96,10 +96,10 @@ impl Locks {
         result
     }
 
-    /// A lock that keeps the owner from locking the range.
+    /// A lock that conflicts with a lock of this kind that the owner would take on the range.
     ///
-    /// An open gets no exclusive lock over any of its own locks ([MS-FSA] 2.1.4.10); a client's owner
-    /// never conflicts with itself (RFC 8881 9.2, 9.3).
+    /// An open cannot get an exclusive lock over any of its own locks ([MS-FSA] 2.1.4.10); a client's owner never
+    /// conflicts with itself (RFC 8881 9.2, 9.3).
     pub(crate) fn test(&self, owner: LockOwner, range: ByteRange, kind: LockKind) -> Option<ByteRangeLock> {
         if is_nothing(owner, range) {
             return None;
@@ -130,7 +130,7 @@ impl Locks {
         self.change(owner, |locks| locks.lock_free(owner, range, kind, locks_max))
     }
 
-    /// Locks what nobody's lock is in the way of.
+    /// Takes a lock after the check for conflicts.
     fn lock_free(
         &mut self,
         owner: LockOwner,
@@ -148,7 +148,8 @@ impl Locks {
         self.lock_merging(owner, range, kind, locks_max)
     }
 
-    /// Locks as POSIX does: one lock of the owner where several touched, none of the other kind below it.
+    /// Locks as POSIX does: locks of the owner that touch become one, and the owner's locks of the other kind are
+    /// removed from the range.
     fn lock_merging(
         &mut self,
         owner: LockOwner,
@@ -200,7 +201,8 @@ impl Locks {
         locks_max: usize,
     ) -> Result<LockChange, UnlockError> {
         if owner.is_mandatory() {
-            // [MS-FSA] 2.1.5.9: an exclusive lock of this range goes before a shared one.
+            // [MS-FSA] 2.1.5.9: of two locks with exactly this range, the exclusive one is removed before the shared
+            // one.
             let removed = self.exclusive.remove(owner, range) || self.shared.remove(owner, range);
             return if removed { Ok(LockChange { freed: true }) } else { Err(UnlockError::NotLocked) };
         }
@@ -228,16 +230,16 @@ impl Locks {
         LockChange { freed: had }
     }
 
-    /// A lock that stops `reader` from reading the range: another's exclusive one. A reader who owns no locks of the
-    /// mandatory kind is stopped by those only.
+    /// A lock that stops `reader` from reading the range: an exclusive lock of another owner. A reader without
+    /// mandatory locks is stopped by mandatory locks only.
     pub(crate) fn against_read(&self, reader: Option<LockOwner>, range: ByteRange) -> Option<ByteRangeLock> {
         let stops = |&(owner, _): &(LockOwner, ByteRange)| stops(owner, reader) && Some(owner) != reader;
         let (owner, range) = self.exclusive.overlapping(range).find(stops)?;
         Some(held(owner, range, LockKind::Exclusive))
     }
 
-    /// A lock that stops `writer` from writing the range: another's exclusive one, or any
-    /// shared one, its own included ([MS-FSA] 2.1.4.10).
+    /// A lock that stops `writer` from writing the range: an exclusive lock of another owner, or any shared lock,
+    /// including the writer's own ([MS-FSA] 2.1.4.10).
     pub(crate) fn against_write(&self, writer: Option<LockOwner>, range: ByteRange) -> Option<ByteRangeLock> {
         self.against_read(writer, range).or_else(|| {
             let (owner, range) = self.shared.overlapping(range).find(|(owner, _)| stops(*owner, writer))?;
@@ -253,13 +255,13 @@ impl Locks {
     }
 }
 
-/// A client's owner locks bytes, so an empty range of it is nothing. (NFSv4 refuses it before it comes
-/// here, RFC 8881 18.10.3.)
+/// Whether the request concerns no byte at all: a client's owner locks bytes, so an empty range means nothing. (The
+/// NFSv4 server refuses an empty range before this is called, RFC 8881 18.10.3.)
 fn is_nothing(owner: LockOwner, range: ByteRange) -> bool {
     !owner.is_mandatory() && range.is_empty()
 }
 
-/// Whether locks of this owner stop who reads or writes as `actor`.
+/// Whether locks of this owner stop `actor` from reading or writing.
 fn stops(owner: LockOwner, actor: Option<LockOwner>) -> bool {
     owner.is_mandatory() || actor.is_some()
 }

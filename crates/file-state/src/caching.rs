@@ -1,8 +1,8 @@
-//! Caching grants: what a client may keep of a file, and how it is taken back.
+//! Caching grants: what a client may cache of a file, and how a grant is taken back.
 //!
-//! SMB shows a grant as a lease or an oplock, NFSv4 as a delegation. An operation that another's cache
-//! would make wrong takes some of it away; [`Operation::takes`] and [`Holder::after`] are the whole rule,
-//! `caching/transitions.txt` is what follows from it.
+//! SMB shows a grant as a lease or an oplock, NFSv4 as a delegation. An operation that would make another client's
+//! cache wrong takes part of that client's grant away. [`Operation::takes`] and [`Holder::after`] are the whole rule;
+//! `caching/transitions.txt` lists what follows from it.
 
 use crate::{Access, OpenKey, Sharing};
 use bitflags::bitflags;
@@ -13,13 +13,13 @@ mod tests;
 bitflags! {
     /// What a client may cache: the bits of an SMB lease state ([MS-SMB2] 2.2.13.2.8).
     ///
-    /// As leases: R, RH, RW, RWH. As oplocks: level II is R, exclusive RW, batch RWH. As NFSv4
-    /// delegations: read is RH, write RWH.
+    /// As leases: R, RH, RW, RWH. As oplocks: level II is R, exclusive RW, batch RWH. As NFSv4 delegations: a read
+    /// delegation is RH, a write delegation RWH.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct Caching: u8 {
         /// Keep data that was read.
         const READ = 0x1;
-        /// Keep the file open after the application closed it.
+        /// Keep the file open after the application has closed it.
         const HANDLE = 0x2;
         /// Keep data that was written.
         const WRITE = 0x4;
@@ -38,7 +38,7 @@ pub enum Holder {
     },
     /// One open (SMB oplock).
     Oplock(OpenKey),
-    /// A client (NFSv4 delegation); the number is unique on this server for the client.
+    /// A client (NFSv4 delegation). The number identifies the client on this server.
     Delegation(u64),
 }
 
@@ -54,7 +54,7 @@ pub enum Operation {
     },
     /// Open it and drop its data (overwrite, supersede).
     Overwrite,
-    /// Try an open again that met a sharing violation: a client may be keeping a closed file open.
+    /// Retry an open that met a sharing violation: a client may be keeping a closed file open.
     SharingViolation,
     /// Read data.
     Read,
@@ -64,48 +64,48 @@ pub enum Operation {
     Lock,
     /// Change attributes other than the size.
     SetAttributes,
-    /// Rename it, or give it another name.
+    /// Rename the file, or add a hard link.
     Rename,
     /// Delete it.
     Delete,
-    /// Change the entries of a directory: their names, or what a listing tells of them.
+    /// Change the entries of a directory: their names, or what a listing shows of them.
     ChangeEntries,
 }
 
-/// Tell this holder that its grant shrinks.
+/// A holder must be told that its grant shrinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Break {
-    /// Whom to tell.
+    /// The holder to tell.
     pub holder: Holder,
-    /// What it had.
+    /// What the holder had.
     pub from: Caching,
-    /// What it may keep.
+    /// What the holder may keep.
     pub to: Caching,
-    /// The holder answers with [`FileState::acknowledge`](crate::FileState::acknowledge) or gives all back
-    /// ([`FileState::revoke`](crate::FileState::revoke)). Without it, the grant has shrunk already.
+    /// The holder must answer with [`FileState::acknowledge`](crate::FileState::acknowledge) or give up the whole grant
+    /// ([`FileState::revoke`](crate::FileState::revoke)). If this is false, the grant has already shrunk.
     pub ack_required: bool,
-    /// It follows from the answer to another one, since operations took more in the meantime: to the holder the
-    /// two are one.
+    /// This break follows directly from the holder's answer to the previous one, because further operations took more
+    /// in the meantime. To the holder the two are one break.
     pub continues: bool,
 }
 
 /// What an operation has to do about the grants of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Breaks {
-    /// Whom to tell now.
+    /// The holders to tell now.
     pub tell: Vec<Break>,
-    /// The operation waits until a holder has answered, and then asks again.
+    /// The operation must wait until a holder has answered, and then ask again.
     pub wait: bool,
 }
 
 /// Why an acknowledgment was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AcknowledgeError {
-    /// No such grant, or it is not being broken (leases: STATUS_UNSUCCESSFUL, oplocks:
+    /// There is no such grant, or the grant is not being broken (leases: STATUS_UNSUCCESSFUL, oplocks:
     /// STATUS_INVALID_DEVICE_STATE).
     #[error("no break is under way")]
     NotBreaking,
-    /// The holder wants to keep more than it may (STATUS_REQUEST_NOT_ACCEPTED).
+    /// The holder wants to keep more than it was told that it may keep (STATUS_REQUEST_NOT_ACCEPTED).
     #[error("more than the break allows")]
     TooMuch,
 }
@@ -118,7 +118,7 @@ const RH: Caching = R.union(H);
 const RW: Caching = R.union(W);
 const RWH: Caching = RW.union(H);
 
-/// An open for no more than this reads and changes no data, and no cache is in its way ([MS-FSA] 2.1.4.12).
+/// An open for no more than this neither reads nor changes data, so it does not affect caches ([MS-FSA] 2.1.4.12).
 const ATTRIBUTES_ONLY: Access =
     Access::READ_ATTRIBUTES.union(Access::WRITE_ATTRIBUTES).union(Access::SYNCHRONIZE);
 
@@ -128,29 +128,28 @@ pub fn is_quiet(access: Access) -> bool {
     ATTRIBUTES_ONLY.union(Access::READ_CONTROL).contains(access)
 }
 
-/// Whether an open for this access is none to those who ask for a grant while it is there. Who may read a file's security
-/// counts, though its open takes no lease away: so has Windows it.
+/// Whether grants are decided as if an open for this access were not there. An open for READ_CONTROL counts, as on
+/// Windows, although it breaks no lease.
 pub(crate) fn is_for_attributes(access: Access) -> bool {
     ATTRIBUTES_ONLY.contains(access)
 }
 
 impl Operation {
-    /// What the operation takes from such an SMB holder, and which of it the operation waits for
-    /// ([MS-FSA] 2.1.4.12).
+    /// What the operation takes from an SMB holder, and which part of that the operation waits for ([MS-FSA] 2.1.4.12).
     fn takes(self, holder: Holder) -> (Caching, Caching) {
         match self {
             Self::Open { access, .. } if holder.ignores(access) => (NONE, NONE),
             Self::Open { .. } | Self::Read => (W, W),
             Self::Overwrite | Self::Write | Self::Lock => (RWH, W),
             Self::SharingViolation | Self::Rename | Self::Delete => (H, H),
-            // [MS-FSA] 2.1.4.12, PARENT_OBJECT: a listing is stale at once, but nobody's data is unwritten.
+            // [MS-FSA] 2.1.4.12, PARENT_OBJECT: a cached listing is stale at once, but holds no unwritten data.
             Self::ChangeEntries => (RWH, W),
             Self::SetAttributes => (NONE, NONE),
         }
     }
 
-    /// Whether the operation goes against a delegation of this state (RFC 8881 10.4, 10.4.4). A read
-    /// delegation stands for opens that read and let others read.
+    /// Whether the operation conflicts with a delegation of this state (RFC 8881 10.4, 10.4.4). A read delegation
+    /// stands for opens that read and let others read.
     fn recalls(self, state: Caching) -> bool {
         match self {
             Self::Open { access, .. } if is_quiet(access) => false,
@@ -166,13 +165,13 @@ impl Operation {
 }
 
 impl Holder {
-    /// Whether an open for this access leaves the grant alone. Who may read a file's security is in the way of
-    /// oplocks, and not of leases ([MS-FSA] 2.1.4.12).
+    /// Whether an open for this access leaves the grant alone. An open for READ_CONTROL breaks oplocks, but not leases
+    /// ([MS-FSA] 2.1.4.12).
     fn ignores(self, access: Access) -> bool {
         if matches!(self, Self::Oplock(_)) { is_for_attributes(access) } else { is_quiet(access) }
     }
 
-    /// What a holder of `state` has left once the operation may go on.
+    /// What a holder of `state` has left once the operation may continue.
     fn after(self, state: Caching, operation: Operation) -> Caching {
         let (takes, _) = operation.takes(self);
         match self {
@@ -184,15 +183,15 @@ impl Holder {
                     state
                 }
             }
-            // A batch oplock is not told of a deletion.
+            // A deletion does not break a batch oplock.
             Self::Oplock(_) if !state.intersects(takes) || operation == Operation::Delete => state,
-            // An oplock breaks to level II, or where that helps nothing, to none.
+            // An oplock breaks to level II, or to none where level II would not be enough.
             Self::Oplock(_) if takes.contains(R) || operation == Operation::Rename => NONE,
             Self::Oplock(_) => R,
         }
     }
 
-    /// The most of this that such a holder can hold.
+    /// The largest part of `caching` that a holder of this kind can have.
     fn legal(self, caching: Caching) -> Caching {
         match self {
             _ if !caching.contains(R) => NONE,
@@ -214,12 +213,12 @@ impl Holder {
         }
     }
 
-    /// Whether the holder answers when it is told to give up some of `state`.
+    /// Whether the holder must acknowledge a break that takes part of `state`.
     fn answers(self, state: Caching) -> bool {
         matches!(self, Self::Delegation(_)) || state != R
     }
 
-    /// Whether the operation waits for a holder of `state` to give something up.
+    /// Whether the operation waits until a holder of `state` has given something up.
     fn holds_up(self, state: Caching, operation: Operation) -> bool {
         let lost = state.difference(self.after(state, operation));
         match self {
@@ -229,7 +228,7 @@ impl Holder {
     }
 
     /// What a holder of `state` is told that it may keep, when it is to end with `to`. A lease that was broken further
-    /// while it was being broken gives up one thing after the other, as Windows has it: clients count on each step.
+    /// while a break was outstanding gives up one capability after the other, as on Windows: clients rely on each step.
     fn next_step(self, state: Caching, to: Caching) -> Caching {
         match self {
             Self::Lease { .. } if state != R && to.is_empty() => R,
@@ -237,8 +236,8 @@ impl Holder {
         }
     }
 
-    /// Whether the holder's own operation leaves its grant alone. A level II oplock ends with any write
-    /// or lock, its own included. Who changes the entries of a directory names its lease by the key alone.
+    /// Whether the holder's own operation leaves its grant alone. A level II oplock ends with any write or lock,
+    /// including the holder's own. A change of a directory's entries names the lease by its key alone.
     fn spares(self, own: Option<Self>, state: Caching, operation: Operation) -> bool {
         if let (Some(Self::Lease { key: named, .. }), Self::Lease { key, .. }) = (own, self)
             && operation == Operation::ChangeEntries
@@ -259,14 +258,15 @@ struct Grant {
     breaking: Option<Breaking>,
 }
 
-/// A break that was told and not answered.
+/// A break that the holder was told of and has not acknowledged.
 #[derive(Debug, Clone, Copy)]
 struct Breaking {
     /// What the holder was told that it may keep.
     to: Caching,
-    /// What it may keep by now: operations that came later may have taken more.
+    /// What the holder may keep by now: later operations may have taken more.
     then: Caching,
-    /// What it had when the first of several breaks in a row began: who has waited for that waits for all of them.
+    /// What the holder had when the first of several breaks in a row began. An operation that waits for the first break
+    /// waits for all of them.
     from: Caching,
 }
 
@@ -275,7 +275,7 @@ impl Grant {
         self.state.contains(W) || self.breaking.is_some_and(|breaking| breaking.from.contains(W))
     }
 
-    /// Starts taking away what goes beyond `to`.
+    /// Starts to take away what goes beyond `to`.
     fn shrink(&mut self, to: Caching) -> Break {
         let ack_required = self.holder.answers(self.state);
         let told = Break { holder: self.holder, from: self.state, to, ack_required, continues: false };
@@ -291,22 +291,22 @@ impl Grant {
 /// What the other opens and the locks of the file leave room for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Room {
-    /// Others have it open, for more than attributes.
+    /// Others have the file open for more than attributes.
     pub(crate) others_open: bool,
-    /// Others have it open for writing, or without sharing reading.
+    /// Others have the file open for writing, or without sharing read access.
     pub(crate) others_write: bool,
-    /// Ranges are locked.
+    /// Byte ranges are locked.
     pub(crate) locked: bool,
-    /// Ranges are locked by others.
+    /// Byte ranges are locked by others.
     pub(crate) others_lock: bool,
 }
 
-/// The grants of one file. There is one per holder, and seldom more than a few.
+/// The grants of one file: one per holder, and seldom more than a few.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grants {
     list: Vec<Grant>,
-    /// How many of them are for writing, or are until a break is answered, and how many are delegations: without any, who
-    /// reads or opens need not look at each.
+    /// How many grants allow writing (or did until a break is acknowledged), and how many are delegations. If there are
+    /// none, reads and opens need not look at each grant.
     writing: usize,
     delegations: usize,
 }
@@ -320,7 +320,7 @@ impl Grants {
         self.list.iter().map(|g| (g.holder, g.state))
     }
 
-    /// What the holder was told that it may keep, while it has not answered.
+    /// What the holder was told that it may keep, if it has not answered yet.
     pub(crate) fn breaking_to(&self, holder: Holder) -> Option<Caching> {
         self.list.iter().find(|g| g.holder == holder)?.breaking.map(|breaking| breaking.to)
     }
@@ -329,8 +329,8 @@ impl Grants {
         self.list.iter().find(|g| g.holder == holder).map_or(NONE, |g| g.state)
     }
 
-    /// As much of `wanted` as there is room for ([MS-FSA] 2.1.5.18.1, 2.1.5.18.2): writing only alone,
-    /// reading only where nobody writes.
+    /// As much of `wanted` as there is room for ([MS-FSA] 2.1.5.18.1, 2.1.5.18.2): write caching only if nobody else
+    /// has the file open, read caching only where nobody writes.
     fn allowed(&self, holder: Holder, wanted: Caching, room: Room) -> Caching {
         let others = self.list.iter().filter(|g| g.holder != holder);
         let others = others.fold(NONE, |all, g| all | g.state);
@@ -345,7 +345,7 @@ impl Grants {
         if room.locked || (delegation && room.others_write) {
             return NONE;
         }
-        // [MS-FSA] 2.1.5.18.2: a lease that keeps the file open and a level II oplock go ill together.
+        // [MS-FSA] 2.1.5.18.2: a lease with handle caching and a level II oplock exclude each other.
         let is_beside = |ill: fn(&Grant) -> bool| self.list.iter().any(|g| g.holder != holder && ill(g));
         let wanted = wanted.difference(W);
         match holder {
@@ -361,8 +361,8 @@ impl Grants {
         }
     }
 
-    /// Grants, or adds to what the holder has; answers what it has then. A grant never shrinks here,
-    /// and does not grow while it is being broken, nor by less than was wanted.
+    /// Makes a grant, or adds to what the holder has. Returns what the holder has then. A grant never shrinks here. It
+    /// does not grow while it is being broken, nor to anything less than was wanted.
     pub(crate) fn grant(
         &mut self,
         holder: Holder,

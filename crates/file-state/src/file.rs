@@ -1,4 +1,4 @@
-//! All that the opens of one file hold against each other.
+//! Everything by which the opens of one file constrain each other.
 
 use crate::byte_range_lock::Locks;
 use crate::caching::{Grants, Room};
@@ -11,27 +11,27 @@ use crate::{
     UnlockError,
 };
 
-/// What ended with an open.
+/// What ended when an open was released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Released {
     /// No open is left.
     pub last: bool,
     /// The file is to be deleted now: this was its last open, and a deletion was pending.
     pub delete: bool,
-    /// A lock or a caching grant was given up: who waits on the file should try again.
+    /// A lock or a caching grant was given up: operations that wait on the file should be tried again.
     pub freed: bool,
 }
 
 /// Why a read or a write was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IoConflict {
-    /// An open does not share this with one who has no open.
+    /// An open does not share this access with a caller that has no open.
     #[error("an open does not share the file")]
     Sharing {
-        /// That open.
+        /// The open that denies access.
         holder: OpenKey,
     },
-    /// A lock is in the way (STATUS_FILE_LOCK_CONFLICT, NFS4ERR_LOCKED).
+    /// A lock conflicts (STATUS_FILE_LOCK_CONFLICT, NFS4ERR_LOCKED).
     #[error("the range is locked")]
     Locked(ByteRangeLock),
 }
@@ -55,14 +55,14 @@ impl FileState {
         Self { limits, ..Self::default() }
     }
 
-    /// Whether nothing is held: the state can be dropped.
+    /// Whether nothing is held, so that the state can be dropped.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.opens() == 0 && self.locks.len() == 0 && self.grants.is_empty()
     }
 
-    /// Lets the open in. A key that is in already is upgraded (RFC 8881 9.7, 9.9): the new access and
-    /// denial are checked against all opens, its own included, and added to what it has.
+    /// Admits the open. An open that was admitted before is upgraded (RFC 8881 9.7, 9.9): the new access and denial are
+    /// checked against all opens, including this one, and added to what it has.
     ///
     /// # Errors
     /// [`ReserveError`]; nothing was changed.
@@ -86,9 +86,9 @@ impl FileState {
         Ok(())
     }
 
-    /// Lets in an open of one of the file's named streams, as far as the file is concerned: it holds the file, and may
-    /// deny that it is deleted. With `access` and `sharing` the open is admitted to the stream itself, which has a state
-    /// of its own.
+    /// Admits an open of one of the file's named streams, as far as the file itself is concerned: the open holds the
+    /// file, and may deny its deletion. The stream has a state of its own, which admits the open with `access` and
+    /// `sharing`.
     ///
     /// # Errors
     /// [`ReserveError`]; nothing was changed.
@@ -123,15 +123,15 @@ impl FileState {
         self.stream_opens.len() > 0
     }
 
-    /// An open that cannot be together with one of this access and sharing.
+    /// An open that excludes an open of this access and sharing.
     fn holder_against(&self, access: Access, sharing: Sharing) -> Option<OpenKey> {
         let deletes = access.contains(Access::DELETE);
         let of_stream = || self.stream_opens.against_deletion().filter(|_| deletes);
         self.reservations.holder_against(access, sharing).or_else(of_stream)
     }
 
-    /// Leaves the open with less access or more sharing (NFSv4 OPEN_DOWNGRADE): what goes beyond what it
-    /// has, is not added. Answers whether there is such an open.
+    /// Leaves the open with less access or more sharing (NFSv4 OPEN_DOWNGRADE). Nothing is added that the open does not
+    /// have. Returns whether the open exists.
     pub fn downgrade(&mut self, open: OpenKey, access: Access, sharing: Sharing) -> bool {
         let before = self.reservations.find(open).copied();
         if let Some(had) = before {
@@ -141,13 +141,13 @@ impl FileState {
         before.is_some()
     }
 
-    /// What an open does.
+    /// What an open contributes to the sum of the opens under its grant.
     fn sum_of(&self, open: OpenKey) -> Sum {
         let sum = self.reservations.find(open).map(Reservation::sum).unwrap_or_default();
         Sum { opens: 1, locks: self.locks.count_of(LockOwner::Open(open)), ..sum }
     }
 
-    /// Runs a change of what an open does, and keeps the sum of those that share its grant.
+    /// Runs a change of an open, and updates the sum of the opens that share its grant.
     fn change<T>(&mut self, open: OpenKey, change: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.sum_of(open);
         let result = change(self);
@@ -160,13 +160,13 @@ impl FileState {
         self.change(new.open, |state| state.reservations.put(new));
     }
 
-    /// The open works under this grant from now on, with all others that do, to its end.
+    /// From now until its end, the open works under this grant, together with all other opens that do.
     pub fn work_under(&mut self, open: OpenKey, holder: Holder) {
         let sum = self.sum_of(open);
         self.under.enter(open, holder, sum);
     }
 
-    /// The grant that an open works under: one of its own, unless it was said to share another.
+    /// The grant that an open works under: its own, unless [`FileState::work_under`] named another.
     #[must_use]
     pub fn holder_of(&self, open: OpenKey) -> Holder {
         self.under.holder(open)
@@ -178,7 +178,7 @@ impl FileState {
         self.sum_under(holder).opens > 0
     }
 
-    /// What the opens under a grant do together.
+    /// The sum of the opens under a grant.
     fn sum_under(&self, holder: Holder) -> Sum {
         match holder {
             Holder::Oplock(open) => {
@@ -189,8 +189,8 @@ impl FileState {
         }
     }
 
-    /// What [`FileState::reserve`] would answer to one who does this without an open and shares
-    /// everything: for NFSv3, and for removing or renaming ([`Access::DELETE`]).
+    /// What [`FileState::reserve`] would return to a caller that has no open and shares everything: for NFSv3, and for
+    /// removing or renaming ([`Access::DELETE`]).
     ///
     /// # Errors
     /// [`ReserveError::Sharing`] or [`ReserveError::DeletePending`].
@@ -204,11 +204,11 @@ impl FileState {
         }
     }
 
-    /// Ends the open: its reservation, the locks that it owns and its oplock. The grants and locks of
-    /// clients that stand above single opens stay. Unknown opens change nothing.
+    /// Ends the open: its reservation, the locks that it owns and its oplock. Grants and locks that belong to a client
+    /// rather than to an open stay. An unknown open changes nothing.
     ///
-    /// After [`Released::delete`] the deletion stays pending: new opens are refused until the caller has
-    /// deleted the file, or takes the mark back.
+    /// After [`Released::delete`] the deletion stays pending: new opens are refused until the caller has deleted the
+    /// file or withdrawn the mark.
     pub fn release(&mut self, open: OpenKey) -> Released {
         let sum = self.sum_of(open);
         self.under.leave(open, sum);
@@ -236,21 +236,21 @@ impl FileState {
         self.reservations.find(open)
     }
 
-    /// Marks the file to be deleted when its last open closes, or takes that back ([MS-FSA]
-    /// 2.1.5.15.3). From then on new opens are refused. Whether this may be asked for, the caller knows.
-    /// The mark is the file's, not one name's: a file of several names has one.
+    /// Marks the file to be deleted when its last open closes, or withdraws the mark ([MS-FSA] 2.1.5.15.3). While the
+    /// mark is set, new opens are refused. The caller decides whether the mark may be set. The mark belongs to the
+    /// file, not to one of its names.
     pub fn set_delete_pending(&mut self, pending: bool) {
         self.delete_pending = pending;
     }
 
-    /// Whether the file goes when its last open closes.
+    /// Whether the file will be deleted when its last open closes.
     #[must_use]
     pub fn is_delete_pending(&self) -> bool {
         self.delete_pending
     }
 
-    /// Makes the deletion pending when this open closes, or takes that back ([MS-SMB2] 2.2.13
-    /// FILE_DELETE_ON_CLOSE). It is not the mark itself: until then others may still open the file.
+    /// Sets or withdraws the request to mark the file for deletion when this open closes ([MS-SMB2] 2.2.13
+    /// FILE_DELETE_ON_CLOSE). Until then others may still open the file.
     pub fn set_delete_on_close(&mut self, open: OpenKey, delete: bool) {
         if let Some(reservation) = self.reservations.find_mut(open) {
             reservation.delete_on_close = delete;
@@ -281,7 +281,8 @@ impl FileState {
         }
     }
 
-    /// Who the actor is among those whose locks are mandatory; one without an open must be let by every reservation.
+    /// The lock owner that mandatory locks recognise the actor by. An actor without an open must be admitted by every
+    /// reservation.
     fn check_sharing(&self, actor: Actor, access: Access) -> Result<Option<LockOwner>, IoConflict> {
         match actor {
             Actor::Open(open) => Ok(Some(LockOwner::Open(open))),
@@ -293,7 +294,7 @@ impl FileState {
         }
     }
 
-    /// Locks the range. The kind of owner decides the rules ([`LockOwner`]).
+    /// Locks the range. The kind of the owner decides which rules apply ([`LockOwner`]).
     ///
     /// # Errors
     /// [`LockError`]; nothing was changed.
@@ -307,8 +308,8 @@ impl FileState {
         self.change_locks(owner, |locks| locks.lock(owner, range, kind, locks_max))
     }
 
-    /// Unlocks the range: of an open, the lock of exactly this range; of a client's owner, whatever it
-    /// has locked there, which may be nothing.
+    /// Unlocks the range: for an open, the lock of exactly this range; for a client's owner, whatever the owner has
+    /// locked there, which may be nothing.
     ///
     /// # Errors
     /// [`UnlockError`]; nothing was changed.
@@ -324,7 +325,8 @@ impl FileState {
         }
     }
 
-    /// A lock that keeps the owner from locking the range, if there is one (NFSv4 LOCKT, NLM TEST).
+    /// A lock that conflicts with a lock of this kind that the owner would take, if there is one (NFSv4 LOCKT, NLM
+    /// TEST).
     #[must_use]
     pub fn test(&self, owner: LockOwner, range: ByteRange, kind: LockKind) -> Option<ByteRangeLock> {
         self.locks.test(owner, range, kind)
@@ -335,14 +337,14 @@ impl FileState {
         self.change_locks(owner, |locks| locks.release_owner(owner))
     }
 
-    /// The locks, in no order that means anything.
+    /// The locks, in no particular order.
     pub fn locks(&self) -> impl Iterator<Item = ByteRangeLock> {
         self.locks.iter()
     }
 
-    /// Grants as much of `wanted` as the other opens, locks and grants leave room for, or adds that to
-    /// what the holder has; answers what it has then, which may be nothing. The opens that work under this grant
-    /// ([`FileState::work_under`]) are not in its way.
+    /// Grants as much of `wanted` as the other opens, locks and grants leave room for, or adds that to what the holder
+    /// has. Returns what the holder has then, which may be nothing. Opens that work under this grant
+    /// ([`FileState::work_under`]) do not limit it.
     pub fn grant(&mut self, holder: Holder, wanted: Caching) -> Caching {
         let (all, own) = (self.reservations.sum(), self.sum_under(holder));
         let room = Room {
@@ -354,14 +356,14 @@ impl FileState {
         self.grants.grant(holder, wanted, room, self.limits.grants_max)
     }
 
-    /// Whom the operation takes something from. `own` is the grant that the one who does it works under:
-    /// it is not disturbed.
+    /// The holders from whom the operation takes something. `own` is the grant under which the operation itself works:
+    /// it is left alone.
     pub fn breaks(&mut self, own: Option<Holder>, operation: Operation) -> Breaks {
         self.grants.breaks(own, operation)
     }
 
-    /// The holder has given up what it was told to, and keeps `keeps`. The break that comes back is the
-    /// next one that it must be told of, where operations took more in the meantime.
+    /// The holder acknowledges a break and keeps `keeps`. Returns the next break that the holder must be told of, if
+    /// operations took more in the meantime.
     ///
     /// # Errors
     /// [`AcknowledgeError`]; nothing was changed.
@@ -369,13 +371,13 @@ impl FileState {
         self.grants.acknowledge(holder, keeps)
     }
 
-    /// Takes the whole grant away: the holder returned it, closed its last open, or did not answer in
-    /// time. Answers what it had.
+    /// Takes the whole grant away: the holder returned it, closed its last open, or did not answer in time. Returns
+    /// what the holder had.
     pub fn revoke(&mut self, holder: Holder) -> Caching {
         self.grants.revoke(holder)
     }
 
-    /// What the holder may cache; while it is being broken, what it may still be caching.
+    /// What the holder may cache; while the grant is being broken, what the holder may still be caching.
     #[must_use]
     pub fn granted(&self, holder: Holder) -> Caching {
         self.grants.state(holder)
@@ -387,13 +389,13 @@ impl FileState {
         self.grants.breaking_to(holder)
     }
 
-    /// Whether anybody holds a grant.
+    /// Whether there is any grant.
     #[must_use]
     pub fn has_grants(&self) -> bool {
         !self.grants.is_empty()
     }
 
-    /// The grants, in no order that means anything.
+    /// The grants, in no particular order.
     pub fn grants(&self) -> impl Iterator<Item = (Holder, Caching)> {
         self.grants.iter()
     }

@@ -1,9 +1,9 @@
 //! Share reservations, byte-range locks and caching grants, for every protocol.
 //!
-//! [`FileState`] is everything that the opens of one file hold against each other, whichever protocol
-//! they came through. It decides, it does not act: no threads, no clock, no sockets. Who must be told
-//! about a caching grant is a value ([`Break`]); who waits for a lock is the caller's queue, which
-//! looks again when a call says that something was freed.
+//! [`FileState`] is everything that the opens of one file hold against each other, whichever protocol they came
+//! through. It decides and does not act: it has no threads, no clock and no sockets. A holder that must be told about
+//! its caching grant is returned as a value ([`Break`]). The caller keeps the queue of requests that wait for locks,
+//! and looks at it again when a call says that something was freed.
 //!
 //! Rules: [MS-FSA] 2.1.4.10 (range locks), 2.1.4.12 (oplock breaks), 2.1.5.1.2.2 (sharing);
 //! RFC 8881 9 (share reservations, byte-range locks) and 10.4 (delegations).

@@ -20,7 +20,7 @@ impl ByteRange {
     /// `length` bytes from `offset`; `length` may be 0.
     ///
     /// # Errors
-    /// [`InvalidRange`] when a byte of it lies past 2^64 - 1 ([MS-FSA] 2.1.5.8).
+    /// [`InvalidRange`] when a byte of the range lies past 2^64 - 1 ([MS-FSA] 2.1.5.8).
     pub fn new(offset: u64, length: u64) -> Result<Self, InvalidRange> {
         let end = u128::from(offset).saturating_add(length.into());
         if end <= END { Ok(Self { start: offset, end }) } else { Err(InvalidRange) }
@@ -44,20 +44,20 @@ impl ByteRange {
         u64::try_from(self.end.saturating_sub(self.start.into())).unwrap_or(u64::MAX)
     }
 
-    /// Whether it reaches 2^64, as [`ByteRange::to_end`] does.
+    /// Whether the range reaches 2^64, as [`ByteRange::to_end`] does.
     #[must_use]
     pub fn reaches_end(self) -> bool {
         self.end == END
     }
 
-    /// Whether it has no bytes.
+    /// Whether the range has no bytes.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.end == u128::from(self.start)
     }
 
-    /// Whether the two overlap in the sense of [MS-FSA] 2.1.4.10. An empty range overlaps what it lies
-    /// strictly inside of; so an empty range at 0 overlaps nothing.
+    /// Whether the two ranges overlap in the sense of [MS-FSA] 2.1.4.10. An empty range overlaps the ranges that it
+    /// lies strictly inside of, so an empty range at 0 overlaps nothing.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         u128::from(self.start) < other.end && u128::from(other.start) < self.end
@@ -68,22 +68,22 @@ impl ByteRange {
         self.end
     }
 
-    /// Whether nothing lies between the two.
+    /// Whether the two ranges overlap or adjoin.
     pub(crate) fn touches(self, other: Self) -> bool {
         u128::from(self.start) <= other.end && u128::from(other.start) <= self.end
     }
 
-    /// The least range that holds both.
+    /// The smallest range that contains both.
     pub(crate) fn hull(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// What of it lies before the other.
+    /// The part of this range before the other.
     pub(crate) fn before(self, other: Self) -> Option<Self> {
         (self.start < other.start).then(|| Self { start: self.start, end: self.end.min(other.start.into()) })
     }
 
-    /// What of it lies after the other.
+    /// The part of this range after the other.
     pub(crate) fn after(self, other: Self) -> Option<Self> {
         let start = u64::try_from(other.end).ok()?;
         (self.end > other.end).then(|| Self { start: self.start.max(start), end: self.end })

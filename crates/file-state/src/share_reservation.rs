@@ -9,7 +9,7 @@ use crate::{Access, OpenKey, Sharing};
 /// One open's reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation {
-    /// Whose it is.
+    /// The open that holds the reservation.
     pub open: OpenKey,
     /// What the open may do.
     pub access: Access,
@@ -22,14 +22,14 @@ pub struct Reservation {
 /// Why an open was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReserveError {
-    /// Another open does not share what this one needs, or does what this one will not share
+    /// Another open does not share the access that this open needs, or has access that this open does not share
     /// (STATUS_SHARING_VIOLATION, NFS4ERR_SHARE_DENIED).
     #[error("another open does not share the file")]
     Sharing {
-        /// One open in the way.
+        /// One conflicting open.
         holder: OpenKey,
     },
-    /// The file goes when its last open closes (STATUS_DELETE_PENDING).
+    /// The file will be deleted when its last open closes (STATUS_DELETE_PENDING).
     #[error("the file is about to be deleted")]
     DeletePending,
     /// [`Limits::reservations_max`](crate::Limits::reservations_max) is reached.
@@ -43,15 +43,15 @@ pub(crate) struct Reservations {
     list: BTreeMap<OpenKey, Reservation>,
     /// How many reservations need each bit of [`Sharing`].
     needing: [usize; 3],
-    /// How many reservations refuse each bit, among those that need any.
+    /// How many reservations deny each bit, among those that need any.
     denying: [usize; 3],
-    /// What all of them do.
+    /// The sum of all reservations.
     counting: usize,
     writing: usize,
 }
 
 impl Reservation {
-    /// What it counts for among those of a grant.
+    /// What the reservation adds to the sum of the opens under its grant.
     pub(crate) fn sum(&self) -> Sum {
         Sum {
             opens: 1,
@@ -61,7 +61,7 @@ impl Reservation {
         }
     }
 
-    /// Whether it writes, or does not let others read.
+    /// Whether the open writes, or denies reading to others.
     fn writes(&self) -> bool {
         let needs = self.access.needs();
         needs.contains(Sharing::WRITE) || (!needs.is_empty() && !self.sharing.contains(Sharing::READ))
@@ -70,7 +70,7 @@ impl Reservation {
 
 const BITS: [Sharing; 3] = [Sharing::READ, Sharing::WRITE, Sharing::DELETE];
 
-/// Whether two opens cannot be at the same time ([MS-FSA] 2.1.5.1.2.2).
+/// Whether two opens exclude each other ([MS-FSA] 2.1.5.1.2.2).
 fn conflict(a: (Sharing, Sharing), b: (Sharing, Sharing)) -> bool {
     let ((a_needs, a_shares), (b_needs, b_shares)) = (a, b);
     !a_needs.is_empty() && !b_needs.is_empty() && (!b_shares.contains(a_needs) || !a_shares.contains(b_needs))
@@ -93,22 +93,22 @@ impl Reservations {
         self.list.get_mut(&open)
     }
 
-    /// What all of them do.
+    /// The sum of all reservations.
     pub(crate) fn sum(&self) -> Sum {
         Sum { opens: self.list.len(), counting: self.counting, writing: self.writing, locks: 0 }
     }
 
-    /// One that deletes. Who only asks for that and meets none looks at no list.
+    /// An open with [`Access::DELETE`], if there is one. Usually the count is 0 and no list is searched.
     pub(crate) fn deleting(&self) -> Option<OpenKey> {
         let [_, _, deleting] = self.needing;
         let deletes = |r: &&Reservation| r.access.contains(Access::DELETE);
         (deleting > 0).then(|| self.list.values().find(deletes).map(|r| r.open)).flatten()
     }
 
-    /// An open that cannot be together with one of this access and sharing.
+    /// An open that excludes an open of this access and sharing.
     pub(crate) fn holder_against(&self, access: Access, sharing: Sharing) -> Option<OpenKey> {
         let needs = access.needs();
-        // The counts say at once that nothing is in the way, which is the ordinary case.
+        // In the ordinary case the counts show at once that nothing conflicts.
         let mut counts = BITS.iter().zip(&self.needing).zip(&self.denying);
         let possible = counts.any(|((&bit, &needing), &denying)| {
             (needs.contains(bit) && denying > 0) || (!sharing.contains(bit) && needing > 0)
@@ -120,7 +120,7 @@ impl Reservations {
         self.list.values().find(|r| conflict(new, (r.access.needs(), r.sharing))).map(|r| r.open)
     }
 
-    /// Adds the reservation, or puts it in the place of the one with the same key.
+    /// Adds the reservation, or replaces the one with the same key.
     pub(crate) fn put(&mut self, new: Reservation) {
         if let Some(old) = self.list.insert(new.open, new) {
             self.count(&old, false);

@@ -1,5 +1,5 @@
-//! Which opens work under which grant, and what they do together: so that it costs the same to know it of one open and of
-//! thousands.
+//! Which opens work under which grant, and the sum of what they do, so that a question about a grant costs the same for
+//! one open as for thousands.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use crate::{Holder, OpenKey};
 /// What some opens do, added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sum {
-    /// Opens.
+    /// The number of opens.
     pub(crate) opens: usize,
-    /// Those that are for more than attributes.
+    /// Opens for more than attributes.
     pub(crate) counting: usize,
-    /// Those that write, or do not let others read.
+    /// Opens that write, or deny reading to others.
     pub(crate) writing: usize,
-    /// Byte-range locks that they own.
+    /// Byte-range locks that the opens own.
     pub(crate) locks: usize,
 }
 
@@ -34,7 +34,7 @@ impl Sum {
     }
 }
 
-/// The opens of one file that work under a grant which others of them may share. (An oplock is that of one open.)
+/// The opens of one file that work under a grant that several opens may share. (An oplock belongs to one open.)
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Under {
     holders: HashMap<OpenKey, Holder>,
@@ -47,7 +47,7 @@ impl Under {
         self.holders.get(&open).copied().unwrap_or(Holder::Oplock(open))
     }
 
-    /// What the opens under a grant do together; None for an oplock.
+    /// The sum of the opens under a grant; None for an oplock.
     pub(crate) fn sum(&self, holder: Holder) -> Option<Sum> {
         match holder {
             Holder::Oplock(_) => None,
@@ -57,7 +57,7 @@ impl Under {
         }
     }
 
-    /// From now on an open that does `what` works under a grant.
+    /// From now on the open works under a grant. `what` is the open's part of the sum.
     pub(crate) fn enter(&mut self, open: OpenKey, holder: Holder, what: Sum) {
         if !matches!(holder, Holder::Oplock(_)) && !self.holders.contains_key(&open) {
             self.holders.insert(open, holder);
@@ -65,7 +65,7 @@ impl Under {
         }
     }
 
-    /// What an open does was this, and is that now.
+    /// The open's part of the sum changes from `before` to `after`.
     pub(crate) fn change(&mut self, open: OpenKey, before: Sum, after: Sum) {
         if before != after
             && let Some(sum) = self.holders.get(&open).and_then(|holder| self.sums.get_mut(holder))
@@ -75,7 +75,7 @@ impl Under {
         }
     }
 
-    /// An open that does `what` is there no more.
+    /// The open has ended. `what` was its part of the sum.
     pub(crate) fn leave(&mut self, open: OpenKey, what: Sum) {
         let Some(holder) = self.holders.remove(&open) else { return };
         if let Some(sum) = self.sums.get_mut(&holder) {

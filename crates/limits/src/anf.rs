@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::azure::Range;
 use crate::{GIB, Handles, Limits, MIB, Plan, TIB};
 
-/// How much throughput comes with a TiB.
+/// How much throughput a TiB brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
     /// 16 MiB/s.
@@ -16,21 +16,21 @@ pub enum Level {
     Ultra,
 }
 
-/// How a volume gets its throughput.
+/// How the throughput of a volume is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Qos {
-    /// By its size.
+    /// By the size of the volume.
     Auto,
-    /// So many MiB/s of those of its pool.
+    /// This many MiB/s of the pool's throughput.
     Manual(u64),
 }
 
 /// The capacity pool of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// Its name: volumes that name the same pool share it.
+    /// The name of the pool. Volumes that name the same pool share it.
     pub name: String,
-    /// Its size in TiB.
+    /// The size of the pool in TiB.
     pub tib: u64,
 }
 
@@ -38,11 +38,11 @@ pub struct Pool {
 pub(crate) const VOLUME_GIB: Range = 100..=102_400;
 /// TiB of a pool.
 pub(crate) const POOL_TIB: Range = 4..=500;
-/// MiB/s of a volume with manual QoS, and of any volume at most.
+/// MiB/s of a volume with manual QoS, and the most that any volume gets.
 pub(crate) const VOLUME_MIB: Range = 1..=4_500;
 
 impl Level {
-    /// All of them.
+    /// All levels.
     pub const ALL: [Self; 3] = [Self::Standard, Self::Premium, Self::Ultra];
 
     /// MiB/s for each TiB.
@@ -56,10 +56,10 @@ impl Level {
     }
 }
 
-/// What a volume may do. Its level limits the throughput only, reads and writes together.
+/// The limits of a volume. The service level limits only the throughput, of reads and writes together.
 pub(crate) fn limits(level: Level, gib: u64, qos: Qos) -> Limits {
     let throughput = match qos {
-        // A TiB has 1,024 GiB: exact, as 100 GiB of Premium are 6.25 MiB/s.
+        // A TiB has 1,024 GiB. The result is exact: 100 GiB of Premium are 6.25 MiB/s.
         Qos::Auto => level.mib_per_tib() * gib * (MIB / 1024),
         Qos::Manual(mib) => mib * MIB,
     };
@@ -72,10 +72,10 @@ pub(crate) fn limits(level: Level, gib: u64, qos: Qos) -> Limits {
     }
 }
 
-/// Volumes that do not fit into their pool.
+/// The volumes do not fit into their pool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// Two volumes say different things of the same pool.
+    /// Two volumes give different sizes for the same pool.
     #[error("the pool {pool} has {first} TiB in one share and {second} TiB in another")]
     Size {
         /// The pool.
@@ -85,13 +85,13 @@ pub enum PoolError {
         /// The other size.
         second: u64,
     },
-    /// Two volumes of a pool are of different levels.
+    /// Two volumes of a pool have different service levels.
     #[error("the shares of the pool {pool} are of different service levels")]
     Level {
         /// The pool.
         pool: String,
     },
-    /// The volumes are larger than the pool.
+    /// The volumes together are larger than the pool.
     #[error("capacity: the shares of the pool {pool} have {used} GiB together, the pool has {size} GiB")]
     Capacity {
         /// The pool.
@@ -101,7 +101,7 @@ pub enum PoolError {
         /// GiB of the pool.
         size: u64,
     },
-    /// The volumes with manual QoS are to be faster than the pool.
+    /// The volumes with manual QoS ask for more throughput than the pool has.
     #[error(
         "throughput: the shares of the pool {pool} have {used} MiB/s together, the pool has {size} MiB/s"
     )]

@@ -1,10 +1,11 @@
-//! Azure Files: the provisioned models v1 and v2. The formulas are those of "Understanding Azure Files billing", the limits
-//! of single files, metadata and handles those of "Scalability and performance targets for Azure Files" (May 2025).
+//! Azure Files: the provisioned models v1 and v2. The formulas come from "Understanding Azure Files billing"; the
+//! limits for single files, metadata and handles come from "Scalability and performance targets for Azure Files" (May
+//! 2025).
 
 use crate::units::ceiling;
 use crate::{Burst, GIB, Handles, Limits, MIB, TIB};
 
-/// On what a v2 share is kept.
+/// The storage media of a v2 share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Media {
     /// Solid state.
@@ -13,10 +14,10 @@ pub enum Media {
     Hdd,
 }
 
-/// Credits last for an hour at the burst limit.
+/// Credits last for one hour at the burst limit.
 const BURST_SECONDS: u64 = 3600;
 
-/// The lowest and the highest value of what is provisioned.
+/// The lowest and the highest value that can be provisioned.
 pub(crate) type Range = std::ops::RangeInclusive<u64>;
 
 /// GiB of a v1 share.
@@ -43,7 +44,7 @@ impl Media {
         }
     }
 
-    /// What the portal proposes for this many GiB.
+    /// What the portal proposes for this many GiB, in operations per second.
     pub(crate) fn recommended_iops(self, gib: u64) -> u64 {
         let wished = match self {
             Self::Ssd => 3000 + gib,
@@ -93,7 +94,7 @@ fn burst(baseline: u64, burst: u64) -> Option<Burst> {
     (burst > baseline).then(|| Burst { iops: burst, credits: (burst - baseline) * BURST_SECONDS })
 }
 
-/// The provisioned v1 model: all follows from the size.
+/// The provisioned v1 model: everything follows from the size.
 pub(crate) fn v1(gib: u64) -> Limits {
     let iops = (3000 + gib).min(V1_IOPS_MAX);
     let mib = 100 + ceiling(gib, 4, 100) + ceiling(gib, 6, 100);
@@ -106,7 +107,7 @@ pub(crate) fn v1(gib: u64) -> Limits {
     }
 }
 
-/// The provisioned v2 model: size, IOPS and throughput apart.
+/// The provisioned v2 model: size, IOPS and throughput are provisioned separately.
 pub(crate) fn v2(media: Media, gib: u64, iops: u64, mib: u64) -> Limits {
     Limits {
         iops: Some(iops),

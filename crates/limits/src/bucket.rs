@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use crate::Time;
 
-/// Tokens are counted in these parts, so that nothing is lost to rounding: a rate of n tokens in a second adds n parts in
-/// a nanosecond.
+/// Tokens are counted in parts of this size, so that rounding loses nothing: a rate of n tokens per second adds n parts
+/// per nanosecond.
 pub(crate) const PARTS: i128 = 1_000_000_000;
 
-/// A bucket holds what comes in this part of a second: so much is let through at once after a rest, and so late may it be
-/// looked at, or so late may busy clients ask for more, without losing anything.
+/// A bucket holds the tokens of one second divided by this. So much passes at once after a rest; and the bucket can be
+/// refilled, or busy clients can ask again, that much later without losing tokens.
 pub(crate) const DEPTH: u64 = 4;
-/// A light client may run up what comes in this part of a second.
+/// A light client may run up a debt of the tokens of one second divided by this.
 const LENT: i128 = 20;
 
-/// Tokens that come at a rate. Whoever finds any left may go on, whatever it takes: what it takes too much, the next
-/// ones wait for. So an operation of any size passes, and the rate holds.
+/// Tokens that arrive at a rate. An operation passes if any token is left, however many it takes; later operations wait
+/// until the debt is paid. So an operation of any size passes, and the rate holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bucket {
     rate: u64,
-    /// Of the present level.
+    /// The time at which `level` was computed.
     at: Time,
     level: i128,
 }
@@ -36,7 +36,7 @@ impl Bucket {
         i128::from(self.most()) * PARTS
     }
 
-    /// Adds what has come since the last time; gives what did not fit, in parts.
+    /// Adds what has arrived since the last call. Returns what did not fit, in parts.
     pub(crate) fn refill(&mut self, now: Time) -> i128 {
         let elapsed = now.saturating_sub(self.at);
         self.at = self.at.max(now);
@@ -46,39 +46,39 @@ impl Bucket {
         level - self.level
     }
 
-    /// Whether anything is left.
+    /// Whether any token is left.
     pub(crate) fn is_open(&self) -> bool {
         self.level > 0
     }
 
-    /// Whether it owes no more than light clients may run up.
+    /// Whether the debt is no larger than light clients may run up.
     pub(crate) fn may_lend(&self) -> bool {
         self.level > -(i128::from(self.rate) * PARTS / LENT).max(PARTS / 2)
     }
 
-    /// What it holds when it is full, in tokens.
+    /// What a full bucket holds, in tokens.
     pub(crate) fn most(&self) -> u64 {
         (self.rate / DEPTH).max(1)
     }
 
-    /// What is left, in parts; less than nothing in debt.
+    /// What is left, in parts; negative while the bucket is in debt.
     pub(crate) fn level(&self) -> i128 {
         self.level
     }
 
-    /// Takes parts.
+    /// Takes this many parts.
     pub(crate) fn take(&mut self, parts: i128) {
         self.level = self.level.saturating_sub(parts);
     }
 
-    /// Puts parts back that were not used after all; gives what does not fit.
+    /// Puts back parts that were not used after all. Returns what does not fit.
     pub(crate) fn put_back(&mut self, parts: i128) -> i128 {
         let level = self.level.saturating_add(parts);
         self.level = level.min(self.depth());
         level - self.level
     }
 
-    /// When anything is left, if nothing more is taken.
+    /// When the next token is left, if nothing more is taken.
     pub(crate) fn opens(&self) -> Time {
         if self.is_open() {
             return self.at;
@@ -87,12 +87,12 @@ impl Bucket {
         self.at + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Whether nothing would be different with a new one.
+    /// Whether the bucket equals a new one.
     pub(crate) fn is_full(&self) -> bool {
         self.level >= self.depth()
     }
 
-    /// The same at another rate: what is owed stays owed.
+    /// Changes the rate. A debt remains.
     pub(crate) fn change(&mut self, rate: u64) {
         self.rate = rate.max(1);
         self.level = self.level.min(self.depth());

@@ -1,4 +1,4 @@
-//! What a share has left, and who may go on when.
+//! What is left of a share's budget, and which operation may go on when.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -7,32 +7,32 @@ use crate::burst::Meter;
 use crate::gate::Gate;
 use crate::{Limit, Limits, Time};
 
-/// Gates of single files and clients are swept for those that mean nothing any more when there are more of them than
-/// this, and twice as many as last time.
+/// Gates of single files and clients are swept for those that no longer matter when there are more of them than this,
+/// and more than twice as many as after the last sweep.
 const SWEEP_AT: usize = 256;
 
-/// What a client wants to do. Files are numbered by the caller.
+/// What a client wants to do. The caller numbers the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Read so many bytes.
+    /// Read data.
     Read {
-        /// Of this file.
+        /// The number of the file.
         file: u64,
-        /// So many.
+        /// Bytes to read.
         bytes: u64,
     },
-    /// Write so many bytes.
+    /// Write data.
     Write {
-        /// To this file.
+        /// The number of the file.
         file: u64,
-        /// So many.
+        /// Bytes to write.
         bytes: u64,
     },
-    /// Anything about names and attributes.
+    /// Anything that concerns names and attributes.
     Metadata,
 }
 
-/// The place of an operation that waits.
+/// Identifies an operation that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
 
@@ -40,47 +40,47 @@ pub struct Ticket(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Answer {
-    /// It may.
+    /// The operation may go on.
     Go,
-    /// It has to wait until its ticket is released.
+    /// The operation has to wait until its ticket is released.
     Wait(Ticket),
 }
 
-/// An operation that has waited and may go on.
+/// An operation that has waited and may go on now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Released {
-    /// Its ticket.
+    /// The ticket of the operation.
     pub ticket: Ticket,
-    /// How long it has waited.
+    /// How long the operation has waited.
     pub waited: Duration,
-    /// For what it has waited longest.
+    /// The limit for which the operation has waited longest.
     pub limit: Limit,
 }
 
-/// How much has waited for a limit.
+/// How many operations have waited for a limit, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
-    /// Operations.
+    /// Operations that waited.
     pub operations: u64,
-    /// How long, all together.
+    /// How long they waited, all together.
     pub time: Duration,
 }
 
-/// Which gate: of the limit, for a client, a file, or (0) the share.
+/// Identifies a gate: the limit, and the number of the client or file; 0 for the whole share.
 type Key = (Limit, u64);
 
 #[derive(Debug)]
 struct Waiting {
     client: u64,
     operation: Operation,
-    /// Index in [`Limit::ALL`] of what it waits for; it has passed all before.
+    /// Index in [`Limit::ALL`] of the limit that the operation waits for. It has passed all earlier limits.
     stage: usize,
     begun: Time,
     since: Time,
     longest: (Duration, Limit),
 }
 
-/// What a share has left. One mutable thing, to be kept behind one lock; `now` never runs backwards.
+/// What is left of a share's budget. The caller keeps it behind one lock; `now` must never decrease.
 #[derive(Debug)]
 pub struct Budget {
     limits: Limits,
@@ -88,13 +88,14 @@ pub struct Budget {
     others: HashMap<Key, Gate>,
     sweep_at: usize,
     waiting: HashMap<Ticket, Waiting>,
-    /// When which gate lets somebody through: those in front of which somebody waits.
+    /// When each gate that has operations waiting lets the next one through.
     schedule: BTreeSet<(Time, Key)>,
     next: u64,
     waits: HashMap<Limit, Waits>,
 }
 
-/// For whom a limit holds, and how much of it an operation takes; none when it does not concern it.
+/// The number of the gate, and how much of the limit an operation takes; None when the limit does not apply to the
+/// operation.
 fn cost(limits: &Limits, limit: Limit, client: u64, operation: Operation) -> Option<(Key, u64)> {
     limits.rate(limit)?;
     let (file, bytes) = match operation {
@@ -117,7 +118,7 @@ fn cost(limits: &Limits, limit: Limit, client: u64, operation: Operation) -> Opt
 }
 
 impl Budget {
-    /// A budget with all that it can hold.
+    /// A budget in which everything is full.
     #[must_use]
     pub fn new(limits: Limits, now: Time) -> Self {
         let mut budget = Self {
@@ -134,14 +135,14 @@ impl Budget {
         budget
     }
 
-    /// What it holds operations to.
+    /// The limits to which operations are held.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether an operation of a client may go on now. One that may not must be withdrawn when nobody waits for it any
-    /// more ([`Budget::withdraw`]).
+    /// Whether an operation of a client may go on now. An operation that has to wait must be withdrawn
+    /// ([`Budget::withdraw`]) when its caller no longer waits for it.
     pub fn ask(&mut self, now: Time, client: u64, operation: Operation) -> Answer {
         self.settle(now);
         let ticket = Ticket(self.next);
@@ -153,7 +154,8 @@ impl Budget {
         Answer::Wait(ticket)
     }
 
-    /// An operation that is not held back, but counts: what it takes, the client's next ones and the others wait for.
+    /// Counts an operation that is not held back. Later operations, of this client and of others, wait for what it
+    /// takes.
     pub fn charge(&mut self, now: Time, client: u64, operation: Operation) {
         self.settle(now);
         for (key, cost) in self.costs(client, operation) {
@@ -161,7 +163,7 @@ impl Budget {
         }
     }
 
-    /// An operation that went on has moved so many bytes fewer than it asked for.
+    /// An operation that went on has moved `unused` bytes fewer than it asked for.
     pub fn put_back(&mut self, now: Time, client: u64, operation: Operation, unused: u64) {
         self.settle(now);
         let used = match operation {
@@ -178,7 +180,8 @@ impl Budget {
         }
     }
 
-    /// An operation is not carried out: it frees its place, and gives back what it has taken, also after its release.
+    /// An operation is not carried out: it frees its place and gives back what it has taken. This also holds after its
+    /// release.
     pub fn withdraw(&mut self, now: Time, ticket: Ticket, client: u64, operation: Operation) {
         self.settle(now);
         let stage = match self.waiting.remove(&ticket) {
@@ -196,7 +199,7 @@ impl Budget {
         }
     }
 
-    /// Lets through whoever may go on by now. When it is to be called again, if anybody waits.
+    /// Releases the operations that may go on by now. Returns when to call this again, if any operation still waits.
     pub fn advance(&mut self, now: Time, released: &mut Vec<Released>) -> Option<Time> {
         self.settle(now);
         while let Some((due, key)) = self.schedule.first().copied() {
@@ -215,14 +218,14 @@ impl Budget {
         None
     }
 
-    /// When [`Budget::advance`] is to be called next, if anybody waits.
+    /// When to call [`Budget::advance`] next, if any operation waits.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         self.schedule.first().map(|(due, _)| *due)
     }
 
-    /// Other limits, while operations wait: they go on waiting by the new ones. What was saved up and what is owed stays,
-    /// as far as it fits.
+    /// Changes the limits. Operations that wait go on waiting under the new limits. Savings and debts remain as far as
+    /// they fit.
     pub fn change(&mut self, now: Time, limits: Limits, released: &mut Vec<Released>) {
         self.settle(now);
         let gates = self.share.values_mut().chain(self.others.values_mut());
@@ -248,13 +251,13 @@ impl Budget {
         }
     }
 
-    /// Burst credits that are left: to be shown, and kept over a restart.
+    /// Burst credits that are left, for display and to be kept over a restart.
     pub fn credits(&mut self, now: Time) -> Option<u64> {
         self.settle(now);
         self.share.get(&Limit::Iops)?.meter.credits()
     }
 
-    /// So many credits were left before a restart. None accrue while nothing is served.
+    /// Sets the credits that were left before a restart. None accrue while the server does not run.
     pub fn set_credits(&mut self, left: u64) {
         if let Some(gate) = self.share.get_mut(&Limit::Iops) {
             gate.meter.set_credits(left);
@@ -274,13 +277,14 @@ impl Budget {
         stages.into_iter().map(|stage| Limit::ALL[stage]).collect()
     }
 
-    /// How much has waited for a limit so far.
+    /// How many operations have waited for a limit so far, and how long.
     #[must_use]
     pub fn waits(&self, limit: Limit) -> Waits {
         self.waits.get(&limit).copied().unwrap_or_default()
     }
 
-    /// Credits accrue in the time that has passed, if nobody was held back in it: called before anything changes that.
+    /// Adds the credits for the time that has passed, if no operation was held back in it. Must be called before
+    /// anything changes that.
     fn settle(&mut self, now: Time) {
         let accrues = self.waiting.is_empty();
         if let Some(gate) = self.share.get_mut(&Limit::Iops) {
@@ -296,7 +300,7 @@ impl Budget {
         if is_of_share(key.0) { self.share.get(&key.0) } else { self.others.get(&key) }
     }
 
-    /// The gate, as it is now.
+    /// The gate, refilled up to now.
     fn gate(&mut self, now: Time, key: Key) -> &mut Gate {
         let (limit, _) = key;
         let rate = self.limits.rate(limit).unwrap_or(1);
@@ -319,7 +323,7 @@ impl Budget {
         gate
     }
 
-    /// Passes what it can from this stage on; the stage where it waits now, if anywhere.
+    /// Passes the gates from this stage on. Returns the stage where the operation waits, if any.
     fn pass(
         &mut self,
         now: Time,
@@ -338,7 +342,7 @@ impl Budget {
         None
     }
 
-    /// An operation has passed the gate where it waited.
+    /// An operation has passed the gate at which it waited.
     fn go_on(&mut self, now: Time, ticket: Ticket, released: &mut Vec<Released>) {
         let Some(waiting) = self.waiting.get_mut(&ticket) else { return };
         let (limit, waited) = (Limit::ALL[waiting.stage], now.saturating_sub(waiting.since));
@@ -371,7 +375,7 @@ impl Budget {
         }
     }
 
-    /// Puts a gate on the schedule, or takes it off.
+    /// Puts a gate on the schedule, or removes it.
     fn plan_gate(&mut self, key: Key) {
         let gate = if is_of_share(key.0) { self.share.get_mut(&key.0) } else { self.others.get_mut(&key) };
         let Some(gate) = gate else { return };
@@ -389,7 +393,7 @@ impl Budget {
     }
 }
 
-/// Whether a limit is one of the whole share.
+/// Whether a limit applies to the share as a whole.
 fn is_of_share(limit: Limit) -> bool {
     match limit {
         Limit::ClientIops | Limit::ClientThroughput | Limit::FileIops | Limit::FileThroughput => false,

@@ -3,20 +3,20 @@
 use crate::bucket::{Bucket, PARTS};
 use crate::{Burst, Time};
 
-/// What operations are measured by: a rate, or a baseline with bursts.
+/// What limits operations: a rate, or a baseline with bursts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Meter {
     Rate(Bucket),
     Burst(Box<Credits>),
 }
 
-/// Azure Files: below the baseline credits accrue, above it each operation costs one, and without any the baseline is all
-/// there is. None accrue while operations are held back.
+/// Azure Files: credits accrue below the baseline; above it each operation costs one credit; without credits only the
+/// baseline is left. None accrue while operations are held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credits {
     baseline: Bucket,
     peak: Bucket,
-    /// In parts.
+    /// Counted in [`PARTS`].
     saved: i128,
     most: i128,
 }
@@ -45,7 +45,7 @@ impl Credits {
 }
 
 impl Meter {
-    /// A meter with all that it can hold.
+    /// A meter in which everything is full.
     pub(crate) fn new(rate: u64, burst: Option<Burst>, now: Time) -> Self {
         match burst {
             None => Self::Rate(Bucket::new(rate, now)),
@@ -57,7 +57,7 @@ impl Meter {
         }
     }
 
-    /// Brings it to the present; `accrues` says whether credits are saved up in what has passed since the last time.
+    /// Refills up to now. `accrues` says whether credits are saved for the time since the last call.
     pub(crate) fn refill(&mut self, now: Time, accrues: bool) {
         match self {
             Self::Rate(bucket) => {
@@ -75,7 +75,7 @@ impl Meter {
         }
     }
 
-    /// Whether a client that has had less than its part may pass all the same.
+    /// Whether a client that has had less than its fair share may pass even though the meter is not open.
     pub(crate) fn may_lend(&self) -> bool {
         match self {
             Self::Rate(bucket) => bucket.may_lend(),
@@ -83,7 +83,7 @@ impl Meter {
         }
     }
 
-    /// What comes in a moment: for so much may a client catch up that has had less than its part for a moment.
+    /// The tokens of one short moment: a client that has had less than its fair share may catch up on that many.
     pub(crate) fn moment(&self) -> u64 {
         match self {
             Self::Rate(bucket) => bucket.most(),
@@ -100,7 +100,7 @@ impl Meter {
         }
     }
 
-    /// It has not used all that it took.
+    /// An operation has not used all that it took.
     pub(crate) fn put_back(&mut self, tokens: u64) {
         let parts = i128::from(tokens) * PARTS;
         match self {
@@ -111,7 +111,7 @@ impl Meter {
         }
     }
 
-    /// When an operation may pass, if none passes before.
+    /// When the next operation may pass, if none passes before.
     pub(crate) fn opens(&self) -> Time {
         match self {
             Self::Rate(bucket) => bucket.opens(),
@@ -120,7 +120,7 @@ impl Meter {
         }
     }
 
-    /// Whether nothing would be different with a new one.
+    /// Whether the meter equals a new one.
     pub(crate) fn is_full(&self) -> bool {
         match self {
             Self::Rate(bucket) => bucket.is_full(),
@@ -136,14 +136,14 @@ impl Meter {
         }
     }
 
-    /// So many credits are left, or as many as can be.
+    /// Sets the credits that are left, up to the maximum.
     pub(crate) fn set_credits(&mut self, left: u64) {
         if let Self::Burst(credits) = self {
             credits.saved = (i128::from(left) * PARTS).min(credits.most);
         }
     }
 
-    /// The same with other rates: what is owed stays owed, what was saved stays as far as it fits.
+    /// Changes the rates. A debt remains; savings remain as far as they fit.
     pub(crate) fn change(&mut self, rate: u64, burst: Option<Burst>, now: Time) {
         let new = Self::new(rate, burst, now);
         match (&mut *self, new) {

@@ -1,10 +1,10 @@
-//! When a plan may become another.
+//! When a plan may be changed to another.
 
 use std::time::{Duration, SystemTime};
 
 use crate::{Limits, Plan};
 
-/// Azure Files: what was provisioned can be increased at any time, and decreased so long after the last increase.
+/// Azure Files: what was provisioned can be increased at any time, and decreased this long after the last increase.
 pub const DECREASE_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// A plan, and when it was last increased.
@@ -12,20 +12,20 @@ pub const DECREASE_AFTER: Duration = Duration::from_secs(24 * 3600);
 pub struct Provisioned {
     /// The plan.
     pub plan: Plan,
-    /// When something of it was last increased; `None` since it was made.
+    /// When any value was last increased; `None` if that has not happened since the plan was made.
     pub increased: Option<SystemTime>,
 }
 
-/// A plan that may not be made smaller yet.
+/// The plan may not be decreased yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{limit} can be decreased 24 hours after the last increase, in {hours} h {minutes} min",
     hours = wait.as_secs() / 3600, minutes = wait.as_secs() % 3600 / 60
 )]
 pub struct ChangeError {
-    /// What would become less.
+    /// The value that would decrease.
     pub limit: &'static str,
-    /// For how long it cannot.
+    /// How long it cannot be decreased yet.
     pub wait: Duration,
 }
 
@@ -36,8 +36,9 @@ impl Provisioned {
         Self { plan, increased: None }
     }
 
-    /// What the plan becomes. Less than what is used is allowed: nothing is lost, and nothing can be added until enough is
-    /// deleted. The waiting time is that of the Azure plans, between plans of them; others change at any time.
+    /// Changes the plan. The new plan may be smaller than what is used: nothing is lost, but nothing can be added until
+    /// enough is deleted. The waiting time applies only to changes from one Azure plan to another; all other changes
+    /// are allowed at any time.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -51,7 +52,7 @@ impl Provisioned {
         Ok(Self { plan, increased: if more { Some(now) } else { self.increased } })
     }
 
-    /// How long it cannot be decreased yet.
+    /// How long the plan cannot be decreased yet.
     fn wait(&self, now: SystemTime) -> Option<Duration> {
         let end = self.increased? + DECREASE_AFTER;
         end.duration_since(now).ok().filter(|wait| !wait.is_zero())
@@ -62,7 +63,7 @@ fn is_azure(plan: &Plan) -> bool {
     matches!(plan, Plan::AzureFilesV1 { .. } | Plan::AzureFilesV2 { .. })
 }
 
-/// What is provisioned less than before.
+/// The first value that the change decreases.
 fn decreased(before: &Limits, after: &Limits) -> Option<&'static str> {
     let provisioned = |limits: &Limits| {
         [("capacity", limits.capacity), ("iops", limits.iops), ("throughput", limits.throughput)]

@@ -1,48 +1,49 @@
 //! Who is next: start-time fair queueing.
 //!
-//! P. Goyal, H. M. Vin and H. Cheng, "Start-time Fair Queueing" (SIGCOMM 1996): an operation of a client starts, in virtual
-//! time, when the client's operation before it has finished, or now; the one with the earliest start is next, and its start
-//! is the virtual time. Clients that always have something waiting get equal parts, whatever the sizes of their operations,
-//! and what a client asks for goes in order.
+//! P. Goyal, H. M. Vin and H. Cheng, "Start-time Fair Queueing" (SIGCOMM 1996): an operation starts, in virtual time,
+//! when the client's previous operation has finished, or now. The operation with the earliest start is next, and its
+//! start becomes the virtual time. Clients that always have operations waiting get equal shares, whatever the sizes of
+//! their operations. The operations of one client keep their order.
 //!
-//! A client that asks for nothing for a moment, as when its system has something else to do, may catch up on what it has
-//! missed, as far as the queue's memory goes: its operations start that much before now.
+//! A client that asks for nothing for a moment, for instance because its system is busy with something else, may catch
+//! up on what it has missed, up to the queue's memory: its operations start that much before now.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// A client, as the caller numbers them.
+/// A client, as numbered by the caller.
 pub(crate) type Client = u64;
 
-/// Flows are swept for those that mean nothing any more when there are more of them than this, and twice as many as last
-/// time.
+/// Flows are swept for those that no longer matter when there are more of them than this, and more than twice as many
+/// as after the last sweep.
 const SWEEP_AT: usize = 64;
 
 #[derive(Debug)]
 struct Flow<T> {
-    /// When its last operation finishes, in virtual time.
+    /// When the client's last operation finishes, in virtual time.
     finish: u128,
-    /// What waits, with its cost; the start of the first is in [`FairQueue::heads`].
+    /// The operations that wait, with their costs. The start of the first is in [`FairQueue::heads`].
     waiting: VecDeque<(T, u64)>,
     head: (u128, u64),
-    /// What it took without a turn while something waited: its next operations start that much later.
+    /// The cost of operations that went on without a turn while others of the client waited: the next operations start
+    /// that much later.
     owed: u128,
 }
 
 impl<T> Flow<T> {
-    /// Its last operation so far started then and took so much.
+    /// The client's latest operation started at `start` and took `cost`.
     fn end(&mut self, start: u128, cost: u64) {
         self.finish = start + u128::from(cost) + std::mem::take(&mut self.owed);
     }
 }
 
-/// Operations of several clients that wait.
+/// Waiting operations of several clients.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
     now: u128,
-    /// On how much a client may catch up.
+    /// How much a client may catch up on.
     memory: u128,
     flows: HashMap<Client, Flow<T>>,
-    /// The first operation of every client that has any: by start, then by arrival.
+    /// The first waiting operation of every client: by start, then by arrival.
     heads: BTreeSet<(u128, u64, Client)>,
     arrivals: u64,
     sweep_at: usize,
@@ -58,7 +59,7 @@ impl<T: PartialEq> FairQueue<T> {
         self.memory = u128::from(memory);
     }
 
-    /// The earliest start of an operation that comes now.
+    /// The earliest start of an operation that arrives now.
     fn earliest(&self) -> u128 {
         self.now.saturating_sub(self.memory)
     }
@@ -67,22 +68,22 @@ impl<T: PartialEq> FairQueue<T> {
         self.heads.is_empty()
     }
 
-    /// Whether the client has had less than its part, and nothing waits for it.
+    /// Whether the client has had less than its fair share, and none of its operations wait.
     pub(crate) fn is_behind(&self, client: Client) -> bool {
         self.flows.get(&client).is_none_or(|flow| flow.waiting.is_empty() && flow.finish <= self.now)
     }
 
-    /// An operation of a client that has nothing waiting goes on without waiting.
+    /// An operation goes on without waiting, as no other operation of its client waits.
     pub(crate) fn pass(&mut self, client: Client, cost: u64) {
         let earliest = self.earliest();
         let flow = self.flow(client);
         let start = flow.finish.max(earliest);
         flow.end(start, cost);
-        // Where others wait this client was behind.
+        // If others wait, this client was behind them.
         self.now = self.now.max(start);
     }
 
-    /// An operation of a client goes on without a turn: it is of the client's part all the same.
+    /// An operation goes on without a turn. It still counts against the client's share.
     pub(crate) fn charge(&mut self, client: Client, cost: u64) {
         let earliest = self.earliest();
         let flow = self.flow(client);
@@ -93,7 +94,7 @@ impl<T: PartialEq> FairQueue<T> {
         }
     }
 
-    /// An operation waits, behind those of its client.
+    /// An operation waits, behind the others of its client.
     pub(crate) fn push(&mut self, client: Client, operation: T, cost: u64) {
         let (earliest, arrival) = (self.earliest(), self.arrivals);
         self.arrivals += 1;
@@ -106,7 +107,7 @@ impl<T: PartialEq> FairQueue<T> {
         }
     }
 
-    /// The next operation goes on.
+    /// Takes the next operation off the queue.
     pub(crate) fn pop(&mut self) -> Option<(T, u64)> {
         let (start, arrival, client) = self.heads.pop_first()?;
         self.now = self.now.max(start);
@@ -120,7 +121,7 @@ impl<T: PartialEq> FairQueue<T> {
         Some((operation, cost))
     }
 
-    /// An operation waits no more; whether it did.
+    /// An operation no longer waits. Returns whether it waited.
     pub(crate) fn remove(&mut self, client: Client, operation: &T) -> bool {
         let Some(flow) = self.flows.get_mut(&client) else { return false };
         let Some(index) = flow.waiting.iter().position(|(other, _)| other == operation) else { return false };
@@ -133,7 +134,7 @@ impl<T: PartialEq> FairQueue<T> {
         true
     }
 
-    /// All that waits, in order.
+    /// Takes all operations off the queue, in order.
     pub(crate) fn drain(&mut self) -> Vec<T> {
         std::iter::from_fn(|| self.pop()).map(|(operation, _)| operation).collect()
     }

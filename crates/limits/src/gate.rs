@@ -1,15 +1,15 @@
-//! One limit: what is left of it, and who waits for more.
+//! One limit: what is left of it, and which operations wait for more.
 
 use crate::burst::Meter;
 use crate::fair_queue::{Client, FairQueue};
 use crate::{Burst, Ticket, Time};
 
-/// A meter, with those that wait in front of it.
+/// A meter, with the operations that wait for it.
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) meter: Meter,
     queue: FairQueue<Ticket>,
-    /// For when it is on the schedule: as long as somebody waits.
+    /// The time under which the gate is on the schedule; None while no operation waits.
     pub(crate) due: Option<Time>,
 }
 
@@ -29,8 +29,8 @@ impl Gate {
         self.queue.is_empty()
     }
 
-    /// Whether the operation passes; else it waits. Nobody overtakes those who wait, except a client that has had less
-    /// than its part: it passes at once, on what the others have to wait for then.
+    /// Whether the operation passes; if not, it waits. Operations do not overtake those that wait, with one exception:
+    /// a client that has had less than its fair share passes at once, and the others then wait for what it takes.
     pub(crate) fn ask(&mut self, client: Client, ticket: Ticket, cost: u64) -> bool {
         let is_free = self.queue.is_empty() && self.meter.is_open();
         if is_free || (self.queue.is_behind(client) && self.meter.may_lend()) {
@@ -42,13 +42,14 @@ impl Gate {
         false
     }
 
-    /// An operation that is not held back: what it takes, the client's next ones and the others wait for.
+    /// Counts an operation that is not held back. Later operations, of this client and of others, wait for what it
+    /// takes.
     pub(crate) fn charge(&mut self, client: Client, cost: u64) {
         self.queue.charge(client, cost);
         self.meter.take(cost);
     }
 
-    /// The next that passes, if any can.
+    /// Takes the next operation that passes, if one can.
     pub(crate) fn release(&mut self) -> Option<Ticket> {
         if !self.meter.is_open() {
             return None;
@@ -58,12 +59,12 @@ impl Gate {
         Some(ticket)
     }
 
-    /// Whoever waited waits no more.
+    /// An operation no longer waits.
     pub(crate) fn remove(&mut self, client: Client, ticket: Ticket) {
         self.queue.remove(client, &ticket);
     }
 
-    /// All that wait.
+    /// Takes all operations that wait.
     pub(crate) fn drain(&mut self) -> Vec<Ticket> {
         self.due = None;
         self.queue.drain()

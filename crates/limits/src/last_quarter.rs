@@ -1,8 +1,8 @@
-//! Nobody takes what belongs to everybody: of whatever many share, the last quarter is for those that hold little of it.
+//! Fair division of a shared resource: the last quarter is reserved for those who hold little of it.
 
-/// Whether one that holds `held` things may have one more, while `taken` of `most` are taken by all together: whoever comes
-/// may use what is free until three quarters are taken, and the last quarter is for those that hold less than a quarter of
-/// `most`. (Of fewer than four there is no last quarter.)
+/// Whether a holder of `held` units may have one more, while `taken` of `most` units are taken in all. Until three
+/// quarters are taken, any free unit may be taken. The last quarter is for holders of less than a quarter of `most`.
+/// (With fewer than four units there is no last quarter.)
 #[must_use]
 pub fn may_take(taken: usize, held: usize, most: usize) -> bool {
     let quarter = most / 4;

@@ -1,8 +1,9 @@
-//! Provisioned performance: what a share may do, and who may go on when.
+//! Provisioned performance: what a share may do, and which operation may go on when.
 //!
-//! A [`Plan`] says what was provisioned, and [`Plan::limits`] what that comes to. A [`Budget`] holds operations to
-//! it: token buckets, burst credits, and a fair queue between the clients of a share at every limit. It decides, it
-//! does not act: no threads, no clock, no locks. Time is an argument ([`Time`]), whoever waits is a [`Ticket`].
+//! A [`Plan`] says what was provisioned, and [`Plan::limits`] which limits follow from it. A [`Budget`] holds
+//! operations to these limits with token buckets, burst credits, and at every limit a fair queue between the clients of
+//! a share. It decides and does not act: it has no threads, no clock and no locks. Time is an argument ([`Time`]); an
+//! operation that waits is a [`Ticket`].
 
 mod anf;
 mod azure;
@@ -31,5 +32,5 @@ pub use parse::PlanError;
 pub use plan::Plan;
 pub use units::{GIB, KIB, MIB, TIB};
 
-/// A moment: the time since an origin that the caller chooses, and keeps.
+/// A moment: the time since an origin that the caller chooses and keeps.
 pub type Time = std::time::Duration;

@@ -2,15 +2,16 @@
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident = $text:literal),+ $(,)?) => {
-        /// What an operation can wait for. An operation passes those that concern it in this order.
+        /// A limit that an operation may have to wait for. An operation passes the limits that apply to it in this
+        /// order.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Limit { $($(#[$doc])* $name),+ }
 
         impl Limit {
-            /// All of them, in the order in which they are passed.
+            /// All limits, in the order in which operations pass them.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// Its name in plans and metrics.
+            /// The name of the limit in plans and metrics.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => $text),+ }
@@ -20,22 +21,22 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Operations of one client in a second.
+    /// Operations per second of one client.
     ClientIops = "client-iops",
-    /// Bytes of one client in a second.
+    /// Bytes per second of one client.
     ClientThroughput = "client-throughput",
-    /// Operations on names and attributes in a second.
+    /// Operations per second on names and attributes.
     Metadata = "metadata-iops",
-    /// Operations on the data of one file in a second.
+    /// Operations per second on the data of one file.
     FileIops = "file-iops",
-    /// Bytes of one file in a second.
+    /// Bytes per second of one file.
     FileThroughput = "file-throughput",
-    /// Bytes read in a second (Azure: egress).
+    /// Bytes read per second (Azure: egress).
     Read = "read",
-    /// Bytes written in a second (Azure: ingress).
+    /// Bytes written per second (Azure: ingress).
     Write = "write",
-    /// Bytes read and written in a second.
+    /// Bytes read and written per second.
     Throughput = "throughput",
-    /// Operations in a second: the baseline, the burst above it, and its credits.
+    /// Operations per second: the baseline, the burst above it, and its credits.
     Iops = "iops",
 }

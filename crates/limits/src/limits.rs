@@ -1,50 +1,50 @@
-//! What a plan comes to.
+//! The limits that follow from a plan.
 
 use crate::{Limit, MIB};
 
-/// What a share may do. What is `None` is not limited.
+/// The limits of a share. `None` means unlimited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Operations in a second: the baseline.
+    /// Operations per second: the baseline.
     pub iops: Option<u64>,
-    /// What may be done above the baseline for a while.
+    /// How far, and for how long, the share may exceed the baseline.
     pub burst: Option<Burst>,
-    /// Bytes read in a second.
+    /// Bytes read per second.
     pub read: Option<u64>,
-    /// Bytes written in a second.
+    /// Bytes written per second.
     pub write: Option<u64>,
-    /// Bytes read and written in a second, together.
+    /// Bytes read and written per second, together.
     pub throughput: Option<u64>,
-    /// Operations on names and attributes in a second. They count as operations too.
+    /// Operations per second on names and attributes. They also count as operations.
     pub metadata_iops: Option<u64>,
-    /// Operations on the data of one file in a second.
+    /// Operations per second on the data of one file.
     pub file_iops: Option<u64>,
-    /// Bytes read from and written to one file in a second.
+    /// Bytes per second read from and written to one file.
     pub file_throughput: Option<u64>,
-    /// Bytes of the largest file.
+    /// Size of the largest file in bytes.
     pub file_size: Option<u64>,
-    /// Operations of one client in a second.
+    /// Operations per second of one client.
     pub client_iops: Option<u64>,
-    /// Bytes of one client in a second.
+    /// Bytes per second of one client.
     pub client_throughput: Option<u64>,
-    /// Bytes that the share holds.
+    /// Bytes that the share may hold.
     pub capacity: Option<u64>,
-    /// Opens at a time.
+    /// The most opens at a time.
     pub handles: Handles,
-    /// A read or write counts as one operation for every so many bytes, or part of them.
+    /// A read or write counts as one operation per this many bytes, rounded up.
     pub io_unit: u64,
 }
 
 /// A share may go beyond its baseline as long as it has credits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Burst {
-    /// Operations in a second at most.
+    /// The most operations per second.
     pub iops: u64,
-    /// The most credits that can be saved up. An operation above the baseline costs one.
+    /// The most credits that can be saved. An operation above the baseline costs one.
     pub credits: u64,
 }
 
-/// Opens at a time.
+/// The most opens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Handles {
     /// Of the share's root directory.
@@ -56,8 +56,8 @@ pub struct Handles {
 }
 
 impl Limits {
-    /// As much as one operation carries over SMB and NFS in one request: neither the pages on Azure Files nor those on Azure
-    /// NetApp Files name the size of "one I/O".
+    /// As much as one SMB or NFS request carries: neither the documentation of Azure Files nor that of Azure NetApp
+    /// Files gives the size of "one I/O".
     pub const IO_UNIT: u64 = MIB;
 
     /// No limits at all.
@@ -78,7 +78,7 @@ impl Limits {
         io_unit: Self::IO_UNIT,
     };
 
-    /// How much of it there is in a second; `None` when it is not limited.
+    /// The rate of a limit, per second; `None` when it is unlimited.
     #[must_use]
     pub fn rate(&self, limit: Limit) -> Option<u64> {
         match limit {
@@ -100,7 +100,7 @@ impl Limits {
         Limit::ALL.iter().any(|limit| self.rate(*limit).is_some())
     }
 
-    /// As how many operations a read or write of so many bytes counts.
+    /// As how many operations a read or write of this many bytes counts.
     #[must_use]
     pub fn operations(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.io_unit.max(1)).max(1)

@@ -1,4 +1,4 @@
-//! Plans as they are written.
+//! Parsing of plans.
 
 use std::str::FromStr;
 
@@ -6,46 +6,46 @@ use crate::azure::Range;
 use crate::units::{size, split};
 use crate::{Burst, GIB, KIB, Level, Limits, MIB, Media, Plan, Pool, Qos, anf, azure};
 
-/// A plan that cannot be.
+/// Why a plan is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// There is no plan of this name.
     #[error("there is no plan `{0}`; the plans are: {list} (with limits of your own: custom iops=30)", list = Plan::NAMES.join(", "))]
     Name(String),
-    /// A plan has no such limit.
+    /// The plan has no such limit.
     #[error("the plan {plan} has no limit `{limit}`; it has: {known}")]
     Unknown {
         /// The plan.
         plan: &'static str,
         /// What was given.
         limit: String,
-        /// What it has.
+        /// The limits that the plan has.
         known: String,
     },
-    /// A limit without a value, or given twice.
+    /// A limit has no value, or is given twice.
     #[error("{0}")]
     Form(String),
-    /// A limit that the plan cannot do without.
+    /// A limit that the plan requires is missing.
     #[error("the plan {plan} needs {limit}={example}")]
     Missing {
         /// The plan.
         plan: &'static str,
         /// The limit.
         limit: &'static str,
-        /// A value that it could have.
+        /// An example of a value.
         example: &'static str,
     },
-    /// A value that is no number of its unit.
+    /// The value is not a number in the limit's unit.
     #[error("{limit}={value}: it is given {unit}")]
     Unit {
         /// The limit.
         limit: String,
         /// What was given.
         value: String,
-        /// How it is given.
+        /// The form of a valid value.
         unit: &'static str,
     },
-    /// A value that the plan does not have.
+    /// The value is outside the plan's range.
     #[error("{limit}={value} is out of range: {plan} has {least} to {most} {unit}")]
     Range {
         /// The plan.
@@ -54,11 +54,11 @@ pub enum PlanError {
         limit: &'static str,
         /// What was given.
         value: String,
-        /// The least.
+        /// The smallest valid value.
         least: u64,
-        /// The most.
+        /// The largest valid value.
         most: u64,
-        /// In which unit.
+        /// The unit of both.
         unit: &'static str,
     },
 }
@@ -72,7 +72,7 @@ const POOL: &str = "as NAME:SIZE in whole TiB, as hana:10TiB";
 
 type Result<T> = std::result::Result<T, PlanError>;
 
-/// The values of a plan, each taken once.
+/// The values of a plan. Each is taken once.
 struct Values<'a> {
     plan: &'static str,
     given: Vec<(&'a str, &'a str)>,
@@ -102,10 +102,10 @@ impl FromStr for Plan {
 }
 
 impl Plan {
-    /// The plan of this name with these values, as a configuration has them.
+    /// The plan with this name and these values, as given in a configuration.
     ///
     /// # Errors
-    /// [`PlanError`]: it names the limit, and the unit that the value needs.
+    /// [`PlanError`], which names the limit and the unit of its values.
     pub fn from_values<'a>(name: &str, values: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let plan = *Self::NAMES
             .iter()
@@ -166,7 +166,7 @@ fn read_limits(values: &mut Values<'_>) -> Result<Limits> {
     Ok(limits)
 }
 
-/// Bursts stand above a baseline. Without a number of credits they last for an hour, as with Azure Files.
+/// Bursts exceed a baseline. If no number of credits is given, the credits last for one hour, as with Azure Files.
 fn read_burst(baseline: Option<u64>, burst: Option<u64>, credits: Option<u64>) -> Result<Option<Burst>> {
     match (baseline, burst) {
         (Some(baseline), Some(iops)) if iops > baseline => {
@@ -193,7 +193,7 @@ impl Values<'_> {
         Ok(())
     }
 
-    /// What was given for a limit; it is known from now on.
+    /// Takes the value given for a limit, and notes that the plan has this limit.
     fn take(&mut self, limit: &'static str) -> Option<String> {
         self.known.push(limit);
         let index = self.given.iter().position(|(name, _)| *name == limit)?;
@@ -269,7 +269,7 @@ impl Values<'_> {
         Ok(Some(pool))
     }
 
-    /// Nothing was given that the plan does not have.
+    /// Checks that no value is left that the plan does not have.
     fn finish(self) -> Result<()> {
         let Some((limit, _)) = self.given.first() else { return Ok(()) };
         let known = if self.known.is_empty() { "none".to_owned() } else { self.known.join(", ") };

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::units::show_size;
 use crate::{GIB, Level, Limits, Media, Pool, Qos, anf, azure};
 
-/// What was provisioned for a share. It is written as its name and its values, and read back so:
+/// What was provisioned for a share. A plan is written as its name and values, and parsed from the same form:
 ///
 /// ```
 /// # use anabranch_limits::Plan;
@@ -26,13 +26,13 @@ pub enum Plan {
     },
     /// Azure Files, provisioned v2.
     AzureFilesV2 {
-        /// On what it is kept.
+        /// The storage media.
         media: Media,
         /// Size in GiB.
         gib: u64,
-        /// IOPS; without them those that the portal proposes.
+        /// IOPS; None for what the portal proposes.
         iops: Option<u64>,
-        /// MiB/s; without them those that the portal proposes.
+        /// MiB/s; None for what the portal proposes.
         mib: Option<u64>,
     },
     /// Azure NetApp Files.
@@ -41,12 +41,12 @@ pub enum Plan {
         level: Level,
         /// Size in GiB.
         gib: u64,
-        /// How it gets its throughput.
+        /// How the throughput is determined.
         qos: Qos,
-        /// The capacity pool, if it shares one.
+        /// The capacity pool, if the volume shares one.
         pool: Option<Pool>,
     },
-    /// Any limits.
+    /// Limits chosen freely.
     Custom(Box<Limits>),
 }
 
@@ -63,7 +63,7 @@ impl Plan {
         "custom",
     ];
 
-    /// Its name, without its values.
+    /// The name of the plan, without its values.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Plan {
         }
     }
 
-    /// What it comes to.
+    /// The limits that follow from the plan.
     #[must_use]
     pub fn limits(&self) -> Limits {
         match self {

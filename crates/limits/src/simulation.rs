@@ -1,12 +1,12 @@
-//! What a plan would have done to operations that came at known times.
+//! What a plan would have done to operations that arrived at known times.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::{Answer, Budget, Limit, Limits, Operation, Released, Time, Waits};
 
-/// A budget, and operations that come to it whether those before them wait or not: a client that waits for its answers would
-/// have come later.
+/// A budget to which operations arrive at given times, whether or not earlier ones still wait. (A client that waits for
+/// its answers would have sent later.)
 #[derive(Debug)]
 pub struct Simulation {
     budget: Budget,
@@ -19,38 +19,38 @@ pub struct Simulation {
     credits: Option<Credits>,
 }
 
-/// Burst credits over a simulation.
+/// Burst credits over the course of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credits {
-    /// With which it began.
+    /// Credits at the start.
     pub first: u64,
-    /// The fewest.
+    /// The lowest number of credits.
     pub least: u64,
-    /// With which it ended.
+    /// Credits at the end.
     pub last: u64,
-    /// When there were none for the first time.
+    /// When no credits were left for the first time.
     pub gone: Option<Time>,
 }
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Operations that came.
+    /// Operations that arrived.
     pub operations: u64,
-    /// How long those waited that had to wait, in ascending order.
+    /// How long those operations waited that had to wait, in ascending order.
     pub waits: Vec<Duration>,
-    /// What waited for each limit, by the one that each operation waited for longest; of those for which any did.
+    /// For each limit, the operations that waited longest for this limit. Limits without any are left out.
     pub by_limit: Vec<(Limit, Waits)>,
-    /// When the last operation came.
+    /// When the last operation arrived.
     pub came: Time,
-    /// When the last one went on.
+    /// When the last operation went on.
     pub went: Time,
-    /// None: the plan has no bursts.
+    /// None if the plan has no bursts.
     pub credits: Option<Credits>,
 }
 
 impl Outcome {
-    /// The wait that this part of all operations does not exceed, those included that did not wait.
+    /// The wait that this fraction of all operations does not exceed, including the operations that did not wait.
     #[must_use]
     pub fn percentile(&self, per_mille: u64) -> Duration {
         let rank = self.operations.saturating_mul(per_mille).div_ceil(1000).max(1);
@@ -61,7 +61,7 @@ impl Outcome {
 }
 
 impl Simulation {
-    /// With all that the limits allow to be saved up; or with so many burst credits.
+    /// Starts with everything full, or with this many burst credits.
     #[must_use]
     pub fn new(limits: Limits, credits: Option<u64>) -> Self {
         let mut budget = Budget::new(limits, Time::ZERO);
@@ -82,14 +82,14 @@ impl Simulation {
         }
     }
 
-    /// An operation comes at this time, no earlier than the one before it. `waits`: whether it may be held back; else it only
-    /// counts.
+    /// An operation arrives at this time, which is no earlier than the time of the previous one. `waits`: whether the
+    /// operation may be held back; if not, it only counts.
     pub fn come(&mut self, now: Time, client: u64, operation: Operation, waits: bool) {
         self.go_on_until(Some(now));
         (self.last, self.ended) = (now, self.ended.max(now));
         self.operations += 1;
         if waits {
-            // Who has to wait is told of when it is released.
+            // An operation that has to wait is counted when it is released.
             let (Answer::Go | Answer::Wait(_)) = self.budget.ask(now, client, operation);
         } else {
             self.budget.charge(now, client, operation);
@@ -97,7 +97,7 @@ impl Simulation {
         self.look_at_credits(now);
     }
 
-    /// Lets all go on that still wait; what came of it.
+    /// Lets all operations that still wait go on, and returns the result.
     #[must_use]
     pub fn finish(mut self) -> Outcome {
         self.go_on_until(None);

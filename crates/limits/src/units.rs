@@ -1,5 +1,5 @@
-//! Sizes and rates as people write them: `1TiB`, `200MiB/s`. Powers of two only, and always with their unit, since a
-//! number that is off by a factor of 1,000 or 8 looks like any other.
+//! Sizes and rates as people write them: `1TiB`, `200MiB/s`. Only powers of two, and always with a unit, since a number
+//! that is wrong by a factor of 1,000 or 8 is not obviously wrong.
 
 /// 2^10 bytes.
 pub const KIB: u64 = 1 << 10;
@@ -18,7 +18,7 @@ pub(crate) fn split(text: &str) -> (&str, &str) {
     text.split_at(digits)
 }
 
-/// A size in bytes, from one of these units; none for another unit, or what is no number.
+/// A size in bytes, written in one of these units; None for another unit or an invalid number.
 pub(crate) fn size(text: &str, units: &[&str]) -> Option<u64> {
     let (number, unit) = split(text);
     let (_, bytes) = SIZES.iter().find(|(name, _)| *name == unit && units.contains(name))?;
@@ -31,7 +31,7 @@ pub(crate) fn show_size(bytes: u64) -> String {
     whole.map_or_else(|| format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 
-/// `part` of `whole`, of `value`, rounded up.
+/// `value` times `part` divided by `whole`, rounded up.
 pub(crate) fn ceiling(value: u64, part: u64, whole: u64) -> u64 {
     value.saturating_mul(part).div_ceil(whole)
 }

@@ -1,12 +1,12 @@
-//! Owned ranges, found by what they overlap.
+//! Ranges with owners, searchable by overlap.
 
 use crate::{ByteRange, LockOwner};
 
-/// Owned ranges in the order of their offsets.
+/// Ranges with owners, in the order of their offsets.
 ///
-/// Finding what overlaps a range costs the logarithm of the length and what lies between the first and
-/// the last that overlap. That is little where ranges are disjoint; a long range before many short ones
-/// makes it a walk over these, which [`Limits::locks_max`](crate::Limits::locks_max) bounds.
+/// Finding the ranges that overlap a given one costs the logarithm of the length, plus the entries between the first
+/// and the last overlap. That is little where ranges are disjoint. A long range before many short ones makes the search
+/// a walk over the short ones, which [`Limits::locks_max`](crate::Limits::locks_max) bounds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RangeList {
     list: Vec<Entry>,
@@ -16,30 +16,30 @@ pub(super) struct RangeList {
 struct Entry {
     owner: LockOwner,
     range: ByteRange,
-    /// The greatest end of this range and of all before it; it never falls along the list.
+    /// The greatest end of this range and of all before it. It never decreases along the list.
     reach: u128,
 }
 
 /// What [`RangeList::touching`] found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touching {
-    /// How many of the owner's ranges overlap or adjoin.
+    /// How many of the owner's ranges overlap or adjoin the given range.
     pub(super) count: usize,
-    /// The range together with them.
+    /// The smallest range that covers the given range and those counted.
     pub(super) hull: ByteRange,
 }
 
 /// What [`RangeList::cut`] found.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cut {
-    /// How many of the owner's ranges have bytes in the range.
+    /// How many of the owner's ranges have bytes in the given range.
     pub(super) count: usize,
     before: Option<ByteRange>,
     after: Option<ByteRange>,
 }
 
 impl Cut {
-    /// What is left of the owner's ranges outside.
+    /// What remains of the owner's ranges outside the given range.
     pub(super) fn left(&self) -> impl Iterator<Item = ByteRange> {
         self.before.into_iter().chain(self.after)
     }
@@ -75,7 +75,7 @@ impl RangeList {
         )
     }
 
-    /// What cutting this range out of the owner's ranges, which are disjoint, would meet and leave.
+    /// What cutting this range out of the owner's ranges, which are disjoint, would touch and what it would leave.
     pub(super) fn cut(&self, owner: LockOwner, range: ByteRange) -> Cut {
         self.overlapping(range).filter(|(o, _)| *o == owner).fold(Cut::default(), |cut, (_, r)| Cut {
             count: cut.count.saturating_add(1),
@@ -84,7 +84,7 @@ impl RangeList {
         })
     }
 
-    /// Does what [`RangeList::cut`] found.
+    /// Applies a cut that [`RangeList::cut`] computed.
     pub(super) fn carve(&mut self, owner: LockOwner, range: ByteRange, cut: &Cut) {
         if cut.count > 0 {
             self.remove_all(|o, r| o == owner && r.overlaps(range));
@@ -100,7 +100,7 @@ impl RangeList {
         self.reach_from(at, 1);
     }
 
-    /// Removes one entry of this owner and exactly this range; tells whether there was one.
+    /// Removes one entry with this owner and exactly this range. Returns whether there was one.
     pub(super) fn remove(&mut self, owner: LockOwner, range: ByteRange) -> bool {
         let first = self.list.partition_point(|e| e.range < range);
         let same = self.list.iter().skip(first).take_while(|e| e.range == range);
@@ -121,7 +121,7 @@ impl RangeList {
         }
     }
 
-    /// Computes `reach` again from `at` on: of `stale` entries, then for as long as it changes.
+    /// Recomputes `reach` from index `at`: for `stale` entries, and then until it no longer changes.
     fn reach_from(&mut self, at: usize, stale: usize) {
         let mut reach = at.checked_sub(1).and_then(|n| self.list.get(n)).map_or(0, |e| e.reach);
         for (n, entry) in self.list.iter_mut().skip(at).enumerate() {
