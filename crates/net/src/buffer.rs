@@ -1,17 +1,16 @@
 //! Pooled buffers with room in front.
 //!
-//! A reply is built behind [`HEADROOM`] bytes, so that what encloses it (a length, an encryption header)
-//! is put in front without moving it. Memory stays initialised while it is pooled: growing a pooled
-//! buffer costs no zeroing, and no `unsafe`.
+//! A reply is built behind [`HEADROOM`] bytes, so that what encloses it (a length, an encryption header) can be put in
+//! front without moving the reply. Memory stays initialised while it is pooled, so growing a pooled buffer needs
+//! neither zeroing nor `unsafe`.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// Room kept free in front of every buffer, in bytes: a frame prefix (4), an encryption header (52) and
-/// then some.
+/// Bytes kept free in front of every buffer: a frame prefix (4), an encryption header (52) and some reserve.
 pub const HEADROOM: usize = 128;
 
-/// Pooled sizes in bytes, headroom and protocol headers included, and how many of each a thread keeps.
+/// Pooled sizes in bytes, including headroom and protocol headers, and how many buffers of each a thread keeps.
 const CLASSES: [(usize, usize); 4] =
     [(1024, 256), (8 * 1024, 256), (72 * 1024, 64), ((1 << 20) + 8 * 1024, 16)];
 
@@ -22,7 +21,7 @@ thread_local! {
 /// The memory that a thread keeps for its next buffers.
 struct Pool {
     kept: [Vec<Vec<u8>>; CLASSES.len()],
-    /// Of each class, how many were kept all the time since the last [`trim_pool`].
+    /// For each class, how many buffers were never needed since the last [`trim_pool`].
     unused: [usize; CLASSES.len()],
 }
 
@@ -52,14 +51,14 @@ impl Pool {
     }
 }
 
-/// Frees what this thread keeps and has not needed since the last time. Whether there was anything.
+/// Frees the buffers that this thread has not needed since the last call. Returns whether there were any.
 pub(crate) fn trim_pool() -> bool {
     POOL.with_borrow_mut(Pool::trim)
 }
 
-/// A growing run of bytes with room in front, given back to its thread's pool when dropped.
+/// A growing run of bytes with room in front. Its memory goes back to the thread's pool when the buffer is dropped.
 ///
-/// As [`AsMut`] it is the part from [`Buffer::mark`] on: what a storage read is to fill.
+/// [`AsMut`] gives the part from [`Buffer::mark`] on, for a storage read to fill.
 #[derive(Debug, Default)]
 pub struct Buffer {
     /// Initialised throughout; at least `end` long.
@@ -85,15 +84,15 @@ impl Buffer {
         buffer
     }
 
-    /// Puts bytes behind the others.
+    /// Appends bytes.
     pub fn append(&mut self, bytes: &[u8]) {
         let at = self.end;
         self.grow(bytes.len());
         self.memory[at..self.end].copy_from_slice(bytes);
     }
 
-    /// Makes the buffer `count` bytes longer. Their value is unspecified (earlier data of this server): the
-    /// caller must overwrite them or cut them off again with [`Buffer::truncate`].
+    /// Makes the buffer `count` bytes longer. The value of the new bytes is unspecified (earlier data of this server):
+    /// the caller must overwrite them or cut them off again with [`Buffer::truncate`].
     pub fn grow(&mut self, count: usize) {
         self.end += count;
         self.initialise(self.end);
@@ -108,14 +107,14 @@ impl Buffer {
     /// Puts bytes in front of the others.
     ///
     /// # Panics
-    /// When the headroom is used up: a fault of the program, never of a client.
+    /// If the headroom is used up: a fault of the program, never of a client.
     pub fn prepend(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.start, "headroom of {HEADROOM} bytes exceeded");
         self.start -= bytes.len();
         self.memory[self.start..self.start + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Marks the present end: [`AsMut`] and [`Buffer::marked`] begin there.
+    /// Marks the current end: [`AsMut`] and [`Buffer::marked`] begin there.
     pub fn mark(&mut self) {
         self.mark = self.end;
     }
@@ -126,8 +125,8 @@ impl Buffer {
         &self.memory[self.mark..self.end]
     }
 
-    /// Lets `write` append to the buffer as to a vector, in which this buffer's bytes begin at the index
-    /// that it is given.
+    /// Lets `write` append to the buffer as to a vector. `write` also gets the index in the vector at which this
+    /// buffer's bytes begin.
     pub fn append_with<T>(&mut self, write: impl FnOnce(&mut Vec<u8>, usize) -> T) -> T {
         self.memory.truncate(self.end);
         let result = write(&mut self.memory, self.start);
@@ -136,7 +135,7 @@ impl Buffer {
         result
     }
 
-    /// Bytes of memory that it takes up.
+    /// Bytes of memory that the buffer occupies.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.memory.capacity()
@@ -156,7 +155,7 @@ fn class_of(size: usize) -> Option<usize> {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let memory = std::mem::take(&mut self.memory);
-        // The largest class that this memory can serve; a thread that is ending has no pool any more.
+        // The largest class that this memory can serve. A thread that is ending no longer has a pool.
         let class = CLASSES.iter().rposition(|(size, _)| memory.capacity() >= *size);
         if let Some(class) = class.filter(|c| memory.capacity() < 2 * CLASSES[*c].0) {
             let _ = POOL.try_with(|pool| pool.borrow_mut().keep(class, memory));

@@ -22,35 +22,38 @@ use crate::retransmissions::retransmissions;
 use crate::turn_clock::{self, Turn};
 use crate::{Buffer, Outbox};
 
-/// The length of the prefix in front of every frame: Direct TCP ([MS-SMB2] 2.1) and record marking
-/// (RFC 5531 section 11) both have four bytes.
+/// The length of the prefix of every frame: Direct TCP ([MS-SMB2] 2.1) and record marking (RFC 5531 section 11) both
+/// have four bytes.
 const PREFIX_BYTES: usize = 4;
-/// What is read at once, except of a large frame. Several requests at once are answered with one send: with 64 KiB writes
-/// four times as much as fits two of them halved the time per request (docs/measured/profiles.md).
+/// The most that is read at once, unless a frame is larger. Several requests that were read at once are answered with
+/// one send: with 64 KiB writes, a size four times that of two such requests halved the time per request
+/// (docs/measured/profiles.md).
 const READ_BYTES: usize = 512 * 1024;
-/// After so many requests, or bytes, of one connection the others have their turn.
+/// After this many requests or bytes of one connection, the others get their turn.
 const TURN_REQUESTS: usize = 64;
 const TURN_BYTES: usize = 1 << 20;
 
-/// What a stranger's frames and answers may take up while they wait: beyond that nothing is read.
+/// What a stranger's frames and answers may take up while they wait. Beyond that nothing more is read from the
+/// stranger.
 const STRANGER_PENDING_FRAMES: usize = 64;
 const STRANGER_PENDING_BYTES: usize = 64 * 1024;
-/// A stranger for whom there is no memory asks again so often.
+/// How often the loop asks again for memory for a stranger that was refused.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A peer is gone to which the kernel has sent the same bytes so often again (it doubles the time in between).
+/// A peer is considered gone when the kernel has retransmitted the same bytes this often (the interval doubles each
+/// time).
 const RETRANSMISSIONS_MAX: u32 = 2;
-/// It is looked again after so long when they were sent again once.
+/// How soon to look again after the first retransmission.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// The round trip of a connection that has something to do is looked at so often.
+/// How often to read the round trip time of a busy connection.
 const ROUND_TRIP_EVERY: Duration = Duration::from_secs(1);
 
-/// What four bytes in front of a frame say.
+/// The meaning of the four bytes in front of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
-    /// Bytes that follow.
+    /// Bytes that follow the prefix.
     pub length: usize,
-    /// Whether they end the frame; else the next fragment goes on.
+    /// Whether these bytes end the frame; if not, another fragment follows.
     pub last: bool,
 }
 
@@ -59,22 +62,22 @@ pub struct Prefix {
 #[error("{0}")]
 pub struct PrefixError(pub String);
 
-/// An answer that is not ready yet; None when there is nothing to send.
+/// An answer that is not ready yet. It resolves to None when there is nothing to send.
 pub type Later = Pin<Box<dyn Future<Output = Option<Buffer>>>>;
 
-/// What becomes of a frame.
+/// What happens with a frame.
 pub enum Answer {
     /// A framed reply, ready to be sent.
     Now(Buffer),
-    /// A reply that has to wait. It is polled once at once: what does not wait after all stays in order. It is dropped
-    /// when the connection ends first.
+    /// A reply that may have to wait. It is polled once immediately, so that a reply that need not wait stays in order.
+    /// It is dropped if the connection ends first.
     Later(Later),
-    /// The same, but once begun it goes on to its end, whatever becomes of the connection: who asks whether it is over
-    /// must be able to trust in the answer.
+    /// Like `Later`, but once begun it runs to its end, whatever happens to the connection: a client that asks whether
+    /// the operation is over must be able to rely on the answer.
     Certainly(Later),
     /// No reply.
     Nothing,
-    /// The frame breaks the protocol: the connection ends, for the reason given (for the log).
+    /// The frame violates the protocol: the connection ends, for the given reason (for the log).
     Close(String),
 }
 
@@ -90,62 +93,66 @@ impl std::fmt::Debug for Answer {
     }
 }
 
-/// What a protocol does with the frames of one connection. It lives on one shard.
+/// What a protocol does with the frames of one connection. The state lives on one shard.
 pub trait Protocol: 'static {
-    /// Reads the prefix of a frame. A frame is limited by what this allows.
+    /// Parses the prefix of a frame. This decides the largest frame that is accepted.
     ///
     /// # Errors
-    /// A prefix that cannot be: the connection ends.
+    /// The prefix is invalid: the connection ends.
     fn prefix(&self, prefix: [u8; PREFIX_BYTES]) -> Result<Prefix, PrefixError>;
 
-    /// Whether a frame of several fragments can begin with this one. Who speaks another protocol is seen by it before the
-    /// rest, which may never come.
+    /// Whether a frame of several fragments can begin with this one. This detects a peer that speaks another protocol
+    /// before the rest of the frame, which may never come.
     fn can_begin(&self, _fragment: &[u8]) -> bool {
         true
     }
 
-    /// Answers a frame (without its prefix). The memory is the protocol's own: it may decrypt the frame in
-    /// place, and freeze it to keep parts of it without copying.
+    /// Answers a frame (without its prefix). The protocol owns the memory: it may decrypt the frame in place, and
+    /// freeze it to keep parts of it without copying.
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer;
 
-    /// Whether the client has shown who it is. Before that it is a stranger, who gives way to others and has little memory.
+    /// Whether the client has shown who it is. Until then it is a stranger, which gives way to others and gets little
+    /// memory.
     fn is_known(&self) -> bool {
         true
     }
 
-    /// Whether the client may stay: it has said who it is, or need not. One that has not within [`Limits::greeting`]
-    /// is sent away, so that those who just hold a connection open do not keep others out.
+    /// Whether the client may stay: it has shown who it is, or need not. A client that has not within
+    /// [`Limits::greeting`] is disconnected, so that clients that merely hold a connection open do not keep others out.
     fn is_welcome(&self) -> bool {
         self.is_known()
     }
 
-    /// Whether the client may say nothing for as long as it likes. Else it has to go after [`Limits::silence`].
+    /// Whether the client may stay silent for as long as it likes. If not, it is disconnected after
+    /// [`Limits::silence`].
     fn may_be_silent(&self) -> bool {
         true
     }
 
-    /// The connection has ended; its waiting answers are gone. Frees what it held.
+    /// The connection has ended and its waiting answers are gone. Frees what the connection held.
     fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>>;
 }
 
 /// What one connection may take up.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// A frame of several fragments, in bytes, all together.
+    /// Bytes of a frame, all fragments together.
     pub frame_bytes: usize,
     /// Fragments of a frame.
     pub fragments: usize,
-    /// Frames whose answers wait: beyond that nothing is read.
+    /// Frames whose answers wait. Beyond that nothing more is read.
     pub pending_frames: usize,
-    /// Bytes of frames whose answers wait: beyond that nothing is read.
+    /// Bytes of frames whose answers wait. Beyond that nothing more is read.
     pub pending_frame_bytes: usize,
-    /// Memory of what waits to be sent, in bytes: beyond that nothing is read. One answer more may come to it.
+    /// Memory of answers that wait to be sent, in bytes. Beyond that nothing more is read. One further answer may
+    /// exceed it.
     pub pending_bytes: usize,
-    /// Messages from other shards that wait to be taken in, which does not happen beyond `pending_bytes`.
+    /// Messages from other shards that wait to be moved into the outbox. They are not moved while the outbox holds more
+    /// than `pending_bytes`.
     pub posted_frames: usize,
-    /// How long a client may stay that [`Protocol::is_welcome`] does not know of.
+    /// How long a client may stay without being welcome ([`Protocol::is_welcome`]).
     pub greeting: Duration,
-    /// How long a client may say nothing, unless it [`Protocol::may_be_silent`].
+    /// How long a client may stay silent, unless [`Protocol::may_be_silent`] allows it.
     pub silence: Duration,
 }
 
@@ -197,26 +204,26 @@ struct Connection<P> {
     outbox: Outbox,
     limits: Limits,
     received: BytesMut,
-    /// What is received in one piece: several small frames, or a large one alone, so that it is received where it stays.
-    /// The next frame will be as the last one was.
+    /// How much is received in one piece: several small frames, or one large frame alone, so that it is received where
+    /// it stays. The next frame is expected to be as large as the last one.
     room: usize,
-    /// Fragments of a frame that is not whole yet, and how many there were.
+    /// Fragments of a frame that is not complete yet, and their number.
     fragments: BytesMut,
     fragment_count: usize,
-    /// Bytes of the fragment that is being received, as far as that is known, with its prefix.
+    /// Bytes of the fragment that is being received, including its prefix, as far as they are known.
     announced: usize,
-    /// Answers that wait; each gives the bytes of its frame when it is finished.
+    /// Answers that wait. Each returns the number of bytes of its frame when it is finished.
     waiting: JoinSet<usize>,
     /// Bytes of the frames whose answers wait.
     waiting_bytes: usize,
     /// Whether an answer was lost to a fault of the program.
     lost: bool,
-    /// When it is looked whether the peer acknowledges what was urgent.
+    /// When to check whether the peer has acknowledged an urgent message.
     look: Option<Instant>,
-    /// When the round trip was looked at last.
+    /// When the round trip time was last read.
     round_trip_at: Option<Instant>,
     place: Rc<Place>,
-    /// What it holds of the memory of strangers.
+    /// The connection's part of the memory for strangers.
     ration: Ration,
     signs: Rc<Signs>,
 }
@@ -237,8 +244,8 @@ pub(crate) async fn serve<P: Protocol>(
     let (own_place, own_signs) = (Rc::clone(&place), Rc::clone(&signs));
     let mut connection =
         Connection::new(stream, Rc::clone(&protocol), outbox.clone(), limits, own_place, ration, own_signs);
-    // In a task of its own: a fault of the program ends this connection, not its neighbours, and what the
-    // connection held is freed all the same.
+    // In a task of its own: a fault of the program ends this connection and not its neighbours, and what the connection
+    // held is freed in any case.
     let mut task = tokio::task::spawn_local(async move {
         let ended = connection.run(&mut stop).await;
         connection.waiting.shutdown().await;
@@ -248,7 +255,7 @@ pub(crate) async fn serve<P: Protocol>(
         ended = &mut task => ended.unwrap_or(Ended::Panic),
         ended = outstayed(&*protocol, &signs, &place, &stopped, &limits) => {
             task.abort();
-            let _ = task.await; // everything that it had under way is gone then
+            let _ = task.await; // everything that the connection had under way is gone then
             ended
         }
     };
@@ -265,13 +272,13 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Nobody is woken by this: whoever waits is polled again by its own task.
+/// The context wakes nobody: an answer that waits is polled again by its own task.
 fn first_poll(later: &mut Later) -> Poll<Option<Buffer>> {
     later.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Sends what `later` gives, from a task that nobody stops, even if nobody ever looks for the answer. It is sent as soon as it is
-/// there: who has made it has no room for it any more.
+/// Sends what `later` returns, from a task that nobody stops, even if nobody ever asks for the answer. The answer is
+/// sent as soon as it is ready, since its room is given back at that moment.
 fn certainly(later: Later, outbox: Outbox) -> Later {
     let task =
         tokio::task::spawn_local(async move { later.await.into_iter().for_each(|reply| outbox.send(reply)) });
@@ -337,8 +344,8 @@ impl<P: Protocol> Connection<P> {
                 Err(e) => return e.into(),
             }
             if !self.waiting.is_empty() {
-                // What those who wait have waited for may be there since this turn: their answers come before those
-                // to what the client asks next.
+                // Yields, so that answers whose waits ended during this turn are sent before the answers to what the
+                // client asks next.
                 tokio::task::yield_now().await;
             }
             if let Err(ended) = self.wait(stop, more).await {
@@ -347,7 +354,7 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// Takes in what has come from other shards.
+    /// Takes in messages from other shards.
     fn collect(&mut self) {
         if let Some(patience) = self.outbox.collect() {
             let look = Instant::now() + patience;
@@ -355,7 +362,8 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// Answers whole frames until there are none: then false. True when the turn is over, or nothing may be taken in, before that.
+    /// Answers complete frames until none is left, then returns false. Returns true if the turn ended before that, or
+    /// if nothing more may be taken in.
     fn take_turn(&mut self) -> Result<bool, Ended> {
         let (mut requests, mut bytes) = (0, 0);
         let _turn = Turn::begin();
@@ -375,20 +383,20 @@ impl<P: Protocol> Connection<P> {
             requests += 1;
             bytes += frame.len();
             self.answer(frame)?;
-            // What the answer's work had to say unasked comes in front of the next answer.
+            // What the request made the server send unasked goes in front of the next answer.
             self.collect();
             let pending = self.outbox.pending_bytes();
             if pending >= SEND_BYTES {
-                // While it is still in the processor's cache, and while the peer has nothing to do.
+                // While the data is still in the processor's cache, and while the peer has nothing to do.
                 self.outbox.try_flush(&self.stream)?;
-                let _sent = turn_clock::read(); // the next request does not pay for it
+                let _sent = turn_clock::read(); // the next request is not charged for this
                 bytes += pending - self.outbox.pending_bytes();
             }
         }
         Ok(true)
     }
 
-    /// Whether the client has shown who it is, or is a stranger (again).
+    /// Notes whether the client has shown who it is, or is a stranger (again).
     fn look_at_client(&mut self) {
         let is_known = self.protocol.is_known();
         if self.signs.known.replace(is_known) == is_known {
@@ -400,7 +408,7 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// Looks at the round trip, unless that was done shortly before.
+    /// Reads the round trip time, unless it was read a short while ago.
     fn look_at_round_trip(&mut self, now: Instant) {
         let is_due = |at| now.saturating_duration_since(at) >= ROUND_TRIP_EVERY;
         if self.round_trip_at.is_none_or(is_due) {
@@ -409,7 +417,7 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// The next whole frame of what has been received.
+    /// Takes the next complete frame out of what was received.
     fn next_frame(&mut self) -> Result<Option<BytesMut>, Ended> {
         loop {
             self.announced = 0;
@@ -442,7 +450,7 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// Whether a frame may have one more fragment, as its prefix says it is.
+    /// Checks whether a frame may have another fragment of the size that its prefix announces.
     fn check_size(&self, prefix: Prefix) -> Result<(), Ended> {
         let Limits { frame_bytes, fragments, .. } = self.limits;
         if self.fragments.len().saturating_add(prefix.length) > frame_bytes {
@@ -484,7 +492,7 @@ impl<P: Protocol> Connection<P> {
         });
     }
 
-    /// A waiting answer is finished. One that was lost to a panic will never come: the connection ends.
+    /// A waiting answer is finished. An answer that was lost to a panic will never come, so the connection ends.
     fn note(&mut self, finished: &Result<usize, JoinError>) {
         match finished {
             Ok(bytes) => self.waiting_bytes = self.waiting_bytes.saturating_sub(*bytes),
@@ -509,8 +517,8 @@ impl<P: Protocol> Connection<P> {
             && !self.outbox.is_closing()
     }
 
-    /// Whether there is memory for what comes next: of strangers, for the whole fragment, the answers that they do not take
-    /// and the requests that wait.
+    /// Whether there is memory for what comes next. For a stranger this covers the whole fragment, the answers that it
+    /// does not take, and the requests that wait.
     fn may_hold(&mut self) -> bool {
         if self.signs.known.get() {
             return true;
@@ -520,7 +528,8 @@ impl<P: Protocol> Connection<P> {
         self.ration.ask(self.received.capacity().max(self.announced).saturating_add(fragments))
     }
 
-    /// Memory for what is received next. What a stranger sends gets as much again as has come, up to its end.
+    /// Makes room for what is received next. A stranger's fragment gets as much room again as has arrived, up to its
+    /// length.
     fn make_room(&mut self) {
         let length = self.received.len();
         if self.received.capacity() > length {
@@ -534,8 +543,8 @@ impl<P: Protocol> Connection<P> {
         self.received.reserve(room);
     }
 
-    /// Waits until there is something to do. With `more` there may be whole frames that were received and not answered: the peer
-    /// need not send anything any more.
+    /// Waits until there is something to do. `more`: complete frames may have been received and not answered yet, so
+    /// the peer need not send anything.
     async fn wait(&mut self, stop: &mut watch::Receiver<bool>, more: bool) -> Result<(), Ended> {
         if self.received.is_empty() {
             self.received = BytesMut::new(); // an idle connection holds no memory
@@ -566,8 +575,8 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    /// Whether the peer still acknowledges what is sent to it. A connection that only is busy has nothing that the kernel
-    /// had to send again, or not often.
+    /// Checks whether the peer still acknowledges what is sent to it. For a connection that is merely busy, the kernel
+    /// has had to retransmit nothing, or only once or twice.
     async fn check_acknowledged(&mut self) -> Result<(), Ended> {
         let (local, peer) = (self.stream.local_addr()?, self.stream.peer_addr()?);
         let again = tokio::task::spawn_blocking(move || retransmissions(local, peer)).await;
@@ -575,8 +584,8 @@ impl<P: Protocol> Connection<P> {
             None | Some(0) => None,
             Some(count) if count < RETRANSMISSIONS_MAX => Some(Instant::now() + LOOK_AGAIN),
             Some(_) => {
-                // A reset may reach the peer, if only the other direction is cut: behind all that it has not acknowledged
-                // an orderly end would not.
+                // If only the other direction is cut, a reset may still reach the peer. An orderly end would not, since
+                // it queues behind everything that the peer has not acknowledged.
                 SockRef::from(&self.stream).set_linger(Some(Duration::ZERO))?;
                 return Err(Ended::Unacknowledged);
             }
@@ -589,7 +598,7 @@ impl<P: Protocol> Connection<P> {
         match self.stream.try_read_buf(&mut self.received) {
             Ok(0) => Err(Ended::ByPeer),
             Ok(_) => {
-                // Who says something is there: as a rule that is the answer to what was urgent.
+                // A peer that sends something is alive; usually it has sent the answer to the urgent message.
                 self.look = None;
                 Ok(())
             }

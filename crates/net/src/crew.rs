@@ -1,9 +1,9 @@
-//! The shards as others reach them; and what becomes of one that is held up.
+//! The shards as other threads see them, and what happens to a shard that is held up.
 //!
-//! A call that a shard is in cannot be moved, and what the shard serves cannot be taken out of it. So a shard that does not come
-//! back is given up: another one takes its place, its listeners and its tasks, and its connections are shut down from outside,
-//! so that their clients connect again, with the state that outlives a connection. When the call ends after all, the old shard
-//! finds that it is to end.
+//! A call in which a shard hangs cannot be moved, and the tasks of the shard cannot be taken out of it. So a shard that
+//! does not return is given up: a new shard takes over its listeners and tasks, and its connections are shut down from
+//! outside. The clients connect again and find the state that outlives a connection. If the call ends after all, the
+//! old shard finds that it has to end.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,21 +23,22 @@ use tokio::task::LocalSet;
 use crate::Pulse;
 use crate::give_back::{Freed, trim_shard};
 
-/// Threads for calls that may block, for each shard.
+/// Threads per shard for calls that may block.
 const BLOCKING_THREADS: usize = 32;
-/// A shard that has slept in one call for so long is given up.
+/// A shard that has slept in one call for this long is given up.
 const HELD_UP: Duration = Duration::from_secs(1);
-/// So many shards that were given up may still be held up; beyond that they are left as they are.
+/// How many shards that were given up may still hang. Beyond that, shards that are held up are left alone.
 const LEFT_MAX: usize = 32;
-/// How long the shards may take to clean up at the end: what waits for a storage that does not answer has no end.
+/// How long the shards may take to clean up at the end. Without this limit, a wait for a storage that does not answer
+/// would never end.
 const CLEAN_UP: Duration = Duration::from_secs(20);
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Makes the job that begins something on a shard, which ends when the shard is told to.
+/// Makes the job that starts something on a shard. The job ends when the shard is told to end.
 type Start = Box<dyn Fn(watch::Receiver<bool>) -> io::Result<Job> + Send + Sync>;
 
-/// The connections of a shard, for whoever shuts them down from outside.
+/// The connections of a shard, so that they can be shut down from outside.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
     next: AtomicU64,
@@ -68,29 +69,29 @@ impl Sockets {
     fn shut_down(&self) {
         let open: Vec<Arc<TcpStream>> = self.open.lock().values().filter_map(Weak::upgrade).collect();
         for stream in open {
-            // The peer may have ended it before.
+            // The peer may have ended the connection first.
             let _ = SockRef::from(&*stream).shutdown(Shutdown::Both);
         }
     }
 }
 
-/// What a job needs to know of the shard that it runs on.
+/// What a job needs to know about its shard.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// Its number.
+    /// The number of the shard.
     pub(crate) shard: usize,
-    /// True when it is to end.
+    /// True when the shard is to end.
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) sockets: Arc<Sockets>,
 }
 
-/// A shard as others reach it.
+/// A shard as other threads see it.
 #[derive(Debug)]
 struct Post {
     jobs: mpsc::UnboundedSender<Job>,
     stop: watch::Sender<bool>,
     sockets: Arc<Sockets>,
-    /// The kernel's number of its thread; 0 before it runs.
+    /// The kernel's id of the shard's thread; 0 before the thread runs.
     id: Arc<AtomicI32>,
     thread: JoinHandle<()>,
 }
@@ -118,7 +119,7 @@ impl Post {
 pub(crate) struct Crew {
     /// Guards the shards, by their numbers.
     posts: Mutex<Vec<Post>>,
-    /// Guards what runs on the first shard, and is begun again on the one that takes its place.
+    /// Guards what runs on the first shard and is started again on the shard that replaces it.
     starts: Mutex<Vec<Start>>,
     /// Guards the threads of shards that were given up.
     left: Mutex<Vec<JoinHandle<()>>>,
@@ -141,7 +142,7 @@ impl Crew {
         Ok(Arc::new(Self { posts, starts, left, pulse, freed }))
     }
 
-    /// Begins something on the first shard.
+    /// Starts something on the first shard.
     pub(crate) fn begin(&self, start: Start) -> io::Result<()> {
         {
             let posts = self.posts.lock();
@@ -153,18 +154,18 @@ impl Crew {
         Ok(())
     }
 
-    /// Has a shard do a job; turn by turn all of them have their part.
+    /// Gives a job to a shard; the shards take turns.
     pub(crate) fn deal(&self, turn: usize, job: impl FnOnce(Place) -> Option<Job>) {
         let posts = self.posts.lock();
         let shard = turn.checked_rem(posts.len()).unwrap_or(0);
         let Some(post) = posts.get(shard) else { return };
         let place = Place { shard, stop: post.stop.subscribe(), sockets: Arc::clone(&post.sockets) };
         if let Some(job) = job(place) {
-            let _ = post.jobs.send(job); // it may have ended
+            let _ = post.jobs.send(job); // the shard may have ended
         }
     }
 
-    /// Another shard takes the place of this one.
+    /// Replaces this shard with a new one.
     fn give_up(&self, shard: usize) -> io::Result<()> {
         {
             let mut left = self.left.lock();
@@ -191,7 +192,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Ends all shards, and waits for their clean-up.
+    /// Ends all shards, and waits until they have cleaned up.
     pub(crate) fn end(&self) {
         self.starts.lock().clear();
         let posts = std::mem::take(&mut *self.posts.lock());
@@ -213,7 +214,7 @@ impl Crew {
     }
 }
 
-/// Runs what is handed to a shard until the stop sign, then until every connection has cleaned up.
+/// Runs the jobs of a shard until the stop sign, then until every connection has cleaned up.
 fn run_shard(
     runtime: &tokio::runtime::Runtime,
     mut jobs: mpsc::UnboundedReceiver<Job>,
@@ -237,11 +238,11 @@ fn run_shard(
     runtime.block_on(local);
 }
 
-/// Looks after shards that are held up. To be asked ten times a second.
+/// Watches for shards that are held up. [`Keeper::look`] is to be called ten times a second.
 #[derive(Debug)]
 pub struct Keeper {
     crew: Weak<Crew>,
-    /// How often the thread of each shard that is held up had gone to sleep, at the last look.
+    /// For each shard that is held up, how often its thread had gone to sleep at the last look.
     slept: HashMap<usize, u64>,
 }
 
@@ -250,8 +251,9 @@ impl Keeper {
         Self { crew: Arc::downgrade(crew), slept: HashMap::new() }
     }
 
-    /// Gives up the shards that have slept in one call for more than a second; their numbers. `waits` says of a thread
-    /// that sleeps how often it has gone to sleep so far: one that is only busy, or kept from the processor, is left alone.
+    /// Gives up the shards that have slept in one call for more than a second, and returns their numbers. `waits` tells
+    /// how often a thread that sleeps has gone to sleep so far. A thread that is only busy, or waits for the processor,
+    /// is left alone.
     pub fn look(&mut self, now: Instant, waits: impl Fn(i32) -> Option<u64>) -> Vec<usize> {
         let Some(crew) = self.crew.upgrade() else { return Vec::new() };
         let ids: Vec<i32> = crew.posts.lock().iter().map(|post| post.id.load(Ordering::Acquire)).collect();

@@ -1,4 +1,4 @@
-//! The machine's network interfaces, as the kernel has them.
+//! The machine's network interfaces, as the kernel reports them.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
-/// Where the kernel tells of them.
+/// Where the kernel describes them.
 const SYS_CLASS_NET: &str = "/sys/class/net";
 /// ETHTOOL's SPEED is in megabits per second.
 const MEGABIT: u64 = 1_000_000;
@@ -22,22 +22,22 @@ pub struct InterfaceAddr {
     pub name: String,
     /// One of its addresses.
     pub address: IpAddr,
-    /// What its link carries, in bits per second; `None` where the kernel does not know (virtual ones, mostly).
+    /// The link speed in bits per second; `None` where the kernel does not know it (mostly virtual interfaces).
     pub link_speed: Option<u64>,
-    /// How many queues it receives with: more than one spread what comes over the processors.
+    /// The number of receive queues. With more than one, received packets are spread over the processors.
     pub receive_queues: usize,
-    /// Whether it leads nowhere but to this machine.
+    /// Whether this is a loopback interface.
     pub is_loopback: bool,
 }
 
 impl InterfaceAddr {
-    /// Whether clients can reach a server here that listens at `listen`. Nobody is told of link-local addresses, and of the loopback
-    /// interface only if the server listens there and nowhere else.
+    /// Whether clients can use this address to reach a server that listens at `listen`. Link-local addresses are never
+    /// advertised, the loopback interface only if the server listens there and nowhere else.
     #[must_use]
     pub fn is_listened_on(&self, listen: IpAddr) -> bool {
         let listened_on = match listen {
             IpAddr::V4(v4) if v4.is_unspecified() => !self.is_loopback && self.address.is_ipv4(),
-            // Such a socket takes connections to IPv4 addresses too.
+            // Such a socket also accepts connections to IPv4 addresses.
             IpAddr::V6(v6) if v6.is_unspecified() => !self.is_loopback,
             _ => listen.to_canonical() == self.address,
         };
@@ -52,11 +52,11 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// The addresses of all interfaces that are up and have a carrier. Reads files of the kernel, some of which make the
-/// driver ask its device: it may take milliseconds.
+/// The addresses of all interfaces that are up and have a carrier. This reads files of the kernel; some of them make
+/// the driver query its device, which may take milliseconds.
 ///
 /// # Errors
-/// When the system does not list its addresses.
+/// The system does not list its addresses.
 pub fn interface_addrs() -> io::Result<Vec<InterfaceAddr>> {
     let mut found = Vec::new();
     for entry in getifaddrs()? {
@@ -81,7 +81,7 @@ fn describe(entry: &InterfaceAddress, address: IpAddr) -> Option<InterfaceAddr> 
         return None;
     }
     let name = entry.interface_name.as_str();
-    // Addresses with a label of their own (eth0:1) are the interface's.
+    // Addresses with a label of their own (eth0:1) belong to the interface.
     let device = name.split(':').next().unwrap_or(name);
     let directory = Path::new(SYS_CLASS_NET).join(device);
     Some(InterfaceAddr {

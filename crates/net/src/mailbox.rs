@@ -1,4 +1,4 @@
-//! Reaching a connection from any thread.
+//! Sends messages to a connection from any thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,29 +10,29 @@ use tokio::sync::Notify;
 
 use crate::Buffer;
 
-/// Puts framed messages into the outbox of a connection that may live on another shard: what the server has to say
-/// unasked. Clones name the same connection; a mailbox does not keep its connection alive.
+/// Puts framed messages that the server sends unasked into the outbox of a connection, which may live on another shard.
+/// Clones name the same connection; a mailbox does not keep its connection alive.
 #[derive(Debug, Clone)]
 pub struct Mailbox(Arc<Post>);
 
-/// A message was not taken.
+/// Why a message was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PostError {
     /// The connection has ended, or is ending.
     #[error("the connection has ended")]
     Gone,
-    /// As many messages wait as may ([`crate::Limits::posted_frames`]): the peer takes nothing.
+    /// The most messages that may wait are waiting ([`crate::Limits::posted_frames`]): the peer is not receiving.
     #[error("too many messages wait for the peer")]
     Full,
 }
 
 #[derive(Debug)]
 pub(crate) struct Post {
-    /// Whether `letters` has anything to say: the only thing that a busy connection looks at.
+    /// Whether `letters` holds anything. A busy connection looks at nothing else.
     waiting: AtomicBool,
-    /// Guards all that came from other threads.
+    /// Guards everything that came from other threads.
     letters: Mutex<Letters>,
-    /// Wakes the connection's loop, for what comes from its own shard as well.
+    /// Wakes the connection's loop, also for messages from its own shard.
     pub(crate) ready: Notify,
 }
 
@@ -49,23 +49,24 @@ struct Letters {
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) frames: VecDeque<Buffer>,
-    /// The patience of the most urgent of them, if one is.
+    /// The patience of the most urgent message, if one is urgent.
     pub(crate) urgent: Option<Duration>,
     /// Whether the connection is to end.
     pub(crate) close: bool,
 }
 
 impl Mailbox {
-    /// Sends a framed message, behind what waits already, in the order of the calls.
+    /// Sends a framed message after those that already wait, in the order of the calls.
     ///
     /// # Errors
-    /// [`PostError`]: then nothing is sent. What is taken is lost if the connection ends before it is sent.
+    /// [`PostError`]: nothing is sent. An accepted message is lost if the connection ends before it is sent.
     pub fn post(&self, frame: Buffer) -> Result<(), PostError> {
         self.put(frame, None)
     }
 
-    /// The same for what others wait for: if the peer's system has not acknowledged the message after `patience`,
-    /// although it was sent again, and nothing came from it meanwhile, the connection ends.
+    /// Like [`Mailbox::post`], for a message that others wait for: the connection ends if the peer's system has not
+    /// acknowledged the message after `patience`, although it was retransmitted, and nothing has come from the peer
+    /// meanwhile.
     ///
     /// # Errors
     /// As [`Mailbox::post`].
@@ -117,7 +118,7 @@ impl Post {
         self.ready.notify_one();
     }
 
-    /// What has come.
+    /// Takes what has come.
     pub(crate) fn collect(&self) -> Option<Collected> {
         if !self.waiting.load(Ordering::Relaxed) || !self.waiting.swap(false, Ordering::Acquire) {
             return None;
@@ -130,7 +131,7 @@ impl Post {
         })
     }
 
-    /// The connection has ended: nothing is taken any more.
+    /// The connection has ended: no message is accepted any more.
     pub(crate) fn end(&self) {
         let mut letters = self.letters.lock();
         letters.gone = true;

@@ -1,4 +1,4 @@
-//! A word to one connection, which may live on another shard: given once.
+//! A one-time signal to one connection, which may live on another shard.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,7 +20,7 @@ impl Notice {
         self.given.load(Ordering::Acquire)
     }
 
-    /// Resolves once it is given. For one to wait.
+    /// Resolves once the signal is given. Only one task may wait.
     pub(crate) async fn given(&self) {
         while !self.is_given() {
             self.wake.notified().await;

@@ -1,10 +1,10 @@
-//! Where a client comes from, as far as it cannot choose.
+//! Where a client comes from, as far as the client cannot choose it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// An IPv4 address, or the network of an IPv6 one: who has one address of a network of 64 bits has all of them
-/// (RFC 4291 2.5.1). Link-local ones are told apart: all links have the same network.
+/// An IPv4 address, or the network of an IPv6 address: a client that has one address of a 64-bit network has all of
+/// them (RFC 4291 2.5.1). Link-local addresses are kept apart, since all links have the same network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(IpAddr);
 

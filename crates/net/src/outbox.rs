@@ -13,26 +13,26 @@ use crate::mailbox::{Collected, Post};
 use crate::room::{Room, Rooms};
 use crate::{Buffer, Mailbox, RoundTrip};
 
-/// Bytes given to one vectored write at most (128 to 256 KiB a send is the measured optimum).
+/// The most bytes for one vectored write (128 to 256 KiB a send is the measured optimum).
 pub(crate) const SEND_BYTES: usize = 256 * 1024;
-/// Slices given to one vectored write at most.
+/// The most slices for one vectored write.
 const SEND_SLICES: usize = 64;
 
-/// The sending side of a connection, for its own shard: clones name the same connection. What is sent after
-/// the connection has ended is dropped.
+/// The sending side of a connection, for its own shard. Clones name the same connection. What is sent after the
+/// connection has ended is dropped.
 #[derive(Debug, Clone)]
 pub struct Outbox(Rc<Queue>);
 
 #[derive(Debug)]
 struct Queue {
     buffers: RefCell<VecDeque<Buffer>>,
-    /// Bytes of the first buffer that are sent already.
+    /// Bytes of the first buffer that have been sent.
     sent: Cell<usize>,
     bytes: Cell<usize>,
     /// Memory of the buffers, in bytes.
     held: Cell<usize>,
     closing: Cell<bool>,
-    /// Why the protocol has ended the connection, where the client is to blame.
+    /// The reason why the protocol has ended the connection, if the client is to blame.
     fault: RefCell<Option<String>>,
     /// What comes from other shards, and what wakes the connection's loop.
     post: Arc<Post>,
@@ -41,7 +41,7 @@ struct Queue {
 }
 
 impl Outbox {
-    /// The outbox of a new connection. At most `posted_frames` messages from other shards wait to be taken in.
+    /// The outbox of a new connection. At most `posted_frames` messages from other shards may wait.
     #[must_use]
     pub fn new(posted_frames: usize) -> Self {
         Self(Rc::new(Queue {
@@ -57,13 +57,13 @@ impl Outbox {
         }))
     }
 
-    /// A way to this connection from any thread.
+    /// A mailbox that reaches this connection from any thread.
     #[must_use]
     pub fn mailbox(&self) -> Mailbox {
         Mailbox::of(&self.0.post)
     }
 
-    /// How long it takes to the peer and back; looked at now and then while the connection has something to do.
+    /// The round trip time to the peer, read now and then while the connection is busy.
     #[must_use]
     pub fn round_trip(&self) -> &RoundTrip {
         &self.0.round_trip
@@ -80,9 +80,10 @@ impl Outbox {
         self.0.post.ready.notify_one();
     }
 
-    /// Room for an answer of so many bytes, to be had before there is memory for it, and until it is sent. While the client does
-    /// not take what was sent before, or others are being made, this waits. `had` is the room for the same reply that who asks has
-    /// already: nobody waits for those who wait.
+    /// Waits for room for an answer of this many bytes. The caller asks before it has memory for the answer, and keeps
+    /// the room until the answer is sent. This waits while the client does not take what was sent before, or while
+    /// other answers are being made. `had` is the room that the caller already has for the same reply: room held by
+    /// callers that wait holds up nobody.
     pub async fn room(&self, bytes: usize, had: usize) -> Room {
         self.0.rooms.enter(bytes, had, || self.held_bytes()).await
     }
@@ -93,18 +94,19 @@ impl Outbox {
         self.0.post.ready.notify_one();
     }
 
-    /// Ends the connection once everything is sent: its client breaks the rules, for the reason given (for the log).
+    /// Ends the connection once everything is sent, because its client violates the protocol. The reason is for the
+    /// log.
     pub fn break_off(&self, reason: &str) {
         self.0.fault.borrow_mut().get_or_insert_with(|| reason.to_owned());
         self.close();
     }
 
-    /// Why the client is to blame for the end, if it is.
+    /// The reason why the client is to blame for the end, if it is.
     pub(crate) fn fault(&self) -> Option<String> {
         self.0.fault.take()
     }
 
-    /// Memory of what waits to be sent, in bytes: answers of a few bytes take up more than their length.
+    /// Memory of what waits to be sent, in bytes. A short answer occupies more than its length.
     pub(crate) fn held_bytes(&self) -> usize {
         self.0.held.get()
     }
@@ -127,7 +129,7 @@ impl Outbox {
         self.0.post.ready.notified().await;
     }
 
-    /// Takes in what has come from other shards; the patience of what is urgent.
+    /// Takes in messages from other shards. Returns the patience of the most urgent one.
     pub(crate) fn collect(&self) -> Option<Duration> {
         let Collected { frames, urgent, close } = self.0.post.collect()?;
         frames.into_iter().for_each(|frame| self.send(frame));
@@ -137,13 +139,13 @@ impl Outbox {
         urgent
     }
 
-    /// The connection has ended: mailboxes take nothing any more.
+    /// The connection has ended: mailboxes accept nothing any more.
     pub(crate) fn end(&self) {
         self.0.post.end();
         self.0.rooms.end();
     }
 
-    /// Sends as much as the socket takes now; true when all is sent.
+    /// Sends as much as the socket takes now. Returns true when everything is sent.
     pub(crate) fn try_flush(&self, stream: &TcpStream) -> io::Result<bool> {
         while !self.is_empty() {
             match self.try_send(stream) {

@@ -1,4 +1,4 @@
-//! How long a connection may stay: what ends it from outside of its loop.
+//! How long a connection may stay: reasons outside the connection's loop to end it.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use crate::notice::Notice;
 use crate::places::Place;
 use crate::{Limits, Protocol};
 
-/// A stranger who holds too much has to go after so long.
+/// A stranger that holds too much memory is disconnected after this time.
 const GREEDY_FOR: Duration = Duration::from_secs(10);
 
-/// What the loop of a connection says of it.
+/// What the loop of a connection reports.
 #[derive(Debug)]
 pub(crate) struct Signs {
-    /// When something came last: of strangers, a whole frame.
+    /// When something last arrived; for strangers, a whole frame.
     pub(crate) heard: Cell<Instant>,
-    /// Whether something is under way: a request, or an answer that is not sent.
+    /// Whether something is under way: a request, or an answer that has not been sent.
     pub(crate) busy: Cell<bool>,
-    /// Whether the client has shown who it is; else it is a stranger.
+    /// Whether the client has shown who it is; if not, it is a stranger.
     pub(crate) known: Cell<bool>,
 }
 
@@ -44,7 +44,8 @@ pub(crate) async fn outstayed<P: Protocol>(
     }
 }
 
-/// Resolves when the client has not been welcome in time. Who was, and is no more (it has logged off), has that time again.
+/// Resolves when the client has not become welcome in time. A client that was welcome and no longer is (it has logged
+/// off) gets the time again.
 async fn nobody<P: Protocol>(protocol: &P, greeting: Duration) {
     let mut is_late = true;
     loop {
@@ -57,7 +58,7 @@ async fn nobody<P: Protocol>(protocol: &P, greeting: Duration) {
     }
 }
 
-/// Resolves when nothing has come for too long, from one whose silence has no reason.
+/// Resolves when nothing has arrived for too long, from a client that has no reason to be silent.
 async fn silent<P: Protocol>(protocol: &P, signs: &Signs, silence: Duration) {
     loop {
         let since = signs.heard.get().elapsed();
@@ -69,7 +70,7 @@ async fn silent<P: Protocol>(protocol: &P, signs: &Signs, silence: Duration) {
     }
 }
 
-/// Resolves when a stranger that holds too much has had its time.
+/// Resolves when a stranger that holds too much memory has had its time.
 async fn greedy(signs: &Signs, stopped: &Notice) {
     stopped.given().await;
     tokio::time::sleep(GREEDY_FOR).await;

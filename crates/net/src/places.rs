@@ -1,9 +1,9 @@
 //! The places of a listener's connections: who may have one, and who gives way.
 //!
-//! Until three quarters are taken an address may take what is free; the last quarter is for addresses that hold less than a
-//! quarter of all. A *stranger* is a connection whose client has not shown who it is. Strangers take three quarters of the
-//! places at most: the others are kept for those who have. Where they would take more, or no place is free, the oldest
-//! stranger gives way to the newcomer.
+//! Until three quarters are taken, an address may take any free place. The last quarter is for addresses that hold less
+//! than a quarter of all places. A *stranger* is a connection whose client has not shown who it is. Strangers take at
+//! most three quarters of the places; the others are kept for clients that have shown who they are. When strangers
+//! would take more, or no place is free, the oldest stranger gives way to the newcomer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 use crate::Origin;
 use crate::notice::Notice;
 
-/// How many connections a listener takes.
+/// How many connections a listener accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// Of all clients together.
     pub max: usize,
-    /// Of one address, in place of the rule that the last quarter is for addresses that hold less than a quarter.
+    /// Of one address. This replaces the rule that the last quarter is for addresses that hold less than a quarter.
     pub of_one_address: Option<usize>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Places {
 struct Table {
     held: usize,
     by_origin: HashMap<Origin, usize>,
-    /// In the order in which they came.
+    /// In the order in which they connected.
     strangers: BTreeMap<u64, Stranger>,
     next: u64,
 }
@@ -54,7 +54,7 @@ pub(crate) enum Full {
     All,
 }
 
-/// A connection's place, until it is dropped.
+/// A connection's place, held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Places>,
@@ -68,10 +68,10 @@ impl Places {
         Arc::new(Self { limits, table: Mutex::default() })
     }
 
-    /// A place for a newcomer, a stranger, from this address.
+    /// Takes a place for a newcomer, which is a stranger, from this address.
     ///
     /// # Errors
-    /// There is none for it.
+    /// There is no place for it.
     pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
         let origin = Origin::from(address);
         let mut table = self.table.lock();
@@ -131,7 +131,7 @@ impl Table {
 }
 
 impl Place {
-    /// The client has shown who it is, or is a stranger again.
+    /// Notes that the client has shown who it is, or is a stranger again.
     pub(crate) fn set_known(&self, known: bool) {
         let mut table = self.places.table.lock();
         if self.gives_way.is_given() {
@@ -144,7 +144,7 @@ impl Place {
         }
     }
 
-    /// Resolves when the place is another's.
+    /// Resolves when the place is given to another connection.
     pub(crate) async fn given_away(&self) {
         self.gives_way.given().await;
     }

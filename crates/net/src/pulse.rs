@@ -1,7 +1,7 @@
-//! Whether the shards still do something.
+//! Whether the shards are alive.
 //!
-//! Each shard notes the time four times a second. One that is held up in a call notes nothing, and whoever looks sees that without
-//! asking it.
+//! Each shard notes the time four times a second. A shard that hangs in a call notes nothing, so it can be recognised
+//! without asking it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// So often a shard notes the time.
+/// How often a shard notes the time.
 const BEAT: Duration = Duration::from_millis(250);
-/// A shard that has noted nothing for so long is stuck.
+/// A shard that has noted nothing for this long is stuck.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// When each shard was there last.
+/// When each shard last noted the time.
 #[derive(Debug, Clone)]
 pub struct Pulse {
     began: Instant,
-    /// Milliseconds after `began`, of each shard.
+    /// For each shard, milliseconds since `began`.
     beats: Arc<[AtomicU64]>,
 }
 
@@ -46,13 +46,13 @@ impl Pulse {
         }
     }
 
-    /// The shards that have been held up for more than 5 seconds, by their numbers, and for how long.
+    /// The numbers of the shards that have been held up for more than 5 seconds, and for how long.
     #[must_use]
     pub fn stuck(&self) -> Vec<(usize, Duration)> {
         self.stuck_at(Instant::now())
     }
 
-    /// For how long a shard has noted nothing.
+    /// How long a shard has noted nothing.
     pub(crate) fn silent(&self, shard: usize, now: Instant) -> Duration {
         let last = self.beats.get(shard).map_or(0, |beat| beat.load(Ordering::Relaxed));
         now.saturating_duration_since(self.began + Duration::from_millis(last))

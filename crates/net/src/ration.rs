@@ -1,9 +1,10 @@
-//! What strangers may hold in memory: frames that are not whole yet, and answers that they do not take.
+//! What strangers may hold in memory: incomplete frames, and answers that they do not take.
 //!
-//! A few KiB each are free. Beyond that all strangers share one budget, of which each address has a part. A frame is asked for
-//! as a whole: of several that have come half way, some come to their end. The last quarter is for addresses that hold little, and
-//! what becomes free is first for one that holds nothing. Who is refused has to wait, and the largest holder
-//! of the address that holds most gets nothing any more, and has to go. Who has shown who it is holds nothing here.
+//! A few KiB each are free. Beyond that all strangers share one budget, and each address may use part of it. Memory is
+//! asked for a whole frame at a time, so that of several frames that have arrived in part, some are completed. The last
+//! quarter is for addresses that hold little, and what becomes free goes first to an address that holds nothing. A
+//! connection that is refused has to wait; meanwhile the largest holder of the address that holds most gets nothing
+//! more and is disconnected. A client that has shown who it is holds nothing here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,13 +19,14 @@ use crate::notice::Notice;
 pub(crate) const FREE_BYTES: usize = 4 * 1024;
 /// Bytes of all strangers together.
 const BYTES_MAX: usize = 16 << 20;
-/// Bytes of those from one address: more than three of the largest calls of NFS.
+/// Bytes of all strangers from one address: more than three of the largest NFS calls.
 const ORIGIN_BYTES_MAX: usize = 4 << 20;
 /// The last quarter is for addresses that hold no more than this: one such call.
 const LATE_ORIGIN_BYTES_MAX: usize = (1 << 20) + 64 * 1024;
-/// Who is refused waits so long before somebody has to go: of clients that mean well, frames come to their end by then.
+/// How long a refused connection waits before another one is disconnected. Frames of well-behaved clients are complete
+/// by then.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// An address that holds nothing and was refused comes before others, while it asks again within so long.
+/// An address that holds nothing and was refused is served first, if it asks again within this time.
 const FIRST_FOR: Duration = Duration::from_secs(1);
 
 /// The budget of all strangers, whatever their protocol.
@@ -37,10 +39,10 @@ pub(crate) struct Rations {
 #[derive(Debug, Default)]
 struct Table {
     held: usize,
-    /// Of that, what those hold who are told to go.
+    /// The part of that held by connections that were told to go.
     going: usize,
     origins: HashMap<Origin, Held>,
-    /// An address that holds nothing, was refused, and comes before others; when it asked last.
+    /// An address that holds nothing, was refused and is served first, and when it last asked.
     first: Option<(Origin, Instant)>,
     next: u64,
 }
@@ -49,26 +51,26 @@ struct Table {
 #[derive(Debug, Default)]
 struct Held {
     bytes: usize,
-    /// Of that, what those hold who are told to go.
+    /// The part of that held by connections that were told to go.
     going: usize,
-    /// The others, by what they hold.
+    /// The other connections, by how much they hold.
     holders: BTreeMap<(usize, u64), Arc<Notice>>,
 }
 
-/// What one connection holds, until it is dropped.
+/// What one connection holds, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Ration {
     rations: Arc<Rations>,
     origin: Origin,
     number: u64,
     bytes: usize,
-    /// When it was refused first, since it got what it asked for.
+    /// When the connection was first refused since its last success.
     refused: Option<Instant>,
     stopped: Arc<Notice>,
 }
 
 impl Rations {
-    /// Of a new connection: nothing yet.
+    /// The ration of a new connection, which holds nothing yet.
     pub(crate) fn open(self: &Arc<Self>, origin: Origin) -> Ration {
         let number = {
             let mut table = self.table.lock();
@@ -80,7 +82,7 @@ impl Rations {
 }
 
 impl Ration {
-    /// Asks to hold so many bytes, free ones included, instead of what it holds.
+    /// Asks to hold this many bytes, including the free ones, instead of what the connection holds.
     pub(crate) fn ask(&mut self, bytes: usize) -> bool {
         let bytes = bytes.saturating_sub(FREE_BYTES);
         if bytes != self.bytes {
@@ -106,7 +108,7 @@ impl Ration {
         !self.stopped.is_given()
     }
 
-    /// Who it is is known: it holds nothing of what strangers hold.
+    /// The client has shown who it is: it no longer counts as a stranger.
     pub(crate) fn release(&mut self) {
         if self.bytes > 0 {
             self.rations.table.lock().change(self, 0);
@@ -114,7 +116,7 @@ impl Ration {
         }
     }
 
-    /// What is given when it is to go.
+    /// The signal that tells the connection to go.
     pub(crate) fn stopped(&self) -> Arc<Notice> {
         Arc::clone(&self.stopped)
     }
@@ -127,14 +129,14 @@ impl Drop for Ration {
 }
 
 impl Table {
-    /// Whether an address may hold so many bytes more.
+    /// Whether an address may hold this many more bytes.
     fn has_room(&mut self, origin: Origin, more: usize, now: Instant) -> bool {
         let own = self.held_by(origin);
         own.saturating_add(more) <= ORIGIN_BYTES_MAX && self.may_have(origin, own, more, now)
     }
 
-    /// Tells a large holder to go, unless so much is going already: of the address, if its own part is used up, else of the one
-    /// that holds most.
+    /// Tells a large holder to go, unless enough is about to become free already. The holder is one of this address if
+    /// the address has used up its own part, otherwise one of the address that holds most.
     fn make_room(&mut self, origin: Origin, more: usize) {
         let own = self.origins.get(&origin);
         if own.is_some_and(|held| held.bytes.saturating_add(more) > ORIGIN_BYTES_MAX) {
@@ -154,7 +156,7 @@ impl Table {
         self.origins.get(&origin).map_or(0, |held| held.bytes)
     }
 
-    /// Whether so much of the budget is left for an address that holds `own` bytes.
+    /// Whether this much of the budget is left for an address that holds `own` bytes.
     fn may_have(&mut self, origin: Origin, own: usize, more: usize, now: Instant) -> bool {
         let held = self.held.saturating_add(more);
         let others_come_first = self
@@ -179,7 +181,7 @@ impl Table {
         }
     }
 
-    /// A connection holds so many bytes from now on.
+    /// From now on the connection holds this many bytes.
     fn change(&mut self, ration: &Ration, bytes: usize) {
         let is_going = ration.stopped.is_given();
         let held = self.origins.entry(ration.origin).or_default();

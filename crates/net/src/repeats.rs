@@ -1,4 +1,4 @@
-//! Lines of the log that clients cause: the first of a kind is written, those that follow within a while are counted.
+//! Log lines that clients cause: the first of a kind is written, further ones are counted for a while.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,17 +9,17 @@ use parking_lot::Mutex;
 
 use crate::Origin;
 
-/// One line of a kind about an address is written in so long.
+/// How long after a line further ones of its kind about the same address are only counted.
 pub(crate) const QUIET: Duration = Duration::from_secs(10);
-/// Addresses and kinds that are told apart. What further ones cause is one line of each kind.
+/// How many pairs of address and kind are told apart. All others share one line of each kind.
 const LINES_MAX: usize = 256;
 
-/// What is written about: an address (`None`: no one, or one of too many), and the kind of the line.
+/// What a line is about: an address (`None`: no address, or one too many), and the kind of the line.
 type About = (Option<Origin>, &'static str);
 
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
-    /// Guards what was written, and left out since.
+    /// Guards what was written, and how many lines were left out since.
     lines: Mutex<HashMap<About, Line>>,
 }
 
@@ -30,7 +30,7 @@ struct Line {
 }
 
 impl Repeats {
-    /// Whether a line is to be written, and then how many of its kind were left out before it.
+    /// Whether to write a line, and if so, how many lines of its kind were left out before it.
     pub(crate) fn admit(&self, origin: Option<Origin>, kind: &'static str, now: Instant) -> Option<u64> {
         let mut lines = self.lines.lock();
         let mut about = (origin, kind);
@@ -52,7 +52,7 @@ impl Repeats {
         Some(std::mem::take(&mut line.left_out))
     }
 
-    /// Writes a line about a client, unless one of its kind was written shortly before.
+    /// Writes a line about a client, unless one of its kind was written a short while ago.
     pub(crate) fn warn(&self, address: SocketAddr, kind: &'static str, what: &dyn fmt::Display) {
         match self.admit(Some(address.ip().into()), kind, Instant::now()) {
             None => {}
@@ -61,7 +61,7 @@ impl Repeats {
         }
     }
 
-    /// What was left out for long enough to be told: about whom, and how many lines.
+    /// Lines that were left out long enough ago to be reported: what they were about, and how many.
     pub(crate) fn overdue(&self, now: Instant) -> Vec<(About, u64)> {
         let mut lines = self.lines.lock();
         lines.retain(|_, line| line.left_out > 0 || line.is_recent(now));
@@ -73,7 +73,7 @@ impl Repeats {
         .collect()
     }
 
-    /// Writes down what is overdue.
+    /// Logs what is overdue.
     pub(crate) fn tell(&self, now: Instant) {
         for ((origin, kind), count) in self.overdue(now) {
             let from = origin.map_or_else(|| "several".to_owned(), |origin| origin.to_string());

@@ -1,11 +1,11 @@
-//! Whether the peer's system still acknowledges what is sent to it, as the kernel's table of connections says.
+//! Whether the peer's system still acknowledges what is sent to it, according to the kernel's table of connections.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
-/// How often the kernel has sent the oldest bytes again that the peer of this connection has not acknowledged, since it
-/// last acknowledged any; `None` when the kernel does not list the connection. It reads the whole table: not for a
-/// shard.
+/// How often the kernel has retransmitted the oldest unacknowledged bytes of this connection since the peer last
+/// acknowledged any; `None` when the kernel does not list the connection. This reads the whole table, so it must not
+/// run on a shard.
 pub(crate) fn retransmissions(local: SocketAddr, peer: SocketAddr) -> Option<u32> {
     let table = if local.is_ipv4() { "/proc/self/net/tcp" } else { "/proc/self/net/tcp6" };
     find(&fs::read_to_string(table).ok()?, local, peer)
@@ -23,7 +23,7 @@ fn find(table: &str, local: SocketAddr, peer: SocketAddr) -> Option<u32> {
     table.lines().find_map(of_line)
 }
 
-/// An address as the kernel lists it: words of the address in the processor's byte order, in hexadecimal.
+/// An address in the kernel's notation: its words in the processor's byte order, in hexadecimal.
 fn listed(address: SocketAddr) -> String {
     let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
     let ip = match address.ip() {

@@ -1,43 +1,43 @@
-//! Room for large answers: none is made before there is.
+//! Room for large answers: an answer is made only when there is room for it.
 //!
-//! A request that reads asks for room before it has memory for what it reads, and has it until its answer is in the outbox. So what a
-//! client holds that does not take its answers is bounded, however many of its requests are under way, and however long the disk
-//! takes for them.
+//! A request that reads asks for room before it allocates memory for the data, and keeps the room until its answer is
+//! in the outbox. So the memory held for a client that does not take its answers is bounded, however many of its
+//! requests are under way, and however long the disk takes.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use tokio::sync::{Mutex, Notify};
 
-/// What waits to be sent and what is being made, together, in bytes.
+/// The most bytes of answers that wait to be sent or are being made.
 const BYTES_MAX: usize = 4 << 20;
-/// Answers up to so many bytes need not wait behind larger ones, which may be long in coming.
+/// Answers of up to this many bytes need not wait behind larger ones, which may take long.
 const SMALL_BYTES: usize = 64 << 10;
-/// What is kept for those.
+/// Bytes reserved for small answers.
 const SMALL_ANSWERS_BYTES: usize = 512 << 10;
 
-/// Who makes answers for one connection. For its own shard.
+/// Tracks the answers that are being made for one connection. For the connection's own shard.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
     small: Line,
     large: Line,
-    /// Bytes of room of those who have some and wait for more: nobody waits for them.
+    /// Bytes of room held by requests that wait for more room: these bytes hold up nobody.
     stalled: Cell<usize>,
     is_over: Cell<bool>,
 }
 
-/// Answers of about one size.
+/// Answers of one class of size.
 #[derive(Debug, Default)]
 struct Line {
     /// Bytes of answers that are being made.
     making: Cell<usize>,
-    /// Who waits for room, in the order in which they came.
+    /// How many requests wait for room; `turn` keeps them in the order in which they came.
     waiting: Cell<usize>,
     turn: Mutex<()>,
     more: Notify,
 }
 
-/// Room for an answer that is being made, until it is dropped.
+/// Room for an answer that is being made, held until this is dropped.
 #[derive(Debug)]
 pub struct Room {
     rooms: Rc<Rooms>,
@@ -46,7 +46,8 @@ pub struct Room {
 }
 
 impl Rooms {
-    /// Room for an answer of so many bytes; `held` tells what waits to be sent, `had` is room that is had for the same reply.
+    /// Waits for room for an answer of this many bytes. `held` tells how much waits to be sent; `had` is the room that
+    /// the caller has for the same reply.
     pub(crate) async fn enter(self: &Rc<Self>, bytes: usize, had: usize, held: impl Fn() -> usize) -> Room {
         let is_small = bytes <= SMALL_BYTES;
         let line = if is_small { &self.small } else { &self.large };
@@ -61,14 +62,14 @@ impl Rooms {
     async fn wait(&self, line: &Line, bytes: usize, had: usize, held: impl Fn() -> usize) {
         let _place = Added::to(&line.waiting, 1);
         let _stalled = Added::to(&self.stalled, had);
-        self.note(); // somebody may have waited for what is stalled now
+        self.note(); // others may have waited for what is stalled now
         let _turn = line.turn.lock().await;
         while !self.is_free(bytes, held()) {
             line.more.notified().await;
         }
     }
 
-    /// Something was sent, or need not be.
+    /// Something was sent, or is no longer to be sent.
     pub(crate) fn note(&self) {
         for line in [&self.small, &self.large] {
             if line.waiting.get() > 0 {
@@ -77,13 +78,13 @@ impl Rooms {
         }
     }
 
-    /// The connection has ended: what is still carried out needs no room.
+    /// The connection has ended: requests that are still carried out need no room.
     pub(crate) fn end(&self) {
         self.is_over.set(true);
         self.note();
     }
 
-    /// An answer that is larger than all there may be comes alone, but for small ones.
+    /// An answer that is larger than the limit is made alone, apart from small ones.
     fn is_free(&self, bytes: usize, held: usize) -> bool {
         let (small, large) = (self.small.making.get(), self.large.making.get());
         let taken = small.saturating_add(large).saturating_add(held);
@@ -91,7 +92,7 @@ impl Rooms {
         let fits = if bytes > SMALL_BYTES {
             taken.saturating_add(bytes) <= BYTES_MAX - SMALL_ANSWERS_BYTES
         } else {
-            // They are not to keep large ones out for ever.
+            // Small answers must not keep large ones out for ever.
             let gives_way = self.large.waiting.get() > 0 && small.saturating_add(bytes) > SMALL_ANSWERS_BYTES;
             taken.saturating_add(bytes) <= BYTES_MAX && !gives_way
         };
@@ -100,13 +101,13 @@ impl Rooms {
 }
 
 impl Room {
-    /// Bytes of it.
+    /// Bytes of room.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.small_bytes.saturating_add(self.large_bytes)
     }
 
-    /// Room for another answer in the same reply becomes part of it.
+    /// Adds the room for another answer in the same reply.
     pub fn add(&mut self, mut other: Self) {
         self.small_bytes += std::mem::take(&mut other.small_bytes);
         self.large_bytes += std::mem::take(&mut other.large_bytes);
@@ -122,7 +123,7 @@ impl Drop for Room {
     }
 }
 
-/// What is added to a number until it is dropped.
+/// A number that is added to a cell until this is dropped.
 struct Added<'a> {
     to: &'a Cell<usize>,
     count: usize,

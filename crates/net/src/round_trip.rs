@@ -1,4 +1,4 @@
-//! How long it takes to a peer and back, as the kernel measures it.
+//! The round trip time to a peer, as the kernel measures it.
 
 use std::mem::offset_of;
 use std::os::fd::AsFd;
@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, sockopt::GetStruct};
 
-/// tcpi_rtt of `struct tcp_info` (linux/tcp.h), in microseconds. The kernel cuts the structure to what it is asked for, and it
-/// has had this much since TCP_INFO is there.
+/// tcpi_rtt of `struct tcp_info` (linux/tcp.h), in microseconds. The kernel cuts the structure to the length that is
+/// asked for, and has returned at least this much since TCP_INFO was introduced.
 const RTT_AT: usize = offset_of!(libc::tcp_info, tcpi_rtt);
 const RTT_END: usize = RTT_AT + size_of::<u32>();
 
-/// TCP_INFO (tcp(7)), up to and with tcpi_rtt.
+/// TCP_INFO (tcp(7)), up to and including tcpi_rtt.
 #[derive(Debug, Clone, Copy)]
 struct TcpInfo;
 
 nix::getsockopt_impl!(TcpInfo, libc::IPPROTO_TCP, libc::TCP_INFO, [u8; RTT_END], GetStruct<[u8; RTT_END]>);
 
-/// The round trip of a connection, from what is sent until it is acknowledged, smoothed by the kernel over the last ones. Its own
-/// shard looks now and then while requests come; anybody may read.
+/// The round trip time of a connection, from sending to acknowledgment, smoothed by the kernel. The connection's own
+/// shard reads it now and then while requests come; any thread may use it.
 #[derive(Debug, Clone, Default)]
 pub struct RoundTrip {
     /// 0 before it is known.
@@ -28,14 +28,14 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// As it was looked at last; `None` where the kernel has not said.
+    /// The last value read; `None` if the kernel has not reported one.
     #[must_use]
     pub fn time(&self) -> Option<Duration> {
         let micros = self.micros.load(Ordering::Relaxed);
         (micros > 0).then(|| Duration::from_micros(micros.into()))
     }
 
-    /// Asks the kernel. A socket that is no TCP socket, or gone, leaves it as it was.
+    /// Asks the kernel. If the socket is not a TCP socket, or is gone, the value stays.
     pub(crate) fn look(&self, socket: &impl AsFd) {
         let rtt = getsockopt(socket, TcpInfo).ok().and_then(|info| info.last_chunk().copied());
         if let Some(rtt) = rtt {

@@ -1,4 +1,4 @@
-//! One thread and one runtime a core; listeners that deal connections to them.
+//! One thread and one runtime per core; listeners that distribute connections to them.
 
 use std::future::Future;
 use std::io;
@@ -20,23 +20,23 @@ use crate::ration::Rations;
 use crate::repeats::{QUIET, Repeats};
 use crate::{ConnectionLimits, Limits, Outbox, Protocol, Pulse};
 
-/// Connections that may wait to be accepted, as far as the system lets them (net.core.somaxconn): many may come at a time.
+/// Connections that may wait to be accepted, as far as the system allows (net.core.somaxconn): many may come at a time.
 const BACKLOG: i32 = 4096;
 /// How long the accept loop rests when the process is out of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
-/// A peer that says nothing for so long is asked whether it is still there, and then again, so often.
+/// A peer that has been silent for this long is probed, and then again at this interval, this many times.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEPALIVE_RETRIES: u32 = 4;
-/// A peer that takes nothing of what is sent for so long is gone.
+/// A peer that has acknowledged nothing of what was sent for this long is gone.
 const UNSENT_MAX: Duration = Duration::from_secs(120);
 
-/// Who is at the other end of a connection, and at this one.
+/// The two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Peer {
     /// The client's address.
     pub address: SocketAddr,
-    /// The address it came to.
+    /// The local address that the client connected to.
     pub local: SocketAddr,
     /// The number of the shard that serves the connection, from 0.
     pub shard: usize,
@@ -55,7 +55,7 @@ pub trait Service: Send + Sync + 'static {
         Limits::default()
     }
 
-    /// How many connections there may be at a time; further ones are closed at once.
+    /// How many connections are allowed at a time; further ones are closed at once.
     fn connections(&self) -> ConnectionLimits;
 }
 
@@ -71,7 +71,7 @@ pub struct Shards {
     shared: Shared,
 }
 
-/// What all listeners have in common.
+/// What all listeners share.
 #[derive(Debug, Clone, Default)]
 struct Shared {
     /// Connections that were closed as soon as they came.
@@ -85,7 +85,7 @@ impl Shards {
     /// Starts `count` shards (at least one).
     ///
     /// # Errors
-    /// When the system has no more threads or descriptors.
+    /// The system has no more threads or descriptors.
     pub fn start(count: usize) -> Result<Self, ShardsError> {
         let shared = Shared::default();
         let shards = Self { crew: Crew::start(count.max(1), shared.freed.clone())?, shared };
@@ -104,10 +104,10 @@ impl Shards {
         Ok(shards)
     }
 
-    /// Serves the connections that come to `listener`, dealt to the shards in turn.
+    /// Serves the connections that come to `listener`. The shards take turns.
     ///
     /// # Errors
-    /// When the listener cannot be made non-blocking.
+    /// The listener cannot be made non-blocking.
     pub fn listen<S: Service>(&self, listener: TcpListener, service: Arc<S>) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         SockRef::from(&listener).listen(BACKLOG)?;
@@ -127,11 +127,11 @@ impl Shards {
         }))
     }
 
-    /// Runs a task beside the connections, until it is done or the shards end: then it is dropped where it waits. It is made
-    /// again when the shard is given up that it runs on.
+    /// Runs a task beside the connections. The task ends when it is done, or is dropped when the shards end. If the
+    /// shard on which it runs is given up, `make` starts it again.
     ///
     /// # Errors
-    /// When the shards have ended.
+    /// The shards have ended.
     pub fn spawn<F>(&self, make: impl Fn() -> F + Send + Sync + 'static) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -150,25 +150,25 @@ impl Shards {
         }))
     }
 
-    /// Looks after those that are held up.
+    /// Watches for shards that are held up.
     #[must_use]
     pub fn keeper(&self) -> Keeper {
         Keeper::new(&self.crew)
     }
 
-    /// How many connections were closed as soon as they came, because there were too many: a count that goes on.
+    /// How many connections were closed as soon as they came, because there were too many. The count keeps increasing.
     #[must_use]
     pub fn refused_connections(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.shared.refused)
     }
 
-    /// Tells which of them are held up.
+    /// Shows which shards are held up.
     #[must_use]
     pub fn pulse(&self) -> Pulse {
         self.crew.pulse.clone()
     }
 
-    /// Ends all connections and waits for their clean-up, for 20 seconds at most.
+    /// Ends all connections and waits for their clean-up, for at most 20 seconds.
     pub fn shutdown(self) {
         drop(self);
     }
@@ -233,7 +233,7 @@ fn end_when_peer_is_gone(stream: &TcpStream) -> io::Result<()> {
     socket.set_tcp_user_timeout(Some(UNSENT_MAX))
 }
 
-/// Takes a connection off the accepting runtime, and makes the job that serves it on another.
+/// Takes a connection off the accepting runtime, and makes the job that serves it on another shard.
 fn hand_over<S: Service>(
     stream: TcpStream,
     address: SocketAddr,
@@ -269,7 +269,7 @@ fn hand_over<S: Service>(
     }))
 }
 
-/// Writes down how a connection has ended.
+/// Logs how a connection has ended.
 fn tell(address: SocketAddr, ended: &Ended, repeats: &Repeats) {
     let kind = match ended {
         Ended::Panic => return tracing::error!(%address, "connection ended: {ended}"),

@@ -1,23 +1,23 @@
-//! The time, read as rarely as it can be.
+//! The time, read as rarely as possible.
 //!
-//! While a connection has its turn, requests follow each other without a pause: each begins when the one before it has
-//! ended. So one reading of the clock for each request is enough, for its end; what begins asks [`now`].
+//! During a connection's turn, requests follow each other without a pause: each begins when the previous one has ended.
+//! So one reading of the clock per request is enough, at its end; whatever begins asks [`now`].
 
 use std::cell::Cell;
 use std::time::Instant;
 
 thread_local! {
-    /// The last reading of the turn that runs on this thread.
+    /// The last reading in the turn that runs on this thread.
     static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// The time. Within a turn it is that of the last [`read`], or of the turn's begin.
+/// The time. Within a turn this is the time of the last [`read`], or of the beginning of the turn.
 #[must_use]
 pub fn now() -> Instant {
     LAST.get().unwrap_or_else(Instant::now)
 }
 
-/// Reads the clock: what follows within this turn begins then.
+/// Reads the clock: what follows within this turn begins at this time.
 #[must_use]
 pub fn read() -> Instant {
     let now = Instant::now();
@@ -27,7 +27,7 @@ pub fn read() -> Instant {
     now
 }
 
-/// A turn: from its begin until it is dropped.
+/// A turn, from its beginning until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn(());
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use acl::SecurityDescriptor;
 use bitflags::bitflags;
 
-/// The number of an object: unique in its store while the object exists, the same after a restart.
-/// On a local directory this is the inode number.
+/// The number of an object: unique in its store while the object exists, and the same after a restart. In a store on a
+/// local directory this is the inode number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u64);
 
-/// What an object is.
+/// The type of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// A file with data.
@@ -19,13 +19,13 @@ pub enum FileKind {
     Directory,
     /// A symbolic link; the store never follows it.
     Symlink,
-    /// A named pipe. The server keeps the name, it never opens it.
+    /// A named pipe. The server keeps the name and never opens the pipe.
     Fifo,
-    /// A socket's name. Never opened.
+    /// The name of a socket. Never opened.
     Socket,
-    /// A block device's name. Never opened.
+    /// The name of a block device. Never opened.
     BlockDevice,
-    /// A character device's name. Never opened.
+    /// The name of a character device. Never opened.
     CharDevice,
 }
 
@@ -48,10 +48,10 @@ pub struct Timestamp {
 }
 
 bitflags! {
-    /// What SMB clients keep with a file beside its mode. The bits are those of [MS-FSCC] 2.6.
+    /// Attributes that SMB clients store with a file, apart from its mode. The bits are those of [MS-FSCC] 2.6.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct FileFlags: u32 {
-        /// Not to be changed or deleted.
+        /// May not be changed or deleted.
         const READONLY = 0x0001;
         /// Not shown in ordinary listings.
         const HIDDEN = 0x0002;
@@ -63,18 +63,18 @@ bitflags! {
         const TEMPORARY = 0x0100;
         /// Marked as sparse by a client.
         const SPARSE = 0x0200;
-        /// Not at hand at once.
+        /// The data is not immediately available.
         const OFFLINE = 0x1000;
-        /// Left out of the search index.
+        /// Excluded from the search index.
         const NOT_CONTENT_INDEXED = 0x2000;
     }
 }
 
 bitflags! {
-    /// Which attributes the caller needs: the costly ones are read only when asked for.
+    /// Attributes that are read only when asked for, since they are costly.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Want: u8 {
-        /// [`Attributes::flags`], and the birth time and time of last change that a client has set.
+        /// [`Attributes::flags`], and the birth time and change time that a client has set.
         const FLAGS = 1;
     }
 }
@@ -82,19 +82,19 @@ bitflags! {
 /// Everything that is known about an object at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// Its number.
+    /// The number of the object.
     pub id: FileId,
-    /// What it is.
+    /// The type of the object.
     pub kind: FileKind,
     /// Permission bits, set-user-id, set-group-id and sticky: the low 12 bits of a POSIX mode.
     pub mode: u32,
-    /// How many names it has; 0 when it was removed and is still held.
+    /// How many names the object has; 0 when it was removed and is still held.
     pub links: u32,
     /// Owner.
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// The device that a device's name stands for.
+    /// For a device, its number.
     pub device: Device,
     /// Length of the data in bytes.
     pub size: u64,
@@ -104,23 +104,22 @@ pub struct Attributes {
     pub atime: Timestamp,
     /// Last write of data.
     pub mtime: Timestamp,
-    /// Last change of data or attributes, kept by the store.
+    /// Last change of data or attributes, maintained by the store.
     pub ctime: Timestamp,
     /// Creation; a client may have set it ([`Want::FLAGS`]). None where the store does not know.
     pub btime: Option<Timestamp>,
-    /// What SMB clients keep with the file; none were ever set, or [`Want::FLAGS`] was not asked: None.
+    /// The flags of SMB clients. None if none were ever set, or [`Want::FLAGS`] was not asked for.
     pub flags: Option<FileFlags>,
-    /// The last change as an SMB client has set it; None once something else has changed, or without
-    /// [`Want::FLAGS`].
+    /// The change time that an SMB client has set; None once something else has changed, or without [`Want::FLAGS`].
     pub ctime_set: Option<Timestamp>,
-    /// Changes that are known to have come after the first one of this [`Attributes::ctime`]: the store's clock does not tell
-    /// them apart. A store counts none.
+    /// How many further changes are known to have the same [`Attributes::ctime`] as the first one, because the store's
+    /// clock does not tell them apart. A store itself reports 0.
     pub changes_within_ctime: u32,
 }
 
 impl Attributes {
-    /// A number that is different after each change of data or attributes, as far as the store's clock
-    /// tells them apart, or somebody has counted them (RFC 8881 5.8.1.4 `change`): nanoseconds of [`Attributes::ctime`].
+    /// A number that differs after each change of data or attributes, as far as the store's clock tells changes apart
+    /// or they were counted (RFC 8881 5.8.1.4 `change`): nanoseconds of [`Attributes::ctime`].
     #[must_use]
     pub fn change(&self) -> u64 {
         let secs = self.ctime.secs.cast_unsigned().wrapping_mul(1_000_000_000);
@@ -131,7 +130,7 @@ impl Attributes {
 /// What decides about access to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protection {
-    /// What it is.
+    /// The type of the object.
     pub kind: FileKind,
     /// [`Attributes::mode`]
     pub mode: u32,
@@ -141,12 +140,12 @@ pub struct Protection {
     pub gid: u32,
     /// The security descriptor that is in force.
     pub security: Option<Arc<SecurityDescriptor>>,
-    /// All attributes, where they came along with it.
+    /// All attributes, if they were read at the same time.
     pub attributes: Option<Attributes>,
 }
 
 impl Protection {
-    /// That of an object of these attributes, which has no security descriptor.
+    /// The protection of an object with these attributes that has no security descriptor.
     #[must_use]
     pub fn of(attributes: &Attributes) -> Self {
         let &Attributes { kind, mode, uid, gid, .. } = attributes;
@@ -157,13 +156,13 @@ impl Protection {
 /// A time to set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetTime {
-    /// The store's present time.
+    /// The current time of the store.
     Now,
     /// This time.
     To(Timestamp),
 }
 
-/// Attributes to change: what is None stays.
+/// Attributes to change. Those that are None stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetAttributes {
     /// The low 12 bits of a POSIX mode.
@@ -172,7 +171,7 @@ pub struct SetAttributes {
     pub uid: Option<u32>,
     /// Group.
     pub gid: Option<u32>,
-    /// Length in bytes: cuts off or extends with a hole.
+    /// Length in bytes: cuts off data, or extends the file with a hole.
     pub size: Option<u64>,
     /// Last read.
     pub atime: Option<SetTime>,
@@ -180,25 +179,25 @@ pub struct SetAttributes {
     pub mtime: Option<SetTime>,
     /// Creation.
     pub btime: Option<Timestamp>,
-    /// What SMB clients keep with the file.
+    /// The flags of SMB clients.
     pub flags: Option<FileFlags>,
-    /// Last change, as SMB clients are to see it until something changes ([`Attributes::ctime_set`]).
+    /// Last change, as SMB clients see it until something changes ([`Attributes::ctime_set`]).
     pub ctime: Option<Timestamp>,
 }
 
 /// How much a store holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Space {
-    /// Bytes in all.
+    /// Bytes in total.
     pub total: u64,
     /// Bytes not in use.
     pub free: u64,
     /// Bytes that ordinary users may still use.
     pub available: u64,
-    /// Objects in all.
+    /// Objects in total.
     pub files: u64,
-    /// Objects that may still be made.
+    /// Objects that may still be created.
     pub files_free: u64,
-    /// Unit of allocation in bytes.
+    /// Allocation unit in bytes.
     pub block: u32,
 }

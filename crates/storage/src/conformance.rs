@@ -7,8 +7,8 @@
 //! storage::conformance_tests!(subject);
 //! ```
 //!
-//! Each check becomes a test of its own. What a store does not have ([`crate::Capabilities`]) must answer
-//! [`crate::Error::NotSupported`]; the checks ask for that instead.
+//! Each check becomes a separate test. If a store lacks a feature ([`crate::Capabilities`]), its calls must return
+//! [`crate::Error::NotSupported`], and the checks test for that.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 
 pub mod attributes;
@@ -38,15 +38,15 @@ pub trait Subject {
     /// The store.
     fn store(&self) -> &dyn Storage;
 
-    /// Ends the store and opens it again, as a restart of the server does; no node is held then. A store
-    /// that does not outlive its value does nothing.
+    /// Closes the store and opens it again, as a restart of the server does. No node is held at that time. Does nothing
+    /// for a store that does not outlive its value.
     fn restart(&mut self);
 
-    /// Runs all jobs at the same time, each in a thread of its own.
+    /// Runs all jobs at the same time, each in its own thread.
     fn at_once(&self, jobs: &[&(dyn Fn() + Sync)]);
 }
 
-/// Makes a test of each check. The argument names a function in scope that makes a [`Subject`].
+/// Makes a test of each check. The argument names a function in scope that returns a [`Subject`].
 #[macro_export]
 macro_rules! conformance_tests {
     ($make:ident) => {
@@ -147,7 +147,7 @@ fn attributes_of(node: &dyn Node) -> Attributes {
     node.attributes(Want::all(), Wait::May).unwrap()
 }
 
-/// All entries of a directory behind a cookie.
+/// All entries of a directory after a cookie.
 fn list(dir: &NodeRef, cookie: u64) -> Vec<(Vec<u8>, FileId, u64)> {
     let mut entries = Vec::new();
     let end = dir.read_dir(cookie, &mut |entry| {

@@ -1,7 +1,6 @@
 //! The one error enum of every store.
 
-/// Why a storage call failed. Closed on purpose: each server maps it to its own status in one
-/// exhaustive match.
+/// Why a storage call failed. Deliberately closed: each server maps it to its own status codes in one exhaustive match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Error {
     /// No object of that name (ENOENT).
@@ -10,10 +9,10 @@ pub enum Error {
     /// The name is taken (EEXIST).
     #[error("the name exists already")]
     Exists,
-    /// A directory was needed (ENOTDIR).
+    /// The operation needs a directory (ENOTDIR).
     #[error("not a directory")]
     NotDirectory,
-    /// Anything but a directory was needed (EISDIR).
+    /// The operation does not apply to a directory (EISDIR).
     #[error("is a directory")]
     IsDirectory,
     /// The operation does not apply to this kind of object, for example data calls on a symbolic link.
@@ -34,10 +33,10 @@ pub enum Error {
     /// No space left (ENOSPC).
     #[error("no space left")]
     NoSpace,
-    /// Over a quota (EDQUOT).
+    /// The quota is exceeded (EDQUOT).
     #[error("quota exceeded")]
     QuotaExceeded,
-    /// The file would grow beyond what the store carries (EFBIG).
+    /// The file would exceed the largest size of the store (EFBIG).
     #[error("file too large")]
     TooLarge,
     /// The name is longer than [`crate::NAME_BYTES_MAX`] (ENAMETOOLONG).
@@ -49,40 +48,40 @@ pub enum Error {
     /// An argument is out of range (EINVAL).
     #[error("invalid argument")]
     InvalidArgument,
-    /// The handle names nothing that still exists (ESTALE).
+    /// The object that the handle names no longer exists (ESTALE).
     #[error("stale handle")]
     Stale,
     /// The handle was not made by this store.
     #[error("malformed handle")]
     BadHandle,
-    /// Two nodes of different stores or devices (EXDEV).
+    /// Two nodes belong to different stores or devices (EXDEV).
     #[error("crosses a device")]
     CrossDevice,
     /// Too many names for one object (EMLINK).
     #[error("too many links")]
     TooManyLinks,
-    /// A symbolic link stands where none is followed (ELOOP).
+    /// A symbolic link is met where links are not followed (ELOOP).
     #[error("symbolic link not followed")]
     SymlinkLoop,
-    /// The store has no such feature.
+    /// The store does not have the feature.
     #[error("not supported by the store")]
     NotSupported,
-    /// [`crate::Wait::Never`] was asked and the answer is not at hand: try again with [`crate::Wait::May`].
+    /// The call was made with [`crate::Wait::Never`] and would have to wait: try again with [`crate::Wait::May`].
     #[error("would block")]
     WouldBlock,
-    /// The object is in use in a way that forbids the call (EBUSY, ETXTBSY).
+    /// The object is in use, which forbids the call (EBUSY, ETXTBSY).
     #[error("busy")]
     Busy,
     /// No such extended attribute (ENODATA).
     #[error("no such attribute")]
     NoAttribute,
-    /// The extended attribute or list is too large (E2BIG, ERANGE).
+    /// The extended attribute or the list is too large (E2BIG, ERANGE).
     #[error("attribute too large")]
     AttributeTooLarge,
     /// The server is out of descriptors or memory (EMFILE, ENFILE, ENOMEM).
     #[error("out of resources")]
     OutOfResources,
-    /// The device failed (EIO and all that is not named above); the number is the errno.
+    /// The device failed (EIO and all other errors); the number is the errno.
     #[error("input/output error (errno {0})")]
     Io(i32),
 }

@@ -1,4 +1,4 @@
-//! A store that fails or waits on demand, around any other store: for tests.
+//! A wrapper around any store that makes calls fail or wait on demand, for tests.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::{
 };
 use node::FaultyNode;
 
-/// The calls that can be made to fail, named as in the traits.
+/// The calls that can be made to fail, named like the methods of the traits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the method of that name")]
 pub enum Call {
@@ -99,10 +99,10 @@ impl Call {
 /// What happens to a call.
 #[derive(Clone)]
 pub enum Fault {
-    /// It fails, and nothing is done.
+    /// The call fails, and nothing is done.
     Fail(Error),
-    /// It is slow: with [`Wait::Never`] it answers [`Error::WouldBlock`], else it runs this first, which may
-    /// sleep or wait for the test, and is done then.
+    /// The call is slow: with [`Wait::Never`] it returns [`Error::WouldBlock`]; otherwise it first runs this function,
+    /// which may sleep or wait for the test.
     Slow(Arc<dyn Fn() + Send + Sync>),
 }
 
@@ -118,13 +118,13 @@ impl std::fmt::Debug for Fault {
 /// Which calls meet a fault.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Of this kind.
+    /// The kind of call.
     pub call: Call,
-    /// After so many that do not.
+    /// How many such calls to let through first.
     pub skip: u64,
-    /// So many.
+    /// How many calls after these meet the fault.
     pub times: u64,
-    /// What happens to them.
+    /// What happens to these calls.
     pub fault: Fault,
 }
 
@@ -142,7 +142,7 @@ impl Rule {
     }
 }
 
-/// Calls hang as long as it lives ([`FaultyStore::stall`]).
+/// Calls hang while this value exists ([`FaultyStore::stall`]).
 #[derive(Debug, Default)]
 pub struct Stall(Arc<(Mutex<bool>, Condvar)>);
 
@@ -159,7 +159,8 @@ pub struct FaultyStore(Arc<Shared>);
 
 struct Shared {
     store: Arc<dyn Storage>,
-    /// It is not known to be local: without [`Capabilities::LOCAL`], and nothing is at hand.
+    /// Whether the store is treated as not known to be local: without [`Capabilities::LOCAL`], and every call with
+    /// `Wait::Never` would block.
     is_distant: bool,
     /// Guards the rules and the counts.
     plan: Mutex<Plan>,
@@ -178,30 +179,30 @@ impl std::fmt::Debug for Shared {
 }
 
 impl FaultyStore {
-    /// A store that does what `store` does, until rules are added.
+    /// A store that behaves like `store` until rules are added.
     #[must_use]
     pub fn new(store: Arc<dyn Storage>) -> Self {
         Self(Arc::new(Shared { store, is_distant: false, plan: Mutex::default() }))
     }
 
-    /// The same, of a store that is not known to be local: what must not wait would block.
+    /// Like [`FaultyStore::new`], for a store that is not known to be local: calls that must not wait would block.
     #[must_use]
     pub fn distant(store: Arc<dyn Storage>) -> Self {
         Self(Arc::new(Shared { store, is_distant: true, plan: Mutex::default() }))
     }
 
-    /// Adds a rule. Of several that match a call, the oldest is used; all of them count it.
+    /// Adds a rule. If several rules match a call, the oldest is applied; all of them count the call.
     pub fn inject(&self, rule: Rule) {
         self.0.plan.lock().rules.push(rule);
     }
 
-    /// Has every call hang that may wait, until what this gives is dropped.
+    /// Makes every call that may wait hang, until the returned value is dropped.
     #[must_use]
     pub fn stall(&self) -> Stall {
         self.stall_these(Call::METADATA.into_iter().chain(Call::DATA))
     }
 
-    /// The same for calls of one kind.
+    /// Makes calls of one kind hang, until the returned value is dropped.
     #[must_use]
     pub fn hang(&self, call: Call) -> Stall {
         self.stall_these([call])
@@ -225,7 +226,7 @@ impl FaultyStore {
         self.0.plan.lock().rules.clear();
     }
 
-    /// How many calls of a kind have been made, those that failed too.
+    /// How many calls of a kind have been made, including those that failed.
     #[must_use]
     pub fn calls(&self, call: Call) -> u64 {
         self.0.plan.lock().calls.get(&call).copied().unwrap_or(0)
@@ -233,7 +234,7 @@ impl FaultyStore {
 }
 
 impl Shared {
-    /// Lets a call through, or not.
+    /// Lets a call through, or applies a fault to it.
     fn enter(&self, call: Call, wait: Wait) -> Result<()> {
         if self.is_distant && wait == Wait::Never {
             return Err(Error::WouldBlock);
@@ -313,7 +314,7 @@ impl Storage for FaultyStore {
     }
 }
 
-/// The store's observer, for nodes of this one. It never fails.
+/// The store's observer, which accepts nodes of the wrapper. Its calls never fail on demand.
 #[derive(Debug)]
 struct FaultyObserver(Arc<dyn Observer>);
 
@@ -335,7 +336,7 @@ impl Observer for FaultyObserver {
     }
 }
 
-/// The store's feed, for nodes of this one. It never fails.
+/// The store's feed, which accepts nodes of the wrapper. Its calls never fail on demand.
 #[derive(Debug)]
 struct FaultyFeed(Arc<dyn Feed>);
 

@@ -1,9 +1,9 @@
-//! The name of an object that survives a restart of the server.
+//! A name for an object that survives a restart of the server.
 
 use crate::{Error, Result};
 
-/// The longest handle of a store, in bytes: an NFSv3 filehandle (64 bytes, RFC 1813 2.4) less what the
-/// server puts around it.
+/// The longest handle of a store, in bytes: an NFSv3 filehandle (64 bytes, RFC 1813 2.4) less what the server adds to
+/// it.
 pub const HANDLE_BYTES_MAX: usize = 44;
 
 /// Opaque bytes by which a store finds an object again after a restart: [`crate::Storage::by_handle`].
@@ -17,7 +17,7 @@ impl Handle {
     /// Takes the bytes of a handle.
     ///
     /// # Errors
-    /// [`Error::BadHandle`] when there are none or more than [`HANDLE_BYTES_MAX`].
+    /// [`Error::BadHandle`] if there are no bytes, or more than [`HANDLE_BYTES_MAX`].
     pub fn new(from: &[u8]) -> Result<Self> {
         let mut bytes = [0; HANDLE_BYTES_MAX];
         let room = bytes.get_mut(..from.len()).ok_or(Error::BadHandle)?;

@@ -1,11 +1,11 @@
 //! The storage trait, its errors, its conformance suite and the in-memory store.
 //!
-//! A store is a tree of objects. Objects are [`Node`]s: pinned, named by a stable [`FileId`], and by a
-//! [`Handle`] that survives a restart of the server. Everything is synchronous and object-safe; whether
-//! a call may wait is an argument ([`Wait`]), so that a server can try it inline first.
+//! A store is a tree of objects. An object is a [`Node`]: pinned, and named by a stable [`FileId`] and by a [`Handle`]
+//! that survives a restart of the server. All calls are synchronous and object-safe. Whether a call may wait is an
+//! argument ([`Wait`]), so that a server can first try it inline.
 //!
-//! The trait is documented by subsets: what a read-only store needs, what writing adds, what sparse
-//! files, extended attributes and clones add. What a store lacks answers [`Error::NotSupported`].
+//! The trait is documented in groups: what a read-only store needs, what writing adds, and what sparse files, extended
+//! attributes and clones add. A call for a feature that the store lacks returns [`Error::NotSupported`].
 
 mod attributes;
 pub mod conformance;

@@ -1,7 +1,7 @@
 //! The in-memory store: the model for property tests, and the store under the servers' tests.
 //!
-//! It does what POSIX file systems on Linux do, also in the order of their checks, except that reading
-//! changes no time. Handles hold as long as the store value lives, and numbers are never given twice.
+//! It behaves like POSIX file systems on Linux, including the order of their checks, except that reading changes no
+//! time. Handles are valid as long as the store value lives, and numbers are never reused.
 
 mod data;
 mod directory;
@@ -25,7 +25,7 @@ use object::{Content, Object};
 
 /// The number of the root.
 const ROOT: FileId = FileId(1);
-/// The first byte of each handle: the format.
+/// The first byte of each handle identifies the format.
 const HANDLE_FORMAT: u8 = b'M';
 /// How much a store holds by default, in bytes.
 const CAPACITY: u64 = 1 << 30;
@@ -40,12 +40,13 @@ pub struct MemoryStore {
 
 #[derive(Debug)]
 struct Shared {
-    /// Whether [`Wait::Never`] succeeds.
+    /// Whether calls with [`Wait::Never`] succeed.
     at_hand: AtomicBool,
     state: Mutex<State>,
 }
 
-/// All objects. A node holds its object (`held`), a directory names it (`names`); it goes when neither does.
+/// All objects. A node holds its object (`held`), a directory names it (`names`). An object is freed when neither is
+/// left.
 #[derive(Debug)]
 struct State {
     objects: HashMap<FileId, Object>,
@@ -57,7 +58,7 @@ struct State {
 
 #[derive(Debug)]
 enum Clock {
-    /// One microsecond passes from one change to the next.
+    /// One microsecond passes with each change.
     Ticks(u32),
     Given(fn() -> Timestamp),
 }
@@ -69,7 +70,7 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store with a clock of its own, on which a microsecond passes with each change.
+    /// An empty store with a clock of its own, which advances by a microsecond with each change.
     #[must_use]
     pub fn new() -> Self {
         Self::build(Clock::Ticks(0), CAPACITY)
@@ -100,7 +101,7 @@ impl MemoryStore {
         Self { shared: Arc::new(Shared { at_hand: AtomicBool::new(true), state: Mutex::new(state) }) }
     }
 
-    /// Whether [`Wait::Never`] calls succeed (as they do at first) or answer [`Error::WouldBlock`].
+    /// Sets whether calls with [`Wait::Never`] succeed (the default) or return [`Error::WouldBlock`].
     pub fn set_at_hand(&self, at_hand: bool) {
         self.shared.at_hand.store(at_hand, Ordering::Relaxed);
     }
@@ -167,7 +168,7 @@ impl State {
         self.clock.now()
     }
 
-    /// Changes the data of a file if the store has room for the range (offset and length) that it fills.
+    /// Changes the data of a file if the store has room for the range (offset and length) that the change fills.
     fn change_data(
         &mut self,
         id: FileId,
@@ -190,7 +191,7 @@ impl State {
         Ok(())
     }
 
-    /// Forgets an object that has no name and that nobody holds.
+    /// Frees an object that has no name and that nobody holds.
     fn free_unused(&mut self, id: FileId) {
         if id != ROOT && self.objects.get(&id).is_some_and(|o| o.held == 0 && o.names.is_empty()) {
             let Some(object) = self.objects.remove(&id) else { return };

@@ -1,4 +1,4 @@
-//! One component of a path, checked.
+//! One checked component of a path.
 
 use crate::{Error, Result};
 
@@ -33,8 +33,8 @@ impl<'a> Name<'a> {
     }
 }
 
-/// The longest name of a stream, in bytes: [MS-FSCC] 2.1.5.3 allows 255 UTF-16 units, which take three bytes each at
-/// most.
+/// The longest name of a stream, in bytes: [MS-FSCC] 2.1.5.3 allows 255 UTF-16 units, each of which takes at most three
+/// bytes.
 pub const STREAM_NAME_BYTES_MAX: usize = 765;
 
 /// The name of a named stream: 1 to 765 bytes, no `/`, `\\`, `:` or NUL ([MS-FSCC] 2.1.5.3). Stores compare it byte by
@@ -67,13 +67,13 @@ impl<'a> StreamName<'a> {
 /// The longest name of an extended attribute, in bytes, without the `user.` (Linux allows 255 with it).
 pub const XATTR_NAME_BYTES_MAX: usize = 250;
 
-/// Names of extended attributes that begin so are the server's own.
+/// Names of extended attributes with this prefix belong to the server.
 const XATTR_OWN: &[u8] = b"anabranch.";
 
-/// Checks the name under which a client wants to keep an extended attribute.
+/// Checks the name that a client gives to an extended attribute.
 ///
 /// # Errors
-/// [`Error::InvalidName`], [`Error::NameTooLong`]; [`Error::NotPermitted`] for the server's own.
+/// [`Error::InvalidName`], [`Error::NameTooLong`]; [`Error::NotPermitted`] for the server's own names.
 pub fn check_xattr_name(name: &[u8]) -> Result<()> {
     if name.is_empty() || name.contains(&0) {
         return Err(Error::InvalidName);

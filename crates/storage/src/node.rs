@@ -1,4 +1,4 @@
-//! The trait.
+//! The storage traits.
 
 use std::any::Any;
 use std::io::IoSlice;
@@ -16,29 +16,29 @@ use crate::{
 /// Whether a call may wait for a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Answer from memory, else [`Error::WouldBlock`]. A read may answer in part.
+    /// Answer from memory, or return [`Error::WouldBlock`]. A read may return a part.
     Never,
-    /// Wait as long as it takes. Not on a shard.
+    /// Wait as long as it takes. Never used on a shard.
     May,
 }
 
 /// How safe written data must be when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stability {
-    /// In the page cache; [`Node::commit`] makes it safe.
+    /// In the page cache; [`Node::commit`] makes the data safe.
     Unstable,
-    /// Data, and what is needed to find it again, are on stable storage.
+    /// The data, and what is needed to find it again, are on stable storage.
     Data,
-    /// Data and all attributes are on stable storage.
+    /// The data and all attributes are on stable storage.
     File,
 }
 
-/// What happens to an object that a rename would hide.
+/// What happens to an object whose name a rename takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replace {
-    /// [`Error::Exists`].
+    /// The rename fails with [`Error::Exists`].
     Never,
-    /// It goes, as in POSIX rename.
+    /// The object is replaced, as in POSIX rename.
     Yes,
 }
 
@@ -54,19 +54,19 @@ pub enum SeekTo {
 /// Whether an extended attribute may or must exist before it is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum XattrMode {
-    /// Either.
+    /// It may exist or not.
     Set,
-    /// It must not exist: [`Error::Exists`].
+    /// It must not exist; otherwise [`Error::Exists`].
     Create,
-    /// It must exist: [`Error::NoAttribute`].
+    /// It must exist; otherwise [`Error::NoAttribute`].
     Replace,
 }
 
 bitflags! {
-    /// What a store can do beyond the least. What is not named here answers [`Error::NotSupported`].
+    /// What a store can do beyond the minimum. Calls for a capability that is missing return [`Error::NotSupported`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Capabilities: u32 {
-        /// Objects can be made, changed and removed.
+        /// Objects can be created, changed and removed.
         const WRITE = 1;
         /// Extended attributes of the `user.` name space.
         const XATTRS = 2;
@@ -78,21 +78,22 @@ bitflags! {
         const BIRTH_TIME = 16;
         /// Owners can be set to any user (the server is privileged).
         const OWNERS = 32;
-        /// [`Wait::Never`] reads can succeed.
+        /// Reads with [`Wait::Never`] can succeed.
         const READ_NEVER = 64;
-        /// [`Wait::Never`] writes can succeed.
+        /// Writes with [`Wait::Never`] can succeed.
         const WRITE_NEVER = 128;
-        /// Handles are those of the file system itself, and so survive renames made behind the server's back.
+        /// Handles are those of the file system itself, so they survive renames made by other programs.
         const NATIVE_HANDLES = 256;
         /// Files and directories have named streams.
         const STREAMS = 512;
-        /// It is known to lie on this machine's own devices, or in its memory. Other stores (a network's, a program's, those
-        /// of which nothing is known) may stop answering for good: what is not [`Wait::Never`] is never called on a shard.
+        /// The store is known to lie on this machine's own devices, or in its memory. Other stores (on a network,
+        /// provided by a program, or unknown) may stop answering for good: on a shard they are only called with
+        /// [`Wait::Never`].
         const LOCAL = 1024;
     }
 }
 
-/// What to make.
+/// The kind of object to create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewKind<'a> {
     /// An empty file.
@@ -103,22 +104,22 @@ pub enum NewKind<'a> {
     Symlink(&'a [u8]),
     /// A named pipe.
     Fifo,
-    /// A socket's name.
+    /// The name of a socket.
     Socket,
-    /// A block device's name.
+    /// The name of a block device.
     BlockDevice(Device),
-    /// A character device's name.
+    /// The name of a character device.
     CharDevice(Device),
 }
 
-/// A new object and who it belongs to.
+/// A new object and its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewNode<'a> {
-    /// What to make.
+    /// The kind of object to create.
     pub kind: NewKind<'a>,
-    /// The low 12 bits of its mode; no umask applies.
+    /// The low 12 bits of the mode; no umask applies.
     pub mode: u32,
-    /// Owner and group, where the store can set them ([`Capabilities::OWNERS`]); else they are the server's.
+    /// Owner, where the store can set owners ([`Capabilities::OWNERS`]); elsewhere owner and group are the server's.
     pub uid: u32,
     /// Group.
     pub gid: u32,
@@ -127,24 +128,24 @@ pub struct NewNode<'a> {
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirEntry<'a> {
-    /// Its name: never `.` or `..`.
+    /// The name: never `.` or `..`.
     pub name: &'a [u8],
-    /// Its number.
+    /// The number of the object.
     pub id: FileId,
-    /// What it is, where the directory itself tells.
+    /// The kind of the object, if the directory itself records it.
     pub kind: Option<FileKind>,
-    /// Give this to [`Node::read_dir`] to go on behind this entry.
+    /// Pass this to [`Node::read_dir`] to continue after this entry.
     pub cookie: u64,
 }
 
 /// One named stream of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamEntry {
-    /// Its name.
+    /// The name of the stream.
     pub name: Vec<u8>,
-    /// Length of its data in bytes.
+    /// Length of the data in bytes.
     pub size: u64,
-    /// Bytes that its data occupies.
+    /// Bytes that the data occupies.
     pub allocated: u64,
 }
 
@@ -159,15 +160,15 @@ pub trait Storage: Send + Sync + 'static {
     /// The directory at the top.
     fn root(&self) -> NodeRef;
 
-    /// Finds an object by the handle that [`Node::handle`] gave, also before a restart. A file whose last name was removed is
-    /// found as long as anybody has it; a directory that was removed is not.
+    /// Finds an object by a handle that [`Node::handle`] returned, now or before a restart. A file whose last name was
+    /// removed is found as long as anybody has it open; a directory that was removed is not.
     ///
     /// # Errors
-    /// [`Error::Stale`] when the object is gone, [`Error::BadHandle`] when the bytes were never a handle of
-    /// this store or lead out of its tree, [`Error::WouldBlock`].
+    /// [`Error::Stale`] when the object is gone; [`Error::BadHandle`] when the bytes were never a handle of this store
+    /// or lead out of its tree; [`Error::WouldBlock`].
     fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef>;
 
-    /// Something that observes changes of its directories, whoever makes them.
+    /// An observer of changes in the store's directories, whoever makes them.
     ///
     /// # Errors
     /// [`Error::NotSupported`], [`Error::OutOfResources`].
@@ -175,7 +176,7 @@ pub trait Storage: Send + Sync + 'static {
         Err(Error::NotSupported)
     }
 
-    /// Something that tells for certain which directories have changed, whoever changed them.
+    /// A feed that tells reliably which directories have changed, whoever changed them.
     ///
     /// # Errors
     /// [`Error::NotSupported`] where that cannot be known; [`Error::OutOfResources`].
@@ -183,13 +184,13 @@ pub trait Storage: Send + Sync + 'static {
         Err(Error::NotSupported)
     }
 
-    /// How much the store holds.
+    /// How much the store can hold, and how much of that is free.
     ///
     /// # Errors
     /// Those of the device.
     fn space(&self) -> Result<Space>;
 
-    /// Whether it takes no changes at present: a device that has failed may turn read-only in service.
+    /// Whether the store is currently read-only: a device that has failed may become read-only in service.
     ///
     /// # Errors
     /// Those of the device.
@@ -197,7 +198,8 @@ pub trait Storage: Send + Sync + 'static {
         Ok(!self.capabilities().contains(Capabilities::WRITE))
     }
 
-    /// Whether the path that it was opened by still leads to its root: a local program may have renamed or replaced that.
+    /// Whether the path by which the store was opened still leads to its root: a local program may have renamed or
+    /// replaced the directory.
     ///
     /// # Errors
     /// Those of the device.
@@ -206,37 +208,37 @@ pub trait Storage: Send + Sync + 'static {
     }
 }
 
-/// An object of a store, pinned: while a reference lives, [`Node::id`] names the same object, also after
-/// its last name is gone. Calls on one node may run at the same time.
+/// An object of a store, pinned: while a reference lives, [`Node::id`] names the same object, even after its last name
+/// is removed. Calls on one node may run at the same time.
 ///
-/// Two nodes given to one call must be of one store, else [`Error::CrossDevice`].
+/// Two nodes passed to one call must belong to the same store; otherwise the call returns [`Error::CrossDevice`].
 pub trait Node: Send + Sync + std::fmt::Debug + 'static {
-    // --- the least: what a read-only store needs ---
+    // --- the minimum: what a read-only store needs ---
 
-    /// For a store to recognise its own nodes.
+    /// Lets a store recognise its own nodes.
     fn as_any(&self) -> &dyn Any;
 
-    /// Its number.
+    /// The number of the object.
     fn id(&self) -> FileId;
 
-    /// What it is.
+    /// The kind of the object.
     fn kind(&self) -> FileKind;
 
-    /// Its name for after a restart.
+    /// The handle by which the object is found after a restart.
     ///
     /// # Errors
     /// Those of the device.
     fn handle(&self) -> Result<Handle>;
 
-    /// Where it lies below the root, as far as known: `a/b/c`, empty for the root. For change notification
-    /// and logs; it may be out of date at once.
+    /// The path of the object below the root, as far as known: `a/b/c`, empty for the root. For change notification and
+    /// logs; it may be out of date at once.
     ///
     /// # Errors
-    /// [`Error::Stale`] when it has no name any more.
+    /// [`Error::Stale`] when the object no longer has a name.
     fn path(&self) -> Result<Vec<u8>>;
 
-    /// Refuses a directory that others have moved out of the store meanwhile: nothing is found, made or listed in it. It may be
-    /// found out late, a second at most; at once where a [`crate::Feed`] of the store has told of the move.
+    /// Fails for a directory that others have moved out of the store: nothing may be found, created or listed in it.
+    /// The move may be noticed up to a second late, or at once if a [`crate::Feed`] of the store has reported it.
     ///
     /// # Errors
     /// [`Error::Stale`].
@@ -244,18 +246,18 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Ok(())
     }
 
-    /// A directory is known to be in this one, in which [`Node::check_place`] let the caller work: it lies in the store as this
-    /// one does, and need not be asked for it.
+    /// Notes that `child`, a directory, is in this one, for which [`Node::check_place`] succeeded. So the child lies in
+    /// the store as well and need not be checked.
     fn vouch_for(&self, _child: &dyn Node) {}
 
-    /// What is known about it.
+    /// The attributes of the object.
     ///
     /// # Errors
     /// [`Error::WouldBlock`], those of the device.
     fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes>;
 
-    /// The security descriptor that was stored with it, if it is still in force: as long as the permission bits and
-    /// owners in `attributes`, which were just read, are those that it was stored for.
+    /// The security descriptor that was stored with the object, if it is still in force. It is in force as long as the
+    /// permission bits and owners in `attributes`, which were just read, are those for which it was stored.
     ///
     /// # Errors
     /// [`Error::WouldBlock`], those of the device.
@@ -264,7 +266,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Ok(None)
     }
 
-    /// What decides about access to it.
+    /// What decides about access to the object.
     ///
     /// # Errors
     /// [`Error::WouldBlock`], those of the device.
@@ -274,16 +276,16 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Ok(Protection { security, ..Protection::of(&attributes) })
     }
 
-    /// The object of that name in this directory. Symbolic links are not followed.
+    /// The object with this name in this directory. Symbolic links are not followed.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::WouldBlock`].
     fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef>;
 
-    /// [`Node::lookup`], and [`Node::attributes`] of what it finds, as of one moment.
+    /// [`Node::lookup`] and [`Node::attributes`] of the object found, as of one moment.
     ///
     /// # Errors
-    /// Those of both.
+    /// Those of both calls.
     fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
         let node = self.lookup(name, wait)?;
         let attributes = node.attributes(want, wait)?;
@@ -296,8 +298,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// [`Error::NotDirectory`], [`Error::Stale`].
     fn parent(&self) -> Result<NodeRef>;
 
-    /// The number of the directory that holds this directory, for who only tells it; the root's is its own. It may be a second
-    /// old ([`Node::check_place`]).
+    /// The number of the directory that contains this directory, for callers that only report it; the root's is its
+    /// own. The result may be a second old ([`Node::check_place`]).
     ///
     /// # Errors
     /// [`Error::NotDirectory`], [`Error::Stale`].
@@ -305,19 +307,19 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Ok(self.parent()?.id())
     }
 
-    /// Gives each entry behind `cookie` (0: from the start) to `each` until it breaks; true when the end was
-    /// reached. Cookies stay valid while entries come and go: an entry that stays is given exactly once.
-    /// An entry's cookie is never 0.
+    /// Passes each entry after `cookie` (0: from the start) to `each` until it breaks. Returns true when the end was
+    /// reached. Cookies stay valid while entries are added and removed: an entry that stays is passed exactly once. An
+    /// entry's cookie is never 0.
     ///
     /// # Errors
     /// [`Error::NotDirectory`], [`Error::Stale`] when the directory has been removed.
     fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool>;
 
-    /// [`Node::read_dir`] from the start, for the server itself and no client: the directory's time of last access stays what it
-    /// is, where the store may leave it so.
+    /// [`Node::read_dir`] from the start, for the server itself and not for a client. The directory's access time is
+    /// left unchanged where the store allows that.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Node::read_dir`].
     fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
         self.read_dir(0, each)
     }
@@ -328,37 +330,38 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// [`Error::WrongKind`].
     fn read_link(&self) -> Result<Vec<u8>>;
 
-    /// Reads into `into` from `offset`: the count is short only at the end of the data or, with
-    /// [`Wait::Never`], where the rest is not at hand.
+    /// Reads into `into` from `offset`. The returned count is short only at the end of the data or, with
+    /// [`Wait::Never`], where the rest would have to be waited for.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`] when nothing is at hand, [`Error::IsDirectory`], [`Error::WrongKind`].
+    /// [`Error::WouldBlock`] when nothing can be read without waiting, [`Error::IsDirectory`], [`Error::WrongKind`].
     fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize>;
 
     // --- writing ---
 
-    /// Changes attributes, all or none as far as the store can; returns them as they are then.
+    /// Changes attributes: all or none, as far as the store can. Returns the attributes after the change.
     ///
     /// # Errors
     /// [`Error::NotPermitted`] for owners without [`Capabilities::OWNERS`]; [`Error::TooLarge`]. For the size:
     /// [`Error::IsDirectory`], [`Error::WrongKind`]. [`Error::NotSupported`] for the mode of a symbolic link;
-    /// [`Error::WrongKind`] for flags and birth times of what is neither file nor directory.
+    /// [`Error::WrongKind`] for flags and birth times of an object that is neither file nor directory.
     fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
         let _ = set;
         Err(Error::NotSupported)
     }
 
-    /// Stores a security descriptor for the permission bits and owners that the object has now; None: takes the one that
-    /// is stored away. The attributes as they are then.
+    /// Stores a security descriptor for the object's present permission bits and owners, or removes it (None). Returns
+    /// the attributes after the change.
     ///
     /// # Errors
-    /// [`Error::AttributeTooLarge`], [`Error::NoSpace`]; [`Error::WrongKind`] for what is neither file nor directory.
+    /// [`Error::AttributeTooLarge`], [`Error::NoSpace`]; [`Error::WrongKind`] for an object that is neither file nor
+    /// directory.
     fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
         let _ = descriptor;
         Err(Error::NotSupported)
     }
 
-    /// Makes a new object in this directory. The mode of a symbolic link is the store's affair.
+    /// Creates an object in this directory. The store decides the mode of a symbolic link.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::NotDirectory`], [`Error::NoSpace`]; [`Error::Stale`] when the directory has
@@ -368,10 +371,10 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    /// [`Node::create`], and [`Node::attributes`] of what it has made.
+    /// [`Node::create`] and [`Node::attributes`] of the new object.
     ///
     /// # Errors
-    /// Those of both.
+    /// Those of both calls.
     fn create_attributes(
         &self,
         name: Name<'_>,
@@ -383,10 +386,10 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Ok((node, attributes))
     }
 
-    /// Gives `target` a further name in this directory.
+    /// Gives `target` another name in this directory.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::TooManyLinks`], [`Error::IsDirectory`] when `target` is one;
+    /// [`Error::Exists`], [`Error::TooManyLinks`], [`Error::IsDirectory`] when `target` is a directory;
     /// [`Error::Stale`] when the directory or the last name of `target` has been removed.
     fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
         let _ = (name, target);
@@ -411,25 +414,25 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    /// Removes the name of something that was just found by it, with these attributes.
+    /// Removes the name of an object that was just looked up by this name and had these attributes.
     ///
     /// # Errors
-    /// As [`Node::remove_dir`] for a directory, as [`Node::remove_file`] for all else.
+    /// As [`Node::remove_dir`] for a directory, as [`Node::remove_file`] for other objects.
     fn remove_found(&self, name: Name<'_>, found: &Attributes) -> Result<()> {
         if found.kind == FileKind::Directory { self.remove_dir(name) } else { self.remove_file(name) }
     }
 
-    /// Moves `name` of this directory to `to_name` of `to_dir`, at once.
+    /// Atomically moves `name` of this directory to `to_name` of `to_dir`.
     ///
     /// # Errors
-    /// [`Error::Exists`] with [`Replace::Never`]; [`Error::NotEmpty`], [`Error::IsDirectory`],
-    /// [`Error::NotDirectory`] as POSIX rename; [`Error::InvalidArgument`] for a directory into itself.
+    /// [`Error::Exists`] with [`Replace::Never`]; [`Error::NotEmpty`], [`Error::IsDirectory`], [`Error::NotDirectory`]
+    /// as in POSIX rename; [`Error::InvalidArgument`] when a directory would be moved into itself.
     fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
         let _ = (name, to_dir, to_name, replace);
         Err(Error::NotSupported)
     }
 
-    /// Writes `data` at `offset`, all of it or an error; with [`Wait::Never`] it may write a part.
+    /// Writes all of `data` at `offset`, or fails. With [`Wait::Never`] it may write a part.
     ///
     /// # Errors
     /// [`Error::WouldBlock`] when nothing was written, [`Error::NoSpace`], [`Error::TooLarge`].
@@ -441,14 +444,14 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// Puts everything written so far, data and attributes, on stable storage.
     ///
     /// # Errors
-    /// Those of the device: the data may be lost then.
+    /// Those of the device: the data may be lost.
     fn commit(&self) -> Result<()> {
         Err(Error::NotSupported)
     }
 
     // --- sparse files ---
 
-    /// Reserves space for `length` bytes from `offset`; the file grows only when `grow`.
+    /// Reserves space for `length` bytes from `offset`. The file grows only if `grow` is set.
     ///
     /// # Errors
     /// [`Error::NoSpace`], [`Error::NotSupported`].
@@ -457,7 +460,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    /// Makes `length` bytes from `offset` read as zeroes and frees their space; the size stays.
+    /// Makes `length` bytes from `offset` read as zeroes and frees their space. The size does not change.
     ///
     /// # Errors
     /// [`Error::NotSupported`].
@@ -466,8 +469,9 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    /// The next offset at or behind `offset` that is data or a hole. The end of the data counts as a hole, so
-    /// a hole is always found before the end. None from the end on, and when no more data follows.
+    /// The next offset at or after `offset` that is data or a hole. The end of the data counts as a hole, so a hole is
+    /// always found for an offset before the end. None for an offset at or after the end, and when no more data
+    /// follows.
     ///
     /// # Errors
     /// [`Error::NotSupported`].
@@ -476,9 +480,9 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    // --- copies without the data passing through the server ---
+    // --- copies that do not pass through the server ---
 
-    /// Copies up to `length` bytes to another file; the count is what was copied.
+    /// Copies up to `length` bytes to another file. Returns how many were copied.
     ///
     /// # Errors
     /// [`Error::NotSupported`], [`Error::CrossDevice`].
@@ -496,8 +500,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    // --- extended attributes of files and directories (others: WrongKind): names without the `user.` in
-    // front, see [`crate::check_xattr_name`] ---
+    // --- extended attributes of files and directories (other objects: WrongKind). Names are given without the prefix
+    // `user.`; see [`crate::check_xattr_name`] ---
 
     /// The value of an extended attribute.
     ///
@@ -508,7 +512,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    /// The names of the extended attributes, the server's own (below `anabranch.`) left out.
+    /// The names of the extended attributes, without the server's own (those that begin with `anabranch.`).
     ///
     /// # Errors
     /// [`Error::NotSupported`].
@@ -534,19 +538,20 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    // --- named streams of files and directories: further data, each under a name of its own. They belong to the
-    // object, not to one of its names, and go with its last name; who has a stream's node keeps its data until then.
-    // A stream's node has data and a number of its own, a size and allocated bytes; nothing else of it has a meaning. ---
+    // --- named streams of files and directories: additional data, each under a name of its own. Streams belong to the
+    // object, not to one of its names, and are removed with its last name. A stream's node that is still held keeps the
+    // data until it is dropped. A stream's node has data, a number, a size and allocated bytes of its own; its other
+    // attributes have no meaning. ---
 
-    /// The named streams, in no order that means anything.
+    /// The named streams, in no particular order.
     ///
     /// # Errors
-    /// [`Error::NotSupported`], [`Error::WrongKind`] for what is neither file nor directory.
+    /// [`Error::NotSupported`]; [`Error::WrongKind`] for an object that is neither file nor directory.
     fn streams(&self) -> Result<Vec<StreamEntry>> {
         Err(Error::NotSupported)
     }
 
-    /// The named stream of this name.
+    /// The stream with this name.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotSupported`], [`Error::WrongKind`].
@@ -574,7 +579,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    /// Gives a named stream another name, at once. With [`Replace::Yes`] a stream of that name goes.
+    /// Atomically renames a named stream. With [`Replace::Yes`] an existing stream of the new name is removed.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Exists`] with [`Replace::Never`], [`Error::NotSupported`], [`Error::WrongKind`].

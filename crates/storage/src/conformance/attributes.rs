@@ -1,4 +1,4 @@
-//! Attributes.
+//! Checks of attributes.
 
 use super::{OWNER, Subject, attributes_of, directory, file, find, has, name, new, write};
 use crate::{
@@ -18,7 +18,7 @@ const NONE: SetAttributes = SetAttributes {
     ctime: None,
 };
 
-/// Mode and owner as asked, whatever the server's own defaults are.
+/// New objects have the mode and owner that were asked for, whatever the server's own defaults are.
 pub fn new_objects_have_what_was_asked(subject: &mut dyn Subject) {
     let root = subject.store().root();
     for (number, mode) in [0o000, 0o777, 0o666, 0o4755, 0o2755, 0o1777, 0o7777, 0o222].into_iter().enumerate()
@@ -41,7 +41,7 @@ pub fn new_objects_have_what_was_asked(subject: &mut dyn Subject) {
     }
 }
 
-/// Changes are there at once, also for others who look.
+/// Changes of mode and owner are visible at once, also through other nodes.
 pub fn changes_mode_and_owner(subject: &mut dyn Subject) {
     let root = subject.store().root();
     for node in
@@ -71,7 +71,7 @@ pub fn changes_mode_and_owner(subject: &mut dyn Subject) {
     assert_eq!(attributes_of(&*node).uid, 77, "not what the link leads to");
 }
 
-/// Times are set to the nanosecond.
+/// Times can be set to the nanosecond.
 pub fn sets_times(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (early, late) =
@@ -103,8 +103,7 @@ fn later(before: &Attributes, after: &Attributes) -> (bool, bool) {
     (after.mtime > before.mtime, after.change() > before.change())
 }
 
-/// What changes a file or a directory is seen in its times. Clocks of file systems tick slowly, so times
-/// are first set back.
+/// Changes to a file or directory show in its times. Clocks of file systems tick slowly, so times are first set back.
 pub fn changes_move_the_times(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (dir, node) = (directory(&root, "d"), file(&root, "f"));
@@ -135,7 +134,7 @@ pub fn changes_move_the_times(subject: &mut dyn Subject) {
     assert!(after.ctime >= before.ctime);
 }
 
-/// What SMB clients keep stays, and is read only when asked for.
+/// Attributes that SMB clients store are kept, and are read only when asked for.
 pub fn keeps_flags_and_birth_times(subject: &mut dyn Subject) {
     let root = subject.store().root();
     for (at, node) in [("f", file(&root, "f")), ("d", directory(&root, "d"))] {
@@ -173,7 +172,7 @@ pub fn keeps_flags_and_birth_times(subject: &mut dyn Subject) {
     assert_eq!(attributes_of(&*node).flags, Some(FileFlags::empty()));
 }
 
-/// Nothing asked, nothing changed.
+/// A call that asks for no change changes nothing.
 pub fn sets_nothing(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     let before = attributes_of(&*node);
@@ -181,7 +180,7 @@ pub fn sets_nothing(subject: &mut dyn Subject) {
     assert_eq!(attributes_of(&*node), before);
 }
 
-/// What does not apply to a kind is refused, and nothing else is done then.
+/// An attribute that does not apply to a kind of object is refused, and then nothing else is changed.
 pub fn refuses_what_does_not_apply(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
@@ -204,7 +203,7 @@ pub fn refuses_what_does_not_apply(subject: &mut dyn Subject) {
     }
 }
 
-/// Space makes sense.
+/// The reported space is plausible.
 pub fn tells_space(subject: &mut dyn Subject) {
     let space = subject.store().space().unwrap();
     assert!(space.total >= space.free && space.free >= space.available && space.available > 0, "{space:?}");

@@ -1,4 +1,4 @@
-//! Many calls at the same time.
+//! Checks of concurrent calls.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use crate::{Error, NewKind, Replace};
 
 const ROUNDS: usize = 100;
 
-/// Of several who make the same name, one does.
+/// Of several threads that create the same name, exactly one succeeds.
 pub fn one_creator_wins(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let won = AtomicUsize::new(0);
@@ -25,7 +25,7 @@ pub fn one_creator_wins(subject: &mut dyn Subject) {
     assert_eq!(names(&root).len(), ROUNDS);
 }
 
-/// A file that is moved to and fro is always at one of the two places, and a replaced name always there.
+/// A file that is moved back and forth is always at one of the two places, and a replaced name always exists.
 pub fn renames_are_atomic(subject: &mut dyn Subject) {
     let root = subject.store().root();
     file(&root, "stable");
@@ -66,7 +66,7 @@ pub fn writes_side_by_side(subject: &mut dyn Subject) {
     }
 }
 
-/// A listing sees each entry that stays exactly once.
+/// A listing shows each entry that stays exactly once.
 pub fn lists_while_changing(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
@@ -93,7 +93,7 @@ pub fn lists_while_changing(subject: &mut dyn Subject) {
     subject.at_once(&[&change, &look]);
 }
 
-/// Whoever looks at an object at the same time finds the same one.
+/// Threads that look up an object at the same time find the same one.
 pub fn one_object_one_number(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let ids: BTreeSet<_> = (0..ROUNDS).map(|n| file(&root, &format!("f{n}")).id()).collect();
@@ -102,7 +102,7 @@ pub fn one_object_one_number(subject: &mut dyn Subject) {
         for number in 0..ROUNDS {
             let node = find(&root, &format!("f{number}")).unwrap();
             assert_eq!(attributes_of(&*node).id, node.id());
-            // The handle of a node is the same for all who ask.
+            // A node's handle is the same for all callers.
             assert_eq!(node.handle().unwrap(), find(&root, &format!("f{number}")).unwrap().handle().unwrap());
         }
     };

@@ -1,4 +1,4 @@
-//! Data.
+//! Checks of reading and writing.
 
 use std::io::IoSlice;
 
@@ -12,7 +12,7 @@ fn set_size(node: &dyn crate::Node, size: u64) -> crate::Result<crate::Attribute
     node.set_attributes(&SetAttributes { size: Some(size), ..SetAttributes::default() })
 }
 
-/// At any offset, over what was there.
+/// Data can be written at any offset, over existing data.
 pub fn reads_what_was_written(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     let mut expected = vec![0; 70_000];
@@ -30,7 +30,7 @@ pub fn reads_what_was_written(subject: &mut dyn Subject) {
     assert_eq!(attributes_of(&*node).size, 70_000);
 }
 
-/// Reads end with the data.
+/// Reads end at the end of the data.
 pub fn ends_at_the_size(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     assert_eq!(read(&*node, 0, 10), b"");
@@ -41,7 +41,7 @@ pub fn ends_at_the_size(subject: &mut dyn Subject) {
     }
 }
 
-/// Cut off, and extended with zeroes.
+/// A file can be cut off, and extended with zeroes.
 pub fn changes_the_size(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     write(&*node, 0, &[7; 10_000]);
@@ -55,7 +55,7 @@ pub fn changes_the_size(subject: &mut dyn Subject) {
     assert_eq!(set_size(&*node, 1 << 33).unwrap().size, 1 << 33);
 }
 
-/// One write of many pieces is one write.
+/// A write of many slices is one write.
 pub fn many_slices(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     let pieces: Vec<Vec<u8>> = (0..3000_usize).map(|n| vec![u8::try_from(n % 251).unwrap(); n % 7]).collect();
@@ -65,7 +65,7 @@ pub fn many_slices(subject: &mut dyn Subject) {
     assert_eq!(read(&*node, 3, 20_000), whole);
 }
 
-/// Safe data reads like any other.
+/// Data reads the same whatever stability it was written with.
 pub fn every_stability(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let node = file(&root, "f");
@@ -77,7 +77,7 @@ pub fn every_stability(subject: &mut dyn Subject) {
     assert_eq!(root.commit(), Ok(()), "names are safe then");
 }
 
-/// No file is larger than the system carries.
+/// No file can grow beyond the system's limit.
 pub fn beyond_the_largest(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     for offset in [SIZE_MAX, SIZE_MAX + 1, u64::MAX] {
@@ -89,7 +89,7 @@ pub fn beyond_the_largest(subject: &mut dyn Subject) {
     assert_eq!(attributes_of(&*node).size, 0);
 }
 
-/// Nothing read, nothing written.
+/// Empty reads and writes succeed and do nothing.
 pub fn empty_calls(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     assert_eq!(node.write(100, &[], Stability::Unstable, Wait::May), Ok(0));
@@ -98,7 +98,7 @@ pub fn empty_calls(subject: &mut dyn Subject) {
     assert_eq!(node.read(0, &mut [], Wait::May), Ok(0));
 }
 
-/// Copies inside the store.
+/// Ranges can be copied inside the store.
 pub fn copies_ranges(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (from, to) = (file(&root, "from"), file(&root, "to"));
@@ -120,7 +120,7 @@ pub fn copies_ranges(subject: &mut dyn Subject) {
     assert_eq!(read(&*from, 200_000, 99), data[..20]);
 }
 
-/// Clones share blocks; whole files at the least.
+/// Clones share blocks; at least whole files can be cloned.
 pub fn clones_ranges(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (from, to) = (file(&root, "from"), file(&root, "to"));

@@ -1,4 +1,4 @@
-//! Directories and their listings.
+//! Checks of directories and their listings.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::{Subject, attributes_of, directory, file, find, list, name, names, new};
 use crate::{Error, NewKind, NodeRef, Wait, Want};
 
-/// How many entries the big directory has.
+/// How many entries the large directory has.
 const MANY: usize = 10_000;
 
 fn fill(dir: &NodeRef, count: usize) {
@@ -15,7 +15,7 @@ fn fill(dir: &NodeRef, count: usize) {
     }
 }
 
-/// Up to `count` names behind a cookie, the last cookie, and whether that was the end.
+/// Up to `count` names after a cookie, the last cookie, and whether the end was reached.
 fn some(dir: &NodeRef, cookie: u64, count: usize) -> (Vec<String>, u64, bool) {
     let (mut names, mut last) = (Vec::new(), cookie);
     let end = dir.read_dir(cookie, &mut |entry| {
@@ -29,7 +29,7 @@ fn some(dir: &NodeRef, cookie: u64, count: usize) -> (Vec<String>, u64, bool) {
     (names, last, end.unwrap())
 }
 
-/// Each entry once, with its number.
+/// A listing shows each entry once, with its number.
 pub fn lists_each_entry_once(subject: &mut dyn Subject) {
     let root = subject.store().root();
     assert!(list(&root, 0).is_empty());
@@ -46,7 +46,7 @@ pub fn lists_each_entry_once(subject: &mut dyn Subject) {
     }
 }
 
-/// A listing goes on behind any entry.
+/// A listing can continue after any entry.
 pub fn goes_on_behind_each_cookie(subject: &mut dyn Subject) {
     let root = subject.store().root();
     fill(&root, 50);
@@ -57,7 +57,7 @@ pub fn goes_on_behind_each_cookie(subject: &mut dyn Subject) {
     }
 }
 
-/// Entries that stay are given exactly once, whatever comes and goes meanwhile.
+/// Entries that stay are listed exactly once, whatever is added and removed meanwhile.
 pub fn cookies_survive_changes(subject: &mut dyn Subject) {
     let root = subject.store().root();
     fill(&root, 1000);
@@ -70,7 +70,7 @@ pub fn cookies_survive_changes(subject: &mut dyn Subject) {
         let (mut names, last, at_end) = some(&root, cookie, 90);
         seen.append(&mut names);
         (cookie, end) = (last, at_end);
-        // The last entry seen goes, one that was seen earlier, and one somewhere.
+        // Removes the last entry seen, one that was seen earlier, and one elsewhere.
         for at in [seen.last(), seen.get(round * 3), Some(&format!("file-{:05}", 999 - round))] {
             if at.is_some_and(|at| gone.insert(at.clone())) {
                 root.remove_file(name(at.unwrap())).unwrap();
@@ -87,7 +87,7 @@ pub fn cookies_survive_changes(subject: &mut dyn Subject) {
     assert_eq!(unique.len(), seen.len(), "none was given twice");
 }
 
-/// A directory of many entries, in small steps.
+/// A directory of many entries, listed in small steps.
 pub fn big(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "big");
@@ -112,7 +112,7 @@ pub fn big(subject: &mut dyn Subject) {
     root.remove_dir(name("big")).unwrap();
 }
 
-/// A directory knows the one above it.
+/// A directory knows its parent.
 pub fn parents(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let a = directory(&root, "a");
@@ -125,7 +125,7 @@ pub fn parents(subject: &mut dyn Subject) {
     assert_eq!((b.parent().unwrap().id(), b.parent_number()), (root.id(), Ok(root.id())));
 }
 
-/// Objects know where they lie.
+/// Objects know their paths.
 pub fn paths(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let a = directory(&root, "a");
@@ -140,7 +140,7 @@ pub fn paths(subject: &mut dyn Subject) {
     assert_eq!(node.path(), Err(Error::Stale));
 }
 
-/// The links of a directory say whether it is there.
+/// The link count of a directory shows whether the directory still exists.
 pub fn counts_links(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
@@ -150,7 +150,7 @@ pub fn counts_links(subject: &mut dyn Subject) {
     assert_eq!(attributes_of(&*dir).links, 0);
 }
 
-/// A directory that has been removed takes nothing more.
+/// Nothing can be created in a directory that has been removed.
 pub fn removed_while_held(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
@@ -166,13 +166,13 @@ pub fn removed_while_held(subject: &mut dyn Subject) {
     assert_eq!(dir.parent().err(), Some(Error::Stale));
     assert_eq!(dir.path(), Err(Error::Stale));
     assert_eq!(dir.read_dir(0, &mut |_| ControlFlow::Continue(())), Err(Error::Stale));
-    // The name is free again, for another object.
+    // The name is free again for another object.
     let other = directory(&root, "d");
     assert_ne!(other.id(), id);
     assert_eq!(dir.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
 }
 
-/// Only empty directories go, and only as directories.
+/// Only empty directories can be removed, and only by the call for directories.
 pub fn removes_only_empty(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
@@ -185,7 +185,7 @@ pub fn removes_only_empty(subject: &mut dyn Subject) {
     assert_eq!(root.remove_dir(name("d")), Err(Error::NotFound));
 }
 
-/// What was found goes, and nothing of another kind that has its name meanwhile.
+/// `remove_found` removes the object that was found, and nothing of another kind that has its name by now.
 pub fn removes_what_was_found(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let look = |at| root.lookup_attributes(name(at), Want::empty(), Wait::May).unwrap();

@@ -1,4 +1,4 @@
-//! Handles.
+//! Checks of handles.
 
 use super::{Subject, attributes_of, directory, file, find, name, new, read, write};
 use crate::{Error, FileKind, HANDLE_BYTES_MAX, Handle, NewKind, NodeRef, Replace, Wait};
@@ -7,7 +7,7 @@ fn by_handle(subject: &dyn Subject, handle: &Handle) -> crate::Result<NodeRef> {
     subject.store().by_handle(handle, Wait::May)
 }
 
-/// Also when nobody holds the object any more.
+/// A handle finds its object, also when nobody holds the object any more.
 pub fn find_the_object(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&directory(&root, "a"), "b");
@@ -25,7 +25,7 @@ pub fn find_the_object(subject: &mut dyn Subject) {
     assert_eq!(by_handle(subject, &top).unwrap().id(), root.id());
 }
 
-/// Where the object lies does not matter.
+/// A handle finds its object wherever it is moved.
 pub fn survive_renames(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (a, b) = (directory(&root, "a"), directory(&root, "b"));
@@ -42,7 +42,7 @@ pub fn survive_renames(subject: &mut dyn Subject) {
     assert_eq!(by_handle(subject, &dir_handle).unwrap().path().unwrap(), b"c/a");
 }
 
-/// A restart of the server.
+/// A handle finds its object after a restart of the server.
 pub fn survive_restarts(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
@@ -60,7 +60,7 @@ pub fn survive_restarts(subject: &mut dyn Subject) {
     assert_eq!(read(&*by_handle(subject, &handles[2]).unwrap(), 0, 9), b"data");
 }
 
-/// When the object is gone, so is what its handle names.
+/// When the object is gone, its handle is stale.
 pub fn go_with_the_object(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (node, dir, replaced) = (file(&root, "f"), directory(&root, "d"), file(&root, "r"));
@@ -80,7 +80,8 @@ pub fn go_with_the_object(subject: &mut dyn Subject) {
     }
 }
 
-/// A directory that was removed is found no more, also while somebody holds it; a file is, for those who have it open.
+/// A directory that was removed is no longer found, even while somebody holds it. A removed file is found while
+/// somebody has it open.
 pub fn go_with_a_directory_that_is_held(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (removed, replaced, open) = (directory(&root, "d"), directory(&root, "r"), file(&root, "f"));
@@ -96,7 +97,7 @@ pub fn go_with_a_directory_that_is_held(subject: &mut dyn Subject) {
     assert_eq!(by_handle(subject, &handles[2]).unwrap().id(), open.id());
 }
 
-/// Numbers are given again by some stores; handles never are.
+/// Some stores reuse numbers; handles are never reused.
 pub fn never_name_a_later_object(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let mut old = Vec::new();
@@ -118,7 +119,7 @@ pub fn never_name_a_later_object(subject: &mut dyn Subject) {
     assert_eq!(by_handle(subject, &node.handle().unwrap()).unwrap().id(), node.id());
 }
 
-/// Bytes that were never a handle name nothing, or what is below the root.
+/// Bytes that were never a handle find nothing, or something below the root.
 pub fn malformed(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let node = file(&root, "f");
@@ -129,7 +130,7 @@ pub fn malformed(subject: &mut dyn Subject) {
         match found {
             Err(Error::BadHandle | Error::Stale) => {}
             other => {
-                // A store may use short handles: then another object of its own may be named.
+                // A store may use short handles: then the bytes may name another object of the store.
                 let found = other.unwrap();
                 assert!(found.id() == root.id() || found.id() == node.id(), "{bytes:?} names {found:?}");
             }
@@ -154,7 +155,7 @@ pub fn malformed(subject: &mut dyn Subject) {
     }
 }
 
-/// What is never opened has a handle, too.
+/// Objects that are never opened have handles, too.
 pub fn of_every_kind(subject: &mut dyn Subject) {
     let root = subject.store().root();
     for kind in [NewKind::Symlink(b"nowhere"), NewKind::Fifo, NewKind::Socket, NewKind::Directory] {
@@ -167,7 +168,7 @@ pub fn of_every_kind(subject: &mut dyn Subject) {
     }
 }
 
-/// Hard links are one object; its handle holds while any name is left that the store knows.
+/// Hard links are one object. Its handle is valid while any name is left that the store knows.
 pub fn one_for_all_names(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let node = file(&root, "f");

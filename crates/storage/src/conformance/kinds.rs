@@ -1,11 +1,11 @@
-//! What objects are.
+//! Checks of the kinds of objects.
 
 use std::io::IoSlice;
 
 use super::{Subject, attributes_of, directory, file, find, name, new, read, write};
 use crate::{Device, Error, FileKind, NewKind, SeekTo, Stability, Wait, Want};
 
-/// Each kind is what it was made as.
+/// Each object has the kind with which it was created.
 pub fn every_kind(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let device = Device { major: 1, minor: 3 };
@@ -21,7 +21,7 @@ pub fn every_kind(subject: &mut dyn Subject) {
     for (number, (kind, expected)) in kinds.into_iter().enumerate() {
         let at = format!("k{number}");
         let node = match root.create(name(&at), &new(kind)) {
-            // Making devices takes privileges.
+            // Making devices requires privileges.
             Err(Error::NotPermitted) if matches!(kind, NewKind::BlockDevice(_) | NewKind::CharDevice(_)) => {
                 continue;
             }
@@ -67,7 +67,7 @@ pub fn symlinks_are_not_followed(subject: &mut dyn Subject) {
     assert_eq!(read(&*target, 0, 10), b"data");
 }
 
-/// The text is any bytes but none at all.
+/// The text of a symbolic link may be any bytes, but not empty.
 pub fn symlink_texts(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let long = [b'x'; 1000];
@@ -113,7 +113,7 @@ pub fn data_calls_need_data(subject: &mut dyn Subject) {
     }
 }
 
-/// What is at hand is the same as what is waited for.
+/// Calls with `Wait::Never` return the same data as calls that wait.
 pub fn wait_never(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let node = file(&root, "f");

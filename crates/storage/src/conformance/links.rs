@@ -1,9 +1,9 @@
-//! Several names, and none.
+//! Checks of objects with several names, and with none.
 
 use super::{Subject, attributes_of, directory, file, find, list, name, names, new, read, write};
 use crate::{Error, NewKind, SetAttributes};
 
-/// Two names of one object.
+/// Two names of one object show the same object.
 pub fn share_the_object(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
@@ -48,7 +48,7 @@ pub fn removed_while_held(subject: &mut dyn Subject) {
     assert_eq!(read(&*node, 0, 99), b"bef");
 }
 
-/// Directories have one name.
+/// A directory cannot have a second name.
 pub fn not_to_directories(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
@@ -56,7 +56,7 @@ pub fn not_to_directories(subject: &mut dyn Subject) {
     assert_eq!(names(&root), ["d"]);
 }
 
-/// A link hides nothing.
+/// A link does not replace an existing name.
 pub fn names_taken(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (node, other) = (file(&root, "f"), file(&root, "g"));

@@ -1,4 +1,4 @@
-//! Names.
+//! Checks of names.
 
 use super::{Subject, directory, file, find, list, name, names, new};
 use crate::{Error, NAME_BYTES_MAX, NewKind, Replace, Wait};
@@ -24,7 +24,7 @@ pub fn any_bytes(subject: &mut dyn Subject) {
     assert!(list(&root, 0).is_empty());
 }
 
-/// 255 bytes are a name, also when they are not ASCII.
+/// A name may have 255 bytes, also when they are not ASCII.
 pub fn longest(subject: &mut dyn Subject) {
     let root = subject.store().root();
     for byte in [b'x', 0xff] {
@@ -36,7 +36,7 @@ pub fn longest(subject: &mut dyn Subject) {
     }
 }
 
-/// `a` and `A` are two names.
+/// `a` and `A` are different names.
 pub fn case_matters(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (lower, upper) = (file(&root, "a"), file(&root, "A"));
@@ -45,7 +45,7 @@ pub fn case_matters(subject: &mut dyn Subject) {
     assert_eq!(names(&root), ["A", "a"]);
 }
 
-/// A name that is taken stays what it is.
+/// Creating an existing name fails and changes nothing.
 pub fn taken(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (node, dir) = (file(&root, "f"), directory(&root, "d"));
@@ -61,7 +61,7 @@ pub fn taken(subject: &mut dyn Subject) {
     assert_eq!(names(&root), ["d", "f", "l"]);
 }
 
-/// A name that is not there.
+/// Calls for a name that does not exist fail.
 pub fn missing(subject: &mut dyn Subject) {
     let root = subject.store().root();
     assert_eq!(find(&root, "x").err(), Some(Error::NotFound));

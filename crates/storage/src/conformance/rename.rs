@@ -1,11 +1,11 @@
-//! Renaming: every kind over every kind.
+//! Checks of renaming: every kind over every kind.
 
 use super::{Subject, attributes_of, directory, file, find, name, names, new, read, write};
 use crate::{Error, NewKind, Replace};
 
 const BOTH: [Replace; 2] = [Replace::Never, Replace::Yes];
 
-/// Within a directory and to another, with what is below.
+/// Objects can be moved within a directory and to another one, with everything below them.
 pub fn moves(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (a, b) = (directory(&root, "a"), directory(&root, "b"));
@@ -27,7 +27,7 @@ pub fn moves(subject: &mut dyn Subject) {
     assert_eq!(c.parent().unwrap().id(), b.id());
 }
 
-/// A replaced file is gone, and its holders still have it.
+/// A replaced file has no name any more, and its holders can still use it.
 pub fn replaces_files(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (new_one, old) = (file(&root, "new"), file(&root, "old"));
@@ -43,7 +43,7 @@ pub fn replaces_files(subject: &mut dyn Subject) {
     assert_eq!(find(&root, "old").unwrap().id(), link.id());
 }
 
-/// An empty directory may be replaced by a directory.
+/// A directory can replace an empty directory.
 pub fn replaces_directories(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (from, to) = (directory(&root, "from"), directory(&root, "to"));
@@ -58,7 +58,7 @@ pub fn replaces_directories(subject: &mut dyn Subject) {
     assert_eq!(to.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
 }
 
-/// Nothing is hidden unless that was asked for.
+/// Nothing is replaced unless that was asked for.
 pub fn never_replaces(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let node = file(&root, "f");
@@ -76,7 +76,7 @@ pub fn never_replaces(subject: &mut dyn Subject) {
     assert_eq!(find(&root, "f").unwrap().id(), node.id());
 }
 
-/// Directories replace directories, the rest replaces the rest.
+/// Directories replace only directories; other objects replace only objects that are not directories.
 pub fn kinds_must_match(subject: &mut dyn Subject) {
     let root = subject.store().root();
     file(&root, "f");
@@ -94,7 +94,7 @@ pub fn kinds_must_match(subject: &mut dyn Subject) {
     assert_eq!(names(&root), ["d", "f", "l"]);
 }
 
-/// A directory cannot come to lie below itself, nor replace what it lies in.
+/// A directory cannot be moved below itself, nor replace a directory that contains it.
 pub fn not_into_itself(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let a = directory(&root, "a");
@@ -123,7 +123,7 @@ pub fn onto_its_other_name(subject: &mut dyn Subject) {
     assert_eq!(find(&root, "g").unwrap().id(), node.id());
 }
 
-/// What is not there stays not there.
+/// Renaming a name that does not exist fails and creates nothing.
 pub fn missing_names(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");

@@ -1,4 +1,4 @@
-//! Security descriptors.
+//! Checks of security descriptors.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn security(node: &dyn Node) -> Option<Arc<SecurityDescriptor>> {
     node.security(&attributes_of(node), Wait::May).unwrap()
 }
 
-/// What is stored comes back, also after a restart, until it is taken away; clients do not see where it is.
+/// A stored descriptor is returned, also after a restart, until it is removed. Clients do not see where it is stored.
 pub fn stored_and_taken_away(subject: &mut dyn Subject) {
     let root = subject.store().root();
     if !has(subject, Capabilities::XATTRS) {
@@ -47,7 +47,7 @@ pub fn stored_and_taken_away(subject: &mut dyn Subject) {
     node.set_security(None).unwrap();
 }
 
-/// Other permission bits take it out of force; the other bits of the mode do not.
+/// A change of the permission bits puts the descriptor out of force; a change of the other mode bits does not.
 pub fn in_force_for_its_mode(subject: &mut dyn Subject) {
     if !has(subject, Capabilities::XATTRS) {
         return;
@@ -67,7 +67,7 @@ pub fn in_force_for_its_mode(subject: &mut dyn Subject) {
     }
 }
 
-/// Only files and directories have one.
+/// Only files and directories have security descriptors.
 pub fn not_of_every_kind(subject: &mut dyn Subject) {
     if !has(subject, Capabilities::XATTRS) {
         return;

@@ -1,16 +1,16 @@
-//! Holes. How large they must be to be holes is the store's affair: these checks use large ones.
+//! Checks of holes. The store decides how large a hole must be: these checks use large ones.
 
 use super::{Subject, attributes_of, file, has, read, write};
 use crate::{Capabilities, Error, Node, SeekTo, SetAttributes};
 
 const MIB: u64 = 1 << 20;
 
-/// What lies at each MiB of a file is data or a hole as expected, by seeking.
+/// Seeks data or a hole from an offset.
 fn seeks(node: &dyn Node, from: u64, to: SeekTo) -> Option<u64> {
     node.seek(from, to).unwrap()
 }
 
-/// Whether holes can be asked for.
+/// Whether the store can report holes.
 fn is_sparse(subject: &dyn Subject, node: &dyn Node) -> bool {
     let sparse = has(subject, Capabilities::SPARSE);
     if !sparse {
@@ -20,7 +20,7 @@ fn is_sparse(subject: &dyn Subject, node: &dyn Node) -> bool {
     sparse
 }
 
-/// The next data, the next hole; the end counts as a hole.
+/// Seeking finds the next data and the next hole. The end of the data counts as a hole.
 pub fn finds_holes(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     if !is_sparse(subject, &*node) {
@@ -40,7 +40,7 @@ pub fn finds_holes(subject: &mut dyn Subject) {
     assert_eq!(seeks(&*node, u64::MAX, SeekTo::Data), None);
 }
 
-/// Punched bytes read as zeroes and take no space.
+/// Punched ranges read as zeroes and occupy no space.
 pub fn punches_holes(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     if !is_sparse(subject, &*node) {
@@ -67,7 +67,7 @@ pub fn punches_holes(subject: &mut dyn Subject) {
     assert_eq!(node.punch_hole(u64::MAX, 1), Err(Error::TooLarge));
 }
 
-/// Space is taken, contents stay; the size grows only when asked.
+/// Reserving takes space and keeps the contents; the size grows only when asked.
 pub fn reserves_space(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     write(&*node, 0, b"data");
@@ -84,7 +84,7 @@ pub fn reserves_space(subject: &mut dyn Subject) {
     assert_eq!(node.allocate(u64::MAX, 1, true), Err(Error::TooLarge));
 }
 
-/// A file that grows by its size takes no space for that.
+/// A file that is extended by setting its size occupies no space for the extension.
 pub fn extends_with_holes(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     node.set_attributes(&SetAttributes { size: Some(64 * MIB), ..SetAttributes::default() }).unwrap();

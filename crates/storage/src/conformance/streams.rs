@@ -1,11 +1,11 @@
-//! Named streams: whose they are, what they are called, when they go.
+//! Checks of named streams: their owners, names and lifetime.
 
 use super::{Subject, attributes_of, directory, file, find, has, names, new, read, stream_name, write};
 use crate::{
     Capabilities, Error, FileKind, NewKind, NodeRef, Replace, SeekTo, SetAttributes, StreamEntry, Wait,
 };
 
-/// Whether there is something to check; a store without streams says so.
+/// Whether the store has streams; if not, its calls must say so.
 fn supported(subject: &dyn Subject) -> bool {
     let supported = has(subject, Capabilities::STREAMS);
     if !supported {
@@ -41,7 +41,7 @@ fn data_of(node: &NodeRef, name: &str) -> crate::Result<Vec<u8>> {
     Ok(read(&*node.stream(stream_name(name))?, 0, 100))
 }
 
-/// A stream's data is its own; the file and the other streams do not change with it.
+/// A stream has data of its own; the file and the other streams do not change with it.
 pub fn hold_data_of_their_own(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;
@@ -69,7 +69,7 @@ pub fn hold_data_of_their_own(subject: &mut dyn Subject) {
     assert_eq!(sizes(&node), listed(&[("two", 2)]));
 }
 
-/// Whatever a name may hold, and however long it is; case counts.
+/// Stream names of any valid content and length work, and case matters.
 pub fn any_name(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;
@@ -122,7 +122,7 @@ pub fn renamed(subject: &mut dyn Subject) {
     assert_eq!(data_of(&node, "B").unwrap(), b"DATA");
 }
 
-/// Directories have streams; what is neither file nor directory has none.
+/// Directories have streams; other objects that are not files have none.
 pub fn of_directories(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;
@@ -140,7 +140,7 @@ pub fn of_directories(subject: &mut dyn Subject) {
     assert_eq!(link.streams(), Err(Error::WrongKind));
 }
 
-/// Whatever the object is called, its streams are the same.
+/// An object's streams are the same under all of its names.
 pub fn belong_to_the_object(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;
@@ -157,7 +157,7 @@ pub fn belong_to_the_object(subject: &mut dyn Subject) {
     assert_eq!(sizes(&find(&root, "h").unwrap()), listed(&[("s", 4), ("t", 4)]));
 }
 
-/// They are gone when no name is left, whatever took the last one.
+/// Streams are removed with the object's last name, whatever removes it.
 pub fn go_with_the_last_name(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;
@@ -180,7 +180,7 @@ pub fn go_with_the_last_name(subject: &mut dyn Subject) {
     assert_eq!(data_of(&find(&root, "replaced").unwrap(), "s").unwrap(), b"new");
 }
 
-/// A new object has none, whatever number it was given.
+/// A new object has no streams, even if it reuses a number.
 pub fn never_a_later_object(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;
@@ -195,7 +195,7 @@ pub fn never_a_later_object(subject: &mut dyn Subject) {
     }
 }
 
-/// Who holds a stream goes on with it, whether the stream is removed or its object.
+/// A stream that is held can still be used after the stream or its object is removed.
 pub fn removed_while_held(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;
@@ -214,7 +214,7 @@ pub fn removed_while_held(subject: &mut dyn Subject) {
     assert_ne!(one.id(), two.id());
 }
 
-/// A restart of the server changes nothing.
+/// Streams survive a restart of the server.
 pub fn survive_restarts(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;
@@ -226,7 +226,7 @@ pub fn survive_restarts(subject: &mut dyn Subject) {
     assert_eq!(data_of(&node, "s").unwrap(), b"data");
 }
 
-/// No listing shows where a store keeps them, and a directory that has them is as empty as one that has none.
+/// No listing shows where a store keeps streams, and streams do not keep a directory from being empty.
 pub fn are_no_entries(subject: &mut dyn Subject) {
     if !supported(subject) {
         return;

@@ -1,9 +1,9 @@
-//! Extended attributes.
+//! Checks of extended attributes.
 
 use super::{Subject, directory, file, find, has, name, new};
 use crate::{Capabilities, Error, NewKind, SetAttributes, XATTR_NAME_BYTES_MAX, XattrMode};
 
-/// Whether there are any; if not, the calls say so.
+/// Whether the store has extended attributes; if not, its calls must say so.
 fn has_xattrs(subject: &dyn Subject) -> bool {
     let has = has(subject, Capabilities::XATTRS);
     if !has {
@@ -16,7 +16,7 @@ fn has_xattrs(subject: &dyn Subject) -> bool {
     has
 }
 
-/// Values are bytes; an empty one is a value.
+/// Values are bytes; an empty value is a value.
 pub fn set_and_removed(subject: &mut dyn Subject) {
     if !has_xattrs(subject) {
         return;
@@ -38,7 +38,7 @@ pub fn set_and_removed(subject: &mut dyn Subject) {
     assert_eq!(find(&subject.store().root(), "f").unwrap().xattr(b"kept").unwrap(), b"1");
 }
 
-/// Must or must not exist.
+/// Setting can require that the attribute exists, or that it does not.
 pub fn modes(subject: &mut dyn Subject) {
     if !has_xattrs(subject) {
         return;
@@ -52,7 +52,7 @@ pub fn modes(subject: &mut dyn Subject) {
     assert_eq!(node.xattr(b"a").unwrap(), b"4");
 }
 
-/// All names, each once.
+/// A list has all names, each once.
 pub fn lists(subject: &mut dyn Subject) {
     if !has_xattrs(subject) {
         return;
@@ -69,7 +69,7 @@ pub fn lists(subject: &mut dyn Subject) {
     assert_eq!(listed, expected);
 }
 
-/// Names and values at the edge.
+/// Names and values at their length limits.
 pub fn limits(subject: &mut dyn Subject) {
     if !has_xattrs(subject) {
         return;
@@ -90,7 +90,7 @@ pub fn limits(subject: &mut dyn Subject) {
     }
 }
 
-/// What the server keeps there itself is none of the clients' business.
+/// Attributes that the server stores for itself are hidden from clients.
 pub fn own_names_are_hidden(subject: &mut dyn Subject) {
     if !has_xattrs(subject) {
         return;
@@ -105,7 +105,7 @@ pub fn own_names_are_hidden(subject: &mut dyn Subject) {
     assert_eq!(super::attributes_of(&*node).flags, set.flags);
 }
 
-/// Only files and directories carry them.
+/// Only files and directories have extended attributes.
 pub fn wrong_kinds(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let link = root.create(name("l"), &new(NewKind::Symlink(b"f"))).unwrap();

@@ -1,4 +1,4 @@
-//! A node whose calls fail or wait by the rules of its store.
+//! A node whose calls fail or wait according to the rules of its store.
 
 use std::any::Any;
 use std::io::IoSlice;
@@ -19,7 +19,7 @@ pub(super) struct FaultyNode {
     node: NodeRef,
 }
 
-/// The node behind one of this store.
+/// The wrapped node.
 pub(super) fn inner(node: &dyn Node) -> Result<&NodeRef> {
     let node: Option<&FaultyNode> = node.as_any().downcast_ref();
     node.map(|node| &node.node).ok_or(Error::CrossDevice)

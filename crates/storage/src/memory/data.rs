@@ -11,7 +11,7 @@ const PAGE: usize = 4096;
 /// The largest file, as on Linux.
 pub(super) const SIZE_MAX: u64 = i64::MAX.unsigned_abs();
 
-/// Data with holes. A page that is absent reads as zeroes; bytes of the last page behind `size` are zero.
+/// Data with holes. A page that is absent reads as zeroes. In the last page, the bytes after `size` are zero.
 #[derive(Debug, Default)]
 pub(super) struct Data {
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
@@ -25,7 +25,7 @@ struct Piece {
     length: usize,
 }
 
-/// Cuts `length` bytes from `offset` at the borders of pages.
+/// Splits `length` bytes from `offset` at page boundaries.
 fn pieces(mut offset: u64, mut length: u64) -> impl Iterator<Item = Piece> {
     std::iter::from_fn(move || {
         let from = offset % PAGE_BYTES;
@@ -104,7 +104,7 @@ impl Data {
         self.size = size;
     }
 
-    /// Makes a range read as zeroes; whole pages go.
+    /// Makes a range read as zeroes. Pages that lie entirely in it are freed.
     pub(super) fn punch(&mut self, offset: u64, length: u64) {
         self.zero(offset, length);
         let end = offset.saturating_add(length);

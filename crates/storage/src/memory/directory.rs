@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::FileId;
 
-/// Names and what they stand for. Each entry has a cookie of its own that is never given again, so a
-/// listing can go on behind any entry whatever came and went meanwhile.
+/// Names and the objects that they stand for. Each entry has a cookie that is never reused, so a listing can continue
+/// after any entry, whatever was added and removed meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     by_name: BTreeMap<Vec<u8>, Entry>,
@@ -21,7 +21,7 @@ struct Entry {
     cookie: u64,
 }
 
-/// An entry as a listing gives it.
+/// An entry as a listing shows it.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) name: Vec<u8>,
@@ -38,7 +38,7 @@ impl Directory {
         self.by_name.is_empty()
     }
 
-    /// Enters a name that is not there.
+    /// Adds a name that does not exist yet.
     pub(super) fn insert(&mut self, name: &[u8], id: FileId) {
         self.last_cookie += 1;
         let cookie = self.last_cookie;
@@ -52,7 +52,7 @@ impl Directory {
         }
     }
 
-    /// Up to `count` entries behind `cookie`.
+    /// Up to `count` entries after `cookie`.
     pub(super) fn behind(&self, cookie: u64, count: usize) -> Vec<Listed> {
         let Some(from) = cookie.checked_add(1) else { return Vec::new() };
         let listed = self.by_cookie.range(from..).take(count);

@@ -1,4 +1,4 @@
-//! Names: making, linking, removing and renaming, in the order of checks that Linux has.
+//! Names: creating, linking, removing and renaming, with the checks in the order of Linux.
 
 use super::State;
 use super::directory::Directory;
@@ -9,13 +9,13 @@ use crate::{Error, FileId, NewKind, NewNode, Replace, Result};
 const SYMLINK_BYTES_MAX: usize = 4095;
 
 impl State {
-    /// What a name stands for.
+    /// The object that a name stands for.
     pub(super) fn find(&self, dir: FileId, name: &[u8]) -> Result<&Object> {
         let id = self.object(dir)?.directory()?.find(name).ok_or(Error::NotFound)?;
         self.object(id)
     }
 
-    /// Nothing can be entered in a directory that has been removed.
+    /// Checks that the directory can take an entry: it must not have been removed.
     pub(super) fn check_enters(&self, dir: FileId) -> Result<&Directory> {
         let object = self.object(dir)?;
         let directory = object.directory()?;
@@ -66,7 +66,7 @@ impl State {
         self.enter(dir, name, target)
     }
 
-    /// Removes a name; the number of what it stood for, to be freed.
+    /// Removes a name. Returns the number of its object, which may have to be freed.
     pub(super) fn remove(&mut self, dir: FileId, name: &[u8], directory: bool) -> Result<()> {
         let object = self.find(dir, name)?;
         match (&object.content, directory) {
@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// Whether `above` is `below` or a directory over it.
+    /// Whether `above` is `below` or a directory that contains it.
     fn is_above(&self, above: FileId, below: FileId) -> bool {
         let mut at = Some(below);
         while let Some(id) = at {
@@ -162,7 +162,7 @@ impl State {
         Ok(())
     }
 
-    /// Where an object lies below the root, by one of its names.
+    /// The path of an object below the root, by one of its names.
     pub(super) fn path(&self, id: FileId) -> Result<Vec<u8>> {
         let (mut names, mut at) = (Vec::new(), id);
         while at != super::ROOT {

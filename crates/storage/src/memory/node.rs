@@ -21,7 +21,7 @@ use crate::{
 const LISTED_AT_ONCE: usize = 128;
 /// The longest extended attribute in bytes, as on Linux.
 const XATTR_BYTES_MAX: usize = 65_536;
-/// How much one copy moves at most, in bytes.
+/// The most that one copy moves, in bytes.
 const COPY_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl MemoryNode {
         }
     }
 
-    /// Copies at most [`COPY_BYTES_MAX`]; what was copied.
+    /// Copies at most [`COPY_BYTES_MAX`]. Returns how much was copied.
     fn copy(&self, offset: u64, to: &Self, to_offset: u64, length: u64) -> Result<u64> {
         let mut state = self.shared.state.lock();
         let left = state.object(self.id)?.data()?.size().saturating_sub(offset);

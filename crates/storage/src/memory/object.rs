@@ -1,4 +1,4 @@
-//! One object: its attributes and what it holds.
+//! One object: its attributes and contents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,17 +34,17 @@ pub(super) struct Object {
     pub(super) ctime: Timestamp,
     btime: Timestamp,
     btime_set: Option<Timestamp>,
-    /// Holds as long as `ctime` is the second.
+    /// The first time is valid as long as `ctime` equals the second.
     ctime_set: Option<(Timestamp, Timestamp)>,
     flags: Option<FileFlags>,
     /// In force as long as permission bits, owner and group are these.
     security: Option<(Arc<SecurityDescriptor>, (u32, u32, u32))>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Named streams: objects of their own, named by this one.
+    /// Named streams: separate objects that this one names.
     pub(super) streams: BTreeMap<Vec<u8>, FileId>,
     /// Each name: the directory and the name in it.
     pub(super) names: Vec<(FileId, Vec<u8>)>,
-    /// Nodes that pin it.
+    /// How many nodes pin the object.
     pub(super) held: usize,
 }
 
@@ -117,7 +117,7 @@ impl Object {
         matches!(self.content, Content::Directory(_))
     }
 
-    /// Only files and directories carry extended attributes, as on Linux.
+    /// Only files and directories have extended attributes, as on Linux.
     pub(super) fn check_carries_xattrs(&self) -> Result<()> {
         match self.content {
             Content::Data(_) | Content::Directory(_) => Ok(()),
@@ -170,20 +170,20 @@ impl Object {
         (self.mode & 0o777, self.uid, self.gid)
     }
 
-    /// The descriptor that is in force for these attributes.
+    /// The descriptor that is in force with these attributes.
     pub(super) fn security(&self, attributes: &Attributes) -> Option<Arc<SecurityDescriptor>> {
         let stamp = (attributes.mode & 0o777, attributes.uid, attributes.gid);
         self.security.as_ref().filter(|(_, stored)| *stored == stamp).map(|(kept, _)| Arc::clone(kept))
     }
 
-    /// Stores a descriptor for the object as it is now, or takes it away.
+    /// Stores a descriptor for the object in its present state, or removes it.
     pub(super) fn set_security(&mut self, descriptor: Option<SecurityDescriptor>, now: Timestamp) {
         let stamp = self.stamp();
         self.security = descriptor.map(|descriptor| (Arc::new(descriptor), stamp));
         self.ctime = now;
     }
 
-    /// Whether all of `set` can be done.
+    /// Checks that everything in `set` can be done.
     pub(super) fn check(&self, set: &SetAttributes) -> Result<()> {
         if let Some(size) = set.size {
             self.data()?;
@@ -202,7 +202,7 @@ impl Object {
         if is_time(set.atime) && is_time(set.mtime) { Ok(()) } else { Err(Error::InvalidArgument) }
     }
 
-    /// Sets all but the size.
+    /// Sets everything except the size.
     pub(super) fn set(&mut self, set: &SetAttributes, now: Timestamp) {
         if set.uid.is_some() || set.gid.is_some() {
             self.uid = set.uid.unwrap_or(self.uid);
@@ -223,7 +223,7 @@ impl Object {
         self.ctime_set = set.ctime.map(|ctime| (ctime, now));
     }
 
-    /// A change of owner takes the set-user-id and set-group-id bits from programs, as on Linux.
+    /// A change of owner clears the set-user-id and set-group-id bits of programs, as on Linux.
     fn drop_privileges(&mut self) {
         if !self.is_directory() && self.kind() != FileKind::Symlink {
             let group = if self.mode & 0o010 != 0 { 0o2000 } else { 0 };

@@ -1,4 +1,4 @@
-//! Named streams: objects without a place in any directory, which their object names.
+//! Named streams: objects that are in no directory and are named by their object.
 
 use super::State;
 use super::data::Data;
@@ -6,7 +6,7 @@ use super::object::{Content, Object};
 use crate::{Error, FileId, Replace, Result, StreamEntry};
 
 impl State {
-    /// The named streams of an object, if it is one that has such.
+    /// The object, if it is of a kind that has named streams.
     fn streams_of(&mut self, id: FileId) -> Result<&mut Object> {
         let object = self.object_mut(id)?;
         object.check_carries_xattrs()?;
