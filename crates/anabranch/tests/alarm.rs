@@ -1,18 +1,17 @@
 //! A storage that fills up, or takes no changes any more, while it is served: everybody who looks is told, and the log once.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
+mod asked;
 mod logged;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod nfs;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod server;
 
+use asked::{OK, ask, health, until, until_health};
 use logged::logged;
 use nfs::{NFS, Nfs, Status, opaque, words};
 use server::{Server, flags, path, program};
@@ -39,25 +38,13 @@ impl<'a> Small<'a> {
 
     /// A server that has a file open for writing a moment longer is in the way of `ro`.
     fn remount(&self, options: &str) {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !mount(self.0, &format!("remount,{options}")) {
-            assert!(Instant::now() < deadline, "{options}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        until(options, || mount(self.0, &format!("remount,{options}")));
     }
 }
 
 fn mount(at: &Path, options: &str) -> bool {
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "test"]).arg(at).output();
     mounted.is_ok_and(|output| output.status.success())
-}
-
-fn ask(server: &Server, path: &str) -> String {
-    let mut stream = TcpStream::connect(server.address("control")).unwrap();
-    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 /// An unstable WRITE (RFC 1813 3.3.7); its status.
@@ -80,11 +67,7 @@ fn list(state: &str) -> String {
 }
 
 fn until_it_is_well(server: &Server) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !ask(server, "/healthz").ends_with("\r\n\r\nok\n") {
-        assert!(Instant::now() < deadline, "{}", ask(server, "/healthz"));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until_health(server, |said| said.ends_with(OK));
 }
 
 #[test]
@@ -100,7 +83,7 @@ fn a_storage_that_fills_up_or_turns_read_only_is_told() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let log = directory.path().join("log");
     let server = Server::start_logging(&arguments, std::fs::File::create(&log).unwrap().into());
-    assert!(ask(&server, "/healthz").ends_with("\r\n\r\nok\n"));
+    assert!(health(&server).ends_with(OK));
     assert_eq!((metric(&server, "full").as_str(), metric(&server, "read-only").as_str()), ("0", "0"));
 
     let mut client = Nfs::connect(server.address("nfs"));
@@ -110,9 +93,9 @@ fn a_storage_that_fills_up_or_turns_read_only_is_told() {
     let more = client.lookup(ROOT, &root, "more").unwrap();
     let statuses: Vec<u32> = (0..8).map(|n| write_64_kib(&mut client, &more, n << 16)).collect();
     assert!(statuses.contains(&NOSPC) && statuses.iter().all(|s| [0, NOSPC].contains(s)), "{statuses:?}");
-    let health = ask(&server, "/healthz");
-    assert!(health.starts_with("HTTP/1.0 200 "), "{health}");
-    assert!(health.ends_with("\r\n\r\ndegraded\nshare small: its storage is full\n"), "{health}");
+    let said = health(&server);
+    assert!(said.starts_with("HTTP/1.0 200 "), "{said}");
+    assert!(said.ends_with("\r\n\r\ndegraded\nshare small: its storage is full\n"), "{said}");
     assert_eq!(metric(&server, "full"), "1");
     assert!(list(&path(&directory, "state")).contains("served, full"));
     std::fs::remove_file(at.join("most")).unwrap();
@@ -120,7 +103,7 @@ fn a_storage_that_fills_up_or_turns_read_only_is_told() {
 
     small.remount("ro");
     assert_eq!(client.mkdir(ROOT, &root, "other"), ROFS);
-    assert!(ask(&server, "/healthz").ends_with("degraded\nshare small: its storage is read-only\n"));
+    assert!(health(&server).ends_with("degraded\nshare small: its storage is read-only\n"));
     assert_eq!(metric(&server, "read-only"), "1");
     assert!(list(&path(&directory, "state")).contains("served, read-only"));
     small.remount("rw");
@@ -146,12 +129,8 @@ fn a_directory_that_is_renamed_or_replaced_is_told() {
     let elsewhere = directory.path().join("elsewhere");
     std::fs::rename(&at, &elsewhere).unwrap();
     std::fs::create_dir(&at).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while metric(&server, "moved") != "1" {
-        assert!(Instant::now() < deadline, "it was replaced");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    assert!(ask(&server, "/healthz").ends_with("share small: its directory was renamed or replaced\n"));
+    until("it was replaced", || metric(&server, "moved") == "1");
+    assert!(health(&server).ends_with("share small: its directory was renamed or replaced\n"));
     assert!(list(&path(&directory, "state")).contains("served, moved"));
     std::fs::remove_dir(&at).unwrap();
     std::fs::rename(&elsewhere, &at).unwrap();

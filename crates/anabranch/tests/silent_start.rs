@@ -1,12 +1,10 @@
 //! A storage that does not answer when the server starts: the other shares are served, and so is this one when it answers.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
+mod asked;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod fuse;
 mod logged;
@@ -20,6 +18,7 @@ mod raw;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod server;
 
+use asked::{OK, ask, health, until, until_health};
 use fuse::Fuse;
 use logged::logged;
 use nfs::{Nfs, Status};
@@ -39,23 +38,6 @@ const ROOT: (u32, u32) = (0, 0);
 const JUKEBOX: Status = Status(10_008);
 /// MNT3ERR_SERVERFAULT (RFC 1813 5.1.5)
 const SERVER_FAULT: Status = Status(10_006);
-const OK: &str = "\r\n\r\nok\n";
-
-fn ask(server: &Server, path: &str) -> String {
-    let mut stream = TcpStream::connect(server.address("control")).unwrap();
-    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 /// What `anabranch share list` says, with this share in it.
 fn list(directory: &TempDir, name: &str) -> String {
@@ -97,10 +79,10 @@ fn a_share_whose_storage_is_silent_at_the_start_is_served_when_it_answers() {
     let mut server = start(&directory, &share, &log);
     let late = late; // to be dropped before the server, which nothing ends that waits for it
     use_other_share(&server, "meanwhile");
-    let health = ask(&server, "/healthz");
-    assert!(health.starts_with("HTTP/1.0 503 "), "{health}");
+    let said_health = health(&server);
+    assert!(said_health.starts_with("HTTP/1.0 503 "), "{said_health}");
     let expected = "stuck\nshare late: its storage does not answer: it is not served yet\n";
-    assert!(health.ends_with(expected), "{health}");
+    assert!(said_health.ends_with(expected), "{said_health}");
     assert!(ask(&server, "/metrics").contains("anabranch_share_alarm{share=\"late\",kind=\"stuck\"} 1\n"));
     let listed = list(&directory, "late");
     assert!(listed.contains("late is not served: its storage does not answer"), "{listed}");
@@ -112,13 +94,13 @@ fn a_share_whose_storage_is_silent_at_the_start_is_served_when_it_answers() {
     // Nor does it hold up who reads the configuration again.
     let pid = server.child.id().to_string();
     assert!(Command::new("kill").args(["-s", "HUP", &pid]).status().unwrap().success());
-    until("the configuration is not read", || said().contains("the configuration is read again"));
+    until("the configuration is read", || said().contains("the configuration is read again"));
     use_other_share(&server, "reloaded");
-    assert!(ask(&server, "/healthz").ends_with(expected));
+    assert!(health(&server).ends_with(expected));
 
     late.speak_again();
-    until("it is not served", || ask(&server, "/healthz").ends_with(OK));
-    until("it is not told", || said().contains("the storage of the share late answers: it is served"));
+    until_health(&server, |said| said.ends_with(OK));
+    until("it is told", || said().contains("the storage of the share late answers: it is served"));
     assert_eq!(client.look(ROOT, &root), Status::OK);
     assert_eq!(client.mount(ROOT, "/late"), Ok(root));
     assert!(!list(&directory, "late").contains("is not served"));
@@ -143,10 +125,10 @@ fn a_storage_that_fails_in_the_end_is_told_and_tried_again_by_command() {
     let mut server = start(&directory, &[], &log);
     let late = late; // as above
     use_other_share(&server, "meanwhile");
-    assert!(ask(&server, "/healthz").starts_with("HTTP/1.0 503 "));
+    assert!(health(&server).starts_with("HTTP/1.0 503 "));
     assert!(list(&directory, "late").contains("late is not served: its storage does not answer"));
     late.abort();
-    until("it is not given up", || ask(&server, "/healthz").ends_with(OK));
+    until_health(&server, |said| said.ends_with(OK));
     let listed = list(&directory, "late");
     assert!(
         listed.contains("late is not served: share late: ") && !listed.contains("does not answer"),
@@ -218,7 +200,7 @@ fn persistent_opens_of_a_silent_storage_wait_for_it() {
     let mut client = smb_client(&server);
     assert_eq!(client.tree_connect("late").unwrap_err(), NtStatus::BAD_NETWORK_NAME);
     late.speak_again();
-    until("it is not served", || client.tree_connect("late").is_ok());
+    until("it is served", || client.tree_connect("late").is_ok());
     let asking = RequestContext::DurableHandleReconnectV2 { file_id, create_guid: CREATE, flags: persistent };
     let again = open(&mut client, asking).unwrap();
     assert_eq!(again.persistent, file_id.persistent);

@@ -15,6 +15,7 @@ use smb_wire::fscc::FileInfoClass;
 use smb_wire::query_info::{InfoType, QueryInfoFlags, Request as QueryInfo};
 use smb_wire::{AccessMask, Command, FileAttributes, FileId, Guid, NtStatus, header};
 
+mod asked;
 mod disk;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod fuse;
@@ -27,6 +28,7 @@ mod protection;
 mod raw;
 mod server;
 
+use asked::{OK, health, until, until_health};
 use disk::Disk;
 use fuse::Fuse;
 use nfs::{NFS, Nfs, Status, opaque, words};
@@ -45,14 +47,6 @@ fn start_with_one_shard(arguments: &[&str]) -> Server {
     let server = Server::start(arguments);
     sched_setaffinity(None, &all).unwrap();
     server
-}
-
-fn health(server: &Server) -> String {
-    let mut stream = TcpStream::connect(server.address("control")).unwrap();
-    stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 /// The arguments of calls to the share that hangs, with the number of each procedure (RFC 1813 3.3).
@@ -149,7 +143,7 @@ fn a_file_system_that_stops_answering_holds_up_no_other_share() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut server = start_with_one_shard(&arguments);
     let hanging = hanging; // to be dropped before the server, which nothing ends that waits for it
-    assert!(health(&server).ends_with("\r\n\r\nok\n"));
+    assert!(health(&server).ends_with(OK));
 
     let mut client = Nfs::connect(server.address("nfs"));
     let root = client.mount(ROOT, "/hanging").unwrap();
@@ -179,7 +173,7 @@ fn a_file_system_that_stops_answering_holds_up_no_other_share() {
     for client in &mut clients {
         while client.receive().status() == NtStatus::PENDING {}
     }
-    use_other_share(&server, "over", || health(&server).ends_with("\r\n\r\nok\n"));
+    use_other_share(&server, "over", || health(&server).ends_with(OK));
     assert_eq!(server.end_with("TERM"), Some(0));
 }
 
@@ -212,15 +206,9 @@ fn a_disk_that_stalls_holds_up_no_other_share() {
     }
     let begun = Instant::now();
     let waiting = calls.map(|call| send(&server, call));
-    let deadline = begun + Duration::from_secs(60);
-    while !answers(&server) {
-        assert!(Instant::now() < deadline, "{}", health(&server));
-    }
+    until("somebody is answered", || answers(&server));
     println!("somebody was answered again after {:?}", begun.elapsed());
-    while !health(&server).contains("\nshare hanging: ") {
-        assert!(Instant::now() < deadline, "{}", health(&server));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until_health(&server, |said| said.contains("\nshare hanging: "));
     assert!(health(&server).starts_with("HTTP/1.0 503 "));
     neighbour.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     assert_eq!(neighbour.read(&mut [0]).unwrap(), 0, "it was on the shard that is given up");
@@ -231,7 +219,7 @@ fn a_disk_that_stalls_holds_up_no_other_share() {
     use_other_share(&server, "still", || true);
 
     disk.thaw();
-    use_other_share(&server, "over", || health(&server).ends_with("\r\n\r\nok\n"));
+    use_other_share(&server, "over", || health(&server).ends_with(OK));
     for mut stream in again {
         stream.read_exact(&mut [0; 4]).unwrap();
     }
@@ -321,13 +309,9 @@ fn a_durable_open_of_another_share_outlives_the_shard() {
     let written = std::fs::read(directory.path().join("data/kept")).unwrap();
     assert_eq!(written, (0..=ROUNDS).flat_map(block).collect::<Vec<_>>());
 
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !health(&server).contains("\nshare hanging: ") {
-        assert!(Instant::now() < deadline, "{}", health(&server));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until_health(&server, |said| said.contains("\nshare hanging: "));
     disk.thaw();
-    use_other_share(&server, "over", || health(&server).ends_with("\r\n\r\nok\n"));
+    use_other_share(&server, "over", || health(&server).ends_with(OK));
     drop(waiting);
     assert_eq!(server.end_with("TERM"), Some(0));
 }
