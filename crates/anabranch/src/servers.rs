@@ -46,7 +46,7 @@ impl Servers {
         let accounts = Arc::clone(&prepared.accounts);
         let config = smb_config(settings, at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
-        let kept = Arc::new(Kept(prepared.state.database()));
+        let kept = Arc::new(Kept(prepared.state.store()));
         smb.keep_persistent_opens(kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
@@ -177,7 +177,7 @@ fn nfs_config(
     let connections_max = config.connections_max.min(prepared.descriptors.nfs_connections);
     let connections_per_address = settings.connections_per_address;
     let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
-        Some(Arc::new(Known(prepared.state.database())));
+        Some(Arc::new(Known(prepared.state.store())));
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
     let listen = at.map(|at| at.ip());
     Ok(nfs_server::Config {

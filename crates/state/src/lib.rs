@@ -15,11 +15,14 @@ pub mod lock;
 mod nfs_clients;
 mod persistent_opens;
 mod records;
+mod redb_store;
 pub mod rules;
 mod state;
+pub mod store;
 
 pub use error::{Error, Result};
 pub use nfs_clients::Known;
 pub use persistent_opens::Kept;
 pub use records::{ShareRecord, TokenRecord, UserRecord};
 pub use state::{State, exists, file};
+pub use store::Store;

@@ -4,68 +4,39 @@
 use std::io;
 use std::sync::Arc;
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 use smb_server::{Change, PersistentOpen, PersistentOpens};
 
+use crate::store::{Form, Store, Table};
+
 /// Opens by their persistent identifiers, as JSON.
-const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
+const OPENS: Table = Table { name: "persistent-opens", form: Form::NumberToBytes };
 
 /// The table of persistent opens.
-pub struct Kept(pub Arc<Database>);
-
-impl std::fmt::Debug for Kept {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Kept")
-    }
-}
-
-impl Kept {
-    /// One transaction: redb has it on stable storage when it is committed.
-    fn commit(&self, changes: &[Change]) -> Result<(), redb::Error> {
-        let transaction = self.0.begin_write()?;
-        {
-            let mut opens = transaction.open_table(OPENS)?;
-            for change in changes {
-                match change {
-                    Change::Keep(open) => {
-                        let json = serde_json::to_vec(open).map_err(io::Error::from)?;
-                        opens.insert(open.id, json.as_slice())?;
-                    }
-                    Change::Forget(id) => {
-                        opens.remove(id)?;
-                    }
-                }
-            }
-        }
-        transaction.commit()?;
-        Ok(())
-    }
-
-    fn read(&self) -> Result<Vec<PersistentOpen>, redb::Error> {
-        let transaction = self.0.begin_read()?;
-        let opens = match transaction.open_table(OPENS) {
-            Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
-            other => other?,
-        };
-        let mut all = Vec::new();
-        for entry in opens.iter()? {
-            let (id, json) = entry?;
-            match serde_json::from_slice(json.value()) {
-                Ok(open) => all.push(open),
-                Err(error) => tracing::warn!("the persistent open {:x} is given up: {error}", id.value()),
-            }
-        }
-        Ok(all)
-    }
-}
+#[derive(Debug)]
+pub struct Kept(pub Arc<dyn Store>);
 
 impl PersistentOpens for Kept {
     fn write(&self, changes: &[Change]) -> io::Result<()> {
-        self.commit(changes).map_err(io::Error::other)
+        let change = |change: &Change| match change {
+            Change::Keep(open) => Ok(OPENS.put(&open.id.to_le_bytes(), &serde_json::to_vec(open)?)),
+            Change::Forget(id) => Ok(OPENS.remove(&id.to_le_bytes())),
+        };
+        let changes = changes.iter().map(change).collect::<io::Result<Vec<_>>>()?;
+        self.0.write(&changes.into()).map(drop).map_err(io::Error::other)
     }
 
     fn all(&self) -> io::Result<Vec<PersistentOpen>> {
-        self.read().map_err(io::Error::other)
+        let mut all = Vec::new();
+        for (id, json) in self.0.scan(OPENS).map_err(io::Error::other)? {
+            match serde_json::from_slice(&json) {
+                Ok(open) => all.push(open),
+                Err(error) => {
+                    let id = id.try_into().map_or(0, u64::from_le_bytes);
+                    tracing::warn!("the persistent open {id:x} is given up: {error}");
+                }
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -95,25 +66,23 @@ mod tests {
     fn what_is_kept_is_there_after_a_restart_and_what_is_forgotten_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let state = State::open(&directory.path().join("state")).unwrap();
-        let kept = Kept(state.database());
+        let kept = Kept(state.store());
         assert_eq!(kept.all().unwrap(), []);
         let keep = |open: PersistentOpen| Change::Keep(Box::new(open));
         kept.write(&[keep(open(1, "a")), keep(open(u64::MAX, "b")), keep(open(3, "c"))]).unwrap();
         kept.write(&[keep(open(3, "d")), Change::Forget(1), Change::Forget(9)]).unwrap();
         drop((kept, state));
         let state = State::open(&directory.path().join("state")).unwrap();
-        assert_eq!(Kept(state.database()).all().unwrap(), [open(3, "d"), open(u64::MAX, "b")]);
+        assert_eq!(Kept(state.store()).all().unwrap(), [open(3, "d"), open(u64::MAX, "b")]);
     }
 
     #[test]
     fn what_cannot_be_read_is_given_up_and_the_others_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let state = State::open(&directory.path().join("state")).unwrap();
-        let database = state.database();
-        let transaction = database.begin_write().unwrap();
-        transaction.open_table(OPENS).unwrap().insert(7, b"{".as_slice()).unwrap();
-        transaction.commit().unwrap();
-        let kept = Kept(database);
+        let store = state.store();
+        assert!(store.write(&vec![OPENS.put(&7_u64.to_le_bytes(), b"{")].into()).unwrap());
+        let kept = Kept(store);
         kept.write(&[Change::Keep(Box::new(open(8, "a")))]).unwrap();
         assert_eq!(kept.all().unwrap(), [open(8, "a")]);
     }

@@ -18,10 +18,11 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShareRecord {
+    /// As it was given: lookups do not regard case.
     pub name: String,
     /// Absolute.
     pub directory: PathBuf,
-    /// [`Terms`]
+    /// The bits of [`Terms`].
     pub terms: u16,
     /// As it is written; empty: nothing is limited.
     pub plan: String,
@@ -36,10 +37,13 @@ pub struct ShareRecord {
 }
 
 impl ShareRecord {
+    /// On what terms clients use it.
     pub fn terms(&self) -> Terms {
         Terms::from_bits_truncate(self.terms)
     }
 
+    /// Who may use it.
+    ///
     /// # Errors
     /// The rules are such that this program does not know.
     pub fn rules(&self) -> Result<share::Rules> {
@@ -49,6 +53,8 @@ impl ShareRecord {
         })
     }
 
+    /// What is provisioned for it, and when that was last increased.
+    ///
     /// # Errors
     /// The plan is one that this program does not know.
     pub fn provisioned(&self) -> Result<Provisioned> {
@@ -63,6 +69,7 @@ impl ShareRecord {
         Ok(Provisioned { plan, increased })
     }
 
+    /// Enters what is provisioned for it.
     pub fn provision(&mut self, provisioned: &Provisioned) {
         let since =
             |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -75,13 +82,17 @@ impl ShareRecord {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserRecord {
+    /// As it was given: lookups do not regard case.
     pub name: String,
     /// As good as the password.
     pub nt_hash: [u8; 16],
     /// None: that of the user of this machine of the same name.
     pub uid: Option<u32>,
+    /// None: that of the user of this machine, else the uid.
     pub gid: Option<u32>,
+    /// Further groups; None: those of the user of this machine.
     pub groups: Option<Vec<u32>>,
+    /// Nobody can log on with it.
     pub disabled: bool,
 }
 
@@ -94,7 +105,9 @@ impl fmt::Debug for UserRecord {
 /// A token of the control address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRecord {
+    /// As it was given: lookups do not regard case.
     pub name: String,
+    /// What its holder may ask for.
     pub scope: Scope,
     /// The token itself is kept nowhere.
     pub digest: Digest,

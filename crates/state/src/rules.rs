@@ -19,11 +19,19 @@ pub fn parse(written: &Written) -> Result<Rules, String> {
     Ok(Rules { protocols: parse_protocols(protocols)?, clients: parse_clients(clients)?, rights })
 }
 
-pub fn parse_protocols(names: &[String]) -> Result<Protocols, String> {
+/// The protocols of these names; all of them where none is named.
+///
+/// # Errors
+/// Which one does not exist.
+fn parse_protocols(names: &[String]) -> Result<Protocols, String> {
     if names.is_empty() { Ok(Protocols::all()) } else { names.join(",").parse() }
 }
 
-pub fn parse_clients(rules: &[String]) -> Result<Vec<ClientRule>, String> {
+/// The entries for clients that are written so.
+///
+/// # Errors
+/// Which one cannot be, or that there are too many.
+fn parse_clients(rules: &[String]) -> Result<Vec<ClientRule>, String> {
     if rules.len() > CLIENT_RULES_MAX {
         return Err(format!("a share has {CLIENT_RULES_MAX} entries for clients at most"));
     }
@@ -36,6 +44,9 @@ fn parse_rights(names: &[String], role: Role) -> Result<Vec<Right>, String> {
 }
 
 /// Whether clients can be told this of a share. [MS-SRVS] 2.2.4.23 has no limit; Windows shows so much.
+///
+/// # Errors
+/// Why not.
 pub fn check_comment(comment: &str) -> Result<(), String> {
     let fits = comment.len() <= COMMENT_BYTES_MAX && !comment.chars().any(char::is_control);
     let what = || format!("the comment has more than {COMMENT_BYTES_MAX} bytes or control characters");
@@ -56,6 +67,7 @@ fn write_rights(rights: &[Right], role: Role) -> Vec<String> {
     rights.iter().filter(|right| right.role == role).map(|right| right.who.to_string()).collect()
 }
 
+/// The names of protocols.
 pub fn write_protocols(protocols: Protocols) -> Vec<String> {
     protocols.to_string().split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -9,28 +9,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
+use redb::{Database, DatabaseError};
 
 use crate::lock::{Holder, Lock};
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
+use crate::redb_store::RedbStore;
+use crate::store::{Batch, Change, Form, Store, Table};
 use crate::{Error, Result, copies, directory, image};
 
 /// Single values by name.
-const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
+const ABOUT: Table = Table { name: "about", form: Form::TextToBytes };
 /// Numbers of shares by name in lower case.
-const SHARES: TableDefinition<'_, &str, u32> = TableDefinition::new("shares");
+const SHARES: Table = Table { name: "shares", form: Form::TextToU32 };
 /// NT hashes by name of the account in lower case.
-const ACCOUNTS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("accounts");
-
+const ACCOUNTS: Table = Table { name: "accounts", form: Form::TextToHash };
 /// Burst credits that shares have left, by name in lower case.
-const CREDITS: TableDefinition<'_, &str, u64> = TableDefinition::new("burst-credits");
-
+const CREDITS: Table = Table { name: "burst-credits", form: Form::TextToU64 };
 /// The shares that were made by command, as JSON, by name in lower case.
-const MADE_SHARES: Records = TableDefinition::new("made-shares");
+const MADE_SHARES: Table = Table { name: "made-shares", form: Form::TextToBytes };
 /// The users who were added by command, as JSON, by folded name.
-const ADDED_USERS: Records = TableDefinition::new("added-users");
+const ADDED_USERS: Table = Table { name: "added-users", form: Form::TextToBytes };
 /// The tokens of the control address that were made by command, as JSON, by name in lower case.
-const TOKENS: Records = TableDefinition::new("tokens");
+const TOKENS: Table = Table { name: "tokens", form: Form::TextToBytes };
 /// The highest number that a share was given.
 const LAST_SHARE: &str = "last-share";
 
@@ -44,6 +44,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The open state database. One process at a time has it.
 pub struct State {
+    store: Arc<dyn Store>,
+    /// What `store` is, and what local directories keep their handles in.
     database: Arc<Database>,
     file: PathBuf,
     /// None: it is in memory.
@@ -102,14 +104,19 @@ impl State {
         let Some(database) = opened.map_err(|why| damaged(directory, &file, &why))? else {
             return Ok(Err(Holder::UNKNOWN));
         };
-        let state = Self { database: Arc::new(database), file, _lock: Some(lock) };
+        let state = Self::of(database, file, Some(lock));
         state.check_format()?;
         Ok(Ok(state))
     }
 
     /// A database that is only looked at.
     pub fn in_memory(database: Database) -> Self {
-        Self { database: Arc::new(database), file: PathBuf::from(FILE), _lock: None }
+        Self::of(database, PathBuf::from(FILE), None)
+    }
+
+    fn of(database: Database, file: PathBuf, lock: Option<Lock>) -> Self {
+        let database = Arc::new(database);
+        Self { store: Arc::new(RedbStore(Arc::clone(&database))), database, file, _lock: lock }
     }
 
     /// Makes the last good copy anew. What is no good does not take the place of the one before.
@@ -162,24 +169,40 @@ impl State {
     }
 
     /// The value of this name; the first time what `make` says, kept from then on.
-    fn lasting<const N: usize>(&self, name: &str, make: impl FnOnce() -> Result<[u8; N]>) -> Result<[u8; N]> {
-        let transaction = self.database.begin_write().map_err(|e| self.trouble(e))?;
-        let value = {
-            let mut about = transaction.open_table(ABOUT).map_err(|e| self.trouble(e))?;
-            let found = about.get(name).map_err(|e| self.trouble(e))?.map(|v| v.value().to_vec());
-            match found {
-                Some(found) => found
-                    .try_into()
-                    .map_err(|_| self.trouble(format!("{name} has the wrong length: the file is damaged")))?,
-                None => {
-                    let value = make()?;
-                    about.insert(name, value.as_slice()).map_err(|e| self.trouble(e))?;
-                    value
-                }
+    fn lasting<const N: usize>(&self, name: &str, make: impl Fn() -> Result<[u8; N]>) -> Result<[u8; N]> {
+        loop {
+            if let Some(found) = self.read(ABOUT, name)? {
+                let wrong = |_| self.trouble(format!("{name} has the wrong length: the file is damaged"));
+                return found.try_into().map_err(wrong);
             }
-        };
-        transaction.commit().map_err(|e| self.trouble(e))?;
-        Ok(value)
+            let made = make()?;
+            let batch = Batch {
+                expected: vec![ABOUT.expect(name.as_bytes(), None)],
+                changes: vec![ABOUT.put(name.as_bytes(), &made)],
+            };
+            if self.write(&batch)? {
+                return Ok(made);
+            }
+        }
+    }
+
+    fn read(&self, table: Table, key: &str) -> Result<Option<Vec<u8>>> {
+        self.store.read(table, key.as_bytes()).map_err(|e| self.trouble(e))
+    }
+
+    /// False: something is not as it was expected, and nothing was written.
+    fn write(&self, batch: &Batch) -> Result<bool> {
+        self.store.write(batch).map_err(|e| self.trouble(e))
+    }
+
+    /// Writes whatever there is.
+    fn change(&self, changes: Vec<Change>) -> Result<()> {
+        self.write(&changes.into()).map(drop)
+    }
+
+    /// A number of so many bytes.
+    fn number<const N: usize>(&self, bytes: Vec<u8>) -> Result<[u8; N]> {
+        bytes.try_into().map_err(|_| self.trouble("a value has the wrong length: the file is damaged"))
     }
 
     fn random(&self) -> Result<[u8; 16]> {
@@ -189,215 +212,211 @@ impl State {
     }
 
     /// Who this server is to SMB clients, for as long as its state lives.
+    ///
+    /// # Errors
+    /// The database cannot be read, or not written the first time.
     pub fn server_guid(&self) -> Result<[u8; 16]> {
         self.lasting("server-guid", || self.random())
     }
 
     /// The key that NFS file handles are signed with.
+    ///
+    /// # Errors
+    /// The database cannot be read, or not written the first time.
     pub fn nfs_handle_key(&self) -> Result<[u8; 16]> {
         self.lasting("nfs-handle-key", || self.random())
     }
 
     /// The number of a share: the same whenever a share of this name is served.
+    ///
+    /// # Errors
+    /// The database cannot be used, or there are no more numbers.
     pub fn share_id(&self, name: &str) -> Result<u32> {
         let name = name.to_lowercase();
-        let transaction = self.database.begin_write().map_err(|e| self.trouble(e))?;
-        let id = {
-            let mut shares = transaction.open_table(SHARES).map_err(|e| self.trouble(e))?;
-            let found = shares.get(name.as_str()).map_err(|e| self.trouble(e))?.map(|id| id.value());
-            match found {
-                Some(id) => id,
-                None => {
-                    // Also above those of shares that are gone: clients may have filehandles of them.
-                    let mut about = transaction.open_table(ABOUT).map_err(|e| self.trouble(e))?;
-                    let mut last = last_share(&about).map_err(|e| self.trouble(e))?;
-                    for entry in shares.iter().map_err(|e| self.trouble(e))? {
-                        last = last.max(entry.map_err(|e| self.trouble(e))?.1.value());
-                    }
-                    let id = last.checked_add(1).ok_or_else(|| self.trouble("no more numbers for shares"))?;
-                    shares.insert(name.as_str(), id).map_err(|e| self.trouble(e))?;
-                    about.insert(LAST_SHARE, id.to_le_bytes().as_slice()).map_err(|e| self.trouble(e))?;
-                    id
-                }
+        loop {
+            if let Some(found) = self.read(SHARES, &name)? {
+                return Ok(u32::from_le_bytes(self.number(found)?));
             }
-        };
-        transaction.commit().map_err(|e| self.trouble(e))?;
-        Ok(id)
+            let last = self.read(ABOUT, LAST_SHARE)?;
+            let id = self.highest_share(last.as_deref())?.checked_add(1);
+            let id = id.ok_or_else(|| self.trouble("no more numbers for shares"))?.to_le_bytes();
+            let last_share = LAST_SHARE.as_bytes();
+            let batch = Batch {
+                expected: vec![
+                    SHARES.expect(name.as_bytes(), None),
+                    ABOUT.expect(last_share, last.as_deref()),
+                ],
+                changes: vec![SHARES.put(name.as_bytes(), &id), ABOUT.put(last_share, &id)],
+            };
+            if self.write(&batch)? {
+                return Ok(u32::from_le_bytes(id));
+            }
+        }
+    }
+
+    /// The highest number that a share has or had: clients may have filehandles of shares that are gone.
+    fn highest_share(&self, last: Option<&[u8]>) -> Result<u32> {
+        let mut highest = last.and_then(|last| last.try_into().ok()).map_or(0, u32::from_le_bytes);
+        for (_, id) in self.store.scan(SHARES).map_err(|e| self.trouble(e))? {
+            highest = highest.max(u32::from_le_bytes(self.number(id)?));
+        }
+        Ok(highest)
     }
 
     /// Keeps the NT hash of an account's password.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn set_account(&self, name: &str, nt_hash: [u8; 16]) -> Result<()> {
-        let transaction = self.database.begin_write().map_err(|e| self.trouble(e))?;
-        transaction
-            .open_table(ACCOUNTS)
-            .map_err(|e| self.trouble(e))?
-            .insert(name.to_lowercase().as_str(), nt_hash)
-            .map_err(|e| self.trouble(e))?;
-        transaction.commit().map_err(|e| self.trouble(e))
+        self.change(vec![ACCOUNTS.put(name.to_lowercase().as_bytes(), &nt_hash)])
     }
 
     /// The NT hash that was kept for an account.
+    ///
+    /// # Errors
+    /// The database cannot be read.
     pub fn account(&self, name: &str) -> Result<Option<[u8; 16]>> {
-        let transaction = self.database.begin_read().map_err(|e| self.trouble(e))?;
-        let accounts = match transaction.open_table(ACCOUNTS) {
-            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
-            other => other.map_err(|e| self.trouble(e))?,
-        };
-        Ok(accounts.get(name.to_lowercase().as_str()).map_err(|e| self.trouble(e))?.map(|hash| hash.value()))
+        self.read(ACCOUNTS, &name.to_lowercase())?.map(|hash| self.number(hash)).transpose()
     }
 
     /// The shares that were made by command.
+    ///
+    /// # Errors
+    /// The database cannot be read.
     pub fn made_shares(&self) -> Result<Vec<ShareRecord>> {
         self.records(MADE_SHARES)
     }
 
     /// Keeps a share that was made by command.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn keep_share(&self, share: &ShareRecord) -> Result<()> {
         self.keep(MADE_SHARES, &share.name.to_lowercase(), share)
     }
 
     /// Forgets a share that was made by command, its number and what its store knew. The number is not given again.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn forget_share(&self, name: &str) -> Result<()> {
         self.forget_of_share(name, true)
     }
 
     /// Forgets the number of a share and what its store knew: another directory comes in its place.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn forget_share_number(&self, name: &str) -> Result<()> {
         self.forget_of_share(name, false)
     }
 
     fn forget_of_share(&self, name: &str, is_removed: bool) -> Result<()> {
         let name = name.to_lowercase();
-        let forget = || -> std::result::Result<(), redb::Error> {
-            let transaction = self.database.begin_write()?;
-            if is_removed {
-                transaction.open_table(MADE_SHARES)?.remove(name.as_str())?;
-            }
-            transaction.open_table(SHARES)?.remove(name.as_str())?;
-            transaction.open_table(CREDITS)?.remove(name.as_str())?;
-            let of_store: Vec<_> = transaction
-                .list_tables()?
-                .filter(|table| table.name().strip_prefix(&store_tables(&name)).is_some())
-                .collect();
-            for table in of_store {
-                transaction.delete_table(table)?;
-            }
-            Ok(transaction.commit()?)
-        };
-        forget().map_err(|e| self.trouble(e))
+        let key = name.as_bytes();
+        let made = is_removed.then(|| MADE_SHARES.remove(key));
+        let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: store_tables(&name) }];
+        self.change(made.into_iter().chain(rest).collect())
     }
 
     /// The burst credits that were written down for a share.
+    ///
+    /// # Errors
+    /// The database cannot be read.
     pub fn credits(&self, name: &str) -> Result<Option<u64>> {
-        let read = || -> std::result::Result<Option<u64>, redb::Error> {
-            let transaction = self.database.begin_read()?;
-            let credits = match transaction.open_table(CREDITS) {
-                Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
-                other => other?,
-            };
-            Ok(credits.get(name.to_lowercase().as_str())?.map(|left| left.value()))
-        };
-        read().map_err(|e| self.trouble(e))
+        let left = self.read(CREDITS, &name.to_lowercase())?;
+        left.map(|left| self.number(left).map(u64::from_le_bytes)).transpose()
     }
 
     /// Writes down the burst credits of shares; None: the share has no bursts. A share that is forgotten has none either.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn keep_credits(&self, shares: &[(String, Option<u64>)]) -> Result<()> {
-        let keep = || -> std::result::Result<(), redb::Error> {
-            let transaction = self.database.begin_write()?;
-            {
-                let known = transaction.open_table(SHARES)?;
-                let mut credits = transaction.open_table(CREDITS)?;
-                for (name, left) in shares {
-                    let name = name.to_lowercase();
-                    match left.filter(|_| matches!(known.get(name.as_str()), Ok(Some(_)))) {
-                        Some(left) => credits.insert(name.as_str(), left)?,
-                        None => credits.remove(name.as_str())?,
-                    };
-                }
+        loop {
+            let mut batch = Batch::default();
+            for (name, left) in shares {
+                let name = name.to_lowercase();
+                let known = self.read(SHARES, &name)?;
+                batch.expected.push(SHARES.expect(name.as_bytes(), known.as_deref()));
+                batch.changes.push(match left.filter(|_| known.is_some()) {
+                    Some(left) => CREDITS.put(name.as_bytes(), &left.to_le_bytes()),
+                    None => CREDITS.remove(name.as_bytes()),
+                });
             }
-            Ok(transaction.commit()?)
-        };
-        keep().map_err(|e| self.trouble(e))
+            if self.write(&batch)? {
+                return Ok(());
+            }
+        }
     }
 
     /// The users who were added by command.
+    ///
+    /// # Errors
+    /// The database cannot be read.
     pub fn added_users(&self) -> Result<Vec<UserRecord>> {
         self.records(ADDED_USERS)
     }
 
     /// Keeps a user who was added by command.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn keep_user(&self, user: &UserRecord) -> Result<()> {
         self.keep(ADDED_USERS, &auth::folded_name(&user.name), user)
     }
 
     /// Forgets a user who was added by command.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn forget_user(&self, name: &str) -> Result<()> {
-        let forget = || -> std::result::Result<(), redb::Error> {
-            let transaction = self.database.begin_write()?;
-            transaction.open_table(ADDED_USERS)?.remove(auth::folded_name(name).as_str())?;
-            Ok(transaction.commit()?)
-        };
-        forget().map_err(|e| self.trouble(e))
+        self.change(vec![ADDED_USERS.remove(auth::folded_name(name).as_bytes())])
     }
 
     /// The tokens that were made by command.
+    ///
+    /// # Errors
+    /// The database cannot be read.
     pub fn made_tokens(&self) -> Result<Vec<TokenRecord>> {
         self.records(TOKENS)
     }
 
     /// Keeps a token that was made by command.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn keep_token(&self, token: &TokenRecord) -> Result<()> {
         self.keep(TOKENS, &token.name.to_ascii_lowercase(), token)
     }
 
     /// Forgets a token that was made by command.
+    ///
+    /// # Errors
+    /// The database cannot be written.
     pub fn forget_token(&self, name: &str) -> Result<()> {
-        let forget = || -> std::result::Result<(), redb::Error> {
-            let transaction = self.database.begin_write()?;
-            transaction.open_table(TOKENS)?.remove(name.to_ascii_lowercase().as_str())?;
-            Ok(transaction.commit()?)
-        };
-        forget().map_err(|e| self.trouble(e))
+        self.change(vec![TOKENS.remove(name.to_ascii_lowercase().as_bytes())])
     }
 
-    fn keep(&self, table: Records, key: &str, record: &impl serde::Serialize) -> Result<()> {
+    fn keep(&self, table: Table, key: &str, record: &impl serde::Serialize) -> Result<()> {
         let json = serde_json::to_vec(record).map_err(|e| self.trouble(e))?;
-        let keep = || -> std::result::Result<(), redb::Error> {
-            let transaction = self.database.begin_write()?;
-            transaction.open_table(table)?.insert(key, json.as_slice())?;
-            Ok(transaction.commit()?)
-        };
-        keep().map_err(|e| self.trouble(e))
+        self.change(vec![table.put(key.as_bytes(), &json)])
     }
 
-    fn records<T: serde::de::DeserializeOwned>(&self, table: Records) -> Result<Vec<T>> {
-        let read = || -> std::result::Result<Vec<Vec<u8>>, redb::Error> {
-            let transaction = self.database.begin_read()?;
-            let table = match transaction.open_table(table) {
-                Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
-                other => other?,
-            };
-            let entries = table.iter()?;
-            entries.map(|entry| Ok(entry?.1.value().to_vec())).collect()
-        };
-        let records = read().map_err(|e| self.trouble(e))?;
-        let parse = |json: &Vec<u8>| serde_json::from_slice(json).map_err(|e| self.trouble(e));
-        records.iter().map(parse).collect()
+    fn records<T: serde::de::DeserializeOwned>(&self, table: Table) -> Result<Vec<T>> {
+        let records = self.store.scan(table).map_err(|e| self.trouble(e))?;
+        records.iter().map(|(_, json)| serde_json::from_slice(json).map_err(|e| self.trouble(e))).collect()
     }
 
-    /// The database itself, for the crates that keep tables of their own in it.
+    /// The store itself, for tables that others have in it.
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
+    /// The database of this machine, for the handles of local directories: they are of this machine, wherever the rest is kept.
     pub fn database(&self) -> Arc<Database> {
         Arc::clone(&self.database)
     }
-}
-
-type Records = TableDefinition<'static, &'static str, &'static [u8]>;
-
-fn last_share(
-    about: &impl ReadableTable<&'static str, &'static [u8]>,
-) -> std::result::Result<u32, redb::StorageError> {
-    let last = about.get(LAST_SHARE)?.and_then(|last| last.value().try_into().ok());
-    Ok(last.map_or(0, u32::from_le_bytes))
 }
 
 /// How the names of the tables begin that the store of a share keeps.
@@ -459,6 +478,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::store::StoreError;
 
     fn open(directory: &tempfile::TempDir) -> State {
         State::open(&directory.path().join("state")).unwrap()
@@ -532,9 +552,7 @@ mod tests {
     fn another_version_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let state = open(&directory);
-        let transaction = state.database.begin_write().unwrap();
-        transaction.open_table(ABOUT).unwrap().insert("format", 2_u32.to_le_bytes().as_slice()).unwrap();
-        transaction.commit().unwrap();
+        state.change(vec![ABOUT.put(b"format", &2_u32.to_le_bytes())]).unwrap();
         drop(state);
         let problem = State::open(&directory.path().join("state")).unwrap_err();
         assert!(problem.what.contains("version 2"), "{problem}");
@@ -579,5 +597,62 @@ mod tests {
         fs::remove_file(place.join(FILE)).unwrap();
         let problem = State::open(&place).unwrap_err();
         assert!(problem.what.contains("is gone") && problem.advice.contains("state restore"), "{problem}");
+    }
+
+    /// Another machine with the same store, which is quicker once.
+    #[derive(Debug)]
+    struct Raced {
+        store: Arc<dyn Store>,
+        first: parking_lot::Mutex<Option<Batch>>,
+    }
+
+    impl Store for Raced {
+        fn read(&self, table: Table, key: &[u8]) -> std::result::Result<Option<Vec<u8>>, StoreError> {
+            self.store.read(table, key)
+        }
+
+        fn scan(&self, table: Table) -> std::result::Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+            self.store.scan(table)
+        }
+
+        fn write(&self, batch: &Batch) -> std::result::Result<bool, StoreError> {
+            if let Some(first) = self.first.lock().take() {
+                assert!(self.store.write(&first)?);
+            }
+            self.store.write(batch)
+        }
+    }
+
+    #[test]
+    fn who_was_quicker_is_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = open(&directory);
+        let raced = |first: Vec<Change>| {
+            let first = parking_lot::Mutex::new(Some(first.into()));
+            State { store: Arc::new(Raced { store: state.store(), first }), ..open_in_memory() }
+        };
+        let other = raced(vec![ABOUT.put(b"server-guid", &[9; 16])]);
+        assert_eq!(other.server_guid().unwrap(), [9; 16]);
+        let number = 4_u32.to_le_bytes();
+        let other = raced(vec![SHARES.put(b"quick", &number), ABOUT.put(LAST_SHARE.as_bytes(), &number)]);
+        assert_eq!((other.share_id("slow").unwrap(), state.share_id("quick").unwrap()), (5, 4));
+        state.keep_credits(&[("slow".to_owned(), Some(7))]).unwrap();
+        let other = raced(vec![SHARES.remove(b"slow"), CREDITS.remove(b"slow")]);
+        other.keep_credits(&[("slow".to_owned(), Some(8))]).unwrap();
+        assert_eq!(state.credits("slow").unwrap(), None);
+    }
+
+    #[test]
+    fn what_a_table_cannot_hold_is_refused() {
+        let state = open_in_memory();
+        for wrong in [SHARES.put(b"a", &[1]), SHARES.put(&[255], &[0; 4]), ACCOUNTS.put(b"a", &[0; 15])] {
+            let problem = state.change(vec![wrong]).unwrap_err();
+            assert!(problem.what.contains("holds no such thing"), "{problem}");
+        }
+    }
+
+    fn open_in_memory() -> State {
+        let backend = redb::backends::InMemoryBackend::new();
+        State::in_memory(Database::builder().create_with_backend(backend).unwrap())
     }
 }

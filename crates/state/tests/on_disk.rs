@@ -1,0 +1,109 @@
+//! The tables on the disk, by their names and types: those of every database that is in use. A change of one makes a server forget.
+
+use std::path::Path;
+
+use anabranch_state::{Kept, Known, ShareRecord, State, TokenRecord, UserRecord};
+use control::Token;
+use control::tokens::Scope;
+use nfs_server::{ClientRecord, ClientRecords};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use smb_server::{Change, PersistentOpen, PersistentOpens};
+
+const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
+const SHARES: TableDefinition<'_, &str, u32> = TableDefinition::new("shares");
+const ACCOUNTS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("accounts");
+const CREDITS: TableDefinition<'_, &str, u64> = TableDefinition::new("burst-credits");
+const MADE_SHARES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("made-shares");
+const ADDED_USERS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("added-users");
+const TOKENS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tokens");
+const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
+const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-clients");
+const HANDLES: TableDefinition<'_, u64, (u64, u64, u64, &[u8])> =
+    TableDefinition::new("storage-local.data.names");
+
+const USER: &str = r#"{"name":"Anna","nt_hash":[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7],"uid":1000,"gid":null,"groups":null,"disabled":false}"#;
+const SHARE: &str = r#"{"name":"Data","directory":"/srv","terms":1,"plan":"","increased":null,"uncached":false,"rules":{"clients":["10.0.0.0/8"]},"comment":"files"}"#;
+
+fn open(directory: &Path) -> Database {
+    Database::open(anabranch_state::file(directory)).unwrap()
+}
+
+/// Makes a database such as servers have, with the types that are on the disk.
+fn written_by_hand(directory: &Path) {
+    drop(State::open(directory).unwrap());
+    let database = open(directory);
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(ABOUT).unwrap().insert("server-guid", [3; 16].as_slice()).unwrap();
+    transaction.open_table(ABOUT).unwrap().insert("last-share", 9_u32.to_le_bytes().as_slice()).unwrap();
+    transaction.open_table(SHARES).unwrap().insert("data", 2).unwrap();
+    transaction.open_table(ACCOUNTS).unwrap().insert("anna", [7; 16]).unwrap();
+    transaction.open_table(CREDITS).unwrap().insert("data", 77).unwrap();
+    transaction.open_table(MADE_SHARES).unwrap().insert("data", SHARE.as_bytes()).unwrap();
+    transaction.open_table(ADDED_USERS).unwrap().insert("ANNA", USER.as_bytes()).unwrap();
+    let open = serde_json::to_vec(&PersistentOpen { id: 300, ..PersistentOpen::default() }).unwrap();
+    transaction.open_table(OPENS).unwrap().insert(300, open.as_slice()).unwrap();
+    transaction.open_table(CLIENTS).unwrap().insert(b"client".as_slice(), ()).unwrap();
+    transaction.open_table(HANDLES).unwrap().insert(5, (1, 2, 3, b"name".as_slice())).unwrap();
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn what_is_on_the_disk_is_read() {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = temporary.path().join("state");
+    written_by_hand(&directory);
+    let state = State::open(&directory).unwrap();
+    assert_eq!(state.server_guid().unwrap(), [3; 16]);
+    assert_eq!((state.share_id("DATA").unwrap(), state.share_id("new").unwrap()), (2, 10));
+    assert_eq!(state.account("Anna").unwrap(), Some([7; 16]));
+    assert_eq!(state.credits("Data").unwrap(), Some(77));
+    let share = &state.made_shares().unwrap()[0];
+    assert_eq!((&*share.name, share.terms, &*share.comment), ("Data", 1, "files"));
+    assert_eq!(share.rules.clients, ["10.0.0.0/8"]);
+    let user = &state.added_users().unwrap()[0];
+    assert_eq!((&*user.name, user.uid, user.nt_hash), ("Anna", Some(1000), [7; 16]));
+    assert_eq!(Kept(state.store()).all().unwrap()[0].id, 300);
+    assert_eq!(Known(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
+    state.forget_share("data").unwrap();
+    drop(state);
+    let database = open(&directory);
+    let transaction = database.begin_read().unwrap();
+    assert!(transaction.open_table(HANDLES).is_err(), "the handles of a share go with it");
+    assert!(transaction.open_table(CREDITS).unwrap().get("data").unwrap().is_none());
+}
+
+#[test]
+fn what_is_written_has_the_types_that_are_on_the_disk() {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = temporary.path().join("state");
+    let state = State::open(&directory).unwrap();
+    let (guid, id) = (state.server_guid().unwrap(), state.share_id("Data").unwrap());
+    state.set_account("Anna", [8; 16]).unwrap();
+    state.keep_credits(&[("Data".to_owned(), Some(66))]).unwrap();
+    state.keep_share(&ShareRecord { name: "Data".to_owned(), ..ShareRecord::default() }).unwrap();
+    state.keep_user(&UserRecord { name: "Anna".to_owned(), ..UserRecord::default() }).unwrap();
+    let digest = Token::new([0; 32]).digest();
+    let token = TokenRecord { name: "CI".to_owned(), scope: Scope::Read, digest, made: 5 };
+    state.keep_token(&token).unwrap();
+    let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
+    Kept(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
+    Known(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
+    drop(state);
+    let database = open(&directory);
+    let transaction = database.begin_read().unwrap();
+    let about = transaction.open_table(ABOUT).unwrap();
+    let of = |name: &str| about.get(name).unwrap().unwrap().value().to_vec();
+    assert_eq!((of("server-guid"), of("format")), (guid.to_vec(), 1_u32.to_le_bytes().to_vec()));
+    assert_eq!(of("last-share"), id.to_le_bytes());
+    assert_eq!(transaction.open_table(SHARES).unwrap().get("data").unwrap().unwrap().value(), id);
+    assert_eq!(transaction.open_table(ACCOUNTS).unwrap().get("anna").unwrap().unwrap().value(), [8; 16]);
+    assert_eq!(transaction.open_table(CREDITS).unwrap().get("data").unwrap().unwrap().value(), 66);
+    for (table, key) in [(MADE_SHARES, "data"), (TOKENS, "ci")] {
+        let table = transaction.open_table(table).unwrap();
+        assert_eq!(table.first().unwrap().unwrap().0.value(), key);
+    }
+    assert_eq!(transaction.open_table(ADDED_USERS).unwrap().iter().unwrap().count(), 1);
+    let opens = transaction.open_table(OPENS).unwrap();
+    assert_eq!(opens.first().unwrap().unwrap().0.value(), u64::MAX - 1);
+    assert_eq!(transaction.open_table(CLIENTS).unwrap().first().unwrap().unwrap().0.value(), b"client");
+}
