@@ -10,9 +10,9 @@ use crate::signing::{SignatureError, SigningKey};
 /// One connection of a session, with its own Channel.SigningKey.
 #[derive(Debug)]
 pub struct Channel {
-    /// The server's name for the connection.
+    /// The server's number for the connection.
     pub connection: u64,
-    /// What signs this session's messages on this connection; `None` where no key came of the authentication
+    /// The key that signs this session's messages on this connection; `None` where authentication produced no key
     /// (anonymous and guest sessions).
     pub signing: Option<SigningKey>,
 }
@@ -31,7 +31,7 @@ impl Channel {
         Ok(Self { connection, signing: Some(signing) })
     }
 
-    /// A further channel: its key comes from the key of the binding's own authentication and, in SMB 3.1.1, from
+    /// A further channel. Its key is derived from the key of the binding's own authentication and, in SMB 3.1.1, from
     /// the binding's own preauthentication chain. [MS-SMB2] 3.3.5.5.3.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Channel {
     }
 }
 
-/// No further channel: STATUS_INSUFFICIENT_RESOURCES.
+/// The session may have no further channel: STATUS_INSUFFICIENT_RESOURCES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many channels in the session")]
 pub struct TooManyChannels;
@@ -66,7 +66,7 @@ impl ChannelList {
         Self { channels: Vec::new(), channels_max }
     }
 
-    /// Adds a channel, in place of the one that its connection had.
+    /// Adds a channel, or replaces the one of the same connection.
     ///
     /// # Errors
     /// [`TooManyChannels`] at the limit, with the list unchanged.
@@ -85,7 +85,7 @@ impl ChannelList {
         self.channels.iter().find(|channel| channel.connection == connection)
     }
 
-    /// Takes out the channel of a connection that is gone.
+    /// Removes the channel of a connection that is gone.
     pub fn remove(&mut self, connection: u64) -> Option<Arc<Channel>> {
         let index = self.channels.iter().position(|channel| channel.connection == connection)?;
         Some(self.channels.remove(index))
@@ -96,12 +96,12 @@ impl ChannelList {
         self.channels.iter()
     }
 
-    /// How many channels there may be.
+    /// How many channels the session may have.
     pub fn channels_max(&self) -> usize {
         self.channels_max
     }
 
-    /// Whether there are as many as there may be.
+    /// Whether the session has as many channels as it may have.
     pub fn is_full(&self) -> bool {
         self.channels.len() >= self.channels_max
     }

@@ -1,9 +1,11 @@
-//! Open.ChannelSequence: telling a request that was sent again after a channel failed from one that is late.
+//! Open.ChannelSequence: distinguishes a request that is sent again after a channel failed from one that arrives late.
 //! [MS-SMB2] 3.3.5.2.10, 3.3.4.1.
 //!
-//! Only for SMB 3.x and commands that name a file. Every request that passes here on arrival is taken off on its answer.
+//! Only for SMB 3.x and commands that name a file. Every request that is counted on arrival is discounted when it is
+//! answered.
 
-/// The request may be a late one: WRITE, SET_INFO and IOCTL fail with STATUS_FILE_NOT_AVAILABLE, others are served.
+/// The request may be a late one: WRITE, SET_INFO and IOCTL fail with STATUS_FILE_NOT_AVAILABLE, other commands are
+/// served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the channel sequence is not the open's")]
 pub struct Late;
@@ -13,14 +15,14 @@ pub struct Late;
 pub struct ChannelSequence {
     /// Open.ChannelSequence
     current: u16,
-    /// Open.OutstandingRequestCount: requests under way with the current sequence
+    /// Open.OutstandingRequestCount: requests under way with the current sequence number
     outstanding: u32,
-    /// Open.OutstandingPreRequestCount: requests under way from before it changed
+    /// Open.OutstandingPreRequestCount: requests under way since before the sequence number changed
     outstanding_before: u32,
 }
 
 impl ChannelSequence {
-    /// The counters of an open that a CREATE with this ChannelSequence has made.
+    /// The counters of an open that was created by a CREATE with this ChannelSequence.
     pub fn new(current: u16) -> Self {
         Self { current, ..Self::default() }
     }
@@ -28,7 +30,7 @@ impl ChannelSequence {
     /// A request arrives with `sequence` (ChannelSequence of its header); `replay` is SMB2_FLAGS_REPLAY_OPERATION.
     ///
     /// # Errors
-    /// [`Late`]. Such a request is not counted, so its answer must not be taken off.
+    /// [`Late`]. Such a request is not counted, so [`ChannelSequence::answer`] must not be called for it.
     pub fn arrive(&mut self, sequence: u16, replay: bool) -> Result<(), Late> {
         let ahead = sequence.wrapping_sub(self.current);
         if ahead > 0x7fff {
@@ -45,7 +47,7 @@ impl ChannelSequence {
         Ok(())
     }
 
-    /// A request that [`ChannelSequence::arrive`] let pass is answered. [MS-SMB2] 3.3.4.1.
+    /// A request that [`ChannelSequence::arrive`] accepted is answered. [MS-SMB2] 3.3.4.1.
     pub fn answer(&mut self, sequence: u16) {
         if sequence == self.current {
             self.outstanding = self.outstanding.saturating_sub(1);

@@ -21,7 +21,8 @@ pub const CREDITS_MAX_UNAUTHENTICATED: u16 = 64;
 pub fn grant(window: &mut SequenceWindow, credit_charge: u16, requested: u16, limit: u16) -> u16 {
     let wanted = requested.max(credit_charge);
     let held = window.outstanding();
-    // What the request cost comes back whatever the limit: an ECHO outside of the session that the others are in would run dry.
+    // What the request cost is granted again whatever the limit: otherwise an ECHO outside the session to which the
+    // client's other requests belong would use the credits up.
     let allowed = u64::from(limit).saturating_sub(held).max(credit_charge.into());
     let bounded = u16::try_from(allowed).map_or(wanted, |allowed| wanted.min(allowed));
     let least = u16::from(held == 0 && wanted > 0);

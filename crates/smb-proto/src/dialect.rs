@@ -1,6 +1,6 @@
 //! Dialects and the algorithms that a connection agrees on. [MS-SMB2] 2.2.3, 2.2.3.1.
 
-/// A dialect of SMB 2 or 3, in the order of age: a greater one is newer.
+/// A dialect of SMB 2 or 3, ordered by age: newer dialects are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// SMB 2.0.2
@@ -19,7 +19,7 @@ impl Dialect {
     /// Every dialect, oldest first.
     pub const ALL: [Self; 5] = [Self::Smb202, Self::Smb210, Self::Smb300, Self::Smb302, Self::Smb311];
 
-    /// The dialect with this revision number, if it is one of SMB 2 or 3 (the wildcard 0x02FF is none).
+    /// The dialect with this revision number, if it belongs to SMB 2 or 3 (the wildcard 0x02FF does not).
     pub fn from_revision(revision: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.revision() == revision)
     }
@@ -35,7 +35,7 @@ impl Dialect {
         }
     }
 
-    /// Its name: the version, as people write it.
+    /// The version as people write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Smb202 => "2.0.2",
@@ -84,7 +84,7 @@ impl Cipher {
         }
     }
 
-    /// Its name, as people write it.
+    /// The name as people write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Aes128Ccm => "AES-128-CCM",
@@ -102,7 +102,7 @@ impl Cipher {
         }
     }
 
-    /// Bytes of the nonce field in the transform header that are used. [MS-SMB2] 2.2.41.
+    /// How many bytes of the nonce field in the transform header the cipher uses. [MS-SMB2] 2.2.41.
     pub fn nonce_len(self) -> usize {
         match self {
             Self::Aes128Ccm | Self::Aes256Ccm => 11,
@@ -140,7 +140,7 @@ impl SigningAlgorithm {
         }
     }
 
-    /// Its name, as people write it.
+    /// The name as people write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::HmacSha256 => "HMAC-SHA256",
@@ -149,7 +149,7 @@ impl SigningAlgorithm {
         }
     }
 
-    /// What a dialect signs with when nothing is negotiated. [MS-SMB2] 3.1.4.1.
+    /// The algorithm with which a dialect signs when none is negotiated. [MS-SMB2] 3.1.4.1.
     pub fn default_of(dialect: Dialect) -> Self {
         if dialect.is_smb3() { Self::AesCmac } else { Self::HmacSha256 }
     }

@@ -1,9 +1,9 @@
-//! Opens that outlive their connection: which do, for how long, and who may have them again.
-//! [MS-SMB2] 3.3.5.9.6, 3.3.5.9.7, 3.3.5.9.10, 3.3.5.9.12, 3.3.5.9.13, 3.3.5.15.9, 3.3.7.1.
+//! Opens that outlive their connection: which opens do, for how long, and who may reclaim them. [MS-SMB2] 3.3.5.9.6,
+//! 3.3.5.9.7, 3.3.5.9.10, 3.3.5.9.12, 3.3.5.9.13, 3.3.5.15.9, 3.3.7.1.
 //!
-//! A *durable* open is kept as long as its client may keep the handle after its application has closed it: while the open
-//! has a batch oplock, or a lease that includes handle caching. Somebody who takes that away ends the open. A *resilient*
-//! open is kept whatever is cached, and a *persistent* one outlives the server as well.
+//! A *durable* open is kept as long as its client may cache the handle after the application has closed it: while the
+//! open has a batch oplock, or a lease that includes handle caching. A break of that caching ends the open. A
+//! *resilient* open is kept whatever is cached, and a *persistent* open also outlives the server.
 
 use std::time::Duration;
 
@@ -12,18 +12,19 @@ use smb_wire::{AccessMask, Guid, NtStatus};
 #[cfg(test)]
 mod tests;
 
-/// What FSCTL_LMR_REQUEST_RESILIENCY and DH2Q may ask for, and what they get who leave it to the server.
+/// The limits of what FSCTL_LMR_REQUEST_RESILIENCY and DH2Q may ask for, and the values for clients that leave the time
+/// to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// A durable open of the first version, which cannot say for how long (3.3.5.9.6: "an implementation specific value").
+    /// For a durable open of version 1, which cannot ask for a time (3.3.5.9.6: "an implementation specific value").
     pub durable: Duration,
-    /// A durable or persistent open of the second version that says nothing.
+    /// For a durable or persistent open of version 2 that asks for no time.
     pub durable_v2: Duration,
-    /// The longest that such an open gets: 300 seconds in 3.3.5.9.10.
+    /// The longest time for an open of version 2: 300 seconds in 3.3.5.9.10.
     pub durable_v2_max: Duration,
-    /// A resilient open that says nothing.
+    /// For a resilient open that asks for no time.
     pub resilient: Duration,
-    /// MaxResiliencyTimeout: whoever asks for more gets nothing.
+    /// MaxResiliencyTimeout: a request for more fails.
     pub resilient_max: Duration,
 }
 
@@ -39,7 +40,7 @@ impl Default for Timeouts {
     }
 }
 
-/// In which way an open outlives its connection.
+/// The kind of open that outlives its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Open.IsDurable
@@ -53,13 +54,13 @@ pub enum Kind {
 /// How an open outlives its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Durability {
-    /// In which way.
+    /// The kind of open.
     pub kind: Kind,
-    /// Open.DurableOpenTimeout, Open.ResiliencyTimeout: for how long, from the loss of the connection on.
+    /// Open.DurableOpenTimeout, Open.ResiliencyTimeout: how long the open is kept after the connection is lost.
     pub timeout: Duration,
 }
 
-/// The create contexts about durable opens that came with one CREATE.
+/// The create contexts for durable opens that came with one CREATE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contexts {
     /// SMB2_CREATE_DURABLE_HANDLE_REQUEST
@@ -73,7 +74,7 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// Whether they make sense together: a reconnection of the first version may repeat the request of the first version;
+    /// Checks that the contexts are compatible: a reconnect of version 1 may come with a request of version 1;
     /// otherwise each comes alone.
     ///
     /// # Errors
@@ -94,17 +95,17 @@ pub enum Request {
     V1,
     /// SMB2_CREATE_DURABLE_HANDLE_REQUEST_V2
     V2 {
-        /// For how many milliseconds; 0 leaves it to the server.
+        /// The time in milliseconds; 0 leaves it to the server.
         timeout_ms: u32,
         /// SMB2_DHANDLE_FLAG_PERSISTENT
         persistent: bool,
     },
 }
 
-/// What a new open gets of what it asks for. [MS-SMB2] 3.3.5.9.6, 3.3.5.9.10.
+/// How much of what it asks for a new open gets. [MS-SMB2] 3.3.5.9.6, 3.3.5.9.10.
 ///
-/// `keeps_handle`: it was granted a batch oplock, or a lease with handle caching. `may_persist`: the share is continuously
-/// available, and the connection has agreed on persistent handles. Directories are never durable.
+/// `keeps_handle`: the open was granted a batch oplock, or a lease with handle caching. `may_persist`: the share is
+/// continuously available, and the connection has negotiated persistent handles. Directories are never durable.
 pub fn grant(
     request: Request,
     keeps_handle: bool,
@@ -133,11 +134,11 @@ fn timeout_v2(timeout_ms: u32, timeouts: &Timeouts) -> Duration {
     }
 }
 
-/// What FSCTL_LMR_REQUEST_RESILIENCY makes of an open. [MS-SMB2] 3.3.5.15.9. A persistent open stays one: it is resilient
-/// already.
+/// The effect of FSCTL_LMR_REQUEST_RESILIENCY on an open. [MS-SMB2] 3.3.5.15.9. A persistent open stays persistent: it
+/// already has resiliency.
 ///
 /// # Errors
-/// STATUS_INVALID_PARAMETER for more time than there is.
+/// STATUS_INVALID_PARAMETER if the request asks for more time than is allowed.
 pub fn resilient(
     before: Option<Durability>,
     timeout_ms: u32,
@@ -155,16 +156,16 @@ pub fn resilient(
 }
 
 impl Durability {
-    /// Whether the open outlives the loss of its connection now. [MS-SMB2] 3.3.7.1.
+    /// Whether the open would outlive the loss of its connection now. [MS-SMB2] 3.3.7.1.
     ///
-    /// `keeps_handle`: it has a batch oplock, or a lease with handle caching, that is not being broken.
+    /// `keeps_handle`: the open has a batch oplock, or a lease with handle caching, that is not being broken.
     pub fn survives(self, keeps_handle: bool) -> bool {
         self.kind != Kind::Durable || keeps_handle
     }
 }
 
-/// Whether a CREATE may be sent again with SMB2_FLAGS_REPLAY_OPERATION to have the open that it made: Open.IsReplayEligible
-/// of a new open. [MS-SMB2] 3.3.5.9.10.
+/// Whether a client may repeat the CREATE with SMB2_FLAGS_REPLAY_OPERATION to get the open that it made:
+/// Open.IsReplayEligible of a new open. [MS-SMB2] 3.3.5.9.10.
 pub fn is_replay_eligible(kind: Option<Kind>, is_directory: bool, granted: AccessMask) -> bool {
     let touches_data = AccessMask::READ_DATA
         | AccessMask::EXECUTE
@@ -174,7 +175,7 @@ pub fn is_replay_eligible(kind: Option<Kind>, is_directory: bool, granted: Acces
     kind == Some(Kind::Persistent) || (!is_directory && granted.intersects(touches_data))
 }
 
-/// Which lease, as far as a client must name it again.
+/// Identifies a lease, as far as a client must name it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseName {
     /// Lease.LeaseKey
@@ -183,10 +184,10 @@ pub struct LeaseName {
     pub version: u8,
 }
 
-/// What the server knows of an open that somebody wants to have again.
+/// What the server knows of an open that a client wants to reclaim.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// How it outlives its connection, if it does.
+    /// How the open outlives its connection, if it does.
     pub durability: Option<Durability>,
     /// Open.CreateGuid; zero without one
     pub create_guid: Guid,
@@ -196,16 +197,16 @@ pub struct Known<'a> {
     pub owner: &'a str,
     /// Open.Lease
     pub lease: Option<LeaseName>,
-    /// It has a batch oplock, or a lease with handle caching.
+    /// The open has a batch oplock, or a lease with handle caching.
     pub keeps_handle: bool,
     /// Open.Lease.FileDeleteOnClose
     pub delete_on_close: bool,
 }
 
-/// How a client asks for an open that it had. Beside this the request says nothing that matters.
+/// How a client asks for an open that it had. The rest of the request does not matter.
 #[derive(Clone, Copy, Debug)]
 pub struct Reconnect<'a> {
-    /// The second version names the CREATE that made the open, and says whether that was persistent.
+    /// Version 2 names the CREATE that made the open, and says whether the open was persistent.
     pub v2: Option<ReconnectV2>,
     /// Connection.ClientGuid
     pub client_guid: Guid,
@@ -213,11 +214,11 @@ pub struct Reconnect<'a> {
     pub user: &'a str,
     /// The lease of the request.
     pub lease: Option<LeaseName>,
-    /// Whether the name of the request is the file's.
+    /// Whether the request gives the file's name.
     pub names_file: bool,
 }
 
-/// What a reconnection of the second version says.
+/// The contents of a reconnect of version 2.
 #[derive(Clone, Copy, Debug)]
 pub struct ReconnectV2 {
     /// CreateGuid
@@ -226,20 +227,20 @@ pub struct ReconnectV2 {
     pub persistent: bool,
 }
 
-/// Whether a client gets a disconnected open. [MS-SMB2] 3.3.5.9.7, 3.3.5.9.12. That it is disconnected at all (Open.Session
-/// is NULL) is the caller's check, with STATUS_OBJECT_NAME_NOT_FOUND.
+/// Checks whether a client may reclaim a disconnected open. [MS-SMB2] 3.3.5.9.7, 3.3.5.9.12. The caller checks that the
+/// open is disconnected (Open.Session is NULL); if not, the status is STATUS_OBJECT_NAME_NOT_FOUND.
 ///
 /// # Errors
-/// STATUS_OBJECT_NAME_NOT_FOUND when it is not the open that the client means; STATUS_INVALID_PARAMETER for another file's
-/// name (with a lease only: otherwise the name is ignored), or for an open that is not persistent; STATUS_ACCESS_DENIED for
-/// another user.
+/// STATUS_OBJECT_NAME_NOT_FOUND when this is not the open that the client means; STATUS_INVALID_PARAMETER when the
+/// request names another file (only with a lease: otherwise the name is ignored), or when the open is not persistent;
+/// STATUS_ACCESS_DENIED for another user.
 pub fn check_reconnect(known: &Known<'_>, asked: &Reconnect<'_>) -> Result<(), NtStatus> {
     let durability = known.durability.ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
     let is_persistent = durability.kind == Kind::Persistent;
     let other_client = known.lease.is_some() && known.client_guid != asked.client_guid;
     let other_create = asked.v2.is_some_and(|v2| v2.create_guid != known.create_guid);
     let forgets_persistence = is_persistent && asked.v2.is_some_and(|v2| !v2.persistent);
-    // A lease of another key or version, none where there is one, one where there is none.
+    // A lease with another key or version, a missing lease, or an unexpected one.
     let other_lease = known.lease != asked.lease;
     if other_client
         || other_create
@@ -256,7 +257,7 @@ pub fn check_reconnect(known: &Known<'_>, asked: &Reconnect<'_>) -> Result<(), N
     if known.owner == asked.user { Ok(()) } else { Err(NtStatus::ACCESS_DENIED) }
 }
 
-/// A CREATE that was sent before, with the same CreateGuid, and has made an open.
+/// A CREATE with the CreateGuid of an earlier CREATE that has made an open.
 #[derive(Clone, Copy, Debug)]
 pub struct Replay<'a> {
     /// SMB2_FLAGS_REPLAY_OPERATION
@@ -267,22 +268,23 @@ pub struct Replay<'a> {
     pub lease: Option<LeaseName>,
     /// SMB2_DHANDLE_FLAG_PERSISTENT
     pub persistent: bool,
-    /// Open.Session is another one. A disconnected open has none.
+    /// Open.Session is another session. A disconnected open has none.
     pub other_session: bool,
 }
 
-/// Whether a CREATE gets the open that it has made before. [MS-SMB2] 3.3.5.9, 3.3.5.9.10.
+/// Checks whether a CREATE gets the open that the client made before. [MS-SMB2] 3.3.5.9, 3.3.5.9.10.
 ///
 /// # Errors
-/// STATUS_DUPLICATE_OBJECTID for a request that is not marked as sent again, or comes on another session;
-/// STATUS_ACCESS_DENIED for another user or lease; STATUS_INVALID_PARAMETER when the open is persistent and the request does
-/// not say so.
+/// STATUS_DUPLICATE_OBJECTID for a request that is not marked as a replay, or comes on another session;
+/// STATUS_ACCESS_DENIED for another user or lease; STATUS_INVALID_PARAMETER when the open is persistent and the request
+/// does not say so.
 pub fn check_replay(known: &Known<'_>, asked: &Replay<'_>) -> Result<(), NtStatus> {
     if !asked.flagged {
         return Err(NtStatus::DUPLICATE_OBJECTID);
     }
     let key = |lease: Option<LeaseName>| lease.map(|lease| lease.key);
-    // An oplock instead of the lease is let pass: smb2.replay.replay-dhv2-lease-oplock shows it of Windows.
+    // A request with an oplock instead of the lease is accepted: smb2.replay.replay-dhv2-lease-oplock shows that
+    // Windows does that.
     let other_lease = asked.lease.is_some() && key(asked.lease) != key(known.lease);
     if known.owner != asked.user || other_lease {
         return Err(NtStatus::ACCESS_DENIED);
@@ -300,11 +302,11 @@ pub fn check_replay(known: &Known<'_>, asked: &Replay<'_>) -> Result<(), NtStatu
 /// AppInstanceVersionHigh and AppInstanceVersionLow.
 pub type AppInstanceVersion = (u64, u64);
 
-/// Whether an application that opens a file again on another client takes it from its earlier instance.
-/// [MS-SMB2] 3.3.5.9.13. What has no version yields to everything; below SMB 3.1.1 there are none (`None`).
+/// Whether an application that opens a file again on another client takes the file from its earlier instance. [MS-SMB2]
+/// 3.3.5.9.13. An instance without a version yields to any other; below SMB 3.1.1 there are no versions (`None`).
 ///
 /// # Errors
-/// STATUS_FILE_FORCED_CLOSED when the earlier instance is of the same or a later version.
+/// STATUS_FILE_FORCED_CLOSED when the earlier instance has the same or a later version.
 pub fn check_app_instance(
     known: Option<AppInstanceVersion>,
     asked: Option<AppInstanceVersion>,

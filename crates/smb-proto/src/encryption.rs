@@ -1,7 +1,7 @@
 //! Encryption of messages. [MS-SMB2] 2.2.41, 3.1.4.3, 3.3.5.2.1.1.
 //!
-//! A message is sealed where it lies: the buffer has [`TRANSFORM_HEADER_LEN`] bytes of room in front, which become the
-//! SMB2 TRANSFORM_HEADER. Keys are prepared once per session; with AES-GCM nothing is copied or allocated per message.
+//! A message is sealed in place: the buffer has [`TRANSFORM_HEADER_LEN`] bytes of room in front, which become the SMB2
+//! TRANSFORM_HEADER. Keys are prepared once per session. With AES-GCM nothing is copied or allocated per message.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,16 +13,16 @@ use smb_wire::transform::{self, AAD, FLAG_ENCRYPTED, SIGNATURE, TransformHeader}
 use crate::ccm::{self, CcmKey};
 use crate::dialect::Cipher;
 
-/// Bytes of the SMB2 TRANSFORM_HEADER: the room that [`Sealer::seal`] wants in front of a message.
+/// Bytes of the SMB2 TRANSFORM_HEADER: the room that [`Sealer::seal`] needs in front of a message.
 pub const TRANSFORM_HEADER_LEN: usize = transform::LEN;
 
 /// Why a message could not be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// No message behind the header's room, or one of 4 GiB and more.
+    /// There is no message after the room for the header, or the message has 4 GiB or more.
     #[error("the message's length does not fit a transform header")]
     Length,
-    /// The key has a length that the cipher does not take.
+    /// The cipher does not accept a key of this length.
     #[error("the key does not fit the cipher")]
     Key,
     /// The cryptographic library refused.
@@ -30,13 +30,13 @@ pub enum SealError {
     Library,
 }
 
-/// Why an encrypted message is refused; in every case the server disconnects ([MS-SMB2] 3.3.5.2.1.1).
+/// Why an encrypted message is refused. In every case the server disconnects ([MS-SMB2] 3.3.5.2.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// No whole transform header of an encrypted message, with a message of the size that it says.
+    /// The frame is not a complete transform header followed by an encrypted message of the announced size.
     #[error("not an encrypted message: {0}")]
     Malformed(WireError),
-    /// No message behind the header.
+    /// There is no message after the header.
     #[error("an encrypted message of no bytes")]
     Empty,
     /// The message is not what the peer sealed with this key.
@@ -73,7 +73,8 @@ impl std::fmt::Debug for Opener {
 impl Sealer {
     /// Prepares the key for `session_id`.
     ///
-    /// `salt` is random; it is the part of every nonce that does not count (all four bytes with GCM, three with CCM).
+    /// `salt` is random. It fills the part of every nonce that is not the counter (all four bytes with GCM, three with
+    /// CCM).
     ///
     /// # Errors
     /// [`SealError::Key`] when the key is not `cipher.key_len()` long.
@@ -81,11 +82,11 @@ impl Sealer {
         Ok(Self { aead: Aead::new(cipher, key)?, session_id, salt, sealed: AtomicU64::new(0) })
     }
 
-    /// Seals a frame in place: [`TRANSFORM_HEADER_LEN`] bytes of room, then the message (header and payload, or a
-    /// whole compound).
+    /// Seals a frame in place: [`TRANSFORM_HEADER_LEN`] bytes of room, then the message (header and payload, or a whole
+    /// compound).
     ///
     /// # Errors
-    /// [`SealError::Length`] when there is no message; the frame must not be sent on any error.
+    /// [`SealError::Length`] when there is no message. After any error the frame must not be sent.
     pub fn seal(&self, frame: &mut [u8]) -> Result<(), SealError> {
         let (header, message) =
             frame.split_first_chunk_mut::<TRANSFORM_HEADER_LEN>().ok_or(SealError::Length)?;
@@ -108,7 +109,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// A counter, then the salt: never the same twice for this key (a session would need 2^64 messages).
+    /// A counter, then the salt: never the same twice for this key (that would take 2^64 messages).
     fn next_nonce(&self) -> [u8; 16] {
         let counter = self.sealed.fetch_add(1, Ordering::Relaxed);
         let bytes = counter.to_le_bytes().into_iter().chain(self.salt);
@@ -129,12 +130,12 @@ impl Opener {
         Ok(Self { aead: Aead::new(cipher, key)? })
     }
 
-    /// Opens a whole frame in place and returns the message, the part of `frame` behind the transform header.
+    /// Opens a whole frame in place and returns the message, the part of `frame` after the transform header.
     ///
-    /// The session was found by [`session_id`]; the message inside must belong to it, which the caller checks.
+    /// The session was found by [`session_id`]. The caller checks that the message inside belongs to it.
     ///
     /// # Errors
-    /// [`OpenError`]; the frame's content is undefined then.
+    /// [`OpenError`]. The content of the frame is undefined after an error.
     pub fn open<'a>(&self, frame: &'a mut [u8]) -> Result<&'a mut [u8], OpenError> {
         let TransformHeader { signature, nonce, .. } =
             TransformHeader::decode(frame).map_err(OpenError::Malformed)?;
@@ -150,8 +151,8 @@ impl Opener {
     }
 }
 
-/// The SessionId in a frame's transform header: whose key opens it. `None` when the frame is not an encrypted message
-/// of the size that it says.
+/// The SessionId in a frame's transform header, which names the session whose key opens the frame. `None` when the
+/// frame is not an encrypted message of the announced size.
 pub fn session_id(frame: &[u8]) -> Option<u64> {
     TransformHeader::decode(frame).ok().map(|header| header.session_id)
 }
@@ -202,7 +203,7 @@ impl Aead {
         }
     }
 
-    /// Opens what [`Self::seal`] has sealed.
+    /// Opens a message sealed by [`Self::seal`].
     fn open(
         &self,
         nonce: &[u8; 16],
@@ -220,12 +221,12 @@ impl Aead {
     }
 }
 
-/// The part of the header's nonce that AES-GCM takes. [MS-SMB2] 2.2.41.
+/// The part of the header's nonce that AES-GCM uses. [MS-SMB2] 2.2.41.
 fn gcm_nonce([nonce @ .., _, _, _, _]: &[u8; 16]) -> Nonce {
     Nonce::assume_unique_for_key(*nonce)
 }
 
-/// The part of the header's nonce that AES-CCM takes.
+/// The part of the header's nonce that AES-CCM uses.
 fn ccm_nonce([nonce @ .., _, _, _, _, _]: &[u8; 16]) -> &[u8; ccm::NONCE_LEN] {
     nonce
 }

@@ -1,14 +1,14 @@
 //! Key derivation. [MS-SMB2] 3.1.4.2 (the function), 3.3.5.5.3 (labels and contexts).
 //!
-//! From the key that authentication gives, SMB 3 derives one key for each purpose, with SP800-108 in counter mode
-//! over HMAC-SHA256 (r = 32). SMB 2.x derives nothing: the session key signs.
+//! From the key that authentication produces, SMB 3 derives one key for each purpose, with SP800-108 in counter mode
+//! over HMAC-SHA256 (r = 32). SMB 2.x derives none: the session key signs.
 
 use aws_lc_rs::hmac;
 
 use crate::dialect::{Cipher, Dialect};
 use crate::preauth::PreauthHash;
 
-/// A derived key of 16 or 32 bytes. Its `Debug` shows no byte of it.
+/// A derived key of 16 or 32 bytes. Its `Debug` output shows none of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     bytes: [u8; 32],
@@ -20,7 +20,7 @@ impl Key {
         Self { bytes: [0; 32], len: len.min(32) }
     }
 
-    /// The key's bytes: 16 or 32 of them.
+    /// The 16 or 32 bytes of the key.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
@@ -69,8 +69,8 @@ impl std::fmt::Debug for SessionKeys {
 impl SessionKeys {
     /// Derives a session's keys.
     ///
-    /// `authenticated` is the whole key that authentication gave (Session.FullSessionKey): 16 bytes with NTLM, more
-    /// with Kerberos. `preauth` is the session's chain ([`PreauthHash`]); only SMB 3.1.1 looks at it.
+    /// `authenticated` is the whole key that authentication produced (Session.FullSessionKey): 16 bytes with NTLM, more
+    /// with Kerberos. `preauth` is the session's chain ([`PreauthHash`]); only SMB 3.1.1 uses it.
     pub fn derive(
         dialect: Dialect,
         cipher: Option<Cipher>,
@@ -136,7 +136,7 @@ impl<'a> Labels<'a> {
             signing: Purpose { label: b"SMB2AESCMAC\0", context: b"SmbSign\0" },
             application: Purpose { label: b"SMB2APP\0", context: b"SmbRpc\0" },
             server_out: Purpose { label: b"SMB2AESCCM\0", context: b"ServerOut\0" },
-            // the blank before the zero byte is the specification's
+            // the blank before the zero byte is in the specification
             server_in: Purpose { label: b"SMB2AESCCM\0", context: b"ServerIn \0" },
         }
     }
@@ -148,10 +148,10 @@ fn derive_16(key: &[u8], purpose: Purpose<'_>) -> [u8; 16] {
     derived
 }
 
-/// SP800-108 5.1, counter mode: one round of HMAC-SHA256 gives the at most 32 bytes that are ever wanted.
+/// SP800-108 5.1, counter mode. One round of HMAC-SHA256 gives 32 bytes, the most that is ever needed.
 ///
-/// 'L' is the length of the wanted key in bits. [MS-SMB2] 3.1.4.2 ties L to the cipher; servers and clients in the
-/// field keep 128 for the signing and application keys when the cipher has 256 (see testdata/SOURCES.md).
+/// 'L' is the length of the wanted key in bits. [MS-SMB2] 3.1.4.2 ties L to the cipher; actual servers and clients keep
+/// 128 for the signing and application keys when the cipher has 256 (see testdata/SOURCES.md).
 fn kdf(key: &[u8], purpose: Purpose<'_>, out: &mut [u8]) {
     debug_assert!(out.len() == 16 || out.len() == 32);
     let bits: [u8; 4] = if out.len() == 32 { [0, 0, 1, 0] } else { [0, 0, 0, 128] };

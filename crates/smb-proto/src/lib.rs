@@ -1,4 +1,4 @@
-//! The rules of SMB 2 and 3: what a server remembers between messages, and what it may conclude from it.
+//! The rules of SMB 2 and 3: what a server remembers between messages, and what follows from that.
 //!
 //! No sockets, no clock, no threads and no runtime: time and randomness are arguments. The objects are those of
 //! \[MS-SMB2\] 3.3.1:

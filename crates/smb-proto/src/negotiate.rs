@@ -13,11 +13,11 @@ use crate::dialect::{Cipher, Dialect, SigningAlgorithm};
 pub struct Offer {
     /// The dialects, oldest to newest.
     pub dialects: RangeInclusive<Dialect>,
-    /// The ciphers, the favourite first; none if encryption is switched off.
+    /// The ciphers in order of preference; none if encryption is switched off.
     pub ciphers: Vec<Cipher>,
-    /// The signing algorithms of SMB 3.1.1, the favourite first.
+    /// The signing algorithms of SMB 3.1.1 in order of preference.
     pub signing_algorithms: Vec<SigningAlgorithm>,
-    /// What the server can do; what an old dialect or this client does not know is left out of the answer.
+    /// The server's capabilities. Those that the dialect or the client does not support are left out of the response.
     pub capabilities: Capabilities,
 }
 
@@ -32,14 +32,14 @@ impl Default for Offer {
     }
 }
 
-/// What a connection has agreed on, and what its client said: Connection of [MS-SMB2] 3.3.1.7.
+/// What a connection has negotiated, and what its client announced: Connection of [MS-SMB2] 3.3.1.7.
 #[derive(Clone, Debug)]
 pub struct Negotiated {
     /// Connection.Dialect
     pub dialect: Dialect,
     /// Connection.CipherId; `None` if nothing can be encrypted
     pub cipher: Option<Cipher>,
-    /// Connection.SigningAlgorithmId, or what the dialect signs with
+    /// Connection.SigningAlgorithmId, or the dialect's algorithm
     pub signing_algorithm: SigningAlgorithm,
     /// Connection.SupportsMultiCredit: a request may cost more than one credit
     pub supports_multi_credit: bool,
@@ -51,14 +51,14 @@ pub struct Negotiated {
     pub client_security_mode: SecurityMode,
     /// Connection.ClientGuid
     pub client_guid: Guid,
-    /// Connection.ClientDialects, as they came
+    /// Connection.ClientDialects, in the order received
     pub client_dialects: Vec<u16>,
     encryption_asked: bool,
     signing_asked: bool,
 }
 
 impl Negotiated {
-    /// Connection.ShouldSign: the client insists on signing.
+    /// Connection.ShouldSign: the client requires signing.
     pub fn client_requires_signing(&self) -> bool {
         self.client_security_mode.contains(SecurityMode::SIGNING_REQUIRED)
     }
@@ -72,7 +72,7 @@ impl Negotiated {
         contexts
             .push(NegotiateContext::PreauthIntegrity { hash_algorithms: vec![HashAlgorithm::Sha512], salt });
         if self.encryption_asked {
-            // no cipher in common is said with the identifier 0
+            // the identifier 0 says that there is no common cipher
             contexts.push(NegotiateContext::Encryption(vec![self.cipher.map_or(0, Cipher::id).into()]));
         }
         if self.signing_asked {
@@ -85,9 +85,9 @@ impl Negotiated {
 /// Chooses among what the server offers and the client asks for.
 ///
 /// # Errors
-/// The status of the error response: STATUS_INVALID_PARAMETER for a request without dialects or with a malformed set
-/// of negotiate contexts, STATUS_NOT_SUPPORTED without a common dialect, and
-/// STATUS_SMB_NO_PREAUTH_INTEGRITY_HASH_OVERLAP if the client knows no hash that the server knows.
+/// The status of the error response: STATUS_INVALID_PARAMETER for a request without dialects or with a malformed set of
+/// negotiate contexts, STATUS_NOT_SUPPORTED without a common dialect, and STATUS_SMB_NO_PREAUTH_INTEGRITY_HASH_OVERLAP
+/// if the client and the server have no hash in common.
 pub fn negotiate(offer: &Offer, request: &Request<'_>) -> Result<Negotiated, NtStatus> {
     let client_dialects: Vec<u16> = request.dialects.iter().map(|dialect| u16::from(*dialect)).collect();
     if client_dialects.is_empty() {
@@ -153,8 +153,8 @@ impl Contexts {
         if !preauth.contains(&u16::from(HashAlgorithm::Sha512)) {
             return Err(NtStatus::SMB_NO_PREAUTH_INTEGRITY_HASH_OVERLAP);
         }
-        // 3.3.5.4: "If EncryptionContext.CipherCount is 0, the server MUST fail the request." Clients whose encryption is
-        // switched off send it so, and Samba takes it as if the context were not there.
+        // 3.3.5.4: "If EncryptionContext.CipherCount is 0, the server MUST fail the request." Clients with encryption
+        // switched off do send such a context, and Samba treats it as absent.
         let ciphers = ciphers.filter(|asked| !asked.is_empty());
         Ok(Self { ciphers, signing })
     }
@@ -164,7 +164,7 @@ fn ids<T: Copy + Into<u16>>(values: &[T]) -> Vec<u16> {
     values.iter().map(|value| (*value).into()).collect()
 }
 
-/// The list of a context that may not be empty.
+/// The list of a context that must not be empty.
 fn some_ids<T: Copy + Into<u16>>(values: &[T]) -> Result<Vec<u16>, NtStatus> {
     if values.is_empty() { Err(NtStatus::INVALID_PARAMETER) } else { Ok(ids(values)) }
 }
@@ -216,7 +216,7 @@ fn answer_capabilities(
         known |= Capabilities::NOTIFICATIONS & client;
     }
     let mut capabilities = offer.capabilities & known;
-    // in SMB 3.1.1 the negotiate context says it
+    // in SMB 3.1.1 the negotiate context announces encryption
     capabilities.set(Capabilities::ENCRYPTION, cipher.is_some() && dialect < Dialect::Smb311);
     capabilities
 }

@@ -1,6 +1,6 @@
 //! Opens and their identifiers. [MS-SMB2] 2.2.14.1, 3.3.1.10.
 //!
-//! What an open holds is the server's; here is how it is named, found and limited.
+//! The server decides what an open holds. This module has its identifiers, its table and their limits.
 
 use std::collections::HashMap;
 
@@ -18,27 +18,27 @@ pub struct OpenTable<T> {
     opens_max: usize,
 }
 
-/// Gives out identifiers of opens. One for the whole server: Open.FileId is unique within a session,
-/// Open.DurableFileId within the server.
+/// Allocates identifiers of opens, for the whole server: Open.FileId is unique within a session, Open.DurableFileId
+/// within the server.
 #[derive(Debug)]
 pub struct FileIds {
     next: u64,
 }
 
 impl FileIds {
-    /// Begins after `first`, which is random, or greater than any persistent identifier that is still in use from an
+    /// Starts after `first`, which is random, or greater than any persistent identifier that is still in use from an
     /// earlier run.
     pub fn new(first: u64) -> Self {
         Self { next: first }
     }
 
-    /// The next identifier: neither half is 0 or all ones, and neither comes again.
+    /// The next identifier. Neither half is 0 or all ones, and neither is ever repeated.
     pub fn allocate(&mut self) -> FileId {
         self.next = self.next.wrapping_add(1);
         while self.next == 0 || self.next == u64::MAX {
             self.next = self.next.wrapping_add(1);
         }
-        // the halves differ, so that code that mixes them up is found
+        // the halves differ, so that code that confuses them is found
         FileId { persistent: self.next, volatile: self.next.rotate_left(32) }
     }
 }
@@ -61,27 +61,27 @@ impl<T> OpenTable<T> {
         Ok(())
     }
 
-    /// The open with this identifier; both halves must be right ([MS-SMB2] 3.3.5.10 and others: else
+    /// The open with this identifier. Both halves must match ([MS-SMB2] 3.3.5.10 and others; if not,
     /// STATUS_FILE_CLOSED).
     pub fn find(&self, id: FileId) -> Option<&T> {
         let (persistent, open) = self.opens.get(&id.volatile)?;
         (*persistent == id.persistent).then_some(open)
     }
 
-    /// Takes an open out of the table.
+    /// Removes an open from the table.
     pub fn remove(&mut self, id: FileId) -> Option<T> {
         self.find(id)?;
         self.opens.remove(&id.volatile).map(|(_, open)| open)
     }
 
-    /// Every open, in no order.
+    /// Every open, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &T)> {
         self.opens.iter().map(|(volatile, (persistent, open))| {
             (FileId { persistent: *persistent, volatile: *volatile }, open)
         })
     }
 
-    /// Empties the table: the opens of a session that ends.
+    /// Empties the table, for a session that ends.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.opens.drain().map(|(_, (_, open))| open)
     }
@@ -91,7 +91,7 @@ impl<T> OpenTable<T> {
         self.opens.len()
     }
 
-    /// Whether there is no open.
+    /// Whether there are no opens.
     pub fn is_empty(&self) -> bool {
         self.opens.is_empty()
     }

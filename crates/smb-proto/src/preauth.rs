@@ -1,8 +1,8 @@
 //! The preauthentication integrity hash: a SHA-512 chain over NEGOTIATE and SESSION_SETUP.
 //! [MS-SMB2] 3.3.5.4, 3.3.5.5.
 //!
-//! A connection starts one chain, adds its NEGOTIATE request and response, and every session (and every binding of a
-//! session) goes on from a copy of it with its own SESSION_SETUP messages. All messages are whole: SMB2 header and
+//! A connection starts one chain and adds its NEGOTIATE request and response. Every session (and every binding of a
+//! session) continues from a copy of it with its own SESSION_SETUP messages. All messages are complete: SMB2 header and
 //! body, without the transport's length prefix. The final, successful SESSION_SETUP response is not added.
 
 use aws_lc_rs::digest::{Context, SHA512};
@@ -18,12 +18,12 @@ impl Default for PreauthHash {
 }
 
 impl PreauthHash {
-    /// The chain at the beginning of a connection.
+    /// The chain at the start of a connection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one whole message, as sent.
+    /// Adds one complete message, as sent.
     pub fn update(&mut self, message: &[u8]) {
         let mut context = Context::new(&SHA512);
         context.update(&self.0);
@@ -33,7 +33,7 @@ impl PreauthHash {
         }
     }
 
-    /// The 64 bytes, the context of key derivation.
+    /// The 64 bytes that are the context of key derivation.
     pub fn as_bytes(&self) -> &[u8; 64] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Related compounds: what an element takes over from the one before it. [MS-SMB2] 3.3.5.2.7, 3.3.5.2.7.2.
+//! Related compounds: what an element inherits from the one before it. [MS-SMB2] 3.3.5.2.7, 3.3.5.2.7.2.
 
 use smb_wire::{FileId, NtStatus};
 
@@ -18,17 +18,17 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain of which nothing has been processed.
+    /// A chain of which no element has been processed.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins an element: `related` is its SMB2_FLAGS_RELATED_OPERATIONS. An unrelated element starts afresh, also in
-    /// the middle of a chain: clients do that, and servers in the field let them.
+    /// Begins an element. `related` is its SMB2_FLAGS_RELATED_OPERATIONS. An unrelated element starts afresh, even in
+    /// the middle of a chain: clients send that, and actual servers accept it.
     ///
     /// # Errors
-    /// The status that the element fails with: STATUS_INVALID_PARAMETER for a chain that begins with a related element,
-    /// up to the first unrelated one; and for what follows an element without a session or tree.
+    /// The status with which the element fails: STATUS_INVALID_PARAMETER for related elements at the beginning of a
+    /// chain, up to the first unrelated one, and for those that follow an element without a session or tree connect.
     pub fn enter(&mut self, related: bool) -> Result<(), NtStatus> {
         let first = self.elements == 0;
         self.elements += 1;
@@ -40,10 +40,10 @@ impl Chain {
         self.broken.map_or(Ok(()), Err)
     }
 
-    /// The session of the current element: that of the element before it if it is related, else `own`.
+    /// The session of the current element: that of the previous element if the current one is related, otherwise `own`.
     ///
     /// # Errors
-    /// STATUS_INVALID_PARAMETER, for this and every later element, if the one before had none.
+    /// STATUS_INVALID_PARAMETER, for this and every later element, if the previous element had none.
     pub fn session_id(&mut self, related: bool, own: u64) -> Result<u64, NtStatus> {
         self.inherit(related, own, |chain| &mut chain.session_id)
     }
@@ -51,7 +51,7 @@ impl Chain {
     /// The tree connect of the current element, likewise.
     ///
     /// # Errors
-    /// STATUS_INVALID_PARAMETER, for this and every later element, if the one before had none.
+    /// STATUS_INVALID_PARAMETER, for this and every later element, if the previous element had none.
     pub fn tree_id(&mut self, related: bool, own: u32) -> Result<u32, NtStatus> {
         self.inherit(related, own, |chain| &mut chain.tree_id)
     }
@@ -70,21 +70,21 @@ impl Chain {
         inherited.ok_or_else(|| *self.broken.insert(NtStatus::INVALID_PARAMETER))
     }
 
-    /// There is no such session as the current element names: what is related to it has none.
+    /// The session that the current element names does not exist: related elements after it have none.
     pub fn session_not_found(&mut self) {
         self.session_id = None;
     }
 
-    /// There is no such tree connect as the current element names: what is related to it has none.
+    /// The tree connect that the current element names does not exist: related elements after it have none.
     pub fn tree_not_found(&mut self) {
         self.tree_id = None;
     }
 
-    /// The file of the current element: that of the element before it if it is related, whatever it names itself
-    /// (clients put [`FileId::ANY`], all ones, there); else `own`.
+    /// The file of the current element: that of the previous element if the current one is related, whatever it names
+    /// itself (clients send [`FileId::ANY`], all ones); otherwise `own`.
     ///
     /// # Errors
-    /// The status of the element before if that failed to open or use its file; STATUS_INVALID_HANDLE if it had none.
+    /// The status of the previous element if that failed to open or use its file; STATUS_INVALID_HANDLE if it had none.
     pub fn file_id(&mut self, related: bool, own: FileId) -> Result<FileId, NtStatus> {
         match (related, self.file_error, self.file_id) {
             (true, Some(status), _) => Err(status),
@@ -113,8 +113,8 @@ impl Chain {
         self.file_error = None;
     }
 
-    /// Ends an element with its status. `about_file` says whether its command contains or generates a FileId: then an
-    /// error is also that of the related elements after it. Warnings such as STATUS_BUFFER_OVERFLOW are no errors.
+    /// Ends an element with its status. `about_file` says whether its command contains or generates a FileId; if so, an
+    /// error also applies to the related elements after it. Warnings such as STATUS_BUFFER_OVERFLOW are not errors.
     pub fn leave(&mut self, about_file: bool, status: NtStatus) {
         if about_file {
             self.file_error = (status.0 >> 30 == 3).then_some(status);

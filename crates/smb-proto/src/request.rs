@@ -1,12 +1,12 @@
 //! Requests under way: Connection.RequestList and Connection.AsyncCommandList. [MS-SMB2] 3.3.1.7, 3.3.1.13, 3.3.4.2,
 //! 3.3.5.16.
 //!
-//! Only requests that can wait need to be listed: those that a CANCEL may find. What is stored with each of them is the
-//! server's (a way to tell its handler to stop).
+//! Only requests that can wait need to be listed: those that a CANCEL may find. The server decides what is stored with
+//! each of them (a way to tell its handler to stop).
 
 use std::collections::HashMap;
 
-/// How a CANCEL names the request that it is about. [MS-SMB2] 3.3.5.16.
+/// How a CANCEL names its request. [MS-SMB2] 3.3.5.16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelTarget {
     /// SMB2_FLAGS_ASYNC_COMMAND is not set: the MessageId of the request.
@@ -41,16 +41,16 @@ impl<T> RequestList<T> {
         Self { by_message: HashMap::new(), message_of: HashMap::new(), next_async_id: 1, waiting_max }
     }
 
-    /// Lists a request. Its MessageId is unique on the connection: the sequence window sees to that.
+    /// Lists a request. The sequence window guarantees that the MessageId is unique on the connection.
     pub fn insert(&mut self, message_id: u64, value: T) {
         self.by_message.insert(message_id, Listed { async_id: None, value });
     }
 
-    /// Gives a listed request an AsyncId, for its interim response: the server's answer is going to wait. A request
-    /// that has one keeps it; one that is not listed gets one that no CANCEL finds.
+    /// Gives a listed request an AsyncId for its interim response, since its final response will take time. A request
+    /// that has an AsyncId keeps it. A request that is not listed gets an AsyncId that no CANCEL finds.
     ///
     /// # Errors
-    /// [`TooManyWaiting`] at the limit; the request stays as it was.
+    /// [`TooManyWaiting`] at the limit. The request does not change.
     pub fn make_async(&mut self, message_id: u64) -> Result<u64, TooManyWaiting> {
         if let Some(id) = self.by_message.get(&message_id).and_then(|listed| listed.async_id) {
             return Ok(id);
@@ -67,7 +67,7 @@ impl<T> RequestList<T> {
         Ok(async_id)
     }
 
-    /// The request that a CANCEL is about, if it is still under way. It stays listed: its handler answers it.
+    /// The request that a CANCEL names, if it is still under way. It stays listed, since its handler answers it.
     pub fn find(&self, target: CancelTarget) -> Option<&T> {
         let message_id = match target {
             CancelTarget::Message(message_id) => message_id,
@@ -76,7 +76,7 @@ impl<T> RequestList<T> {
         self.by_message.get(&message_id).map(|listed| &listed.value)
     }
 
-    /// Takes an answered request off the list.
+    /// Removes an answered request from the list.
     pub fn remove(&mut self, message_id: u64) -> Option<T> {
         let listed = self.by_message.remove(&message_id)?;
         if let Some(async_id) = listed.async_id {
@@ -85,7 +85,7 @@ impl<T> RequestList<T> {
         Some(listed.value)
     }
 
-    /// Everything under way, for a connection or session that ends.
+    /// Every request under way, for a connection or session that ends.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.by_message.values().map(|listed| &listed.value)
     }

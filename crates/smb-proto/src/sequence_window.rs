@@ -1,9 +1,9 @@
-//! Connection.CommandSequenceWindow: which message identifiers a client may use.
-//! [MS-SMB2] 3.3.1.1, 3.3.1.7, 3.3.5.2.3, 3.3.5.2.5.
+//! Connection.CommandSequenceWindow: which message identifiers a client may use. [MS-SMB2] 3.3.1.1, 3.3.1.7, 3.3.5.2.3,
+//! 3.3.5.2.5.
 //!
-//! The window is a range `[low, high)` of granted identifiers of which some have been used already. Its width is
-//! limited: a client that leaves one identifier out gets no more credits once the window reaches from there to the
-//! limit. The connection is therefore a fixed piece of memory, one bit for each identifier that may be granted.
+//! The window is a range `[low, high)` of granted identifiers, some of which have been used. Its width is limited: a
+//! client that leaves an identifier unused gets no more credits once the window extends from there to the limit. The
+//! state of a connection therefore has a fixed size, one bit for each identifier that may be granted.
 
 /// The highest identifier is never granted: 0xFFFFFFFFFFFFFFFF is the MessageId of oplock break notifications.
 const RESERVED_MESSAGE_ID: u64 = u64::MAX;
@@ -11,7 +11,7 @@ const RESERVED_MESSAGE_ID: u64 = u64::MAX;
 /// Bytes that one credit pays for. [MS-SMB2] 3.1.5.2.
 const BYTES_PER_CREDIT: u32 = 65_536;
 
-/// A request used an identifier outside the window, or one for the second time.
+/// A request used an identifier outside the window, or one that was used before.
 ///
 /// [MS-SMB2] 3.3.5.2.3: "the server SHOULD terminate the connection".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,19 +34,19 @@ pub struct SequenceWindow {
 }
 
 impl SequenceWindow {
-    /// The window of a new connection: the set { 0 }, that is one credit. It never becomes wider than `width_max`
-    /// (at least 1), which is also the most credits that a client can hold.
+    /// The window of a new connection: the set { 0 }, which is one credit. It never becomes wider than `width_max` (at
+    /// least 1), which is also the most credits that a client can hold.
     pub fn new(width_max: u16) -> Self {
         let width_max = width_max.max(1);
         let words = usize::from(width_max).next_power_of_two().div_ceil(64);
         Self { low: 0, high: 1, width_max: u64::from(width_max), used: 0, bits: vec![0; words].into() }
     }
 
-    /// Uses the identifiers of one request: `credit_charge` of them from `message_id` on (0 counts as 1; on a
+    /// Uses the identifiers of one request: `credit_charge` of them, starting at `message_id` (0 counts as 1; on a
     /// connection without multi-credit support, pass 1). Not to be called for CANCEL, which uses none.
     ///
     /// # Errors
-    /// [`NotInWindow`] if any of them was not granted or was used before; nothing is used then.
+    /// [`NotInWindow`] if any of them was not granted or was used before. None is used then.
     pub fn consume(&mut self, message_id: u64, credit_charge: u16) -> Result<(), NotInWindow> {
         let end = message_id.checked_add(u64::from(credit_charge.max(1))).ok_or(NotInWindow)?;
         if message_id < self.low || end > self.high || (message_id..end).any(|id| self.is_used(id)) {
@@ -64,7 +64,7 @@ impl SequenceWindow {
         Ok(())
     }
 
-    /// Grants up to `count` more identifiers and says how many: as many as the width allows.
+    /// Grants up to `count` more identifiers, as many as the width allows. Returns how many.
     pub fn grant(&mut self, count: u16) -> u16 {
         let room = self.width_max.saturating_sub(self.high - self.low).min(RESERVED_MESSAGE_ID - self.high);
         let granted = u16::try_from(room).map_or(count, |room| count.min(room));
@@ -103,13 +103,13 @@ pub fn credit_charge(request_payload_bytes: u32, response_payload_bytes_max: u32
     u16::try_from(charge).unwrap_or(u16::MAX)
 }
 
-/// A request's CreditCharge is less than its payload needs: STATUS_INVALID_PARAMETER.
+/// A request's CreditCharge does not cover its payload: STATUS_INVALID_PARAMETER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the credit charge does not cover the payload")]
 pub struct ChargeTooSmall;
 
-/// Checks a request's CreditCharge against its payload and the most that it can be answered with, on a connection
-/// that supports multi-credit operations. [MS-SMB2] 3.3.5.2.5: a charge of 0 covers 64 KiB.
+/// Checks a request's CreditCharge against its payload and the largest possible response, on a connection that supports
+/// multi-credit operations. [MS-SMB2] 3.3.5.2.5: a charge of 0 covers 64 KiB.
 ///
 /// # Errors
 /// [`ChargeTooSmall`].

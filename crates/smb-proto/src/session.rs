@@ -1,7 +1,7 @@
 //! Sessions. [MS-SMB2] 3.3.1.8, 3.3.5.5.
 //!
-//! [`Session`] is what the server decides by; [`SessionCrypto`] are its keys, made once when authentication succeeds
-//! and immutable from then on, to be shared by all connections of the session.
+//! [`Session`] is the state from which the server decides. [`SessionCrypto`] holds its keys, which are made once when
+//! authentication succeeds, never change, and are shared by all connections of the session.
 
 use std::sync::Arc;
 
@@ -23,22 +23,22 @@ pub enum State {
     InProgress,
     /// Requests are served.
     Valid,
-    /// The credentials have run out; only SESSION_SETUP, LOGOFF, CLOSE and LOCK are served.
+    /// The credentials have expired; only SESSION_SETUP, LOGOFF, CLOSE and LOCK are served.
     Expired,
 }
 
-/// How far a protection goes that both sides can have.
+/// How strictly a protection (signing or encryption) applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// Not offered.
     Off,
-    /// Used when the client wants it.
+    /// Used when the client asks for it.
     Enabled,
-    /// Nothing goes without it.
+    /// Required of every client.
     Required,
 }
 
-/// Who has authenticated, as far as the protocol's rules care.
+/// Who has authenticated, as far as the protocol's rules need to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Principal {
     /// An account
@@ -49,19 +49,19 @@ pub enum Principal {
     Anonymous,
 }
 
-/// Why a connection does not become a channel of a session. [MS-SMB2] 3.3.5.5, step 4, and 3.3.5.5.3.
+/// Why a connection cannot become a channel of a session. [MS-SMB2] 3.3.5.5, step 4, and 3.3.5.5.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum BindingRefusal {
-    /// The session signs with AES-GMAC, the connection with something weaker.
+    /// The session signs with AES-GMAC, the connection with a weaker algorithm.
     #[error("the session signs with AES-GMAC, the connection does not")]
     WeakerSigning,
     /// The connection signs with AES-GMAC, the session does not.
     #[error("the connection signs with AES-GMAC, the session does not")]
     StrongerSigning,
-    /// Multichannel is switched off, or the connection's dialect does not have it.
+    /// Multichannel is switched off, or the connection's dialect does not support it.
     #[error("multichannel is switched off, or the connection's dialect does not have it")]
     NotMultichannel,
-    /// The connection has another dialect than the session.
+    /// The connection's dialect differs from the session's.
     #[error("the connection has another dialect than the session")]
     Dialect,
     /// The request is not signed.
@@ -70,16 +70,16 @@ pub enum BindingRefusal {
     /// The session is being authenticated.
     #[error("the session is being authenticated")]
     InProgress,
-    /// The credentials of the session have run out.
+    /// The credentials of the session have expired.
     #[error("the session has expired")]
     Expired,
-    /// The session is a guest's or anonymous: it has no key.
+    /// The session is a guest or anonymous session: it has no key.
     #[error("the session is that of a guest or of nobody, and has no key")]
     NoKey,
-    /// The session is on this connection already.
+    /// The session already has this connection as a channel.
     #[error("the session is on this connection already")]
     AlreadyBound,
-    /// The connection has another cipher than the session.
+    /// The connection's cipher differs from the session's.
     #[error("the connection has another cipher than the session")]
     Cipher,
     /// The request is not signed with the key of the session.
@@ -100,8 +100,8 @@ pub enum BindingRefusal {
 }
 
 impl BindingRefusal {
-    /// The status of the response. Where the specification is silent, or differs from what Windows does, this is what
-    /// Windows does (Samba's smb2.session tests say so): both of signing, `User`, `Cipher`.
+    /// The status of the response. Where the specification is silent, or differs from Windows, this follows Windows
+    /// (according to Samba's smb2.session tests): both signing refusals, `User`, `Cipher`.
     pub fn status(self) -> NtStatus {
         match self {
             Self::WeakerSigning => NtStatus::REQUEST_OUT_OF_SEQUENCE,
@@ -117,17 +117,17 @@ impl BindingRefusal {
     }
 }
 
-/// A prepared key could not be made: the cryptographic library failed.
+/// A key could not be prepared: the cryptographic library failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the session's keys could not be prepared")]
 pub struct KeyError;
 
-/// The keys of a session, prepared.
+/// The prepared keys of a session.
 #[derive(Debug)]
 pub struct SessionCrypto {
     /// All derived keys
     pub keys: SessionKeys,
-    /// Session.SigningKey: signs SESSION_SETUP, the binding of channels too
+    /// Session.SigningKey: signs SESSION_SETUP, including the binding of channels
     pub signing: SigningKey,
     /// Session.EncryptionKey; `None` without a cipher
     pub sealer: Option<Sealer>,
@@ -136,7 +136,7 @@ pub struct SessionCrypto {
 }
 
 impl SessionCrypto {
-    /// Derives and prepares the keys of a session that authentication gave `authenticated` for.
+    /// Derives and prepares the keys of a session for which authentication produced `authenticated`.
     ///
     /// `preauth` is the session's chain up to the last SESSION_SETUP request; `salt` is random (see [`Sealer::new`]).
     ///
@@ -162,7 +162,8 @@ impl SessionCrypto {
     }
 }
 
-/// A session, as the protocol's rules see it. What the server adds (identity, tree connects, opens) is beside it.
+/// A session, as far as the protocol's rules are concerned. The server keeps identity, tree connects and opens beside
+/// it.
 #[derive(Debug)]
 pub struct Session {
     /// Session.SessionId
@@ -179,7 +180,7 @@ pub struct Session {
     pub client_guid: Guid,
     /// Whether SMB2_GLOBAL_CAP_MULTI_CHANNEL is in Connection.ClientCapabilities of the first connection
     pub client_multichannel: bool,
-    /// Whether it is in Connection.ServerCapabilities of the first connection
+    /// Whether SMB2_GLOBAL_CAP_MULTI_CHANNEL is in Connection.ServerCapabilities of the first connection
     pub multichannel: bool,
     /// Session.IsGuest, Session.IsAnonymous; meaningful once the session has been valid
     pub principal: Principal,
@@ -187,14 +188,14 @@ pub struct Session {
     pub signing_required: bool,
     /// Session.EncryptData
     pub encrypt_data: bool,
-    /// The keys; `None` before the first authentication, and where it gave none (anonymous, guest)
+    /// The keys; `None` before the first authentication, and where authentication produced none (anonymous, guest)
     pub crypto: Option<Arc<SessionCrypto>>,
     /// Session.ChannelList
     pub channels: ChannelList,
 }
 
 impl Session {
-    /// A new session, of which the first SESSION_SETUP request has come. [MS-SMB2] 3.3.5.5.1.
+    /// A new session, whose first SESSION_SETUP request has arrived. [MS-SMB2] 3.3.5.5.1.
     pub fn begin(id: u64, connection: &Negotiated, channels_max: usize) -> Self {
         Self {
             id,
@@ -213,10 +214,12 @@ impl Session {
         }
     }
 
-    /// The first authentication has succeeded. [MS-SMB2] 3.3.5.5.3: whether messages must be signed or encrypted.
+    /// The first authentication has succeeded. [MS-SMB2] 3.3.5.5.3: decides whether messages must be signed or
+    /// encrypted.
     ///
-    /// `crypto` is `None` where authentication gave no key; such a session neither signs nor encrypts.
-    /// `client_requires_signing` is SMB2_NEGOTIATE_SIGNING_REQUIRED in the SecurityMode of NEGOTIATE or of SESSION_SETUP.
+    /// `crypto` is `None` where authentication produced no key; such a session neither signs nor encrypts.
+    /// `client_requires_signing` is SMB2_NEGOTIATE_SIGNING_REQUIRED in the SecurityMode of NEGOTIATE or of
+    /// SESSION_SETUP.
     pub fn authenticated(
         &mut self,
         principal: Principal,
@@ -235,28 +238,28 @@ impl Session {
         self.state = State::Valid;
     }
 
-    /// A further SESSION_SETUP of a session that has its keys: it authenticates again. [MS-SMB2] 3.3.5.5.2. The keys
-    /// and the protection stay as they are.
+    /// A session that has its keys gets a further SESSION_SETUP and authenticates again. [MS-SMB2] 3.3.5.5.2. The keys
+    /// and the protection do not change.
     pub fn reauthenticate(&mut self) {
         self.state = State::InProgress;
     }
 
-    /// The connection on which the session was being authenticated again has ended, and others are left: they go on as
-    /// before.
+    /// The connection on which the session was authenticating again has ended, and other channels are left: they
+    /// continue as before.
     pub fn abandon_reauthentication(&mut self) {
         if self.state == State::InProgress && !self.channels.is_empty() {
             self.state = State::Valid;
         }
     }
 
-    /// The credentials have run out.
+    /// The credentials have expired.
     pub fn expire(&mut self) {
         if self.state == State::Valid {
             self.state = State::Expired;
         }
     }
 
-    /// Whether a request other than SESSION_SETUP is served. [MS-SMB2] 3.3.5.2.9.
+    /// Checks whether a request other than SESSION_SETUP is served. [MS-SMB2] 3.3.5.2.9.
     ///
     /// `exempt` is set for LOGOFF, CLOSE and LOCK, which an expired session still serves.
     ///
@@ -268,21 +271,22 @@ impl Session {
             State::Valid => Ok(()),
             State::Expired if exempt => Ok(()),
             State::Expired => Err(NtStatus::NETWORK_SESSION_EXPIRED),
-            // while it authenticates again, what the old credentials allow goes on
+            // while the session authenticates again, the old credentials remain valid
             State::InProgress if self.crypto.is_some() || !self.channels.is_empty() => Ok(()),
             State::InProgress => Err(NtStatus::USER_SESSION_DELETED),
         }
     }
 
-    /// Whether another connection may bind to this session, asked before its request's signature is verified with
+    /// Checks whether another connection may bind to this session, before the request's signature is verified with
     /// Session.SigningKey. [MS-SMB2] 3.3.5.5, step 4.
     ///
-    /// `signed` is SMB2_FLAGS_SIGNED of the request. That the session exists at all (else STATUS_USER_SESSION_DELETED)
-    /// is the caller's check. "If Session.Connection.ClientGuid is not the same as Connection.ClientGuid, the server MAY
-    /// fail the request": it does not, like Windows; who knows the session's key and the user's password is no stranger.
+    /// `signed` is SMB2_FLAGS_SIGNED of the request. The caller checks that the session exists (otherwise
+    /// STATUS_USER_SESSION_DELETED). "If Session.Connection.ClientGuid is not the same as Connection.ClientGuid, the
+    /// server MAY fail the request": this server does not, like Windows, since the client must know the session's key
+    /// and the user's password.
     ///
     /// # Errors
-    /// Why not.
+    /// Why the connection may not bind.
     pub fn check_binding(
         &self,
         connection: u64,
@@ -315,14 +319,14 @@ impl Session {
         if self.channels.find(connection).is_some() {
             return Err(BindingRefusal::AlreadyBound);
         }
-        // the session's keys are for one cipher
+        // the session's keys belong to one cipher
         if self.cipher != negotiated.cipher {
             return Err(BindingRefusal::Cipher);
         }
         Ok(())
     }
 
-    /// Adds a further channel: it signs with a key of its own. [MS-SMB2] 3.3.5.5.3.
+    /// Adds a further channel, which signs with a key of its own. [MS-SMB2] 3.3.5.5.3.
     ///
     /// # Errors
     /// [`BindingRefusal::Ended`] when no other channel is left, [`BindingRefusal::TooManyChannels`] at the limit.
@@ -335,7 +339,7 @@ impl Session {
         Ok(channel)
     }
 
-    /// Adds the first channel: signed with the session's own key.
+    /// Adds the first channel, which signs with the session's own key.
     ///
     /// # Errors
     /// [`KeyError`] if the key cannot be prepared or the session may have no channel at all.
@@ -351,15 +355,15 @@ impl Session {
     }
 }
 
-/// Gives out SessionIds: never 0 or all ones, unique in the server. They count up from a random start: clients see no
-/// meaning in them, and one left from an earlier run of the server is not met again.
+/// Allocates SessionIds: never 0 or all ones, and unique in the server. They count up from a random start, so clients
+/// can read no meaning into them, and an identifier from an earlier run of the server is not reused.
 #[derive(Debug)]
 pub struct SessionIds {
     next: u64,
 }
 
 impl SessionIds {
-    /// Begins after `first`, which is random.
+    /// Starts after `first`, which is random.
     pub fn new(first: u64) -> Self {
         Self { next: first }
     }

@@ -1,7 +1,7 @@
 //! Signatures of messages. [MS-SMB2] 3.1.4.1, 3.3.5.2.4.
 //!
-//! A message is signed in place, from the first byte of its SMB2 header to its last byte, padding of a compound
-//! included. The key is prepared once per channel; signing allocates nothing for GMAC and HMAC.
+//! A message is signed in place, from the first byte of its SMB2 header to its last byte, including the padding in a
+//! compound. The key is prepared once per channel; signing allocates nothing with GMAC and HMAC.
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -17,7 +17,7 @@ const COMMAND_CANCEL: [u8; 2] = [0x0c, 0];
 /// SMB2_FLAGS_SIGNED, in the first byte of Flags. [MS-SMB2] 2.2.1.
 const FLAG_SIGNED: u8 = 0x08;
 
-/// Who sends the message that is signed; it is part of the nonce of AES-GMAC.
+/// Who sends the signed message. This is part of the nonce of AES-GMAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// The client: requests
@@ -29,10 +29,10 @@ pub enum Sender {
 /// Why a message's signature is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// Shorter than an SMB2 header.
+    /// The message is shorter than an SMB2 header.
     #[error("the message is shorter than an SMB2 header")]
     Truncated,
-    /// The signature is not that of this message under this key.
+    /// The signature does not match the message and the key.
     #[error("the signature does not match")]
     Mismatch,
     /// The cryptographic library refused.
@@ -84,16 +84,16 @@ impl SigningKey {
         }
     }
 
-    /// Sets SMB2_FLAGS_SIGNED and the Signature field of one whole message.
+    /// Sets SMB2_FLAGS_SIGNED and the Signature field of one complete message.
     ///
     /// A compound is signed element by element: `message` is one element with its padding.
     ///
-    /// With AES-GMAC two different messages of one MessageId from one sender must never both be signed: they would share
-    /// a nonce, which gives the key away. So an interim response is not signed where the final one is ([MS-SMB2]
+    /// With AES-GMAC, two different messages with the same MessageId from one sender must never both be signed: they
+    /// would share a nonce, which reveals the key. So an interim response is not signed if the final one is ([MS-SMB2]
     /// 3.3.4.1.1), nor are notifications, whose MessageId is all ones.
     ///
     /// # Errors
-    /// [`SignatureError::Truncated`] if there is no whole header.
+    /// [`SignatureError::Truncated`] if there is no complete header.
     pub fn sign(&self, message: &mut [u8], sender: Sender) -> Result<(), SignatureError> {
         *signature_field(message)? = [0; 16];
         *message.get_mut(FLAGS).ok_or(SignatureError::Truncated)? |= FLAG_SIGNED;
@@ -102,13 +102,13 @@ impl SigningKey {
         Ok(())
     }
 
-    /// Checks the Signature field of one whole message from `sender`, in constant time.
+    /// Checks the Signature field of one complete message from `sender`, in constant time.
     ///
-    /// The field is zeroed for the computation and put back: the message is the same afterwards.
+    /// The field is zeroed for the computation and then restored: the message does not change.
     ///
     /// # Errors
-    /// [`SignatureError::Mismatch`] when the signature is wrong; the connection decides what follows
-    /// ([MS-SMB2] 3.3.5.2.4: STATUS_ACCESS_DENIED). [`SignatureError::Truncated`] if there is no whole header.
+    /// [`SignatureError::Mismatch`] when the signature is wrong; the connection decides what follows ([MS-SMB2]
+    /// 3.3.5.2.4: STATUS_ACCESS_DENIED). [`SignatureError::Truncated`] if there is no complete header.
     pub fn verify(&self, message: &mut [u8], sender: Sender) -> Result<(), SignatureError> {
         let received = std::mem::take(signature_field(message)?);
         let computed = self.compute(message, sender);
@@ -116,7 +116,7 @@ impl SigningKey {
         verify_slices_are_equal(&computed?, &received).map_err(|_| SignatureError::Mismatch)
     }
 
-    /// The signature of a message whose Signature field is zero and which has a whole header.
+    /// The signature of a message that has a complete header and whose Signature field is zero.
     fn compute(&self, message: &[u8], sender: Sender) -> Result<[u8; 16], SignatureError> {
         let mut signature = [0; 16];
         match &self.0 {
@@ -137,7 +137,7 @@ impl SigningKey {
     }
 }
 
-/// The Signature field of a message, which has a whole header then: the field is its end.
+/// The Signature field of a message. If it exists the header is complete, since the field is the end of the header.
 fn signature_field(message: &mut [u8]) -> Result<&mut [u8; 16], SignatureError> {
     message.get_mut(SIGNATURE).and_then(<[u8]>::first_chunk_mut).ok_or(SignatureError::Truncated)
 }

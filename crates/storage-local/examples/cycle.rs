@@ -1,4 +1,4 @@
-//! Times the calls that servers make most: `cargo run --release --example cycle -- DIR`.
+//! Times the calls that servers make most often: `cargo run --release --example cycle -- DIR`.
 
 use std::hint::black_box;
 use std::io::IoSlice;
@@ -10,7 +10,7 @@ use storage::{Name, NewKind, NewNode, NodeRef, Result, Stability, Storage, Wait,
 
 const ROUNDS: u32 = 20_000;
 
-/// Prints the best of several runs, in microseconds a round.
+/// Prints the best of several runs, in microseconds per round.
 fn time(what: &str, mut round: impl FnMut(u32) -> Result<()>) -> Result<()> {
     let mut best = f64::INFINITY;
     for _ in 0..5 {

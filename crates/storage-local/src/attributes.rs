@@ -1,4 +1,4 @@
-//! Attributes: statx, and changing them.
+//! Reading attributes with statx, and changing them.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime};
@@ -16,17 +16,17 @@ use crate::data::OFFSET_MAX;
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 
-/// The clock that file systems stamp changes with ticks at least so often.
+/// The longest interval between ticks of the clock from which file systems take the times of changes.
 pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(20);
-/// What is asked of statx.
+/// The fields that are asked of statx.
 const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
-/// What statx says of an open object.
+/// The result of statx for an open object.
 pub(crate) fn stat(fd: impl AsFd) -> Result<Statx> {
     statx(fd, c"", AtFlags::EMPTY_PATH, MASK).map_err(from_errno)
 }
 
-/// What statx says of a name in a directory.
+/// The result of statx for a name in a directory.
 pub(crate) fn stat_name(dir: impl AsFd, name: impl Arg) -> Result<Statx> {
     statx(dir, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, MASK).map_err(from_errno)
 }
@@ -49,7 +49,7 @@ pub(crate) fn device_of(stat: &Statx) -> Device {
     Device { major: stat.stx_dev_major, minor: stat.stx_dev_minor }
 }
 
-/// When an object was made, where the file system knows.
+/// When an object was created, where the file system knows that.
 pub(crate) fn btime_of(stat: &Statx) -> Option<Timestamp> {
     let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
     known.then(|| timestamp(&stat.stx_btime))
@@ -60,7 +60,7 @@ pub(crate) fn ctime_of(stat: &Statx) -> Timestamp {
     timestamp(&stat.stx_ctime)
 }
 
-/// Whether a later change surely carries a later time.
+/// Whether a later change is certain to get a later time.
 pub(crate) fn is_settled(ctime: Timestamp) -> bool {
     let Ok(secs) = u64::try_from(ctime.secs) else { return false };
     let changed = SystemTime::UNIX_EPOCH + Duration::new(secs, ctime.nanos.min(999_999_999));
@@ -97,7 +97,7 @@ impl LocalNode {
         self.attributes_from(&stat(&self.fd)?, want, wait)
     }
 
-    /// The attributes, of which `stat` was just read.
+    /// The attributes. `stat` was just read.
     pub(crate) fn attributes_from(&self, stat: &Statx, want: Want, wait: Wait) -> Result<Attributes> {
         let mut attributes = attributes_of(stat);
         if stat.stx_nlink == 0 {
@@ -114,8 +114,8 @@ impl LocalNode {
 
     pub(crate) fn change_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
         self.check_settable(set)?;
-        // What may be refused comes before what surely works; the mode after the owner, whose change takes
-        // set-user-id bits; the times last, since a change of size sets them.
+        // Changes that may be refused come before those that cannot fail; the mode comes after the owner, whose change
+        // clears set-user-id bits; the times come last, since a change of size sets them.
         if set.uid.is_some() || set.gid.is_some() {
             self.set_owner(set.uid, set.gid)?;
         }
@@ -155,7 +155,7 @@ impl LocalNode {
     }
 
     pub(crate) fn set_owner(&self, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
-        // -1 means "leave it" to the kernel, so it is nobody's number.
+        // To the kernel -1 means "leave it", so nobody has this number.
         if uid == Some(u32::MAX) || gid == Some(u32::MAX) {
             return Err(Error::InvalidArgument);
         }
@@ -167,7 +167,8 @@ impl LocalNode {
         let mode = Mode::from_raw_mode(mode & 0o7777);
         match self.open_descriptor() {
             Some(fd) => fchmod(fd, mode),
-            // The kernel takes no O_PATH descriptor for this; its name in /proc leads to the object itself.
+            // The kernel does not accept an O_PATH descriptor for this; the descriptor's name in /proc leads to the
+            // object itself.
             None => chmodat(&self.store.descriptors, DecInt::from_fd(&self.fd), mode, AtFlags::empty()),
         }
         .map_err(from_errno)

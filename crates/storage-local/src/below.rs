@@ -1,14 +1,15 @@
 //! Whether a directory still lies below the root.
 //!
-//! A directory that a local program moves out of the root keeps its descriptor and its handle, and whoever holds it would go
-//! on to work there. So who works in a directory asks first ([`LocalNode::check_place`]). The answer is believed for a
-//! second, and no longer than until a [`storage::Feed`] has told that some directory was moved: then asking costs some loads
-//! and a look at the clock. A directory that is found by its name is believed to be below as long as the one is in which it was
-//! found, so nobody asks on the way down a path.
+//! A local program may move a directory out of the root. The directory keeps its descriptor and its handle, so whoever
+//! holds it could go on working there. Therefore every operation in a directory first checks its place
+//! ([`LocalNode::check_place`]). The result is trusted for a second, but no longer than until a [`storage::Feed`]
+//! reports that some directory was moved. While it is trusted, a check costs a few loads and a reading of the clock. A
+//! directory that is found by name is trusted for as long as the directory in which it was found, so no check is made
+//! on the way down a path.
 //!
-//! The kernel knows the path of a directory however deep that is, in one call, as long as it fits into a page. Of a longer one
-//! the end is left behind first, many levels at a time, unless the directory above is believed to be below: the cost grows hardly
-//! with the depth.
+//! The kernel returns the path of a directory at any depth in one call, as long as the path fits into a page. For a
+//! longer path, the check first climbs many levels at a time, unless the parent directory is trusted: the cost hardly
+//! grows with the depth.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,25 +26,26 @@ use crate::node::LocalNode;
 use crate::resolve::PIN;
 use crate::store::Shared;
 
-/// So long a directory is believed to be where it was.
+/// How long the result of a check is trusted.
 const BELIEVED: Duration = Duration::from_secs(1);
-/// Levels that are left behind at a time: the most that leads to something below the root. A path of so many `../` is allowed.
+/// Levels to climb at a time: the largest number that leads to a directory below the root. The kernel accepts a path of
+/// that many `../`.
 const CLIMBS: [usize; 6] = [1024, 256, 64, 16, 4, 1];
-/// How often that is done: some 60,000 levels.
+/// The most climbs: some 60,000 levels.
 const CLIMBS_MAX: usize = 64;
-/// How often it is looked again when the root itself was moved meanwhile.
+/// How often the check is repeated when the root itself was moved meanwhile.
 const LOOKS_MAX: usize = 3;
 /// The bits of a [`Moment`] that count moves.
 const MOVE_BITS: u32 = 24;
 
-/// How often a directory of the store was moved, as far as somebody told, and since when that is counted.
+/// How many moves of directories in the store were reported, and the origin of the times in [`Moment`].
 #[derive(Debug)]
 pub(crate) struct Moves {
     told: AtomicU64,
     since: Instant,
 }
 
-/// A time in milliseconds, and in the lowest bits the moves until then.
+/// A time in milliseconds; the lowest bits hold the number of moves until then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Moment(u64);
 
@@ -65,14 +67,14 @@ impl Place {
 
 impl Default for Moves {
     fn default() -> Self {
-        // Nothing was found before the first millisecond: a place begins with that moment.
+        // No directory was found before the first millisecond: a new place starts there.
         let now = Instant::now();
         Self { told: AtomicU64::new(0), since: now.checked_sub(2 * BELIEVED).unwrap_or(now) }
     }
 }
 
 impl Moves {
-    /// A directory was moved, or nobody knows.
+    /// Notes that a directory was moved, or may have been.
     pub(crate) fn tell(&self) {
         self.told.fetch_add(1, Ordering::AcqRel);
     }
@@ -85,7 +87,7 @@ impl Moves {
 }
 
 impl Moment {
-    /// Whether what was found then is believed now.
+    /// Whether a check made at this moment is still trusted.
     fn holds(self, now: Self) -> bool {
         let moves = |moment: Self| moment.0 & ((1 << MOVE_BITS) - 1);
         let age = (now.0 >> MOVE_BITS).saturating_sub(self.0 >> MOVE_BITS);
@@ -94,7 +96,7 @@ impl Moment {
 }
 
 impl LocalNode {
-    /// Refuses a directory that is not below the root any more. What is no directory is where its name is.
+    /// Fails for a directory that is no longer below the root. Other objects are where their names are.
     ///
     /// # Errors
     /// [`Error::Stale`].
@@ -102,7 +104,7 @@ impl LocalNode {
         if self.kind == FileKind::Directory { self.found_below().map(|_| ()) } else { Ok(()) }
     }
 
-    /// When this directory was found below the root, not too long ago.
+    /// When this directory was last found below the root. Checks it now if that was too long ago.
     fn found_below(&self) -> Result<Moment> {
         let now = self.store.moves.now();
         let found = self.place.found();
@@ -114,7 +116,8 @@ impl LocalNode {
         Ok(found)
     }
 
-    /// A directory that was just found in this one, which [`LocalNode::check_place`] let through, lies where this one does.
+    /// Trusts a directory that was just found in this one, for which [`LocalNode::check_place`] succeeded, as long as
+    /// this one.
     pub(crate) fn vouch_for(&self, child: &Self) {
         if child.kind == FileKind::Directory {
             let is_root = self.id == self.store.root_id;
@@ -123,14 +126,14 @@ impl LocalNode {
     }
 }
 
-/// Where the kernel says that something is.
+/// Where a directory lies, according to the kernel.
 enum Path {
     Root,
     Below,
-    /// The root is below it.
+    /// The root lies below it.
     Above,
     Elsewhere,
-    /// The path is too long to be told.
+    /// The path is too long for the kernel to return.
     Long,
 }
 
@@ -140,7 +143,7 @@ impl Shared {
         Ok(id == self.root_id || self.look_below(fd.as_fd(), self.moves.now(), &mut 0)?.is_some())
     }
 
-    /// Since when a directory is known to be below the root, if it is. `calls` counts what the kernel is asked.
+    /// When a directory was found below the root, if it lies there. `calls` counts system calls.
     fn look_below(&self, fd: BorrowedFd<'_>, now: Moment, calls: &mut usize) -> Result<Option<Moment>> {
         let mut root = self.path_of(self.root.as_fd(), calls)?.ok_or(Error::InvalidArgument)?;
         for _ in 0..LOOKS_MAX {
@@ -183,7 +186,7 @@ impl Shared {
         Ok(None)
     }
 
-    /// When the directory above was found below the root, if that is at hand and believed.
+    /// When the parent directory was found below the root, if the parent is cached and still trusted.
     fn found_above(&self, fd: BorrowedFd<'_>, now: Moment, calls: &mut usize) -> Result<Option<Moment>> {
         *calls += 2;
         let up = self.with_descriptor(|| openat(fd, c"..", PIN | OFlags::DIRECTORY, Mode::empty()))?;
@@ -218,7 +221,7 @@ impl Shared {
         })
     }
 
-    /// The path of what is open; None when it is too long. That of an object which is gone is where it was.
+    /// The path of an open object; None when it is too long. For an object that was removed this is its last path.
     fn path_of(&self, fd: BorrowedFd<'_>, calls: &mut usize) -> Result<Option<Vec<u8>>> {
         *calls += 1;
         match readlinkat(&self.descriptors, DecInt::from_fd(fd), Vec::new()) {
@@ -229,7 +232,7 @@ impl Shared {
     }
 }
 
-/// What of a path comes behind another one, if that leads to it.
+/// The rest of a path below `dir`, if the path leads through it.
 fn behind<'a>(path: &'a [u8], dir: &[u8]) -> Option<&'a [u8]> {
     let rest = path.strip_prefix(dir.strip_suffix(b"/").unwrap_or(dir))?;
     matches!(rest, [] | [b'/', ..]).then(|| rest.strip_prefix(b"/").unwrap_or(rest))

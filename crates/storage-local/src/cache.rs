@@ -1,4 +1,4 @@
-//! The nodes at hand: one object has one node while anybody refers to it.
+//! Cached nodes: an object has one node while anybody refers to it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +9,14 @@ use storage::FileId;
 
 use crate::node::LocalNode;
 
-/// Shards, each with a lock of its own.
+/// The number of shards, each with a lock of its own.
 const SHARDS: usize = 16;
 
-/// Nodes by number. A node that is cached pins its inode, so the number cannot come to mean another object.
+/// Nodes by number. A cached node pins its inode, so its number cannot be reused for another object.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    /// A shard's lock guards all of it; no node is dropped under it, since closing a file may take long.
+    /// A shard's lock guards everything in it. No node is dropped while a lock is held, since closing a file may take
+    /// long.
     shards: [Mutex<Shard>; SHARDS],
     closed: AtomicBool,
     nodes_max: usize,
@@ -24,17 +25,17 @@ pub(crate) struct Cache {
 #[derive(Debug)]
 struct Shard {
     nodes: HashMap<FileId, Slot>,
-    /// Nodes whose name was removed, still referred to from outside.
+    /// Nodes whose name was removed and that are still referred to from outside.
     removed: HashMap<FileId, Weak<LocalNode>>,
     nodes_max: usize,
-    /// When there are more nodes than this, those that nobody uses go.
+    /// When there are more nodes than this, unused ones are dropped.
     shrink_above: usize,
 }
 
 #[derive(Debug)]
 struct Slot {
     node: Arc<LocalNode>,
-    /// Asked for since the last sweep.
+    /// Whether the node was asked for since the last sweep.
     used: bool,
 }
 
@@ -53,15 +54,15 @@ impl Shard {
         self.removed.get(&id)?.upgrade()
     }
 
-    /// Takes out nodes that nobody refers to: those not used since the last time, then any until there are
-    /// few enough.
+    /// Takes out nodes that nobody refers to: first those that were not used since the last call, then any, until there
+    /// are few enough.
     fn shrink(&mut self) -> Vec<Arc<LocalNode>> {
         let enough = self.nodes_max - self.nodes_max / 8;
         let mut out = self.take_unused(usize::MAX);
         if self.nodes.len() > enough {
             out.append(&mut self.take_unused(self.nodes.len() - enough));
         }
-        // When all of them are referred to, looking again soon would be in vain.
+        // If all nodes are referred to, another attempt soon would be in vain.
         self.shrink_above = self.nodes_max.max(self.nodes.len() + self.nodes.len() / 8);
         out
     }
@@ -83,7 +84,7 @@ impl Shard {
 }
 
 impl Cache {
-    /// A cache of about `nodes_max` nodes; those that somebody refers to stay beyond that.
+    /// A cache of about `nodes_max` nodes. Nodes that somebody refers to are kept beyond that.
     pub(crate) fn new(nodes_max: usize) -> Self {
         let of_shard = (nodes_max / SHARDS).max(1);
         let shard = || Shard {
@@ -96,22 +97,22 @@ impl Cache {
         Self { shards, closed: AtomicBool::new(false), nodes_max }
     }
 
-    /// How many nodes it keeps.
+    /// How many nodes the cache keeps.
     pub(crate) fn nodes_max(&self) -> usize {
         self.nodes_max
     }
 
     fn shard(&self, id: FileId) -> &Mutex<Shard> {
-        // Inode numbers of neighbours differ in the low bits; the remainder is below SHARDS.
+        // Inode numbers of neighbours differ in the low bits. The remainder is below SHARDS.
         &self.shards[usize::try_from(id.0 % SHARDS as u64).unwrap_or(0)]
     }
 
-    /// The node of that number, if it is at hand.
+    /// The node with that number, if it is cached.
     pub(crate) fn get(&self, id: FileId) -> Option<Arc<LocalNode>> {
         self.shard(id).lock().get(id)
     }
 
-    /// Enters a new node, unless its object has one already: gives the one that stays.
+    /// Enters a new node, unless its object has one already. Returns the node that stays.
     pub(crate) fn enter(&self, node: LocalNode) -> Arc<LocalNode> {
         let id = node.id;
         let node = Arc::new(node);
@@ -133,7 +134,7 @@ impl Cache {
         node
     }
 
-    /// A name of this object was removed: its space must be free when the last reference goes.
+    /// A name of this object was removed: its space must be freed when the last reference is dropped.
     pub(crate) fn release(&self, id: FileId) {
         let released;
         {
@@ -146,7 +147,7 @@ impl Cache {
         drop(released);
     }
 
-    /// This directory was removed: nobody finds it any more, whoever still holds it.
+    /// This directory was removed: nobody can find it any more, even while somebody holds it.
     pub(crate) fn forget(&self, id: FileId) {
         let forgotten = {
             let mut shard = self.shard(id).lock();
@@ -156,7 +157,7 @@ impl Cache {
         drop(forgotten);
     }
 
-    /// Lets go what nobody refers to and nobody has asked for since the last call.
+    /// Drops nodes that nobody refers to and that were not asked for since the last call.
     pub(crate) fn sweep(&self) {
         for shard in &self.shards {
             let dropped = shard.lock().take_unused(usize::MAX);
@@ -164,18 +165,18 @@ impl Cache {
         }
     }
 
-    /// Lets go all that nobody refers to.
+    /// Drops all nodes that nobody refers to.
     pub(crate) fn drop_unreferred(&self) {
         self.sweep();
         self.sweep();
     }
 
-    /// Whether the store is gone.
+    /// Whether the store is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Lets go everything, for good.
+    /// Drops all nodes, for good.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         for shard in &self.shards {

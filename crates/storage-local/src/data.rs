@@ -1,4 +1,4 @@
-//! Data: reading, writing, holes and copies.
+//! Reading, writing, holes and copies.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::atomic::Ordering;
@@ -11,12 +11,12 @@ use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::sys;
 
-/// The largest offset that the kernel takes.
+/// The largest offset that the kernel accepts.
 pub(crate) const OFFSET_MAX: u64 = i64::MAX.unsigned_abs();
-/// How many pieces the kernel takes in one write (IOV_MAX).
+/// How many pieces the kernel accepts in one write (IOV_MAX).
 const PIECES_MAX: usize = 1024;
 
-/// Ranges end within what the kernel takes.
+/// Checks that a range ends within what the kernel accepts.
 fn check_range(offset: u64, length: u64) -> Result<()> {
     let end = offset.checked_add(length).ok_or(Error::TooLarge)?;
     if end > OFFSET_MAX { Err(Error::TooLarge) } else { Ok(()) }
@@ -84,7 +84,7 @@ impl LocalNode {
     }
 
     fn write_nowait(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability) -> Result<usize> {
-        // Even then a write waits for a file system that is frozen.
+        // Even a write that must not wait would wait for a file system that is frozen.
         self.store.check_at_hand(Wait::Never)?;
         let nowait = &self.store.writes_nowait;
         if stability != Stability::Unstable || !nowait.load(Ordering::Relaxed) {
@@ -104,7 +104,7 @@ impl LocalNode {
         match (self.kind, self.open_descriptor()) {
             (_, Some(fd)) => fsync(fd),
             (FileKind::Regular | FileKind::Directory, None) => fsync(self.reader()?),
-            // The kernel syncs no single object that it does not open.
+            // The kernel cannot sync a single object that is not open.
             _ => syncfs(&self.store.root),
         }
         .map_err(from_errno)
@@ -140,7 +140,7 @@ impl LocalNode {
             SeekTo::Data => SeekFrom::Data(offset),
             SeekTo::Hole => SeekFrom::Hole(offset),
         };
-        // The position that this sets is used by nobody.
+        // This sets the file position, which nothing else uses.
         match seek(self.reader()?, to) {
             Ok(found) => Ok(Some(found)),
             Err(Errno::NXIO) => Ok(None),
@@ -174,7 +174,7 @@ impl LocalNode {
     }
 }
 
-/// The pieces behind the first `done` bytes.
+/// The pieces after the first `done` bytes.
 fn behind<'a>(data: &'a [IoSlice<'_>], mut done: usize) -> Vec<IoSlice<'a>> {
     let rest = |slice: &'a IoSlice<'_>| {
         let skipped = done.min(slice.len());

@@ -1,18 +1,19 @@
-//! The depot: where named streams are kept.
+//! The depot: where named streams are stored.
 //!
-//! It is the directory `.anabranch-streams` in the share's root. No lookup, no listing and no handle of the store leads
-//! there, so that neither protocol shows it. Below it:
+//! The depot is the directory `.anabranch-streams` in the share's root. No lookup, no listing and no handle of the
+//! store leads there, so neither protocol shows it. It contains:
 //!
-//! * one directory for the root that the depot is for, named by the root's handle and birth time: what a copy of the
-//!   share brings along is not taken for its own;
-//! * in it one directory for each object that has streams, named by the object's handle, which has the generation in
-//!   it: it means no later object of the same number, and it does not change when the object is renamed or linked;
-//! * in that a file for each stream (see [`crate::streams`]).
+//! * one directory for the root to which the depot belongs, named by the root's handle and birth time, so that a copy
+//!   of the share does not take the streams it brings along for its own;
+//! * in it, one directory for each object that has streams, named by the object's handle. The handle contains the
+//!   generation, so it names no later object with the same number, and it does not change when the object is renamed or
+//!   linked;
+//! * in that, a file for each stream (see [`crate::streams`]).
 //!
-//! An object's directory goes when its last name goes. A server that is killed in between, and a name that goes behind
-//! the server's back, leave a directory that belongs to nothing: it is removed when the store is opened again, if the
-//! file system itself says that there is no such object. Only a server that may use handles can ask it that
-//! (`CAP_DAC_READ_SEARCH`); another leaves them.
+//! An object's directory is removed with the object's last name. If the server is killed in between, or if a name is
+//! removed behind the server's back, a directory without an object remains. It is removed when the store is opened
+//! again, if the file system itself reports that the object does not exist. Only a server that may use handles
+//! (`CAP_DAC_READ_SEARCH`) can ask that; other servers leave such directories.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
@@ -34,19 +35,19 @@ use crate::resolve::BELOW;
 use crate::store::Shared;
 use crate::sys::{self, KernelHandle};
 
-/// The depot's name in the root. It is nobody else's anywhere in the share: shares may lie in one another.
+/// The depot's name in the root. The name is reserved everywhere in the share, since one share may lie inside another.
 const NAME: &[u8] = b".anabranch-streams";
 const NAME_IN_OTHER_CASE: &[u8] = b".ANABRANCH-STREAMS";
-/// Nobody but the server looks in.
+/// Only the server may look inside.
 const PRIVATE: Mode = Mode::RWXU;
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Listings are read so much at a time, in bytes.
+/// How much of a listing is read at a time, in bytes.
 const BUFFER_BYTES: usize = 32 << 10;
-/// The longest handle whose directory's name is not too long.
+/// The longest handle from which a valid directory name can be made.
 const HANDLE_BYTES_MAX: usize = 120;
 
-/// Whether a name is the depot's, whatever its case.
+/// Whether a name is the depot's, ignoring case.
 pub(crate) fn is_reserved(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(NAME)
 }
@@ -54,9 +55,9 @@ pub(crate) fn is_reserved(name: &[u8]) -> bool {
 /// Where the streams of a store are.
 #[derive(Debug)]
 pub(crate) struct Depot {
-    /// The name of this root's directory in it.
+    /// The name of this root's directory in the depot.
     root_name: String,
-    /// That directory, once there is one.
+    /// This root's directory, once it exists.
     dir: OnceLock<OwnedFd>,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Depot {
 pub(crate) struct Parting(OwnedFd);
 
 impl Depot {
-    /// The depot of a root, if it can have one: lasting handles, and a place to put it.
+    /// The depot of a root, if the root can have one: this needs lasting handles and a place for the directory.
     pub(crate) fn open(root: &OwnedFd, root_stat: &Statx) -> Result<Option<Self>> {
         let Ok(handle) = sys::name_to_handle(root.as_fd()) else { return Ok(None) };
         if !probe::has_lasting_handles(root)? || handle.bytes.len() > HANDLE_BYTES_MAX {
@@ -85,7 +86,7 @@ impl Depot {
         }
     }
 
-    /// The directory of this root; None when there is none, and none is to be made.
+    /// The directory of this root; None when there is none and `make` is not set.
     fn reach(&self, root: &OwnedFd, make: bool) -> Result<Option<BorrowedFd<'_>>> {
         if let Some(dir) = self.dir.get() {
             return Ok(Some(dir.as_fd()));
@@ -96,12 +97,12 @@ impl Depot {
         let Some(top) = open_directory(root, NAME)? else { return Ok(None) };
         let known = fstat(&top).map_err(from_errno)?;
         if known.st_uid != geteuid().as_raw() {
-            // Somebody else's: they could look in.
+            // The directory belongs to another user, who could look inside.
             return Err(Error::PermissionDenied);
         }
         let other = open_directory(root, NAME_IN_OTHER_CASE)?.map(fstat).transpose().map_err(from_errno)?;
         if other.is_some_and(|other| other.st_ino == known.st_ino) {
-            // The directory folds case: clients would find it by other names.
+            // The directory ignores case: clients would find it by other names.
             if make {
                 gone(unlinkat(root, NAME, AtFlags::REMOVEDIR))?;
             }
@@ -115,7 +116,7 @@ impl Depot {
     }
 }
 
-/// Makes a directory of the depot where there is none.
+/// Makes a directory of the depot unless it exists.
 pub(crate) fn make_directory(dir: impl AsFd, name: &[u8]) -> Result<()> {
     match mkdirat(dir, name, PRIVATE) {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
@@ -123,7 +124,7 @@ pub(crate) fn make_directory(dir: impl AsFd, name: &[u8]) -> Result<()> {
     }
 }
 
-/// A directory of the depot, to work in and to list; None when there is none.
+/// A directory of the depot, open for working in it and listing it; None when it does not exist.
 pub(crate) fn open_directory(dir: impl AsFd, name: &[u8]) -> Result<Option<OwnedFd>> {
     match openat2(dir, name, DIRECTORY, Mode::empty(), BELOW) {
         Ok(found) => Ok(Some(found)),
@@ -145,7 +146,7 @@ fn folder_name(handle: &KernelHandle) -> String {
     format!("{:x}.{hex}", handle.kind)
 }
 
-/// The handle that a directory is named by.
+/// The handle from which a directory's name was made.
 fn handle_of_folder(name: &[u8]) -> Option<KernelHandle> {
     let (kind, hex) = std::str::from_utf8(name).ok()?.split_once('.')?;
     let kind = i32::from_str_radix(kind, 16).ok()?;
@@ -160,7 +161,7 @@ fn handle_of_folder(name: &[u8]) -> Option<KernelHandle> {
 
 /// The names in a directory of the depot.
 pub(crate) fn entries(dir: &OwnedFd) -> Result<Vec<Vec<u8>>> {
-    // A descriptor of its own, since the position belongs to the descriptor.
+    // Opens another descriptor, since the position belongs to the descriptor.
     let fd = openat(dir, c".", DIRECTORY, Mode::empty()).map_err(from_errno)?;
     let mut buffer: Vec<u8> = Vec::with_capacity(BUFFER_BYTES);
     let mut listing = RawDir::new(&fd, buffer.spare_capacity_mut());
@@ -175,7 +176,7 @@ pub(crate) fn entries(dir: &OwnedFd) -> Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-/// Removes all that is in a directory of the depot: files, and directories a few levels deep.
+/// Removes everything in a directory of the depot: files, and directories a few levels deep.
 fn empty(dir: &OwnedFd, depth: usize) -> Result<()> {
     for name in entries(dir)? {
         match unlinkat(dir, name.as_slice(), AtFlags::empty()) {
@@ -198,11 +199,11 @@ fn gone(removed: rustix::io::Result<()>) -> Result<()> {
     }
 }
 
-/// Levels of directories below an object's: see [`crate::streams`].
+/// Levels of directories below an object's directory: see [`crate::streams`].
 const DEPTH_MAX: usize = 4;
 
 impl LocalNode {
-    /// The directory of this object's streams; None when there is none, and none is to be made.
+    /// The directory of this object's streams; None when there is none and `make` is not set.
     pub(crate) fn stream_folder(&self, make: bool) -> Result<Option<OwnedFd>> {
         if !matches!(self.kind, FileKind::Regular | FileKind::Directory) {
             return Err(Error::WrongKind);
@@ -224,14 +225,15 @@ impl LocalNode {
     pub(crate) fn tidy_folder(&self) {
         let Some(dir) = self.store.depot.as_ref().and_then(|depot| depot.dir.get()) else { return };
         if let Ok(handle) = sys::name_to_handle(self.fd.as_fd()) {
-            // It holds something, or it has gone already: both are well.
+            // Both failures are fine: the directory is not empty, or has been removed already.
             let _ = unlinkat(dir, folder_name(&handle), AtFlags::REMOVEDIR);
         }
     }
 }
 
 impl Shared {
-    /// Before a name goes: holds the object that it names, if it may have streams that go with it.
+    /// Called before a name is removed: holds the object of the name, if it may have streams that are to be removed
+    /// with it.
     pub(crate) fn part_with(&self, dir: &OwnedFd, name: &[u8], kind: FileKind) -> Option<Parting> {
         self.depot.as_ref()?.dir.get()?;
         if !matches!(kind, FileKind::Regular | FileKind::Directory) {
@@ -240,10 +242,10 @@ impl Shared {
         self.pin(dir, name, rustix::fs::ResolveFlags::empty()).ok().map(Parting)
     }
 
-    /// After a name has gone: removes the streams of the object, unless it has another name.
+    /// Called after a name was removed: removes the streams of the object, unless it has another name.
     pub(crate) fn end_streams(&self, parting: Option<Parting>) {
         let Some(Parting(fd)) = parting else { return };
-        // A name that it was given meanwhile counts: what is not surely gone keeps its streams.
+        // A name that the object was given meanwhile counts. The streams stay unless the object is certainly gone.
         if !stat(&fd).is_ok_and(|stat| stat.stx_nlink == 0) {
             return;
         }
@@ -260,7 +262,7 @@ impl Shared {
         gone(unlinkat(depot, name, AtFlags::REMOVEDIR))
     }
 
-    /// Removes what belongs to nothing: directories whose object is gone, as the file system itself says.
+    /// Removes directories whose object no longer exists, according to the file system itself.
     pub(crate) fn sweep_depot(self: &Arc<Self>) {
         let Some(depot) = self.depot.as_ref().and_then(|depot| depot.dir.get()) else { return };
         if !matches!(self.handles, Handles::Native(_)) {

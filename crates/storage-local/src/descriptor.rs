@@ -1,8 +1,8 @@
 //! The security descriptor of an object, in one extended attribute.
 //!
-//! Its value begins with a version, the permission bits and the owners that the object had when it was stored. Who changes
-//! one of these behind the server's back (chmod, chown, or another server) has taken back what the descriptor says: it is
-//! no longer in force.
+//! The value begins with a version, and with the permission bits and owners that the object had when the descriptor was
+//! stored. When anybody changes these behind the server's back (chmod, chown, or another server), the descriptor is no
+//! longer in force.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,21 +16,21 @@ use crate::attributes::{ctime_of, is_settled, stat};
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 
-/// Where the server is privileged: nobody else can change it then (xattr(7), "Trusted extended attributes").
+/// Used where the server is privileged: then nobody else can change it (xattr(7), "Trusted extended attributes").
 pub(crate) const TRUSTED_XATTR: &str = "trusted.anabranch.acl";
-/// Elsewhere: all files are the server's own there.
+/// Used elsewhere: there all files belong to the server's own account.
 pub(crate) const USER_XATTR: &str = "user.anabranch.acl";
-/// The first byte of the value. A value of another version reads as none.
+/// The first byte of the value. A value of another version is ignored.
 const VERSION: u8 = 1;
-/// Version, a reserved byte, permission bits (16 bits), owner and group (32 each), little-endian; the self-relative form
-/// of [MS-DTYP] 2.4.6 follows.
+/// Version, a reserved byte, permission bits (16 bits), owner and group (32 each), little-endian. The self-relative
+/// form of [MS-DTYP] 2.4.6 follows.
 const HEADER_LEN: usize = 12;
 /// The longest value in bytes (xattr(7)).
 const BYTES_MAX: usize = 65_536;
 /// Most descriptors are shorter than this.
 const BYTES_USUAL: usize = 1024;
 
-/// A descriptor, and what it was stored for.
+/// A descriptor, and the permission bits and owners for which it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
     stamp: Stamp,
@@ -52,26 +52,27 @@ impl Stamp {
     }
 }
 
-/// For so long what was read is believed though the object has changed since: nearly all changes are of other things.
-/// Who stores a descriptor behind this store's back (another one on the same directory) is heeded that much later.
+/// How long a descriptor that was read is trusted although the object has changed since: nearly all changes are of
+/// other things. A descriptor stored behind this store's back (by another store on the same directory) is noticed that
+/// much later.
 const BELIEVED_FOR: Duration = Duration::from_millis(100);
 
-/// What was stored as last read: it holds until the object's time of last change moves, and for a moment in any case.
+/// The stored descriptor as last read. It is valid until the object's change time moves, and for a moment in any case.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     stored: Option<Stored>,
-    /// None: read within a tick of the last change, so another change may carry the same time.
+    /// None: read within a tick of the last change, so another change may have the same time.
     as_of: Option<Timestamp>,
     read: Instant,
 }
 
 impl Known {
-    /// What a new object has, if it was not changed since then.
+    /// For a new object, which has no descriptor, if it was not changed since then.
     pub(crate) fn none(ctime: Option<Timestamp>) -> Self {
         Self { stored: None, as_of: ctime, read: Instant::now() }
     }
 
-    /// Whether this is what is stored with the object, which was last changed at `ctime`.
+    /// Whether this is still what is stored with the object, which was last changed at `ctime`.
     fn holds(&self, ctime: Timestamp) -> bool {
         self.as_of == Some(ctime) || self.read.elapsed() < BELIEVED_FOR
     }
@@ -87,7 +88,7 @@ impl Stored {
         if bytes.len() > BYTES_MAX { Err(Error::AttributeTooLarge) } else { Ok(bytes) }
     }
 
-    /// Values of another version, or damaged ones, are none at all.
+    /// Decodes a value; None for another version or a damaged value.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (header, descriptor) = bytes.split_first_chunk::<HEADER_LEN>()?;
         let [VERSION, _, a, b, c, d, e, f, g, h, i, j] = *header else { return None };
@@ -103,7 +104,7 @@ impl Stored {
 }
 
 impl LocalNode {
-    /// What is stored with an object of these attributes and still in force.
+    /// The descriptor that is stored with an object with these attributes, if it is still in force.
     pub(crate) fn descriptor(
         &self,
         attributes: &Attributes,
@@ -116,11 +117,12 @@ impl LocalNode {
         let in_force = |stored: &Option<Stored>| {
             stored.as_ref().filter(|s| s.stamp == stamp).map(|s| Arc::clone(&s.descriptor))
         };
-        // Held while it is read: what is stored meanwhile must not be forgotten again.
+        // The lock is held while the value is read, so that a descriptor that is stored meanwhile is not overwritten
+        // here.
         let mut known = self.security.lock();
         match &*known {
             Some(known) if known.holds(attributes.ctime) => return Ok(in_force(&known.stored)),
-            // It lies beside the inode, which has just been changed: surely in memory.
+            // The value lies beside the inode, which has just been changed, so it is in memory.
             Some(_) => {}
             None if wait == Wait::May || self.store.is_in_memory => {}
             None => return Err(Error::WouldBlock),
@@ -148,10 +150,10 @@ impl LocalNode {
         }
     }
 
-    /// Stores a descriptor for the permission bits and owners that the object has now; None: removes it.
+    /// Stores a descriptor for the object's present permission bits and owners; None: removes it.
     pub(crate) fn store_descriptor(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
         self.check_carries_xattrs()?;
-        // Held meanwhile: of two changes at once, one counts.
+        // The lock is held throughout: of two concurrent changes, one takes effect.
         let mut known = self.security.lock();
         let attributes = self.attributes_now(storage::Want::empty(), Wait::May)?;
         let name = self.store.descriptor_xattr;

@@ -1,4 +1,4 @@
-//! Listings.
+//! Listing directories.
 
 use std::ops::ControlFlow;
 
@@ -25,8 +25,8 @@ fn kind_of(kind: FileType) -> Option<FileKind> {
 }
 
 impl LocalNode {
-    /// A listing has a descriptor of its own, since the position belongs to the descriptor. With `O_NOATIME` its time of last access
-    /// stays, where the server may have that: open(2) allows it the owner and `CAP_FOWNER`.
+    /// A listing has a descriptor of its own, since the position belongs to the descriptor. With `O_NOATIME` the access
+    /// time stays unchanged, where the server may use the flag: open(2) allows it to the owner and with `CAP_FOWNER`.
     pub(crate) fn list(
         &self,
         cookie: u64,

@@ -1,5 +1,4 @@
-//! What SMB clients keep with an object: DOS flags, a birth time and a time of last change, in one extended
-//! attribute.
+//! What SMB clients store with an object: DOS flags, a birth time and a change time, in one extended attribute.
 
 use std::time::SystemTime;
 
@@ -13,30 +12,30 @@ use crate::node::LocalNode;
 
 /// The attribute's full name.
 pub(crate) const DOS_XATTR: &str = "user.anabranch.dos";
-/// The first byte of its value. A value of another version reads as none.
+/// The first byte of the value. A value of another version is ignored.
 const VERSION: u8 = 1;
-/// The second byte says what is present.
+/// The second byte tells which parts are present.
 const HAS_FLAGS: u8 = 1;
 const HAS_BTIME: u8 = 2;
-/// Two more times follow: the one to show, and the one when it was set.
+/// Two more times follow: the change time to show, and the time when it was set.
 const HAS_CTIME: u8 = 4;
 /// Version, presence, flags (32 bits), times: seconds (64) and nanoseconds (32) each, little-endian.
 const BYTES_MAX: usize = 6 + 3 * 12;
 
-/// The values; what was never set is None.
+/// The values; None for what was never set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Dos {
     pub(crate) flags: Option<FileFlags>,
     pub(crate) btime: Option<Timestamp>,
-    /// The time of last change to show, and when it was set.
+    /// The change time to show, and when it was set.
     ctime: Option<(Timestamp, Timestamp)>,
 }
 
-/// The values as last read: they hold until the object's time of last change moves.
+/// The values as last read. They are valid until the object's change time moves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
     dos: Dos,
-    /// None: read within a tick of the last change, so another change may carry the same time.
+    /// None: read within a tick of the last change, so another change may have the same time.
     as_of: Option<Timestamp>,
 }
 
@@ -56,7 +55,7 @@ impl Dos {
         bytes
     }
 
-    /// Values of another version, or damaged ones, are none at all.
+    /// Decodes a value; None for another version or a damaged value.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (&[VERSION, present], rest) = bytes.split_first_chunk()? else { return None };
         let (flags, mut rest) = rest.split_first_chunk()?;
@@ -71,8 +70,8 @@ impl Dos {
         })
     }
 
-    /// The time of last change to show, if the object was last changed by setting it. The file system's clock
-    /// ticks: what changes within a tick is not told apart.
+    /// The change time to show, if setting it was the last change of the object. The file system's clock ticks: changes
+    /// within a tick cannot be told apart.
     pub(crate) fn ctime_set(&self, ctime: Timestamp) -> Option<Timestamp> {
         let nanos = |time: Timestamp| i128::from(time.secs) * 1_000_000_000 + i128::from(time.nanos);
         let (shown, set) = self.ctime?;
@@ -80,7 +79,7 @@ impl Dos {
     }
 }
 
-/// Takes a time off; None inside for one that is none.
+/// Takes a time off the front; None inside for an invalid time.
 fn decode_time(rest: &mut &[u8]) -> Option<Option<Timestamp>> {
     let (secs, behind) = rest.split_first_chunk()?;
     let (nanos, behind) = behind.split_first_chunk()?;
@@ -90,14 +89,14 @@ fn decode_time(rest: &mut &[u8]) -> Option<Option<Timestamp>> {
 }
 
 impl Known {
-    /// What a new object has, if it was not changed since then.
+    /// For a new object, which has none of this, if it was not changed since then.
     pub(crate) fn none(ctime: Option<Timestamp>) -> Self {
         Self { dos: Dos::default(), as_of: ctime }
     }
 }
 
 impl LocalNode {
-    /// Whether flags can be kept with this object.
+    /// Whether flags can be stored with this object.
     pub(crate) fn carries_dos(&self) -> bool {
         matches!(self.kind, FileKind::Regular | FileKind::Directory)
             && self.store.capabilities.contains(Capabilities::XATTRS)
@@ -108,7 +107,7 @@ impl LocalNode {
         let known = *self.dos.lock();
         match known {
             Some(known) if known.as_of == Some(ctime) => return Ok(known.dos),
-            // They lie beside the inode, which has just been changed: surely in memory.
+            // The values lie beside the inode, which has just been changed, so they are in memory.
             Some(_) => {}
             None if wait == Wait::May || self.store.is_in_memory => {}
             None => return Err(Error::WouldBlock),
@@ -122,16 +121,16 @@ impl LocalNode {
         let mut bytes = [0; BYTES_MAX + 1];
         match self.fetch_xattr(DOS_XATTR, &mut bytes) {
             Ok(count) => Ok(bytes.get(..count).and_then(Dos::decode).unwrap_or_default()),
-            // RANGE: too long for this version. ACCESS: a server without privileges, and a file that it may not
-            // read; the other attributes are still worth having.
+            // RANGE: too long for this version. ACCESS: a server without privileges, and a file that it may not read;
+            // the other attributes are still useful.
             Err(Errno::NODATA | Errno::RANGE | Errno::OPNOTSUPP | Errno::ACCESS) => Ok(Dos::default()),
             Err(errno) => Err(from_errno(errno)),
         }
     }
 
-    /// Sets what is given; the rest stays, but for a time of last change: this is one.
+    /// Sets what is given and keeps the rest, except for a change time that was set before: this is a change.
     pub(crate) fn set_dos(&self, set: &SetAttributes) -> Result<()> {
-        // Held meanwhile: of two changes at once, neither may undo the other.
+        // The lock is held throughout: of two concurrent changes, neither may undo the other.
         let mut known = self.dos.lock();
         let old = self.read_dos()?;
         let ctime = set.ctime.map(|shown| (shown, now()));

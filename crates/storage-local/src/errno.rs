@@ -1,9 +1,9 @@
-//! What the kernel's error numbers mean.
+//! The meaning of the kernel's error numbers.
 
 use rustix::io::Errno;
 use storage::Error;
 
-/// The meaning of an error number wherever a call does not say otherwise.
+/// The meaning of an error number, unless the call defines another one.
 pub(crate) fn from_errno(errno: Errno) -> Error {
     match errno {
         Errno::NOENT => Error::NotFound,

@@ -1,15 +1,15 @@
-//! Which directories have changed, for certain: fanotify(7), asked instead of waited for.
+//! Which directories have changed, reliably: fanotify(7), polled instead of waited for.
 //!
-//! The kernel queues an event within the call that makes the change, before that call returns. So who reads the queue until
-//! it is empty has learned of every change that was complete when it began. Names are changed through the directory's
-//! inode alone, which is what is marked, whatever path or handle was used: for them, and for the attributes of the directory
-//! itself, that is all there is.
+//! The kernel queues an event within the call that makes the change, before that call returns. So a reader that reads
+//! the queue until it is empty has learned of every change that was complete when it began. Names are changed only
+//! through the directory's inode, and the inode is what is marked, whatever path or handle was used. For names, and for
+//! the attributes of the directory itself, this is complete.
 //!
-//! Not inotify(7): that also tells of every read and write of a file in the directory, where a time of last write that is
-//! set on the directory alone (utimensat(2)) must be told, which is the same event. Marks without `FAN_EVENT_ON_CHILD` cost
-//! the data path nothing, since the kernel does not even look at them.
+//! inotify(7) is not used: it would also report every read and write of a file in the directory. A modification time
+//! that is set on the directory itself (utimensat(2)) must be reported, and inotify has the same event for both. Marks
+//! without `FAN_EVENT_ON_CHILD` cost the data path nothing, since the kernel does not even look at them.
 //!
-//! What is not seen: the time of last access, the flags of chattr(1), and what is mounted over a directory meanwhile.
+//! Not covered: the access time, the flags of chattr(1), and file systems that are mounted over a directory meanwhile.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -25,40 +25,41 @@ use crate::node::LocalNode;
 use crate::store::Shared;
 use crate::sys::{self, KernelHandle, Mark};
 
-/// What is read at once: some dozen events.
+/// How much is read at once: some dozen events.
 const READ_BYTES: usize = 4096;
-/// The longest event: its head, the file handle (MAX_HANDLE_SZ) and the name (NAME_MAX) of a directory's entry with theirs, of both
-/// names of a rename.
+/// The longest event: its header, the file handles (MAX_HANDLE_SZ) and names (NAME_MAX) of the directory and the entry,
+/// and both names of a rename.
 const EVENT_BYTES_MAX: usize = 1024;
-/// Directories that are followed at a time at most, however many nodes and marks there may be.
+/// The most directories that are followed at a time, however many nodes and marks there may be.
 const DIRECTORIES_MAX: usize = 65_536;
-/// Where the kernel says how many marks a user may have.
+/// The kernel's limit of marks for each user.
 const MARKS_MAX: &str = "/proc/sys/fs/fanotify/max_user_marks";
-/// What changes a name.
+/// Events that change a name.
 const NAMES: u64 = libc::FAN_CREATE | libc::FAN_DELETE | libc::FAN_MOVED_FROM | libc::FAN_MOVED_TO;
-/// What takes a name away.
+/// Events that remove a name.
 const GONE: u64 = libc::FAN_DELETE | libc::FAN_MOVED_FROM;
-/// What moves a directory away.
+/// Events that move a directory.
 const MOVED: u64 = libc::FAN_MOVED_FROM | libc::FAN_MOVE_SELF;
-/// What is asked of the kernel.
+/// The events that the kernel is asked for.
 const WANTED: u64 = NAMES | libc::FAN_ATTRIB | libc::FAN_MODIFY | libc::FAN_MOVE_SELF | libc::FAN_ONDIR;
-/// The name under which a directory's own events come.
+/// The name in events of the directory itself.
 const ITSELF: &[u8] = b".";
 
-/// A fanotify group of a store's own.
+/// A fanotify group for one store.
 #[derive(Debug)]
 pub(crate) struct LocalFeed {
     store: Arc<Shared>,
     directories_max: usize,
-    /// Guards the group and its numbers. Held while events are read and given, so that who finds the queue empty knows
-    /// that all that was in it has been given. Reading it never waits for a device.
+    /// Guards the group and its numbers. The lock is held while events are read and passed on, so that a caller that
+    /// finds the queue empty knows that everything in it has been passed on. Reading the queue never waits for a
+    /// device.
     instance: Mutex<Instance>,
 }
 
 #[derive(Debug)]
 struct Instance {
     group: OwnedFd,
-    /// Of the next directory; none is used again.
+    /// The number of the next directory. Numbers are never reused.
     next: u64,
     by_handle: HashMap<KernelHandle, ObservedId>,
     followed: HashMap<ObservedId, Followed>,
@@ -68,11 +69,11 @@ struct Instance {
 struct Followed {
     handle: KernelHandle,
     path: CString,
-    /// Keeps the path what it is.
+    /// Keeps the object's path in /proc valid.
     _node: Arc<dyn Node>,
 }
 
-/// What an event says.
+/// The contents of an event.
 #[derive(Debug, PartialEq, Eq)]
 struct Event<'a> {
     mask: u64,
@@ -86,8 +87,8 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*taken)
 }
 
-/// Takes one event off: None when it is not one of those that a group with `FAN_REPORT_DFID_NAME` gives, or says that
-/// events were lost.
+/// Takes one event off the front. None if it is not an event that a group with `FAN_REPORT_DFID_NAME` produces, or if
+/// it reports that events were lost.
 fn take_event<'a>(bytes: &mut &'a [u8]) -> Option<Event<'a>> {
     let length = usize::try_from(u32::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
     let (mut event, rest) = bytes.split_at_checked(length)?;
@@ -101,7 +102,7 @@ fn take_event<'a>(bytes: &mut &'a [u8]) -> Option<Event<'a>> {
     let length = usize::from(u16::from_ne_bytes([a, b]));
     let mut info = event.get(..length.checked_sub(4)?)?;
     let _ = take::<8>(&mut info)?;
-    // struct file_handle, and the name, which ends with a zero byte and is filled up with more.
+    // struct file_handle, then the name, which ends with a zero byte and is padded.
     let count = usize::try_from(u32::from_ne_bytes(take(&mut info)?)).ok()?;
     let handle_kind = i32::from_ne_bytes(take(&mut info)?);
     let (handle, name) = info.split_at_checked(count)?;
@@ -112,7 +113,7 @@ fn take_event<'a>(bytes: &mut &'a [u8]) -> Option<Event<'a>> {
 }
 
 impl Instance {
-    /// Gives what an event says.
+    /// Passes on an event.
     fn give(&self, event: &Event<'_>, store: &Shared, each: &mut dyn FnMut(Uncertain<'_>)) {
         if event.mask & libc::FAN_ONDIR != 0 && event.mask & MOVED != 0 {
             store.moves.tell();
@@ -121,20 +122,21 @@ impl Instance {
         let is = |mask| event.mask & mask != 0;
         match event.name {
             ITSELF if is(libc::FAN_MOVE_SELF) => each(Uncertain::Moved(dir)),
-            // Reserved names are no entries to anybody, but the directory has changed.
+            // Clients do not see reserved names, but the directory has changed.
             name if name == ITSELF || store.reserved.has(name) => each(Uncertain::Itself(dir)),
             name => {
                 let is_dir_gone = is(libc::FAN_ONDIR) && is(GONE);
-                // What happens to one name is one event until it is read.
+                // Until they are read, all events of one name are merged.
                 let changes = (event.mask & NAMES).count_ones();
                 each(Uncertain::Name { dir, name, is_dir_gone, changes });
             }
         }
     }
 
-    /// Reads the queue until it is empty. False when something of it is lost.
+    /// Reads the queue until it is empty. Returns false when part of it was lost.
     ///
-    /// The kernel fills the buffer as long as it has events: what is left room for another one was the last of them.
+    /// The kernel fills the buffer as long as it has events. If there is room left for another event, the last one was
+    /// read.
     fn drain(&self, store: &Shared, each: &mut dyn FnMut(Uncertain<'_>)) -> bool {
         let mut buffer = [0; READ_BYTES];
         loop {
@@ -157,13 +159,13 @@ impl Instance {
         }
     }
 
-    /// Begins anew: closing the group takes all its marks away.
+    /// Starts again: closing the group removes all its marks.
     fn restart(&mut self) {
         self.by_handle.clear();
         self.followed.clear();
         match sys::fanotify_group() {
             Ok(group) => self.group = group,
-            // The old one is kept, with marks that mean nothing to anybody any more.
+            // The old group is kept. Its marks no longer mean anything.
             Err(e) => tracing::warn!("changes by programs of this machine may be told late for now: {e}"),
         }
     }
@@ -171,20 +173,20 @@ impl Instance {
 
 impl LocalFeed {
     /// # Errors
-    /// [`Error::NotSupported`] where the kernel cannot do it (before Linux 5.13, or without privileges) or the file system
-    /// cannot; [`Error::OutOfResources`] when the user has as many groups as allowed (fs.fanotify.max_user_groups).
+    /// [`Error::NotSupported`] where the kernel (before Linux 5.13, or without privileges) or the file system does not
+    /// support it; [`Error::OutOfResources`] when the user has as many groups as allowed (fs.fanotify.max_user_groups).
     pub(crate) fn new(store: &Arc<Shared>) -> Result<Self> {
         let group = sys::fanotify_group().map_err(|errno| match errno {
             Errno::INVAL | Errno::PERM | Errno::NOSYS => Error::NotSupported,
             other => from_errno(other),
         })?;
         let marks = std::fs::read_to_string(MARKS_MAX).ok().and_then(|text| text.trim().parse().ok());
-        // Half of both is for others.
+        // Half of both is left for others.
         let directories_max =
             DIRECTORIES_MAX.min(marks.unwrap_or(usize::MAX) / 2).min(store.cache.nodes_max() / 2);
         let instance = Instance { group, next: 0, by_handle: HashMap::new(), followed: HashMap::new() };
         let feed = Self { store: Arc::clone(store), directories_max, instance: Mutex::new(instance) };
-        // Whether the file system takes marks is known once there is one.
+        // Only an attempt shows whether the file system accepts marks.
         let root: Arc<dyn Node> = store.root_node()?;
         let tried = feed.follow(&root)?;
         feed.unfollow(tried);
@@ -200,7 +202,7 @@ impl Feed for LocalFeed {
             return Err(Error::NotDirectory);
         }
         let handle = sys::name_to_handle(node.fd.as_fd()).map_err(|_| Error::NotSupported)?;
-        // The descriptor's own name: no other object can have it meanwhile.
+        // The descriptor's own name, which no other object can have meanwhile.
         let path = CString::new(format!("/proc/self/fd/{}", node.fd.as_raw_fd())).unwrap_or_default();
         let mut instance = self.instance.lock();
         let marked = sys::fanotify_mark(instance.group.as_fd(), Mark::Add, WANTED, &path);

@@ -1,4 +1,4 @@
-//! Handles: from a node to bytes and back.
+//! Converts between nodes and handles.
 //!
 //! Native: `N`, the inode number (64 bits), the keyed checksum (64), the file system's handle type (32) and
 //! bytes. By index: `I`, the inode number, the generation (64). All numbers are little-endian.
@@ -19,23 +19,23 @@ use crate::sys::{self, KernelHandle};
 
 const NATIVE: u8 = b'N';
 const BY_INDEX: u8 = b'I';
-/// How often a handle is tried before the server believes that there is no memory.
+/// How often a handle is tried before the server believes that memory is exhausted.
 const TRIES: usize = 20;
 
 /// How this store makes handles.
 pub(crate) enum Handles {
-    /// The file system's own, checked by a checksum with this key.
+    /// The file system's own handles, with a checksum that uses this key.
     Native(SipHasher24),
-    /// By an index of names.
+    /// From an index of names.
     Index(Index),
 }
 
 impl Handles {
-    /// An object has a new name.
+    /// Notes that an object has a new name.
     pub(crate) fn moved(&self, dir: &LocalNode, name: Name<'_>) {
         let Self::Index(index) = self else { return };
         let noted = dir.find(name, Wait::May).and_then(|(node, _)| {
-            // Entered anew, with the directories above it that nobody has asked a handle of.
+            // The object is entered again, together with directories above it for which nobody has asked for a handle.
             if index.has(node.id)? { node.enter_in(index) } else { Ok(()) }
         });
         if let Err(e) = noted {
@@ -43,7 +43,7 @@ impl Handles {
         }
     }
 
-    /// An object is gone.
+    /// Notes that an object is gone.
     pub(crate) fn forget(&self, id: FileId) {
         let Self::Index(index) = self else { return };
         if let Err(e) = index.remove(id) {
@@ -51,7 +51,7 @@ impl Handles {
         }
     }
 
-    /// Makes the index safe.
+    /// Makes the index durable.
     pub(crate) fn flush(&self) {
         if let Self::Index(index) = self
             && let Err(e) = index.flush()
@@ -61,7 +61,7 @@ impl Handles {
     }
 }
 
-/// The keyed checksum: over everything else in the handle.
+/// The keyed checksum over everything else in the handle.
 fn checksum(key: &SipHasher24, id: FileId, handle: &KernelHandle) -> u64 {
     key.hash(&[&id.0.to_le_bytes()[..], &handle.kind.to_le_bytes(), &handle.bytes].concat())
 }
@@ -69,7 +69,7 @@ fn checksum(key: &SipHasher24, id: FileId, handle: &KernelHandle) -> u64 {
 fn encode_native(key: &SipHasher24, id: FileId, handle: &KernelHandle) -> Result<Handle> {
     let sum = checksum(key, id, handle).to_le_bytes();
     let parts = [&[NATIVE][..], &id.0.to_le_bytes(), &sum, &handle.kind.to_le_bytes(), &handle.bytes];
-    // Too long: no known local file system does this, see `probe`.
+    // Too long. No known local file system does this, see `probe`.
     Handle::new(&parts.concat()).map_err(|_| Error::NotSupported)
 }
 
@@ -93,8 +93,9 @@ fn decode_key(bytes: &[u8]) -> Option<Key> {
 }
 
 impl LocalNode {
-    /// What the index knows this object by. The file system's own handle, which any user may ask for, tells
-    /// it from other objects of the same number; else the birth time does, as far as clocks tell.
+    /// The key of this object in the index. The file system's own handle, which any user may ask for, distinguishes the
+    /// object from others with the same number. Where there is no such handle the birth time does, as far as clocks
+    /// allow.
     pub(crate) fn key(&self) -> Result<Key> {
         if let Some(generation) = self.generation.get() {
             return Ok(Key { id: self.id, generation: *generation });
@@ -173,7 +174,7 @@ impl Shared {
     fn open_native(self: &Arc<Self>, kernel: &KernelHandle) -> Result<Arc<LocalNode>> {
         let fd = self.with_descriptor(|| self.open_handle(kernel))?;
         let stat = stat(&fd)?;
-        // Removed, and held by somebody else on this machine.
+        // The object was removed, and another process on this machine holds it.
         let is_gone = stat.stx_nlink == 0;
         if is_gone || device_of(&stat) != self.device {
             return Err(Error::Stale);
@@ -183,8 +184,8 @@ impl Shared {
         Ok(node)
     }
 
-    /// While the number of an object that is gone is given to a new one, ext4 says that there is no memory; a
-    /// moment later it says that the handle is stale.
+    /// While the number of a removed object is being given to a new one, ext4 reports that there is no memory. A moment
+    /// later it reports that the handle is stale.
     pub(crate) fn open_handle(&self, kernel: &KernelHandle) -> std::result::Result<OwnedFd, Errno> {
         for _ in 0..TRIES {
             match sys::open_by_handle(self.root.as_fd(), kernel) {

@@ -1,5 +1,5 @@
-//! The index of names, where the file system gives the server no handles: from an object to the directory
-//! that holds it and its name there.
+//! The index of names, used where the file system gives the server no handles. It leads from an object to the directory
+//! that contains it and its name there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,18 +10,18 @@ use crate::store::LocalState;
 
 /// The deepest chain of directories that is followed.
 const DEPTH_MAX: usize = 4096;
-/// An entry on disk, by the object's number: its generation, the directory's number and generation, the name.
+/// An entry on disk, keyed by the object's number: its generation, the directory's number and generation, the name.
 type DiskEntry<'a> = (u64, u64, u64, &'a [u8]);
 
-/// What names an object for good: its number, and what tells it from others that have had the number.
+/// Identifies an object for good: its number, and what distinguishes it from others that have had the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) id: FileId,
     pub(crate) generation: u64,
 }
 
-/// The index of one store. Entries are safe after [`Index::flush`]; a server that is killed before that
-/// forgets the last of them, and their handles become stale.
+/// The index of one store. Entries are durable after [`Index::flush`]. A server that is killed before that forgets the
+/// latest entries, and their handles become stale.
 pub(crate) struct Index {
     state: LocalState,
     table: String,
@@ -34,7 +34,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 impl Index {
-    /// Opens the index, and makes it when there is none.
+    /// Opens the index, and creates it if it does not exist.
     pub(crate) fn open(state: LocalState) -> Result<Self> {
         let table = format!("storage-local.{}.names", state.name);
         let index = Self { state, table, unsafe_entries: AtomicBool::new(false) };
@@ -66,7 +66,7 @@ impl Index {
         look(&transaction.open_table(self.definition()).map_err(failed)?)
     }
 
-    /// Enters objects, each with its directory and name, where they are not entered so already.
+    /// Enters objects, each with its directory and name, unless they are already entered like this.
     pub(crate) fn insert(&self, entries: &[(Key, Key, &[u8])]) -> Result<()> {
         let on_disk = |key: &Key, dir: &Key| (key.generation, dir.id.0, dir.generation);
         let is_entered = self.read(|table| {
@@ -92,7 +92,7 @@ impl Index {
         })
     }
 
-    /// Whether an object of that number is entered.
+    /// Whether an object with that number is entered.
     pub(crate) fn has(&self, id: FileId) -> Result<bool> {
         self.read(|table| Ok(table.get(id.0).map_err(failed)?.is_some()))
     }
@@ -124,7 +124,7 @@ impl Index {
     /// Puts all entries on stable storage.
     pub(crate) fn flush(&self) -> Result<()> {
         if self.unsafe_entries.swap(false, Ordering::Relaxed) {
-            // A durable commit makes those before it durable.
+            // A durable commit also makes the earlier ones durable.
             self.state.database.begin_write().map_err(failed)?.commit().map_err(failed)?;
         }
         Ok(())

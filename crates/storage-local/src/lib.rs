@@ -1,28 +1,26 @@
 //! A directory of this machine as a store (Linux).
 //!
-//! **Below the root only.** Names are resolved one component at a time, relative to an open descriptor,
-//! with `openat2` (`RESOLVE_BENEATH`, no symbolic links, no magic links, no mount points). What another
-//! file system is mounted on inside the root is refused ([`storage::Error::PermissionDenied`]): inode
-//! numbers are unique only within one file system.
+//! **Below the root only.** Names are resolved one component at a time, relative to an open descriptor, with `openat2`
+//! (`RESOLVE_BENEATH`, no symbolic links, no magic links, no mount points). Directories on which another file system is
+//! mounted are refused ([`storage::Error::PermissionDenied`]): inode numbers are unique only within one file system.
 //!
-//! **Nodes.** A node holds an `O_PATH` descriptor, which pins the inode and so its number; descriptors for
-//! data are opened when first needed. Fifos, sockets and devices are never opened. Nodes that nobody holds
-//! stay cached for some seconds, so that a path that is in use costs one `statx` a component. The data of a
-//! file that is removed behind the server's back is freed when its node leaves the cache.
+//! **Nodes.** A node holds an `O_PATH` descriptor, which pins the inode and so its number. Descriptors for data are
+//! opened when first needed. Fifos, sockets and devices are never opened. Nodes that nobody holds stay cached for some
+//! seconds, so that a path that is in use costs one `statx` per component. The data of a file that is removed behind
+//! the server's back is freed when its node leaves the cache.
 //!
-//! **Handles** are the file system's own where the server may use them (`CAP_DAC_READ_SEARCH`), with a keyed
-//! checksum: a client cannot make up a handle for an object that no lookup below the root ever gave it. A
-//! directory must lie below the root also when its handle is used; a file that was moved out of the root
-//! behind the server's back stays reachable by handles given before. Elsewhere handles go through an index of
-//! names that is kept in the server's database, and an object that is renamed behind the server's back
-//! becomes stale.
+//! **Handles** are the file system's own where the server may use them (`CAP_DAC_READ_SEARCH`), with a keyed checksum:
+//! a client cannot forge a handle for an object that was never looked up below the root. When a directory's handle is
+//! used, the directory must still lie below the root. A file that was moved out of the root behind the server's back
+//! stays reachable by handles that clients already have. Elsewhere handles use an index of names in the server's
+//! database, and the handle of an object that is renamed behind the server's back becomes stale.
 //!
 //! **Attributes for SMB** (DOS flags and a birth time set by a client) are in one extended attribute,
-//! `user.anabranch.dos`; an access control list is in another, `trusted.anabranch.acl` where the server is privileged,
-//! else `user.anabranch.acl`.
+//! `user.anabranch.dos`. The security descriptor is in another: `trusted.anabranch.acl` where the server is privileged,
+//! otherwise `user.anabranch.acl`.
 //!
 //! **Named streams** are files of a depot, the directory `.anabranch-streams` in the root, which no lookup and no
-//! listing shows (see the module `depot`): on file systems whose handles mean one object for good.
+//! listing shows (see the module `depot`). They exist on file systems whose handles are never reused.
 
 mod attributes;
 mod below;

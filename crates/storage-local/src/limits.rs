@@ -1,12 +1,12 @@
-//! How many descriptors the process may have.
+//! How many descriptors the process may have open.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What is assumed where the kernel sets no limit.
+/// The value used where the kernel sets no limit.
 const DESCRIPTORS: u64 = 1 << 20;
 
-/// Raises the process's soft limit of open descriptors to the hard one, and gives the limit then.
-/// For the program to call once, before it opens stores.
+/// Raises the process's soft limit of open descriptors to the hard limit, and returns the resulting limit. The program
+/// calls this once, before it opens stores.
 pub fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum

@@ -1,4 +1,4 @@
-//! Making, linking, removing and renaming.
+//! Creating, linking, removing and renaming.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::{descriptor, dos};
 
-/// Opens a new file for the server itself; fails if the name is taken, by a symbolic link too.
+/// Flags that create a file for the server itself. They fail if the name is taken, even by a symbolic link.
 const NEW_FILE: OFlags =
     OFlags::CREATE.union(OFlags::EXCL).union(OFlags::RDWR).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// In a directory that has been removed nothing is found: the name is not what is missing.
+/// In a directory that has been removed nothing is found: report the directory as stale, not the name as missing.
 fn stale(error: Error) -> Error {
     if error == Error::NotFound { Error::Stale } else { error }
 }
 
 impl LocalNode {
-    /// Makes an object; what statx says of it.
+    /// Makes an object. Returns it with the result of statx.
     pub(crate) fn make(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<(Arc<Self>, Statx)> {
         self.check_enters(name)?;
         let begun = coarse_now();
@@ -41,7 +41,7 @@ impl LocalNode {
         };
         let completed = self.complete(name, opened, new, begun);
         if completed.as_ref().is_err_and(|e| *e != Error::Busy) {
-            // Half made: it must not stay.
+            // The object is incomplete and must not stay.
             let flags = if new.kind == NewKind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
             if let Err(errno) = unlinkat(&self.fd, name.as_bytes(), flags) {
                 tracing::warn!("an object that could not be completed stays: {errno}");
@@ -50,7 +50,7 @@ impl LocalNode {
         completed
     }
 
-    /// Whether a name may be entered in this directory: the server's own may not.
+    /// Checks that a name may be entered in this directory: reserved names may not.
     fn check_enters(&self, name: Name<'_>) -> Result<()> {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
@@ -62,7 +62,7 @@ impl LocalNode {
         }
     }
 
-    /// Whether a name may be taken from this directory: the server's own are no names to anybody.
+    /// Checks that a name may be removed from this directory: reserved names do not exist for clients.
     fn check_has(&self, name: Name<'_>) -> Result<()> {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
@@ -71,12 +71,12 @@ impl LocalNode {
     }
 
     fn make_file(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<OwnedFd> {
-        // Special bits come with the owner, not before.
+        // Special mode bits are set with the owner, not before.
         let mode = Mode::from_raw_mode(new.mode & 0o777);
         self.store.with_descriptor(|| openat(&self.fd, name.as_bytes(), NEW_FILE, mode))
     }
 
-    /// Makes what is not opened by making it.
+    /// Makes an object of a kind that creating does not open.
     fn make_other(&self, name: Name<'_>, new: &NewNode<'_>) -> std::result::Result<(), Errno> {
         let (dir, bytes) = (&self.fd, name.as_bytes());
         let mode = Mode::from_raw_mode(new.mode & 0o777);
@@ -97,7 +97,7 @@ impl LocalNode {
     /// Gives a new object its owner and mode.
     ///
     /// # Errors
-    /// [`Error::Busy`] when another object was moved over its name meanwhile: that one keeps its owner.
+    /// [`Error::Busy`] when another object was moved over the name meanwhile. That object keeps its owner.
     fn complete(
         &self,
         name: Name<'_>,
@@ -130,7 +130,7 @@ impl LocalNode {
         }
         let node = self.store.cache.enter(node);
         let as_of = Some(ctime_of(&made));
-        // Others may have found it already, and know more.
+        // Others may have found the object already, and know more.
         node.dos.lock().get_or_insert(dos::Known::none(as_of));
         node.security.lock().get_or_insert(descriptor::Known::none(as_of));
         Ok((node, made))
@@ -158,13 +158,14 @@ impl LocalNode {
         }
     }
 
-    /// Removes the name of an object of which this was just read. When another object has it by now, that goes.
+    /// Removes the name of an object whose attributes were just read. If another object has the name by now, that one
+    /// is removed.
     pub(crate) fn remove_known(&self, name: Name<'_>, id: FileId, kind: FileKind, links: u32) -> Result<()> {
         self.check_has(name)?;
         let parting = self.store.part_with(&self.fd, name.as_bytes(), kind);
         let flags = if kind == FileKind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&self.fd, name.as_bytes(), flags).map_err(|errno| match errno {
-            // rmdir(2) allows both.
+            // rmdir(2) allows either error.
             Errno::EXIST => Error::NotEmpty,
             other => from_errno(other),
         })?;
@@ -210,7 +211,7 @@ impl LocalNode {
 }
 
 impl crate::store::Shared {
-    /// An object lost one of its names.
+    /// Notes that an object lost one of its names.
     fn let_go(&self, id: FileId, kind: FileKind, links: u32) {
         let is_directory = kind == FileKind::Directory;
         if is_directory {
@@ -224,14 +225,14 @@ impl crate::store::Shared {
     }
 }
 
-/// The time of a moment ago: file systems stamp new objects with a clock that ticks slowly.
+/// A time slightly in the past: file systems stamp new objects with a clock that ticks slowly.
 fn coarse_now() -> Timestamp {
     let before = SystemTime::now() - Duration::from_millis(50);
     let since = before.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp { secs: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
 }
 
-/// Whether this is the object that was just made, and not an older one.
+/// Whether this is the object that was just created, and not an older one.
 fn is_new(stat: &Statx, kind: NewKind<'_>, begun: Timestamp) -> bool {
     let made = match kind {
         NewKind::Regular => FileKind::Regular,

@@ -23,7 +23,7 @@ use crate::handle::Handles;
 use crate::store::Shared;
 use crate::{descriptor, dos};
 
-/// How data is opened: without side effects, whatever it is.
+/// Flags for opening data: without side effects, whatever the object is.
 const OPEN: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// An object below the root.
@@ -34,18 +34,18 @@ pub(crate) struct LocalNode {
     pub(crate) is_open: bool,
     pub(crate) id: FileId,
     pub(crate) kind: FileKind,
-    /// When it was made: tells it from another object of the same number.
+    /// Creation time: distinguishes the object from others with the same number.
     pub(crate) btime: Option<Timestamp>,
-    /// Open for reading. A file that is only read is not open for writing: it could not be executed.
+    /// Open for reading. A file that is only read is not opened for writing, since then it could not be executed.
     reader: OnceLock<OwnedFd>,
     /// Open for writing, and for reading where that is permitted.
     writer: OnceLock<OwnedFd>,
     pub(crate) handle: OnceLock<Handle>,
-    /// Of a directory: when it was last found below the root.
+    /// For a directory: when it was last found below the root.
     pub(crate) place: Place,
-    /// For the index of handles.
+    /// The generation in the index of handles.
     pub(crate) generation: OnceLock<u64>,
-    /// Guards the flags and the birth time as last read.
+    /// Guards the flags and birth time as last read.
     pub(crate) dos: Mutex<Option<dos::Known>>,
     /// Guards the security descriptor as last read.
     pub(crate) security: Mutex<Option<descriptor::Known>>,
@@ -60,7 +60,7 @@ impl std::fmt::Debug for LocalNode {
 impl Drop for LocalNode {
     fn drop(&mut self) {
         let Some(closer) = &self.store.closer else { return };
-        // Something has to stand in its place.
+        // The field needs a value in place of the descriptor that is taken out.
         let pin = self.store.descriptors.try_clone().map(|other| std::mem::replace(&mut self.fd, other));
         for descriptor in [pin.ok(), self.reader.take(), self.writer.take()].into_iter().flatten() {
             let _ = closer.send(descriptor);
@@ -87,7 +87,7 @@ impl LocalNode {
         }
     }
 
-    /// Whether statx spoke of this object.
+    /// Whether this result of statx belongs to this object.
     pub(crate) fn is_object_of(&self, stat: &Statx) -> bool {
         (self.id.0, self.kind, self.btime) == (stat.stx_ino, kind_of(stat), btime_of(stat))
     }
@@ -100,7 +100,7 @@ impl LocalNode {
         }
     }
 
-    /// A descriptor that is really open, if there is one already.
+    /// A descriptor opened for data, if there is one already.
     pub(crate) fn open_descriptor(&self) -> Option<BorrowedFd<'_>> {
         if self.is_open {
             return Some(self.fd.as_fd());
@@ -108,7 +108,8 @@ impl LocalNode {
         self.writer.get().or_else(|| self.reader.get()).map(AsFd::as_fd)
     }
 
-    /// A descriptor for reading that needs no waiting for: on a file system that may stop answering, one that is there.
+    /// A descriptor for reading without waiting: on a file system that may stop answering, only one that is already
+    /// open.
     pub(crate) fn reader_at_hand(&self) -> Result<BorrowedFd<'_>> {
         if self.store.closer.is_none() {
             return self.reader();
@@ -117,16 +118,17 @@ impl LocalNode {
         present.map(AsFd::as_fd).ok_or(Error::WouldBlock)
     }
 
-    /// Found by a name, or made. Who waited for that need not wait for its handle afterwards.
+    /// Reads the handle of a node that was just found or created, since the caller has already waited. Later calls then
+    /// need not wait for it.
     fn known_by_handle(node: Arc<Self>) -> Arc<Self> {
         if node.store.closer.is_some() {
-            // Where there is none, who asks for it is told why.
+            // If there is no handle, the caller that asks for it gets the error.
             let _ = node.handle_now();
         }
         node
     }
 
-    /// A descriptor for reading. Only for files and directories.
+    /// A descriptor for reading. Files and directories only.
     pub(crate) fn reader(&self) -> Result<BorrowedFd<'_>> {
         if self.is_open {
             return Ok(self.fd.as_fd());
@@ -138,7 +140,7 @@ impl LocalNode {
         Ok(self.reader.get_or_init(|| fd).as_fd())
     }
 
-    /// A descriptor for writing. Only for files.
+    /// A descriptor for writing. Files only.
     pub(crate) fn writer(&self) -> Result<BorrowedFd<'_>> {
         if self.is_open {
             return Ok(self.fd.as_fd());
@@ -162,7 +164,7 @@ impl LocalNode {
             }
             _ => Err(Errno::INVAL),
         });
-        // Somebody on this machine holds a lease on it (fcntl(2), F_SETLEASE).
+        // Another process on this machine holds a lease on the file (fcntl(2), F_SETLEASE).
         opened.map_err(|e| if e == Error::WouldBlock { Error::Busy } else { e })
     }
 
@@ -293,7 +295,7 @@ impl Node for LocalNode {
     fn remove_found(&self, name: Name<'_>, found: &Attributes) -> Result<()> {
         match self.store.handles {
             Handles::Native(_) => self.remove_known(name, found.id, found.kind, found.links),
-            // The index must not lose another object, which may have the name by now.
+            // The index must not lose another object that may have the name by now.
             Handles::Index(_) => self.remove_name(name, found.kind == FileKind::Directory),
         }
     }

@@ -1,4 +1,4 @@
-//! Changes of directories as the kernel tells them: inotify(7).
+//! Changes of directories as the kernel reports them: inotify(7).
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -15,11 +15,11 @@ use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Shared;
 
-/// What is read at once: some hundred events.
+/// How much is read at once: some hundred events.
 const READ_BYTES: usize = 64 * 1024;
-/// Events that are given at a time.
+/// The most events that are passed on at a time.
 const EVENTS_MAX: usize = 16_384;
-/// What is asked of the kernel for each directory.
+/// The events that the kernel is asked for, for each directory.
 const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVED_FROM)
@@ -29,18 +29,18 @@ const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::EXCL_UNLINK);
 
-/// An inotify instance of a store's own.
+/// An inotify instance for one store.
 #[derive(Debug)]
 pub(crate) struct LocalObserver {
     store: Arc<Shared>,
     inotify: OwnedFd,
-    /// Readable when somebody wants the waiting to end.
+    /// Readable when the wait is to end.
     woken: OwnedFd,
     /// Guards the numbers.
     numbers: Mutex<Numbers>,
 }
 
-/// The kernel gives the same number again once a directory is let go; ours stay their own.
+/// The kernel reuses the number of a directory that is no longer watched; the numbers used here are unique.
 #[derive(Debug, Default)]
 struct Numbers {
     next: u64,
@@ -56,7 +56,7 @@ impl LocalObserver {
         Ok(Self { store: Arc::clone(store), inotify, woken, numbers: Mutex::default() })
     }
 
-    /// Waits for something to be read; takes back the wish to end.
+    /// Waits until there is something to read, and resets the request to end.
     fn wait_readable(&self) -> Result<()> {
         let mut fds = [PollFd::new(&self.inotify, PollFlags::IN), PollFd::new(&self.woken, PollFlags::IN)];
         match poll(&mut fds, None) {
@@ -86,10 +86,10 @@ impl LocalObserver {
         if events.contains(ReadFlags::IGNORED) {
             return each(Observed::Ended(dir));
         }
-        // Without a name it is about the directory itself.
+        // An event without a name is about the directory itself.
         let (Some(name), Some(deed)) = (event.file_name(), deed(events, event.cookie())) else { return };
         if self.store.reserved.has(name.to_bytes()) {
-            return; // it is no entry to anybody
+            return; // clients do not see such entries
         }
         let is_dir = events.contains(ReadFlags::ISDIR);
         each(Observed::Entry { dir, name: name.to_bytes(), is_dir, deed });
@@ -116,9 +116,9 @@ impl Observer for LocalObserver {
         if node.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
-        // The descriptor's own name: no other object can have it meanwhile.
+        // The descriptor's own name, which no other object can have meanwhile.
         let path = format!("/proc/self/fd/{}", node.fd.as_raw_fd());
-        // Held over the call: what is observed at once finds its number.
+        // The lock is held over the call, so that events that arrive at once find their number.
         let mut numbers = self.numbers.lock();
         let number =
             inotify::add_watch(&self.inotify, path.as_str(), WANTED).map_err(|errno| match errno {
@@ -156,7 +156,7 @@ impl Observer for LocalObserver {
                 Err(errno) => return Err(from_errno(errno)),
             }
         }
-        // What is in the buffer was taken from the kernel, and must be given.
+        // Events in the buffer were taken from the kernel and must be passed on.
         while !reader.is_buffer_empty() {
             let event = reader.next().map_err(from_errno)?;
             self.give(&event, each);

@@ -1,4 +1,4 @@
-//! What the file system under a store can do, found out by trying.
+//! What the file system under a store supports, found out by trying.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,35 +16,35 @@ use crate::dos::DOS_XATTR;
 use crate::errno::from_errno;
 use crate::{descriptor, sys};
 
-/// statfs(2): file systems whose data is memory, so that reading it waits for no device.
+/// statfs(2): file systems whose data is in memory, so that reading never waits for a device.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 const RAMFS_MAGIC: i64 = 0x8584_58f6;
-/// File systems whose handles tell an object from all that have had its number before, also after a remount: ext2 to
-/// ext4, XFS, Btrfs, F2FS, Bcachefs, ZFS, and tmpfs, of which nothing is left then. Elsewhere (FAT, FUSE) generations may
-/// be made up at each mount, and something kept by a handle could come to belong to another file.
+/// File systems whose handles are never reused, not even after a remount: ext2 to ext4, XFS, Btrfs, F2FS, Bcachefs and
+/// ZFS; also tmpfs, of which nothing is left after a remount. Elsewhere (FAT, FUSE) generations may be made up at each
+/// mount, and data stored under a handle could come to belong to another file.
 const LASTING_HANDLES: [i64; 7] =
     [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, TMPFS_MAGIC];
 const OVERLAYFS_MAGIC: i64 = 0x794c_7630;
-/// What a native handle holds beside the file system's bytes.
+/// Bytes of a native handle apart from the file system's own.
 const HANDLE_OVERHEAD: usize = 21;
 
-/// Whether data is memory.
+/// Whether data is in memory.
 pub(crate) fn is_in_memory(root: &OwnedFd) -> Result<bool> {
     Ok(matches!(file_system(root)?, TMPFS_MAGIC | RAMFS_MAGIC))
 }
 
-/// Whether a handle of the file system means one object for good.
+/// Whether handles of the file system are never reused.
 pub(crate) fn has_lasting_handles(root: &OwnedFd) -> Result<bool> {
     Ok(LASTING_HANDLES.contains(&file_system(root)?))
 }
 
-/// Whether only this machine changes the file system, through its kernel: it is one of those above.
+/// Whether the file system is changed only by this machine, through its kernel: whether it is one of those above.
 pub(crate) fn is_changed_here_only(root: &OwnedFd) -> Result<bool> {
     has_lasting_handles(root)
 }
 
-/// Whether the file system is known to lie on this machine's own devices or in its memory. All others may stop answering for
-/// good: FUSE, NFS, SMB, 9P, CephFS, GlusterFS, and what nobody knows yet.
+/// Whether the file system is known to lie on this machine's own devices or in its memory. All others may stop
+/// answering for good: FUSE, NFS, SMB, 9P, CephFS, GlusterFS, and unknown ones.
 pub(crate) fn is_local(root: &OwnedFd) -> Result<bool> {
     Ok(match file_system(root)? {
         RAMFS_MAGIC => true,
@@ -53,8 +53,9 @@ pub(crate) fn is_local(root: &OwnedFd) -> Result<bool> {
     })
 }
 
-/// Whether an overlay can be written: the kernel takes no file system of a network or a program for its upper layer
-/// (Documentation/filesystems/overlayfs.rst, "Upper and Lower"), and what it reads from below is an image on the same disk.
+/// Whether an overlay is writable. The kernel accepts no network or FUSE file system as the upper layer
+/// (Documentation/filesystems/overlayfs.rst, "Upper and Lower"), and what is read from below is an image on the same
+/// disk.
 fn has_upper_layer(root: &OwnedFd) -> Result<bool> {
     let device = device_of(&stat(root)?);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -69,11 +70,11 @@ fn has_upper(mounts: &str, device: &str) -> bool {
 
 /// The type of the file system (statfs(2)).
 pub(crate) fn file_system(root: &OwnedFd) -> Result<i64> {
-    // It is signed on some architectures; the magic numbers have 32 bits.
+    // The type is signed on some architectures; the magic numbers have 32 bits.
     Ok(fstatfs(root).map_err(from_errno)?.f_type & 0xffff_ffff)
 }
 
-/// All but [`Capabilities::NATIVE_HANDLES`].
+/// All capabilities except [`Capabilities::NATIVE_HANDLES`].
 pub(crate) fn capabilities(root: &OwnedFd, is_in_memory: bool) -> Result<Capabilities> {
     let mut found = Capabilities::empty();
     found.set(Capabilities::LOCAL, is_local(root)?);
@@ -85,7 +86,7 @@ pub(crate) fn capabilities(root: &OwnedFd, is_in_memory: bool) -> Result<Capabil
     found.set(Capabilities::XATTRS, !matches!(xattr, Err(Errno::OPNOTSUPP)));
     match openat(root, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR) {
         Ok(file) => found |= capabilities_of_files(&file),
-        // Nothing to try with: calls find out by themselves.
+        // There is no file to try with: calls will find out by themselves.
         Err(_) => found |= Capabilities::READ_NEVER | Capabilities::SPARSE,
     }
     if is_in_memory {
@@ -94,7 +95,7 @@ pub(crate) fn capabilities(root: &OwnedFd, is_in_memory: bool) -> Result<Capabil
     Ok(found)
 }
 
-/// Tries on a file without a name.
+/// Tries calls on a file without a name.
 fn capabilities_of_files(file: &OwnedFd) -> Capabilities {
     let mut found = Capabilities::empty();
     let wrote = pwritev2(file, &[IoSlice::new(b"x")], 0, ReadWriteFlags::NOWAIT);
@@ -103,13 +104,13 @@ fn capabilities_of_files(file: &OwnedFd) -> Capabilities {
     found.set(Capabilities::READ_NEVER, !matches!(read, Err(Errno::OPNOTSUPP)));
     let punched = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 1);
     found.set(Capabilities::SPARSE, !matches!(punched, Err(Errno::OPNOTSUPP)));
-    // A whole file cloned to itself: refused as an overlap where cloning works.
+    // Clones a whole file to itself: where cloning works, this is refused as an overlap.
     let cloned = sys::clone_range(file.as_fd(), 0, file.as_fd(), 1 << 20, 0);
     found.set(Capabilities::CLONE, !matches!(cloned, Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS)));
     found
 }
 
-/// The attribute for security descriptors: a trusted one where the server may write such.
+/// The attribute for security descriptors: a trusted one where the server may write such attributes.
 pub(crate) fn descriptor_xattr(root: &OwnedFd) -> &'static str {
     let file = openat(root, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
     let is_trusted =
@@ -125,7 +126,7 @@ fn can_set_owners() -> bool {
 /// Whether the server may use the file system's own handles.
 pub(crate) fn has_native_handles(root: &OwnedFd) -> bool {
     let Ok(handle) = sys::name_to_handle(root.as_fd()) else { return false };
-    // Directories and files may differ: twice the size of a directory's is never seen.
+    // Handles of directories and files may differ in length, but never by more than a factor of two.
     let fits = handle.bytes.len() + HANDLE_OVERHEAD <= HANDLE_BYTES_MAX;
     fits && sys::open_by_handle(root.as_fd(), &handle).is_ok()
 }

@@ -1,8 +1,8 @@
-//! Names that are no names to anybody: the depot's, and those to which the file system gives a meaning of its own.
+//! Reserved names, which do not exist for clients: the depot's, and those with a special meaning to the file system.
 //!
-//! On CephFS making a directory in `.snap` makes a snapshot; `.zfs` of ZFS leads to the snapshots. Clients neither look these
-//! names up nor list, make, remove or rename them, in any directory and whatever their case, so that nobody can
-//! tell that they are there. Elsewhere they are names as others are.
+//! On CephFS, creating a directory in `.snap` makes a snapshot; `.zfs` of ZFS leads to the snapshots. Clients cannot
+//! look up, list, create, remove or rename these names, in any directory and in any case, so that nobody can tell that
+//! they exist. On other file systems they are ordinary names.
 
 use std::os::fd::OwnedFd;
 
@@ -16,19 +16,19 @@ use crate::probe;
 const CEPHFS_MAGIC: i64 = 0x00c3_6400;
 const ZFS_MAGIC: i64 = 0x2fc1_2fc1;
 const FUSE_MAGIC: i64 = 0x6573_5546;
-/// What CephFS calls it unless its mount says otherwise (mount.ceph(8), `snapdirname`).
+/// The name on CephFS unless the mount sets another one (mount.ceph(8), `snapdirname`).
 const CEPHFS_NAME: &str = ".snap";
 const ZFS_NAME: &str = ".zfs";
 
-/// The names.
+/// The reserved names.
 #[derive(Debug)]
 pub(crate) struct Reserved {
-    /// Folded.
+    /// With case folded.
     of_file_system: Vec<String>,
 }
 
 impl Reserved {
-    /// Those of the file system of this root; or these, in place of what it says.
+    /// The names reserved by the file system of this root, or the `given` names instead.
     pub(crate) fn of(root: &OwnedFd, given: Option<Vec<String>>) -> Result<Self> {
         let names = given.map_or_else(|| of_file_system(root), Ok)?;
         if !names.is_empty() {
@@ -37,7 +37,7 @@ impl Reserved {
         Ok(Self { of_file_system: names.iter().map(|name| folded(name)).collect() })
     }
 
-    /// Whether a name is one of them.
+    /// Whether a name is reserved.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         if depot::is_reserved(name) {
             return true;
@@ -47,7 +47,7 @@ impl Reserved {
     }
 }
 
-/// The same for names that differ in case only, also by letters that have two small forms.
+/// Folds case: names that differ only in case give the same result, even for letters with two lower-case forms.
 fn folded(name: &str) -> String {
     name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
@@ -72,7 +72,7 @@ fn names_of(magic: i64, mount: &Mount<'_>) -> Vec<String> {
     }
 }
 
-/// What the kernel says of a mount: its type and the options of its file system. proc_pid_mountinfo(5)
+/// What the kernel reports about a mount: its type and the options of its file system. proc_pid_mountinfo(5)
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Mount<'a> {
     kind: &'a str,
@@ -80,11 +80,11 @@ struct Mount<'a> {
 }
 
 impl<'a> Mount<'a> {
-    /// The mount of this device; nothing where there is none.
+    /// The mount of this device; empty if there is none.
     fn of(mounts: &'a str, device: &str) -> Self {
         let mut of_device = mounts.lines().filter(|line| line.split(' ').nth(2) == Some(device));
         let found = of_device.find_map(|line| {
-            // Behind a lone hyphen: type, source, options.
+            // After a lone hyphen: type, source, options.
             let mut last = line.split_once(" - ")?.1.split(' ');
             Some(Self { kind: last.next()?, options: last.nth(1)? })
         });
@@ -97,7 +97,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// The kernel writes what would part options as three octal digits behind a backslash.
+/// The kernel writes characters that would separate options as a backslash and three octal digits.
 fn unescaped(value: &str) -> String {
     let mut text = String::new();
     let mut rest = value;

@@ -13,7 +13,7 @@ use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Shared;
 
-/// Pins an object without opening it; a symbolic link is the object itself.
+/// Flags that pin an object without opening it. A symbolic link is pinned itself.
 pub(crate) const PIN: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Never out of the directory, and never onto another file system.
 pub(crate) const BELOW: ResolveFlags = ResolveFlags::BENEATH
@@ -21,7 +21,7 @@ pub(crate) const BELOW: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_XDEV);
 
-/// The name of the directory above.
+/// The name of the parent directory.
 const ABOVE: &std::ffi::CStr = c"..";
 
 impl Shared {
@@ -38,7 +38,7 @@ impl Shared {
         Ok((self.cache.enter(LocalNode::new(self, fd, is_open, &stat)), stat))
     }
 
-    /// Runs a call that needs a descriptor; when there is none left, once more after letting go of nodes.
+    /// Runs a call that needs a descriptor. If none is left, drops cached nodes and tries once more.
     pub(crate) fn with_descriptor<T>(&self, call: impl Fn() -> std::result::Result<T, Errno>) -> Result<T> {
         match call() {
             Err(Errno::MFILE | Errno::NFILE) => {
@@ -50,13 +50,13 @@ impl Shared {
         .map_err(from_errno)
     }
 
-    /// Pins what a name stands for, and nothing on another file system.
+    /// Pins the object that a name stands for, unless it is on another file system.
     pub(crate) fn pin(&self, dir: &OwnedFd, name: &[u8], resolve: ResolveFlags) -> Result<OwnedFd> {
         let pinned = self.with_descriptor(|| openat2(dir, name, PIN, Mode::empty(), BELOW | resolve));
         pinned.map_err(|e| if e == Error::CrossDevice { Error::PermissionDenied } else { e })
     }
 
-    /// The directory above an open one; None when the root is not above.
+    /// The parent of an open directory; None when it does not lie below the root.
     fn parent_below_root(self: &Arc<Self>, fd: &OwnedFd) -> Result<Option<Arc<LocalNode>>> {
         let up = stat_name(fd, ABOVE)?;
         let is_it = |node: &Arc<LocalNode>| device_of(&up) == self.device && node.is_object_of(&up);
@@ -79,7 +79,7 @@ impl Shared {
         device_of(stat) == self.device && FileId(stat.stx_ino) == self.root_id
     }
 
-    /// Where the kernel says that an open object is.
+    /// The path of an open object according to the kernel.
     fn kernel_path(&self, fd: &OwnedFd) -> Result<Vec<u8>> {
         let path = readlinkat(&self.descriptors, DecInt::from_fd(fd), Vec::new()).map_err(from_errno)?;
         Ok(path.into_bytes())
@@ -87,7 +87,7 @@ impl Shared {
 }
 
 impl LocalNode {
-    /// The object of that name, and what statx said of it.
+    /// The object with that name, and the result of statx.
     pub(crate) fn find(&self, name: Name<'_>, wait: Wait) -> Result<(Arc<Self>, Statx)> {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
@@ -126,7 +126,7 @@ impl LocalNode {
         self.store.parent_below_root(&self.fd)?.ok_or(Error::Stale)
     }
 
-    /// The number of the directory above, which is only told: nobody works there by it.
+    /// The number of the parent directory. It is only reported: nobody works there by it.
     pub(crate) fn number_above(&self) -> Result<FileId> {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
@@ -139,7 +139,7 @@ impl LocalNode {
         if device_of(&up) == self.store.device { Ok(FileId(up.stx_ino)) } else { Err(Error::Stale) }
     }
 
-    /// The path below the root, as the kernel knows it.
+    /// The path below the root according to the kernel.
     pub(crate) fn path_below_root(&self) -> Result<Vec<u8>> {
         const DELETED: &[u8] = b" (deleted)";
         let root = self.store.kernel_path(&self.store.root)?;
@@ -150,7 +150,7 @@ impl LocalNode {
             [b'/', below @ ..] => below,
             _ => return Err(Error::Stale),
         };
-        // A name may also really end like that; that is not asked of a file system that may stop answering.
+        // A name may really end like this. That is not checked on a file system that may stop answering.
         if below.ends_with(DELETED) && (self.store.closer.is_some() || !self.is_at(below)) {
             return Err(Error::Stale);
         }

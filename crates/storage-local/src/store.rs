@@ -28,9 +28,9 @@ use crate::observe::LocalObserver;
 use crate::reserved::Reserved;
 use crate::{limits, probe};
 
-/// How often nodes that nobody uses are let go.
+/// How often unused nodes are dropped.
 const SWEEP: Duration = Duration::from_secs(5);
-/// The keys of handles, by the name of the store.
+/// The keys for handles, by the name of the store.
 const KEYS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("storage-local.keys");
 
 /// Where a store keeps what must survive a restart of the server.
@@ -38,21 +38,21 @@ const KEYS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("storage-
 pub struct LocalState {
     /// The server's database.
     pub database: Arc<redb::Database>,
-    /// The store's name in it: two stores must not have the same.
+    /// The store's name in the database. Each store needs a different one.
     pub name: String,
 }
 
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
-    /// Without it handles are good only as long as the store value lives.
+    /// Without it, handles are valid only as long as the store value lives.
     pub state: Option<LocalState>,
-    /// How many nodes stay at hand; None: half of the descriptors that the process may have.
+    /// How many nodes stay cached; None: half of the descriptors that the process may have.
     pub nodes_max: Option<usize>,
-    /// Whether the file system's own handles are used where the server may.
+    /// Whether to use the file system's own handles, where the server may.
     pub native_handles: bool,
-    /// Names that clients neither look up nor list nor make, whatever their case; None: those that mean something to the file
-    /// system itself (`.snap` of CephFS, `.zfs` of ZFS).
+    /// Names that clients cannot look up, list or create, in any case; None: those with a special meaning to the file
+    /// system (`.snap` of CephFS, `.zfs` of ZFS).
     pub reserved_names: Option<Vec<String>>,
 }
 
@@ -62,19 +62,19 @@ impl Default for LocalOptions {
     }
 }
 
-/// A directory of this machine.
+/// A store on a directory of this machine.
 #[derive(Debug)]
 pub struct LocalStore {
     shared: Arc<Shared>,
     root: Arc<LocalNode>,
-    /// By which it was opened.
+    /// The path by which the store was opened.
     path: PathBuf,
     sweeper: Option<JoinHandle<()>>,
 }
 
 /// What the nodes of a store share.
 pub(crate) struct Shared {
-    /// The root, really open: also the file system that handles are looked up on.
+    /// The root, opened as a directory. Handles are looked up on its file system.
     pub(crate) root: OwnedFd,
     pub(crate) root_id: FileId,
     pub(crate) device: Device,
@@ -83,20 +83,20 @@ pub(crate) struct Shared {
     pub(crate) capabilities: Capabilities,
     /// The attribute that holds security descriptors.
     pub(crate) descriptor_xattr: &'static str,
-    /// Data is memory: nothing waits for a device.
+    /// Whether data is in memory, so that nothing waits for a device.
     pub(crate) is_in_memory: bool,
-    /// Where descriptors go to be closed; None where closing is quick ([`Capabilities::LOCAL`]).
+    /// Sends descriptors to the thread that closes them; None where closing is quick ([`Capabilities::LOCAL`]).
     pub(crate) closer: Option<mpsc::Sender<OwnedFd>>,
-    /// Whether the file system takes RWF_NOWAIT, as far as known.
+    /// Whether the file system supports RWF_NOWAIT, as far as known.
     pub(crate) reads_nowait: AtomicBool,
     pub(crate) writes_nowait: AtomicBool,
     pub(crate) handles: Handles,
     pub(crate) cache: Cache,
-    /// How often a directory was moved.
+    /// Counts moves of directories.
     pub(crate) moves: Moves,
-    /// Where named streams are; None where the file system cannot have any.
+    /// Where named streams are stored; None where the file system cannot have any.
     pub(crate) depot: Option<Depot>,
-    /// Names that are no names to anybody.
+    /// Names that do not exist for clients.
     pub(crate) reserved: Reserved,
 }
 
@@ -154,12 +154,13 @@ impl LocalStore {
 
 impl Drop for LocalStore {
     fn drop(&mut self) {
-        // Nodes refer to what they share; the cache refers to nodes.
+        // Nodes refer to what they share, and the cache refers to nodes.
         self.shared.cache.close();
         self.shared.handles.flush();
         let Some(sweeper) = self.sweeper.take() else { return };
         sweeper.thread().unpark();
-        // It must not keep the database open any longer. One that looks at what answers no more is not waited for.
+        // The sweeper must not keep the database open any longer. If the file system may stop answering, the sweeper is
+        // not waited for.
         if self.shared.closer.is_none() && sweeper.join().is_err() {
             tracing::error!("the thread that lets go of unused nodes has failed");
         }
@@ -167,12 +168,12 @@ impl Drop for LocalStore {
 }
 
 impl Shared {
-    /// Refuses what might wait and must not: everything on a file system that may stop answering.
+    /// Fails if a call must not wait but might: any call on a file system that may stop answering.
     pub(crate) fn check_at_hand(&self, wait: Wait) -> Result<()> {
         if wait == Wait::Never && self.closer.is_some() { Err(Error::WouldBlock) } else { Ok(()) }
     }
 
-    /// The node of the root. It is cached as long as the store lives.
+    /// The node of the root. It stays cached as long as the store lives.
     pub(crate) fn root_node(self: &Arc<Self>) -> Result<Arc<LocalNode>> {
         if let Some(node) = self.cache.get(self.root_id) {
             return Ok(node);
@@ -232,7 +233,7 @@ impl Storage for LocalStore {
     }
 }
 
-/// The key of the store's handles: made once, kept in the database.
+/// The key for the store's handles: made once and kept in the database.
 fn key(state: Option<&LocalState>) -> Result<[u8; 16]> {
     let mut new = [0; 16];
     getrandom::fill(&mut new).map_err(|_| Error::OutOfResources)?;
@@ -243,7 +244,7 @@ fn key(state: Option<&LocalState>) -> Result<[u8; 16]> {
     })
 }
 
-/// The kept key; `new` is kept when there is none.
+/// The stored key; if there is none, `new` is stored.
 fn keep_key(state: &LocalState, new: [u8; 16]) -> std::result::Result<[u8; 16], redb::Error> {
     let transaction = state.database.begin_write()?;
     let key = {
@@ -264,7 +265,7 @@ fn state_in_memory() -> Result<LocalState> {
     Ok(LocalState { database, name: String::new() })
 }
 
-/// Lets go of nodes that nobody uses, so that what is removed behind the server's back is freed.
+/// Drops nodes that nobody uses, so that the space of objects removed behind the server's back is freed.
 fn start_sweeper(shared: Weak<Shared>) -> Result<JoinHandle<()>> {
     let sweep = move || {
         if let Some(shared) = shared.upgrade() {
@@ -280,8 +281,8 @@ fn start_sweeper(shared: Weak<Shared>) -> Result<JoinHandle<()>> {
     std::thread::Builder::new().name("storage-sweep".into()).spawn(sweep).map_err(|_| Error::OutOfResources)
 }
 
-/// Starts the thread that closes descriptors. Closing tells a file system of a network or a program, and waits for it; nodes
-/// are let go of anywhere.
+/// Starts the thread that closes descriptors. Closing a descriptor on a network or FUSE file system sends a message and
+/// waits for the answer, and nodes may be dropped on any thread.
 fn start_closer() -> Result<mpsc::Sender<OwnedFd>> {
     let (closer, closed) = mpsc::channel();
     let close = move || closed.into_iter().for_each(drop);

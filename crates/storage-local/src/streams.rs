@@ -1,9 +1,9 @@
-//! Named streams: files in the directory that the depot has for their object.
+//! Named streams: files in the depot's directory for their object.
 //!
-//! A stream's file has the stream's name, unless that is too long for one or is `.` or `..`. Since stream names hold no
-//! colon, one in front marks what is not just the name: a name of more than 254 bytes is cut into pieces of 254, each a
-//! directory `:PIECE` but for the last, and `.` is `:.`. So making, renaming and removing a stream is one call each,
-//! which is done or not whatever happens.
+//! A stream's file has the stream's name, unless the name is too long for a file or is `.` or `..`. Stream names
+//! contain no colon, so a leading colon marks a name that is encoded: a name of more than 254 bytes is cut into pieces
+//! of 254, each of which but the last is a directory `:PIECE`; `.` becomes `:.`. So creating, renaming and removing a
+//! stream is one call each, which is atomic.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::resolve::BELOW;
 
-/// How much of a name fits one component behind the colon, in bytes.
+/// How much of a name fits into one component after the colon, in bytes.
 const PIECE_BYTES: usize = 254;
-/// How often a directory that somebody else has just removed, because it was empty, is made again.
+/// How often to recreate a directory that another call has just removed because it was empty.
 const ATTEMPTS_MAX: usize = 16;
-/// As deep as the longest name goes.
+/// As deep as the longest name needs.
 const DEPTH_MAX: usize = 4;
 const NEW_FILE: OFlags =
     OFlags::CREATE.union(OFlags::EXCL).union(OFlags::RDWR).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Where a stream's file is below its object's directory.
+/// The place of a stream's file below its object's directory.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     /// The directories on the way, from the top, as paths.
@@ -57,16 +57,16 @@ impl Place {
         self.directories.iter().try_for_each(|dir| make_directory(folder, dir))
     }
 
-    /// Removes the directories on the way that are empty now.
+    /// Removes the directories on the way that are now empty.
     fn tidy(&self, folder: &OwnedFd) {
         for dir in self.directories.iter().rev() {
-            // It is not empty, or has gone already: both are well.
+            // Both failures are fine: the directory is not empty, or has been removed already.
             let _ = unlinkat(folder, dir.as_slice(), AtFlags::REMOVEDIR);
         }
     }
 }
 
-/// The streams below a directory, whose own pieces of the name are `name`.
+/// Adds the streams below a directory. `name` is the part of the stream's name that leads there.
 fn push_streams(dir: &OwnedFd, name: &[u8], depth: usize, into: &mut Vec<StreamEntry>) -> Result<()> {
     for entry in entries(dir)? {
         let piece = entry.strip_prefix(b":").unwrap_or(&entry);
@@ -114,7 +114,7 @@ impl LocalNode {
         })?;
         let made = self.complete_stream(fd);
         if made.is_err() {
-            // Half made: it must not stay.
+            // The stream is incomplete and must not stay.
             let _ = unlinkat(&folder, place.path.as_slice(), AtFlags::empty());
             place.tidy(&folder);
             self.tidy_folder();
@@ -122,8 +122,8 @@ impl LocalNode {
         made
     }
 
-    /// Gives a new stream its object's owner, who pays for its space; and makes sure that the object is still there: who
-    /// removes its last name looks for streams after that.
+    /// Gives a new stream its object's owner, who pays for the space, and checks that the object still exists: a call
+    /// that removes the last name looks for streams after that.
     fn complete_stream(&self, fd: OwnedFd) -> Result<Arc<Self>> {
         let object = fstat(&self.fd).map_err(from_errno)?;
         if object.st_nlink == 0 {
@@ -137,8 +137,8 @@ impl LocalNode {
         Ok(self.store.cache.enter(node))
     }
 
-    /// Does something at a place of this object's directory, which is made when it is missing: and again, when somebody
-    /// has removed it meanwhile because it was empty.
+    /// Runs a call at a place in this object's directory. The directory is created if it is missing, and again if
+    /// another call has removed it meanwhile because it was empty.
     fn in_folder<T>(&self, place: &Place, call: impl Fn(&OwnedFd) -> Result<T>) -> Result<(OwnedFd, T)> {
         for _ in 0..ATTEMPTS_MAX {
             let Some(folder) = self.stream_folder(true)? else { continue };

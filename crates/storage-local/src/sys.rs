@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-/// The longest handle that the kernel makes (MAX_HANDLE_SZ).
+/// The longest handle that the kernel returns (MAX_HANDLE_SZ).
 const HANDLE_SZ_MAX: libc::c_uint = 128;
 const ROOM: usize = 128;
 
@@ -18,12 +18,12 @@ struct RawHandle {
     f_handle: [u8; ROOM],
 }
 
-/// A handle as the file system gives it.
+/// A handle as returned by the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct KernelHandle {
-    /// How the file system made it.
+    /// The handle's type.
     pub(crate) kind: i32,
-    /// Its bytes.
+    /// The handle's bytes.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -36,8 +36,8 @@ fn last_errno() -> Errno {
 pub(crate) fn name_to_handle(fd: BorrowedFd<'_>) -> Result<KernelHandle, Errno> {
     let mut raw = RawHandle { handle_bytes: HANDLE_SZ_MAX, handle_type: 0, f_handle: [0; ROOM] };
     let mut mount_id: libc::c_int = 0;
-    // SAFETY: `raw` begins like `struct file_handle` and has `handle_bytes` bytes behind it, which the call
-    // fills at most; the path is a C string; `mount_id` is a valid place for the call's duration.
+    // SAFETY: `raw` begins like `struct file_handle` and has `handle_bytes` bytes after it, which is the most that the
+    // call fills; the path is a C string; `mount_id` is valid for the duration of the call.
     let result = unsafe {
         libc::name_to_handle_at(
             fd.as_raw_fd(),
@@ -61,7 +61,7 @@ pub(crate) fn open_by_handle(mount: BorrowedFd<'_>, handle: &KernelHandle) -> Re
     raw.f_handle.get_mut(..handle.bytes.len()).ok_or(Errno::STALE)?.copy_from_slice(&handle.bytes);
     raw.handle_bytes = libc::c_uint::try_from(handle.bytes.len()).map_err(|_| Errno::STALE)?;
     let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: `raw` begins like `struct file_handle` and has `handle_bytes` initialised bytes behind it.
+    // SAFETY: `raw` begins like `struct file_handle` and has `handle_bytes` initialised bytes after it.
     let fd = unsafe { libc::open_by_handle_at(mount.as_raw_fd(), (&raw mut raw).cast(), flags) };
     if fd < 0 {
         return Err(last_errno());
@@ -70,8 +70,8 @@ pub(crate) fn open_by_handle(mount: BorrowedFd<'_>, handle: &KernelHandle) -> Re
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A fanotify group whose events name the directory by its handle, and the entry (fanotify_init(2)). The process needs no
-/// privilege for such.
+/// A fanotify group whose events name the directory by its handle, and the entry (fanotify_init(2)). Such a group needs
+/// no privileges.
 pub(crate) fn fanotify_group() -> Result<OwnedFd, Errno> {
     let flags = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | libc::FAN_REPORT_DFID_NAME;
     // SAFETY: the call takes no pointers.
@@ -83,7 +83,7 @@ pub(crate) fn fanotify_group() -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether a mark is added or taken away.
+/// Whether a mark is added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Add,

@@ -11,7 +11,7 @@ use storage::{Capabilities, Error, FileKind, Result, XattrMode, check_xattr_name
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 
-/// In front of each name on disk.
+/// The prefix of each name on disk.
 const PREFIX: &[u8] = b"user.";
 /// The longest value and the longest list, in bytes (xattr(7)).
 const XATTR_BYTES_MAX: usize = 65_536;
@@ -23,7 +23,7 @@ fn disk_name(name: &[u8]) -> Result<Vec<u8>> {
 }
 
 impl LocalNode {
-    /// The kernel keeps `user.` attributes with files and directories only (xattr(7)).
+    /// The kernel stores `user.` attributes only with files and directories (xattr(7)).
     pub(crate) fn check_carries_xattrs(&self) -> Result<()> {
         match self.kind {
             FileKind::Regular | FileKind::Directory
@@ -36,8 +36,8 @@ impl LocalNode {
         }
     }
 
-    /// A name that leads to this object, also when it has no other: only for files and directories, whose
-    /// names in /proc the kernel resolves to the object itself.
+    /// A path that leads to this object, even when it has no other: only for files and directories, whose names in
+    /// /proc the kernel resolves to the object itself.
     fn proc_path(&self) -> Vec<u8> {
         [b"/proc/self/fd/", DecInt::from_fd(&self.fd).as_bytes()].concat()
     }
@@ -74,7 +74,7 @@ impl LocalNode {
 
     pub(crate) fn read_xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
         self.check_carries_xattrs()?;
-        // The server's own are none to clients.
+        // The server's own attributes do not exist for clients.
         let Ok(disk_name) = disk_name(name) else { return Err(Error::NoAttribute) };
         let mut value = vec![0; 1024];
         let count = match self.fetch_xattr(disk_name.as_slice(), &mut value) {
