@@ -6,6 +6,7 @@
 
 use std::os::fd::OwnedFd;
 
+use rustix::fs::AtFlags;
 use storage::Result;
 
 use crate::attributes::{device_of, stat};
@@ -60,14 +61,26 @@ fn of_file_system(root: &OwnedFd) -> Result<Vec<String>> {
     let device = device_of(&stat(root)?);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = Mount::of(&mounts, &format!("{}:{}", device.major, device.minor));
-    Ok(names_of(magic, &mount))
+    let names = names_of(magic, &mount);
+    if mount.is_ceph_fuse() && !is_looked_up(root, CEPHFS_NAME) {
+        // It exists in every directory that is not in a snapshot, but in no listing.
+        tracing::warn!(
+            "the snapshot directories of this CephFS are not called {CEPHFS_NAME}: clients may find them and make snapshots there. \
+             ceph-fuse does not tell another name: leave client_snapdir as it is"
+        );
+    }
+    Ok(names)
+}
+
+fn is_looked_up(root: &OwnedFd, name: &str) -> bool {
+    rustix::fs::statat(root, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
 fn names_of(magic: i64, mount: &Mount<'_>) -> Vec<String> {
     match magic {
         ZFS_MAGIC => vec![ZFS_NAME.to_owned()],
         CEPHFS_MAGIC => vec![mount.option("snapdirname").unwrap_or_else(|| CEPHFS_NAME.to_owned())],
-        FUSE_MAGIC if mount.kind.starts_with("fuse.ceph") => vec![CEPHFS_NAME.to_owned()],
+        FUSE_MAGIC if mount.is_ceph_fuse() => vec![CEPHFS_NAME.to_owned()],
         _ => Vec::new(),
     }
 }
@@ -89,6 +102,10 @@ impl<'a> Mount<'a> {
             Some(Self { kind: last.next()?, options: last.nth(1)? })
         });
         found.unwrap_or_default()
+    }
+
+    fn is_ceph_fuse(&self) -> bool {
+        self.kind.starts_with("fuse.ceph")
     }
 
     fn option(&self, key: &str) -> Option<String> {
