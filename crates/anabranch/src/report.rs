@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
-use load::report::{Report, html, markdown};
 use load::result::ResultFile;
 use load::whole_file;
+use report::{Report, html, markdown};
 
 use crate::advise::SoldAs;
 use crate::print::{json, print};

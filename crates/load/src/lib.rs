@@ -1,8 +1,7 @@
 //! Load on SMB and NFS servers without mounts, what was measured, and what it means.
 //!
 //! [`result`] is what a run leaves: one JSON file with everything that was measured and where. A report or advice is made
-//! from it and from nothing else. [`histogram`] and [`statistics`] are the arithmetic behind it; [`advise`] draws the conclusions,
-//! [`report`] holds them against what the documents say.
+//! from it and from nothing else. [`histogram`] and [`statistics`] are the arithmetic behind it; [`advise`] draws the conclusions.
 //!
 //! A run has a [`target`], a [`plan`] of rows, each with a [`workload`], and is made by [`bench::run`]. It works in a folder
 //! of its own (`site`), with clients that know no sockets (`client`), driven by one loop a thread (`engine`). Every
@@ -22,7 +21,6 @@ pub mod import;
 pub mod json_plus;
 mod pattern;
 pub mod plan;
-pub mod report;
 pub mod result;
 pub mod security;
 pub mod server;

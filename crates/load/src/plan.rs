@@ -65,7 +65,8 @@ impl Extent {
 }
 
 /// Reads or writes of one size: the key that most rows begin with.
-pub(crate) fn key(connections: u32, block_bytes: u64, reads: u8) -> Key {
+#[must_use]
+pub fn key(connections: u32, block_bytes: u64, reads: u8) -> Key {
     Key {
         connections,
         block_bytes,

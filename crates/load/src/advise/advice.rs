@@ -87,13 +87,15 @@ const TITLES: [&str; 5] = [
 ];
 
 /// The title of the document that a statement's number, such as `1.21`, begins with.
-pub(crate) fn title(id: &str) -> &'static str {
+#[must_use]
+pub fn title(id: &str) -> &'static str {
     let document = id.split('.').next().and_then(|n| n.parse::<usize>().ok());
     document.and_then(|n| TITLES.get(n.checked_sub(1)?)).copied().unwrap_or("?")
 }
 
 /// A number of things: `1 channel`, `2 channels`.
-pub(crate) fn counted(count: u32, thing: &str) -> String {
+#[must_use]
+pub fn counted(count: u32, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 

@@ -12,8 +12,7 @@ mod limits;
 mod nfs;
 mod security;
 
-pub use advice::{Advice, Command, Side, Source, Statement, Verdict};
-pub(crate) use advice::{counted, title};
+pub use advice::{Advice, Command, Side, Source, Statement, Verdict, counted, title};
 pub use facts::{
     Change, Effect, Facts, Latencies, Limits, Mount, Path, Profile, Reached, Security, Slots, Work,
 };

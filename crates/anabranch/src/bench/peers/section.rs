@@ -5,9 +5,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use load::report::moment;
 use load::result::{Outcome, ResultFile};
 use load::whole_file;
+use report::moment;
 
 use super::{Measured, ratios};
 use crate::problem::{Cause, Problem, Result};

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::histogram::Histogram;
-use crate::result::{
+use load::histogram::Histogram;
+use load::result::{
     Comparison, Environment, Host, Key, Method, Mix, Negotiated, Operation, Outcome, Protocol, Repetition,
     Row, ServerCounters, Tally,
 };
@@ -33,7 +33,7 @@ fn row(key: Key, rates: [u64; 6]) -> Row {
 
 fn key(connections: u32, block_bytes: u64, reads: u8) -> Key {
     let files = 10;
-    Key { files, threads: 8, queue_depth: 8, ..crate::plan::key(connections, block_bytes, reads) }
+    Key { files, threads: 8, queue_depth: 8, ..load::plan::key(connections, block_bytes, reads) }
 }
 
 /// Steady figures around one.
@@ -44,7 +44,7 @@ fn about(rate: u64) -> [u64; 6] {
 fn result(family: &str, protocol: Protocol, loopback: bool, rows: Vec<Row>) -> ResultFile {
     let comparisons = rows.iter().skip(1).map(|row| Comparison::of(&rows[0], row)).collect();
     ResultFile {
-        format: crate::result::FORMAT,
+        format: load::result::FORMAT,
         program: "anabranch".into(),
         began: 1_795_345_511,
         family: family.into(),

@@ -1,6 +1,6 @@
 //! A measured figure against a documented one.
 
-use crate::statistics::Estimate;
+use load::statistics::Estimate;
 
 /// From where to where a figure is as documented, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]

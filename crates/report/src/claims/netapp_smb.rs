@@ -3,7 +3,7 @@
 use super::super::claim::{Claim, Figure, NETWORK, NONE, Place, Test, Way};
 use super::super::range::Range;
 use super::{KIB, over_four, over_one, reads, writes};
-use crate::result::{Key, Mix};
+use load::result::{Key, Mix};
 
 const MULTIFILE: &[&str] = &["smb-mc-multifile"];
 const SECURITY: &[&str] = &["smb-security"];

@@ -1,7 +1,7 @@
 //! A ratio with its interval as a mark on a line: where it lies beside 1.
 
 use super::super::BesideRow;
-use crate::statistics::{Effect, Ratio};
+use load::statistics::{Effect, Ratio};
 
 const WIDTH: f64 = 200.0;
 const HEIGHT: f64 = 16.0;

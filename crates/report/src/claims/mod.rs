@@ -8,7 +8,7 @@ mod netapp_linux;
 mod netapp_smb;
 
 use super::claim::{Claim, Place};
-use crate::result::{Key, Mix, Protocol};
+use load::result::{Key, Mix, Protocol};
 
 /// A document.
 pub(super) struct Document {
@@ -74,8 +74,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::plan::{Extent, FAMILIES, family};
-    use crate::report::claim::Test;
+    use crate::claim::Test;
+    use load::plan::{Extent, FAMILIES, family};
 
     fn claims() -> impl Iterator<Item = &'static Claim> {
         DOCUMENTS.iter().flat_map(|document| document.claims)

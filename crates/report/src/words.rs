@@ -1,8 +1,8 @@
 //! What a row does, as a person would say it.
 
 use super::units::block;
-pub(super) use crate::advise::counted;
-use crate::result::{Key, Mix, Protocol};
+pub(super) use load::advise::counted;
+use load::result::{Key, Mix, Protocol};
 
 /// What is done: `4 KiB random reads`.
 pub(super) fn work(key: &Key) -> String {

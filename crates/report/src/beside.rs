@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::claim::Figure;
 use super::evidence::{figure, values};
 use super::words;
-use crate::result::{ResultFile, Row};
-use crate::statistics::{Estimate, Ratio, compare, compare_apart};
+use load::result::{ResultFile, Row};
+use load::statistics::{Estimate, Ratio, compare, compare_apart};
 
 /// One result held against another of its family.
 #[derive(Debug, Clone, PartialEq, Serialize)]

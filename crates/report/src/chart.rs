@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::claim::Figure;
 use super::evidence::figure;
 use super::{units, words};
-use crate::result::{Key, Latency, Mix, Operation, Protocol, ResultFile, Row};
+use load::result::{Key, Latency, Mix, Operation, Protocol, ResultFile, Row};
 
 /// Lines of a chart; more cannot be told apart.
 const SERIES_MAX: usize = 6;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::units::{self, significant};
 use super::words;
-use crate::result::{Operation, Protocol, Repetition, Row, ServerCounters};
+use load::result::{Operation, Protocol, Repetition, Row, ServerCounters};
 
 /// A difference up to here comes from the edges of the measurement: requests that are under way when it begins or ends.
 const EDGES: f64 = 0.01;

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::chart::{Chart, charts, overall};
 use super::counters::{Counted, counted};
 use super::words;
-use crate::advise::{Advice, Profile, of_result};
-use crate::plan::family;
-use crate::result::{Environment, Latency, Measure, Method, Outcome, Problem, ResultFile, Row};
-use crate::statistics::Ratio;
+use load::advise::{Advice, Profile, of_result};
+use load::plan::family;
+use load::result::{Environment, Latency, Measure, Method, Outcome, Problem, ResultFile, Row};
+use load::statistics::Ratio;
 
 /// One result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -111,7 +111,7 @@ impl Run {
 impl RunRow {
     fn of(result: &ResultFile, row: &Row) -> Option<Self> {
         let of_repetitions =
-            |count: fn(&crate::result::Repetition) -> u64| row.repetitions.iter().map(count).sum();
+            |count: fn(&load::result::Repetition) -> u64| row.repetitions.iter().map(count).sum();
         Some(Self {
             row: words::row(result.environment.protocol, &row.key),
             repetitions: row.repetitions.len(),

@@ -8,8 +8,8 @@ use super::claim::{Figure, Place, Test, Way};
 use super::range::{Position, Range};
 use super::units;
 use super::words;
-use crate::result::{Key, Protocol, ResultFile, Row};
-use crate::statistics::{Effect, Estimate, Ratio, compare, estimate};
+use load::result::{Key, Protocol, ResultFile, Row};
+use load::statistics::{Effect, Estimate, Ratio, compare, estimate};
 
 /// A step that goes against a trend counts when it is beyond the noise and more than this.
 const STEP: f64 = 0.05;
@@ -163,7 +163,7 @@ pub(super) fn figure(of: Figure, row: &Row) -> Option<Estimate> {
 
 /// The figure of each repetition; 0 where nothing was done.
 pub(super) fn values(of: Figure, row: &Row) -> Vec<f64> {
-    let value = |r: &crate::result::Repetition| match of {
+    let value = |r: &load::result::Repetition| match of {
         Figure::Rate => r.rate(),
         Figure::Throughput => r.throughput(),
         Figure::Latency => r.latency().percentile(50.0).map(|ns| ns / 1000.0),

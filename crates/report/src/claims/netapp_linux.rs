@@ -3,7 +3,7 @@
 use super::super::claim::{AZURE_NETAPP_FILES, Claim, Figure, NETWORK, NONE, Place, Test, Way};
 use super::super::range::Range;
 use super::{KIB, MIB, by_block_size, by_writes, over_one, reads, writes};
-use crate::result::{Key, Mix};
+use load::result::{Key, Mix};
 
 const MIX_10: &[&str] = &["mix-10"];
 const MIX_25: &[&str] = &["mix-25"];

@@ -2,6 +2,9 @@
 //! wrong, and what it means.
 //!
 //! [`Report::of`] is a pure function of results. [`html`], [`markdown`] and JSON (the report serializes) show the same.
+//!
+//! It will never know how load is made, nor reach a server, a file or a clock: all that it says comes from the
+//! [`ResultFile`]s that it is given, so the same results always give the same report.
 
 mod beside;
 mod chart;
@@ -31,8 +34,8 @@ pub use markdown::markdown;
 pub use run::{Run, RunAdvice, RunRow};
 pub use units::moment;
 
-use crate::advise::{self, Profile};
-use crate::result::ResultFile;
+use load::advise::{self, Profile};
+use load::result::ResultFile;
 
 /// The version of the report's JSON form.
 const FORMAT: u32 = 1;

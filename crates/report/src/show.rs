@@ -7,8 +7,8 @@ use super::run::{Run, RunRow};
 use super::units;
 use super::words::{self, counted};
 use super::{Beside, BesideRow, Report};
-use crate::result::{Host, Outcome};
-use crate::statistics::{Effect, Estimate, Ratio};
+use load::result::{Host, Outcome};
+use load::statistics::{Effect, Estimate, Ratio};
 
 impl Verdict {
     /// In words.
@@ -336,7 +336,7 @@ impl Report {
     }
 }
 
-fn interface(interface: &crate::result::Interface) -> String {
+fn interface(interface: &load::result::Interface) -> String {
     let mut parts = vec![interface.name.clone()];
     parts.extend(interface.speed_mbit.map(|speed| format!("{speed} Mbit/s")));
     parts.extend(interface.receive_queues.map(|queues| counted(queues, "receive queue")));

@@ -1,8 +1,8 @@
 //! What a statement of the documents is, as far as a measurement can test it.
 
 use super::range::Range;
-use crate::advise::Profile;
-use crate::result::Key;
+use load::advise::Profile;
+use load::result::Key;
 
 /// A statement of the documents.
 #[derive(Debug, Clone, Copy)]

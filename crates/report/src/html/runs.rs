@@ -11,7 +11,7 @@ use super::interval::Axis;
 use super::text::Text;
 use super::{LISTED, heading, name, number};
 
-use crate::result::Outcome;
+use load::result::Outcome;
 
 pub(super) fn measured(report: &Report) -> String {
     let mut text = heading("measured");

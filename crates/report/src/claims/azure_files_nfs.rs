@@ -3,7 +3,7 @@
 use super::super::claim::{Claim, Figure, NETWORK, NONE, Test};
 use super::super::range::Range;
 use super::{KIB, over_four, over_one, reads, writes};
-use crate::result::Key;
+use load::result::Key;
 
 const NCONNECT: &[&str] = &["nfs-nconnect"];
 const READ_AHEAD: &[&str] = &["nfs-readahead"];
@@ -160,7 +160,7 @@ const fn nconnect(
 }
 
 fn large_writes(key: &Key) -> bool {
-    all_reads(&Key { mix: crate::result::Mix::ReadPercent(100), ..key.clone() })
+    all_reads(&Key { mix: load::result::Mix::ReadPercent(100), ..key.clone() })
         && writes(key)
         && matches!(key.block_bytes, 0x1_0000 | 0x10_0000)
 }

@@ -7,9 +7,9 @@ use super::claim::{Claim, Need, Test};
 use super::claims::{DOCUMENTS, Document};
 use super::evidence::{Case, Verdict, cases, figure, verdict_of};
 use super::words;
-use crate::advise::Profile;
-use crate::advise::title;
-use crate::result::{Protocol, ResultFile};
+use load::advise::Profile;
+use load::advise::title;
+use load::result::{Protocol, ResultFile};
 
 /// A document's statements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -183,7 +183,7 @@ fn case_between(
     claim: &Claim,
     base: &ResultFile,
     judged: &ResultFile,
-    row: &crate::result::Row,
+    row: &load::result::Row,
 ) -> Option<Case> {
     let Test::Between { of, note, base: without, expected, .. } = claim.test else { return None };
     let against = base.row(&row.key)?;
