@@ -1,4 +1,4 @@
-//! A security descriptor: built, written, read again, and asked who may do what.
+//! Builds a security descriptor, writes it, reads it again, and asks who may do what.
 //!
 //!     cargo run --example who_may
 

@@ -1,23 +1,23 @@
 //! Bounds-checked reading, little-endian writing, and the one error of this crate.
 
-/// Why bytes are not a security descriptor or a part of one, or a value cannot be written as one.
+/// Why bytes are not a valid security descriptor or part of one, or why a value cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Fewer bytes than the structure has.
+    /// There are fewer bytes than the structure needs.
     #[error("truncated")]
     Truncated,
     /// An offset leads outside the bytes or into their fixed part.
     #[error("{0} lies outside the bytes or inside their fixed part")]
     OutOfBounds(&'static str),
-    /// A field has a value that nothing defines.
+    /// A field has an undefined value.
     #[error("{0} is invalid")]
     Invalid(&'static str),
-    /// A value to be written is longer than its length field can say.
+    /// A value is longer than its length field can express.
     #[error("{0} is too long")]
     TooLong(&'static str),
 }
 
-/// Takes little-endian integers from the front of a slice.
+/// Reads little-endian integers from the front of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -84,7 +84,7 @@ impl Put for Vec<u8> {
     }
 }
 
-/// Writes over the four bytes at `at`.
+/// Overwrites the four bytes at `at`.
 pub(crate) fn patch_u32(out: &mut [u8], at: usize, value: u32) {
     if let Some(field) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
         *field = value.to_le_bytes();

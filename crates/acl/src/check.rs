@@ -5,26 +5,27 @@ use crate::{AccessMask, Ace, AceBody, AceFlags, AceType, Acl, SecurityDescriptor
 /// ACCESS_DENIED_CALLBACK_ACE_TYPE: mask and SID as in a plain entry, then a condition.
 const ACCESS_DENIED_CALLBACK: u8 = 0x0A;
 
-/// What an entry does about rights.
+/// What an entry does with rights.
 enum Verdict {
     Allows(AccessMask),
     Denies(AccessMask),
 }
 
 impl SecurityDescriptor {
-    /// All that whoever holds the token may do. A request is granted when all of it is here: entries are judged in their
-    /// order, so that the first one that speaks of a right decides about it, and MAXIMUM_ALLOWED asks for this whole.
+    /// All rights of the holder of the token. A request is granted when all requested rights are among them. Entries
+    /// are evaluated in order, so the first entry that mentions a right decides about it; MAXIMUM_ALLOWED asks for the
+    /// whole result.
     ///
-    /// The pseudocode of [MS-DTYP] 2.5.3.2 lets a denial behind an allowance count for MAXIMUM_ALLOWED alone; Windows and
-    /// Samba judge as here in both cases.
+    /// In the pseudocode of [MS-DTYP] 2.5.3.2, a denial after an allowance counts only for MAXIMUM_ALLOWED. Windows and
+    /// Samba evaluate as here in both cases.
     #[must_use]
     pub fn maximal_access(&self, token: &Token<'_>) -> AccessMask {
         // "No DACL in the security descriptor implies that there is no policy in place to govern access to the object"
         let Some(dacl) = &self.dacl else { return AccessMask::FILE_ALL };
         let owns = self.owner.as_ref().is_some_and(|owner| token.holds(owner));
         let (mut allowed, mut denied) = (AccessMask::empty(), AccessMask::empty());
-        // "the owner of an object is always granted READ_CONTROL and WRITE_DAC", unless entries for OWNER RIGHTS say what
-        // an owner may do.
+        // "the owner of an object is always granted READ_CONTROL and WRITE_DAC", unless entries for OWNER RIGHTS define
+        // the owner's rights.
         if owns && !dacl.speaks_of_owner_rights() {
             allowed = AccessMask::READ_CONTROL | AccessMask::WRITE_DAC;
         }
@@ -48,14 +49,14 @@ impl Acl {
 }
 
 impl Ace {
-    /// Whether it says something about the object itself, and not only to what inherits it.
+    /// Whether the entry applies to the object itself, and not only to objects that inherit it.
     #[must_use]
     pub fn is_effective(&self) -> bool {
         !self.flags.contains(AceFlags::INHERIT_ONLY)
     }
 
-    /// Whether it allows or denies, what, and to whom, without regard to who asks: nothing for audit entries, and for such
-    /// as the check passes by.
+    /// Whether the entry allows or denies, which rights, and to whom, whoever asks. None for audit entries, and for
+    /// entries that the access check ignores.
     #[must_use]
     pub fn statement(&self) -> Option<(AceType, AccessMask, Sid)> {
         match &self.body {
@@ -64,13 +65,13 @@ impl Ace {
                 mask,
                 sid,
             } => Some((*ace_type, mask.mapped(), *sid)),
-            // Its condition cannot be judged here: to deny is the safe answer (2.5.3.1.5: UNKNOWN).
+            // The condition cannot be evaluated here: denying is the safe answer (2.5.3.1.5: UNKNOWN).
             AceBody::Other { ace_type: ACCESS_DENIED_CALLBACK, data } => {
                 let (mask, rest) = data.split_first_chunk()?;
                 let mask = AccessMask::from_bits_retain(u32::from_le_bytes(*mask));
                 Some((AceType::AccessDenied, mask.mapped(), Sid::decode(rest).ok()?))
             }
-            // Entries for the parts of directory objects and with conditions that would allow say nothing about files.
+            // Entries for parts of directory objects, and allowing entries with conditions, do not apply to files.
             AceBody::Basic { .. } | AceBody::Other { .. } => None,
         }
     }

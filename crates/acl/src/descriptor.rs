@@ -13,7 +13,7 @@ bitflags! {
         const OWNER_DEFAULTED = 0x0001;
         /// SE_GROUP_DEFAULTED
         const GROUP_DEFAULTED = 0x0002;
-        /// SE_DACL_PRESENT: without it the DACL says nothing; with it and no DACL everybody may do
+        /// SE_DACL_PRESENT: without it the DACL has no meaning. With it and without a DACL, everybody may do
         /// everything.
         const DACL_PRESENT = 0x0004;
         /// SE_DACL_DEFAULTED
@@ -40,7 +40,7 @@ bitflags! {
         const SACL_PROTECTED = 0x2000;
         /// SE_RM_CONTROL_VALID
         const RM_CONTROL_VALID = 0x4000;
-        /// SE_SELF_RELATIVE: always so on the wire.
+        /// SE_SELF_RELATIVE: always set on the wire.
         const SELF_RELATIVE = 0x8000;
         const _ = !0;
     }
@@ -50,7 +50,7 @@ bitflags! {
 #[doc(alias = "SECURITY_DESCRIPTOR")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SecurityDescriptor {
-    /// Flags; [`Control::SELF_RELATIVE`] is added when it is written.
+    /// Flags; [`Control::SELF_RELATIVE`] is added by encoding.
     pub control: Control,
     /// The owner.
     pub owner: Option<Sid>,
@@ -66,9 +66,9 @@ pub struct SecurityDescriptor {
 #[doc(alias = "ACL")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acl {
-    /// 2, or 4 with object entries.
+    /// 2, or 4 if there are object entries.
     pub revision: u8,
-    /// The entries, in the order in which they are judged.
+    /// The entries, in the order in which they are evaluated.
     pub aces: Vec<Ace>,
 }
 
@@ -119,9 +119,9 @@ bitflags! {
         const OBJECT_INHERIT = 0x01;
         /// CONTAINER_INHERIT_ACE: directories inherit it.
         const CONTAINER_INHERIT = 0x02;
-        /// NO_PROPAGATE_INHERIT_ACE: what inherited it does not pass it on.
+        /// NO_PROPAGATE_INHERIT_ACE: objects that inherit it do not pass it on.
         const NO_PROPAGATE_INHERIT = 0x04;
-        /// INHERIT_ONLY_ACE: it says nothing about this object.
+        /// INHERIT_ONLY_ACE: it does not apply to this object.
         const INHERIT_ONLY = 0x08;
         /// INHERITED_ACE: it was inherited.
         const INHERITED = 0x10;
@@ -137,29 +137,29 @@ bitflags! {
 #[doc(alias = "ACE_HEADER")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ace {
-    /// How it is inherited.
+    /// The inheritance flags.
     pub flags: AceFlags,
-    /// What it says.
+    /// The contents.
     pub body: AceBody,
 }
 
-/// What an access control entry says.
+/// The contents of an access control entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AceBody {
-    /// One of the [`AceType`]s with a name: rights and whom they are about.
+    /// An entry of one of the types in [`AceType`]: rights, and to whom they apply.
     Basic {
-        /// Allow, deny, audit.
+        /// Allow, deny or audit.
         ace_type: AceType,
         /// The rights.
         mask: AccessMask,
-        /// Whom.
+        /// To whom the entry applies.
         sid: Sid,
     },
-    /// Another one (object and callback entries), kept as it is.
+    /// Any other entry (object and callback entries), kept unchanged.
     Other {
-        /// Its type.
+        /// The type.
         ace_type: u8,
-        /// What follows its header; a multiple of four bytes.
+        /// The bytes after the header; a multiple of four.
         data: Vec<u8>,
     },
 }
@@ -167,10 +167,10 @@ pub enum AceBody {
 const FIXED_LEN: usize = 20;
 
 impl SecurityDescriptor {
-    /// Reads a security descriptor.
+    /// Decodes a security descriptor.
     ///
     /// # Errors
-    /// [`Malformed`] for a malformed one (STATUS_INVALID_SECURITY_DESCR).
+    /// [`Malformed`] (STATUS_INVALID_SECURITY_DESCR).
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(bytes);
         if r.u8()? != 1 {
@@ -227,14 +227,14 @@ impl SecurityDescriptor {
     }
 }
 
-/// Writes the offset of what comes next into the field at `at`.
+/// Writes the offset of the next part into the field at `at`.
 fn set_offset(out: &mut [u8], start: usize, at: usize) -> Result<(), Malformed> {
     let offset = len_u32(out.len().saturating_sub(start), "security descriptor")?;
     patch_u32(out, at, offset);
     Ok(())
 }
 
-/// What lies at `offset`; nothing at 0.
+/// The part at `offset`; None if the offset is 0.
 fn part(bytes: &[u8], offset: usize) -> Result<Option<&[u8]>, Malformed> {
     match offset {
         0 => Ok(None),
@@ -246,10 +246,10 @@ fn part(bytes: &[u8], offset: usize) -> Result<Option<&[u8]>, Malformed> {
 impl Acl {
     const HEADER_LEN: usize = 8;
 
-    /// Reads the ACL at the start of `bytes`.
+    /// Decodes the ACL at the start of `bytes`.
     ///
     /// # Errors
-    /// [`Malformed`] for a malformed one.
+    /// [`Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(bytes);
         let revision = r.u8()?;
@@ -282,13 +282,13 @@ impl Acl {
 }
 
 impl Ace {
-    /// An entry that allows `sid` what `mask` says.
+    /// An entry that allows `sid` the rights in `mask`.
     #[must_use]
     pub const fn allow(sid: Sid, mask: AccessMask, flags: AceFlags) -> Self {
         Self { flags, body: AceBody::Basic { ace_type: AceType::AccessAllowed, mask, sid } }
     }
 
-    /// An entry that denies `sid` what `mask` says.
+    /// An entry that denies `sid` the rights in `mask`.
     #[must_use]
     pub const fn deny(sid: Sid, mask: AccessMask, flags: AceFlags) -> Self {
         Self { flags, body: AceBody::Basic { ace_type: AceType::AccessDenied, mask, sid } }

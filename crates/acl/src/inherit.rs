@@ -2,27 +2,27 @@
 
 use crate::{Ace, AceBody, AceFlags, Acl, Control, SecurityDescriptor, Sid};
 
-/// The flags that say who inherits an entry.
+/// The flags that tell which objects inherit an entry.
 const INHERITABLE: AceFlags = AceFlags::OBJECT_INHERIT.union(AceFlags::CONTAINER_INHERIT);
 
 /// A new object in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Newborn {
-    /// Its owner: takes the place of CREATOR OWNER.
+    /// The owner, which replaces CREATOR OWNER.
     pub owner: Sid,
-    /// Its group: takes the place of CREATOR GROUP.
+    /// The group, which replaces CREATOR GROUP.
     pub group: Sid,
-    /// Whether it is a directory itself.
+    /// Whether the object is a directory.
     pub is_dir: bool,
 }
 
 impl SecurityDescriptor {
-    /// The descriptor that a new object inherits from the directory that has this one; None when no entry is for objects
-    /// of its kind: then the default counts.
+    /// The descriptor that a new object inherits from a directory with this descriptor; None when no entry is inherited
+    /// by objects of its kind, so that the default applies.
     #[must_use]
     pub fn inherited_by(&self, newborn: &Newborn) -> Option<Self> {
         let dacl = self.dacl.as_ref()?;
-        // 2.5.3.5; what a directory without automatic inheritance hands down is not marked as inherited.
+        // 2.5.3.5: what is inherited from a directory without automatic inheritance is not marked as inherited.
         let automatic = self.control.contains(Control::DACL_AUTO_INHERITED);
         let mark = if automatic { AceFlags::INHERITED } else { AceFlags::empty() };
         let mut aces = Vec::new();
@@ -43,14 +43,14 @@ impl SecurityDescriptor {
         })
     }
 
-    /// The same for an object of this owner and group.
+    /// This descriptor for an object with this owner and group.
     #[must_use]
     pub fn owned_by(&self, newborn: &Newborn) -> Self {
         Self { owner: Some(newborn.owner), group: Some(newborn.group), ..self.clone() }
     }
 
-    /// The descriptor of an object that its maker gave this one to: the owner and group that it has, generic rights and
-    /// creators resolved.
+    /// The descriptor of a new object whose creator supplied this one: with the object's owner and group, and with
+    /// generic rights mapped.
     #[must_use]
     pub fn given_to(&self, newborn: &Newborn) -> Self {
         let mut given = self.owned_by(newborn);
@@ -63,8 +63,8 @@ impl SecurityDescriptor {
     }
 }
 
-/// The control flags that are kept of those that a client sets. Automatic inheritance has taken place when the client asks
-/// for it and says so; the question itself is not kept.
+/// The control flags that are kept of those that a client sets. Automatic inheritance has taken place when the client
+/// both requests it and states it; the request itself is not kept.
 #[must_use]
 pub fn settled(control: Control) -> Control {
     let automatic = Control::DACL_AUTO_INHERITED | Control::DACL_AUTO_INHERIT_REQ;
@@ -74,7 +74,7 @@ pub fn settled(control: Control) -> Control {
 }
 
 impl Acl {
-    /// Puts what generic rights stand for in their place, except in entries that are for others to inherit only.
+    /// Maps generic rights, except in entries that are only inherited.
     pub fn map_generic(&mut self) {
         for ace in self.aces.iter_mut().filter(|ace| ace.is_effective()) {
             if let AceBody::Basic { mask, .. } = &mut ace.body {
@@ -84,8 +84,9 @@ impl Acl {
     }
 }
 
-/// Appends what becomes of an entry of the directory: the table of [MS-DTYP] 2.5.3.4.4. Where an entry is both for the new
-/// directory and for what will be in it, two entries say so if the one for the directory itself reads differently.
+/// Appends what a new object inherits from an entry of the directory: the table of [MS-DTYP] 2.5.3.4.4. When an entry
+/// applies both to a new directory and to objects in it, it becomes two entries if the one for the directory itself
+/// differs.
 fn inherit(ace: &Ace, newborn: &Newborn, mark: AceFlags, into: &mut Vec<Ace>) {
     let kind = if newborn.is_dir { AceFlags::CONTAINER_INHERIT } else { AceFlags::OBJECT_INHERIT };
     let is_for_itself = ace.flags.contains(kind);

@@ -1,7 +1,7 @@
 //! Who may do what with a file: [MS-DTYP] SIDs, access control lists and security descriptors, their bytes and their
 //! rules.
 //!
-//! Nothing here waits, asks for the time or knows a protocol: the same descriptor decides for SMB and for NFS.
+//! Nothing here waits, reads a clock or depends on a protocol: the same descriptor decides for SMB and for NFS.
 
 // Tests index freely; code that meets a client's bytes does not.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
@@ -22,7 +22,7 @@ pub use mask::AccessMask;
 pub use sid::{SUB_AUTHORITIES_MAX, Sid};
 pub use token::Token;
 
-/// What the README says compiles and holds.
+/// The code in the README compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

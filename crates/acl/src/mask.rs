@@ -3,8 +3,8 @@
 use bitflags::bitflags;
 
 bitflags! {
-    /// Rights, asked for, granted, or in an access control entry. The first bits mean one thing for a file
-    /// and another for a directory; both names are here.
+    /// Rights that are requested, granted, or listed in an access control entry. The low bits have one meaning for a
+    /// file and another for a directory; both names are defined here.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
     pub struct AccessMask: u32 {
         /// File: read. Directory: FILE_LIST_DIRECTORY.
@@ -25,9 +25,9 @@ bitflags! {
         const WRITE_EA = 0x0000_0010;
         /// File: execute. Directory: FILE_TRAVERSE.
         const EXECUTE = 0x0000_0020;
-        /// Directory: go through.
+        /// Directory: traverse.
         const TRAVERSE = 0x0000_0020;
-        /// Directory: delete what is in it.
+        /// Directory: delete entries.
         const DELETE_CHILD = 0x0000_0040;
         /// Read attributes.
         const READ_ATTRIBUTES = 0x0000_0080;
@@ -45,7 +45,7 @@ bitflags! {
         const SYNCHRONIZE = 0x0010_0000;
         /// Read and change the SACL.
         const ACCESS_SYSTEM_SECURITY = 0x0100_0000;
-        /// All that the user may.
+        /// All rights that the user has.
         const MAXIMUM_ALLOWED = 0x0200_0000;
         /// GENERIC_ALL
         const GENERIC_ALL = 0x1000_0000;
@@ -86,7 +86,7 @@ impl AccessMask {
         (Self::GENERIC_ALL, Self::FILE_ALL),
     ];
 
-    /// The rights with what the generic ones stand for on files and directories in their place ([MS-SMB2] 2.2.13.1).
+    /// The rights, with generic rights replaced by the specific rights of files and directories ([MS-SMB2] 2.2.13.1).
     #[must_use]
     pub fn mapped(self) -> Self {
         let stands = |mask: Self, (generic, rights): &(Self, Self)| {

@@ -1,11 +1,12 @@
 //! Permission bits as access control lists, and back.
 //!
-//! Bits know three classes and a list knows anybody. Of a list the bits keep what it says about the owner, the group and
-//! everybody; a list that says no more than bits can is not worth keeping beside them.
+//! Permission bits distinguish three classes; a list may name any user or group. The bits that correspond to a list
+//! contain what the list grants to the owner, the group and everybody. A list that says no more than the bits need not
+//! be stored beside them.
 
 use crate::{AccessMask, Ace, AceBody, AceFlags, AceType, Acl, Control, SecurityDescriptor, Sid};
 
-/// Everybody may look at an object that they reach.
+/// Rights of everybody who can reach an object.
 const LOOK: AccessMask =
     AccessMask::READ_ATTRIBUTES.union(AccessMask::READ_CONTROL).union(AccessMask::SYNCHRONIZE);
 const READ: AccessMask = AccessMask::READ_DATA.union(AccessMask::READ_EA);
@@ -13,22 +14,22 @@ const WRITE: AccessMask = AccessMask::WRITE_DATA
     .union(AccessMask::APPEND_DATA)
     .union(AccessMask::WRITE_EA)
     .union(AccessMask::WRITE_ATTRIBUTES);
-/// The owner may do this whatever the bits say.
+/// Rights of the owner, whatever the bits say.
 const OWNER: AccessMask =
     AccessMask::WRITE_ATTRIBUTES.union(AccessMask::WRITE_EA).union(AccessMask::WRITE_DAC);
 
-/// What each of the three permission bits of a class stands for.
+/// The rights for each of the three permission bits of a class.
 const BITS: [(u32, AccessMask); 3] = [
     (4, AccessMask::READ_DATA),
     (2, AccessMask::WRITE_DATA.union(AccessMask::APPEND_DATA)),
     (1, AccessMask::EXECUTE),
 ];
 
-/// Whom permission bits speak of as everybody.
+/// The SIDs that correspond to everybody.
 const EVERYBODY: [Sid; 3] = [Sid::EVERYONE, Sid::AUTHENTICATED_USERS, Sid::USERS];
 
 impl SecurityDescriptor {
-    /// What permission bits say, as a descriptor.
+    /// The descriptor that corresponds to permission bits.
     #[must_use]
     pub fn of_mode(mode: u32, is_dir: bool, uid: u32, gid: u32) -> Self {
         let (owner, group) = (Sid::of_user(uid), Sid::of_group(gid));
@@ -41,15 +42,17 @@ impl SecurityDescriptor {
         }
     }
 
-    /// Whether it says exactly what permission bits say, with or without ownership ([`Self::with_ownership`]).
+    /// Whether this is exactly the descriptor that corresponds to the permission bits, with or without ownership
+    /// ([`Self::with_ownership`]).
     #[must_use]
     pub fn is_of_mode(&self, mode: u32, is_dir: bool, uid: u32, gid: u32) -> bool {
         let of_mode = Self::of_mode(mode, is_dir, uid, gid);
         *self == of_mode || *self == of_mode.with_ownership()
     }
 
-    /// The same, where permission bits decide for those who know a right to take ownership: an owner who may read and write
-    /// has it. Who changes a list and writes it back so keeps the right to do that again.
+    /// This descriptor, for permission bits shown to a client that knows a right to take ownership: an owner who may
+    /// read and write gets that right. So a client that changes the list and writes it back keeps the right to do that
+    /// again.
     #[must_use]
     pub fn with_ownership(mut self) -> Self {
         let owner = self.owner;
@@ -64,15 +67,15 @@ impl SecurityDescriptor {
         self
     }
 
-    /// Whether it could be that of some permission bits.
+    /// Whether this descriptor corresponds to any permission bits.
     #[must_use]
     pub fn is_of_some_mode(&self, is_dir: bool) -> bool {
         let owners = self.owner.and_then(|sid| sid.uid()).zip(self.group.and_then(|sid| sid.gid()));
         owners.is_some_and(|(uid, gid)| self.is_of_mode(self.permission_bits(), is_dir, uid, gid))
     }
 
-    /// The permission bits that come nearest: what its list says about owner, group and everybody, in the order of the
-    /// entries (RFC 8881 6.3.2). Without a list everybody may do everything.
+    /// The closest permission bits: what the list grants to owner, group and everybody, in the order of the entries
+    /// (RFC 8881 6.3.2). Without a list everybody may do everything.
     #[must_use]
     pub fn permission_bits(&self) -> u32 {
         let Some(dacl) = &self.dacl else { return 0o777 };
@@ -86,7 +89,7 @@ impl SecurityDescriptor {
         bits_of(0o100) | bits_of(0o010) | bits_of(0o001)
     }
 
-    /// What the list allows one of the classes that [`Self::classes_of`] tells apart.
+    /// The rights that the list grants to one of the classes of [`Self::classes_of`].
     fn allowed_to(&self, class: u32, dacl: &Acl) -> AccessMask {
         let (mut allowed, mut denied) = (AccessMask::empty(), AccessMask::empty());
         for ace in dacl.aces.iter().filter(|ace| ace.is_effective()) {
@@ -104,8 +107,8 @@ impl SecurityDescriptor {
         allowed
     }
 
-    /// Whether permission bits keep what it says, as far as they go: it gives and denies data to owner, group and
-    /// everybody only, and hands nothing down.
+    /// Whether permission bits can express this descriptor, as far as bits go: it grants and denies access to data only
+    /// to owner, group and everybody, and nothing is inherited from it.
     #[must_use]
     pub fn is_kept_by_bits(&self) -> bool {
         let is_kept = |ace: &Ace| match &ace.body {
@@ -122,7 +125,7 @@ impl SecurityDescriptor {
         self.dacl.as_ref().is_none_or(|dacl| dacl.aces.iter().all(is_kept))
     }
 
-    /// One in the place of each class that a SID is about; 0 for others.
+    /// The bit of each class to which a SID belongs; 0 for other SIDs.
     fn classes_of(&self, sid: &Sid) -> u32 {
         if EVERYBODY.contains(sid) {
             return 0o111;
@@ -132,9 +135,9 @@ impl SecurityDescriptor {
         owner | group
     }
 
-    /// Takes away what the permission bits of a new object do not give, as with POSIX default ACLs: the owner's bits bound
-    /// the owner's entries, those of others the entries for everybody, and the group's all the rest. What it hands down
-    /// stays.
+    /// Removes rights that the permission bits of a new object do not grant, as with POSIX default ACLs: the owner's
+    /// bits limit the owner's entries, the bits of others limit the entries for everybody, and the group's bits limit
+    /// all other entries. Entries that are only inherited do not change.
     pub fn bound_by_mode(&mut self, mode: u32) {
         let owner = self.owner;
         let Some(dacl) = &mut self.dacl else { return };
@@ -152,14 +155,14 @@ impl SecurityDescriptor {
     }
 }
 
-/// The rights that the three permission bits of a class do not give.
+/// The rights that the three permission bits of a class do not grant.
 fn beyond(bits: u32, is_owner: bool) -> AccessMask {
     let denied = data_rights_of(!bits & 7, false);
     let denied = if bits & 3 == 3 { denied } else { denied | AccessMask::DELETE_CHILD };
     if is_owner { denied.difference(OWNER) } else { denied }
 }
 
-/// In a list everybody's rights are the owner's too; where the bits say otherwise it takes a denial.
+/// In a list the rights of everybody also apply to the owner. Where the bits differ, a denying entry is needed.
 fn aces_of(mode: u32, is_dir: bool, owner: Sid, group: Sid) -> Vec<Ace> {
     let class = |shift: u32| (mode >> shift) & 7;
     let (of_owner, of_group, of_others) = (class(6), class(3), class(0));

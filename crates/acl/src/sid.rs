@@ -1,4 +1,4 @@
-//! Security identifiers: who owns a file, whom an access control entry is about. [MS-DTYP] 2.4.2.
+//! Security identifiers: the owners of files, and the subjects of access control entries. [MS-DTYP] 2.4.2.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use crate::bytes::{Malformed, Put, Reader, len_u8};
 /// The most sub-authorities that a SID has.
 pub const SUB_AUTHORITIES_MAX: usize = 15;
 
-/// A security identifier: who owns a file, whom an access control entry is about.
+/// A security identifier: the owner of a file, or the subject of an access control entry.
 #[doc(alias = "SID")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sid {
     authority: [u8; 6],
     count: u8,
-    // The entries from `count` on are zero, so that comparing is comparing the fields.
+    // The entries from `count` on are zero, so that comparing SIDs compares the fields.
     sub_authorities: [u32; SUB_AUTHORITIES_MAX],
 }
 
@@ -25,15 +25,15 @@ impl Sid {
     pub const CREATOR_OWNER: Self = Self::well_known(3, 1, [0, 0]);
     /// S-1-3-1
     pub const CREATOR_GROUP: Self = Self::well_known(3, 1, [1, 0]);
-    /// S-1-3-4: whoever owns the object. Entries for it take the place of what an owner may do anyway.
+    /// S-1-3-4: the owner of the object. Entries for this SID replace the rights that an owner has anyway.
     pub const OWNER_RIGHTS: Self = Self::well_known(3, 1, [4, 0]);
-    /// S-1-5-1: who has dialled in.
+    /// S-1-5-1: users who have dialled in.
     pub const DIALUP: Self = Self::well_known(5, 1, [1, 0]);
-    /// S-1-5-2: who comes over the network.
+    /// S-1-5-2: users who connect over the network.
     pub const NETWORK: Self = Self::well_known(5, 1, [2, 0]);
     /// S-1-5-3: batch jobs.
     pub const BATCH: Self = Self::well_known(5, 1, [3, 0]);
-    /// S-1-5-4: who sits at the machine.
+    /// S-1-5-4: users logged on at the machine.
     pub const INTERACTIVE: Self = Self::well_known(5, 1, [4, 0]);
     /// S-1-5-6: services of the system.
     pub const SERVICE: Self = Self::well_known(5, 1, [6, 0]);
@@ -55,7 +55,7 @@ impl Sid {
         Self { authority: [0, 0, 0, 0, 0, authority], count, sub_authorities }
     }
 
-    /// S-1-`authority`-`sub_authorities`. The authority is a number of 48 bits; all in use are below 256.
+    /// S-1-`authority`-`sub_authorities`. The authority is a number of 48 bits; all authorities in use are below 256.
     ///
     /// # Errors
     /// [`Malformed::TooLong`] for more than [`SUB_AUTHORITIES_MAX`], [`Malformed::Invalid`] for more than 48
@@ -85,13 +85,13 @@ impl Sid {
         self.sub_authorities.get(..usize::from(self.count)).unwrap_or(&[])
     }
 
-    /// Bytes on the wire.
+    /// The number of bytes on the wire.
     #[must_use]
     pub fn byte_len(&self) -> usize {
         usize::from(self.count).saturating_mul(4).saturating_add(8)
     }
 
-    /// Reads a SID at the start of `bytes`.
+    /// Decodes the SID at the start of `bytes`.
     ///
     /// # Errors
     /// [`Malformed::Truncated`]; [`Malformed::Invalid`] for a revision other than 1 or more than

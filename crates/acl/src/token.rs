@@ -1,14 +1,14 @@
-//! Whom entries are about: the SIDs of the users and groups of this machine.
+//! The SIDs of this machine's users and groups, and the token of a user.
 //!
-//! Users and groups are named as Samba names those of Unix: S-1-22-1-UID and S-1-22-2-GID.
+//! Users and groups have the same SIDs as Samba gives to those of Unix: S-1-22-1-UID and S-1-22-2-GID.
 
 use crate::Sid;
 
-/// The identifier authority of Unix' users and groups.
+/// The identifier authority of Unix users and groups.
 const UNIX_AUTHORITY: u64 = 22;
 const UNIX_USER: u32 = 1;
 const UNIX_GROUP: u32 = 2;
-/// The user that nobody is: guests, and whom an export squashes.
+/// The user "nobody": guests, and users that an export squashes.
 const NOBODY: u32 = 65_534;
 
 impl Sid {
@@ -56,7 +56,7 @@ pub struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Whether an entry for this SID is about whoever asks ([MS-DTYP] 2.5.3.1.1 SidInToken).
+    /// Whether an entry for this SID applies to the user of the token ([MS-DTYP] 2.5.3.1.1 SidInToken).
     #[must_use]
     pub fn holds(&self, sid: &Sid) -> bool {
         if let Some(uid) = sid.uid() {

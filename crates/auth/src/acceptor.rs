@@ -12,16 +12,16 @@ use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, To
 pub struct Config {
     /// The server's names
     pub names: ServerNames,
-    /// Whether clients without a name are let in, as [`Identity::Anonymous`]. Not, by default.
+    /// Whether clients without a name are admitted, as [`Identity::Anonymous`]. Off by default.
     pub allow_anonymous: bool,
-    /// Who an unknown user becomes. Nobody, by default: unknown users are refused.
+    /// The account as which unknown users are admitted. None by default: unknown users are refused.
     pub guest: Option<Account>,
 }
 
 /// A successful authentication.
 #[derive(Clone)]
 pub struct Authenticated {
-    /// Who it is
+    /// Who the client is
     pub identity: Identity,
     /// The key for signing and encryption; known to everyone unless `identity` is an account
     pub session_key: [u8; 16],
@@ -38,23 +38,23 @@ impl std::fmt::Debug for Authenticated {
     }
 }
 
-/// What follows a token.
+/// What to do after a token.
 #[derive(Debug)]
 pub enum Step {
-    /// Send the reply (STATUS_MORE_PROCESSING_REQUIRED) and feed the client's next token to `next`.
+    /// Send the reply (STATUS_MORE_PROCESSING_REQUIRED) and pass the client's next token to `next`.
     Continue {
         /// The token for the client
         reply: Vec<u8>,
-        /// The authentication, further on
+        /// The authentication in its next state
         next: Acceptor,
     },
-    /// The client is who it says.
+    /// The client has authenticated.
     Done(Authenticated),
-    /// The authentication is over.
+    /// The authentication has failed.
     Fail(Failure),
 }
 
-/// One authentication of one client, as far as it has come.
+/// One authentication of one client, in its current state.
 #[derive(Debug)]
 pub struct Acceptor {
     config: Arc<Config>,
@@ -65,30 +65,30 @@ pub struct Acceptor {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing has come.
+    /// No token has come.
     Start,
-    /// SPNEGO has settled on NTLM, which begins with the next token.
+    /// SPNEGO has selected NTLM, which begins with the next token.
     Chosen(Negotiation),
-    /// The challenge is with the client.
+    /// The challenge was sent to the client.
     Challenged(Challenge, Option<Negotiation>),
 }
 
-/// A SPNEGO negotiation: what its MIC covers, and whether it must have one.
+/// A SPNEGO negotiation: what its MIC covers, and whether a MIC is required.
 #[derive(Debug)]
 struct Negotiation {
     mech_types: MechTypes,
 }
 
 impl Negotiation {
-    /// RFC 4178 5: the MIC may be left out only if the mechanism is the initiator's favourite.
+    /// RFC 4178 5: the MIC may be omitted only if the mechanism is the initiator's preferred one.
     fn needs_mic(&self) -> bool {
         !self.mech_types.prefers(NTLMSSP)
     }
 }
 
 impl Acceptor {
-    /// A new authentication. `server_challenge` is random and used once; `timestamp` is the time now, in units of 100 ns
-    /// since 1601.
+    /// A new authentication. `server_challenge` is random and used once; `timestamp` is the current time, in units of
+    /// 100 ns since 1601.
     pub fn new(config: Arc<Config>, server_challenge: [u8; 8], timestamp: u64) -> Self {
         Self { config, server_challenge, timestamp, state: State::Start }
     }
@@ -145,7 +145,7 @@ impl Acceptor {
     }
 }
 
-/// Whose password was right.
+/// The name of the account whose password was right.
 fn name(outcome: &NtlmAuthenticated) -> Option<String> {
     match &outcome.identity {
         Identity::Account(account) => Some(account.name.clone()),
@@ -153,8 +153,8 @@ fn name(outcome: &NtlmAuthenticated) -> Option<String> {
     }
 }
 
-/// The negotiation that an initiator's first token opens, and the token for NTLM in it. A token for another mechanism
-/// is passed over (RFC 4178 4.2.1: it is optimistic).
+/// The negotiation that an initiator's first token starts, and the token for NTLM in it. An optimistic token for
+/// another mechanism is ignored (RFC 4178 4.2.1).
 fn begin(init: NegTokenInit<'_>) -> Result<(Negotiation, Option<&[u8]>), Reason> {
     if !init.mech_types.offers(NTLMSSP) {
         return Err(Reason::NoCommonMechanism);
@@ -163,7 +163,7 @@ fn begin(init: NegTokenInit<'_>) -> Result<(Negotiation, Option<&[u8]>), Reason>
     Ok((Negotiation { mech_types: init.mech_types }, optimistic))
 }
 
-/// The answer that names NTLM without having a token for it yet.
+/// The answer that selects NTLM without containing a token for it yet.
 fn choose(negotiation: &Negotiation) -> Vec<u8> {
     let state = if negotiation.needs_mic() { NegState::RequestMic } else { NegState::AcceptIncomplete };
     NegTokenResp { neg_state: Some(state), supported_mech: Some(NTLMSSP), ..NegTokenResp::default() }.encode()
@@ -203,7 +203,7 @@ fn authenticate(
     }
 }
 
-/// Checks the client's MIC over the mechanism list and answers it. RFC 4178 5.
+/// Checks the client's MIC over the mechanism list, and answers with the server's. RFC 4178 5.
 fn complete(
     negotiation: &Negotiation,
     outcome: &NtlmAuthenticated,
@@ -211,7 +211,7 @@ fn complete(
 ) -> Result<Vec<u8>, Failure> {
     let mut answer = None;
     match (mech_list_mic, &outcome.identity) {
-        // there is no key that anyone could check it with
+        // there is no key with which anyone could check the MIC
         (_, Identity::Guest(_)) => {}
         (Some(mic), _) => {
             let list = &negotiation.mech_types.encoding;

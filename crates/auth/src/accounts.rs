@@ -1,15 +1,16 @@
-//! Accounts: who may log on, and who they are to the storage.
+//! Accounts: who may log on, and as which user of this machine.
 
 use md4::{Digest, Md4};
 
 /// One account.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The name, as it is shown; compared without regard to case.
+    /// The name, as displayed; compared without regard to case.
     pub name: String,
-    /// NTOWFv1: MD4 over the password in UTF-16LE ([`nt_hash`]). As good as the password: never logged or shown.
+    /// NTOWFv1: MD4 over the password in UTF-16LE ([`nt_hash`]). It is as good as the password, so it is never logged
+    /// or shown.
     pub nt_hash: [u8; 16],
-    /// The user that the account is on this machine.
+    /// The account's user on this machine.
     pub uid: u32,
     /// The user's first group.
     pub gid: u32,
@@ -34,9 +35,9 @@ impl std::fmt::Debug for Account {
 /// Who a client is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// A user who proved to know the account's password
+    /// A user who has proved knowledge of the account's password
     Account(Account),
-    /// A user without an account, admitted as this one; nothing was proved
+    /// A user without an account, admitted as this account; nothing was proved
     Guest(Account),
     /// A client that gave no name; nothing was proved
     Anonymous,
@@ -58,19 +59,19 @@ impl Accounts for AccountList {
     }
 }
 
-/// Whether two user names are the same one.
+/// Whether two user names mean the same user.
 pub fn same_name(left: &str, right: &str) -> bool {
     left.chars().map(upper_case).eq(right.chars().map(upper_case))
 }
 
-/// The name of the account that a client means by `alice@REALM` or `DOMAIN\alice`: there is no domain, so the account is the
-/// local one. Accounts have neither character in their names.
+/// The account name that a client means by `alice@REALM` or `DOMAIN\alice`: there is no domain, so the account is the
+/// local one. Account names contain neither character.
 pub fn local_name(user: &str) -> &str {
     let user = user.rsplit_once('\\').map_or(user, |(_domain, user)| user);
     user.split_once('@').map_or(user, |(user, _realm)| user)
 }
 
-/// A user name, so that those that are the same one ([`same_name`]) are equal.
+/// A user name in a form that is equal for names that mean the same user ([`same_name`]).
 pub fn folded_name(name: &str) -> String {
     name.chars().map(upper_case).collect()
 }
@@ -84,7 +85,7 @@ pub fn nt_hash(password: &str) -> [u8; 16] {
     md4.finalize().into()
 }
 
-/// Upper case, one character for one: what has no single upper-case character stays as it is (as with Windows).
+/// Upper case, one character for one: a character without a single upper-case form is unchanged (as on Windows).
 pub(crate) fn upper_case(character: char) -> char {
     let mut upper = character.to_uppercase();
     match (upper.next(), upper.next()) {

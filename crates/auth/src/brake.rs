@@ -1,9 +1,10 @@
-//! Failed logons are answered later and later, so that nobody guesses passwords quickly.
+//! Failed logons are answered with increasing delay, so that nobody can guess passwords quickly.
 //!
-//! What counts is where the guesses come from and whom they are for. The failures of one address with one account wait in a
-//! line, so that guessing on many connections at once is no quicker than on one; while the line is full, nothing is heard.
-//! So it is, with a much longer line, for all that fails from one address. An account that others guess only has its failures
-//! answered late: who knows the password gets in at once from elsewhere.
+//! Failures are counted by the address that they come from and by the account. The failures of one address with one
+//! account wait in one queue, so guessing on many connections at once is no faster than on one. While the queue is
+//! full, no logon is evaluated. The same holds, with a much longer queue, for all failures of one address. For an
+//! account that others try to guess, only failures are delayed: a user who knows the password gets in at once from
+//! another address.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,24 +13,24 @@ use std::time::{Duration, Instant};
 
 use crate::accounts::{folded_name, local_name};
 
-/// How long the first failure waits; each further one twice as long.
+/// The delay of the first failure. Each further failure waits twice as long.
 const DELAY_FIRST: Duration = Duration::from_millis(250);
-/// How long one waits at most. Windows 11 24H2 has each wait for as long.
+/// The longest delay. Windows 11 24H2 delays each failure by this much.
 const DELAY_MAX: Duration = Duration::from_secs(2);
-/// What each failure takes up in the line of its address, whatever the account.
+/// How much each failure adds to the queue of its address, whatever the account.
 const ADDRESS_STEP: Duration = Duration::from_millis(100);
-/// How long a line is at most.
+/// The longest queue.
 const LINE_MAX: Duration = Duration::from_secs(10);
-/// In which time a failure is forgotten.
+/// How long until one failure is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
-/// Failures that are remembered of an address or an account.
+/// The most failures that are remembered of an address or an account.
 const FAILURES_MAX: u32 = 10;
-/// Addresses, accounts, and pairs of them that are remembered.
+/// The most addresses, accounts, and pairs of them that are remembered.
 const REMEMBERED_MAX: usize = 4096;
-/// Characters of a name that count: no account has a longer one.
+/// How many characters of a name count: no account has a longer name.
 const NAME_CHARS_MAX: usize = 64;
 
-/// What failed lately.
+/// Recent failures.
 #[derive(Debug, Default)]
 pub struct Brake {
     addresses: Failures<IpAddr>,
@@ -37,18 +38,18 @@ pub struct Brake {
     pairs: Failures<(IpAddr, String)>,
 }
 
-/// What becomes of a logon that failed.
+/// What to do with a failed logon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// For how long its answer waits.
+    /// How long to delay the answer.
     pub delay: Duration,
-    /// How many failures of the address are remembered, this one among them.
+    /// How many failures of the address are remembered, including this one.
     pub of_address: u32,
 }
 
 impl Brake {
-    /// A logon from there for this user, as the client wrote it, has failed. None: so many wait that it was not heard, and must
-    /// be answered as the right password would be.
+    /// A logon from `address` for `user`, as the client wrote the name, has failed. None: so many failures wait that
+    /// the logon was not evaluated; it must be answered as one with the right password would be.
     pub fn failed(&mut self, address: IpAddr, user: &str, now: Instant) -> Option<Failed> {
         let (address, account) = (network(address), account(user));
         let pair = (address, account);
@@ -62,19 +63,20 @@ impl Brake {
         Some(Failed { delay: by_pair.wait(now), of_address })
     }
 
-    /// A logon from there has failed, and not for its password: it counts, and need not wait. How many failures of the address
-    /// are remembered.
+    /// A logon from `address` has failed for another reason than its password: it counts, and need not wait. Returns
+    /// how many failures of the address are remembered.
     pub fn refused(&mut self, address: IpAddr, now: Instant) -> u32 {
         self.addresses.enter(network(address), now).count
     }
 
-    /// A logon from there for this user has not failed, or not for its password: for how long its answer waits, which is for
-    /// those to the failures before it. Who took those waits no more. None: so many wait that it is not heard.
+    /// A logon from `address` for `user` has succeeded, or failed for another reason than its password. Returns how
+    /// long to delay its answer: until the earlier failures are answered. A client that has received those answers need
+    /// not wait. None: so many failures wait that the logon is not evaluated.
     pub fn passed(&self, address: IpAddr, user: &str, now: Instant) -> Option<Duration> {
         self.wait(&(network(address), account(user)), now)
     }
 
-    /// How long the line of the pair is, if it and that of the address are not full.
+    /// The length of the pair's queue, if neither this queue nor that of the address is full.
     fn wait(&self, pair: &(IpAddr, String), now: Instant) -> Option<Duration> {
         let wait = |entry: Option<&Entry>| entry.map_or(Duration::ZERO, |entry| entry.wait(now));
         let of_pair = wait(self.pairs.0.get(pair));
@@ -83,12 +85,12 @@ impl Brake {
     }
 }
 
-/// Whom a name stands for.
+/// The account that a name stands for.
 fn account(user: &str) -> String {
     folded_name(local_name(user)).chars().take(NAME_CHARS_MAX).collect()
 }
 
-/// What one client has for itself: an address, or a network of 64 bits.
+/// What belongs to one client alone: an IPv4 address, or a network of 64 bits.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
@@ -104,13 +106,13 @@ fn delay(failures: u32) -> Duration {
 #[derive(Debug)]
 struct Entry {
     count: u32,
-    /// When the last failure was, or a forgotten one would have been.
+    /// When the last failure happened.
     since: Instant,
-    /// When the last of those that wait is answered.
+    /// When the last waiting failure is answered.
     line_until: Instant,
 }
 
-/// Failures by who is behind them.
+/// Failures by their origin or account.
 #[derive(Debug)]
 struct Failures<K>(HashMap<K, Entry>);
 
@@ -121,7 +123,7 @@ impl<K> Default for Failures<K> {
 }
 
 impl<K: Clone + Eq + Hash> Failures<K> {
-    /// Counts one more.
+    /// Counts one more failure.
     fn enter(&mut self, key: K, now: Instant) -> &mut Entry {
         if self.0.len() >= REMEMBERED_MAX && !self.0.contains_key(&key) {
             self.make_room(now);
@@ -132,7 +134,7 @@ impl<K: Clone + Eq + Hash> Failures<K> {
         entry
     }
 
-    /// Forgets those of whom nothing is remembered, or else the one that has been silent for longest.
+    /// Drops entries without remembered failures; if there are none, the entry that has been silent for longest.
     fn make_room(&mut self, now: Instant) {
         self.0.retain(|_, entry| entry.remembered(now) > 0);
         if self.0.len() >= REMEMBERED_MAX {

@@ -17,7 +17,7 @@ pub(crate) const fn context(number: u8) -> u8 {
     0xa0 | number
 }
 
-/// Reads elements one after another.
+/// Reads elements in sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 
@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
         self.0.first().copied()
     }
 
-    /// The content of the next element, which has this tag.
+    /// The content of the next element, which must have this tag.
     pub(crate) fn element(&mut self, tag: u8) -> Result<&'a [u8], DerError> {
         self.element_and_encoding(tag).map(|(content, _)| content)
     }
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         Ok((content, encoding))
     }
 
-    /// The content of the next element if it has this tag; otherwise nothing is read.
+    /// The content of the next element if it has this tag; otherwise None, and nothing is read.
     pub(crate) fn optional(&mut self, tag: u8) -> Result<Option<&'a [u8]>, DerError> {
         if self.peek_tag() == Some(tag) { self.element(tag).map(Some) } else { Ok(None) }
     }

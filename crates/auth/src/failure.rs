@@ -1,6 +1,6 @@
-//! Why an authentication failed, and what its client is told of that.
+//! Why an authentication failed, and what the client is told.
 
-/// Why an authentication failed: for logs. Clients are told [`Reason::class`] only.
+/// Why an authentication failed, for logs. Clients are told only the [`Reason::class`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// The account does not exist
@@ -12,7 +12,7 @@ pub enum Reason {
     /// The password was right, but the account may not log on
     #[error("the account is disabled")]
     Disabled,
-    /// No name was given, and anonymous clients are not let in
+    /// No name was given, and anonymous clients are not admitted
     #[error("anonymous clients are not admitted")]
     Anonymous,
     /// There is no NTLMv2 response
@@ -21,35 +21,35 @@ pub enum Reason {
     /// The response is one of NTLM version 1
     #[error("the client uses NTLM version 1")]
     Ntlmv1,
-    /// The response announces a MIC that is not there
+    /// The response announces a MIC, but there is none
     #[error("the announced message integrity code is missing")]
     MissingMic,
-    /// The messages were changed on the way
+    /// The messages were changed in transit
     #[error("the message integrity code is wrong")]
     WrongMic,
     /// The SPNEGO mechanism list needs a MIC and has none
     #[error("the mechanism list is not protected")]
     MissingMechListMic,
-    /// The SPNEGO mechanism list was changed on the way
+    /// The SPNEGO mechanism list was changed in transit
     #[error("the mechanism list's integrity code is wrong")]
     WrongMechListMic,
     /// The client does not offer NTLM
     #[error("the client offers no mechanism that this server has")]
     NoCommonMechanism,
-    /// The client cannot do Unicode
+    /// The client does not support Unicode
     #[error("the client does not negotiate Unicode")]
     NoUnicode,
-    /// A token that is none, or not the one that is due
+    /// The token is malformed, or not the expected one
     #[error("a malformed or unexpected token")]
     Malformed,
 }
 
-/// What a client is told of a failure; one status of the protocol for each.
+/// What a client is told of a failure. Each class is one status of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureClass {
     /// STATUS_LOGON_FAILURE: the same for an unknown user and a wrong password
     LogonFailure,
-    /// STATUS_ACCOUNT_DISABLED: only said to who knows the password
+    /// STATUS_ACCOUNT_DISABLED: only told to a client that knows the password
     AccountDisabled,
     /// STATUS_ACCESS_DENIED
     AccessDenied,
@@ -80,9 +80,9 @@ impl Reason {
 /// A failed authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Why
+    /// The reason
     pub reason: Reason,
-    /// The name that the client gave; chosen by the client, so to be escaped in logs
+    /// The name that the client gave. The client chooses it, so logs must escape it
     pub user: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 use crate::ntlm::{Answer, AnswerOptions, MessageSigner, NegotiateFlags, Side, answer, negotiate_message};
 use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
-/// Who logs on.
+/// The user who logs on.
 #[derive(Clone)]
 pub struct Credentials {
     /// The user's name
@@ -23,40 +23,40 @@ impl std::fmt::Debug for Credentials {
 /// The random bytes and the time that one authentication needs.
 #[derive(Clone, Copy)]
 pub struct Randomness {
-    /// Random
+    /// Random bytes
     pub client_challenge: [u8; 8],
-    /// Random
+    /// Random bytes
     pub session_key: [u8; 16],
-    /// The time now, in units of 100 ns since 1601
+    /// The current time, in units of 100 ns since 1601
     pub timestamp: u64,
 }
 
-/// The server's token is not one that belongs here, or it did not prove itself.
+/// The server's token is not the expected one, or the server did not prove itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InitiatorError {
-    /// Not the token that is due
+    /// Not the expected token
     #[error("the server sent a malformed or unexpected token")]
     Malformed,
     /// The server refused
     #[error("the server refused the negotiation")]
     Rejected,
-    /// The mechanism list was changed on the way, or the server does not know the session's key
+    /// The mechanism list was changed in transit, or the server does not know the session's key
     #[error("the server's integrity code over the mechanism list is wrong or missing")]
     MechListMic,
 }
 
-/// What follows a server's token.
+/// What to do after a server's token.
 pub enum InitiatorStep {
-    /// Send the token; feed the server's answer to `next`. The key is that of the session, if the server accepts.
+    /// Send the token, and pass the server's answer to `next`. The key is the session key, if the server accepts.
     Continue {
         /// The token for the server
         token: Vec<u8>,
         /// The session's key
         session_key: [u8; 16],
-        /// The authentication, further on
+        /// The authentication in its next state
         next: Initiator,
     },
-    /// The server is content, and has proved to know the key.
+    /// The server has accepted, and has proved knowledge of the key.
     Done,
 }
 
@@ -69,7 +69,7 @@ impl std::fmt::Debug for InitiatorStep {
     }
 }
 
-/// One authentication, as far as it has come.
+/// One authentication, in its current state.
 pub struct Initiator {
     credentials: Credentials,
     randomness: Randomness,
@@ -89,7 +89,7 @@ impl std::fmt::Debug for Initiator {
 }
 
 impl Initiator {
-    /// Begins an authentication; the first token goes with it.
+    /// Begins an authentication, and returns the first token.
     pub fn start(credentials: Credentials, randomness: Randomness) -> (Vec<u8>, Self) {
         let negotiate = negotiate_message();
         let init =
@@ -146,7 +146,8 @@ fn mech_types() -> MechTypes {
     MechTypes::new(&[NTLMSSP])
 }
 
-/// The token with the AUTHENTICATE_MESSAGE and a MIC over the mechanism list, and what checks the server's.
+/// The token with the AUTHENTICATE_MESSAGE and a MIC over the mechanism list, and the signer that checks the server's
+/// MIC.
 fn respond(
     message: &[u8],
     session_key: &[u8; 16],

@@ -1,7 +1,7 @@
-//! Who is asking: accounts, SPNEGO and NTLMv2. Bytes in, bytes out; time and randomness are arguments.
+//! Authentication: accounts, SPNEGO and NTLMv2. Bytes in, bytes out; time and randomness are arguments.
 //!
-//! A server makes an [`Acceptor`] for each authentication and feeds it the client's tokens until it says who the client
-//! is. A client makes an [`Initiator`]. Both speak NTLM inside SPNEGO; the acceptor takes bare NTLM as well.
+//! A server makes an [`Acceptor`] for each authentication and passes it the client's tokens until the client is
+//! identified. A client makes an [`Initiator`]. Both speak NTLM inside SPNEGO; the acceptor also accepts bare NTLM.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]

@@ -13,7 +13,7 @@ pub const NTLMSSP: &[u8] = &[0x2b, 6, 1, 4, 1, 0x82, 0x37, 2, 2, 10];
 pub const KERBEROS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2];
 /// The hintName of NegTokenInit2. [MS-SPNG] 3.2.5.2.
 const HINT_NAME: &[u8] = b"not_defined_in_RFC4178@please_ignore";
-/// The most mechanisms that an initiator may offer; clients in the field offer up to five.
+/// The most mechanisms that an initiator may offer; actual clients offer up to five.
 const MECH_TYPES_MAX: usize = 32;
 
 /// The bytes are not a SPNEGO token.
@@ -27,7 +27,7 @@ impl From<DerError> for SpnegoError {
     }
 }
 
-/// The mechanisms that an initiator offers, the favourite first.
+/// The mechanisms that an initiator offers, in order of preference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MechTypes {
     /// The content of each OBJECT IDENTIFIER.
@@ -37,7 +37,7 @@ pub struct MechTypes {
 }
 
 impl MechTypes {
-    /// A list of these mechanisms.
+    /// A list of these mechanisms, in order of preference.
     pub fn new(oids: &[&[u8]]) -> Self {
         let list: Vec<u8> = oids.iter().flat_map(|oid| element(OBJECT_IDENTIFIER, oid)).collect();
         Self { oids: oids.iter().map(|oid| oid.to_vec()).collect(), encoding: element(SEQUENCE, &list) }
@@ -56,7 +56,7 @@ impl MechTypes {
         Ok(Self { oids, encoding: encoding.to_vec() })
     }
 
-    /// Whether the favourite is `oid`.
+    /// Whether `oid` is the preferred mechanism.
     pub fn prefers(&self, oid: &[u8]) -> bool {
         self.oids.first().is_some_and(|first| first == oid)
     }
@@ -70,9 +70,9 @@ impl MechTypes {
 /// The first token of an initiator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NegTokenInit<'a> {
-    /// What the initiator offers.
+    /// The mechanisms that the initiator offers.
     pub mech_types: MechTypes,
-    /// An optimistic token of the favourite mechanism.
+    /// An optimistic token for the preferred mechanism.
     pub mech_token: Option<&'a [u8]>,
     /// A MIC over `mech_types`.
     pub mech_list_mic: Option<&'a [u8]>,
@@ -107,17 +107,17 @@ impl NegState {
 /// Every later token, of either side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NegTokenResp<'a> {
-    /// How it goes.
+    /// The state of the negotiation.
     pub neg_state: Option<NegState>,
-    /// The mechanism that the acceptor took, in its first token.
+    /// The mechanism that the acceptor selected, in its first token.
     pub supported_mech: Option<&'a [u8]>,
-    /// A token of the mechanism.
+    /// A token for the mechanism.
     pub response_token: Option<&'a [u8]>,
     /// A MIC over the initiator's MechTypeList.
     pub mech_list_mic: Option<&'a [u8]>,
 }
 
-/// A token as it comes from the wire.
+/// A token as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
     /// NegTokenInit or NegTokenInit2
@@ -127,7 +127,7 @@ pub enum Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Reads a token. A NegTokenInit may come with or without the GSS-API header (RFC 2743 3.1).
+    /// Decodes a token. A NegTokenInit may come with or without the GSS-API header (RFC 2743 3.1).
     ///
     /// # Errors
     /// [`SpnegoError`].
@@ -165,7 +165,7 @@ impl<'a> NegTokenInit<'a> {
         Ok(Self { mech_types, mech_token, mech_list_mic })
     }
 
-    /// The token's bytes, GSS-API header included.
+    /// The token's bytes, including the GSS-API header.
     pub fn encode(&self) -> Vec<u8> {
         let mut fields = element(context(0), &self.mech_types.encoding);
         put_octets(&mut fields, 2, self.mech_token);
@@ -207,7 +207,7 @@ impl<'a> NegTokenResp<'a> {
     }
 }
 
-/// What an acceptor says before it is asked, for the security buffer of SMB's NEGOTIATE response: it offers NTLMSSP.
+/// The token that an acceptor sends unasked, for the security buffer of SMB's NEGOTIATE response: it offers NTLMSSP.
 /// [MS-SPNG] 2.2.1, 3.2.5.2.
 pub fn neg_token_init2() -> Vec<u8> {
     let mut fields = element(context(0), &MechTypes::new(&[NTLMSSP]).encoding);

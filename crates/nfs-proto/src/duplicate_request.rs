@@ -1,7 +1,7 @@
 //! The duplicate request cache of NFSv3.
 //!
-//! A client that gets no answer sends its call again, with the same xid. To repeat a REMOVE that has been done already
-//! would answer NFS3ERR_NOENT; so the replies of procedures that must not run twice are kept for a while, and sent
+//! A client that gets no answer sends its call again, with the same xid. Repeating a REMOVE that has already been done
+//! would return NFS3ERR_NOENT. So the replies of procedures that must not run twice are kept for a while, and are sent
 //! again (RFC 1813 4.5, "Duplicate request cache").
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use nfs_wire::rpc::Call;
 use siphasher::sip::SipHasher13;
 
-/// How many bytes of a call's arguments its checksum covers.
+/// How many bytes of a call's arguments the checksum covers.
 pub const CHECKSUM_BYTES: usize = 256;
 
-/// What tells one call from another.
+/// Identifies a call.
 ///
-/// The client's port is not in it: a client that connects anew, or has several connections, repeats its call from
-/// another port. The checksum keeps clients that share an address apart, and a client that started anew with old xids.
+/// The client's port is not part of the key: a client that reconnects, or has several connections, repeats its call
+/// from another port. The checksum distinguishes clients that share an address, and a client that has restarted and
+/// reuses old xids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     client: IpAddr,
@@ -51,11 +52,11 @@ impl Key {
 /// What the cache may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most calls.
+    /// The most calls.
     pub entries_max: usize,
-    /// Most bytes of replies.
+    /// The most bytes of replies.
     pub bytes_max: usize,
-    /// How long a call is remembered after it came in.
+    /// How long a call is remembered after it arrived.
     pub age_max: Duration,
 }
 
@@ -65,14 +66,14 @@ impl Default for Limits {
     }
 }
 
-/// What is known of a call that comes in.
+/// What is known of a call that arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing: run it, then tell [`DuplicateRequests::finish`] or [`DuplicateRequests::forget`].
+    /// Nothing: run the call, then call [`DuplicateRequests::finish`] or [`DuplicateRequests::forget`].
     New,
-    /// It is running: the reply is not known yet.
+    /// The call is running: the reply is not known yet.
     InProgress,
-    /// It has run: send this reply again.
+    /// The call has run: send this reply again.
     Done(Arc<[u8]>),
 }
 
@@ -85,7 +86,7 @@ struct Entry {
     reply: Option<Arc<[u8]>>,
 }
 
-/// Calls that run or ran recently, and the replies of the latter.
+/// Calls that are running or ran recently, with the replies of the latter.
 #[derive(Debug)]
 pub struct DuplicateRequests {
     limits: Limits,
@@ -104,7 +105,7 @@ impl DuplicateRequests {
         Self { limits, entries: HashMap::new(), arrivals: BTreeMap::new(), next_number: 0, bytes: 0 }
     }
 
-    /// A call has come in at `now`.
+    /// A call has arrived at `now`.
     pub fn begin(&mut self, key: Key, now: Instant) -> Seen {
         self.expire(now);
         if let Some(entry) = self.entries.get(&key) {
@@ -118,9 +119,9 @@ impl DuplicateRequests {
         Seen::New
     }
 
-    /// A call that [`DuplicateRequests::begin`] called new has run, and this is its reply.
+    /// A call for which [`DuplicateRequests::begin`] returned `New` has run, with this reply.
     pub fn finish(&mut self, key: &Key, reply: Arc<[u8]>) {
-        let Some(entry) = self.entries.get_mut(key) else { return }; // pushed out meanwhile
+        let Some(entry) = self.entries.get_mut(key) else { return }; // dropped meanwhile
         self.bytes = self.bytes.saturating_add(reply.len());
         if let Some(replaced) = entry.reply.replace(reply) {
             self.bytes = self.bytes.saturating_sub(replaced.len());
@@ -128,7 +129,7 @@ impl DuplicateRequests {
         self.shrink();
     }
 
-    /// A call that [`DuplicateRequests::begin`] called new has ended without a reply: a repetition runs again.
+    /// A call for which [`DuplicateRequests::begin`] returned `New` has ended without a reply: a repetition runs again.
     pub fn forget(&mut self, key: &Key) {
         if let Some(entry) = self.entries.remove(key) {
             self.arrivals.remove(&entry.number);
@@ -136,7 +137,7 @@ impl DuplicateRequests {
         }
     }
 
-    /// Calls remembered.
+    /// How many calls are remembered.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -148,7 +149,7 @@ impl DuplicateRequests {
         self.entries.is_empty()
     }
 
-    /// Bytes of replies remembered.
+    /// Bytes of the replies that are remembered.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -1,10 +1,10 @@
-//! NFS filehandles over the storage's own handles, signed so that a client cannot make one up.
+//! NFS filehandles: the storage's own handles, signed so that a client cannot forge one.
 //!
 //! ```text
 //! version 1 | flags 1 | share 4, big-endian | storage handle 1..=44 | SipHash-2-4 of all before it, 8, big-endian
 //! ```
 //!
-//! A handle stays valid as long as the key does; with a key that is kept across restarts, so are the handles.
+//! A handle is valid as long as the key. If the key is kept across restarts, handles survive them.
 
 use std::hash::Hasher;
 
@@ -12,11 +12,11 @@ use nfs_wire::v3::types::FileHandle;
 use siphasher::sip::SipHasher24;
 use thiserror::Error;
 
-/// Longest handle of a storage in bytes.
+/// The longest handle of a storage, in bytes.
 pub const STORAGE_HANDLE_BYTES_MAX: usize = 44;
 
 const VERSION: u8 = 1;
-/// No flag is defined yet. A handle with others comes from a newer server, and is refused.
+/// No flag is defined yet. A handle with flags comes from a newer server and is refused.
 const FLAGS: u8 = 0;
 const HEAD_BYTES: usize = 6;
 const MAC_BYTES: usize = 8;
@@ -33,22 +33,22 @@ impl std::fmt::Debug for FileHandleCodec {
     }
 }
 
-/// What a filehandle names.
+/// The object that a filehandle names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// The share's number.
+    /// The number of the share.
     pub share: u32,
     /// The storage's own handle.
     pub storage_handle: &'a [u8],
 }
 
-/// Why a filehandle is refused: NFS3ERR_BADHANDLE in any case.
+/// Why a filehandle is refused, in every case with NFS3ERR_BADHANDLE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadHandle {
-    /// It is too short or too long, or of another version.
+    /// The handle is too short or too long, or has another version.
     #[error("not a filehandle of this server's format")]
     Format,
-    /// Its signature does not fit: forged, damaged, or made with another key.
+    /// The signature does not match: the handle is forged, damaged, or made with another key.
     #[error("the filehandle's signature does not fit")]
     Signature,
 }
@@ -60,12 +60,12 @@ impl FileHandleCodec {
         Self { hasher: SipHasher24::new_with_key(key) }
     }
 
-    /// A number that only this key makes of these bytes, and that no filehandle holds: for what else must be the same after
-    /// a restart, and another one on another server.
+    /// A number that depends on the key and these bytes, and that no filehandle contains. For values that must be the
+    /// same after a restart and different on another server.
     #[must_use]
     pub fn number(&self, of: &[u8]) -> u64 {
         let mut hasher = self.hasher;
-        hasher.write_u8(!VERSION); // nothing that is signed begins with it
+        hasher.write_u8(!VERSION); // nothing that is signed begins with this byte
         hasher.write(of);
         hasher.finish()
     }
@@ -91,10 +91,10 @@ impl FileHandleCodec {
         FileHandle::new(bytes.get(..end)?)
     }
 
-    /// What a filehandle names.
+    /// Decodes a filehandle.
     ///
     /// # Errors
-    /// [`BadHandle`] if it was not made by a codec with this key.
+    /// [`BadHandle`] if the filehandle was not made with this key.
     pub fn decode<'a>(&self, handle: &'a FileHandle) -> Result<Target<'a>, BadHandle> {
         let (signed, mac) = handle.as_bytes().split_last_chunk::<MAC_BYTES>().ok_or(BadHandle::Format)?;
         let ([version, flags, share @ ..], storage_handle) =
@@ -106,7 +106,7 @@ impl FileHandleCodec {
         {
             return Err(BadHandle::Format);
         }
-        // One comparison of two words: its time tells nothing about the key.
+        // A single comparison of two words: its time reveals nothing about the key.
         if self.hasher.hash(signed) != u64::from_be_bytes(*mac) {
             return Err(BadHandle::Signature);
         }

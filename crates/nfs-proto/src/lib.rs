@@ -1,7 +1,7 @@
-//! The rules of NFS that need memory of earlier messages: filehandles, the duplicate request cache, the state of NFSv4
+//! The rules of NFS that depend on earlier messages: filehandles, the duplicate request cache, and the state of NFSv4
 //! clients.
 //!
-//! Pure: no sockets, no clock (time is an argument), no randomness (keys are arguments), no threads.
+//! No sockets, no clock and no threads; time and keys are arguments.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 

@@ -1,7 +1,7 @@
 //! The server's side of NTLMv2. [MS-NLMP] 3.2.5.1.
 //!
-//! The client's proof (NTProofStr) is always compared. Whether there is a MIC to check as well is said by the AV_PAIRs
-//! that the proof covers: nobody on the way can take it out.
+//! The client's proof (NTProofStr) is always compared. Whether there is also a MIC to check is stated in the AV_PAIRs
+//! that the proof covers, so an attacker in the middle cannot remove it.
 
 use crate::accounts::{Account, Accounts, local_name};
 use crate::{Identity, Reason};
@@ -12,7 +12,7 @@ use super::message::{
     AuthenticateMessage, ChallengeMessage, MIC, NegotiateFlags, NegotiateMessage, text, utf16,
 };
 
-/// The names by which a server goes.
+/// The names of a server.
 #[derive(Clone, Debug)]
 pub struct ServerNames {
     /// NetBIOS name of the computer, in upper case
@@ -21,11 +21,11 @@ pub struct ServerNames {
     pub nb_domain: String,
     /// DNS name of the computer
     pub dns_computer: String,
-    /// DNS name of its domain; empty for a machine of its own
+    /// DNS name of its domain; empty for a standalone machine
     pub dns_domain: String,
 }
 
-/// What a client may ask for and gets, besides what is set always.
+/// The flags that a client gets if it asks for them, in addition to those that are always set.
 const GRANTED: NegotiateFlags = NegotiateFlags::UNICODE
     .union(NegotiateFlags::SIGN)
     .union(NegotiateFlags::SEAL)
@@ -45,7 +45,7 @@ const ALWAYS: NegotiateFlags = NegotiateFlags::NTLM
 const PROOF_LEN: usize = 16;
 const CLIENT_CHALLENGE_FIXED: usize = 28;
 
-/// A challenge that a client has been sent: what its answer is checked against.
+/// A challenge that was sent to a client, and against which its answer is checked.
 #[derive(Clone, Debug)]
 pub struct Challenge {
     negotiate: Vec<u8>,
@@ -54,10 +54,10 @@ pub struct Challenge {
     flags: NegotiateFlags,
 }
 
-/// The outcome of an NTLM authentication that went well.
+/// The result of a successful NTLM authentication.
 #[derive(Clone)]
 pub struct NtlmAuthenticated {
-    /// Who it is
+    /// Who the client is
     pub identity: Identity,
     /// ExportedSessionKey
     pub session_key: [u8; 16],
@@ -76,10 +76,11 @@ impl std::fmt::Debug for NtlmAuthenticated {
 }
 
 impl Challenge {
-    /// Answers a NEGOTIATE_MESSAGE. `server_challenge` is random; `timestamp` is the time in units of 100 ns since 1601.
+    /// Answers a NEGOTIATE_MESSAGE. `server_challenge` is random; `timestamp` is the time in units of 100 ns since
+    /// 1601.
     ///
     /// # Errors
-    /// [`Reason::Malformed`]; [`Reason::NoUnicode`] for a client that cannot do Unicode.
+    /// [`Reason::Malformed`]; [`Reason::NoUnicode`] for a client that does not support Unicode.
     pub fn new(
         names: &ServerNames,
         negotiate: &[u8],
@@ -101,7 +102,7 @@ impl Challenge {
         Ok(Self { negotiate: negotiate.to_vec(), message, server_challenge, flags })
     }
 
-    /// A challenge that another implementation sent.
+    /// A challenge that another implementation sent, for tests.
     #[cfg(test)]
     pub(super) fn of(negotiate: &[u8], message: &[u8]) -> Self {
         let decoded = ChallengeMessage::decode(message).unwrap();
@@ -114,11 +115,11 @@ impl Challenge {
         &self.message
     }
 
-    /// Checks the AUTHENTICATE_MESSAGE that answers this challenge. An anonymous one is reported as such; whether it is
-    /// let in is the caller's decision.
+    /// Checks the AUTHENTICATE_MESSAGE that answers this challenge. An anonymous client is reported as such; the caller
+    /// decides whether to admit it.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason of the failure.
     pub fn authenticate(
         &self,
         authenticate: &[u8],
@@ -130,7 +131,7 @@ impl Challenge {
             let session_key = exported_key(&[0; 16], flags, &message).map_err(|reason| (reason, None))?;
             return Ok(NtlmAuthenticated { identity: Identity::Anonymous, session_key, flags, mic: false });
         }
-        // Only who has a name says it in some encoding.
+        // The encoding matters only if the client gives a name.
         if !flags.contains(NegotiateFlags::UNICODE) {
             return Err((Reason::NoUnicode, None));
         }
@@ -149,7 +150,7 @@ impl Challenge {
         let response = Ntlmv2Response::parse(message.nt_response)?;
         // The response is computed with the name as the client wrote it.
         let account = accounts.find(local_name(user));
-        // an unknown user costs what a known one costs
+        // an unknown user costs as much time as a known one
         let nt_hash = account.as_ref().map_or([0; 16], |account| account.nt_hash);
         let response_key = ntowf_v2(&nt_hash, user, message.domain);
         let right = verify_hmac_md5(&response_key, &[&self.server_challenge, response.temp], response.proof);
@@ -190,10 +191,10 @@ fn is_anonymous(message: &AuthenticateMessage<'_>) -> bool {
     message.user.is_empty() && message.nt_response.is_empty() && matches!(message.lm_response, [] | [0])
 }
 
-/// An NtChallengeResponse of NTLMv2, taken apart.
+/// An NtChallengeResponse of NTLMv2, split into its parts.
 struct Ntlmv2Response<'a> {
     proof: &'a [u8; PROOF_LEN],
-    /// All that the proof covers besides the server's challenge.
+    /// Everything that the proof covers besides the server's challenge.
     temp: &'a [u8],
     av_pairs: AvPairs<'a>,
 }
@@ -215,7 +216,7 @@ impl<'a> Ntlmv2Response<'a> {
     }
 }
 
-/// ExportedSessionKey: what the client chose if keys are exchanged, else what both sides computed.
+/// ExportedSessionKey: the client's choice if keys are exchanged, otherwise the key that both sides computed.
 fn exported_key(
     key_exchange_key: &[u8; 16],
     flags: NegotiateFlags,
@@ -228,7 +229,7 @@ fn exported_key(
     Ok(rc4_once(key_exchange_key, encrypted))
 }
 
-/// TargetInfo: who this server is, and its time. [MS-NLMP] 2.2.2.1, 3.2.5.1.1.
+/// TargetInfo: the names of this server, and its time. [MS-NLMP] 2.2.2.1, 3.2.5.1.1.
 fn target_info(names: &ServerNames, timestamp: u64) -> Vec<u8> {
     let mut pairs = Vec::new();
     put_pair(&mut pairs, AvId::NbDomainName, &utf16(&names.nb_domain));
@@ -240,7 +241,7 @@ fn target_info(names: &ServerNames, timestamp: u64) -> Vec<u8> {
     pairs
 }
 
-/// A guest's outcome: there is no password, so there is no key.
+/// The result for a guest: there is no password, so there is no key.
 pub(crate) fn guest(account: Account) -> NtlmAuthenticated {
     let identity = Identity::Guest(account);
     NtlmAuthenticated { identity, session_key: [0; 16], flags: NegotiateFlags::empty(), mic: false }

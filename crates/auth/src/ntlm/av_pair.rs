@@ -1,10 +1,10 @@
-//! AV_PAIR lists: what a server says about itself and a client gives back. [MS-NLMP] 2.2.2.1.
+//! AV_PAIR lists: what a server states about itself and a client returns. [MS-NLMP] 2.2.2.1.
 
 use bitflags::bitflags;
 
 use super::message::MessageError;
 
-/// What an AV_PAIR holds. Those that are not listed here are passed over.
+/// The kind of an AV_PAIR. Kinds that are not listed here are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AvId {
     /// MsvAvNbComputerName
@@ -19,7 +19,7 @@ pub enum AvId {
     Flags,
     /// MsvAvTimestamp
     Timestamp,
-    /// MsvAvTargetName: the service that the client believes to talk to
+    /// MsvAvTargetName: the service to which the client believes it is talking
     TargetName,
 }
 
@@ -54,15 +54,15 @@ bitflags! {
     }
 }
 
-/// A list of AV_PAIRs that has been checked to be one.
+/// A list of AV_PAIRs whose structure has been checked.
 #[derive(Clone, Copy, Debug)]
 pub struct AvPairs<'a>(&'a [u8]);
 
 impl<'a> AvPairs<'a> {
-    /// Checks that `bytes` begins with a list that ends with MsvAvEOL; what follows it is padding.
+    /// Checks that `bytes` begins with a list that ends with MsvAvEOL; what follows is padding.
     ///
     /// # Errors
-    /// [`MessageError`] if a pair reaches beyond the bytes, or MsvAvEOL is missing.
+    /// [`MessageError`] if a pair extends beyond the bytes, or MsvAvEOL is missing.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, MessageError> {
         let mut rest = bytes;
         loop {
@@ -89,7 +89,7 @@ impl<'a> AvPairs<'a> {
         self.iter().find(|(number, _)| *number == id.number()).map(|(_, value)| value)
     }
 
-    /// The flags of every MsvAvFlags in the list together: a second one takes nothing back.
+    /// The union of all MsvAvFlags in the list: a second one cannot clear a flag.
     pub fn flags(self) -> AvFlags {
         self.iter()
             .filter(|(number, _)| *number == AvId::Flags.number())
@@ -100,7 +100,7 @@ impl<'a> AvPairs<'a> {
     }
 }
 
-/// Id, value, and what follows the pair.
+/// Id, value, and the bytes after the pair.
 fn split_pair(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let (id, rest) = bytes.split_first_chunk::<2>()?;
     let (length, rest) = rest.split_first_chunk::<2>()?;
@@ -108,7 +108,7 @@ fn split_pair(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     Some((u16::from_le_bytes(*id), value, rest))
 }
 
-/// Appends one pair. Values are names and numbers of this program's own, far below the 64 KiB that fit.
+/// Appends one pair. Values are names and numbers of this program, far shorter than the limit of 64 KiB.
 pub(super) fn put_pair(list: &mut Vec<u8>, id: AvId, value: &[u8]) {
     put_raw_pair(list, id.number(), value);
 }

@@ -14,7 +14,7 @@ fn keyed(key: &[u8; 16], parts: &[&[u8]]) -> Hmac<Md5> {
     mac
 }
 
-/// HMAC pads its key with zeros to the block size (RFC 2104), so this is the same key, in the size that cannot fail.
+/// HMAC pads its key with zeros to the block size (RFC 2104), so this is the same key, in a size that cannot fail.
 fn padded(key: &[u8; 16]) -> [u8; 64] {
     let mut block = [0; 64];
     for (byte, given) in block.iter_mut().zip(key) {
@@ -27,14 +27,14 @@ pub(super) fn hmac_md5(key: &[u8; 16], parts: &[&[u8]]) -> [u8; 16] {
     keyed(key, parts).finalize().into_bytes().into()
 }
 
-/// Whether `tag` begins HMAC-MD5 over the parts, in constant time. An empty tag is never right.
+/// Whether `tag` is a prefix of HMAC-MD5 over the parts, compared in constant time. An empty tag never matches.
 pub(super) fn verify_hmac_md5(key: &[u8; 16], parts: &[&[u8]], tag: &[u8]) -> bool {
     !tag.is_empty() && keyed(key, parts).verify_truncated_left(tag).is_ok()
 }
 
 /// RC4 with a key of 16 bytes.
 pub(super) fn rc4(key: &[u8; 16]) -> Rc4 {
-    // RC4 repeats its key up to 256 bytes, so this is the same key, in the size that cannot fail
+    // RC4 repeats its key up to 256 bytes, so this is the same key, in a size that cannot fail
     let mut repeated = [0; 32];
     for (byte, given) in repeated.iter_mut().zip(key.iter().cycle()) {
         *byte = *given;
@@ -49,8 +49,8 @@ pub(super) fn rc4_once(key: &[u8; 16], data: &[u8; 16]) -> [u8; 16] {
     output
 }
 
-/// NTOWFv2: the key of a user's responses. `user` is the name as the client wrote it, `domain` its domain in UTF-16LE as
-/// it came. [MS-NLMP] 3.3.2: HMAC_MD5(NT hash, UNICODE(Uppercase(User) + UserDom)).
+/// NTOWFv2: the key of a user's responses. `user` is the name as the client wrote it, `domain` its domain in UTF-16LE
+/// as received. [MS-NLMP] 3.3.2: HMAC_MD5(NT hash, UNICODE(Uppercase(User) + UserDom)).
 pub fn ntowf_v2(nt_hash: &[u8; 16], user: &str, domain: &[u8]) -> [u8; 16] {
     let mut name = Vec::with_capacity(user.len().saturating_mul(2));
     for unit in user.chars().map(upper_case).collect::<String>().encode_utf16() {

@@ -6,7 +6,7 @@ use super::message::{
     AuthenticateMessage, ChallengeMessage, MIC, MessageError, NegotiateFlags, NegotiateMessage, utf16,
 };
 
-/// What this client asks for.
+/// The flags that this client asks for.
 const WANTED: NegotiateFlags = NegotiateFlags::UNICODE
     .union(NegotiateFlags::REQUEST_TARGET)
     .union(NegotiateFlags::SIGN)
@@ -22,15 +22,14 @@ pub fn negotiate_message() -> Vec<u8> {
     NegotiateMessage { flags: WANTED }.encode()
 }
 
-/// How a client answers a challenge. The default is how it should; the rest is for clients of older kinds, and for
-/// tests of servers.
+/// How a client answers a challenge. The default is correct; other values imitate older clients and test servers.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerOptions {
-    /// Sets MsvAvFlags and computes a MIC.
+    /// Set MsvAvFlags and compute a MIC.
     pub mic: bool,
-    /// Gives the server's target information back.
+    /// Return the server's target information.
     pub target_info: bool,
-    /// Chooses the session key, as far as the server lets it.
+    /// Choose the session key, if the server allows that.
     pub key_exchange: bool,
 }
 
@@ -40,7 +39,7 @@ impl Default for AnswerOptions {
     }
 }
 
-/// Who answers, and with which random bytes.
+/// The client that answers, and its random bytes.
 #[derive(Clone, Copy)]
 pub struct Answer<'a> {
     /// The user's name
@@ -53,7 +52,7 @@ pub struct Answer<'a> {
     pub client_challenge: [u8; 8],
     /// ExportedSessionKey, if keys are exchanged: random
     pub session_key: [u8; 16],
-    /// The time now in units of 100 ns since 1601, for a server that sends none
+    /// The current time in units of 100 ns since 1601, used if the server sends none
     pub timestamp: u64,
     /// How to answer
     pub options: AnswerOptions,
@@ -61,10 +60,10 @@ pub struct Answer<'a> {
 
 /// The AUTHENTICATE_MESSAGE that answers a challenge, the session key and the flags in force.
 ///
-/// `negotiate` and `challenge` are the messages before it, as they were sent.
+/// `negotiate` and `challenge` are the previous messages, as they were sent.
 ///
 /// # Errors
-/// [`MessageError`] for a challenge that is none, or whose target information is malformed.
+/// [`MessageError`] for bytes that are not a challenge, or malformed target information.
 pub fn answer(
     with: &Answer<'_>,
     negotiate: &[u8],

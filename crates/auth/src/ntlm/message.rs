@@ -3,9 +3,9 @@
 use bitflags::bitflags;
 
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
-/// AUTHENTICATE_MESSAGE up to NegotiateFlags: no payload lies before this.
+/// AUTHENTICATE_MESSAGE up to NegotiateFlags: no payload begins before this.
 const AUTHENTICATE_FIXED: usize = 64;
-/// Where AUTHENTICATE_MESSAGE has its MIC, behind the 8 bytes of Version.
+/// The place of the MIC in AUTHENTICATE_MESSAGE, after the 8 bytes of Version.
 pub(super) const MIC: std::ops::Range<usize> = 72..88;
 
 /// The bytes are not the NTLM message that was expected.
@@ -62,11 +62,11 @@ pub fn is_ntlm(token: &[u8]) -> bool {
     token.starts_with(SIGNATURE)
 }
 
-/// Reads fixed fields from the start of a message on.
+/// Reads fixed fields from the start of a message.
 struct Fields<'a> {
     message: &'a [u8],
     rest: &'a [u8],
-    /// Where the first payload lies; the message's end if there is none.
+    /// Where the first payload begins; the message's end if there is none.
     payload_start: usize,
 }
 
@@ -89,13 +89,13 @@ impl<'a> Fields<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Len, MaxLen and BufferOffset of a payload that lies at `from` or later; and that payload.
+    /// Reads Len, MaxLen and BufferOffset of a payload, which must begin at `from` or later; returns the payload.
     fn payload(&mut self, from: usize) -> Result<&'a [u8], MessageError> {
         let length = usize::from(u16::from_le_bytes(self.array()?));
         let _max_length = self.array::<2>()?;
         let offset = usize::try_from(self.u32()?).map_err(|_| MessageError)?;
         if length == 0 {
-            return Ok(&[]); // the offset of nothing means nothing
+            return Ok(&[]); // the offset of an empty payload has no meaning
         }
         let end = offset.checked_add(length).ok_or(MessageError)?;
         if offset < from {
@@ -106,15 +106,15 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What the client begins with. [MS-NLMP] 2.2.1.1. Its names are of no use here.
+/// The client's first message. [MS-NLMP] 2.2.1.1. Its names are not used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NegotiateMessage {
-    /// What the client can and wants.
+    /// What the client supports and asks for.
     pub flags: NegotiateFlags,
 }
 
 impl NegotiateMessage {
-    /// Reads a NEGOTIATE_MESSAGE.
+    /// Decodes a NEGOTIATE_MESSAGE.
     ///
     /// # Errors
     /// [`MessageError`].
@@ -132,10 +132,10 @@ impl NegotiateMessage {
     }
 }
 
-/// What the server answers. [MS-NLMP] 2.2.1.2.
+/// The server's answer. [MS-NLMP] 2.2.1.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChallengeMessage<'a> {
-    /// What was agreed.
+    /// The flags that were agreed on.
     pub flags: NegotiateFlags,
     /// Eight random bytes.
     pub server_challenge: [u8; 8],
@@ -150,7 +150,7 @@ impl<'a> ChallengeMessage<'a> {
     /// Version: 6.1, build 0, NTLMSSP_REVISION_W2K3. [MS-NLMP] 2.2.2.10: for debugging only.
     const VERSION: [u8; 8] = [6, 1, 0, 0, 0, 0, 0, 15];
 
-    /// Reads a CHALLENGE_MESSAGE.
+    /// Decodes a CHALLENGE_MESSAGE.
     ///
     /// # Errors
     /// [`MessageError`].
@@ -179,7 +179,7 @@ impl<'a> ChallengeMessage<'a> {
     }
 }
 
-/// What the client proves itself with. [MS-NLMP] 2.2.1.3.
+/// The client's proof. [MS-NLMP] 2.2.1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthenticateMessage<'a> {
     /// LmChallengeResponse
@@ -194,18 +194,18 @@ pub struct AuthenticateMessage<'a> {
     pub workstation: &'a [u8],
     /// EncryptedRandomSessionKey
     pub encrypted_session_key: &'a [u8],
-    /// What the client agreed to.
+    /// The flags that the client agreed to.
     pub flags: NegotiateFlags,
-    /// The MIC, if there is room for one between the fixed fields and the payload. Whether it means anything is said by
-    /// MsvAvFlags in the response.
+    /// The MIC, if there is room for one between the fixed fields and the payload. MsvAvFlags in the response tells
+    /// whether it has a meaning.
     pub mic: Option<[u8; 16]>,
 }
 
 impl<'a> AuthenticateMessage<'a> {
-    /// Reads an AUTHENTICATE_MESSAGE.
+    /// Decodes an AUTHENTICATE_MESSAGE.
     ///
     /// # Errors
-    /// [`MessageError`], also for payload that lies in the fixed fields.
+    /// [`MessageError`], also for payload that lies inside the fixed fields.
     pub fn decode(message: &'a [u8]) -> Result<Self, MessageError> {
         let mut fields = Fields::new(message, 3)?;
         let from = AUTHENTICATE_FIXED;
@@ -218,7 +218,7 @@ impl<'a> AuthenticateMessage<'a> {
         Ok(Self { lm_response, nt_response, domain, user, workstation, encrypted_session_key, flags, mic })
     }
 
-    /// The message's bytes. With a MIC (zeros, as long as it has not been computed) there is a Version of zeros too.
+    /// The message's bytes. If there is a MIC (zeros until it is computed), there is also a Version of zeros.
     pub fn encode(&self) -> Vec<u8> {
         let mut message = header(3);
         let mut payload = Payload::at(if self.mic.is_some() { MIC.end } else { AUTHENTICATE_FIXED });
@@ -246,7 +246,7 @@ fn header(message_type: u32) -> Vec<u8> {
     message
 }
 
-/// Collects payload behind the fixed fields.
+/// Collects the payload that follows the fixed fields.
 struct Payload {
     at: usize,
     bytes: Vec<u8>,
@@ -257,8 +257,8 @@ impl Payload {
         Self { at, bytes: Vec::new() }
     }
 
-    /// Appends payload and gives its Len, MaxLen and BufferOffset. What does not fit a length field is cut off; only a
-    /// client with names of 32,768 characters would see that.
+    /// Appends payload and returns its Len, MaxLen and BufferOffset. Payload that exceeds the length field is cut off,
+    /// which only affects a client with names of 32,768 characters.
     fn put(&mut self, payload: &[u8]) -> [u8; 8] {
         let payload = payload.get(..usize::from(u16::MAX)).unwrap_or(payload);
         let offset = u32::try_from(self.at.saturating_add(self.bytes.len())).unwrap_or(u32::MAX);

@@ -7,7 +7,7 @@ use rc4::{Rc4, StreamCipher};
 use super::crypto::{hmac_md5, rc4, verify_hmac_md5};
 use super::message::NegotiateFlags;
 
-/// Whose messages a signer is for.
+/// The sender of the messages that a signer handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// From client to server
@@ -26,8 +26,8 @@ pub struct MessageSigner {
 }
 
 impl MessageSigner {
-    /// The signer for a side's messages, or `None` without extended session security: the older signatures are not
-    /// implemented.
+    /// The signer for the messages of one side, or `None` without extended session security: the older signatures are
+    /// not implemented.
     pub fn new(session_key: &[u8; 16], flags: NegotiateFlags, side: Side) -> Option<Self> {
         if !flags.contains(NegotiateFlags::EXTENDED_SESSION_SECURITY) {
             return None;
@@ -72,7 +72,7 @@ impl MessageSigner {
         signature
     }
 
-    /// Encrypts with the stream that checksums are encrypted with, as sealing would.
+    /// Encrypts with the stream that encrypts checksums, as sealing would.
     #[cfg(test)]
     pub(super) fn encrypt(&mut self, data: &mut [u8]) {
         self.sealing.as_mut().unwrap().apply_keystream(data);

@@ -1,22 +1,23 @@
-//! The slots of a session's back channel, over which the server asks its client (RFC 8881 2.10.3, 20.9).
+//! The slots of a session's back channel, on which the server sends requests to its client (RFC 8881 2.10.3, 20.9).
 //!
-//! Here the server is the one that asks: it may use a slot again only when it knows that the client has seen the request
-//! before (2.10.6.2). A slot whose request was sent and never answered is in doubt, and rests until its answer comes.
+//! On this channel the server is the requester: it may reuse a slot only when it knows that the client has seen the
+//! previous request (2.10.6.2). A slot whose request was sent and never answered is in doubt, and is not used until the
+//! answer comes.
 
-/// Most slots of a back channel that this server uses, however many the client offers.
+/// The most slots of a back channel that this server uses, however many the client offers.
 pub const BACK_SLOTS_MAX: u32 = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Free,
     Calling,
-    /// Sent, and never answered.
+    /// The last request was sent and never answered.
     InDoubt,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// That of the last request.
+    /// The sequence ID of the last request.
     sequence: u32,
     state: State,
 }
@@ -27,7 +28,7 @@ pub struct BackSlots {
     slots: Vec<Slot>,
 }
 
-/// A slot that a request has taken: what CB_SEQUENCE says.
+/// A slot taken by a request, and the arguments for CB_SEQUENCE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
     /// `csa_slotid`.
@@ -41,12 +42,12 @@ pub struct Ticket {
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The client has answered it, with whatever: CB_SEQUENCE succeeded.
+    /// The client has answered: CB_SEQUENCE succeeded, whatever the result of the other operations.
     Answered,
-    /// The client has not accepted it, or it was never sent: "the sequence ID of the slot MUST NOT change"
-    /// (2.10.6.1.2).
+    /// The client has not accepted the request, or the request was never sent: "the sequence ID of the slot MUST NOT
+    /// change" (2.10.6.1.2).
     NotBegun,
-    /// Nobody knows: it was sent, and no answer came.
+    /// Unknown: the request was sent, and no answer came.
     Unanswered,
 }
 
@@ -58,7 +59,7 @@ impl BackSlots {
         Self { slots: vec![Slot { sequence: 0, state: State::Free }; count] }
     }
 
-    /// Takes the lowest slot that is free; None while all are taken.
+    /// Takes the lowest free slot; None while all are taken.
     pub fn begin(&mut self) -> Option<Ticket> {
         let (index, slot) = self.slots.iter_mut().enumerate().find(|(_, slot)| slot.state == State::Free)?;
         slot.state = State::Calling;
@@ -69,7 +70,7 @@ impl BackSlots {
         Some(Ticket { slot, sequence, highest_slot })
     }
 
-    /// A request has ended. An answer may also come to one that was given up before.
+    /// A request has ended. An answer may also come for a request that was given up before.
     pub fn end(&mut self, ticket: Ticket, ended: Ended) {
         let slot = usize::try_from(ticket.slot).ok().and_then(|index| self.slots.get_mut(index));
         let Some(slot) = slot.filter(|slot| slot.sequence == ticket.sequence && slot.state != State::Free)
@@ -93,7 +94,7 @@ impl BackSlots {
         self.slots.iter().all(|slot| slot.state == State::InDoubt)
     }
 
-    /// Requests that wait for their answer.
+    /// Requests that wait for an answer.
     #[must_use]
     pub fn calling(&self) -> usize {
         self.slots.iter().filter(|slot| slot.state == State::Calling).count()

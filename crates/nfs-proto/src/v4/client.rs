@@ -1,8 +1,9 @@
-//! The clients of a server: EXCHANGE_ID, the confirmation by CREATE_SESSION, and their end (RFC 8881 18.35, 18.36, 18.50).
+//! The clients of a server: EXCHANGE_ID, confirmation by CREATE_SESSION, and the end of a client (RFC 8881 18.35,
+//! 18.36, 18.50).
 //!
-//! A client names itself (its owner). A server knows at most two records of an owner: one that is confirmed, and one of a
-//! new incarnation that is not yet. What a client has beside that (opens, sessions, a back channel) is the server's: a
-//! value `C` that each record carries, and that is given back when the record goes.
+//! A client identifies itself by an owner name. The server has at most two records of an owner: a confirmed one, and an
+//! unconfirmed one of a new incarnation. The server stores what else a client has (opens, sessions, a back channel) as
+//! a value `C` in each record. The value is returned when the record is removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,16 +14,16 @@ use nfs_wire::v4::types::{ClientId, SessionId, Verifier};
 
 use super::lease::{LeaseTimes, Standing};
 
-/// Who sends a request, as far as clients are told apart by it (RFC 8881 18.35.4, "principal").
+/// Who sends a request, as far as clients are distinguished by it (RFC 8881 18.35.4, "principal").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// AUTH_NONE.
     Nobody,
     /// AUTH_SYS: the user and group that the client's machine states.
     User {
-        /// User.
+        /// The user.
         uid: u32,
-        /// Group.
+        /// The group.
         gid: u32,
     },
 }
@@ -30,9 +31,9 @@ pub enum Principal {
 /// What the table may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most client records, confirmed or not.
+    /// The most client records, confirmed or not.
     pub clients_max: usize,
-    /// Most sessions of one client.
+    /// The most sessions of one client.
     pub sessions_max: usize,
 }
 
@@ -42,45 +43,45 @@ impl Default for Limits {
     }
 }
 
-/// What EXCHANGE_ID says.
+/// The arguments of EXCHANGE_ID.
 #[derive(Debug, Clone, Copy)]
 pub struct ExchangeId<'a> {
     /// `co_ownerid`: the client's name for itself.
     pub owner: &'a [u8],
-    /// `co_verifier`: another one after each start of the client.
+    /// `co_verifier`: different after each restart of the client.
     pub verifier: Verifier,
-    /// Who sends it.
+    /// Who sends the request.
     pub principal: Principal,
     /// EXCHGID4_FLAG_UPD_CONFIRMED_REC_A.
     pub update: bool,
 }
 
-/// What EXCHANGE_ID is answered.
+/// The result of EXCHANGE_ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchanged {
     /// `eir_clientid`.
     pub client: ClientId,
-    /// `eir_sequenceid`: that of the next CREATE_SESSION.
+    /// `eir_sequenceid`: the sequence ID of the next CREATE_SESSION.
     pub sequence: u32,
     /// EXCHGID4_FLAG_CONFIRMED_R.
     pub confirmed: bool,
 }
 
-/// What a client has, as its server knows it.
+/// The state of a client, as known to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holding {
-    /// When its lease was renewed; at first, when it came.
+    /// When the client last renewed its lease; initially, when it arrived.
     pub renewed: Instant,
-    /// Whether it has opens, locks, delegations or the like.
+    /// Whether the client has opens, locks, delegations or similar state.
     pub state: bool,
 }
 
 /// A session that CREATE_SESSION is to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewSession {
-    /// Whose.
+    /// The client of the session.
     pub client: ClientId,
-    /// Its name.
+    /// The identifier of the session.
     pub id: SessionId,
 }
 
@@ -90,7 +91,7 @@ struct Record<C, R> {
     verifier: Verifier,
     principal: Principal,
     confirmed: bool,
-    /// The slot of CREATE_SESSION (18.36.4): the last sequence ID, and what it was answered. None: nothing yet. "If the
+    /// The slot of CREATE_SESSION (18.36.4): the last sequence ID and its reply; None if there was none. "If the
     /// session is not successfully created, then no changes are made to any client records": errors are not kept.
     sequence: u32,
     answered: Option<R>,
@@ -105,23 +106,23 @@ struct Owner {
     unconfirmed: Option<ClientId>,
 }
 
-/// The clients of one run of a server; `R` is the answer to CREATE_SESSION.
+/// The clients of one run of a server. `R` is the reply to CREATE_SESSION.
 #[derive(Debug)]
 pub struct Clients<C, R> {
     limits: Limits,
     times: LeaseTimes,
-    /// The upper half of client IDs: those of an earlier run of the server are stale.
+    /// The upper half of client IDs: IDs from an earlier run of the server are stale.
     run: u32,
     next: u32,
     next_session: u64,
     by_id: BTreeMap<ClientId, Record<C, R>>,
     by_owner: HashMap<Arc<[u8]>, Owner>,
-    /// Those of `by_id` that are not confirmed: the lowest is the oldest.
+    /// The IDs in `by_id` that are not confirmed; the lowest is the oldest.
     unconfirmed: BTreeSet<ClientId>,
 }
 
 impl<C, R: Clone> Clients<C, R> {
-    /// No clients yet. `run` tells this run of the server from earlier ones.
+    /// An empty table. `run` distinguishes this run of the server from earlier ones.
     #[must_use]
     pub fn new(limits: Limits, times: LeaseTimes, run: u32) -> Self {
         Self {
@@ -136,12 +137,12 @@ impl<C, R: Clone> Clients<C, R> {
         }
     }
 
-    /// EXCHANGE_ID, in the cases of RFC 8881 18.35.4. `make` makes what a new record carries, `look` says what a client
-    /// has; what is given back with the answer has lost its record.
+    /// EXCHANGE_ID, in the cases of RFC 8881 18.35.4. `make` makes the value for a new record; `look` tells what a
+    /// client has. Values returned with the result belonged to records that were removed.
     ///
     /// # Errors
-    /// [`Status::ClidInUse`], [`Status::NoEnt`], [`Status::NotSame`], [`Status::Perm`]; [`Status::Delay`] when there are as
-    /// many clients as may be, and all are alive.
+    /// [`Status::ClidInUse`], [`Status::NoEnt`], [`Status::NotSame`], [`Status::Perm`]; [`Status::Delay`] when the
+    /// table is full of clients that are alive.
     pub fn exchange_id(
         &mut self,
         request: ExchangeId<'_>,
@@ -156,7 +157,7 @@ impl<C, R: Clone> Clients<C, R> {
         }
         let mut gone = Vec::new();
         match confirmed {
-            // Case 2, "Non-Update on Existing Client ID". An incarnation that was not confirmed is none any more.
+            // Case 2, "Non-Update on Existing Client ID". An unconfirmed record of another incarnation is dropped.
             Some((id, record)) if record.is(request) => {
                 let exchanged = Exchanged { client: id, sequence: record.next_sequence(), confirmed: true };
                 self.forget_unconfirmed(request.owner, &mut gone);
@@ -228,8 +229,8 @@ impl<C, R: Clone> Clients<C, R> {
         }
     }
 
-    /// Makes room for one more record: unconfirmed ones go first, then clients whose lease is over, the longest silent
-    /// first.
+    /// Makes room for one more record. Unconfirmed records are removed first, then clients whose lease has expired,
+    /// those that have been silent for longest first.
     fn make_room(
         &mut self,
         now: Instant,
@@ -249,12 +250,12 @@ impl<C, R: Clone> Clients<C, R> {
         Ok(())
     }
 
-    /// CREATE_SESSION, in the phases of RFC 8881 18.36.4: `create` is the fourth, which makes the session. With the
-    /// answer comes what an earlier incarnation of the client had.
+    /// CREATE_SESSION, in the phases of RFC 8881 18.36.4. `create` is the fourth phase, which creates the session. With
+    /// the reply comes the value of an earlier incarnation of the client.
     ///
     /// # Errors
-    /// [`Status::StaleClientId`], [`Status::ClidInUse`], [`Status::SeqMisordered`]; [`Status::NoSpc`] for more sessions than
-    /// a client may have; those of `create`.
+    /// [`Status::StaleClientId`], [`Status::ClidInUse`], [`Status::SeqMisordered`]; [`Status::NoSpc`] when the client
+    /// has as many sessions as it may have; the errors of `create`.
     pub fn create_session(
         &mut self,
         client: ClientId,
@@ -265,9 +266,9 @@ impl<C, R: Clone> Clients<C, R> {
         let Some(record) = self.by_id.get_mut(&client) else {
             return (Err(Status::StaleClientId), Vec::new());
         };
-        // Phase 3, "Unsuccessful Confirmation", comes first: "No changes are made to any client records", so that nobody
-        // else can use up the client's sequence ID. It is only about the first session: "Otherwise, the client ID
-        // confirmation phase is skipped", and any principal may make one.
+        // Phase 3, "Unsuccessful Confirmation", comes first: "No changes are made to any client records", so that no
+        // other principal can use up the client's sequence ID. It applies only to the first session: "Otherwise, the
+        // client ID confirmation phase is skipped", and any principal may create one.
         if !record.confirmed && record.principal != principal {
             return (Err(Status::ClidInUse), Vec::new());
         }
@@ -289,7 +290,7 @@ impl<C, R: Clone> Clients<C, R> {
         (answer, gone.into_iter().collect())
     }
 
-    /// The record of an owner that was unconfirmed takes the place of the confirmed one.
+    /// The unconfirmed record of an owner replaces the confirmed one.
     fn confirm(&mut self, client: ClientId) -> Option<C> {
         self.unconfirmed.remove(&client);
         let owner = Arc::clone(&self.by_id.get(&client)?.owner);
@@ -299,7 +300,7 @@ impl<C, R: Clone> Clients<C, R> {
         self.by_id.remove(&before).map(|record| record.value)
     }
 
-    /// A session is over.
+    /// A session has ended.
     pub fn end_session(&mut self, client: ClientId, session: SessionId) {
         if let Some(record) = self.by_id.get_mut(&client) {
             record.sessions.retain(|id| *id != session);
@@ -309,7 +310,8 @@ impl<C, R: Clone> Clients<C, R> {
     /// DESTROY_CLIENTID (RFC 8881 18.50.3).
     ///
     /// # Errors
-    /// [`Status::StaleClientId`]; [`Status::ClientIdBusy`] while it has sessions, or state under a lease that is not over.
+    /// [`Status::StaleClientId`]; [`Status::ClientIdBusy`] while the client has sessions, or state under a lease that
+    /// has not expired.
     pub fn destroy(
         &mut self,
         client: ClientId,
@@ -325,7 +327,7 @@ impl<C, R: Clone> Clients<C, R> {
         self.forget(client).ok_or(Status::StaleClientId)
     }
 
-    /// Takes out a client, whatever it has.
+    /// Removes a client, whatever it has.
     pub fn forget(&mut self, client: ClientId) -> Option<C> {
         let record = self.by_id.remove(&client)?;
         self.unconfirmed.remove(&client);
@@ -344,15 +346,15 @@ impl<C, R: Clone> Clients<C, R> {
         gone.extend(unconfirmed.and_then(|id| self.forget(id)));
     }
 
-    /// Takes out clients that have been away for too long, and those that were not confirmed within a lease
-    /// (RFC 8881 18.35.4: "SHOULD be removed").
+    /// Removes clients that have been away for too long, and clients that were not confirmed within a lease period (RFC
+    /// 8881 18.35.4: "SHOULD be removed").
     pub fn expire(&mut self, now: Instant, look: impl Fn(&C) -> Holding) -> Vec<C> {
         let times = self.times;
         let over = |record: &Record<C, R>| {
             let Holding { renewed, state } = look(&record.value);
             match times.standing(renewed, now) {
                 Standing::Current => false,
-                // Nothing is lost with a client that has nothing.
+                // A client without state loses nothing.
                 Standing::Courtesy => !record.confirmed || !state,
                 Standing::Expired => true,
             }
@@ -361,24 +363,24 @@ impl<C, R: Clone> Clients<C, R> {
         over.into_iter().filter_map(|id| self.forget(id)).collect()
     }
 
-    /// A client that is confirmed.
+    /// The value of a confirmed client.
     #[must_use]
     pub fn confirmed(&self, client: ClientId) -> Option<&C> {
         self.by_id.get(&client).filter(|record| record.confirmed).map(|record| &record.value)
     }
 
-    /// All confirmed clients.
+    /// The values of all confirmed clients.
     pub fn all_confirmed(&self) -> impl Iterator<Item = &C> {
         self.by_id.values().filter(|record| record.confirmed).map(|record| &record.value)
     }
 
-    /// Records, confirmed or not.
+    /// The number of records, confirmed or not.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
@@ -390,13 +392,13 @@ impl<C, R> Record<C, R> {
         self.sequence.wrapping_add(1)
     }
 
-    /// Whether this is the incarnation that asks.
+    /// Whether the record belongs to the incarnation that sends the request.
     fn is(&self, request: ExchangeId<'_>) -> bool {
         self.principal == request.principal && self.verifier == request.verifier
     }
 }
 
-/// The name of a session: its client's, and a number that no other session of this run has.
+/// A session identifier: the client ID, and a number that no other session of this run has.
 fn session_id(ClientId(client): ClientId, number: u64) -> SessionId {
     SessionId((u128::from(client) << 64 | u128::from(number)).to_be_bytes())
 }

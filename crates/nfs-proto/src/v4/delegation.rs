@@ -1,20 +1,21 @@
-//! Which delegation an OPEN is offered, and why none (RFC 8881 10.4, 18.16.3). The delegation itself is a caching grant
-//! of `file-state`, which says whether there is room for it.
+//! Whether an OPEN is offered a delegation, and if not, why (RFC 8881 10.4, 18.16.3). The delegation itself is a
+//! caching grant of `file-state`, which decides whether there is room for it.
 
 use nfs_wire::v4::open::{Want, WhyNone};
 
 use super::open_state::ShareAccess;
 
-/// What an OPEN is offered, as far as there is room.
+/// What an OPEN is offered, if there is room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
-    /// A delegation for this.
+    /// A delegation for this access.
     Delegation(ShareAccess),
-    /// None.
+    /// No delegation, for this reason.
     Nothing(WhyNone),
 }
 
-/// What an OPEN for `access` is offered, when the client has `had` already, and callbacks reach it or do not.
+/// What an OPEN for `access` is offered. `had` is the delegation that the client has already; `reachable` tells whether
+/// callbacks reach the client.
 #[must_use]
 pub fn offer(want: Want, access: ShareAccess, had: Option<ShareAccess>, reachable: bool) -> Offer {
     let both = ShareAccess::all();
@@ -31,8 +32,9 @@ pub fn offer(want: Want, access: ShareAccess, had: Option<ShareAccess>, reachabl
     match want {
         Want::Write => Offer::Delegation(both),
         Want::Any if writes => Offer::Delegation(both),
-        // It would have to be given back as soon as the file is written. And who has not asked for one for writing is not given
-        // one: it costs a call more when the file is removed or renamed, and whoever looks at the file must ask the holder.
+        // A read delegation would have to be returned as soon as the file is written. A write delegation is given only
+        // to a client that asks for one: it costs an additional call when the file is removed or renamed, and others
+        // that read the file's attributes must ask the holder.
         Want::NoPreference if writes => Offer::Nothing(WhyNone::Resource { will_signal: false }),
         _ => Offer::Delegation(ShareAccess::READ),
     }

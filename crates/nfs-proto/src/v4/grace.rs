@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 
 use super::recovery::ClientRecord;
 
-/// This part of the grace period is what a reclaim near its end adds to it.
+/// A reclaim near the end of the grace period extends it by the period divided by this.
 const EXTENSION_PART: u32 = 8;
 
 /// The grace period of one run of the server.
 #[derive(Debug)]
 pub struct Grace {
     ends: Instant,
-    /// It is not put off beyond this.
+    /// The grace period is not extended beyond this.
     ends_at_last: Instant,
-    /// How much longer it lasts than the last reclaim, at least.
+    /// The grace period lasts at least this long after the last reclaim.
     extension: Duration,
-    /// Recorded clients that have not said yet that they are done.
+    /// Recorded clients that have not completed their reclaims.
     awaited: HashSet<Vec<u8>>,
     is_over: bool,
 }
@@ -24,7 +24,7 @@ pub struct Grace {
 /// Why an operation that takes a lock is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GraceError {
-    /// Clients may be about to reclaim what goes against this (NFS4ERR_GRACE).
+    /// Clients may still reclaim locks that conflict (NFS4ERR_GRACE).
     #[error("clients are reclaiming")]
     Grace,
     /// It is too late to reclaim (NFS4ERR_NO_GRACE).
@@ -35,16 +35,16 @@ pub enum GraceError {
     ReclaimBad,
 }
 
-/// What a client has said of its reclaims.
+/// What a client has reported about its reclaims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reclaims {
-    /// It has done a RECLAIM_COMPLETE for all file systems.
+    /// The client has done a RECLAIM_COMPLETE for all file systems.
     pub complete: bool,
 }
 
 impl Grace {
-    /// The grace period of a server that starts now, with these clients in its records. Without any there is none:
-    /// nobody has anything to reclaim.
+    /// The grace period of a server that starts now, with these clients in its records. If there are none, there
+    /// is no grace period: nobody has anything to reclaim.
     #[must_use]
     pub fn begin(now: Instant, length: Duration, recorded: impl IntoIterator<Item = ClientRecord>) -> Self {
         let awaited: HashSet<_> = recorded.into_iter().map(|record| record.owner).collect();
@@ -59,21 +59,21 @@ impl Grace {
         }
     }
 
-    /// Whether it is still going on.
+    /// Whether the grace period is still going on.
     #[must_use]
     pub fn is_on(&self, now: Instant) -> bool {
         !self.is_over && now < self.ends
     }
 
-    /// When it ends, unless a client goes on to reclaim.
+    /// When the grace period ends, unless a client continues to reclaim.
     #[must_use]
     pub fn ends(&self) -> Instant {
         self.ends
     }
 
-    /// Whether this client may reclaim what it held. While clients do, the period does not end, but after twice its length: a
-    /// client that came late, or holds much, loses nothing that it was about to reclaim (RFC 8881 8.4.2.1: "Some additional
-    /// time in order [...] to effect lock reclaims may be added to the lease time").
+    /// Checks whether this client may reclaim what it held. While clients reclaim, the period is extended, up to twice
+    /// its length, so that a client that came late, or holds much, loses nothing that it was about to reclaim (RFC 8881
+    /// 8.4.2.1: "Some additional time in order [...] to effect lock reclaims may be added to the lease time").
     ///
     /// # Errors
     /// [`GraceError::NoGrace`], [`GraceError::ReclaimBad`].
@@ -95,7 +95,7 @@ impl Grace {
         Ok(())
     }
 
-    /// Whether a client may take locks that it did not hold before.
+    /// Checks whether a client may take locks that it did not hold before.
     ///
     /// # Errors
     /// [`GraceError::Grace`].
@@ -105,8 +105,9 @@ impl Grace {
         if self.is_on(now) || !reclaims.complete { Err(GraceError::Grace) } else { Ok(()) }
     }
 
-    /// A client is done, by RECLAIM_COMPLETE. Whether the grace period is over with it: "the server [...] is in a
-    /// position to use the fact that all such clients have done a RECLAIM_COMPLETE to terminate the grace period".
+    /// A client has completed its reclaims with RECLAIM_COMPLETE. Returns whether that ends the grace period: "the
+    /// server [...] is in a position to use the fact that all such clients have done a RECLAIM_COMPLETE to terminate
+    /// the grace period".
     pub fn complete(&mut self, owner: &[u8]) -> bool {
         if self.awaited.remove(owner) && self.awaited.is_empty() && !self.is_over {
             self.is_over = true;
@@ -115,8 +116,9 @@ impl Grace {
         false
     }
 
-    /// Ends it when its time has come. Those who have not come back in time: their records are void, so that they
-    /// reclaim nothing after another restart that somebody else may have had meanwhile (RFC 8881 8.4.3).
+    /// Ends the grace period when its time has come. Returns the records of clients that have not come back. These
+    /// records are void, so that after another restart the clients cannot reclaim what others may have locked meanwhile
+    /// (RFC 8881 8.4.3).
     pub fn end(&mut self, now: Instant) -> Vec<ClientRecord> {
         if self.is_on(now) {
             return Vec::new();

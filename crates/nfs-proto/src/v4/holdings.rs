@@ -1,6 +1,6 @@
-//! All that one client holds: opens, byte-range locks, delegations, by their stateids (RFC 8881 8.2, 9, 10).
+//! Everything that one client holds: opens, byte-range locks and delegations, by their stateids (RFC 8881 8.2, 9, 10).
 //!
-//! `O` is what the server keeps with an open, `D` with a delegation: what is given back must be closed.
+//! `O` is what the server keeps with an open, `D` with a delegation. Values that are returned must be closed.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ mod tests;
 /// A delegation that a client holds (RFC 8881 10.4).
 #[derive(Debug)]
 pub struct Delegation<D> {
-    /// Reading alone, or writing too.
+    /// Reading only, or also writing.
     pub access: ShareAccess,
     /// What the server keeps with it.
     pub held: D,
@@ -25,33 +25,33 @@ pub struct Delegation<D> {
 /// What a stateid stands for.
 #[derive(Debug)]
 pub enum Kind<O, D> {
-    /// What an open-owner has of a file.
+    /// The opens of an open-owner on a file.
     Open(OpenState<O>),
-    /// What a lock-owner has locked of it.
+    /// The locks of a lock-owner on a file.
     Lock(LockState),
     /// A delegation.
     Delegation(Delegation<D>),
-    /// It was taken from the client, which has not acknowledged that.
+    /// State that was revoked. The client has not acknowledged that yet.
     Revoked(Revocation),
 }
 
-/// How something was taken from a client.
+/// How state was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revocation {
-    /// What the client is told when it uses the stateid.
+    /// The error that the client gets when it uses the stateid.
     why: StateidError,
-    /// It was a delegation.
+    /// Whether it was a delegation.
     of_delegation: bool,
 }
 
-/// How much was taken from a client that it has not freed.
+/// Revoked state that a client has not freed yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Revoked {
-    /// Of any kind.
+    /// The number of stateids of any kind.
     pub all: usize,
     /// Delegations (SEQ4_STATUS_RECALLABLE_STATE_REVOKED).
     pub delegations: usize,
-    /// By an administrator (SEQ4_STATUS_ADMIN_STATE_REVOKED).
+    /// Stateids revoked by an administrator (SEQ4_STATUS_ADMIN_STATE_REVOKED).
     pub by_administrator: usize,
 }
 
@@ -95,10 +95,10 @@ pub struct Holdings<O, D> {
     revoked: Revoked,
 }
 
-/// What a read or write may go through.
+/// What a read or write goes through.
 #[derive(Debug)]
 pub enum Through<'a, O, D> {
-    /// An open that allows it.
+    /// An open that allows the access.
     Open(&'a O),
     /// A delegation that stands for such an open.
     Delegation(&'a D),
@@ -110,7 +110,7 @@ pub enum UseError {
     /// The stateid is refused.
     #[error(transparent)]
     Stateid(#[from] StateidError),
-    /// The file was not opened for that (NFS4ERR_OPENMODE).
+    /// The file was not opened for this access (NFS4ERR_OPENMODE).
     #[error("not opened for this")]
     OpenMode,
 }
@@ -121,28 +121,28 @@ pub enum DowngradeError {
     /// The stateid is refused.
     #[error(transparent)]
     Stateid(#[from] StateidError),
-    /// What is asked for is no union of OPENs in effect (NFS4ERR_INVAL).
+    /// The requested access is not a union of OPENs in effect (NFS4ERR_INVAL).
     #[error(transparent)]
     NoSuchUnion(#[from] NoSuchUnion),
 }
 
-/// Why a stateid is not freed.
+/// Why a stateid cannot be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FreeError {
     /// The stateid is refused.
     #[error(transparent)]
     Stateid(#[from] StateidError),
-    /// It stands for something that is held (NFS4ERR_LOCKS_HELD).
+    /// The stateid stands for something that is held (NFS4ERR_LOCKS_HELD).
     #[error("it stands for something that is held")]
     Held,
 }
 
-/// What ends with a CLOSE, or with the client.
+/// What a CLOSE ends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ended<O> {
     /// The opens.
     pub opens: Vec<O>,
-    /// Numbers of lock-owners whose locks of the file end, as no other open of the file has any.
+    /// Numbers of the lock-owners whose locks on the file end, since they hold none of the file under another open.
     pub lock_owners: Vec<u64>,
 }
 
@@ -162,13 +162,13 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
-    /// Whether nothing is held; what was revoked is not held.
+    /// Whether nothing is held. Revoked state does not count.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.states.len() <= self.revoked.all
     }
 
-    /// What was revoked and the client has not freed.
+    /// Revoked state that the client has not freed.
     #[must_use]
     pub fn revoked(&self) -> Revoked {
         self.revoked
@@ -180,7 +180,7 @@ impl<O, D> Holdings<O, D> {
         Ok(other)
     }
 
-    /// Checks a stateid as RFC 8881 8.2.4 has it, but for its kind.
+    /// Checks a stateid as required by RFC 8881 8.2.4, except for its kind.
     fn state(&self, sent: Stateid, file: FileKey) -> Result<&State<O, D>, StateidError> {
         let state = self.states.get(&sent.other).filter(|state| state.file == file);
         let state = state.ok_or(StateidError::Bad)?;
@@ -196,10 +196,10 @@ impl<O, D> Holdings<O, D> {
         Stateid { seqid: state.seqid, other }
     }
 
-    /// Enters an OPEN that was admitted. The open that comes back is not needed beside those that there are.
+    /// Enters an OPEN that was admitted. If an open is returned, it is not needed beside the existing ones.
     ///
     /// # Errors
-    /// [`Limits::opens_max`] is reached: the open itself.
+    /// The open itself, if [`Limits::opens_max`] is reached.
     pub fn open(&mut self, file: FileKey, owner: &[u8], new: Opened<O>) -> Result<(Stateid, Option<O>), O> {
         if let Some(other) = self.opens.get(&(file, owner.into())).copied()
             && let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&other)
@@ -249,7 +249,7 @@ impl<O, D> Holdings<O, D> {
         Ok(Ended { opens: open.opens.into_iter().map(|open| open.held).collect(), lock_owners })
     }
 
-    /// OPEN_DOWNGRADE: the stateid as it is then, and the opens that are not in effect any more (RFC 8881 18.18).
+    /// OPEN_DOWNGRADE: returns the new stateid, and the opens that are no longer in effect (RFC 8881 18.18).
     ///
     /// # Errors
     /// [`DowngradeError`].
@@ -267,8 +267,8 @@ impl<O, D> Holdings<O, D> {
         Ok((self.bump(sent.other), gone))
     }
 
-    /// What a READ, a WRITE or a change of the size goes through (RFC 8881 9.1.2): an open, the open under which a lock
-    /// was taken, or a delegation.
+    /// What a READ, a WRITE or a change of size goes through (RFC 8881 9.1.2): an open, the open under which a lock was
+    /// taken, or a delegation.
     ///
     /// # Errors
     /// [`UseError`].
@@ -299,7 +299,7 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
-    /// The set of locks that a stateid stands for, and an open under which it was taken.
+    /// The set of locks that a stateid stands for, and an open under which the locks were taken.
     ///
     /// # Errors
     /// [`StateidError`].
@@ -314,23 +314,23 @@ impl<O, D> Holdings<O, D> {
         Ok((lock, self.open_of(lock)?))
     }
 
-    /// Who asks whether a range is locked, or wants to lock it.
+    /// The lock-owners, for requests that test or take a lock.
     #[must_use]
     pub fn lock_owners(&self) -> &LockOwners {
         &self.lock_owners
     }
 
-    /// A lock-owner is about to lock something: its number, which is its own until [`Holdings::end_locking`].
+    /// A lock-owner is about to lock a range. Returns its number, which is reserved until [`Holdings::end_locking`].
     pub fn begin_locking(&mut self, name: &[u8]) -> u64 {
         self.lock_owners.take(name)
     }
 
-    /// The end of [`Holdings::begin_locking`], whatever came of it.
+    /// Ends [`Holdings::begin_locking`], whatever the result.
     pub fn end_locking(&mut self, number: u64) {
         self.lock_owners.drop(number);
     }
 
-    /// A lock-owner has locked something under this open for the first time, or again without naming its stateid.
+    /// A lock-owner has locked a range under this open for the first time, or again without naming the stateid.
     ///
     /// # Errors
     /// [`LimitReached`], also when the open has ended meanwhile: nothing was changed.
@@ -355,10 +355,10 @@ impl<O, D> Holdings<O, D> {
         Ok(Stateid { seqid: 1, other })
     }
 
-    /// A set of locks has changed: its stateid from now on.
+    /// A set of locks has changed. Returns its new stateid.
     ///
     /// # Errors
-    /// [`StateidError`] when it has ended meanwhile.
+    /// [`StateidError`] if the set has ended meanwhile.
     pub fn changed(&mut self, other: Other) -> Result<Stateid, StateidError> {
         match self.states.get(&other).map(|state| &state.kind) {
             Some(Kind::Lock(_)) => Ok(self.bump(other)),
@@ -367,14 +367,14 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
-    /// Forgets a set of locks; the number of its lock-owner if that was its last one of the file.
+    /// Forgets a set of locks. Returns the number of the lock-owner if that was its last set on the file.
     fn end_lock_state(&mut self, other: Other) -> Option<u64> {
         let State { kind: Kind::Lock(lock), file, .. } = self.states.remove(&other)? else { return None };
         self.locks.remove(&(lock.open, lock.owner));
         self.lock_owners.leave(file, lock.owner).then_some(lock.owner)
     }
 
-    /// The delegation that the client has of a file.
+    /// The client's delegation of a file.
     #[must_use]
     pub fn delegation(&self, file: FileKey) -> Option<(Stateid, &Delegation<D>)> {
         let other = *self.delegations.get(&file)?;
@@ -393,7 +393,7 @@ impl<O, D> Holdings<O, D> {
     /// Enters a delegation.
     ///
     /// # Errors
-    /// The client has one of the file, or too many ([`Holdings::may_delegate`]): what was to be kept with it.
+    /// `held` itself, if the client has a delegation of the file or too many of them ([`Holdings::may_delegate`]).
     pub fn delegate(&mut self, file: FileKey, access: ShareAccess, held: D) -> Result<Stateid, D> {
         if !self.may_delegate(file) {
             return Err(held);
@@ -408,7 +408,7 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
-    /// DELEGRETURN: what was kept with the delegation (RFC 8881 18.6).
+    /// DELEGRETURN: returns what was kept with the delegation (RFC 8881 18.6).
     ///
     /// # Errors
     /// [`StateidError`].
@@ -423,7 +423,8 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
-    /// Takes a delegation of a file from the client; it is told when it uses the stateid, until it frees it.
+    /// Revokes the client's delegation of a file. The client gets `why` when it uses the stateid, until it frees the
+    /// stateid.
     pub fn revoke_delegation(&mut self, file: FileKey, why: StateidError) -> Option<D> {
         let other = self.delegations.remove(&file)?;
         match self.revoke(other, why)?.kind {
@@ -432,7 +433,7 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
-    /// What is held of one share, but for locks: they go with their open.
+    /// What is held of one share, except locks, which end with their open.
     pub fn of_share(&self, share: u32) -> impl Iterator<Item = (Through<'_, O, D>, ShareAccess)> {
         let of_share = self.states.values().filter(move |state| state.file.share == share);
         of_share.flat_map(|state| {
@@ -449,9 +450,9 @@ impl<O, D> Holdings<O, D> {
         })
     }
 
-    /// Takes from the client what it has of one share and is not to keep (NFS4ERR_ADMIN_REVOKED): delegations, and what an
-    /// open-owner has of a file if any of its opens is lost, with the locks under it. The client is told when it uses the
-    /// stateids, until it frees them.
+    /// Revokes what the client may not keep of one share (NFS4ERR_ADMIN_REVOKED): delegations, and all opens of an
+    /// open-owner on a file if one of them is lost, with the locks under them. The client gets the error when it uses
+    /// the stateids, until it frees them.
     pub fn revoke_of_share(
         &mut self,
         share: u32,
@@ -476,7 +477,7 @@ impl<O, D> Holdings<O, D> {
             if let Some(state) = self.revoke(other, StateidError::AdminRevoked) {
                 self.forget_names(&state);
                 match state.kind {
-                    Kind::Lock(lock) if !self.lock_owners.leave(state.file, lock.owner) => {} // it has others of the file
+                    Kind::Lock(lock) if !self.lock_owners.leave(state.file, lock.owner) => {} // the owner has other sets on the file
                     _ => all.take(state),
                 }
             }
@@ -484,8 +485,8 @@ impl<O, D> Holdings<O, D> {
         all
     }
 
-    /// Takes what a stateid stands for. So many are remembered as there may be opens; of more than that the client finds the
-    /// stateids unknown.
+    /// Revokes what a stateid stands for. As many revoked stateids are remembered as there may be opens; beyond that
+    /// the client finds the stateids unknown.
     fn revoke(&mut self, other: Other, why: StateidError) -> Option<State<O, D>> {
         let state = self.states.remove(&other)?;
         let revocation = Revocation { why, of_delegation: matches!(state.kind, Kind::Delegation(_)) };
@@ -497,7 +498,7 @@ impl<O, D> Holdings<O, D> {
         Some(state)
     }
 
-    /// Nothing leads any more to what is taken.
+    /// Removes the entries that lead to revoked state.
     fn forget_names(&mut self, State { file, kind, .. }: &State<O, D>) {
         match kind {
             Kind::Open(open) => _ = self.opens.remove(&(*file, open.owner.clone())),
@@ -507,7 +508,7 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
-    /// FREE_STATEID. `holds_locks` says whether a set of locks has any (RFC 8881 18.38).
+    /// FREE_STATEID. `holds_locks` tells whether a set of locks is not empty (RFC 8881 18.38).
     ///
     /// # Errors
     /// [`FreeError`].
@@ -536,12 +537,12 @@ impl<O, D> Holdings<O, D> {
         }
     }
 
-    /// The name of another stateid of the client, for what is kept elsewhere; None when there are no more.
+    /// Another stateid for the client, for state that is kept elsewhere; None when there are no more.
     pub fn name(&mut self) -> Option<Other> {
         self.names.make()
     }
 
-    /// TEST_STATEID of one (RFC 8881 18.48).
+    /// TEST_STATEID for one stateid (RFC 8881 18.48).
     ///
     /// # Errors
     /// [`StateidError`].
@@ -554,7 +555,7 @@ impl<O, D> Holdings<O, D> {
         check_seqid(sent.seqid, state.seqid)
     }
 
-    /// Everything at once: the client is gone.
+    /// Removes everything: the client is gone.
     pub fn end(&mut self) -> Everything<O, D> {
         let mut all = Everything::default();
         self.states.drain().for_each(|(_, state)| all.take(state));
@@ -568,7 +569,7 @@ impl<O, D> Holdings<O, D> {
         self.states.values().any(|state| state.file.share == share)
     }
 
-    /// Everything of one share at once: the share is gone. What was revoked of it is forgotten, too.
+    /// Removes everything that belongs to one share: the share is gone. Revoked state of the share is forgotten, too.
     pub fn end_share(&mut self, share: u32) -> Everything<O, D> {
         let mut all = Everything::default();
         let gone = self.states.extract_if(|_, state| state.file.share == share);
@@ -588,12 +589,12 @@ impl<O, D> Holdings<O, D> {
     }
 }
 
-/// All that a client held, or all of one share: opens, lock-owners with the file of their locks, delegations.
+/// Everything that a client held, or everything of one share.
 #[derive(Debug)]
 pub struct Everything<O, D> {
     /// The opens.
     pub opens: Vec<O>,
-    /// The lock-owners, each with a file that it had locks of.
+    /// The lock-owners, each with a file on which it had locks.
     pub lock_owners: Vec<(FileKey, u64)>,
     /// The delegations.
     pub delegations: Vec<D>,

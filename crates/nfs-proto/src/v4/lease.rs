@@ -1,40 +1,41 @@
-//! How long a client keeps its state without a word (RFC 8881 8.3, 8.4.3).
+//! How long a client keeps its state without renewing its lease (RFC 8881 8.3, 8.4.3).
 //!
-//! Every SEQUENCE renews the lease of its client. A client that is late keeps what it has as a courtesy, as long as nobody
-//! else needs it: one that was cut off for a while, or suspended, goes on as if nothing had been.
+//! Every SEQUENCE renews the lease of its client. A client that is late keeps its state as a courtesy, as long as
+//! nobody else needs it. So a client that was disconnected for a while, or suspended, continues as if nothing had
+//! happened.
 
 use std::time::{Duration, Instant};
 
 /// The times of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseTimes {
-    /// What clients are told (`lease_time`): so long they are safe.
+    /// The lease period announced to clients (`lease_time`): their state is safe for this long.
     pub lease: Duration,
-    /// How long a client that is late keeps its state if nobody needs it.
+    /// How long a late client keeps its state if nobody needs it.
     pub courtesy: Duration,
 }
 
 impl Default for LeaseTimes {
-    /// 90 seconds, as most servers have it, and a day.
+    /// 90 seconds, like most servers, and one day.
     fn default() -> Self {
         Self { lease: Duration::from_secs(90), courtesy: Duration::from_secs(24 * 60 * 60) }
     }
 }
 
-/// How a client stands with its lease.
+/// The standing of a client with regard to its lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Its state is its own.
+    /// The lease is valid.
     Current,
-    /// It is late. What it has stays, but whoever is in conflict with it has the state revoked (RFC 8881 8.4.3: "locks
-    /// associated with an expired lease do not prevent such a conflicting lock from being granted").
+    /// The client is late. Its state stays, but a conflicting request revokes it (RFC 8881 8.4.3: "locks associated
+    /// with an expired lease do not prevent such a conflicting lock from being granted").
     Courtesy,
-    /// It has been away for so long that it is forgotten.
+    /// The client has been away for so long that it is forgotten.
     Expired,
 }
 
 impl LeaseTimes {
-    /// How a client stands that renewed its lease at `renewed`.
+    /// The standing of a client that renewed its lease at `renewed`.
     #[must_use]
     pub fn standing(&self, renewed: Instant, now: Instant) -> Standing {
         let silent = now.saturating_duration_since(renewed);

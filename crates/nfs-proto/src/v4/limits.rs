@@ -1,14 +1,14 @@
 //! How much one client may hold.
 
-/// The most that one client may hold at a time. What goes beyond is refused: the others are not to
-/// suffer from one.
+/// The most that one client may hold at a time. Requests beyond that are refused, so that one client cannot harm the
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Opens: one for each open-owner and file.
+    /// Opens: one for each pair of open-owner and file.
     pub opens_max: usize,
-    /// Sets of byte-range locks: one for each lock-owner and open.
+    /// Sets of byte-range locks: one for each pair of lock-owner and open.
     pub lock_states_max: usize,
-    /// Delegations, those included that were revoked and that the client has not freed.
+    /// Delegations, including those that were revoked and not freed by the client.
     pub delegations_max: usize,
 }
 
@@ -18,7 +18,7 @@ impl Default for Limits {
     }
 }
 
-/// One of [`Limits`] is reached.
+/// One of the [`Limits`] is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a client holds too much: {0}")]
 pub struct LimitReached(pub &'static str);

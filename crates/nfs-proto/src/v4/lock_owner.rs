@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use super::stateid::FileKey;
 
-/// Lock-owners by the name that the client gave them, and by the number under which `file-state` knows them. An owner is
-/// known as long as it has a set of locks, or is about to lock something.
+/// Lock-owners by the name that the client gave them, and by the number under which `file-state` knows them. An owner
+/// is kept as long as it has a set of locks, or is about to lock a range.
 #[derive(Debug)]
 pub struct LockOwners {
-    /// The upper half of their numbers, so that they are unique on this server.
+    /// The upper half of the numbers, which makes them unique on this server.
     client: u32,
     next: u32,
     by_name: HashMap<Box<[u8]>, u64>,
     by_number: HashMap<u64, Owner>,
-    /// How many sets of locks each has of a file.
+    /// How many sets of locks each owner has on a file.
     sets: HashMap<(FileKey, u64), usize>,
 }
 
@@ -28,25 +28,25 @@ impl LockOwners {
         Self { client, next: 0, by_name: HashMap::new(), by_number: HashMap::new(), sets: HashMap::new() }
     }
 
-    /// The number of the client that a lock-owner belongs to.
+    /// The number of the client to which a lock-owner belongs.
     #[must_use]
     pub fn client_of(number: u64) -> u32 {
         u32::try_from(number >> 32).unwrap_or(0)
     }
 
-    /// The number of a lock-owner that is known.
+    /// The number of a known lock-owner.
     #[must_use]
     pub fn number(&self, name: &[u8]) -> Option<u64> {
         self.by_name.get(name).copied()
     }
 
-    /// The name of a lock-owner that is known.
+    /// The name of a known lock-owner.
     #[must_use]
     pub fn name(&self, number: u64) -> Option<&[u8]> {
         self.by_number.get(&number).map(|owner| &*owner.name)
     }
 
-    /// The number of a lock-owner, which it keeps until this use ends.
+    /// The number of a lock-owner, which keeps it until this use ends.
     pub(super) fn take(&mut self, name: &[u8]) -> u64 {
         let number = self.number(name).unwrap_or_else(|| self.unused());
         self.by_name.entry(name.into()).or_insert(number);
@@ -76,7 +76,7 @@ impl LockOwners {
         }
     }
 
-    /// The owner has another set of locks of a file.
+    /// The owner has another set of locks on a file.
     pub(super) fn enter(&mut self, file: FileKey, number: u64) {
         if let Some(owner) = self.by_number.get_mut(&number) {
             owner.uses = owner.uses.saturating_add(1);
@@ -85,7 +85,7 @@ impl LockOwners {
         *sets = sets.saturating_add(1);
     }
 
-    /// A set of locks ends; whether it was the owner's last one of the file.
+    /// A set of locks has ended. Returns whether it was the owner's last one on the file.
     pub(super) fn leave(&mut self, file: FileKey, number: u64) -> bool {
         self.drop(number);
         let Some(sets) = self.sets.get_mut(&(file, number)) else { return true };

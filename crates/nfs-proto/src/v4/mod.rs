@@ -1,8 +1,8 @@
 //! What NFSv4.1 and 4.2 remember of earlier requests: clients, sessions, leases and the back channel (RFC 8881 2.10,
 //! 8.3), and what clients hold (RFC 8881 8 to 10).
 //!
-//! Rules only. Time and randomness are arguments, and nothing waits: a server puts each of these values behind the lock
-//! that it wants, tells it what came, and does what it answers.
+//! Rules only. Time and randomness are arguments, and nothing waits. The server puts each of these values behind a lock
+//! of its choice, reports events to it, and acts on the results.
 
 pub mod backchannel;
 pub mod client;

@@ -1,25 +1,25 @@
-//! Copies that go on behind their answer: by which stateids a client asks for them, ends them, and is told of their end
-//! (RFC 7862 4.8, 15.2, 15.8, 15.9, 16.1).
+//! Asynchronous copies: the stateids with which a client queries and cancels them, and is told of their end (RFC 7862
+//! 4.8, 15.2, 15.8, 15.9, 16.1).
 
 use nfs_wire::v4::status::Status;
 
 use super::limits::LimitReached;
 use super::stateid::{FileKey, Other, Stateid, StateidError};
 
-/// Most copies of one client that are known at a time: those under way, and those of whose end it has not said that it
-/// knows.
+/// The most copies of one client that are known at a time: those under way, and those whose end the client has not
+/// acknowledged.
 pub const OFFLOADS_MAX: usize = 16;
 
-/// How far a copy is; `R` is what the server keeps with one that is under way.
+/// The progress of a copy. `R` is what the server keeps with a copy that is under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress<R> {
     /// Under way.
     Running(R),
-    /// At its end, of which the client has not said that it knows.
+    /// The copy has ended; the client has not acknowledged that.
     Ended {
         /// Bytes that were copied.
         copied: u64,
-        /// Whether that is all that could be.
+        /// Whether everything was copied that could be.
         outcome: Result<(), Status>,
     },
 }
@@ -27,7 +27,7 @@ pub enum Progress<R> {
 #[derive(Debug)]
 struct Offload<R> {
     other: Other,
-    /// The file that is copied to.
+    /// The destination file.
     file: FileKey,
     progress: Progress<R>,
 }
@@ -43,11 +43,11 @@ impl<R> Default for Offloads<R> {
 }
 
 impl<R> Offloads<R> {
-    /// A copy to a file goes on behind its answer. What the client was told of long ago and has not acknowledged makes
+    /// A copy to a file continues after the reply. The oldest copy whose end was reported and not acknowledged makes
     /// room for it.
     ///
     /// # Errors
-    /// [`LimitReached`] while [`OFFLOADS_MAX`] are under way.
+    /// [`LimitReached`] while [`OFFLOADS_MAX`] copies are under way.
     pub fn begin(&mut self, other: Other, file: FileKey, running: R) -> Result<Stateid, LimitReached> {
         if self.0.len() >= OFFLOADS_MAX {
             let oldest = self.0.iter().position(|offload| matches!(offload.progress, Progress::Ended { .. }));
@@ -60,11 +60,11 @@ impl<R> Offloads<R> {
 
     fn place(&self, sent: Stateid, file: FileKey) -> Result<usize, StateidError> {
         let of = |offload: &Offload<R>| offload.other == sent.other && offload.file == file;
-        // 4.8: "a copy offload stateid with a seqid of zero MUST be considered invalid"; it never changes.
+        // 4.8: "a copy offload stateid with a seqid of zero MUST be considered invalid"; the seqid never changes.
         self.0.iter().position(of).filter(|_| sent.seqid == 1).ok_or(StateidError::Bad)
     }
 
-    /// OFFLOAD_STATUS of a copy to this file.
+    /// OFFLOAD_STATUS for a copy to this file.
     ///
     /// # Errors
     /// [`StateidError::Bad`].
@@ -73,7 +73,7 @@ impl<R> Offloads<R> {
         self.0.get(place).map(|offload| &offload.progress).ok_or(StateidError::Bad)
     }
 
-    /// OFFLOAD_CANCEL: the stateid ends. A copy that is under way is yet to be stopped.
+    /// OFFLOAD_CANCEL: the stateid ends. The caller must stop a copy that is under way.
     ///
     /// # Errors
     /// [`StateidError::Bad`].
@@ -82,7 +82,7 @@ impl<R> Offloads<R> {
         Ok(self.0.remove(place).progress)
     }
 
-    /// A copy has ended; whether the client still knows its stateid.
+    /// A copy has ended. Returns whether the client still knows its stateid.
     pub fn ended(&mut self, other: Other, copied: u64, outcome: Result<(), Status>) -> bool {
         let offload = self.0.iter_mut().find(|offload| offload.other == other);
         let is_known = offload.is_some();
@@ -97,18 +97,18 @@ impl<R> Offloads<R> {
         self.0.retain(|offload| offload.other != other);
     }
 
-    /// Whether any is under way.
+    /// Whether a copy is under way.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.0.iter().any(|offload| matches!(offload.progress, Progress::Running(_)))
     }
 
-    /// All stateids end: the client is gone. What is under way is yet to be stopped.
+    /// All stateids end: the client is gone. The caller must stop the copies that are under way.
     pub fn end(&mut self) -> Vec<R> {
         self.take(|_| true)
     }
 
-    /// All stateids of a share end: it is gone. What is under way is yet to be stopped.
+    /// All stateids of a share end: the share is gone. The caller must stop the copies that are under way.
     pub fn end_share(&mut self, share: u32) -> Vec<R> {
         self.take(|offload| offload.file.share == share)
     }

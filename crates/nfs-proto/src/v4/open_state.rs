@@ -1,4 +1,4 @@
-//! What one open-owner has of one file: the OPENs in effect, and their union (RFC 8881 9.7, 18.16, 18.18).
+//! The opens of one open-owner on one file: the OPENs in effect, and their union (RFC 8881 9.7, 18.16, 18.18).
 
 use bitflags::bitflags;
 
@@ -27,8 +27,8 @@ bitflags! {
 /// The bits of share_access that say which delegation is wanted (RFC 8881 18.16.1; RFC 9754 4, 5).
 const WANT_BITS: u32 = 0x0033_ff00;
 
-/// What an OPEN or OPEN_DOWNGRADE asks for, without what it wants of delegations; None for what RFC 8881 18.16.3 answers
-/// with NFS4ERR_INVAL: no access, and bits that mean nothing.
+/// The access and denial that an OPEN or OPEN_DOWNGRADE asks for, without the delegation bits. None for what RFC 8881
+/// 18.16.3 answers with NFS4ERR_INVAL: no access, or undefined bits.
 #[must_use]
 pub fn share_of(access: u32, deny: u32) -> Option<(ShareAccess, ShareDeny)> {
     let access = ShareAccess::from_bits(access & !WANT_BITS).filter(|access| !access.is_empty())?;
@@ -38,24 +38,24 @@ pub fn share_of(access: u32, deny: u32) -> Option<(ShareAccess, ShareDeny)> {
 /// One OPEN in effect, or several that asked for the same.
 #[derive(Debug, Clone)]
 pub struct Opened<O> {
-    /// What it may do.
+    /// The access of the open.
     pub access: ShareAccess,
-    /// What it denies others.
+    /// The access that the open denies to others.
     pub deny: ShareDeny,
     /// What the server holds for it.
     pub held: O,
 }
 
-/// All OPENs in effect of one open-owner for one file. There is one for each pair of access and denial, so at most 12.
+/// All OPENs in effect of one open-owner for one file: one for each pair of access and denial, so at most 12.
 #[derive(Debug)]
 pub struct OpenState<O> {
     pub(super) owner: Box<[u8]>,
     pub(super) opens: Vec<Opened<O>>,
-    /// The byte-range locks that were taken under it.
+    /// The sets of byte-range locks that were taken under the open.
     pub(super) lock_states: Vec<Other>,
 }
 
-/// Why an OPEN_DOWNGRADE is refused: what is asked for is no union of OPENs in effect (NFS4ERR_INVAL).
+/// Why an OPEN_DOWNGRADE is refused: the requested access is not a union of OPENs in effect (NFS4ERR_INVAL).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the union of OPENs in effect")]
 pub struct NoSuchUnion;
@@ -71,26 +71,27 @@ impl<O> OpenState<O> {
         &self.opens
     }
 
-    /// The union of what they may do and of what they deny.
+    /// The union of the access and of the denials.
     #[must_use]
     pub fn union(&self) -> (ShareAccess, ShareDeny) {
         union(self.opens.iter())
     }
 
-    /// An open that may do this.
+    /// An open with this access.
     #[must_use]
     pub fn for_access(&self, access: ShareAccess) -> Option<&O> {
-        // One open that may do everything is as good as two that may do half of it each.
+        // A single open with all of the access is needed; two opens with half of it each do not suffice.
         self.opens.iter().find(|open| open.access.contains(access)).map(|open| &open.held)
     }
 
-    /// Any of its opens.
+    /// Any of the opens.
     #[must_use]
     pub fn any(&self) -> Option<&O> {
         self.opens.first().map(|open| &open.held)
     }
 
-    /// Another OPEN by the same owner. What is given back is not needed: such an OPEN is in effect already.
+    /// Adds another OPEN by the same owner. If an open is returned, it is not needed: such an OPEN is already in
+    /// effect.
     pub(super) fn add(&mut self, new: Opened<O>) -> Option<O> {
         if self.opens.iter().any(|open| (open.access, open.deny) == (new.access, new.deny)) {
             return Some(new.held);
@@ -99,7 +100,7 @@ impl<O> OpenState<O> {
         None
     }
 
-    /// Keeps the OPENs that together are as asked for; gives back those that go.
+    /// Keeps the OPENs that together have the requested access. Returns those that are dropped.
     ///
     /// RFC 8881 18.18.3: "The bits in share_access SHOULD equal the union of the share_access bits [...] specified for
     /// some subset of the OPENs in effect", and so the bits of share_deny.

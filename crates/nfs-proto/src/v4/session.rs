@@ -1,17 +1,18 @@
-//! What a session is agreed upon to be, and which connections belong to its channels (RFC 8881 2.10.3, 18.34, 18.36).
+//! The negotiated attributes of a session, and the connections that belong to its channels (RFC 8881 2.10.3, 18.34,
+//! 18.36).
 
 use nfs_wire::v4::bind_conn_to_session::{ClientDirection, ServerDirection};
 use nfs_wire::v4::create_session::ChannelAttributes;
 use nfs_wire::v4::status::Status;
 
-/// Smallest request and reply in bytes with which a channel is of any use: an RPC header with an AUTH_SYS credential,
-/// SEQUENCE and an operation behind it.
+/// The smallest request and reply, in bytes, with which a channel is of any use: an RPC header with an AUTH_SYS
+/// credential, SEQUENCE and one further operation.
 pub const MESSAGE_BYTES_MIN: u32 = 128;
 
-/// Fewest operations of a COMPOUND: SEQUENCE and one behind it.
+/// The fewest operations of a COMPOUND: SEQUENCE and one further operation.
 pub const OPERATIONS_MIN: u32 = 2;
 
-/// What a session may have at most.
+/// The most that a session may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Slots.
@@ -22,16 +23,16 @@ pub struct Limits {
     pub request_bytes_max: u32,
     /// Bytes of a reply.
     pub response_bytes_max: u32,
-    /// Bytes of a reply that is kept.
+    /// Bytes of a cached reply.
     pub kept_bytes_max: u32,
-    /// Bytes of replies that all sessions together may keep: those that come late have fewer slots.
+    /// Bytes of cached replies of all sessions together. Sessions that are created late get fewer slots.
     pub all_kept_bytes_max: u64,
     /// Connections.
     pub connections_max: usize,
 }
 
 impl Default for Limits {
-    /// 256 slots, more than any client asks for by itself (Linux: 64), and READ and WRITE of 1 MiB.
+    /// 256 slots, more than any client asks for by default (Linux: 64), and READ and WRITE of 1 MiB.
     fn default() -> Self {
         Self {
             slots_max: 256,
@@ -45,11 +46,11 @@ impl Default for Limits {
     }
 }
 
-/// What holds on the fore channel of a session whose client asks for this, while the other sessions may keep replies of
+/// The fore channel of a session whose client asks for these attributes, while the other sessions may keep replies of
 /// `reserved` bytes.
 ///
 /// # Errors
-/// [`Status::TooSmall`] for a channel over which nothing could be said (RFC 8881 18.36.3, `ca_maxresponsesize`).
+/// [`Status::TooSmall`] for a channel that could carry no request (RFC 8881 18.36.3, `ca_maxresponsesize`).
 pub fn fore_channel(
     asked: &ChannelAttributes,
     limits: &Limits,
@@ -58,7 +59,7 @@ pub fn fore_channel(
     check_size(asked)?;
     let response_cached_bytes_max =
         asked.response_cached_bytes_max.min(limits.kept_bytes_max).min(asked.response_bytes_max);
-    // Whoever comes has a share of what is left, so that there is always something left for the next one.
+    // Each new session gets at most an eighth of what is left, so that something is always left for the next one.
     let left = limits.all_kept_bytes_max.saturating_sub(reserved) / 8;
     let affordable = left.checked_div(response_cached_bytes_max.into()).unwrap_or(left);
     let affordable = u32::try_from(affordable).unwrap_or(u32::MAX).max(1);
@@ -73,15 +74,15 @@ pub fn fore_channel(
     })
 }
 
-/// The bytes of replies that a session with this fore channel may come to keep in so many slots.
+/// The most bytes of replies that a session with this fore channel may cache in this many slots.
 #[must_use]
 pub fn kept_bytes_max(fore: &ChannelAttributes, slots: u32) -> u64 {
     u64::from(fore.response_cached_bytes_max).saturating_mul(slots.into())
 }
 
-/// As many slots a session with this fore channel is to use while there are so many sessions: all that were agreed upon as
-/// long as the sessions' parts of one half of what may be kept are so large, so that the other half is there for those that
-/// come; at least one.
+/// How many slots a session with this fore channel is to use while there are this many sessions. The sessions share one
+/// half of the memory for cached replies, so that the other half is there for new sessions. The result is at least one,
+/// and at most the number of slots that was negotiated.
 #[must_use]
 pub fn slots_among(fore: &ChannelAttributes, limits: &Limits, sessions: usize) -> u32 {
     let sessions = u64::try_from(sessions).unwrap_or(u64::MAX);
@@ -90,11 +91,11 @@ pub fn slots_among(fore: &ChannelAttributes, limits: &Limits, sessions: usize) -
     u32::try_from(slots).unwrap_or(u32::MAX).clamp(1, fore.requests_max.max(1))
 }
 
-/// What holds on the back channel: what the client offers ("the server MUST NOT change the value the client offers" of
-/// operations and slots, RFC 8881 18.36.3).
+/// The back channel: what the client offers ("the server MUST NOT change the value the client offers" of operations and
+/// slots, RFC 8881 18.36.3).
 ///
 /// # Errors
-/// [`Status::TooSmall`] for a channel over which nothing could be asked.
+/// [`Status::TooSmall`] for a channel that could carry no request.
 pub fn back_channel(offered: &ChannelAttributes) -> Result<ChannelAttributes, Status> {
     check_size(offered)?;
     if offered.operations_max < OPERATIONS_MIN || offered.requests_max == 0 {
@@ -115,9 +116,9 @@ pub struct ConnectionNumber(pub u64);
 /// Which channels of a session a connection is associated with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channels {
-    /// It carries requests of the client.
+    /// The connection carries requests of the client.
     pub fore: bool,
-    /// It carries requests of the server.
+    /// The connection carries requests of the server.
     pub back: bool,
 }
 
@@ -129,7 +130,7 @@ impl Channels {
     /// The back channel only.
     pub const BACK: Self = Self { fore: false, back: true };
 
-    /// What BIND_CONN_TO_SESSION gives a client that asks for this.
+    /// What BIND_CONN_TO_SESSION gives a client that asks for this direction.
     fn asked(direction: ClientDirection) -> Self {
         match direction {
             ClientDirection::Fore => Self::FORE,
@@ -138,7 +139,7 @@ impl Channels {
         }
     }
 
-    /// In the terms of BIND_CONN_TO_SESSION.
+    /// The channels in the terms of BIND_CONN_TO_SESSION.
     #[must_use]
     pub fn direction(self) -> ServerDirection {
         match (self.fore, self.back) {
@@ -160,8 +161,8 @@ impl Associations {
         self.0.iter().find(|(known, _)| *known == connection).map(|(_, channels)| *channels)
     }
 
-    /// SEQUENCE over a connection: "the connection is automatically associated with the fore channel" (RFC 8881 2.10.3.1).
-    /// False when there are too many; the request is served all the same.
+    /// SEQUENCE over a connection: "the connection is automatically associated with the fore channel" (RFC 8881
+    /// 2.10.3.1). Returns false when the session has too many connections; the request is served all the same.
     pub fn used(&mut self, connection: ConnectionNumber, limits: &Limits) -> bool {
         self.channels(connection).is_some() || self.add(connection, Channels::FORE, limits)
     }
@@ -171,12 +172,12 @@ impl Associations {
         self.add(connection, channels, limits);
     }
 
-    /// BIND_CONN_TO_SESSION: the channels that the connection is associated with from now on.
+    /// BIND_CONN_TO_SESSION. Returns the channels that the connection is associated with from now on.
     ///
     /// # Errors
-    /// [`Status::Inval`] if the client would take away a channel: "demanding changes to the set of channels" (RFC 8881
-    /// 18.34.3). To add the back channel is what a client does with a connection that SEQUENCE has bound before.
-    /// [`Status::ServerFault`] for more connections than there may be.
+    /// [`Status::Inval`] if the client would remove a channel: "demanding changes to the set of channels" (RFC 8881
+    /// 18.34.3). Adding the back channel is allowed: a client does that with a connection that SEQUENCE has bound
+    /// before. [`Status::ServerFault`] when the session has as many connections as it may have.
     pub fn bind(
         &mut self,
         connection: ConnectionNumber,
@@ -202,20 +203,20 @@ impl Associations {
         room
     }
 
-    /// A connection has ended. True if it was the last one of the back channel.
+    /// A connection has ended. Returns true if it was the last one of the back channel.
     pub fn ended(&mut self, connection: ConnectionNumber) -> bool {
         let had_back = self.has_back();
         self.0.retain(|(known, _)| *known != connection);
         had_back && !self.has_back()
     }
 
-    /// Whether the server can ask over any connection.
+    /// Whether any connection carries the back channel.
     #[must_use]
     pub fn has_back(&self) -> bool {
         self.back().next().is_some()
     }
 
-    /// The connections over which the server can ask.
+    /// The connections that carry the back channel.
     pub fn back(&self) -> impl Iterator<Item = ConnectionNumber> {
         self.0.iter().filter(|(_, channels)| channels.back).map(|(connection, _)| *connection)
     }
@@ -231,7 +232,7 @@ impl Associations {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no connections.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

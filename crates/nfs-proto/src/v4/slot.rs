@@ -1,7 +1,7 @@
 //! The slots of a session's fore channel, which run every request exactly once (RFC 8881 2.10.6).
 //!
-//! A slot carries one request at a time. Its sequence ID tells a new request from one that is sent again, and the reply
-//! is kept until the next one shows that the client has it.
+//! A slot carries one request at a time. Its sequence ID distinguishes a new request from a retry. The reply is kept
+//! until the next request shows that the client has received it.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use nfs_wire::v4::status::Status;
 use siphasher::sip::SipHasher13;
 
-/// How many bytes of a request its fingerprint covers.
+/// How many bytes of a request the fingerprint covers.
 pub const FINGERPRINT_BYTES: usize = 512;
 
-/// What tells a request that is sent again from another one under the same sequence ID: its caller's credential and the
-/// beginning of its operations (RFC 8881 2.10.6.1.3.1, "False Retry").
+/// Distinguishes a retry from a different request with the same sequence ID, by the caller's credential and the
+/// beginning of the operations (RFC 8881 2.10.6.1.3.1, "False Retry").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
@@ -30,7 +30,7 @@ impl Fingerprint {
     }
 }
 
-/// What SEQUENCE says of a request.
+/// The arguments of SEQUENCE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// `sa_slotid`.
@@ -41,24 +41,24 @@ pub struct Request {
     pub highest_slot: u32,
 }
 
-/// What a request turned out to be.
+/// The kind of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {
-    /// A new one: run it, then tell [`SlotTable::end`].
+    /// New: run the request, then call [`SlotTable::end`].
     New,
-    /// One that has run, whose reply was kept: send it again.
+    /// A retry of a request whose reply was kept: send the reply again.
     Replay(Arc<[u8]>),
-    /// One that has run, whose reply the client did not ask to keep: SEQUENCE succeeds, and the operation behind it is
+    /// A retry of a request whose reply the client did not ask to keep. SEQUENCE succeeds, and the next operation is
     /// answered with NFS4ERR_RETRY_UNCACHED_REP (RFC 8881 2.10.6.1.3).
     Uncached,
 }
 
-/// What becomes of a reply.
+/// Whether a reply is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
-    /// The client did not ask to keep it.
+    /// The client did not ask to keep the reply.
     No,
-    /// The reply, and what the request was.
+    /// The reply, and the fingerprint of the request.
     Reply(Arc<[u8]>, Fingerprint),
 }
 
@@ -70,30 +70,32 @@ enum State {
     Unused,
     Running,
     Done(Kept),
-    /// The client has given it back. Some clients count on when they come to use it again, others begin with one.
+    /// The client has given the slot back. When they use it again, some clients continue its sequence and others begin
+    /// with 1.
     Retired,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// That of the last request.
+    /// The sequence ID of the last request.
     sequence: u32,
     state: State,
-    /// The fall of the target that the answer to its last request told of.
+    /// Which reduction of the target the reply to the last request announced.
     told: u32,
 }
 
-/// The slots of one session, and what they keep.
+/// The slots of one session, and the replies that they keep.
 #[derive(Debug)]
 pub struct SlotTable {
-    /// Grows up to `granted` as the client comes to use them.
+    /// Grows up to `granted` as the client uses further slots.
     slots: Vec<Slot>,
-    /// As many were agreed upon with CREATE_SESSION.
+    /// The number of slots negotiated with CREATE_SESSION.
     most: u32,
     granted: u32,
-    /// As many the client is to use; fewer than granted until it is known to have heard of it.
+    /// The number of slots that the client should use. It is less than `granted` until the client is known to have
+    /// learned of it.
     target: u32,
-    /// How often the target has fallen.
+    /// How often the target was reduced.
     falls: u32,
     running: u32,
     running_max: u32,
@@ -101,14 +103,14 @@ pub struct SlotTable {
     kept_bytes: usize,
 }
 
-/// How a session's slots are used, at a moment.
+/// How a session's slots are used at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// As many the client may use.
+    /// Slots that the client may use.
     pub granted: u32,
-    /// Requests that run now.
+    /// Requests that are running.
     pub running: u32,
-    /// The most that ran at a time.
+    /// The most requests that ran at the same time.
     pub running_max: u32,
     /// The highest slot that was ever used.
     pub highest_used: Option<u32>,
@@ -117,7 +119,7 @@ pub struct Usage {
 }
 
 impl SlotTable {
-    /// So many slots, at least one.
+    /// A table of this many slots, at least one.
     #[must_use]
     pub fn new(granted: u32) -> Self {
         let most = granted.max(1);
@@ -140,20 +142,21 @@ impl SlotTable {
         self.granted.saturating_sub(1)
     }
 
-    /// The highest slot that the client is to use from now on: `sr_target_highest_slotid`.
+    /// The highest slot that the client should use from now on: `sr_target_highest_slotid`.
     #[must_use]
     pub fn target_highest_slot(&self) -> u32 {
         self.target.saturating_sub(1)
     }
 
-    /// Slots that the client may use.
+    /// The number of slots that the client may use.
     #[must_use]
     pub fn granted(&self) -> u32 {
         self.granted
     }
 
-    /// As many slots the client is to use, within what was agreed upon (RFC 8881 2.10.6.1). More are its own at once; fewer
-    /// it has when a request shows that it has heard of it. Whether that is still to come.
+    /// Sets how many slots the client should use, up to the number negotiated (RFC 8881 2.10.6.1). An increase takes
+    /// effect at once, a reduction when a request shows that the client has learned of it. Returns whether a reduction
+    /// is still pending.
     pub fn aim(&mut self, slots: u32) -> bool {
         let target = slots.clamp(1, self.most);
         if target < self.target {
@@ -164,7 +167,7 @@ impl SlotTable {
         self.target < self.granted
     }
 
-    /// The client uses no slot above the target, and knows of it: what it has given back keeps nothing.
+    /// The client has learned of the target and uses no slot above it: the slots above give up their replies.
     fn retire(&mut self) {
         let target = usize::try_from(self.target).unwrap_or(usize::MAX);
         let above = self.slots.get_mut(target..).unwrap_or_default();
@@ -178,12 +181,12 @@ impl SlotTable {
         self.granted = self.target;
     }
 
-    /// A request has come. `fingerprint` is asked for only if the request may be one that is sent again.
+    /// A request has arrived. `fingerprint` is called only if the request may be a retry.
     ///
     /// # Errors
-    /// Then the slot is as before (RFC 8881 2.10.6.1.2): [`Status::BadSlot`], [`Status::BadHighSlot`];
-    /// [`Status::SeqMisordered`] for a sequence ID that is neither the next nor the last; [`Status::Delay`] for a request
-    /// that still runs (2.10.6.2); [`Status::SeqFalseRetry`].
+    /// After an error the slot is unchanged (RFC 8881 2.10.6.1.2): [`Status::BadSlot`], [`Status::BadHighSlot`];
+    /// [`Status::SeqMisordered`] for a sequence ID that is neither the next nor the last; [`Status::Delay`] for a retry
+    /// of a request that is still running (2.10.6.2); [`Status::SeqFalseRetry`].
     pub fn begin(
         &mut self,
         request: Request,
@@ -215,8 +218,9 @@ impl SlotTable {
             return Err(Status::SeqMisordered);
         }
         slot.sequence = request.sequence;
-        // The client has the answer before this request, which told it of the target; and it says that it has no request
-        // under way above it. One that was sent before it knew may not be the last of its kind.
+        // The client has received the reply to the previous request, which announced the target, and reports that it
+        // has no request under way above the target. A request sent before the client knew of the target may not be the
+        // last one above it.
         let has_heard = slot.told == self.falls && request.highest_slot < self.target;
         slot.told = self.falls;
         let before = std::mem::replace(&mut slot.state, State::Running);
@@ -230,7 +234,7 @@ impl SlotTable {
         Ok(Begun::New)
     }
 
-    /// A request that [`SlotTable::begin`] called new has run.
+    /// A request for which [`SlotTable::begin`] returned `New` has run.
     pub fn end(&mut self, slot: u32, kept: Kept) {
         let slot = usize::try_from(slot).ok().and_then(|index| self.slots.get_mut(index));
         let Some(slot) = slot.filter(|slot| matches!(slot.state, State::Running)) else { return };

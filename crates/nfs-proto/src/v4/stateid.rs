@@ -1,4 +1,4 @@
-//! Stateids: what the bits of one say before any table is asked (RFC 8881 8.2).
+//! Stateids: what the bits of a stateid say before any table is consulted (RFC 8881 8.2).
 
 pub use nfs_wire::v4::types::{Stateid, StateidOther as Other};
 
@@ -14,11 +14,11 @@ pub struct FileKey {
 /// What a stateid stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Designates {
-    /// No open: checked against the opens of all (RFC 8881 8.2.3).
+    /// No open: checked against the opens of all clients (RFC 8881 8.2.3).
     Anonymous,
-    /// As [`Designates::Anonymous`]; a READ may pass by locks.
+    /// As [`Designates::Anonymous`], but a READ may ignore locks.
     ReadBypass,
-    /// The one that an operation before in the COMPOUND returned.
+    /// The stateid returned by an earlier operation of the COMPOUND.
     Current,
     /// A set of locks.
     Locks,
@@ -27,19 +27,20 @@ pub enum Designates {
 /// Why a stateid is refused (RFC 8881 15.1.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StateidError {
-    /// Not one of this client, of this file, of this kind, or of this run of the server (NFS4ERR_BAD_STATEID).
+    /// The stateid does not belong to this client, this file or this run of the server, or has another kind
+    /// (NFS4ERR_BAD_STATEID).
     #[error("no such stateid")]
     Bad,
     /// The set of locks has changed since (NFS4ERR_OLD_STATEID).
     #[error("the stateid is not the latest")]
     Old,
-    /// Its locks were taken since the client's lease was over (NFS4ERR_EXPIRED).
+    /// The state was revoked because the client's lease had expired (NFS4ERR_EXPIRED).
     #[error("the lease was over")]
     Expired,
-    /// Its locks were taken by an administrator, or to clear the way (NFS4ERR_ADMIN_REVOKED).
+    /// The state was revoked by an administrator, or because of a conflict (NFS4ERR_ADMIN_REVOKED).
     #[error("revoked")]
     AdminRevoked,
-    /// The delegation was taken since its client did not return it in time (NFS4ERR_DELEG_REVOKED).
+    /// The delegation was revoked because the client did not return it in time (NFS4ERR_DELEG_REVOKED).
     #[error("the delegation was revoked")]
     DelegRevoked,
 }
@@ -58,19 +59,19 @@ pub fn designates(stateid: Stateid) -> Result<Designates, StateidError> {
     }
 }
 
-/// Makes the `other` fields of one client's stateids: a value is never used twice for one client (RFC 8881 8.2.4), nor
+/// Makes the `other` fields of one client's stateids. A value is never used twice by one client (RFC 8881 8.2.4), nor
 /// by two clients, nor by two runs of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Names {
-    /// Tells this run of the server from others.
+    /// Distinguishes this run of the server from others.
     instance: u32,
-    /// Tells this client from others.
+    /// Distinguishes this client from others.
     client: u32,
     next: u32,
 }
 
 impl Names {
-    /// Those of a client; `client` is unique in this run of the server, and `instance` belongs to the run.
+    /// The names for a client. `client` is unique in this run of the server; `instance` identifies the run.
     #[must_use]
     pub fn new(instance: u32, client: u32) -> Self {
         Self { instance, client, next: 0 }
@@ -82,9 +83,9 @@ impl Names {
         self.client
     }
 
-    /// Another one; None when there are no more, after 2^32 of them.
+    /// Another value; None after 2^32 of them.
     pub fn make(&mut self) -> Option<Other> {
-        // It starts at one and never gets to all ones, so that no reserved value comes out.
+        // The counter starts at one and never becomes all ones, so that no reserved value results.
         self.next = self.next.checked_add(1).filter(|next| *next != u32::MAX)?;
         let mut other = [0; 12];
         let words = [self.instance, self.client, self.next].map(u32::to_be_bytes);
@@ -93,16 +94,16 @@ impl Names {
     }
 }
 
-/// The seqid after this one: 0 has another meaning (RFC 8881 8.2.2).
+/// The seqid after this one. It skips 0, which has another meaning (RFC 8881 8.2.2).
 #[must_use]
 pub fn seqid_after(seqid: u32) -> u32 {
     if seqid == u32::MAX { 1 } else { seqid.saturating_add(1) }
 }
 
-/// Checks the seqid that a client sent against the present one; 0 is always the latest (RFC 8881 8.2.2).
+/// Checks the seqid that a client sent against the current one; 0 always means the latest (RFC 8881 8.2.2).
 ///
 /// # Errors
-/// [`StateidError::Old`] for one that was before, [`StateidError::Bad`] for one that is still to come.
+/// [`StateidError::Old`] for an earlier seqid, [`StateidError::Bad`] for a later one.
 pub fn check_seqid(sent: u32, current: u32) -> Result<(), StateidError> {
     // "the possibility of the seqid being swapped around past the NFS4_UINT32_MAX value needs to be taken into account"
     let behind = current.wrapping_sub(sent).cast_signed();
