@@ -1,13 +1,12 @@
-//! Load on SMB and NFS servers without mounts, what was measured, and what it means.
+//! Load on SMB and NFS servers without mounts, and what was measured.
 //!
 //! [`result`] is what a run leaves: one JSON file with everything that was measured and where. A report or advice is made
-//! from it and from nothing else. [`histogram`] and [`statistics`] are the arithmetic behind it; [`advise`] draws the conclusions.
+//! from it and from nothing else. [`histogram`] and [`statistics`] are the arithmetic behind it.
 //!
 //! A run has a [`target`], a [`plan`] of rows, each with a [`workload`], and is made by [`bench::run`]. It works in a folder
 //! of its own (`site`), with clients that know no sockets (`client`), driven by one loop a thread (`engine`). Every
 //! byte that comes back is compared with what was written (`files`, `pattern`).
 
-pub mod advise;
 pub mod bench;
 mod client;
 mod cpu;

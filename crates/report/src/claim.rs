@@ -1,7 +1,7 @@
 //! What a statement of the documents is, as far as a measurement can test it.
 
 use super::range::Range;
-use load::advise::Profile;
+use advise::Profile;
 use load::result::Key;
 
 /// A statement of the documents.

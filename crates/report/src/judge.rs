@@ -7,8 +7,8 @@ use super::claim::{Claim, Need, Test};
 use super::claims::{DOCUMENTS, Document};
 use super::evidence::{Case, Verdict, cases, figure, verdict_of};
 use super::words;
-use load::advise::Profile;
-use load::advise::title;
+use advise::Profile;
+use advise::title;
 use load::result::{Protocol, ResultFile};
 
 /// A document's statements.

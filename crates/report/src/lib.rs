@@ -34,7 +34,7 @@ pub use markdown::markdown;
 pub use run::{Run, RunAdvice, RunRow};
 pub use units::moment;
 
-use load::advise::{self, Profile};
+use advise::{self, Profile};
 use load::result::ResultFile;
 
 /// The version of the report's JSON form.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::chart::{Chart, charts, overall};
 use super::counters::{Counted, counted};
 use super::words;
-use load::advise::{Advice, Profile, of_result};
+use advise::{Advice, Profile, of_result};
 use load::plan::family;
 use load::result::{Environment, Latency, Measure, Method, Outcome, Problem, ResultFile, Row};
 use load::statistics::Ratio;

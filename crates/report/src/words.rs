@@ -1,7 +1,7 @@
 //! What a row does, as a person would say it.
 
 use super::units::block;
-pub(super) use load::advise::counted;
+pub(super) use advise::counted;
 use load::result::{Key, Mix, Protocol};
 
 /// What is done: `4 KiB random reads`.

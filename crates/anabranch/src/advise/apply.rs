@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use advise::{Advice, Facts, Limits as Rates, Profile, Reached, Verdict, advise};
 use control::activity::{LimitWaits, ShareActivity};
 use control::shares::{Share, ShareChange};
 use limits::{Limits, Plan};
-use load::advise::{Advice, Facts, Limits as Rates, Profile, Reached, Verdict, advise};
 use load::plan::{Extent, advice_extent, alone, settings};
 use load::result::{Key, ResultFile};
 use load::target::Target;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use advise::Profile;
 use clap::{Args, Subcommand, ValueEnum};
-use load::advise::Profile;
 use load::target::Target;
 
 use crate::cli::Asking;

@@ -1,6 +1,6 @@
 //! `anabranch advise host`: this machine, held against what the documents ask for.
 
-use load::advise::host::{Machine, examine};
+use advise::host::{Machine, examine};
 
 use super::show;
 use crate::print::{self, print};

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use advise::{Advice, Facts, Profile, advise};
 use control::activity::{Activity, ClientActivity};
 use control::clients::Clients;
-use load::advise::{Advice, Facts, Profile, advise};
 use serde::Serialize;
 
 use super::arguments::Advise;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use advise::{self, Facts};
 use control::activity::{ApiActivity, ClientShareActivity, ShareActivity};
 use control::clients::{Clients, SmbSession};
 use control::explain;
-use load::advise::{self, Facts};
 use load::result::Protocol;
 
 use super::live::Look;

@@ -11,7 +11,7 @@ mod trial;
 
 use std::path::Path;
 
-use load::advise::{Facts, Judged, Profile, advise, of_result};
+use advise::{Facts, Judged, Profile, advise, of_result};
 use load::result::ResultFile;
 use load::target::Target;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use load::advise::host::Finding;
-use load::advise::{Advice, Command, Judged};
+use advise::host::Finding;
+use advise::{Advice, Command, Judged};
 
 pub(super) fn render(judged: &[Judged]) -> String {
     let mut text = String::new();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::super::{Report, Run, RunAdvice};
 use super::text::Text;
 use super::{heading, number, part};
-use load::advise::Verdict;
+use advise::Verdict;
 
 pub(super) fn section(report: &Report) -> String {
     let mut text = heading("advice");

@@ -1,7 +1,7 @@
 //! Facts beside the verdicts that they have to lead to, for every rule.
 
 use super::*;
-use crate::result::{Interface, Protocol};
+use load::result::{Interface, Protocol};
 
 use Verdict::{Green, Red, Yellow};
 

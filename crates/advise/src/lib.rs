@@ -1,7 +1,10 @@
 //! From facts to advice: the rules R1 to R21, one function each, without a clock, a file or a socket.
 //!
-//! A rule says nothing when a fact that it needs is not known. Where a change was measured on this very path, the
-//! measurement decides and the documents' expectation stands beside it.
+//! [`advise`] is one function of [`Facts`], which a result of load may give ([`of_result`]). A rule says nothing when a fact
+//! that it needs is not known. Where a change was measured on this very path, the measurement decides and the documents'
+//! expectation stands beside it. [`host`] holds a machine against the documents: what it reads lies below one root directory.
+//!
+//! It will never know how to change anything: advice is words and commands, and who carries them out is somebody else.
 
 mod advice;
 mod channels;

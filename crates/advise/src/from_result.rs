@@ -3,10 +3,10 @@
 use super::advice::Advice;
 use super::advise;
 use super::facts::{Change, Effect, Facts, Path, Profile, Reached, Security, Work};
-use crate::result::{
+use load::result::{
     Comparison, Environment, Interface, Key, Measure, Mix, Negotiated, Protocol, ResultFile, Row,
 };
-use crate::security::securities;
+use load::security::securities;
 
 impl Facts {
     /// The facts of one row of a result, with the effects of changes that were measured on the same work.
@@ -89,7 +89,7 @@ impl Security {
             return Self { signing, cipher, busiest_cpu: None };
         };
         let own = securities().into_iter().find(|(known, _)| known == name).map(|(_, security)| security);
-        let named = |holds: fn(&crate::security::Security) -> bool| {
+        let named = |holds: fn(&load::security::Security) -> bool| {
             own.as_ref().filter(|own| holds(own)).map(|_| name.clone())
         };
         Self {

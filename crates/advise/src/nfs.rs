@@ -3,7 +3,7 @@
 use super::advice::{Advice, Side, Source, Verdict, advice, counted, document};
 use super::channels::kib;
 use super::facts::{Change, Effect, Facts, Profile};
-use crate::result::Protocol;
+use load::result::Protocol;
 
 /// Operations under way from which several connections pay (document 3.18, line 179).
 const DEEP: f64 = 16.0;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::{Interface, Protocol};
+use load::result::{Interface, Protocol};
 
 /// What is known. What is not known is `None` or empty, and a rule that needs it says nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

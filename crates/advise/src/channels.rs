@@ -127,7 +127,7 @@ pub(super) fn more_than_four(facts: &Facts) -> Option<Advice> {
 /// R5: interfaces that cannot spread what they receive.
 pub(super) fn no_receive_side_scaling(facts: &Facts) -> Option<Advice> {
     let path = &facts.path;
-    let cannot = |i: &crate::result::Interface| i.rss == Some(false) || i.receive_queues == Some(1);
+    let cannot = |i: &load::result::Interface| i.rss == Some(false) || i.receive_queues == Some(1);
     if !facts.is_smb() || path.interfaces.len() != 1 || !path.interfaces.iter().all(cannot) {
         return None;
     }

@@ -5,7 +5,7 @@ use super::super::facts::{Facts, Mount as MountFacts};
 use super::super::nfs::kernel;
 use super::mounts::{Mount, Options, unescape};
 use super::{Finding, Machine};
-use crate::result::Protocol;
+use load::result::Protocol;
 
 /// Connections that the documents ask for, and the most that bring anything there (3.09, line 79).
 const CONNECTIONS: u32 = 4;
