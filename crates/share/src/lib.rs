@@ -49,6 +49,7 @@ mod throttle;
 pub mod timings;
 mod trace;
 mod unwritten;
+mod within;
 mod xattrs;
 
 use std::sync::Arc;
