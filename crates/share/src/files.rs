@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use file_state::{FileState, Holder, OpenKey};
 use parking_lot::Mutex;
-use storage::{FileId, NodeRef};
+use storage::{FileId, FileKind, NodeRef};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -81,6 +81,15 @@ impl Location {
     fn is(&self, other: &Self) -> bool {
         self.parent.id() == other.parent.id() && self.name == other.name
     }
+}
+
+/// Where open files lie, as far as those know who opened them. All are pinned.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// Directories, each with what was opened by a name in it.
+    pub dirs: HashMap<FileId, (NodeRef, Vec<NodeRef>)>,
+    /// What has an open that came by no name, or is being removed.
+    pub unnamed: Vec<NodeRef>,
 }
 
 /// The open files of a share. A table's lock guards its entries; no storage call is made under it.
@@ -180,20 +189,37 @@ impl Files {
         }
     }
 
-    /// Open files other than `id`, pinned; for checks that need the store.
-    pub(crate) fn others(&self, id: FileId) -> Vec<NodeRef> {
-        let mut nodes = Vec::new();
+    /// Where open files other than `id` lie; for checks that need the store.
+    pub(crate) fn places_of_others(&self, id: FileId) -> Places {
+        let mut places = Places::default();
         for table in &self.tables {
-            nodes.extend(table.lock().entries.values().map(|e| &e.node).filter(|n| n.id() != id).cloned());
+            let table = table.lock();
+            table.entries.values().filter(|entry| entry.node.id() != id).for_each(|entry| places.add(entry));
         }
-        nodes
+        places
+    }
+}
+
+impl Places {
+    fn add(&mut self, entry: &Entry) {
+        let node = &entry.node;
+        // A stream lies in its file, which is open too.
+        for dir in entry.locations.values().map(|at| &at.parent).filter(|d| d.kind() == FileKind::Directory) {
+            let (_, opened) = self.dirs.entry(dir.id()).or_insert_with(|| (Arc::clone(dir), Vec::new()));
+            if opened.last().is_none_or(|last| last.id() != node.id()) {
+                opened.push(Arc::clone(node));
+            }
+        }
+        if entry.locations.is_empty() || entry.locations.len() < entry.opens {
+            self.unnamed.push(Arc::clone(node));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use storage::memory::MemoryStore;
-    use storage::{Device, FileKind, SetAttributes, Want};
+    use storage::{Device, SetAttributes, Want};
 
     use super::*;
     use crate::{

@@ -21,6 +21,7 @@ use storage::{
 
 mod room;
 mod watch;
+mod within;
 
 fn share() -> Arc<Share> {
     Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()))
