@@ -2,7 +2,8 @@
 //!
 //!     cargo run --example attributes -- 127.0.0.1:2049 /data
 //!
-//! MOUNT must answer at the same port, as Anabranch does; elsewhere it has one of its own, which the port mapper tells.
+//! MOUNT must answer on the same port, as with Anabranch. Other servers use a separate port, which the port mapper
+//! reports.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -54,7 +55,7 @@ fn call(
     Ok(record)
 }
 
-/// What follows the header of a reply, if the procedure ran.
+/// The results after the header of a reply, if the procedure ran.
 fn results(record: &[u8]) -> Result<&[u8], Box<dyn Error>> {
     let mut reader = Reader::new(record);
     match Reply::decode(&mut reader)?.body {

@@ -1,26 +1,26 @@
-//! The AUTH_SYS credential, RFC 5531 appendix A: numbers that the client states and nobody proves.
+//! The AUTH_SYS credential, RFC 5531 appendix A: user and group numbers that the client states without proof.
 
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 
-/// Longest machine name in bytes.
+/// The longest machine name in bytes.
 pub const MACHINE_NAME_BYTES_MAX: usize = 255;
 
-/// Most supplementary groups that the credential can carry.
+/// The most supplementary groups that the credential can carry.
 pub const GROUPS_MAX: usize = 16;
 
 /// Who the caller says it is.
 #[doc(alias = "authsys_parms")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthSys<'a> {
-    /// An arbitrary number of the client's.
+    /// An arbitrary number chosen by the client.
     pub stamp: u32,
-    /// The client's name for itself.
+    /// The name by which the client calls itself.
     pub machine_name: MachineName<'a>,
     /// Effective user.
     pub uid: u32,
     /// Effective group.
     pub gid: u32,
-    /// The caller's other groups.
+    /// The caller's supplementary groups.
     pub groups: Groups,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Decode<'a> for MachineName<'a> {
     }
 }
 
-/// Up to [`GROUPS_MAX`] group numbers, kept in place.
+/// Up to [`GROUPS_MAX`] group numbers, stored inline.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Groups {
     count: usize,
@@ -50,7 +50,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// These groups; `None` if there are more than [`GROUPS_MAX`].
+    /// A list of these groups; `None` if there are more than [`GROUPS_MAX`].
     #[must_use]
     pub fn new(gids: &[u32]) -> Option<Self> {
         let mut groups = Self { count: gids.len(), gids: [0; GROUPS_MAX] };
@@ -58,7 +58,7 @@ impl Groups {
         Some(groups)
     }
 
-    /// The groups in the order of the wire.
+    /// The groups in wire order.
     #[must_use]
     pub fn as_slice(&self) -> &[u32] {
         self.gids.get(..self.count).unwrap_or_default()

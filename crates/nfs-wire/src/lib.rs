@@ -1,11 +1,11 @@
 //! ONC RPC, XDR, MOUNT v3, NFSv3, NFSv4.1 and NFSv4.2: bytes to values and back, in both directions.
 //!
 //! Only bytes belong here: no sockets, no clock, no memory of earlier messages. Every procedure has one file with its
-//! arguments (`Args`) and its results (`ResOk`, and [`xdr::Failure`] for the other arm of the union), and every type
-//! both encodes and decodes, so that a server, a client and a test share one definition. Payloads are borrowed from
-//! the record that they arrived in.
+//! arguments (`Args`) and its results (`ResOk`, and [`xdr::Failure`] for the other arm of the union). Every type both
+//! encodes and decodes, so that a server, a client and a test share one definition. Payloads are borrowed from the
+//! record in which they arrived.
 //!
-//! A malformed message is an [`xdr::XdrError`]; nothing here panics on what a peer sends.
+//! A malformed message is an [`xdr::XdrError`]; nothing that a peer sends makes this code panic.
 #![forbid(unsafe_code)]
 #![deny(clippy::little_endian_bytes, clippy::host_endian_bytes)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
@@ -18,7 +18,7 @@ pub mod v3;
 pub mod v4;
 pub mod xdr;
 
-/// What the README says compiles and holds.
+/// The code in the README compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

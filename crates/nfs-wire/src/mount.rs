@@ -7,10 +7,10 @@ use crate::xdr::{Decode, Encode, Failure, Reader, Writer, XdrError, xdr_enum, xd
 pub const PROGRAM: u32 = 100_005;
 /// The program's version for NFSv3.
 pub const VERSION: u32 = 3;
-/// Longest path in bytes.
+/// The longest path in bytes.
 #[doc(alias = "MNTPATHLEN")]
 pub const PATH_BYTES_MAX: usize = 1024;
-/// Longest name in bytes.
+/// The longest name in bytes.
 #[doc(alias = "MNTNAMLEN")]
 pub const NAME_BYTES_MAX: usize = 255;
 
@@ -21,13 +21,13 @@ xdr_enum! {
         Null = 0,
         /// Path to filehandle.
         Mnt = 1,
-        /// Who has mounted what.
+        /// The mounts of all clients.
         Dump = 2,
         /// Forget one mount.
         Umnt = 3,
         /// Forget all mounts of the caller.
         UmntAll = 4,
-        /// What can be mounted, by whom.
+        /// The exports, and who may mount them.
         Export = 5,
     }
 }
@@ -59,7 +59,7 @@ xdr_enum! {
         Io = 5,
         /// The caller may not mount this.
         Acces = 13,
-        /// The path leads to something that is no directory.
+        /// The path leads to an object that is not a directory.
         NotDir = 20,
         /// Invalid argument.
         Inval = 22,
@@ -119,7 +119,7 @@ pub struct MntOk {
 #[doc(alias = "mountres3")]
 pub type MntRes = Result<MntOk, Failure<Status, ()>>;
 
-/// More flavors than exist: a bound for the decoder only.
+/// More flavors than exist; this only limits the decoder.
 const AUTH_FLAVORS_MAX: usize = 64;
 
 impl Encode for MntOk {
@@ -159,13 +159,14 @@ xdr_struct!(MountEntry<'a> { host_name, directory });
 pub struct ExportEntry<'a> {
     /// The path to mount.
     pub directory: DirPath<'a>,
-    /// Who may: nobody named means everybody.
+    /// The clients that may mount it; an empty list means everybody.
     pub groups: List<Name<'a>>,
 }
 
 xdr_struct!(ExportEntry<'a> { directory, groups });
 
-/// A linked list of the specification (`mountlist`, `exports`, `groups`): each element behind a TRUE, FALSE at the end.
+/// A linked list of the specification (`mountlist`, `exports`, `groups`): a TRUE before each element, and a FALSE at
+/// the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
 

@@ -1,16 +1,16 @@
 //! Record marking on a stream transport, RFC 5531 section 11.
 //!
-//! A record is one RPC message. It is sent as one or more fragments, each behind a four-byte mark: the highest bit
-//! says "this is the last fragment", the other 31 bits are the fragment's length.
+//! A record is one RPC message. It is sent as one or more fragments, each after a four-byte mark: the highest bit says
+//! "this is the last fragment", the other 31 bits are the fragment's length.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// Length of a fragment's mark in bytes.
+/// The length of a fragment's mark in bytes.
 pub const MARK_BYTES: usize = 4;
 
-/// How many fragments a record may have. Old clients send 4 KiB fragments; a megabyte of those fits.
+/// The most fragments of a record. Old clients send fragments of 4 KiB; a megabyte of these is allowed.
 pub const FRAGMENTS_MAX: usize = 512;
 
 const LAST_FRAGMENT: u32 = 0x8000_0000;
@@ -27,7 +27,7 @@ pub struct Mark {
 impl Mark {
     /// The mark of a record that is sent in one fragment.
     ///
-    /// `length` must fit in 31 bits; more is written as the largest length there is.
+    /// `length` must fit in 31 bits; a larger value is written as the largest possible length.
     #[must_use]
     pub fn whole_record(length: usize) -> Self {
         let length = u32::try_from(length).unwrap_or(u32::MAX).min(!LAST_FRAGMENT);
@@ -41,7 +41,7 @@ impl Mark {
         (last | (self.length & !LAST_FRAGMENT)).to_be_bytes()
     }
 
-    /// The mark that these bytes are.
+    /// Decodes a mark.
     #[must_use]
     pub fn from_bytes(bytes: [u8; MARK_BYTES]) -> Self {
         let word = u32::from_be_bytes(bytes);
@@ -49,13 +49,13 @@ impl Mark {
     }
 }
 
-/// Why a stream of records cannot go on. There is no way to find the next record: the connection ends.
+/// Why a stream of records cannot continue. The next record cannot be found, so the connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// The record is longer than the receiver accepts.
     #[error("a record of at least {length} bytes, where at most {limit} are accepted")]
     TooLong {
-        /// Bytes that the marks so far announce.
+        /// Bytes announced by the marks so far.
         length: usize,
         /// The receiver's limit.
         limit: usize,
@@ -65,20 +65,20 @@ pub enum RecordError {
     TooManyFragments,
 }
 
-/// What the bytes received so far hold.
+/// What the bytes received so far contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scan {
-    /// Less than a record.
+    /// Less than one record.
     Incomplete {
-        /// The buffer length, in bytes, below which the record cannot be complete. Always more than is there.
+        /// The record cannot be complete before the buffer has this many bytes. Always more than there are.
         needed: usize,
     },
-    /// A record in one fragment, which is how every current client sends: it can be used where it lies.
+    /// A record in one fragment, as every current client sends it: it can be used in place.
     Whole {
-        /// Where the message lies.
+        /// The place of the message.
         message: Range<usize>,
     },
-    /// A record in several fragments: [`reassemble`] copies it together.
+    /// A record in several fragments, which [`reassemble`] joins.
     Fragmented {
         /// Bytes from the first mark to the end of the last fragment.
         consumed: usize,
@@ -89,11 +89,11 @@ pub enum Scan {
 
 /// Looks for one record at the start of `received`.
 ///
-/// `limit` is the largest message, in bytes and without marks, that is accepted; a longer one is refused as soon as
-/// its marks say so, before it arrives.
+/// `limit` is the largest accepted message, in bytes and without marks. A longer one is refused as soon as its marks
+/// announce the length, before it arrives.
 ///
 /// # Errors
-/// [`RecordError`] when the record breaks a limit.
+/// [`RecordError`] when the record exceeds a limit.
 pub fn scan(received: &[u8], limit: usize) -> Result<Scan, RecordError> {
     let mut position = 0_usize;
     let mut length = 0_usize;
@@ -125,7 +125,7 @@ pub fn scan(received: &[u8], limit: usize) -> Result<Scan, RecordError> {
     Err(RecordError::TooManyFragments)
 }
 
-/// Copies the fragments of a record, as [`scan`] found it, into one message.
+/// Joins the fragments of a record, as found by [`scan`], into one message.
 #[must_use]
 pub fn reassemble(mut record: &[u8]) -> Vec<u8> {
     let mut message = Vec::with_capacity(record.len());

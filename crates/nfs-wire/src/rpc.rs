@@ -1,11 +1,11 @@
-//! Remote procedure calls, RFC 5531: the headers in front of a procedure's arguments and results.
+//! Remote procedure calls, RFC 5531: the headers that precede a procedure's arguments and results.
 
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_enum};
 
 /// The version of the RPC protocol itself.
 pub const RPC_VERSION: u32 = 2;
 
-/// Longest credential or verifier body in bytes (RFC 5531 8.2: `opaque body<400>`).
+/// The longest credential or verifier body in bytes (RFC 5531 8.2: `opaque body<400>`).
 pub const AUTH_BODY_BYTES_MAX: usize = 400;
 
 /// Authentication flavors, RFC 5531 8.2.
@@ -25,7 +25,7 @@ const REPLY: u32 = 1;
 const MSG_ACCEPTED: u32 = 0;
 const MSG_DENIED: u32 = 1;
 
-/// A credential or a verifier, RFC 5531 8.2: a flavor and what only that flavor understands.
+/// A credential or a verifier, RFC 5531 8.2: a flavor and a body that only the flavor defines.
 #[doc(alias = "opaque_auth")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpaqueAuth<'a> {
@@ -57,7 +57,7 @@ impl<'a> Decode<'a> for OpaqueAuth<'a> {
 #[doc(alias = "call_body")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'a> {
-    /// The client's number for this call: its reply carries the same.
+    /// The client's number for this call, repeated in the reply.
     pub xid: u32,
     /// Program number: NFS, MOUNT.
     pub program: u32,
@@ -65,18 +65,18 @@ pub struct Call<'a> {
     pub version: u32,
     /// Procedure of that version.
     pub procedure: u32,
-    /// Who the caller says it is.
+    /// Who the caller claims to be.
     pub credential: OpaqueAuth<'a>,
     /// The proof of the credential; empty for AUTH_NONE and AUTH_SYS.
     pub verifier: OpaqueAuth<'a>,
 }
 
-/// Why a message is no call that a procedure can be found for, and what answers it.
+/// Why a message is not a call with which a procedure can be run, and how to answer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallError {
-    /// Not a call at all, or cut off in front of its version: there is nothing to answer.
+    /// The message is not a call, or ends before its version: there is no way to answer it.
     Unanswerable,
-    /// A call that the header itself answers, with this reply.
+    /// The header itself decides the answer to the call: this reply.
     Rejected(Reply<'static>),
 }
 
@@ -133,17 +133,17 @@ pub struct Reply<'a> {
     pub body: ReplyBody<'a>,
 }
 
-/// RFC 5531 section 9: was the call understood and its caller authenticated?
+/// RFC 5531 section 9: whether the call was understood and its caller authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyBody<'a> {
-    /// It was; what became of it.
+    /// Both: the call was accepted.
     Accepted {
         /// The server's own proof; AUTH_NONE unless a security flavor says otherwise.
         verifier: OpaqueAuth<'a>,
         /// Whether the procedure ran.
         status: AcceptStatus,
     },
-    /// It was not.
+    /// The call was not understood, or its caller not authenticated.
     Denied(Denied),
 }
 
@@ -155,26 +155,26 @@ impl ReplyBody<'_> {
     }
 }
 
-/// What became of a call that was accepted.
+/// The outcome of a call that was accepted.
 #[doc(alias = "accept_stat")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcceptStatus {
-    /// The procedure ran; its results follow, which may be an error of its own.
+    /// The procedure ran. Its results follow, which may be an error of the procedure.
     Success,
     /// This server does not have the program.
     ProgramUnavailable,
-    /// It has the program in other versions.
+    /// The server has the program in other versions.
     ProgramMismatch {
-        /// Lowest version that it has.
+        /// The lowest version that the server has.
         low: u32,
-        /// Highest version that it has.
+        /// The highest version that the server has.
         high: u32,
     },
     /// The version has no such procedure.
     ProcedureUnavailable,
     /// The arguments do not decode.
     GarbageArgs,
-    /// The server failed, for example for want of memory.
+    /// The server failed, for example for lack of memory.
     SystemError,
 }
 

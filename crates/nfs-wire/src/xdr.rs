@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-/// Why bytes are not the value that was expected.
+/// Why bytes are not the expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum XdrError {
     /// The bytes end before the value does.
     #[error("the message ends {missing} bytes too early")]
     Truncated {
-        /// How many bytes the item that was being read lacks.
+        /// How many bytes are missing from the item that was being read.
         missing: usize,
     },
     /// Bytes follow after the last item.
@@ -17,15 +17,15 @@ pub enum XdrError {
         /// How many there are.
         excess: usize,
     },
-    /// A variable-length item is longer than its definition permits.
+    /// A variable-length item is longer than its definition allows.
     #[error("an item of {length} bytes or elements, where at most {limit} are permitted")]
     TooLong {
-        /// The length that the message states.
+        /// The length stated in the message.
         length: usize,
-        /// The bound of the definition.
+        /// The limit in the definition.
         limit: usize,
     },
-    /// A boolean or an enumeration holds a value that its definition does not name (RFC 4506 4.3, 4.4).
+    /// A boolean or an enumeration has a value that its definition does not contain (RFC 4506 4.3, 4.4).
     #[error("{value} is no {kind}")]
     UndefinedValue {
         /// The type's name.
@@ -35,7 +35,7 @@ pub enum XdrError {
     },
 }
 
-/// Reads XDR items from a message, in order. The slices that it returns borrow from the message.
+/// Reads XDR items from a message, in order. Returned slices borrow from the message.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -48,13 +48,13 @@ impl<'a> Reader<'a> {
         Self { rest: message }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Requires that everything has been read.
+    /// Checks that everything has been read.
     ///
     /// # Errors
     /// [`XdrError::TrailingBytes`] if bytes are left.
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Fixed-length opaque data, RFC 4506 4.9. The padding's content is not looked at.
+    /// Fixed-length opaque data, RFC 4506 4.9. The content of the padding is ignored.
     ///
     /// # Errors
     /// [`XdrError::Truncated`].
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
     /// Variable-length opaque data or a string of at most `limit` bytes, RFC 4506 4.10 and 4.11.
     ///
     /// # Errors
-    /// [`XdrError::TooLong`] when the message states more than `limit` bytes; [`XdrError::Truncated`].
+    /// [`XdrError::TooLong`] when the message states a length of more than `limit` bytes; [`XdrError::Truncated`].
     pub fn opaque(&mut self, limit: usize) -> Result<&'a [u8], XdrError> {
         let length = self.length(limit)?;
         let value = self.take(length)?;
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends XDR items to a buffer, which may hold other bytes already.
+/// Appends XDR items to a buffer, which may already contain other bytes.
 #[derive(Debug)]
 pub struct Writer<'b> {
     buffer: &'b mut Vec<u8>,
@@ -148,18 +148,18 @@ impl<'b> Writer<'b> {
         Self { buffer }
     }
 
-    /// Bytes in the buffer, those included that were there before this writer.
+    /// Bytes in the buffer, including those that precede this writer.
     #[must_use]
     pub fn position(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Takes back everything that was written after `position`.
+    /// Removes everything that was written after `position`.
     pub fn truncate(&mut self, position: usize) {
         self.buffer.truncate(position);
     }
 
-    /// Writes over the unsigned integer at `position`; what reaches beyond the buffer is not written.
+    /// Overwrites the unsigned integer at `position`. Bytes beyond the buffer are not written.
     pub fn patch_u32(&mut self, position: usize, value: u32) {
         let word = self.buffer.get_mut(position..).and_then(|rest| rest.first_chunk_mut::<4>());
         if let Some(word) = word {
@@ -196,8 +196,8 @@ impl<'b> Writer<'b> {
 
     /// The length word of a variable-length item.
     ///
-    /// A length that 32 bits do not hold is written as the largest one, which a peer then refuses: no buffer of this
-    /// project comes near it.
+    /// A length of more than 32 bits is written as the largest one, which a peer then refuses. No buffer of this
+    /// project comes near that.
     pub fn length(&mut self, length: usize) {
         self.u32(u32::try_from(length).unwrap_or(u32::MAX));
     }
@@ -215,12 +215,12 @@ pub fn padding(length: usize) -> usize {
     length.wrapping_neg() & 3
 }
 
-/// A value that has a place in a message.
+/// A value that can be written to a message.
 pub trait Encode {
     /// Appends the value.
     fn encode(&self, writer: &mut Writer<'_>);
 
-    /// The value alone, in a buffer of its own.
+    /// The value alone, in a new buffer.
     #[must_use]
     fn encode_to_vec(&self) -> Vec<u8> {
         let mut buffer = Vec::new();
@@ -229,18 +229,18 @@ pub trait Encode {
     }
 }
 
-/// A value that is read from a message, from which it may borrow.
+/// A value that can be read from a message, and may borrow from it.
 pub trait Decode<'a>: Sized {
     /// Reads the value and leaves the reader after it.
     ///
     /// # Errors
-    /// [`XdrError`] when the bytes are not such a value.
+    /// [`XdrError`] when the bytes are not a valid value.
     fn decode(reader: &mut Reader<'a>) -> Result<Self, XdrError>;
 
     /// Reads the value from the whole of `message`.
     ///
     /// # Errors
-    /// [`XdrError`] when the bytes are not such a value or others follow it.
+    /// [`XdrError`] when the bytes are not a valid value, or other bytes follow it.
     fn from_bytes(message: &'a [u8]) -> Result<Self, XdrError> {
         let mut reader = Reader::new(message);
         let value = Self::decode(&mut reader)?;
@@ -298,7 +298,7 @@ impl Decode<'_> for bool {
     }
 }
 
-/// Nothing: the body of a `void` arm.
+/// The body of a `void` arm.
 impl Encode for () {
     fn encode(&self, _writer: &mut Writer<'_>) {}
 }
@@ -322,7 +322,7 @@ impl<const N: usize> Decode<'_> for [u8; N] {
     }
 }
 
-/// Variable-length opaque data without a bound of its own (`opaque data<>`, `string name<>`): the message bounds it.
+/// Variable-length opaque data without a limit of its own (`opaque data<>`, `string name<>`): the message limits it.
 impl Encode for &[u8] {
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.opaque(self);
@@ -335,7 +335,7 @@ impl<'a> Decode<'a> for &'a [u8] {
     }
 }
 
-/// Optional data, RFC 4506 4.19, and the unions of a boolean and one value, which look the same.
+/// Optional data, RFC 4506 4.19, and unions of a boolean and one value, which have the same encoding.
 impl<T: Encode> Encode for Option<T> {
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.bool(self.is_some());
@@ -351,8 +351,8 @@ impl<'a, T: Decode<'a>> Decode<'a> for Option<T> {
     }
 }
 
-/// Variable-length array without a bound of its own (`item items<>`, RFC 4506 4.13): the message bounds it, since no
-/// room is made before the items have been read. Every item has at least four bytes.
+/// Variable-length array without a limit of its own (`item items<>`, RFC 4506 4.13). The message limits it, since
+/// memory is only allocated as items are read. Every item has at least four bytes.
 impl<T: Encode> Encode for Vec<T> {
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.length(self.len());
@@ -373,12 +373,12 @@ impl<'a, T: Decode<'a>> Decode<'a> for Vec<T> {
     }
 }
 
-/// The failing arm of a procedure's result: a status that is not OK, and what else that arm holds.
+/// The failing arm of a procedure's result: a status that is not OK, and the body of that arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure<S, B> {
-    /// What went wrong.
+    /// The error.
     pub status: S,
-    /// What the definition's failing arm holds: nothing, attributes, or weak cache consistency data.
+    /// The body of the failing arm: nothing, attributes, or weak cache consistency data.
     pub body: B,
 }
 
@@ -412,7 +412,7 @@ where
     }
 }
 
-/// Implements [`Encode`] and [`Decode`] for a structure: its fields in the order of the wire.
+/// Implements [`Encode`] and [`Decode`] for a structure: its fields in wire order.
 macro_rules! xdr_struct {
     ($name:ident { $($field:ident),+ $(,)? }) => {
         $crate::xdr::xdr_struct!(@encode $name, $($field),+);
@@ -440,7 +440,7 @@ macro_rules! xdr_struct {
 }
 pub(crate) use xdr_struct;
 
-/// Declares an enumeration (RFC 4506 4.3) with its codec; a value that it does not name is an error.
+/// Declares an enumeration (RFC 4506 4.3) with its codec. An undefined value is an error.
 macro_rules! xdr_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $value:literal,)+ }) => {
         $(#[$meta])*
@@ -474,7 +474,7 @@ macro_rules! xdr_enum {
 }
 pub(crate) use xdr_enum;
 
-/// Declares a word of flags with its codec. Bits that the definition does not name are kept.
+/// Declares a word of flags with its codec. Undefined bits are kept.
 macro_rules! xdr_bitflags {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$($flag_meta:tt)*])* const $flag:ident = $value:expr;)+ }) => {
         bitflags::bitflags! {

@@ -23,7 +23,7 @@ bitflags! {
         const FILE_NAME = 0x0000_0001;
         /// Names of directories.
         const DIR_NAME = 0x0000_0002;
-        /// Attributes.
+        /// The file's attributes.
         const ATTRIBUTES = 0x0000_0004;
         /// Sizes.
         const SIZE = 0x0000_0008;
@@ -53,16 +53,16 @@ bitflags! {
 pub struct Request {
     /// How deep.
     pub flags: ChangeNotifyFlags,
-    /// The most bytes of the answer.
+    /// The largest output buffer in bytes.
     pub output_buffer_length: u32,
     /// The open directory.
     pub file_id: FileId,
-    /// Which changes.
+    /// The changes to report.
     pub completion_filter: CompletionFilter,
 }
 
 impl Request {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].

@@ -27,7 +27,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].
@@ -59,24 +59,24 @@ pub struct Response {
 /// What a file was when it was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// Created.
+    /// When the file was created.
     pub creation_time: FileTime,
-    /// Last read.
+    /// When the data was last read.
     pub last_access_time: FileTime,
-    /// Data last written.
+    /// When the data was last written.
     pub last_write_time: FileTime,
-    /// Anything last changed.
+    /// When data or attributes were last changed.
     pub change_time: FileTime,
-    /// Bytes on disk.
+    /// Bytes allocated on disk.
     pub allocation_size: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub end_of_file: u64,
-    /// Attributes.
+    /// The file's attributes.
     pub file_attributes: FileAttributes,
 }
 
 impl Response {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].

@@ -394,7 +394,7 @@ macro_rules! empty_body {
         pub struct $name;
 
         impl $name {
-            /// Reads the body of `message`.
+            /// Decodes the body of `message`.
             ///
             /// # Errors
             /// [`WireError::Truncated`](crate::WireError::Truncated) or
@@ -425,7 +425,7 @@ macro_rules! output_buffer_response {
             /// Where the answer starts, from the header.
             pub const BUFFER_OFFSET: u16 = 64 + 8;
 
-            /// Reads the body of `message`.
+            /// Decodes the body of `message`.
             ///
             /// # Errors
             /// [`WireError::Truncated`](crate::WireError::Truncated),

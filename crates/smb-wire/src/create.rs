@@ -171,7 +171,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError`] for a malformed body or create context. [MS-SMB2] 3.3.5.9 has STATUS_INVALID_PARAMETER
@@ -255,21 +255,21 @@ pub struct Response<'a> {
     pub oplock_level: OplockLevel,
     /// Whether the path ends in a link.
     pub flags: ResponseFlags,
-    /// What was done.
+    /// The operation that was performed.
     pub create_action: CreateAction,
-    /// Created.
+    /// When the file was created.
     pub creation_time: FileTime,
-    /// Last read.
+    /// When the data was last read.
     pub last_access_time: FileTime,
-    /// Data last written.
+    /// When the data was last written.
     pub last_write_time: FileTime,
-    /// Anything last changed.
+    /// When data or attributes were last changed.
     pub change_time: FileTime,
-    /// Bytes on disk.
+    /// Bytes allocated on disk.
     pub allocation_size: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub end_of_file: u64,
-    /// Attributes.
+    /// The file's attributes.
     pub file_attributes: FileAttributes,
     /// The name of the open.
     pub file_id: FileId,
@@ -278,7 +278,7 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError`] for a malformed body or create context.

@@ -171,7 +171,7 @@ pub enum RequestContext<'a> {
     DurableHandleRequestV2 {
         /// For how many milliseconds, 0 leaves it to the server.
         timeout_ms: u32,
-        /// Whether persistent.
+        /// Whether the open is persistent.
         flags: DurableFlags,
         /// Names this CREATE, so that it can be replayed.
         create_guid: Guid,
@@ -182,7 +182,7 @@ pub enum RequestContext<'a> {
         file_id: FileId,
         /// The CREATE that made it.
         create_guid: Guid,
-        /// Whether persistent.
+        /// Whether the open is persistent.
         flags: DurableFlags,
     },
     /// The application that opens (SMB 3.x).
@@ -199,7 +199,7 @@ pub enum RequestContext<'a> {
 }
 
 impl<'a> RequestContext<'a> {
-    /// Reads a chain of contexts.
+    /// Decodes a chain of contexts.
     ///
     /// # Errors
     /// [`WireError`] when the chain or one of its known contexts is malformed.
@@ -345,9 +345,9 @@ pub enum ResponseContext<'a> {
     },
     /// The identity of file and volume.
     OnDiskId {
-        /// Names the file in its volume.
+        /// Identifies the file in its volume.
         disk_file_id: u64,
-        /// Names the volume.
+        /// Identifies the volume.
         volume_id: u64,
     },
     /// The lease that was granted.
@@ -356,15 +356,15 @@ pub enum ResponseContext<'a> {
     DurableHandleV2 {
         /// For how many milliseconds it survives a disconnection.
         timeout_ms: u32,
-        /// Whether persistent.
+        /// Whether the open is persistent.
         flags: DurableFlags,
     },
-    /// Another one.
+    /// A context that is not decoded.
     Other(RawContext<'a>),
 }
 
 impl<'a> ResponseContext<'a> {
-    /// Reads a chain of contexts.
+    /// Decodes a chain of contexts.
     ///
     /// # Errors
     /// [`WireError`] when the chain or one of its known contexts is malformed.

@@ -167,7 +167,7 @@ pub enum Body<'a> {
         /// Why ([`fault`]).
         status: u32,
     },
-    /// Another one: its type.
+    /// A PDU that is not decoded: its type.
     Other(u8),
 }
 

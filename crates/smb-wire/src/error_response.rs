@@ -34,7 +34,7 @@ pub const ERROR_ID_DEFAULT: u32 = 0;
 pub const ERROR_ID_SHARE_REDIRECT: u32 = 0x7264_5253;
 
 impl<'a> Response<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`] or [`WireError::OutOfBounds`].
@@ -118,9 +118,9 @@ bitflags! {
 pub struct SymbolicLink<'a> {
     /// Bytes of the path, in UTF-16, behind the link.
     pub unparsed_path_bytes: u16,
-    /// Where the link leads.
+    /// The target of the link.
     pub substitute_name: Utf16<'a>,
-    /// The same for people.
+    /// The target as shown to people.
     pub print_name: Utf16<'a>,
     /// Whether it is relative.
     pub flags: SymlinkFlags,
@@ -130,7 +130,7 @@ const SYMLINK_ERROR_TAG: u32 = 0x4C4D_5953;
 const IO_REPARSE_TAG_SYMLINK: u32 = 0xA000_000C;
 
 impl<'a> SymbolicLink<'a> {
-    /// Reads `ErrorData`.
+    /// Decodes `ErrorData`.
     ///
     /// # Errors
     /// [`WireError`] for anything but a well-formed symbolic link.

@@ -12,7 +12,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].

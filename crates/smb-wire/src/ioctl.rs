@@ -22,7 +22,7 @@ const REQUEST_FIXED_END: usize = 64 + 56;
 #[doc(alias = "SMB2_IOCTL_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What to do.
+    /// The operation.
     pub ctl_code: Fsctl,
     /// The open, or [`FileId::ANY`] where there is none.
     pub file_id: FileId,
@@ -91,7 +91,7 @@ const RESPONSE_FIXED_END: usize = 64 + 48;
 #[doc(alias = "SMB2_IOCTL_RESPONSE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// What was done.
+    /// The operation that was performed.
     pub ctl_code: Fsctl,
     /// The open of the request.
     pub file_id: FileId,
@@ -102,7 +102,7 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`] or [`WireError::OutOfBounds`].

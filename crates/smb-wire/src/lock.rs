@@ -25,11 +25,11 @@ bitflags! {
 #[doc(alias = "SMB2_LOCK_ELEMENT")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockElement {
-    /// Its first byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// What to do.
+    /// The operation.
     pub flags: LockFlags,
 }
 
@@ -48,7 +48,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`]; [`WireError::Invalid`] without a lock

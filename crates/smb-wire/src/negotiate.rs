@@ -68,9 +68,9 @@ const REQUEST_FIXED_END: usize = 64 + 36;
 pub struct Request<'a> {
     /// Whether the client can or must sign.
     pub security_mode: SecurityMode,
-    /// What the client can (SMB 3.x).
+    /// The client's capabilities (SMB 3.x).
     pub capabilities: Capabilities,
-    /// The client's name for itself.
+    /// The GUID by which the client identifies itself.
     pub client_guid: Guid,
     /// The dialects that the client speaks.
     pub dialects: Vec<Dialect>,
@@ -79,7 +79,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError`] for a malformed body or negotiate context. A count of 0 dialects is no error here.
@@ -160,9 +160,9 @@ pub struct Response<'a> {
     pub security_mode: SecurityMode,
     /// The dialect of the connection.
     pub dialect: Dialect,
-    /// The server's name for itself.
+    /// The GUID by which the server identifies itself.
     pub server_guid: Guid,
-    /// What the server can.
+    /// The server's capabilities.
     pub capabilities: Capabilities,
     /// The most bytes of a QUERY_INFO, SET_INFO, QUERY_DIRECTORY or CHANGE_NOTIFY buffer.
     pub max_transact_size: u32,
@@ -181,7 +181,7 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError`] for a malformed body or negotiate context.

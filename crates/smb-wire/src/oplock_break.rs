@@ -52,9 +52,9 @@ pub struct LeaseBreak {
     pub flags: LeaseBreakFlags,
     /// The lease.
     pub lease_key: [u8; 16],
-    /// What it was.
+    /// The state before the break.
     pub current_lease_state: LeaseState,
-    /// What it shall be.
+    /// The state after the break.
     pub new_lease_state: LeaseState,
 }
 
@@ -74,7 +74,7 @@ impl OplockBreak {
 }
 
 impl Notification {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].
@@ -132,7 +132,7 @@ pub type Request = Acknowledgment;
 pub type Response = Acknowledgment;
 
 impl Acknowledgment {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].

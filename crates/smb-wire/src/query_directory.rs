@@ -28,9 +28,9 @@ const REQUEST_FIXED_END: usize = 64 + 32;
 #[doc(alias = "SMB2_QUERY_DIRECTORY_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// How each entry is to look.
+    /// The format of the entries.
     pub file_information_class: FileInfoClass,
-    /// Where to go on.
+    /// Where to continue.
     pub flags: QueryDirectoryFlags,
     /// A position in the enumeration, with [`QueryDirectoryFlags::INDEX_SPECIFIED`].
     pub file_index: u32,
@@ -38,12 +38,12 @@ pub struct Request<'a> {
     pub file_id: FileId,
     /// The pattern.
     pub file_name: Utf16<'a>,
-    /// The most bytes of the answer.
+    /// The largest output buffer in bytes.
     pub output_buffer_length: u32,
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`], [`WireError::OutOfBounds`] or

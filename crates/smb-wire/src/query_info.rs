@@ -63,11 +63,11 @@ const REQUEST_FIXED_END: usize = 64 + 40;
 #[doc(alias = "SMB2_QUERY_INFO_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What it is about.
+    /// The kind of object.
     pub info_type: InfoType,
     /// What is asked; how to read it depends on `info_type`.
     pub info_class: u8,
-    /// The most bytes of the answer.
+    /// The largest output buffer in bytes.
     pub output_buffer_length: u32,
     /// More about the question; depends on `info_type`.
     pub additional_information: u32,
@@ -80,7 +80,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`] or [`WireError::OutOfBounds`].

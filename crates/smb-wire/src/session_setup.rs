@@ -51,7 +51,7 @@ pub struct Request<'a> {
     pub flags: RequestFlags,
     /// Whether the client can or must sign.
     pub security_mode: SecurityMode,
-    /// What the client can; only DFS is defined.
+    /// The client's capabilities; only DFS is defined.
     pub capabilities: Capabilities,
     /// A session of the client before its connection broke, which this one replaces; or 0.
     pub previous_session_id: u64,
@@ -60,7 +60,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`] or [`WireError::OutOfBounds`].
@@ -111,7 +111,7 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`] or [`WireError::OutOfBounds`].

@@ -10,7 +10,7 @@ const REQUEST_FIXED_END: usize = 64 + 32;
 #[doc(alias = "SMB2_SET_INFO_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What it is about.
+    /// The kind of object.
     pub info_type: InfoType,
     /// What is set; how to read it depends on `info_type`.
     pub info_class: u8,
@@ -23,7 +23,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`] or [`WireError::OutOfBounds`].
@@ -70,7 +70,7 @@ impl<'a> Request<'a> {
 pub struct Response;
 
 impl Response {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].

@@ -56,18 +56,18 @@ pub enum Request {
     ShareEnum {
         /// Only the shares that a restart of the server leaves: NetrShareEnumSticky.
         sticky: bool,
-        /// The server, as the client knows it.
+        /// The server's name as the client knows it.
         server_name: Option<String>,
         /// Which form of [`Share`]; 0, 1, 2 and 502 can be answered.
         level: u32,
         /// The most bytes of the answer; `u32::MAX` for no limit.
         preferred_maximum_length: u32,
-        /// Where to go on.
+        /// Where to continue.
         resume_handle: Option<u32>,
     },
     /// NetrShareGetInfo
     ShareGetInfo {
-        /// The server, as the client knows it.
+        /// The server's name as the client knows it.
         server_name: Option<String>,
         /// The share.
         net_name: String,
@@ -76,7 +76,7 @@ pub enum Request {
     },
     /// NetrServerGetInfo
     ServerGetInfo {
-        /// The server, as the client knows it.
+        /// The server's name as the client knows it.
         server_name: Option<String>,
         /// Which form of [`Server`]; 100 and 101 can be answered.
         level: u32,

@@ -106,7 +106,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`], [`WireError::OutOfBounds`] or
@@ -141,14 +141,14 @@ pub struct Response {
     pub share_type: ShareType,
     /// How clients should treat it.
     pub share_flags: ShareFlags,
-    /// What it can.
+    /// The capabilities of the interface.
     pub capabilities: ShareCapabilities,
     /// The most that this user may do in this share.
     pub maximal_access: AccessMask,
 }
 
 impl Response {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].

@@ -20,7 +20,7 @@ pub const OPNUM_WKSTA_GET_INFO: u16 = 0;
 /// The arguments of NetrWkstaGetInfo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WkstaGetInfoRequest {
-    /// The server, as the client knows it.
+    /// The server's name as the client knows it.
     pub server_name: Option<String>,
     /// Which form; 100 can be answered.
     pub level: u32,

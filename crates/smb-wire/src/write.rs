@@ -67,7 +67,7 @@ impl<'a> Request<'a> {
         if self.data.is_empty() { 0..0 } else { start..start.saturating_add(self.data.len()) }
     }
 
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`] or [`WireError::OutOfBounds`].
@@ -123,7 +123,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// Reads the body of `message`.
+    /// Decodes the body of `message`.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::StructureSize`].

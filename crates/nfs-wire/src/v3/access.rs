@@ -7,7 +7,7 @@ use crate::v3::types::{FileHandle, ResWithAttributes};
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 
 bitflags! {
-    /// Rights that are asked for and granted. Bits that the protocol does not define are kept.
+    /// Rights that are requested or granted. Undefined bits are kept.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Access: u32 {
         /// Read data of a file or names of a directory.
@@ -62,12 +62,12 @@ xdr_struct!(Args { object, access });
 pub struct ResOk {
     /// The object's attributes.
     pub object_attributes: Option<Attributes>,
-    /// Those of the rights in question that the caller has.
+    /// The requested rights that the caller has.
     pub access: Access,
 }
 
 xdr_struct!(ResOk { object_attributes, access });
 
-/// Result; its failing arm has the object's attributes.
+/// Result; on failure with the object's attributes.
 #[doc(alias = "ACCESS3res")]
 pub type Res = ResWithAttributes<ResOk>;

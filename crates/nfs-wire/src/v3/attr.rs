@@ -1,4 +1,4 @@
-//! Attributes as they are told and as they are set, RFC 1813 2.6.
+//! Attributes that a server returns, and attributes to set, RFC 1813 2.6.
 
 use crate::v3::types::{FileType, SpecData, Time};
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
@@ -11,7 +11,7 @@ pub struct Attributes {
     pub file_type: FileType,
     /// Permission bits, and set-uid, set-gid and sticky; not the type.
     pub mode: u32,
-    /// Number of names.
+    /// Number of hard links.
     pub links: u32,
     /// Owner.
     pub uid: u32,
@@ -54,7 +54,7 @@ xdr_struct!(Attributes {
 /// Bytes of [`Attributes`] on the wire.
 pub const ATTRIBUTES_BYTES: usize = 84;
 
-/// What a client needs to see whether somebody else changed an object.
+/// The attributes by which a client sees whether somebody else has changed an object.
 #[doc(alias = "wcc_attr")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WccAttributes {
@@ -74,19 +74,19 @@ impl From<&Attributes> for WccAttributes {
     }
 }
 
-/// Weak cache consistency: an object before and after an operation. The server may leave out either.
+/// Weak cache consistency: the attributes of an object before and after an operation. The server may omit either.
 #[doc(alias = "wcc_data")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WccData {
-    /// Before.
+    /// Before the operation.
     pub before: Option<WccAttributes>,
-    /// After.
+    /// After the operation.
     pub after: Option<Attributes>,
 }
 
 xdr_struct!(WccData { before, after });
 
-/// Attributes to set; `None` leaves one as it is.
+/// Attributes to set; `None` leaves an attribute as it is.
 #[doc(alias = "sattr3")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetAttributes {
@@ -112,12 +112,12 @@ xdr_struct!(SetAttributes { mode, uid, gid, size, atime, mtime });
 #[doc(alias = "set_mtime")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SetTime {
-    /// Not.
+    /// Leave it unchanged.
     #[default]
     DontChange,
-    /// To the server's time.
+    /// Set it to the server's time.
     ServerTime,
-    /// To this time.
+    /// Set it to this time.
     ClientTime(Time),
 }
 

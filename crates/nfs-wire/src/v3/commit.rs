@@ -10,9 +10,9 @@ use crate::xdr::xdr_struct;
 pub struct Args {
     /// The file.
     pub file: FileHandle,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; 0 means to the end of the file.
+    /// The number of bytes; 0 means up to the end of the file.
     pub count: u32,
 }
 
@@ -22,14 +22,14 @@ xdr_struct!(Args { file, offset, count });
 #[doc(alias = "COMMIT3resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// The file, before and after.
+    /// The file before and after the operation.
     pub file_wcc: WccData,
-    /// The server's run.
+    /// Identifies the run of the server.
     pub verifier: WriteVerifier,
 }
 
 xdr_struct!(ResOk { file_wcc, verifier });
 
-/// Result; its failing arm has the file before and after, too.
+/// Result; also on failure with the file before and after.
 #[doc(alias = "COMMIT3res")]
 pub type Res = ResWithWcc<ResOk>;

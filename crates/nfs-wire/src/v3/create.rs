@@ -1,4 +1,4 @@
-//! CREATE, RFC 1813 3.3.8: make a regular file.
+//! CREATE, RFC 1813 3.3.8: create a regular file.
 
 use crate::v3::attr::SetAttributes;
 use crate::v3::types::{CreateVerifier, CreatedOk, DirOpArgs, ResWithWcc};
@@ -10,7 +10,7 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 pub struct Args<'a> {
     /// Directory and name.
     pub place: DirOpArgs<'a>,
-    /// How, and with which attributes.
+    /// What to do if the name exists, and the attributes of the new file.
     pub how: How,
 }
 
@@ -21,13 +21,13 @@ xdr_struct!(Args<'a> { place, how });
 #[doc(alias = "createmode3")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Take the file that is there, and set these attributes.
+    /// Use the existing file, and set these attributes.
     #[doc(alias = "UNCHECKED")]
     Unchecked(SetAttributes),
-    /// Fail.
+    /// Fail if the name exists.
     #[doc(alias = "GUARDED")]
     Guarded(SetAttributes),
-    /// Fail, unless an earlier transmission of this same call made the file, which the verifier tells.
+    /// Fail if the name exists, unless an earlier transmission of the same call created the file, as the verifier shows.
     #[doc(alias = "EXCLUSIVE")]
     Exclusive(CreateVerifier),
 }
@@ -62,6 +62,6 @@ impl Decode<'_> for How {
     }
 }
 
-/// Result; its failing arm has the directory before and after.
+/// Result; on failure with the directory before and after.
 #[doc(alias = "CREATE3res")]
 pub type Res = ResWithWcc<CreatedOk>;

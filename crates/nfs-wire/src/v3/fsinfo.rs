@@ -1,4 +1,4 @@
-//! FSINFO, RFC 1813 3.3.19: transfer sizes, limits and abilities of the server.
+//! FSINFO, RFC 1813 3.3.19: transfer sizes, limits and capabilities of the server.
 
 use bitflags::bitflags;
 
@@ -17,7 +17,7 @@ pub struct Args {
 xdr_struct!(Args { root });
 
 bitflags! {
-    /// What the file system can do. Bits that the protocol does not define are kept.
+    /// The capabilities of the file system. Undefined bits are kept.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Properties: u32 {
         /// Hard links.
@@ -26,7 +26,7 @@ bitflags! {
         /// Symbolic links.
         #[doc(alias = "FSF3_SYMLINK")]
         const SYMLINK = 0x0002;
-        /// PATHCONF says the same for every object.
+        /// PATHCONF returns the same for every object.
         #[doc(alias = "FSF3_HOMOGENEOUS")]
         const HOMOGENEOUS = 0x0008;
         /// SETATTR can set times.
@@ -54,33 +54,33 @@ impl Decode<'_> for Properties {
 pub struct ResOk {
     /// The object's attributes.
     pub object_attributes: Option<Attributes>,
-    /// Most bytes of a READ.
+    /// The most bytes of a READ.
     #[doc(alias = "rtmax")]
     pub read_bytes_max: u32,
-    /// Preferred bytes of a READ.
+    /// The preferred bytes of a READ.
     #[doc(alias = "rtpref")]
     pub read_bytes_preferred: u32,
     /// What the size of a READ should be a multiple of.
     #[doc(alias = "rtmult")]
     pub read_bytes_multiple: u32,
-    /// Most bytes of a WRITE.
+    /// The most bytes of a WRITE.
     #[doc(alias = "wtmax")]
     pub write_bytes_max: u32,
-    /// Preferred bytes of a WRITE.
+    /// The preferred bytes of a WRITE.
     #[doc(alias = "wtpref")]
     pub write_bytes_preferred: u32,
     /// What the size of a WRITE should be a multiple of.
     #[doc(alias = "wtmult")]
     pub write_bytes_multiple: u32,
-    /// Preferred bytes of a READDIR.
+    /// The preferred bytes of a READDIR.
     #[doc(alias = "dtpref")]
     pub readdir_bytes_preferred: u32,
-    /// Largest file in bytes.
+    /// The largest file size in bytes.
     #[doc(alias = "maxfilesize")]
     pub file_bytes_max: u64,
     /// Granularity of times.
     pub time_delta: Time,
-    /// What the file system can do.
+    /// The capabilities of the file system.
     pub properties: Properties,
 }
 
@@ -98,6 +98,6 @@ xdr_struct!(ResOk {
     properties
 });
 
-/// Result; its failing arm has the object's attributes.
+/// Result; on failure with the object's attributes.
 #[doc(alias = "FSINFO3res")]
 pub type Res = ResWithAttributes<ResOk>;

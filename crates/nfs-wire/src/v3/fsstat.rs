@@ -1,4 +1,4 @@
-//! FSSTAT, RFC 1813 3.3.18: space and files of the file system.
+//! FSSTAT, RFC 1813 3.3.18: space and number of files in the file system.
 
 use crate::v3::attr::Attributes;
 use crate::v3::types::{FileHandle, ResWithAttributes};
@@ -20,17 +20,17 @@ xdr_struct!(Args { root });
 pub struct ResOk {
     /// The object's attributes.
     pub object_attributes: Option<Attributes>,
-    /// Bytes in all.
+    /// Bytes in total.
     pub total_bytes: u64,
-    /// Bytes free.
+    /// Free bytes.
     pub free_bytes: u64,
-    /// Bytes free to this caller.
+    /// Free bytes available to this caller.
     pub available_bytes: u64,
-    /// Files in all.
+    /// Files in total.
     pub total_files: u64,
-    /// Files free.
+    /// Files that can still be created.
     pub free_files: u64,
-    /// Files free to this caller.
+    /// Files that this caller can still create.
     pub available_files: u64,
     /// Seconds for which these numbers will not change; 0 if they may at any time.
     pub invariant_seconds: u32,
@@ -47,6 +47,6 @@ xdr_struct!(ResOk {
     invariant_seconds
 });
 
-/// Result; its failing arm has the object's attributes.
+/// Result; on failure with the object's attributes.
 #[doc(alias = "FSSTAT3res")]
 pub type Res = ResWithAttributes<ResOk>;

@@ -19,7 +19,7 @@ xdr_struct!(Args { object });
 #[doc(alias = "GETATTR3resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// Its attributes.
+    /// The attributes of the object.
     pub object_attributes: Attributes,
 }
 

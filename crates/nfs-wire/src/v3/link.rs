@@ -1,4 +1,4 @@
-//! LINK, RFC 1813 3.3.15: a further name for a file.
+//! LINK, RFC 1813 3.3.15: another name for a file.
 
 use crate::v3::attr::{Attributes, WccData};
 use crate::v3::status::Status;
@@ -17,14 +17,14 @@ pub struct Args<'a> {
 
 xdr_struct!(Args<'a> { file, link });
 
-/// The file and the directory, which either arm of the result holds.
+/// The file and the directory, which both arms of the result contain.
 #[doc(alias = "LINK3resok")]
 #[doc(alias = "LINK3resfail")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileAndDir {
     /// The file's attributes.
     pub file_attributes: Option<Attributes>,
-    /// The directory, before and after.
+    /// The directory before and after the operation.
     pub link_dir_wcc: WccData,
 }
 

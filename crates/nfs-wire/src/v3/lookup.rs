@@ -20,7 +20,7 @@ xdr_struct!(Args<'a> { what });
 pub struct ResOk {
     /// The object of that name.
     pub object: FileHandle,
-    /// Its attributes.
+    /// The attributes of the object.
     pub object_attributes: Option<Attributes>,
     /// The directory's attributes.
     pub dir_attributes: Option<Attributes>,
@@ -28,6 +28,6 @@ pub struct ResOk {
 
 xdr_struct!(ResOk { object, object_attributes, dir_attributes });
 
-/// Result; its failing arm has the directory's attributes.
+/// Result; on failure with the directory's attributes.
 #[doc(alias = "LOOKUP3res")]
 pub type Res = ResWithAttributes<ResOk>;

@@ -1,4 +1,4 @@
-//! MKDIR, RFC 1813 3.3.9: make a directory.
+//! MKDIR, RFC 1813 3.3.9: create a directory.
 
 use crate::v3::attr::SetAttributes;
 use crate::v3::types::{CreatedOk, DirOpArgs, ResWithWcc};
@@ -16,6 +16,6 @@ pub struct Args<'a> {
 
 xdr_struct!(Args<'a> { place, attributes });
 
-/// Result; its failing arm has the directory before and after.
+/// Result; on failure with the directory before and after.
 #[doc(alias = "MKDIR3res")]
 pub type Res = ResWithWcc<CreatedOk>;

@@ -1,4 +1,4 @@
-//! MKNOD, RFC 1813 3.3.11: make a device, a socket or a named pipe.
+//! MKNOD, RFC 1813 3.3.11: create a device, a socket or a named pipe.
 
 use crate::v3::attr::SetAttributes;
 use crate::v3::types::{CreatedOk, DirOpArgs, FileType, ResWithWcc, SpecData};
@@ -10,13 +10,13 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 pub struct Args<'a> {
     /// Directory and name.
     pub place: DirOpArgs<'a>,
-    /// What to make.
+    /// What to create.
     pub what: What,
 }
 
 xdr_struct!(Args<'a> { place, what });
 
-/// The object to make.
+/// The object to create.
 #[doc(alias = "mknoddata3")]
 #[doc(alias = "devicedata3")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,18 +29,18 @@ pub enum What {
     Socket(SetAttributes),
     /// A named pipe.
     Fifo(SetAttributes),
-    /// A type that MKNOD does not make, which a server answers with NFS3ERR_BADTYPE.
+    /// A type that MKNOD does not create. A server answers with NFS3ERR_BADTYPE.
     Other(OtherType),
 }
 
-/// The types that MKNOD does not make.
+/// The types that MKNOD does not create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherType {
-    /// CREATE makes these.
+    /// Created by CREATE.
     Regular,
-    /// MKDIR makes these.
+    /// Created by MKDIR.
     Directory,
-    /// SYMLINK makes these.
+    /// Created by SYMLINK.
     SymbolicLink,
 }
 
@@ -90,6 +90,6 @@ impl Decode<'_> for What {
     }
 }
 
-/// Result; its failing arm has the directory before and after.
+/// Result; on failure with the directory before and after.
 #[doc(alias = "MKNOD3res")]
 pub type Res = ResWithWcc<CreatedOk>;

@@ -1,4 +1,4 @@
-//! NFS version 3, RFC 1813. One module a procedure, named as the procedure.
+//! NFS version 3, RFC 1813. One module for each procedure, with the procedure's name.
 
 use crate::xdr::xdr_enum;
 
@@ -29,7 +29,7 @@ pub mod write;
 
 /// The program's number.
 pub const PROGRAM: u32 = 100_003;
-/// The program's version that these modules are.
+/// The program version of these modules.
 pub const VERSION: u32 = 3;
 
 xdr_enum! {
@@ -47,33 +47,33 @@ xdr_enum! {
         Access = 4,
         /// 3.3.5: a symbolic link's text.
         ReadLink = 5,
-        /// 3.3.6: data of a file.
+        /// 3.3.6: read data of a file.
         Read = 6,
-        /// 3.3.7: data into a file.
+        /// 3.3.7: write data to a file.
         Write = 7,
-        /// 3.3.8: make a file.
+        /// 3.3.8: create a file.
         Create = 8,
-        /// 3.3.9: make a directory.
+        /// 3.3.9: create a directory.
         MkDir = 9,
-        /// 3.3.10: make a symbolic link.
+        /// 3.3.10: create a symbolic link.
         SymLink = 10,
-        /// 3.3.11: make a special file.
+        /// 3.3.11: create a special file.
         MkNod = 11,
-        /// 3.3.12: remove what is no directory.
+        /// 3.3.12: remove a file.
         Remove = 12,
         /// 3.3.13: remove a directory.
         RmDir = 13,
         /// 3.3.14: rename.
         Rename = 14,
-        /// 3.3.15: a further name for a file.
+        /// 3.3.15: another name for a file.
         Link = 15,
         /// 3.3.16: names of a directory.
         ReadDir = 16,
         /// 3.3.17: names, attributes and filehandles of a directory.
         ReadDirPlus = 17,
-        /// 3.3.18: space and files of the file system.
+        /// 3.3.18: space and number of files in the file system.
         FsStat = 18,
-        /// 3.3.19: limits and abilities of the server.
+        /// 3.3.19: limits and capabilities of the server.
         FsInfo = 19,
         /// 3.3.20: rules for names.
         PathConf = 20,

@@ -20,15 +20,15 @@ xdr_struct!(Args { object });
 pub struct ResOk {
     /// The object's attributes.
     pub object_attributes: Option<Attributes>,
-    /// Most hard links to an object.
+    /// The most hard links to an object.
     #[doc(alias = "linkmax")]
     pub links_max: u32,
-    /// Longest name in bytes.
+    /// The longest name in bytes.
     #[doc(alias = "name_max")]
     pub name_bytes_max: u32,
-    /// Whether a longer name is an error, not cut off.
+    /// Whether a longer name is an error instead of being cut off.
     pub no_trunc: bool,
-    /// Whether only a privileged user changes an owner.
+    /// Whether only a privileged user may change an owner.
     pub chown_restricted: bool,
     /// Whether names that differ only in case are the same.
     pub case_insensitive: bool,
@@ -46,6 +46,6 @@ xdr_struct!(ResOk {
     case_preserving
 });
 
-/// Result; its failing arm has the object's attributes.
+/// Result; on failure with the object's attributes.
 #[doc(alias = "PATHCONF3res")]
 pub type Res = ResWithAttributes<ResOk>;

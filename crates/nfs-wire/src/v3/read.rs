@@ -1,4 +1,4 @@
-//! READ, RFC 1813 3.3.6: data of a file.
+//! READ, RFC 1813 3.3.6: read data of a file.
 
 use crate::v3::attr::{ATTRIBUTES_BYTES, Attributes};
 use crate::v3::types::{FileHandle, ResWithAttributes};
@@ -10,9 +10,9 @@ use crate::xdr::{Encode, Writer, xdr_struct};
 pub struct Args {
     /// The file.
     pub file: FileHandle,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub count: u32,
 }
 
@@ -24,7 +24,7 @@ xdr_struct!(Args { file, offset, count });
 pub struct ResOk<'a> {
     /// The file's attributes.
     pub file_attributes: Option<Attributes>,
-    /// How many bytes were read: the length of `data`.
+    /// The number of bytes read: the length of `data`.
     pub count: u32,
     /// Whether the read reached the end of the file.
     pub eof: bool,
@@ -34,25 +34,25 @@ pub struct ResOk<'a> {
 
 xdr_struct!(ResOk<'a> { file_attributes, count, eof, data });
 
-/// Result; its failing arm has the file's attributes.
+/// Result; on failure with the file's attributes.
 #[doc(alias = "READ3res")]
 pub type Res<'a> = ResWithAttributes<ResOk<'a>>;
 
-/// Everything of a successful result in front of the data, for a server that reads the data straight into its reply.
+/// Everything that precedes the data in a successful result, for a server that reads the data straight into its reply.
 ///
 /// Order on the wire: this, `count` bytes of data, [`padding`](crate::xdr::padding)`(count)` zero bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// The file's attributes.
     pub file_attributes: Option<Attributes>,
-    /// How many bytes of data follow.
+    /// The number of data bytes that follow.
     pub count: u32,
     /// Whether the read reached the end of the file.
     pub eof: bool,
 }
 
 impl Head {
-    /// Most bytes that a head has: status, attributes, count, eof and the data's length.
+    /// The most bytes of a head: status, attributes, count, eof and the data's length.
     pub const BYTES_MAX: usize = 4 + 4 + ATTRIBUTES_BYTES + 4 + 4 + 4;
 }
 

@@ -10,17 +10,17 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 pub struct Args {
     /// The directory.
     pub dir: FileHandle,
-    /// Go on after the entry with this cookie; 0 starts.
+    /// Continue after the entry with this cookie; 0 starts.
     pub cookie: u64,
-    /// What came with that entry; zeros at the start.
+    /// The verifier returned with that cookie; zeros at the start.
     pub cookie_verifier: CookieVerifier,
-    /// Most bytes of the successful result, all of its overhead included.
+    /// The most bytes of the successful result, including all overhead.
     pub count: u32,
 }
 
 xdr_struct!(Args { dir, cookie, cookie_verifier, count });
 
-/// One name.
+/// One entry.
 #[doc(alias = "entry3")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
@@ -28,7 +28,7 @@ pub struct Entry<'a> {
     pub fileid: u64,
     /// The name.
     pub name: Name<'a>,
-    /// Where to go on after this entry.
+    /// The cookie with which to continue after this entry.
     pub cookie: u64,
 }
 
@@ -40,15 +40,15 @@ xdr_struct!(Entry<'a> { fileid, name, cookie });
 pub struct ResOk<'a> {
     /// The directory's attributes.
     pub dir_attributes: Option<Attributes>,
-    /// To be sent with the next call.
+    /// The verifier to send with the next call.
     pub cookie_verifier: CookieVerifier,
-    /// Names, and whether there are more.
+    /// The names, and whether there are more.
     pub listing: Listing<Entry<'a>>,
 }
 
 xdr_struct!(ResOk<'a> { dir_attributes, cookie_verifier, listing });
 
-/// Result; its failing arm has the directory's attributes.
+/// Result; on failure with the directory's attributes.
 #[doc(alias = "READDIR3res")]
 pub type Res<'a> = ResWithAttributes<ResOk<'a>>;
 
@@ -59,7 +59,7 @@ pub type Res<'a> = ResWithAttributes<ResOk<'a>>;
 pub struct Listing<E> {
     /// The entries.
     pub entries: Vec<E>,
-    /// Whether the last of them is the directory's last.
+    /// Whether the last entry is the last one of the directory.
     pub eof: bool,
 }
 
@@ -93,10 +93,10 @@ pub struct ListingWriter<'w, 'b> {
 }
 
 impl<'w, 'b> ListingWriter<'w, 'b> {
-    /// Bytes of the list's end and of `eof`.
+    /// Bytes of the end of the list and of `eof`.
     const END_BYTES: usize = 8;
 
-    /// Starts a listing. The successful result, which began at `start` of the buffer (after the status), may have
+    /// Starts a listing. The successful result began at `start` in the buffer (after the status) and may have
     /// `bytes_max` bytes in all.
     #[must_use]
     pub fn new(writer: &'w mut Writer<'b>, start: usize, bytes_max: usize) -> Self {
@@ -104,7 +104,7 @@ impl<'w, 'b> ListingWriter<'w, 'b> {
         Self { writer, end }
     }
 
-    /// Appends an entry if it fits; `false` means that nothing was written and the listing is full.
+    /// Appends an entry if it fits. `false` means that nothing was written and the listing is full.
     #[must_use]
     pub fn push<E: Encode>(&mut self, entry: &E) -> bool {
         let before = self.writer.position();

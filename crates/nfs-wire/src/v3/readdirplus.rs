@@ -11,19 +11,19 @@ use crate::xdr::{padding, xdr_struct};
 pub struct Args {
     /// The directory.
     pub dir: FileHandle,
-    /// Go on after the entry with this cookie; 0 starts.
+    /// Continue after the entry with this cookie; 0 starts.
     pub cookie: u64,
-    /// What came with that entry; zeros at the start.
+    /// The verifier returned with that cookie; zeros at the start.
     pub cookie_verifier: CookieVerifier,
-    /// Most bytes of directory information: fileids, names and cookies ([`Entry::directory_bytes`]).
+    /// The most bytes of directory information: fileids, names and cookies ([`Entry::directory_bytes`]).
     pub dir_count: u32,
-    /// Most bytes of the successful result, all of its overhead included.
+    /// The most bytes of the successful result, including all overhead.
     pub max_count: u32,
 }
 
 xdr_struct!(Args { dir, cookie, cookie_verifier, dir_count, max_count });
 
-/// One name and its object.
+/// One entry and its object.
 #[doc(alias = "entryplus3")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
@@ -31,7 +31,7 @@ pub struct Entry<'a> {
     pub fileid: u64,
     /// The name.
     pub name: Name<'a>,
-    /// Where to go on after this entry.
+    /// The cookie with which to continue after this entry.
     pub cookie: u64,
     /// The object's attributes.
     pub attributes: Option<Attributes>,
@@ -42,7 +42,7 @@ pub struct Entry<'a> {
 xdr_struct!(Entry<'a> { fileid, name, cookie, attributes, file_handle });
 
 impl Entry<'_> {
-    /// What the entry counts towards [`Args::dir_count`]: its bytes without attributes and filehandle.
+    /// How much the entry counts towards [`Args::dir_count`]: its bytes without attributes and filehandle.
     #[must_use]
     pub fn directory_bytes(&self) -> usize {
         const FIXED_BYTES: usize = 4 + 8 + 4 + 8; // it follows, fileid, the name's length, cookie
@@ -57,14 +57,14 @@ impl Entry<'_> {
 pub struct ResOk<'a> {
     /// The directory's attributes.
     pub dir_attributes: Option<Attributes>,
-    /// To be sent with the next call.
+    /// The verifier to send with the next call.
     pub cookie_verifier: CookieVerifier,
-    /// Names, and whether there are more.
+    /// The names, and whether there are more.
     pub listing: Listing<Entry<'a>>,
 }
 
 xdr_struct!(ResOk<'a> { dir_attributes, cookie_verifier, listing });
 
-/// Result; its failing arm has the directory's attributes.
+/// Result; on failure with the directory's attributes.
 #[doc(alias = "READDIRPLUS3res")]
 pub type Res<'a> = ResWithAttributes<ResOk<'a>>;

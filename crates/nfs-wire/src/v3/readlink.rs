@@ -20,12 +20,12 @@ xdr_struct!(Args { symlink });
 pub struct ResOk<'a> {
     /// The link's attributes.
     pub symlink_attributes: Option<Attributes>,
-    /// Its text.
+    /// The text of the link.
     pub data: Path<'a>,
 }
 
 xdr_struct!(ResOk<'a> { symlink_attributes, data });
 
-/// Result; its failing arm has the link's attributes.
+/// Result; on failure with the link's attributes.
 #[doc(alias = "READLINK3res")]
 pub type Res<'a> = ResWithAttributes<ResOk<'a>>;

@@ -1,4 +1,4 @@
-//! REMOVE, RFC 1813 3.3.12: remove a name of anything but a directory.
+//! REMOVE, RFC 1813 3.3.12: remove a name of an object that is not a directory.
 
 use crate::v3::attr::WccData;
 use crate::v3::types::{DirOpArgs, ResWithWcc};
@@ -18,12 +18,12 @@ xdr_struct!(Args<'a> { object });
 #[doc(alias = "REMOVE3resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// The directory, before and after.
+    /// The directory before and after the operation.
     pub dir_wcc: WccData,
 }
 
 xdr_struct!(ResOk { dir_wcc });
 
-/// Result; its failing arm has the directory before and after, too.
+/// Result; also on failure with the directory before and after.
 #[doc(alias = "REMOVE3res")]
 pub type Res = ResWithWcc<ResOk>;

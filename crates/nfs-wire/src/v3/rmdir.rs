@@ -18,12 +18,12 @@ xdr_struct!(Args<'a> { object });
 #[doc(alias = "RMDIR3resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// The directory, before and after.
+    /// The directory before and after the operation.
     pub dir_wcc: WccData,
 }
 
 xdr_struct!(ResOk { dir_wcc });
 
-/// Result; its failing arm has the directory before and after, too.
+/// Result; also on failure with the directory before and after.
 #[doc(alias = "RMDIR3res")]
 pub type Res = ResWithWcc<ResOk>;

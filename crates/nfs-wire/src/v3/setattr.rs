@@ -1,4 +1,4 @@
-//! SETATTR, RFC 1813 3.3.2: change the attributes of an object, its size among them.
+//! SETATTR, RFC 1813 3.3.2: change the attributes of an object, including its size.
 
 use crate::v3::attr::{SetAttributes, WccData};
 use crate::v3::types::{FileHandle, ResWithWcc, Time};
@@ -12,7 +12,7 @@ pub struct Args {
     pub object: FileHandle,
     /// What to set.
     pub new_attributes: SetAttributes,
-    /// Only if the object's ctime is this one; otherwise NFS3ERR_NOT_SYNC.
+    /// Set the attributes only if the object has this ctime; otherwise NFS3ERR_NOT_SYNC.
     #[doc(alias = "sattrguard3")]
     pub guard: Option<Time>,
 }
@@ -23,12 +23,12 @@ xdr_struct!(Args { object, new_attributes, guard });
 #[doc(alias = "SETATTR3resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// The object, before and after.
+    /// The object before and after the operation.
     pub object_wcc: WccData,
 }
 
 xdr_struct!(ResOk { object_wcc });
 
-/// Result; its failing arm has the object before and after, too.
+/// Result; also on failure with the object before and after.
 #[doc(alias = "SETATTR3res")]
 pub type Res = ResWithWcc<ResOk>;

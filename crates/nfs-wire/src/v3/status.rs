@@ -3,10 +3,10 @@
 use crate::xdr::xdr_enum;
 
 xdr_enum! {
-    /// Why a procedure failed. NFS3_OK is no failure and therefore not here.
+    /// Why a procedure failed. NFS3_OK is not a failure and therefore not listed.
     #[doc(alias = "nfsstat3")]
     Status {
-        /// Not the owner, or not permitted to anybody but a privileged user.
+        /// Not the owner, or only permitted to a privileged user.
         Perm = 1,
         /// The name does not exist.
         NoEnt = 2,
@@ -22,9 +22,9 @@ xdr_enum! {
         XDev = 18,
         /// No such device.
         NoDev = 19,
-        /// Not a directory.
+        /// The object is not a directory.
         NotDir = 20,
-        /// A directory.
+        /// The object is a directory.
         IsDir = 21,
         /// An argument that is invalid or not supported for this object.
         Inval = 22,
@@ -32,7 +32,7 @@ xdr_enum! {
         FBig = 27,
         /// No space left.
         NoSpc = 28,
-        /// Read-only file system.
+        /// The file system is read-only.
         RoFs = 30,
         /// Too many hard links.
         MLink = 31,
@@ -42,11 +42,11 @@ xdr_enum! {
         NotEmpty = 66,
         /// The quota is exceeded.
         DQuot = 69,
-        /// The filehandle's object is no more.
+        /// The object of the filehandle no longer exists.
         Stale = 70,
         /// Too many levels of remote in the path.
         Remote = 71,
-        /// The filehandle is not one of this server's.
+        /// The filehandle does not belong to this server.
         BadHandle = 10001,
         /// SETATTR's guard does not match.
         NotSync = 10002,
@@ -56,11 +56,11 @@ xdr_enum! {
         NotSupp = 10004,
         /// The buffer or the request is too small.
         TooSmall = 10005,
-        /// An error that no other status describes.
+        /// An error without a status of its own.
         ServerFault = 10006,
         /// An object of this type cannot be made here.
         BadType = 10007,
-        /// It takes longer: the client asks again later, with a new xid.
+        /// The operation takes longer: the client should retry later, with a new xid.
         JukeBox = 10008,
     }
 }

@@ -1,4 +1,4 @@
-//! SYMLINK, RFC 1813 3.3.10: make a symbolic link.
+//! SYMLINK, RFC 1813 3.3.10: create a symbolic link.
 
 use crate::v3::attr::SetAttributes;
 use crate::v3::types::{CreatedOk, DirOpArgs, Path, ResWithWcc};
@@ -19,6 +19,6 @@ pub struct Args<'a> {
 
 xdr_struct!(Args<'a> { place, attributes, data });
 
-/// Result; its failing arm has the directory before and after.
+/// Result; on failure with the directory before and after.
 #[doc(alias = "SYMLINK3res")]
 pub type Res = ResWithWcc<CreatedOk>;

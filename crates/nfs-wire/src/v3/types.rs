@@ -6,19 +6,20 @@ use crate::v3::attr::{Attributes, WccData};
 use crate::v3::status::Status;
 use crate::xdr::{Decode, Encode, Failure, Reader, Writer, XdrError, xdr_enum, xdr_struct};
 
-/// Longest filehandle in bytes.
+/// The longest filehandle in bytes.
 #[doc(alias = "NFS3_FHSIZE")]
 pub const FILE_HANDLE_BYTES_MAX: usize = 64;
 
-/// Longest name of a directory entry in bytes.
+/// The longest name of a directory entry in bytes.
 ///
-/// The protocol itself sets no limit; a server tells its own with PATHCONF and answers NFS3ERR_NAMETOOLONG.
+/// The protocol itself sets no limit. A server reports its own with PATHCONF, and answers a longer name with
+/// NFS3ERR_NAMETOOLONG.
 pub const NAME_BYTES_MAX: usize = 255;
 
-/// Longest text of a symbolic link in bytes (the protocol sets no limit; this is what POSIX systems hold).
+/// The longest text of a symbolic link in bytes (the protocol sets no limit; this is the limit of POSIX systems).
 pub const PATH_BYTES_MAX: usize = 4095;
 
-/// What a client may do with an object that the server named. Only its server knows what the bytes mean.
+/// The server's name for an object. Only the server knows the meaning of the bytes.
 #[doc(alias = "nfs_fh3")]
 #[derive(Clone, Copy)]
 pub struct FileHandle {
@@ -27,7 +28,7 @@ pub struct FileHandle {
 }
 
 impl FileHandle {
-    /// The handle of these bytes; `None` if they are more than [`FILE_HANDLE_BYTES_MAX`].
+    /// A handle of these bytes; `None` if there are more than [`FILE_HANDLE_BYTES_MAX`].
     #[must_use]
     pub fn new(value: &[u8]) -> Option<Self> {
         let mut bytes = [0; FILE_HANDLE_BYTES_MAX];
@@ -35,7 +36,7 @@ impl FileHandle {
         Some(Self { length: u8::try_from(value.len()).ok()?, bytes })
     }
 
-    /// The handle's bytes.
+    /// The bytes of the handle.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
@@ -73,13 +74,13 @@ impl Decode<'_> for FileHandle {
     }
 }
 
-/// The name of a directory entry as it came in: of any length, with any bytes.
+/// The name of a directory entry as received: of any length, with any bytes.
 #[doc(alias = "filename3")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Name<'a>(pub &'a [u8]);
 
 impl<'a> Name<'a> {
-    /// The name's bytes.
+    /// The bytes of the name.
     ///
     /// # Errors
     /// [`Status::NameTooLong`] beyond [`NAME_BYTES_MAX`].
@@ -106,13 +107,13 @@ impl<'a> Decode<'a> for Name<'a> {
     }
 }
 
-/// The text of a symbolic link as it came in.
+/// The text of a symbolic link as received.
 #[doc(alias = "nfspath3")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path<'a>(pub &'a [u8]);
 
 impl<'a> Path<'a> {
-    /// The text's bytes.
+    /// The bytes of the text.
     ///
     /// # Errors
     /// [`Status::NameTooLong`] beyond [`PATH_BYTES_MAX`].
@@ -151,7 +152,7 @@ pub struct DirOpArgs<'a> {
 
 xdr_struct!(DirOpArgs<'a> { dir, name });
 
-/// A moment: seconds since 1970 and nanoseconds, as the wire has them.
+/// A moment: seconds since 1970 and nanoseconds, as on the wire.
 #[doc(alias = "nfstime3")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Time {
@@ -197,25 +198,26 @@ xdr_enum! {
 }
 
 xdr_enum! {
-    /// How durable a write must be, or was made.
+    /// How durable a write must be, or was.
     #[doc(alias = "stable_how")]
     StableHow {
-        /// Not yet: a COMMIT follows.
+        /// Not durable yet: a COMMIT follows.
         Unstable = 0,
-        /// The data, and what is needed to find it.
+        /// The data, and what is needed to find it, are durable.
         DataSync = 1,
-        /// The data and all attributes.
+        /// The data and all attributes are durable.
         FileSync = 2,
     }
 }
 
-/// READDIR's mark of the directory's state.
+/// The verifier of READDIR, which identifies a state of the directory.
 #[doc(alias = "cookieverf3")]
 pub type CookieVerifier = [u8; 8];
-/// CREATE's mark of an exclusive creation.
+/// The verifier of CREATE, which identifies an exclusive creation.
 #[doc(alias = "createverf3")]
 pub type CreateVerifier = [u8; 8];
-/// WRITE's and COMMIT's mark of a server's run: when it changes, uncommitted data may be lost.
+/// The verifier of WRITE and COMMIT, which identifies a run of the server: when it changes, uncommitted data may be
+/// lost.
 #[doc(alias = "writeverf3")]
 pub type WriteVerifier = [u8; 8];
 
@@ -228,9 +230,9 @@ pub type WriteVerifier = [u8; 8];
 pub struct CreatedOk {
     /// The new object's filehandle.
     pub object: Option<FileHandle>,
-    /// Its attributes.
+    /// The attributes of the object.
     pub object_attributes: Option<Attributes>,
-    /// The directory, before and after.
+    /// The directory before and after the operation.
     pub dir_wcc: WccData,
 }
 
@@ -243,9 +245,9 @@ impl<B: Default> From<Status> for Failure<Status, B> {
     }
 }
 
-/// A result whose failing arm holds an object's attributes.
+/// A result that contains an object's attributes on failure.
 pub type ResWithAttributes<T> = Result<T, Failure<Status, Option<Attributes>>>;
-/// A result whose failing arm holds weak cache consistency data.
+/// A result that contains weak cache consistency data on failure.
 pub type ResWithWcc<T> = Result<T, Failure<Status, WccData>>;
 
 #[cfg(test)]

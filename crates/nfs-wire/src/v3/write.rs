@@ -1,4 +1,4 @@
-//! WRITE, RFC 1813 3.3.7: data into a file.
+//! WRITE, RFC 1813 3.3.7: write data to a file.
 
 use crate::v3::attr::WccData;
 use crate::v3::types::{FileHandle, ResWithWcc, StableHow, WriteVerifier};
@@ -10,9 +10,9 @@ use crate::xdr::xdr_struct;
 pub struct Args<'a> {
     /// The file.
     pub file: FileHandle,
-    /// Where the first byte goes.
+    /// Offset at which to write.
     pub offset: u64,
-    /// How many bytes to write. The length of `data`, if the client makes no mistake.
+    /// The number of bytes to write: the length of `data`, unless the client is in error.
     pub count: u32,
     /// How durable the data must be before the reply.
     pub stable: StableHow,
@@ -26,18 +26,18 @@ xdr_struct!(Args<'a> { file, offset, count, stable, data });
 #[doc(alias = "WRITE3resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// The file, before and after.
+    /// The file before and after the operation.
     pub file_wcc: WccData,
-    /// How many bytes were written, which may be fewer than asked.
+    /// The number of bytes written, which may be less than requested.
     pub count: u32,
-    /// How durable they are.
+    /// How durable the written bytes are.
     pub committed: StableHow,
-    /// The server's run.
+    /// Identifies the run of the server.
     pub verifier: WriteVerifier,
 }
 
 xdr_struct!(ResOk { file_wcc, count, committed, verifier });
 
-/// Result; its failing arm has the file before and after, too.
+/// Result; also on failure with the file before and after.
 #[doc(alias = "WRITE3res")]
 pub type Res = ResWithWcc<ResOk>;

@@ -7,7 +7,7 @@ use crate::xdr::{xdr_bitflags, xdr_struct};
 #[doc(alias = "ACCESS4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The rights in question.
+    /// The requested rights.
     pub access: Access,
 }
 
@@ -17,9 +17,9 @@ xdr_struct!(Args { access });
 #[doc(alias = "ACCESS4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// Those of the rights in question that the server can tell of.
+    /// The requested rights that the server can report.
     pub supported: Access,
-    /// Those of them that the caller has.
+    /// The supported rights that the caller has.
     pub access: Access,
 }
 

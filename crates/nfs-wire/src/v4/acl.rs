@@ -7,7 +7,7 @@ use crate::xdr::{xdr_bitflags, xdr_struct};
 #[doc(alias = "nfsace4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ace<'a> {
-    /// Allow, deny, audit or alarm: one of [`ace_type`], or another number.
+    /// Allow, deny, audit or alarm: one of [`ace_type`], or an undefined number.
     pub ace_type: u32,
     /// Inheritance, and whether `who` is a group.
     pub flags: AceFlags,
@@ -19,7 +19,7 @@ pub struct Ace<'a> {
 
 xdr_struct!(Ace<'a> { ace_type, flags, mask, who });
 
-/// A list with flags of its own.
+/// An access control list with flags.
 #[doc(alias = "nfsacl41")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acl41<'a> {
@@ -39,7 +39,7 @@ pub mod ace_type {
     /// Denies the rights.
     #[doc(alias = "ACE4_ACCESS_DENIED_ACE_TYPE")]
     pub const DENY: u32 = 1;
-    /// Writes a line of the audit log.
+    /// Writes an entry to the audit log.
     #[doc(alias = "ACE4_SYSTEM_AUDIT_ACE_TYPE")]
     pub const AUDIT: u32 = 2;
     /// Raises an alarm.
@@ -48,7 +48,7 @@ pub mod ace_type {
 }
 
 xdr_bitflags! {
-    /// Types of entries that lists may have, RFC 8881 6.2.1.2: the value of [`Attribute::AclSupport`].
+    /// The supported types of entries, RFC 8881 6.2.1.2: the value of [`Attribute::AclSupport`].
     pub struct AclSupport {
         /// [`ace_type::ALLOW`].
         const ALLOW = 0x1;
@@ -77,7 +77,7 @@ xdr_bitflags! {
         const WRITE_NAMED_ATTRS = 0x0000_0010;
         /// Execute, or traverse a directory.
         const EXECUTE = 0x0000_0020;
-        /// Delete what is in the directory.
+        /// Delete entries of the directory.
         const DELETE_CHILD = 0x0000_0040;
         /// Read basic attributes.
         const READ_ATTRIBUTES = 0x0000_0080;
@@ -108,7 +108,7 @@ xdr_bitflags! {
         const FILE_INHERIT = 0x01;
         /// Inherited by directories.
         const DIRECTORY_INHERIT = 0x02;
-        /// Inherited by children only, not by theirs.
+        /// Inherited by children only, not by their children.
         const NO_PROPAGATE_INHERIT = 0x04;
         /// Does not apply to this directory itself.
         const INHERIT_ONLY = 0x08;
@@ -118,7 +118,7 @@ xdr_bitflags! {
         const FAILED_ACCESS = 0x20;
         /// `who` is a group.
         const IDENTIFIER_GROUP = 0x40;
-        /// Was inherited.
+        /// The entry was inherited.
         const INHERITED = 0x80;
     }
 }

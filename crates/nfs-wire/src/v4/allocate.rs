@@ -8,11 +8,11 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "ALLOCATE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The open, the locks or the delegation that it is done with.
+    /// The open, the locks or the delegation used for the operation.
     pub stateid: Stateid,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Attributes and sets of them: RFC 8881 section 5 and 6, RFC 7862 12.2, RFC 8275 and RFC 8276 8.2.
+//! Attributes and sets of attributes: RFC 8881 section 5 and 6, RFC 7862 12.2, RFC 8275 and RFC 8276 8.2.
 
 use crate::v4::acl::{Ace, Acl41, AclSupport};
 use crate::v4::fs_locations::FsLocations;
@@ -6,7 +6,7 @@ use crate::v4::status::Status;
 use crate::v4::types::{Bitmap, FileHandle, FileType, Fsid, SetTime, SpecData, Text, Time};
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_enum, xdr_struct};
 
-/// Declares the attributes: those whose values have a type here, and behind the semicolon those without.
+/// Declares the attributes: first those whose values have a type here; after the semicolon those without.
 macro_rules! attributes {
     (
         $($(#[$meta:meta])* $name:ident = $number:literal ($value:ty),)+ ;
@@ -36,7 +36,7 @@ macro_rules! attributes {
                 }
             }
 
-            /// Reads the value of `attribute`.
+            /// Decodes the value of `attribute`.
             ///
             /// # Errors
             /// [`Status::AttrNotSupp`] for an attribute whose values have no type here; [`Status::BadXdr`].
@@ -60,13 +60,13 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// RFC 8881 5.8.1.1: the attributes that this object's file system has.
+    /// RFC 8881 5.8.1.1: the attributes that the object's file system supports.
     SupportedAttrs = 0 (AttributeSet),
     /// RFC 8881 5.8.1.2: type.
     Type = 1 (FileType),
     /// RFC 8881 5.8.1.3: whether filehandles expire; 0 means never.
     FhExpireType = 2 (u32),
-    /// RFC 8881 5.8.1.4: differs whenever data or attributes have changed.
+    /// RFC 8881 5.8.1.4: changes whenever data or attributes change.
     Change = 3 (u64),
     /// RFC 8881 5.8.1.5: size in bytes.
     Size = 4 (u64),
@@ -78,51 +78,51 @@ attributes! {
     NamedAttr = 7 (bool),
     /// RFC 8881 5.8.1.9: file system.
     Fsid = 8 (Fsid),
-    /// RFC 8881 5.8.1.10: two filehandles always mean two objects.
+    /// RFC 8881 5.8.1.10: two different filehandles always name two objects.
     UniqueHandles = 9 (bool),
-    /// RFC 8881 5.8.1.11: lease in seconds.
+    /// RFC 8881 5.8.1.11: lease period in seconds.
     LeaseTime = 10 (u32),
-    /// RFC 8881 5.8.1.12: why READDIR has no attributes of an entry.
+    /// RFC 8881 5.8.1.12: why READDIR could not return an entry's attributes.
     RdattrError = 11 (Result<(), Status>),
     /// RFC 8881 6.2.1: access control list.
     Acl = 12 (Vec<Ace<'a>>),
-    /// RFC 8881 6.2.1.2: types of entries that lists may have.
+    /// RFC 8881 6.2.1.2: supported types of entries.
     AclSupport = 13 (AclSupport),
     /// RFC 8881 5.8.2.1: changed since the last backup.
     Archive = 14 (bool),
     /// RFC 8881 5.8.2.2: times can be set.
     CanSetTime = 15 (bool),
-    /// RFC 8881 5.8.2.3: names differ in more than case.
+    /// RFC 8881 5.8.2.3: whether names that differ only in case are the same.
     CaseInsensitive = 16 (bool),
     /// RFC 8881 5.8.2.4: names keep their case.
     CasePreserving = 17 (bool),
-    /// RFC 8881 5.8.2.6: only a privileged user gives files away.
+    /// RFC 8881 5.8.2.6: only a privileged user may change an owner.
     ChownRestricted = 18 (bool),
     /// RFC 8881 5.8.1.13: filehandle.
     FileHandle = 19 (FileHandle<'a>),
     /// RFC 8881 5.8.2.7: number of the object in its file system.
     FileId = 20 (u64),
-    /// RFC 8881 5.8.2.8: objects that the caller can still make.
+    /// RFC 8881 5.8.2.8: objects that the caller can still create.
     FilesAvail = 21 (u64),
-    /// RFC 8881 5.8.2.9: objects that can still be made.
+    /// RFC 8881 5.8.2.9: objects that can still be created.
     FilesFree = 22 (u64),
     /// RFC 8881 5.8.2.10: objects that the file system can have.
     FilesTotal = 23 (u64),
     /// RFC 8881 5.8.2.12: other places of this file system.
     FsLocations = 24 (FsLocations<'a>),
-    /// RFC 8881 5.8.2.15: hidden in the sense of Windows.
+    /// RFC 8881 5.8.2.15: hidden, as on Windows.
     Hidden = 25 (bool),
-    /// RFC 8881 5.8.2.16: all of the file system has the same attributes.
+    /// RFC 8881 5.8.2.16: all objects of the file system have the same per-file-system attributes.
     Homogeneous = 26 (bool),
     /// RFC 8881 5.8.2.17: largest size of a file.
     MaxFileSize = 27 (u64),
-    /// RFC 8881 5.8.2.18: most hard links.
+    /// RFC 8881 5.8.2.18: the most hard links.
     MaxLink = 28 (u32),
     /// RFC 8881 5.8.2.19: longest name in bytes.
     MaxName = 29 (u32),
-    /// RFC 8881 5.8.2.20: most bytes of a READ.
+    /// RFC 8881 5.8.2.20: the most bytes of a READ.
     MaxRead = 30 (u64),
-    /// RFC 8881 5.8.2.21: most bytes of a WRITE.
+    /// RFC 8881 5.8.2.21: the most bytes of a WRITE.
     MaxWrite = 31 (u64),
     /// RFC 8881 5.8.2.22: media type.
     MimeType = 32 (Text<'a>),
@@ -140,19 +140,19 @@ attributes! {
     QuotaAvailHard = 38 (u64),
     /// RFC 8881 5.8.2.29: bytes up to the soft quota.
     QuotaAvailSoft = 39 (u64),
-    /// RFC 8881 5.8.2.30: bytes that count for the quota.
+    /// RFC 8881 5.8.2.30: bytes that count towards the quota.
     QuotaUsed = 40 (u64),
     /// RFC 8881 5.8.2.31: device number.
     RawDev = 41 (SpecData),
     /// RFC 8881 5.8.2.32: bytes that the caller can still use.
     SpaceAvail = 42 (u64),
-    /// RFC 8881 5.8.2.33: bytes free.
+    /// RFC 8881 5.8.2.33: free bytes.
     SpaceFree = 43 (u64),
-    /// RFC 8881 5.8.2.34: bytes in all.
+    /// RFC 8881 5.8.2.34: bytes in total.
     SpaceTotal = 44 (u64),
     /// RFC 8881 5.8.2.35: bytes of storage that the object uses.
     SpaceUsed = 45 (u64),
-    /// RFC 8881 5.8.2.36: a system file in the sense of Windows.
+    /// RFC 8881 5.8.2.36: a system file, as on Windows.
     System = 46 (bool),
     /// RFC 8881 5.8.2.37: last access.
     TimeAccess = 47 (Time),
@@ -162,7 +162,7 @@ attributes! {
     TimeBackup = 49 (Time),
     /// RFC 8881 5.8.2.40: creation.
     TimeCreate = 50 (Time),
-    /// RFC 8881 5.8.2.41: how fine times are.
+    /// RFC 8881 5.8.2.41: granularity of times.
     TimeDelta = 51 (Time),
     /// RFC 8881 5.8.2.42: last change of the attributes.
     TimeMetadata = 52 (Time),
@@ -202,24 +202,24 @@ attributes! {
     CloneBlockSize = 77 (u32),
     /// RFC 7862 12.2.2: bytes that removing the file would free.
     SpaceFreed = 78 (u64),
-    /// RFC 7862 12.2.3: what `change` is made of.
+    /// RFC 7862 12.2.3: how `change` is computed.
     ChangeAttrType = 79 (ChangeAttrType),
     /// RFC 8275: permission bits and umask of a new object.
     ModeUmask = 81 (ModeUmask),
     /// RFC 8276 8.2.1: extended attributes.
     XattrSupport = 82 (bool),
-    /// RFC 9754 5: last access, as the holder of a delegation has it.
+    /// RFC 9754 5: last access, according to the holder of a delegation.
     TimeDelegAccess = 84 (Time),
-    /// RFC 9754 5: last change of the data, as the holder of a delegation has it.
+    /// RFC 9754 5: last change of the data, according to the holder of a delegation.
     TimeDelegModify = 85 (Time),
-    /// RFC 9754 3: what the arguments of an OPEN may be.
+    /// RFC 9754 3: the supported arguments of an OPEN.
     OpenArguments = 86 (OpenArguments),
     ;
     /// RFC 8881 5.8.2.14: migration and replication.
     FsStatus = 61,
     /// RFC 8881 5.12.4: the layout that the client would like.
     LayoutHint = 63,
-    /// RFC 8881 5.8.2.13: other places of this file system, at length.
+    /// RFC 8881 5.8.2.13: other places of this file system, in detail.
     FsLocationsInfo = 67,
     /// RFC 8881 5.12.6: when to ask for a layout.
     MdsThreshold = 68,
@@ -235,15 +235,15 @@ attributes! {
     SecLabel = 80,
 }
 
-/// A set of attributes, which may have some that this crate does not know.
+/// A set of attributes. It may contain attributes that this crate does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AttributeSet(pub Bitmap);
 
 impl AttributeSet {
-    /// Nothing.
+    /// The empty set.
     pub const EMPTY: Self = Self(Bitmap::EMPTY);
 
-    /// What every server has (RFC 8881 5.1, 5.6).
+    /// The attributes that every server supports (RFC 8881 5.1, 5.6).
     pub const REQUIRED: Self = Self::of(&[
         Attribute::SupportedAttrs,
         Attribute::Type,
@@ -261,7 +261,7 @@ impl AttributeSet {
         Attribute::SuppattrExclcreat,
     ]);
 
-    /// What can be set and not asked for (access `W` in RFC 8881 5.7; RFC 8275): NFS4ERR_INVAL in a GETATTR.
+    /// Attributes that can be set but not read (access `W` in RFC 8881 5.7; RFC 8275): NFS4ERR_INVAL in a GETATTR.
     pub const WRITE_ONLY: Self = Self::of(&[
         Attribute::TimeAccessSet,
         Attribute::TimeModifySet,
@@ -272,7 +272,7 @@ impl AttributeSet {
         Attribute::ModeUmask,
     ]);
 
-    /// What can be set (access `W` and `R W` in RFC 8881 5.6, 5.7 and RFC 7862 12.1): anything else is
+    /// Attributes that can be set (access `W` and `R W` in RFC 8881 5.6, 5.7 and RFC 7862 12.1). All others are
     /// NFS4ERR_INVAL in a SETATTR.
     pub const WRITABLE: Self = Self::WRITE_ONLY.union(Self::of(&[
         Attribute::Size,
@@ -322,25 +322,25 @@ impl AttributeSet {
         Self(self.0.without(attribute as u32))
     }
 
-    /// What is in either set.
+    /// The numbers in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0.union(other.0))
     }
 
-    /// What is in both sets.
+    /// The numbers in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0.intersection(other.0))
     }
 
-    /// What is in this set and not in the other.
+    /// The numbers in this set that are not in the other.
     #[must_use]
     pub const fn difference(self, other: Self) -> Self {
         Self(self.0.difference(other.0))
     }
 
-    /// Whether the set has nothing.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
@@ -370,11 +370,11 @@ impl Decode<'_> for AttributeSet {
     }
 }
 
-/// Attributes and their values as they came in; the values are read one after another.
+/// Attributes and their values as received. The values are decoded one after another.
 #[doc(alias = "fattr4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Attributes<'a> {
-    /// Which attributes.
+    /// The attributes.
     pub set: AttributeSet,
     /// Their values in ascending order of the attributes.
     pub values: &'a [u8],
@@ -386,8 +386,8 @@ impl<'a> Attributes<'a> {
     /// No attributes.
     pub const EMPTY: Self = Self { set: AttributeSet::EMPTY, values: &[] };
 
-    /// The values, up to and with the first that cannot be read: [`Status::AttrNotSupp`] for an attribute that has
-    /// no type here, [`Status::BadXdr`] for a malformed value and for bytes after the last one.
+    /// The values, up to and including the first that cannot be decoded: [`Status::AttrNotSupp`] for an attribute
+    /// without a type here, [`Status::BadXdr`] for a malformed value and for bytes after the last one.
     pub fn values(&self) -> impl Iterator<Item = Result<Value<'a>, Status>> + use<'a> {
         let mut reader = Reader::new(self.values);
         let mut numbers = Some(self.set.0.iter());
@@ -406,14 +406,14 @@ impl<'a> Attributes<'a> {
         })
     }
 
-    /// The value of one attribute; `None` if it is not there or cannot be read.
+    /// The value of one attribute; `None` if it is missing or cannot be decoded.
     #[must_use]
     pub fn value(&self, attribute: Attribute) -> Option<Value<'a>> {
         self.values().map_while(Result::ok).find(|value| value.attribute() == attribute)
     }
 }
 
-/// Attributes that were put together here: a client's arguments.
+/// Attributes that are assembled here: the arguments of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AttributesBuf {
     set: AttributeSet,
@@ -421,14 +421,14 @@ pub struct AttributesBuf {
 }
 
 impl AttributesBuf {
-    /// The attributes as they go out.
+    /// The attributes in wire form.
     #[must_use]
     pub fn as_attributes(&self) -> Attributes<'_> {
         Attributes { set: self.set, values: &self.values }
     }
 }
 
-/// In any order; of two values of one attribute the first is taken.
+/// In any order. If an attribute has two values, the first is used.
 impl<'v> FromIterator<Value<'v>> for AttributesBuf {
     fn from_iter<I: IntoIterator<Item = Value<'v>>>(values: I) -> Self {
         let mut values: Vec<_> = values.into_iter().collect();
@@ -441,7 +441,7 @@ impl<'v> FromIterator<Value<'v>> for AttributesBuf {
     }
 }
 
-/// Writes attributes for a server: those of `wanted` for which `value` has one. Says which they are.
+/// Writes attributes for a server: those of `wanted` for which `value` returns a value. Returns which ones.
 ///
 /// A value of another attribute than the one asked for is left out.
 pub fn encode_attributes<'v>(
@@ -470,7 +470,7 @@ pub fn encode_attributes<'v>(
 }
 
 xdr_enum! {
-    /// What the change attribute is made of.
+    /// How the change attribute is computed.
     #[doc(alias = "change_attr_type4")]
     ChangeAttrType {
         /// Grows with every change.
@@ -479,26 +479,26 @@ xdr_enum! {
         VersionCounter = 1,
         /// Counts the changes where no layout is held.
         VersionCounterNoPnfs = 2,
-        /// Is the time of the last change of the attributes.
+        /// It is the time of the last change of the attributes.
         TimeMetadata = 3,
-        /// Nothing is promised.
+        /// No guarantees.
         Undefined = 4,
     }
 }
 
-/// What a server takes in the arguments of an OPEN, each a set of numbers (RFC 9754 3).
+/// The arguments of an OPEN that a server supports, each as a set of numbers (RFC 9754 3).
 #[doc(alias = "open_arguments4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenArguments {
-    /// Accesses: the values of [`super::open::ShareAccess`] without a want.
+    /// Access: the values of [`super::open::ShareAccess`] without a want.
     pub access: Bitmap,
-    /// What is denied: the values of [`super::open::ShareDeny`].
+    /// Denial: the values of [`super::open::ShareDeny`].
     pub deny: Bitmap,
     /// Wants, by [`open_want`].
     pub want: Bitmap,
     /// Claims, by their discriminants.
     pub claim: Bitmap,
-    /// Ways to make a file, by their discriminants.
+    /// Ways to create a file, by their discriminants.
     pub create_mode: Bitmap,
 }
 
@@ -506,13 +506,13 @@ xdr_struct!(OpenArguments { access, deny, want, claim, create_mode });
 
 /// Numbers of the wants in [`OpenArguments`] (`open_args_share_access_want4`).
 pub mod open_want {
-    /// Delegations of a kind, or of any.
+    /// A delegation of one kind, or of any kind.
     #[doc(alias = "OPEN_ARGS_SHARE_ACCESS_WANT_ANY_DELEG")]
     pub const ANY_DELEGATION: u32 = 3;
     /// No delegation.
     #[doc(alias = "OPEN_ARGS_SHARE_ACCESS_WANT_NO_DELEG")]
     pub const NO_DELEGATION: u32 = 4;
-    /// What was wanted before is not any more.
+    /// An earlier want is withdrawn.
     #[doc(alias = "OPEN_ARGS_SHARE_ACCESS_WANT_CANCEL")]
     pub const CANCEL: u32 = 5;
 }
@@ -529,19 +529,19 @@ pub struct ChangePolicy {
 
 xdr_struct!(ChangePolicy { major, minor });
 
-/// Permission bits of which only some are set.
+/// Permission bits of which only some are to be set.
 #[doc(alias = "mode_masked4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ModeMasked {
     /// The bits' values.
     pub value: u32,
-    /// Which bits.
+    /// The bits to set.
     pub mask: u32,
 }
 
 xdr_struct!(ModeMasked { value, mask });
 
-/// Permission bits of a new object and the umask, which counts only where no list is inherited (RFC 8275).
+/// Permission bits of a new object, and the umask, which applies only where no list is inherited (RFC 8275).
 #[doc(alias = "mode_umask4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ModeUmask {

@@ -1,4 +1,4 @@
-//! BACKCHANNEL_CTL, RFC 8881 18.33: another program number or other credentials for the back channel.
+//! BACKCHANNEL_CTL, RFC 8881 18.33: a new program number or new credentials for the back channel.
 
 use crate::v4::status::Status;
 use crate::v4::types::SecurityParameters;

@@ -1,4 +1,4 @@
-//! BIND_CONN_TO_SESSION, RFC 8881 18.34: a further connection for a session.
+//! BIND_CONN_TO_SESSION, RFC 8881 18.34: another connection for a session.
 
 use crate::v4::status::Status;
 use crate::v4::types::SessionId;
@@ -10,9 +10,9 @@ use crate::xdr::{xdr_enum, xdr_struct};
 pub struct Args {
     /// The session.
     pub session_id: SessionId,
-    /// Which channels the client wants.
+    /// The channels that the client asks for.
     pub direction: ClientDirection,
-    /// Whether the connection goes over to RDMA.
+    /// Whether the connection switches to RDMA.
     pub use_rdma: bool,
 }
 
@@ -24,9 +24,9 @@ xdr_struct!(Args { session_id, direction, use_rdma });
 pub struct ResOk {
     /// As in the arguments.
     pub session_id: SessionId,
-    /// Which channels the connection has now.
+    /// The channels that the connection has now.
     pub direction: ServerDirection,
-    /// Whether the connection goes over to RDMA.
+    /// Whether the connection switches to RDMA.
     pub use_rdma: bool,
 }
 
@@ -37,7 +37,7 @@ xdr_struct!(ResOk { session_id, direction, use_rdma });
 pub type Res = Result<ResOk, Status>;
 
 xdr_enum! {
-    /// What a client asks for.
+    /// The channels that a client asks for.
     #[doc(alias = "channel_dir_from_client4")]
     ClientDirection {
         /// The fore channel.
@@ -52,7 +52,7 @@ xdr_enum! {
 }
 
 xdr_enum! {
-    /// What it gets.
+    /// The channels that a client gets.
     #[doc(alias = "channel_dir_from_server4")]
     ServerDirection {
         /// The fore channel.

@@ -1,5 +1,5 @@
-//! The callback program, RFC 8881 section 20 and RFC 7862 16: what a server asks of a client, over the connections
-//! that the client made.
+//! The callback program, RFC 8881 section 20 and RFC 7862 16: requests that a server sends to a client, over
+//! connections that the client opened.
 
 use crate::v4::attr::{AttributeSet, Attributes};
 use crate::v4::compound::{self, BadOperation};
@@ -8,11 +8,11 @@ use crate::v4::status::{Status, decode_outcome};
 use crate::v4::types::{Bitmap, FileHandle, SessionId, StateOwner, Stateid, Text};
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_enum, xdr_struct};
 
-/// The version of the callback program. Its number is the client's choice (CREATE_SESSION).
+/// The version of the callback program. The client chooses the program's number (CREATE_SESSION).
 pub const VERSION: u32 = 1;
 /// The procedure that does nothing.
 pub const PROCEDURE_NULL: u32 = 0;
-/// The procedure that has operations.
+/// The procedure that carries operations.
 pub const PROCEDURE_COMPOUND: u32 = 1;
 
 xdr_enum! {
@@ -21,17 +21,17 @@ xdr_enum! {
     Operation {
         /// 20.1: attributes that the holder of a write delegation has changed.
         GetAttr = 3,
-        /// 20.2: give a delegation back.
+        /// 20.2: return a delegation.
         Recall = 4,
-        /// 20.3: give layouts back.
+        /// 20.3: return layouts.
         LayoutRecall = 5,
         /// 20.4: changes of a directory.
         Notify = 6,
-        /// 20.5: a delegation that was wanted.
+        /// 20.5: a delegation that the client wanted.
         PushDeleg = 7,
-        /// 20.6: give some delegations back.
+        /// 20.6: return some delegations.
         RecallAny = 8,
-        /// 20.7: delegations can be had again.
+        /// 20.7: delegations are available again.
         RecallableObjAvail = 9,
         /// 20.8: use fewer slots.
         RecallSlot = 10,
@@ -39,7 +39,7 @@ xdr_enum! {
         Sequence = 11,
         /// 20.10: wants are cancelled.
         WantsCancelled = 12,
-        /// 20.11: a lock may be free now.
+        /// 20.11: a lock may be available now.
         NotifyLock = 13,
         /// 20.12: changes of devices.
         NotifyDeviceId = 14,
@@ -50,15 +50,15 @@ xdr_enum! {
     }
 }
 
-/// Arguments of a CB_COMPOUND in front of its operations.
+/// The arguments of a CB_COMPOUND, without the operations.
 #[doc(alias = "CB_COMPOUND4args")]
 #[derive(Debug, Clone)]
 pub struct CompoundArgs<'a> {
-    /// Of no consequence; comes back in the reply.
+    /// Has no effect; returned in the reply.
     pub tag: Text<'a>,
     /// The session's minor version.
     pub minor_version: u32,
-    /// NFSv4.0's; without meaning since.
+    /// Used by NFSv4.0 only.
     pub callback_ident: u32,
     /// The operations.
     pub operations: Operations<'a>,
@@ -87,8 +87,7 @@ pub fn encode_compound(writer: &mut Writer<'_>, minor_version: u32, operations: 
     operations.iter().for_each(|operation| operation.encode(writer));
 }
 
-/// A client's view of the operations that it was sent. They are read one at a time; the first that cannot be read is
-/// the last.
+/// The operations as a client receives them. They are decoded one at a time, up to the first that cannot be decoded.
 #[derive(Debug, Clone)]
 pub struct Operations<'a> {
     left: u32,
@@ -159,7 +158,7 @@ impl<'a> ArgOp<'a> {
         })
     }
 
-    /// Which operation this is.
+    /// The operation's number.
     #[must_use]
     pub fn operation(&self) -> Operation {
         match self {
@@ -192,15 +191,15 @@ impl Encode for ArgOp<'_> {
     }
 }
 
-/// The result of a CB_COMPOUND: all of it, since it is short.
+/// The complete result of a CB_COMPOUND, which is short.
 #[doc(alias = "CB_COMPOUND4res")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompoundRes<'a> {
-    /// That of the last operation.
+    /// The status of the last operation.
     pub status: Result<(), Status>,
     /// As in the arguments.
     pub tag: Text<'a>,
-    /// What became of the operations up to the first that failed.
+    /// The results of the operations up to the first that failed.
     pub results: Vec<ResOp<'a>>,
 }
 
@@ -214,7 +213,7 @@ pub enum ResOp<'a> {
     Sequence(Result<SequenceResOk, Status>),
     /// CB_GETATTR.
     GetAttr(Result<GetAttrResOk<'a>, Status>),
-    /// Another one, whose result is its status.
+    /// Any other operation, whose result is its status.
     Other(Operation, Result<(), Status>),
 }
 
@@ -267,7 +266,7 @@ impl<'a> Decode<'a> for ResOp<'a> {
 pub struct SequenceArgs {
     /// The session.
     pub session_id: SessionId,
-    /// One more than that of the slot's request before, or the same in a retry.
+    /// One more than in the slot's previous request, or the same in a retry.
     pub sequence_id: u32,
     /// The slot of the back channel.
     pub slot_id: u32,
@@ -297,9 +296,9 @@ xdr_struct!(ReferringCalls { session_id, calls });
 #[doc(alias = "referring_call4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReferringCall {
-    /// Its sequence ID.
+    /// The sequence ID of the request.
     pub sequence_id: u32,
-    /// Its slot.
+    /// The slot of the request.
     pub slot_id: u32,
 }
 
@@ -315,9 +314,9 @@ pub struct SequenceResOk {
     pub sequence_id: u32,
     /// As in the arguments.
     pub slot_id: u32,
-    /// The highest slot that the client will take.
+    /// The highest slot that the client accepts.
     pub highest_slot_id: u32,
-    /// The highest slot that the client would like the server to use.
+    /// The highest slot that the client wants the server to use.
     pub target_highest_slot_id: u32,
 }
 
@@ -329,7 +328,7 @@ xdr_struct!(SequenceResOk { session_id, sequence_id, slot_id, highest_slot_id, t
 pub struct GetAttrArgs<'a> {
     /// The file.
     pub file: FileHandle<'a>,
-    /// Size and change.
+    /// The attributes asked for: size and change.
     pub request: AttributeSet,
 }
 
@@ -339,7 +338,7 @@ xdr_struct!(GetAttrArgs<'a> { file, request });
 #[doc(alias = "CB_GETATTR4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GetAttrResOk<'a> {
-    /// What was asked for.
+    /// The attributes that were asked for.
     pub attributes: Attributes<'a>,
 }
 
@@ -351,7 +350,7 @@ xdr_struct!(GetAttrResOk<'a> { attributes });
 pub struct RecallArgs<'a> {
     /// The delegation.
     pub stateid: Stateid,
-    /// Whether the file is about to be cut to length zero, so that its data need not be written.
+    /// Whether the file is about to be truncated to length zero, so that its data need not be written.
     pub truncate: bool,
     /// The file.
     pub file: FileHandle<'a>,
@@ -364,15 +363,15 @@ xdr_struct!(RecallArgs<'a> { stateid, truncate, file });
 #[doc(alias = "CB_RECALLABLE_OBJ_AVAIL4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecallAnyArgs {
-    /// How many the client may keep.
+    /// How many delegations or layouts the client may keep.
     pub objects_to_keep: u32,
-    /// Of which types: [`recallable`].
+    /// The types concerned: [`recallable`].
     pub types: Bitmap,
 }
 
 xdr_struct!(RecallAnyArgs { objects_to_keep, types });
 
-/// Types of what can be recalled, RFC 8881 20.6.
+/// Types of recallable objects, RFC 8881 20.6.
 pub mod recallable {
     /// Read delegations.
     #[doc(alias = "RCA4_TYPE_MASK_RDATA_DLG")]
@@ -389,7 +388,7 @@ pub mod recallable {
 #[doc(alias = "CB_RECALL_SLOT4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecallSlotArgs {
-    /// The highest slot that the client may go on to use.
+    /// The highest slot that the client may continue to use.
     pub target_highest_slot_id: u32,
 }
 
@@ -399,9 +398,9 @@ xdr_struct!(RecallSlotArgs { target_highest_slot_id });
 #[doc(alias = "CB_WANTS_CANCELLED4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WantsCancelledArgs {
-    /// Those that wait for other clients.
+    /// Wants that wait for other clients.
     pub contended: bool,
-    /// Those that wait for resources.
+    /// Wants that wait for resources.
     pub resourced: bool,
 }
 
@@ -413,7 +412,7 @@ xdr_struct!(WantsCancelledArgs { contended, resourced });
 pub struct NotifyLockArgs<'a> {
     /// The file.
     pub file: FileHandle<'a>,
-    /// The owner that was refused before.
+    /// The owner whose lock was refused before.
     pub lock_owner: StateOwner<'a>,
 }
 
@@ -423,27 +422,27 @@ xdr_struct!(NotifyLockArgs<'a> { file, lock_owner });
 #[doc(alias = "CB_OFFLOAD4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffloadArgs<'a> {
-    /// The file that was copied to.
+    /// The destination file.
     pub file: FileHandle<'a>,
-    /// What COPY returned.
+    /// The stateid that COPY returned.
     pub stateid: Stateid,
-    /// How it went.
+    /// The outcome.
     pub info: OffloadInfo,
 }
 
 xdr_struct!(OffloadArgs<'a> { file, stateid, info });
 
-/// How a copy went.
+/// The outcome of a copy.
 #[doc(alias = "offload_info4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OffloadInfo {
-    /// Well.
+    /// The copy is complete.
     Done(WriteResponse),
-    /// Not to its end.
+    /// The copy failed.
     Failed {
-        /// Why.
+        /// The error.
         status: Status,
-        /// Up to where.
+        /// How many bytes were copied before.
         copied_bytes: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! CLONE, RFC 7862 15.13: share data of the saved filehandle's file with the current one's.
+//! CLONE, RFC 7862 15.13: share data of the saved filehandle's file with the current filehandle's file.
 
 use crate::v4::status::Status;
 use crate::v4::types::Stateid;
@@ -8,15 +8,15 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "CLONE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The open that the source is read with.
+    /// The open used to read the source.
     pub source_stateid: Stateid,
-    /// The open that the destination is written with.
+    /// The open used to write the destination.
     pub destination_stateid: Stateid,
-    /// First byte of the source.
+    /// Offset of the first byte in the source.
     pub source_offset: u64,
-    /// First byte of the destination.
+    /// Offset of the first byte in the destination.
     pub destination_offset: u64,
-    /// How many bytes; 0 means up to the source's end.
+    /// The number of bytes; 0 means up to the end of the source.
     pub count: u64,
 }
 

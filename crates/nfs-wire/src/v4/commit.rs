@@ -8,9 +8,9 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "COMMIT4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; 0 means all up to the end.
+    /// The number of bytes; 0 means up to the end of the file.
     pub count: u32,
 }
 
@@ -20,7 +20,7 @@ xdr_struct!(Args { offset, count });
 #[doc(alias = "COMMIT4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// The server's run.
+    /// Identifies the run of the server.
     pub verifier: Verifier,
 }
 

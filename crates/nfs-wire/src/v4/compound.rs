@@ -1,8 +1,8 @@
-//! COMPOUND, RFC 8881 16.2: a list of operations, done one after another up to the first that fails.
+//! COMPOUND, RFC 8881 16.2: a list of operations, carried out in sequence up to the first that fails.
 //!
-//! A server reads the operations one at a time ([`Operations`]), so that one that cannot be read does not keep those in
-//! front of it from being done and answered, and writes results behind a head that it fills in at the end
-//! ([`ResultsHead`]).
+//! A server decodes the operations one at a time ([`Operations`]), so that an operation that cannot be decoded does not
+//! prevent the earlier ones from being carried out and answered. It writes results after a head that it fills in at the
+//! end ([`ResultsHead`]).
 
 use crate::v4::status::{Status, decode_outcome};
 use crate::v4::types::Text;
@@ -17,22 +17,22 @@ use crate::v4::{
 };
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError};
 
-/// Longest tag in bytes that is taken.
+/// The longest accepted tag in bytes.
 pub const TAG_BYTES_MAX: usize = 1024;
 
-/// Arguments in front of the operations, and the operations, not read yet.
+/// The arguments that precede the operations, and the operations, not decoded yet.
 #[doc(alias = "COMPOUND4args")]
 #[derive(Debug, Clone)]
 pub struct Args<'a> {
-    /// Of no consequence; comes back in the reply.
+    /// Has no effect; returned in the reply.
     pub tag: Text<'a>,
-    /// Which operations there are.
+    /// The minor version, which decides which operations there are.
     pub minor_version: u32,
     /// The operations.
     pub operations: Operations<'a>,
 }
 
-/// Takes all that is left of the message.
+/// Takes the rest of the message.
 impl<'a> Decode<'a> for Args<'a> {
     fn decode(reader: &mut Reader<'a>) -> Result<Self, XdrError> {
         let tag = decode_tag(reader)?;
@@ -55,7 +55,7 @@ pub fn encode_args(writer: &mut Writer<'_>, tag: &str, minor_version: u32, opera
     operations.iter().for_each(|operation| operation.encode(writer));
 }
 
-/// The operations of a COMPOUND. They are read one at a time; the first that cannot be read is the last.
+/// The operations of a COMPOUND. They are decoded one at a time, up to the first that cannot be decoded.
 #[derive(Debug, Clone)]
 pub struct Operations<'a> {
     left: u32,
@@ -63,7 +63,7 @@ pub struct Operations<'a> {
     reader: Reader<'a>,
 }
 
-/// Why an operation cannot be read, and what answers it.
+/// Why an operation cannot be decoded, and how to answer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadOperation {
     /// The operation's number in the result: [`Operation::Illegal`] for one that does not exist.
@@ -82,20 +82,20 @@ impl Encode for BadOperation {
 }
 
 impl<'a> Operations<'a> {
-    /// How many operations have not been read yet, as the client says.
+    /// How many operations have not been decoded yet, according to the client.
     #[must_use]
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// The next operation, without its arguments; `None` if there is none, or none of this minor version.
+    /// The next operation, without its arguments; `None` if there is none, or it does not belong to this minor version.
     #[must_use]
     pub fn peek(&self) -> Option<Operation> {
         let number = self.reader.clone().u32().ok().filter(|_| self.left > 0)?;
         Operation::in_minor_version(self.minor_version, number)
     }
 
-    /// The bytes that have not been read yet: nothing, once a well-formed COMPOUND has been read.
+    /// The bytes that have not been decoded yet: none after a well-formed COMPOUND.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.reader.rest()
@@ -111,7 +111,7 @@ impl<'a> Iterator for Operations<'a> {
             Ok(number) => match Operation::in_minor_version(self.minor_version, number) {
                 Some(operation) => ArgOp::decode(operation, &mut self.reader)
                     .map_err(|_| BadOperation { operation: number, status: Status::BadXdr }),
-                // RFC 8881 16.2.3: the number in the result is OP_ILLEGAL's
+                // RFC 8881 16.2.3: the number in the result is that of OP_ILLEGAL
                 None => Err(BadOperation { operation: Operation::Illegal as u32, status: Status::OpIllegal }),
             },
             Err(_) => Err(BadOperation { operation: Operation::Illegal as u32, status: Status::BadXdr }),
@@ -123,7 +123,7 @@ impl<'a> Iterator for Operations<'a> {
     }
 }
 
-/// The head of a COMPOUND's result, which is written first and known last.
+/// The head of a COMPOUND's result, which is written first and filled in last.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "the head is not right before `finish`"]
 pub struct ResultsHead {
@@ -155,11 +155,11 @@ impl ResultsHead {
     }
 }
 
-/// Writes the result of an operation that failed, with the body that its failing arm has: an empty set after SETATTR's
-/// status, nothing after others.
+/// Writes the result of a failed operation, with the body that a failure has: an empty set after SETATTR's status,
+/// nothing after others.
 ///
-/// A status that has a body of its own (NFS4ERR_DENIED of LOCK and LOCKT, NFS4ERR_OFFLOAD_NO_REQS of COPY) is written
-/// with that operation's result.
+/// A status with a body of its own (NFS4ERR_DENIED of LOCK and LOCKT, NFS4ERR_OFFLOAD_NO_REQS of COPY) is written with
+/// that operation's result.
 pub fn encode_failure(writer: &mut Writer<'_>, operation: Operation, status: Status) {
     operation.encode(writer);
     status.encode(writer);
@@ -168,19 +168,19 @@ pub fn encode_failure(writer: &mut Writer<'_>, operation: Operation, status: Sta
     }
 }
 
-/// A COMPOUND's result as a client sees it: the head, and the operations' results, not read yet.
+/// A COMPOUND's result as a client receives it: the head, and the results of the operations, not decoded yet.
 #[doc(alias = "COMPOUND4res")]
 #[derive(Debug, Clone)]
 pub struct Res<'a> {
-    /// That of the last operation, or why there is none.
+    /// The status of the last operation, or why there is none.
     pub status: Result<(), Status>,
     /// As in the arguments.
     pub tag: Text<'a>,
-    /// What became of the operations up to the first that failed.
+    /// The results of the operations up to the first that failed.
     pub results: Results<'a>,
 }
 
-/// Takes all that is left of the message.
+/// Takes the rest of the message.
 impl<'a> Decode<'a> for Res<'a> {
     fn decode(reader: &mut Reader<'a>) -> Result<Self, XdrError> {
         let status = decode_outcome(reader)?;
@@ -191,7 +191,7 @@ impl<'a> Decode<'a> for Res<'a> {
     }
 }
 
-/// The results of a COMPOUND's operations. They are read one at a time; the first that cannot be read is the last.
+/// The results of a COMPOUND's operations. They are decoded one at a time, up to the first that cannot be decoded.
 #[derive(Debug, Clone)]
 pub struct Results<'a> {
     left: u32,
@@ -199,13 +199,13 @@ pub struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// How many results have not been read yet.
+    /// How many results have not been decoded yet.
     #[must_use]
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// The bytes that have not been read yet.
+    /// The bytes that have not been decoded yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.reader.rest()
@@ -225,7 +225,7 @@ impl<'a> Iterator for Results<'a> {
     }
 }
 
-/// What every operation's result has.
+/// Common to the results of all operations.
 trait Outcome {
     fn outcome(&self) -> Result<(), Status>;
 }
@@ -254,7 +254,7 @@ impl Outcome for setattr::Res {
     }
 }
 
-/// Declares the operations: those with arguments, those without, and those whose arguments nobody here reads.
+/// Declares the operations: those with arguments, those without, and those whose arguments are not decoded here.
 macro_rules! operations {
     (
         $($name:ident($args:ty) -> $res:ty,)+ ;
@@ -267,16 +267,16 @@ macro_rules! operations {
         pub enum ArgOp<'a> {
             $(#[doc = concat!("[`Operation::", stringify!($name), "`].")] $name($args),)+
             $(#[doc = concat!("[`Operation::", stringify!($bare), "`].")] $bare,)+
-            /// An operation that no server of this project has. Its arguments are not read, so it is the last that
-            /// can be: whoever meets it answers NFS4ERR_NOTSUPP, which ends the COMPOUND.
+            /// An operation that no server of this project supports. Its arguments are not decoded, so it is the last
+            /// operation that can be: the answer is NFS4ERR_NOTSUPP, which ends the COMPOUND.
             NotSupported(Operation),
         }
 
         impl<'a> ArgOp<'a> {
-            /// Reads the arguments of `operation`.
+            /// Decodes the arguments of `operation`.
             ///
             /// # Errors
-            /// [`XdrError`] when the bytes are no such arguments.
+            /// [`XdrError`] when the bytes are not arguments of this operation.
             pub fn decode(operation: Operation, reader: &mut Reader<'a>) -> Result<Self, XdrError> {
                 Ok(match operation {
                     $(Operation::$name => Self::$name(Decode::decode(reader)?),)+
@@ -285,7 +285,7 @@ macro_rules! operations {
                 })
             }
 
-            /// Which operation this is.
+            /// The operation's number.
             #[must_use]
             pub fn operation(&self) -> Operation {
                 match self {
@@ -313,12 +313,12 @@ macro_rules! operations {
         pub enum ResOp<'a> {
             $(#[doc = concat!("[`Operation::", stringify!($name), "`].")] $name($res),)+
             $(#[doc = concat!("[`Operation::", stringify!($bare), "`].")] $bare($bare_res),)+
-            /// An operation that no server of this project has, or none at all: why it failed.
+            /// An operation that no server of this project supports, or an undefined one, and why it failed.
             NotSupported(Operation, Status),
         }
 
         impl ResOp<'_> {
-            /// Which operation this is.
+            /// The operation's number.
             #[must_use]
             pub fn operation(&self) -> Operation {
                 match self {

@@ -1,4 +1,4 @@
-//! COPY, RFC 7862 15.2: copy data of the saved filehandle's file to the current one's, on the server.
+//! COPY, RFC 7862 15.2: copy data of the saved filehandle's file to the current filehandle's file, on the server.
 
 use crate::v4::status::Status;
 use crate::v4::types::{NetAddr, StableHow, Stateid, Text, Verifier};
@@ -8,21 +8,21 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 #[doc(alias = "COPY4args")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// The open that the source is read with.
+    /// The open used to read the source.
     pub source_stateid: Stateid,
-    /// The open that the destination is written with.
+    /// The open used to write the destination.
     pub destination_stateid: Stateid,
-    /// First byte of the source.
+    /// Offset of the first byte in the source.
     pub source_offset: u64,
-    /// First byte of the destination.
+    /// Offset of the first byte in the destination.
     pub destination_offset: u64,
-    /// How many bytes; 0 means up to the source's end.
+    /// The number of bytes; 0 means up to the end of the source.
     pub count: u64,
-    /// Whether the bytes must be copied in their order.
+    /// Whether the bytes must be copied in order.
     pub consecutive: bool,
-    /// Whether the reply must wait for the copy's end.
+    /// Whether the reply must wait until the copy has ended.
     pub synchronous: bool,
-    /// The source's server, if it is another one.
+    /// The server of the source, if it is another one.
     pub source_servers: Vec<NetLoc<'a>>,
 }
 
@@ -41,9 +41,9 @@ xdr_struct!(Args<'a> {
 #[doc(alias = "COPY4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// What was copied, or who is copying.
+    /// What was copied, or the copy that is under way.
     pub response: WriteResponse,
-    /// How it is done.
+    /// How the copy is carried out.
     pub requirements: Requirements,
 }
 
@@ -53,25 +53,25 @@ xdr_struct!(ResOk { response, requirements });
 #[doc(alias = "write_response4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteResponse {
-    /// The asynchronous copy: an array of at most one, which has the bytes of an optional value.
+    /// The asynchronous copy. On the wire an array of at most one element, which is encoded like an optional value.
     pub callback_id: Option<Stateid>,
-    /// How many bytes.
+    /// The number of bytes.
     pub count: u64,
-    /// How durable they are.
+    /// How durable the written bytes are.
     pub committed: StableHow,
-    /// The server's run.
+    /// Identifies the run of the server.
     pub verifier: Verifier,
 }
 
 xdr_struct!(WriteResponse { callback_id, count, committed, verifier });
 
-/// How a copy is done, or can be done.
+/// How a copy is or can be carried out.
 #[doc(alias = "copy_requirements4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirements {
-    /// The bytes in their order.
+    /// The bytes are copied in order.
     pub consecutive: bool,
-    /// The reply waits for the copy's end.
+    /// The reply waits until the copy has ended.
     pub synchronous: bool,
 }
 
@@ -81,10 +81,10 @@ xdr_struct!(Requirements { consecutive, synchronous });
 #[doc(alias = "COPY4res")]
 pub type Res = Result<ResOk, Failure>;
 
-/// Why a copy was not begun.
+/// Why a copy was not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// NFS4ERR_OFFLOAD_NO_REQS: what the server can do instead.
+    /// NFS4ERR_OFFLOAD_NO_REQS: how the server can copy instead.
     Requirements(Requirements),
     /// Any other status.
     Status(Status),
@@ -135,7 +135,7 @@ impl Decode<'_> for Res {
     }
 }
 
-/// Where a server is.
+/// The location of a server.
 #[doc(alias = "netloc4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetLoc<'a> {

@@ -1,4 +1,4 @@
-//! COPY_NOTIFY, RFC 7862 15.3: announce to the source that another server will read.
+//! COPY_NOTIFY, RFC 7862 15.3: tell the source that another server will read.
 
 use crate::v4::copy::NetLoc;
 use crate::v4::status::Status;
@@ -9,7 +9,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "COPY_NOTIFY4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// The open that is read with.
+    /// The open used for reading.
     pub stateid: Stateid,
     /// The other server.
     pub destination: NetLoc<'a>,
@@ -21,11 +21,11 @@ xdr_struct!(Args<'a> { stateid, destination });
 #[doc(alias = "COPY_NOTIFY4resok")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResOk<'a> {
-    /// How long the other server may take.
+    /// How long the other server may take to begin.
     pub lease_time: Time,
-    /// What it shows.
+    /// The stateid that the other server presents.
     pub stateid: Stateid,
-    /// Where it finds the source.
+    /// Where the other server finds the source.
     pub sources: Vec<NetLoc<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! CREATE, RFC 8881 18.4: make an object that is no regular file, and make it the current one.
+//! CREATE, RFC 8881 18.4: create an object that is not a regular file, and make it the current one.
 
 use crate::v4::attr::{AttributeSet, Attributes};
 use crate::v4::status::Status;
@@ -9,11 +9,11 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 #[doc(alias = "CREATE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// What to make.
+    /// What to create.
     pub what: What<'a>,
-    /// Its name in the current directory.
+    /// The name in the current directory.
     pub name: Name<'a>,
-    /// Its attributes.
+    /// The attributes of the object.
     pub attributes: Attributes<'a>,
 }
 
@@ -25,7 +25,7 @@ xdr_struct!(Args<'a> { what, name, attributes });
 pub struct ResOk {
     /// The directory.
     pub change: ChangeInfo,
-    /// Which attributes were set.
+    /// The attributes that were set.
     pub attributes_set: AttributeSet,
 }
 
@@ -35,7 +35,7 @@ xdr_struct!(ResOk { change, attributes_set });
 #[doc(alias = "CREATE4res")]
 pub type Res = Result<ResOk, Status>;
 
-/// The type of an object and what only that type has.
+/// The type of an object, with the data that belongs to the type.
 #[doc(alias = "createtype4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What<'a> {
@@ -51,7 +51,7 @@ pub enum What<'a> {
     Fifo,
     /// Directory.
     Directory,
-    /// A type that CREATE does not make, or none at all: NFS4ERR_BADTYPE.
+    /// A type that CREATE does not create, or an undefined one: NFS4ERR_BADTYPE.
     Other(u32),
 }
 

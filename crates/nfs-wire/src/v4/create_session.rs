@@ -10,17 +10,17 @@ use crate::xdr::{xdr_bitflags, xdr_struct};
 pub struct Args<'a> {
     /// The client.
     pub client_id: ClientId,
-    /// What EXCHANGE_ID returned, and one more after each new session.
+    /// The value that EXCHANGE_ID returned, and one more after each new session.
     pub sequence_id: u32,
-    /// What the client wants.
+    /// What the client asks for.
     pub flags: Flags,
-    /// What it would like of the fore channel.
+    /// The attributes that the client asks for on the fore channel.
     pub fore_channel: ChannelAttributes,
-    /// What it offers on the back channel.
+    /// The attributes that the client offers on the back channel.
     pub back_channel: ChannelAttributes,
-    /// The program number of its callback service.
+    /// The program number of the client's callback service.
     pub callback_program: u32,
-    /// The credentials that the server may use there; the first that it can use is taken.
+    /// The credentials that the server may use for callbacks. The server uses the first that it supports.
     pub callback_security: Vec<SecurityParameters<'a>>,
 }
 
@@ -38,15 +38,15 @@ xdr_struct!(Args<'a> {
 #[doc(alias = "CREATE_SESSION4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// The session's name.
+    /// The identifier of the session.
     pub session_id: SessionId,
     /// As in the arguments.
     pub sequence_id: u32,
-    /// What of the client's flags holds.
+    /// The client's flags that are in effect.
     pub flags: Flags,
-    /// What holds on the fore channel.
+    /// The attributes of the fore channel.
     pub fore_channel: ChannelAttributes,
-    /// What holds on the back channel.
+    /// The attributes of the back channel.
     pub back_channel: ChannelAttributes,
 }
 
@@ -62,17 +62,17 @@ xdr_bitflags! {
         /// The reply cache survives a restart of the server.
         #[doc(alias = "CREATE_SESSION4_FLAG_PERSIST")]
         const PERSIST = 0x1;
-        /// The connection is the back channel, too.
+        /// The connection is also the back channel.
         #[doc(alias = "CREATE_SESSION4_FLAG_CONN_BACK_CHAN")]
         const CONN_BACK_CHAN = 0x2;
-        /// The connection goes over to RDMA.
+        /// The connection switches to RDMA.
         #[doc(alias = "CREATE_SESSION4_FLAG_CONN_RDMA")]
         const CONN_RDMA = 0x4;
     }
 }
 
 impl Flags {
-    /// Whether all bits have a meaning.
+    /// Whether all bits are defined.
     #[must_use]
     pub fn is_defined(self) -> bool {
         Self::PERSIST.union(Self::CONN_BACK_CHAN).union(Self::CONN_RDMA).contains(self)
@@ -83,19 +83,19 @@ impl Flags {
 #[doc(alias = "channel_attrs4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChannelAttributes {
-    /// Padding in front of bulk data, in bytes.
+    /// Padding before bulk data, in bytes.
     pub header_pad_bytes: u32,
-    /// Largest request, RPC header included.
+    /// The largest request, including the RPC header.
     pub request_bytes_max: u32,
-    /// Largest reply, RPC header included.
+    /// The largest reply, including the RPC header.
     pub response_bytes_max: u32,
-    /// Largest reply that is kept for a retry.
+    /// The largest reply that is cached for a retry.
     pub response_cached_bytes_max: u32,
-    /// Most operations of a COMPOUND.
+    /// The most operations of a COMPOUND.
     pub operations_max: u32,
     /// Number of slots.
     pub requests_max: u32,
-    /// Read queue depth of RDMA: an array of at most one, which has the bytes of an optional value.
+    /// Read queue depth of RDMA. On the wire an array of at most one element, which is encoded like an optional value.
     pub rdma_ird: Option<u32>,
 }
 

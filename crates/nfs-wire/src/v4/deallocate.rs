@@ -1,4 +1,4 @@
-//! DEALLOCATE, RFC 7862 15.4: make a part of a file a hole.
+//! DEALLOCATE, RFC 7862 15.4: turn a part of a file into a hole.
 
 use crate::v4::status::Status;
 use crate::v4::types::Stateid;
@@ -8,11 +8,11 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "DEALLOCATE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The open, the locks or the delegation that it is done with.
+    /// The open, the locks or the delegation used for the operation.
     pub stateid: Stateid,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: u64,
 }
 

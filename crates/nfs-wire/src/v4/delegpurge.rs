@@ -1,4 +1,4 @@
-//! DELEGPURGE, RFC 8881 18.5: give up the delegations of an earlier life of the client.
+//! DELEGPURGE, RFC 8881 18.5: give up the delegations of an earlier incarnation of the client.
 
 use crate::v4::status::Status;
 use crate::v4::types::ClientId;
@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "DELEGPURGE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Ignored: the session says which client it is.
+    /// Ignored: the session identifies the client.
     pub client_id: ClientId,
 }
 

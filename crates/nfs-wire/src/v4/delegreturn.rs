@@ -1,4 +1,4 @@
-//! DELEGRETURN, RFC 8881 18.6: give a delegation back.
+//! DELEGRETURN, RFC 8881 18.6: return a delegation.
 
 use crate::v4::status::Status;
 use crate::v4::types::Stateid;

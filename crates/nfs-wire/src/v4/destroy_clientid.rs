@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "DESTROY_CLIENTID4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The client, which must have no sessions and no state any more.
+    /// The client, which must have no sessions and no state left.
     pub client_id: ClientId,
 }
 

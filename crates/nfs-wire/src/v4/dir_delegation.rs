@@ -9,17 +9,17 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 #[doc(alias = "GET_DIR_DELEGATION4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Whether the client would like to hear when one can be had.
+    /// Whether the client wants to be told when a delegation becomes available.
     pub signal_available: bool,
-    /// Of what the client would like to be notified.
+    /// The notifications that the client would like.
     pub notification_types: Bitmap,
-    /// How long changes of children's attributes may be held back.
+    /// How long changes of children's attributes may be delayed.
     pub child_attributes_delay: Time,
-    /// How long changes of the directory's attributes may be held back.
+    /// How long changes of the directory's attributes may be delayed.
     pub dir_attributes_delay: Time,
-    /// Which attributes of children.
+    /// The attributes of children to report.
     pub child_attributes: AttributeSet,
-    /// Which attributes of the directory.
+    /// The attributes of the directory to report.
     pub dir_attributes: AttributeSet,
 }
 
@@ -39,10 +39,10 @@ pub enum ResOk {
     /// The delegation.
     #[doc(alias = "GDD4_OK")]
     Granted(Granted),
-    /// None now.
+    /// No delegation is available now.
     #[doc(alias = "GDD4_UNAVAIL")]
     Unavailable {
-        /// Whether the server will tell when there is one.
+        /// Whether the server will tell when one becomes available.
         will_signal: bool,
     },
 }
@@ -55,11 +55,11 @@ pub struct Granted {
     pub cookie_verifier: Verifier,
     /// The delegation.
     pub stateid: Stateid,
-    /// Of what the client will be notified.
+    /// The notifications that the client will get.
     pub notification_types: Bitmap,
-    /// Which attributes of children.
+    /// The attributes of children to report.
     pub child_attributes: AttributeSet,
-    /// Which attributes of the directory.
+    /// The attributes of the directory to report.
     pub dir_attributes: AttributeSet,
 }
 

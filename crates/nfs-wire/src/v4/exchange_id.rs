@@ -1,4 +1,4 @@
-//! EXCHANGE_ID, RFC 8881 18.35: a client and a server tell each other who they are.
+//! EXCHANGE_ID, RFC 8881 18.35: a client and a server identify themselves to each other.
 
 use crate::v4::status::Status;
 use crate::v4::types::{Bitmap, ClientId, OwnerId, Text, Time, Verifier};
@@ -8,13 +8,13 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_bitflags, xdr_str
 #[doc(alias = "EXCHANGE_ID4args")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// Who the client is, and which of its lives this is.
+    /// The client, and its incarnation.
     pub client_owner: ClientOwner<'a>,
-    /// What it can do and wants.
+    /// The client's capabilities and wishes.
     pub flags: Flags,
-    /// Who may change its state.
+    /// How the client's state is protected.
     pub state_protect: StateProtectArgs<'a>,
-    /// Its implementation, of no consequence.
+    /// The client's implementation, which has no effect.
     pub implementation: Option<ImplementationId<'a>>,
 }
 
@@ -28,15 +28,15 @@ pub struct ResOk<'a> {
     pub client_id: ClientId,
     /// The sequence ID of the client's next CREATE_SESSION.
     pub sequence_id: u32,
-    /// What the server can do, and whether the client ID is confirmed.
+    /// The server's capabilities, and whether the client ID is confirmed.
     pub flags: Flags,
-    /// Who may change the client's state.
+    /// How the client's state is protected.
     pub state_protect: StateProtectRes<'a>,
-    /// Who the server is: says whether two connections reach the same one (2.10.5).
+    /// The server, which shows whether two connections reach the same one (2.10.5).
     pub server_owner: ServerOwner<'a>,
-    /// Within which servers client IDs, filehandles and verifiers mean the same.
+    /// The set of servers within which client IDs, filehandles and verifiers have the same meaning.
     pub server_scope: OwnerId<'a>,
-    /// The server's implementation, of no consequence.
+    /// The server's implementation, which has no effect.
     pub implementation: Option<ImplementationId<'a>>,
 }
 
@@ -54,7 +54,7 @@ xdr_struct!(ResOk<'a> {
 #[doc(alias = "EXCHANGE_ID4res")]
 pub type Res<'a> = Result<ResOk<'a>, Status>;
 
-/// A client and its life.
+/// A client and its incarnation.
 #[doc(alias = "client_owner4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOwner<'a> {
@@ -70,7 +70,7 @@ xdr_struct!(ClientOwner<'a> { verifier, owner_id });
 #[doc(alias = "server_owner4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerOwner<'a> {
-    /// Sessions can be trunked between addresses where this is the same, too.
+    /// Sessions can be trunked between addresses where this is also the same.
     pub minor_id: u64,
     /// Client IDs can be trunked between addresses where this is the same.
     pub major_id: OwnerId<'a>,
@@ -78,15 +78,15 @@ pub struct ServerOwner<'a> {
 
 xdr_struct!(ServerOwner<'a> { minor_id, major_id });
 
-/// Name, maker and date of an implementation.
+/// Name, vendor and date of an implementation.
 #[doc(alias = "nfs_impl_id4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImplementationId<'a> {
-    /// The maker's domain.
+    /// The vendor's domain.
     pub domain: Text<'a>,
     /// Product and version.
     pub name: Text<'a>,
-    /// When it was made.
+    /// When the implementation was built.
     pub date: Time,
 }
 
@@ -126,9 +126,9 @@ xdr_bitflags! {
 }
 
 impl Flags {
-    /// What a client may send: any other bit is NFS4ERR_INVAL (18.35.3). [`Self::SUPP_FENCE_OPS`] is not among them, with
-    /// NFSv4.2 either: RFC 7862 defines it for copies between servers, which are not there, and pynfs (EID4) wants
-    /// it refused, as Ganesha 4.3 does.
+    /// The flags that a client may send: any other bit is NFS4ERR_INVAL (18.35.3). [`Self::SUPP_FENCE_OPS`] is not
+    /// among them, even with NFSv4.2: RFC 7862 defines it for copies between servers, which are not supported here, and
+    /// pynfs (EID4) requires that it is refused, as Ganesha 4.3 does.
     const CLIENT: Self = Self::SUPP_MOVED_REFER
         .union(Self::SUPP_MOVED_MIGR)
         .union(Self::BIND_PRINC_STATEID)
@@ -141,28 +141,28 @@ impl Flags {
         Self::CLIENT.contains(self)
     }
 
-    /// The bits that tell a server's roles.
+    /// The bits that state a server's roles.
     #[doc(alias = "EXCHGID4_FLAG_MASK_PNFS")]
     pub const MASK_PNFS: Self = Self::USE_NON_PNFS.union(Self::USE_PNFS_MDS).union(Self::USE_PNFS_DS);
 }
 
-/// Operations, as [`Operation`](crate::v4::Operation) numbers, that a state protection is about.
+/// Operations, as [`Operation`](crate::v4::Operation) numbers, to which a state protection applies.
 #[doc(alias = "state_protect_ops4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProtectedOperations {
-    /// Only with the protecting credential.
+    /// Operations allowed only with the protecting credential.
     pub must_enforce: Bitmap,
-    /// With the protecting credential, too.
+    /// Operations also allowed with the protecting credential.
     pub must_allow: Bitmap,
 }
 
 xdr_struct!(ProtectedOperations { must_enforce, must_allow });
 
-/// What a client wants of a secret state verifier (2.10.9).
+/// The client's parameters for a secret state verifier (2.10.9).
 #[doc(alias = "ssv_sp_parms4")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SsvParameters<'a> {
-    /// Which operations.
+    /// The operations that are protected.
     pub operations: ProtectedOperations,
     /// Object identifiers of hash algorithms.
     pub hash_algorithms: Vec<&'a [u8]>,
@@ -176,15 +176,15 @@ pub struct SsvParameters<'a> {
 
 xdr_struct!(SsvParameters<'a> { operations, hash_algorithms, encryption_algorithms, window, gss_handles });
 
-/// What a server grants of a secret state verifier.
+/// The server's parameters for a secret state verifier.
 #[doc(alias = "ssv_prot_info4")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SsvInfo<'a> {
-    /// Which operations.
+    /// The operations that are protected.
     pub operations: ProtectedOperations,
-    /// Index of the hash algorithm.
+    /// The index of the hash algorithm.
     pub hash_algorithm: u32,
-    /// Index of the encryption algorithm.
+    /// The index of the encryption algorithm.
     pub encryption_algorithm: u32,
     /// Length of the verifier.
     pub ssv_bytes: u32,
@@ -202,7 +202,7 @@ macro_rules! state_protect {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum $name<'a> {
-            /// Nothing but the principal.
+            /// No protection beyond the principal.
             #[doc(alias = "SP4_NONE")]
             None,
             /// The machine's credential, with RPCSEC_GSS.

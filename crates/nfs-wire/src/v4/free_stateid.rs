@@ -1,4 +1,4 @@
-//! FREE_STATEID, RFC 8881 18.38: forget state that was revoked, or that holds nothing any more.
+//! FREE_STATEID, RFC 8881 18.38: forget state that was revoked, or that no longer holds anything.
 
 use crate::v4::status::Status;
 use crate::v4::types::Stateid;

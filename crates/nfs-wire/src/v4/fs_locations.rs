@@ -1,19 +1,19 @@
-//! The attribute `fs_locations`, RFC 8881 5.8.2.12 and 11.16: where else a file system can be reached.
+//! The attribute `fs_locations`, RFC 8881 5.8.2.12 and 11.16: other places where a file system can be reached.
 
 use crate::v4::types::Text;
 use crate::xdr::xdr_struct;
 
-/// A path, a component each; the root of the server has none.
+/// A path, one text for each component; the root of the server has none.
 #[doc(alias = "pathname4")]
 pub type Pathname<'a> = Vec<Text<'a>>;
 
-/// Where a file system is.
+/// The places of a file system.
 #[doc(alias = "fs_locations4")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FsLocations<'a> {
     /// The file system's root in this server's name space.
     pub root: Pathname<'a>,
-    /// Where else it can be reached, this place included.
+    /// All places where the file system can be reached, including this one.
     pub locations: Vec<FsLocation<'a>>,
 }
 

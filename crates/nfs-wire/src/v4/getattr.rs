@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "GETATTR4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Which.
+    /// The attributes that the client asks for.
     pub request: AttributeSet,
 }
 
@@ -18,7 +18,7 @@ xdr_struct!(Args { request });
 #[doc(alias = "GETATTR4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk<'a> {
-    /// Those that the server has.
+    /// The requested attributes that the server supports.
     pub attributes: Attributes<'a>,
 }
 

@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "GETXATTR4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// Its name, without the `user.` in front.
+    /// The name of the attribute, without the prefix `user.`.
     pub name: Name<'a>,
 }
 
@@ -18,7 +18,7 @@ xdr_struct!(Args<'a> { name });
 #[doc(alias = "GETXATTR4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk<'a> {
-    /// Its value.
+    /// The value of the attribute.
     pub value: &'a [u8],
 }
 

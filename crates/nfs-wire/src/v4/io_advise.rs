@@ -8,13 +8,13 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "IO_ADVISE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The open, the locks or the delegation that it is done with.
+    /// The open, the locks or the delegation used for the operation.
     pub stateid: Stateid,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; 0 means up to the end.
+    /// The number of bytes; 0 means up to the end of the file.
     pub count: u64,
-    /// [`hint`]s.
+    /// The [`hint`]s.
     pub hints: Bitmap,
 }
 
@@ -24,36 +24,36 @@ xdr_struct!(Args { stateid, offset, count, hints });
 #[doc(alias = "IO_ADVISE4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// Those that the server follows.
+    /// The hints that the server follows.
     pub hints: Bitmap,
 }
 
 xdr_struct!(ResOk { hints });
 
-/// What a client can say, RFC 7862 15.5.1.
+/// The hints that a client can give, RFC 7862 15.5.1.
 #[doc(alias = "IO_ADVISE_type4")]
 pub mod hint {
-    /// Nothing special.
+    /// No special access pattern.
     pub const NORMAL: u32 = 0;
-    /// Forwards.
+    /// Sequential access, forwards.
     pub const SEQUENTIAL: u32 = 1;
-    /// Backwards.
+    /// Sequential access, backwards.
     pub const SEQUENTIAL_BACKWARDS: u32 = 2;
-    /// In no order.
+    /// Random access.
     pub const RANDOM: u32 = 3;
-    /// Soon.
+    /// Access will follow soon.
     pub const WILL_NEED: u32 = 4;
-    /// Maybe soon.
+    /// Access may follow soon.
     pub const WILL_NEED_OPPORTUNISTIC: u32 = 5;
-    /// Not soon.
+    /// No access will follow soon.
     pub const DONT_NEED: u32 = 6;
-    /// Once.
+    /// Access only once.
     pub const NO_REUSE: u32 = 7;
-    /// By reading.
+    /// Access by reading.
     pub const READ: u32 = 8;
-    /// By writing.
+    /// Access by writing.
     pub const WRITE: u32 = 9;
-    /// Near to what came with the same hint before.
+    /// Access near the ranges that had this hint before.
     pub const INIT_PROXIMITY: u32 = 10;
 }
 

@@ -1,4 +1,4 @@
-//! LINK, RFC 8881 18.9: a further name, in the current directory, for the saved filehandle's object.
+//! LINK, RFC 8881 18.9: another name, in the current directory, for the saved filehandle's object.
 
 use crate::v4::status::Status;
 use crate::v4::types::{ChangeInfo, Name};

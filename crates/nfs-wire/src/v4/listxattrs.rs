@@ -8,9 +8,9 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "LISTXATTRS4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Go on after what came with this cookie; 0 starts.
+    /// Continue after the name returned with this cookie; 0 starts.
     pub cookie: u64,
-    /// Most bytes of the successful result.
+    /// The most bytes of the successful result.
     pub count: u32,
 }
 
@@ -20,11 +20,11 @@ xdr_struct!(Args { cookie, count });
 #[doc(alias = "LISTXATTRS4resok")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResOk<'a> {
-    /// Where to go on.
+    /// The cookie with which to continue.
     pub cookie: u64,
-    /// Names, without the `user.` in front.
+    /// The names, without the prefix `user.`.
     pub names: Vec<Name<'a>>,
-    /// Whether the last of them is the file's last.
+    /// Whether the last name is the last one of the file.
     pub eof: bool,
 }
 

@@ -8,15 +8,15 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_enum, xdr_struct}
 #[doc(alias = "LOCK4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// Shared or exclusive, and whether the client waits for it.
+    /// Shared or exclusive, and whether the client will wait for the lock.
     pub lock_type: LockType,
     /// Whether the client had the lock before the server restarted.
     pub reclaim: bool,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; all ones means up to the largest offset.
+    /// The number of bytes; all ones means up to the largest offset.
     pub length: u64,
-    /// For whom.
+    /// The owner.
     pub locker: Locker<'a>,
 }
 
@@ -39,7 +39,7 @@ pub type Res<'a> = Result<ResOk, Failure<'a>>;
 /// Why a lock was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure<'a> {
-    /// NFS4ERR_DENIED: another owner's lock is in the way.
+    /// NFS4ERR_DENIED: another owner's lock conflicts.
     Denied(Denied<'a>),
     /// Any other status.
     Status(Status),
@@ -62,7 +62,7 @@ impl From<Status> for Failure<'_> {
     }
 }
 
-/// `union switch (nfsstat4)` with the conflicting lock after NFS4ERR_DENIED.
+/// `union switch (nfsstat4)`, with the conflicting lock after NFS4ERR_DENIED.
 impl<T: Encode> Encode for Result<T, Failure<'_>> {
     fn encode(&self, writer: &mut Writer<'_>) {
         match self {
@@ -91,17 +91,17 @@ impl<'a, T: Decode<'a>> Decode<'a> for Result<T, Failure<'a>> {
     }
 }
 
-/// The lock that is in the way.
+/// The conflicting lock.
 #[doc(alias = "LOCK4denied")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Denied<'a> {
-    /// Its first byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; all ones means up to the largest offset.
+    /// The number of bytes; all ones means up to the largest offset.
     pub length: u64,
     /// Shared or exclusive.
     pub lock_type: LockType,
-    /// Whose it is.
+    /// The owner of the lock.
     pub owner: StateOwner<'a>,
 }
 
@@ -117,10 +117,10 @@ xdr_enum! {
         /// Exclusive.
         #[doc(alias = "WRITE_LT")]
         Write = 2,
-        /// Shared; the client asks again until it gets it.
+        /// Shared; the client will retry until it gets the lock.
         #[doc(alias = "READW_LT")]
         ReadWait = 3,
-        /// Exclusive; the client asks again until it gets it.
+        /// Exclusive; the client will retry until it gets the lock.
         #[doc(alias = "WRITEW_LT")]
         WriteWait = 4,
     }
@@ -133,18 +133,18 @@ impl LockType {
         matches!(self, Self::Write | Self::WriteWait)
     }
 
-    /// Whether the client asks again until it gets it.
+    /// Whether the client will retry until it gets the lock.
     #[must_use]
     pub fn waits(self) -> bool {
         matches!(self, Self::ReadWait | Self::WriteWait)
     }
 }
 
-/// Whose lock it will be.
+/// The owner of the requested lock.
 #[doc(alias = "locker4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locker<'a> {
-    /// An owner's first lock with this open.
+    /// The first lock of an owner with this open.
     #[doc(alias = "open_to_lock_owner4")]
     New {
         /// Ignored since NFSv4.1.
@@ -159,7 +159,7 @@ pub enum Locker<'a> {
     /// A further lock.
     #[doc(alias = "exist_lock_owner4")]
     Existing {
-        /// What the first lock returned.
+        /// The stateid that the first lock returned.
         lock_stateid: Stateid,
         /// Ignored since NFSv4.1.
         lock_seqid: u32,

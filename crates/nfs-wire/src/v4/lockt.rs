@@ -1,4 +1,4 @@
-//! LOCKT, RFC 8881 18.11: whether a byte range could be locked.
+//! LOCKT, RFC 8881 18.11: test whether a byte range could be locked.
 
 use crate::v4::lock::{Failure, LockType};
 use crate::v4::types::StateOwner;
@@ -10,16 +10,16 @@ use crate::xdr::xdr_struct;
 pub struct Args<'a> {
     /// Shared or exclusive.
     pub lock_type: LockType,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; all ones means up to the largest offset.
+    /// The number of bytes; all ones means up to the largest offset.
     pub length: u64,
-    /// For whom.
+    /// The owner.
     pub owner: StateOwner<'a>,
 }
 
 xdr_struct!(Args<'a> { lock_type, offset, length, owner });
 
-/// Result: [`Failure::Denied`] with the lock that is in the way.
+/// Result: [`Failure::Denied`] with the conflicting lock.
 #[doc(alias = "LOCKT4res")]
 pub type Res<'a> = Result<(), Failure<'a>>;

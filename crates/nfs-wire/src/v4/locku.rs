@@ -9,15 +9,15 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "LOCKU4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Without meaning: both kinds are unlocked.
+    /// Has no effect: both kinds are unlocked.
     pub lock_type: LockType,
     /// Ignored since NFSv4.1.
     pub seqid: u32,
     /// The owner's locks.
     pub lock_stateid: Stateid,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes; all ones means up to the largest offset.
+    /// The number of bytes; all ones means up to the largest offset.
     pub length: u64,
 }
 

@@ -1,5 +1,5 @@
-//! NFS version 4, minor versions 1 and 2: RFC 8881, RFC 7862 and RFC 8276. One module an operation, named as the
-//! operation.
+//! NFS version 4, minor versions 1 and 2: RFC 8881, RFC 7862 and RFC 8276. One module for each operation, with the
+//! operation's name.
 
 use crate::xdr::xdr_enum;
 
@@ -68,11 +68,11 @@ pub mod write;
 
 /// The program's number.
 pub const PROGRAM: u32 = 100_003;
-/// The program's version that these modules are.
+/// The program version of these modules.
 pub const VERSION: u32 = 4;
-/// The lowest minor version that these modules are.
+/// The lowest minor version of these modules.
 pub const MINOR_VERSION_MIN: u32 = 1;
-/// The highest minor version that these modules are.
+/// The highest minor version of these modules.
 pub const MINOR_VERSION_MAX: u32 = 2;
 
 xdr_enum! {
@@ -80,7 +80,7 @@ xdr_enum! {
     Procedure {
         /// 16.1: do nothing.
         Null = 0,
-        /// 16.2: do a list of operations.
+        /// 16.2: carry out a list of operations.
         Compound = 1,
     }
 }
@@ -95,21 +95,21 @@ xdr_enum! {
         Close = 4,
         /// 18.3: put written data on stable storage.
         Commit = 5,
-        /// 18.4: make what is no regular file.
+        /// 18.4: create an object that is not a regular file.
         Create = 6,
-        /// 18.5: give up delegations of an earlier life.
+        /// 18.5: give up delegations of an earlier incarnation.
         DelegPurge = 7,
-        /// 18.6: give a delegation back.
+        /// 18.6: return a delegation.
         DelegReturn = 8,
         /// 18.7: attributes.
         GetAttr = 9,
         /// 18.8: the current filehandle.
         GetFh = 10,
-        /// 18.9: a further name for a file.
+        /// 18.9: another name for a file.
         Link = 11,
         /// 18.10: lock a byte range.
         Lock = 12,
-        /// 18.11: ask whether a byte range could be locked.
+        /// 18.11: test whether a byte range could be locked.
         LockT = 13,
         /// 18.12: unlock a byte range.
         LockU = 14,
@@ -117,7 +117,7 @@ xdr_enum! {
         Lookup = 15,
         /// 18.14: the parent directory.
         LookupP = 16,
-        /// 18.15: go on only if attributes differ.
+        /// 18.15: continue only if attributes differ.
         NVerify = 17,
         /// 18.16: open a file.
         Open = 18,
@@ -133,7 +133,7 @@ xdr_enum! {
         PutPubFh = 23,
         /// 18.21: the root of the pseudo file system.
         PutRootFh = 24,
-        /// 18.22: data of a file.
+        /// 18.22: read data of a file.
         Read = 25,
         /// 18.23: names of a directory.
         ReadDir = 26,
@@ -157,19 +157,19 @@ xdr_enum! {
         SetClientId = 35,
         /// NFSv4.0 only.
         SetClientIdConfirm = 36,
-        /// 18.31: go on only if attributes are the same.
+        /// 18.31: continue only if attributes are the same.
         Verify = 37,
-        /// 18.32: data into a file.
+        /// 18.32: write data to a file.
         Write = 38,
         /// NFSv4.0 only.
         ReleaseLockOwner = 39,
         /// 18.33: program and credentials of the back channel.
         BackchannelCtl = 40,
-        /// 18.34: a further connection.
+        /// 18.34: another connection for a session.
         BindConnToSession = 41,
-        /// 18.35: who client and server are.
+        /// 18.35: client and server identify themselves.
         ExchangeId = 42,
-        /// 18.36: make a session.
+        /// 18.36: create a session.
         CreateSession = 43,
         /// 18.37: end a session.
         DestroySession = 44,
@@ -193,13 +193,13 @@ xdr_enum! {
         Sequence = 53,
         /// 18.47: change the secret state verifier.
         SetSsv = 54,
-        /// 18.48: whether state is still there.
+        /// 18.48: test whether state still exists.
         TestStateid = 55,
         /// 18.49: ask for a delegation.
         WantDelegation = 56,
         /// 18.50: forget a client.
         DestroyClientId = 57,
-        /// 18.51: no more reclaims.
+        /// 18.51: all reclaims are complete.
         ReclaimComplete = 58,
         /// RFC 7862 15.1: reserve space.
         Allocate = 59,
@@ -215,9 +215,9 @@ xdr_enum! {
         LayoutError = 64,
         /// RFC 7862 15.7: pNFS.
         LayoutStats = 65,
-        /// RFC 7862 15.8: end a copy.
+        /// RFC 7862 15.8: cancel a copy.
         OffloadCancel = 66,
-        /// RFC 7862 15.9: how far a copy is.
+        /// RFC 7862 15.9: the progress of a copy.
         OffloadStatus = 67,
         /// RFC 7862 15.10: data and holes.
         ReadPlus = 68,
@@ -235,16 +235,16 @@ xdr_enum! {
         ListXattrs = 74,
         /// RFC 8276 8.4.4: remove an extended attribute.
         RemoveXattr = 75,
-        /// 15.1.3.4: no such operation; only in results.
+        /// 15.1.3.4: undefined operation; only in results.
         Illegal = 10044,
     }
 }
 
 impl Operation {
-    /// The last operation of NFSv4.1; those behind it came with NFSv4.2.
+    /// The last operation of NFSv4.1; later ones were added by NFSv4.2.
     const LAST_OF_MINOR_VERSION_1: u32 = 58;
 
-    /// The operation that `number` is in a minor version; `None` if there it is none.
+    /// The operation with this number in a minor version; `None` if that version does not have it.
     #[must_use]
     pub fn in_minor_version(minor_version: u32, number: u32) -> Option<Self> {
         let operation = Self::try_from(number).ok().filter(|operation| *operation != Self::Illegal)?;

@@ -1,4 +1,4 @@
-//! NVERIFY, RFC 8881 18.15: go on only if attributes differ.
+//! NVERIFY, RFC 8881 18.15: continue only if attributes differ.
 
 use crate::v4::attr::Attributes;
 use crate::v4::status::Status;
@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "NVERIFY4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// What they are compared with.
+    /// The attributes to compare with.
     pub attributes: Attributes<'a>,
 }
 

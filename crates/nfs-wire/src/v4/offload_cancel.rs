@@ -1,4 +1,4 @@
-//! OFFLOAD_CANCEL, RFC 7862 15.8: end an asynchronous copy.
+//! OFFLOAD_CANCEL, RFC 7862 15.8: cancel an asynchronous copy.
 
 use crate::v4::status::Status;
 use crate::v4::types::Stateid;
@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "OFFLOAD_CANCEL4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// What COPY returned.
+    /// The stateid that COPY returned.
     pub stateid: Stateid,
 }
 

@@ -1,4 +1,4 @@
-//! OFFLOAD_STATUS, RFC 7862 15.9: how far an asynchronous copy is.
+//! OFFLOAD_STATUS, RFC 7862 15.9: the progress of an asynchronous copy.
 
 use crate::v4::status::Status;
 use crate::v4::types::Stateid;
@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "OFFLOAD_STATUS4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// What COPY returned.
+    /// The stateid that COPY returned.
     pub stateid: Stateid,
 }
 
@@ -20,7 +20,8 @@ xdr_struct!(Args { stateid });
 pub struct ResOk {
     /// Bytes copied.
     pub copied_bytes: u64,
-    /// How it ended, once it has: an array of at most one, which has the bytes of an optional value.
+    /// The outcome, once the copy has ended. On the wire an array of at most one element, which is encoded like an
+    /// optional value.
     pub complete: Option<Result<(), Status>>,
 }
 

@@ -1,4 +1,4 @@
-//! OPEN, RFC 8881 18.16: open a file, perhaps make it, and perhaps get a delegation.
+//! OPEN, RFC 8881 18.16: open a file, create it if asked to, and possibly get a delegation.
 
 use crate::v4::acl::Ace;
 use crate::v4::attr::{AttributeSet, Attributes};
@@ -12,21 +12,21 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_bitflags, xdr_enu
 pub struct Args<'a> {
     /// Ignored since NFSv4.1.
     pub seqid: u32,
-    /// For what, and which delegation the client would like.
+    /// The access, and the delegation that the client wants.
     pub share_access: ShareAccess,
-    /// What nobody else may do meanwhile.
+    /// The access that is denied to others meanwhile.
     pub share_deny: ShareDeny,
-    /// For whom.
+    /// The owner.
     pub owner: StateOwner<'a>,
-    /// Whether the file is made.
+    /// Whether to create the file.
     pub how: How<'a>,
-    /// Which file, and with what right.
+    /// Which file to open, and with which claim.
     pub claim: Claim<'a>,
 }
 
 xdr_struct!(Args<'a> { seqid, share_access, share_deny, owner, how, claim });
 
-/// Success. The file is the current filehandle.
+/// Success. The file becomes the current filehandle.
 #[doc(alias = "OPEN4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk<'a> {
@@ -34,9 +34,9 @@ pub struct ResOk<'a> {
     pub stateid: Stateid,
     /// The directory.
     pub change: ChangeInfo,
-    /// What holds for the open.
+    /// Properties of the open.
     pub flags: ResultFlags,
-    /// Which attributes were set.
+    /// The attributes that were set.
     pub attributes_set: AttributeSet,
     /// A delegation, or why there is none.
     pub delegation: Delegation<'a>,
@@ -49,7 +49,7 @@ xdr_struct!(ResOk<'a> { stateid, change, flags, attributes_set, delegation });
 pub type Res<'a> = Result<ResOk<'a>, Status>;
 
 xdr_bitflags! {
-    /// For what a file is opened, and which delegation the client would like (18.16.1).
+    /// The access of an open, and the delegation that the client wants (18.16.1).
     pub struct ShareAccess {
         /// Read.
         #[doc(alias = "OPEN4_SHARE_ACCESS_READ")]
@@ -57,13 +57,13 @@ xdr_bitflags! {
         /// Write.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WRITE")]
         const WRITE = 0x2;
-        /// Tell when a delegation can be had again.
+        /// Tell the client when a delegation becomes available.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL")]
         const SIGNAL_WHEN_AVAILABLE = 0x1_0000;
-        /// Push a delegation when nobody else is in the way any more.
+        /// Push a delegation when it no longer conflicts with others.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_PUSH_DELEG_WHEN_UNCONTENDED")]
         const PUSH_WHEN_UNCONTENDED = 0x2_0000;
-        /// RFC 9754 5: with a delegation, keep the file's times too.
+        /// RFC 9754 5: with a delegation, also delegate the file's times.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS")]
         const DELEGATE_TIMES = 0x10_0000;
         /// RFC 9754 4: either the open or a delegation.
@@ -80,16 +80,16 @@ impl ShareAccess {
     #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_DELEG_MASK")]
     const WANT_MASK: u32 = 0xff00;
 
-    /// Only read and write.
+    /// The bits for reading and writing only.
     #[must_use]
     pub fn access(self) -> Self {
         self.intersection(Self::BOTH)
     }
 
-    /// Which delegation the client would like.
+    /// The delegation that the client wants.
     ///
     /// # Errors
-    /// [`Status::Inval`] for a value that is none of these (18.16.3).
+    /// [`Status::Inval`] for an undefined value (18.16.3).
     pub fn want(self) -> Result<Want, Status> {
         Want::try_from(self.bits() & Self::WANT_MASK).map_err(|_| Status::Inval)
     }
@@ -100,7 +100,7 @@ impl ShareAccess {
         Self::from_bits_retain((self.bits() & !Self::WANT_MASK) | want as u32)
     }
 
-    /// Whether all bits have a meaning.
+    /// Whether all bits are defined.
     #[must_use]
     pub fn is_defined(self) -> bool {
         let named = Self::BOTH
@@ -113,31 +113,31 @@ impl ShareAccess {
 }
 
 xdr_enum! {
-    /// Which delegation a client would like.
+    /// The delegation that a client wants.
     Want {
-        /// Whichever.
+        /// No preference.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_NO_PREFERENCE")]
         NoPreference = 0x0000,
-        /// For reading.
+        /// A read delegation.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_READ_DELEG")]
         Read = 0x0100,
-        /// For writing.
+        /// A write delegation.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_WRITE_DELEG")]
         Write = 0x0200,
-        /// Either.
+        /// Either kind.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_ANY_DELEG")]
         Any = 0x0300,
-        /// None.
+        /// No delegation.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_NO_DELEG")]
         None = 0x0400,
-        /// None, and what was wanted before is not any more.
+        /// No delegation, and an earlier want is withdrawn.
         #[doc(alias = "OPEN4_SHARE_ACCESS_WANT_CANCEL")]
         Cancel = 0x0500,
     }
 }
 
 xdr_bitflags! {
-    /// What nobody else may do while a file is open.
+    /// The access that is denied to others while a file is open.
     pub struct ShareDeny {
         /// Read.
         #[doc(alias = "OPEN4_SHARE_DENY_READ")]
@@ -156,7 +156,7 @@ impl ShareDeny {
     #[doc(alias = "OPEN4_SHARE_DENY_BOTH")]
     pub const BOTH: Self = Self::READ.union(Self::WRITE);
 
-    /// Whether all bits have a meaning.
+    /// Whether all bits are defined.
     #[must_use]
     pub fn is_defined(self) -> bool {
         Self::BOTH.contains(self)
@@ -164,7 +164,7 @@ impl ShareDeny {
 }
 
 xdr_bitflags! {
-    /// What holds for an open (18.16.1).
+    /// Properties of an open (18.16.1).
     pub struct ResultFlags {
         /// NFSv4.0 only: the client must confirm the open.
         #[doc(alias = "OPEN4_RESULT_CONFIRM")]
@@ -172,23 +172,23 @@ xdr_bitflags! {
         /// Locks may overlap and be split.
         #[doc(alias = "OPEN4_RESULT_LOCKTYPE_POSIX")]
         const LOCKTYPE_POSIX = 0x04;
-        /// The file stays while it is open, even if its last name is removed.
+        /// The file is kept while it is open, even if its last name is removed.
         #[doc(alias = "OPEN4_RESULT_PRESERVE_UNLINKED")]
         const PRESERVE_UNLINKED = 0x08;
-        /// The server may tell when a lock that was refused is free (CB_NOTIFY_LOCK).
+        /// The server may tell when a lock that was refused becomes available (CB_NOTIFY_LOCK).
         #[doc(alias = "OPEN4_RESULT_MAY_NOTIFY_LOCK")]
         const MAY_NOTIFY_LOCK = 0x20;
     }
 }
 
-/// Whether the file is made.
+/// Whether to create the file.
 #[doc(alias = "openflag4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How<'a> {
-    /// It must exist.
+    /// The file must exist.
     #[doc(alias = "OPEN4_NOCREATE")]
     NoCreate,
-    /// It may be made.
+    /// The file may be created.
     #[doc(alias = "OPEN4_CREATE")]
     Create(CreateHow<'a>),
 }
@@ -220,16 +220,16 @@ impl<'a> Decode<'a> for How<'a> {
 #[doc(alias = "createmode4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateHow<'a> {
-    /// Take the file that is there; of the attributes only a size of 0 is set then (18.16.3).
+    /// Use the existing file; of the attributes only a size of 0 is then set (18.16.3).
     #[doc(alias = "UNCHECKED4")]
     Unchecked(Attributes<'a>),
-    /// Fail.
+    /// Fail if the name exists.
     #[doc(alias = "GUARDED4")]
     Guarded(Attributes<'a>),
-    /// Fail, unless an earlier transmission of this same call made the file, which the verifier tells.
+    /// Fail if the name exists, unless an earlier transmission of the same call created the file, as the verifier shows.
     #[doc(alias = "EXCLUSIVE4")]
     Exclusive(Verifier),
-    /// The same, with attributes.
+    /// As [`Self::Exclusive`], with attributes.
     #[doc(alias = "EXCLUSIVE4_1")]
     #[doc(alias = "creatverfattr")]
     ExclusiveWithAttributes(Verifier, Attributes<'a>),
@@ -271,12 +271,11 @@ impl<'a> Decode<'a> for CreateHow<'a> {
     }
 }
 
-/// Which file is opened, and with what right. Where there is no name, it is the current filehandle, else a name in
-/// that directory.
+/// Which file to open, and with which claim. The file is the current filehandle, or the given name in that directory.
 #[doc(alias = "open_claim4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim<'a> {
-    /// By name, with no special right.
+    /// By name, without a special claim.
     #[doc(alias = "CLAIM_NULL")]
     Null(Name<'a>),
     /// Reclaimed after a restart of the server, with the delegation that the client had.
@@ -285,16 +284,16 @@ pub enum Claim<'a> {
     /// By name, with the delegation that the client has.
     #[doc(alias = "CLAIM_DELEGATE_CUR")]
     DelegateCur(Stateid, Name<'a>),
-    /// By name, with a delegation of an earlier life of the client.
+    /// By name, with a delegation of an earlier incarnation of the client.
     #[doc(alias = "CLAIM_DELEGATE_PREV")]
     DelegatePrev(Name<'a>),
-    /// The current filehandle, with no special right.
+    /// The current filehandle, without a special claim.
     #[doc(alias = "CLAIM_FH")]
     Fh,
     /// The current filehandle, with the delegation that the client has.
     #[doc(alias = "CLAIM_DELEG_CUR_FH")]
     DelegCurFh(Stateid),
-    /// The current filehandle, with a delegation of an earlier life of the client.
+    /// The current filehandle, with a delegation of an earlier incarnation of the client.
     #[doc(alias = "CLAIM_DELEG_PREV_FH")]
     DelegPrevFh,
 }
@@ -348,16 +347,16 @@ xdr_enum! {
     /// Kinds of delegations.
     #[doc(alias = "open_delegation_type4")]
     DelegationType {
-        /// None.
+        /// No delegation.
         #[doc(alias = "OPEN_DELEGATE_NONE")]
         None = 0,
-        /// For reading.
+        /// A read delegation.
         #[doc(alias = "OPEN_DELEGATE_READ")]
         Read = 1,
-        /// For writing.
+        /// A write delegation.
         #[doc(alias = "OPEN_DELEGATE_WRITE")]
         Write = 2,
-        /// None, with the reason.
+        /// No delegation, with the reason.
         #[doc(alias = "OPEN_DELEGATE_NONE_EXT")]
         NoneExt = 3,
     }
@@ -367,41 +366,41 @@ xdr_enum! {
 #[doc(alias = "open_delegation4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delegation<'a> {
-    /// None, where the client did not say what it wants.
+    /// No delegation, for a client that expressed no want.
     None,
-    /// For reading.
+    /// A read delegation.
     Read(ReadDelegation<'a>),
-    /// For writing.
+    /// A write delegation.
     Write(WriteDelegation<'a>),
-    /// None, where the client said what it wants.
+    /// No delegation, for a client that expressed a want.
     NoneExt(WhyNone),
 }
 
-/// A delegation for reading.
+/// A read delegation.
 #[doc(alias = "open_read_delegation4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadDelegation<'a> {
     /// The delegation.
     pub stateid: Stateid,
-    /// Whether it must be given back at once.
+    /// Whether the delegation must be returned at once.
     pub recall: bool,
-    /// Who may open the file for reading without asking.
+    /// Who may open the file for reading without asking the server.
     pub permissions: Ace<'a>,
 }
 
 xdr_struct!(ReadDelegation<'a> { stateid, recall, permissions });
 
-/// A delegation for writing.
+/// A write delegation.
 #[doc(alias = "open_write_delegation4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteDelegation<'a> {
     /// The delegation.
     pub stateid: Stateid,
-    /// Whether it must be given back at once.
+    /// Whether the delegation must be returned at once.
     pub recall: bool,
-    /// How much may be written without the server's knowing.
+    /// How much the client may write without telling the server.
     pub space_limit: SpaceLimit,
-    /// Who may open the file without asking.
+    /// Who may open the file without asking the server.
     pub permissions: Ace<'a>,
 }
 
@@ -438,20 +437,20 @@ impl<'a> Decode<'a> for Delegation<'a> {
     }
 }
 
-/// How much a client may write into its cache, so that there is room on the server later.
+/// How much a client may write into its cache, so that the server will have room for it.
 #[doc(alias = "nfs_space_limit4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpaceLimit {
-    /// Up to this size of the file.
+    /// Up to this file size.
     #[doc(alias = "NFS_LIMIT_SIZE")]
     FileBytes(u64),
-    /// So many blocks.
+    /// Up to this many blocks.
     #[doc(alias = "NFS_LIMIT_BLOCKS")]
     #[doc(alias = "nfs_modified_limit4")]
     Blocks {
-        /// How many.
+        /// The number of blocks.
         blocks: u32,
-        /// Of how many bytes.
+        /// The size of a block in bytes.
         bytes_per_block: u32,
     },
 }
@@ -487,7 +486,7 @@ impl Decode<'_> for SpaceLimit {
 #[doc(alias = "why_no_delegation4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhyNone {
-    /// None was wanted.
+    /// The client did not want one.
     #[doc(alias = "WND4_NOT_WANTED")]
     NotWanted,
     /// Others use the file.
@@ -496,16 +495,16 @@ pub enum WhyNone {
         /// Whether the server will push one later.
         will_push: bool,
     },
-    /// The server has too many.
+    /// The server has too many delegations.
     #[doc(alias = "WND4_RESOURCE")]
     Resource {
-        /// Whether the server will tell when it can be had.
+        /// Whether the server will tell when one becomes available.
         will_signal: bool,
     },
-    /// Not for objects of this type.
+    /// Not available for objects of this type.
     #[doc(alias = "WND4_NOT_SUPP_FTYPE")]
     TypeNotSupported,
-    /// Not for writing, for objects of this type.
+    /// Not available for writing for objects of this type.
     #[doc(alias = "WND4_WRITE_DELEG_NOT_SUPP_FTYPE")]
     WriteNotSupported,
     /// Delegations cannot be upgraded.
@@ -514,10 +513,10 @@ pub enum WhyNone {
     /// Delegations cannot be downgraded.
     #[doc(alias = "WND4_NOT_SUPP_DOWNGRADE")]
     DowngradeNotSupported,
-    /// The client does not want it any more.
+    /// The client has withdrawn its want.
     #[doc(alias = "WND4_CANCELLED")]
     Cancelled,
-    /// It is a directory.
+    /// The object is a directory.
     #[doc(alias = "WND4_IS_DIR")]
     IsDir,
 }

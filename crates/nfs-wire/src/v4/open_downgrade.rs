@@ -1,4 +1,4 @@
-//! OPEN_DOWNGRADE, RFC 8881 18.18: take back some of an open's access and denial.
+//! OPEN_DOWNGRADE, RFC 8881 18.18: reduce an open's access and denial.
 
 use crate::v4::open::{ShareAccess, ShareDeny};
 use crate::v4::status::Status;
@@ -13,9 +13,9 @@ pub struct Args {
     pub open_stateid: Stateid,
     /// Ignored since NFSv4.1.
     pub seqid: u32,
-    /// What remains of the access.
+    /// The access that remains.
     pub share_access: ShareAccess,
-    /// What remains of the denial.
+    /// The denial that remains.
     pub share_deny: ShareDeny,
 }
 

@@ -7,7 +7,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "OPENATTR4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Whether to make it.
+    /// Whether to create the directory.
     pub create: bool,
 }
 

@@ -1,4 +1,4 @@
-//! READ, RFC 8881 18.22: data of a file.
+//! READ, RFC 8881 18.22: read data of a file.
 
 use crate::v4::status::Status;
 use crate::v4::types::Stateid;
@@ -8,11 +8,11 @@ use crate::xdr::{Encode, Writer, xdr_struct};
 #[doc(alias = "READ4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The open, the locks or the delegation that it is done with.
+    /// The open, the locks or the delegation used for the operation.
     pub stateid: Stateid,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub count: u32,
 }
 
@@ -34,7 +34,7 @@ xdr_struct!(ResOk<'a> { eof, data });
 #[doc(alias = "READ4res")]
 pub type Res<'a> = Result<ResOk<'a>, Status>;
 
-/// Everything of a successful result in front of the data, for a server that reads the data straight into its reply.
+/// Everything that precedes the data in a successful result, for a server that reads the data straight into its reply.
 ///
 /// Order on the wire: the operation's number, this, `count` bytes of data,
 /// [`padding`](crate::xdr::padding)`(count)` zero bytes.
@@ -42,7 +42,7 @@ pub type Res<'a> = Result<ResOk<'a>, Status>;
 pub struct Head {
     /// Whether the read reached the end of the file.
     pub eof: bool,
-    /// How many bytes of data follow.
+    /// The number of data bytes that follow.
     pub count: u32,
 }
 

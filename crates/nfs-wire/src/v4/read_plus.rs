@@ -9,11 +9,11 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 #[doc(alias = "READ_PLUS4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The open, the locks or the delegation that it is done with.
+    /// The open, the locks or the delegation used for the operation.
     pub stateid: Stateid,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub count: u32,
 }
 
@@ -25,7 +25,7 @@ xdr_struct!(Args { stateid, offset, count });
 pub struct ResOk<'a> {
     /// Whether the read reached the end of the file.
     pub eof: bool,
-    /// Parts of the file, one after the other.
+    /// Parts of the file, in order.
     pub contents: Vec<Content<'a>>,
 }
 
@@ -41,16 +41,16 @@ pub type Res<'a> = Result<ResOk<'a>, Status>;
 pub enum Content<'a> {
     /// Data.
     Data {
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
         /// The data.
         data: &'a [u8],
     },
-    /// Nothing but zeros.
+    /// A hole, which reads as zeros.
     Hole {
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many bytes.
+        /// The number of bytes.
         length: u64,
     },
 }
@@ -82,7 +82,7 @@ impl<'a> Decode<'a> for Content<'a> {
     }
 }
 
-/// Everything of a successful result with one part, which is data, in front of that data.
+/// Everything that precedes the data in a successful result with one part, which is data.
 ///
 /// Order on the wire: the operation's number, this, `count` bytes of data,
 /// [`padding`](crate::xdr::padding)`(count)` zero bytes.
@@ -90,9 +90,9 @@ impl<'a> Decode<'a> for Content<'a> {
 pub struct DataHead {
     /// Whether the read reached the end of the file.
     pub eof: bool,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes of data follow.
+    /// The number of data bytes that follow.
     pub count: u32,
 }
 

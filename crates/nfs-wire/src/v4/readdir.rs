@@ -11,25 +11,25 @@ pub use crate::v3::readdir::{Listing, ListingWriter};
 #[doc(alias = "READDIR4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Go on after the entry with this cookie; 0 starts. 1 and 2 are reserved (18.23.3).
+    /// Continue after the entry with this cookie; 0 starts. 1 and 2 are reserved (18.23.3).
     pub cookie: u64,
-    /// What came with that entry; zeros at the start.
+    /// The verifier returned with that cookie; zeros at the start.
     pub cookie_verifier: Verifier,
-    /// Most bytes of cookies and names; 0 if the client does not care.
+    /// The most bytes of cookies and names; 0 for no limit.
     pub dir_count: u32,
-    /// Most bytes of the successful result, all of its overhead included.
+    /// The most bytes of the successful result, including all overhead.
     pub max_count: u32,
-    /// Which attributes of every entry.
+    /// The attributes to return for every entry.
     pub request: AttributeSet,
 }
 
 xdr_struct!(Args { cookie, cookie_verifier, dir_count, max_count, request });
 
-/// One name.
+/// One entry.
 #[doc(alias = "entry4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Where to go on after this entry.
+    /// The cookie with which to continue after this entry.
     pub cookie: u64,
     /// The name.
     pub name: Name<'a>,
@@ -43,9 +43,9 @@ xdr_struct!(Entry<'a> { cookie, name, attributes });
 #[doc(alias = "READDIR4resok")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResOk<'a> {
-    /// To be sent with the next call.
+    /// The verifier to send with the next call.
     pub cookie_verifier: Verifier,
-    /// Names, and whether there are more.
+    /// The names, and whether there are more.
     pub listing: Listing<Entry<'a>>,
 }
 

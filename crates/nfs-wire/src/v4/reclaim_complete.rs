@@ -1,4 +1,4 @@
-//! RECLAIM_COMPLETE, RFC 8881 18.51: the client has reclaimed all that it will.
+//! RECLAIM_COMPLETE, RFC 8881 18.51: the client has completed its reclaims.
 
 use crate::v4::status::Status;
 use crate::xdr::xdr_struct;
@@ -7,7 +7,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "RECLAIM_COMPLETE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Only in the current filehandle's file system, which has moved; else in all of them.
+    /// Whether this applies only to the current filehandle's file system, which has moved; if not, to all file systems.
     pub one_fs: bool,
 }
 

@@ -1,4 +1,4 @@
-//! REMOVE, RFC 8881 18.25: remove a name, of whatever type, from the current directory.
+//! REMOVE, RFC 8881 18.25: remove a name from the current directory, whatever its type.
 
 use crate::v4::status::Status;
 use crate::v4::types::{ChangeInfo, Name};

@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "REMOVEXATTR4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// Its name, without the `user.` in front.
+    /// The name of the attribute, without the prefix `user.`.
     pub name: Name<'a>,
 }
 

@@ -1,4 +1,4 @@
-//! RENAME, RFC 8881 18.26: from the saved directory to the current one.
+//! RENAME, RFC 8881 18.26: move an object from the saved directory to the current one.
 
 use crate::v4::status::Status;
 use crate::v4::types::{ChangeInfo, Name};

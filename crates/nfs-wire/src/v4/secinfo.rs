@@ -1,4 +1,4 @@
-//! SECINFO, RFC 8881 18.29: which security flavors a name of the current directory may be used with.
+//! SECINFO, RFC 8881 18.29: the security flavors with which a name of the current directory may be used.
 
 use crate::rpc::flavor;
 use crate::v4::status::Status;
@@ -15,7 +15,7 @@ pub struct Args<'a> {
 
 xdr_struct!(Args<'a> { name });
 
-/// Success: the flavors, the one that the server prefers first.
+/// Success: the flavors, in the server's order of preference.
 #[doc(alias = "SECINFO4resok")]
 pub type ResOk<'a> = Vec<SecInfo<'a>>;
 
@@ -27,7 +27,7 @@ pub type Res<'a> = Result<ResOk<'a>, Status>;
 #[doc(alias = "secinfo4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecInfo<'a> {
-    /// One without parameters: its number.
+    /// A flavor without parameters: its number.
     Flavor(u32),
     /// RPCSEC_GSS.
     Gss {

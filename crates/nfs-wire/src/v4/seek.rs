@@ -8,11 +8,12 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "SEEK4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// The open, the locks or the delegation that it is done with.
+    /// The open, the locks or the delegation used for the operation.
     pub stateid: Stateid,
-    /// Where to begin.
+    /// Where to start.
     pub offset: u64,
-    /// What is looked for: [`content::DATA`], [`content::HOLE`], or another number, for which there is NFS4ERR_UNION_NOTSUPP.
+    /// What to look for: [`content::DATA`], [`content::HOLE`], or another number, which is answered with
+    /// NFS4ERR_UNION_NOTSUPP.
     pub what: u32,
 }
 
@@ -22,15 +23,15 @@ xdr_struct!(Args { stateid, offset, what });
 #[doc(alias = "SEEK4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// Whether there is none up to the file's end.
+    /// Whether nothing was found before the end of the file.
     pub eof: bool,
-    /// Where it begins.
+    /// Where the data or hole begins.
     pub offset: u64,
 }
 
 xdr_struct!(ResOk { eof, offset });
 
-/// What a part of a file is, RFC 7862 15.11.1.
+/// Kinds of content, RFC 7862 15.11.1.
 #[doc(alias = "data_content4")]
 pub mod content {
     /// Data.

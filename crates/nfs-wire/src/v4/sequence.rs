@@ -1,4 +1,4 @@
-//! SEQUENCE, RFC 8881 18.46: the slot that a request uses, in front of all other operations.
+//! SEQUENCE, RFC 8881 18.46: the slot that a request uses; comes before all other operations.
 
 use crate::v4::status::Status;
 use crate::v4::types::SessionId;
@@ -10,7 +10,7 @@ use crate::xdr::{xdr_bitflags, xdr_struct};
 pub struct Args {
     /// The session.
     pub session_id: SessionId,
-    /// One more than that of the slot's request before, or the same in a retry.
+    /// One more than in the slot's previous request, or the same in a retry.
     pub sequence_id: u32,
     /// The slot.
     pub slot_id: u32,
@@ -32,11 +32,11 @@ pub struct ResOk {
     pub sequence_id: u32,
     /// As in the arguments.
     pub slot_id: u32,
-    /// The highest slot that the server will take.
+    /// The highest slot that the server accepts.
     pub highest_slot_id: u32,
-    /// The highest slot that the server would like the client to use.
+    /// The highest slot that the server wants the client to use.
     pub target_highest_slot_id: u32,
-    /// What has become of the client's state.
+    /// The condition of the client's state.
     pub status_flags: StatusFlags,
 }
 
@@ -54,7 +54,7 @@ xdr_struct!(ResOk {
 pub type Res = Result<ResOk, Status>;
 
 xdr_bitflags! {
-    /// What a client must look after, RFC 8881 18.46.3.
+    /// Conditions that a client must react to, RFC 8881 18.46.3.
     pub struct StatusFlags {
         /// No back channel of any session works.
         #[doc(alias = "SEQ4_STATUS_CB_PATH_DOWN")]
@@ -77,7 +77,7 @@ xdr_bitflags! {
         /// Delegations or layouts that were not returned are revoked.
         #[doc(alias = "SEQ4_STATUS_RECALLABLE_STATE_REVOKED")]
         const RECALLABLE_STATE_REVOKED = 0x0000_0040;
-        /// Some state is at another server now.
+        /// Some state has moved to another server.
         #[doc(alias = "SEQ4_STATUS_LEASE_MOVED")]
         const LEASE_MOVED = 0x0000_0080;
         /// The server has restarted: state must be reclaimed.
@@ -86,7 +86,7 @@ xdr_bitflags! {
         /// No back channel of this session works.
         #[doc(alias = "SEQ4_STATUS_CB_PATH_DOWN_SESSION")]
         const CB_PATH_DOWN_SESSION = 0x0000_0200;
-        /// The back channel has lost its way: its sequence numbers do not fit.
+        /// The back channel is out of step: its sequence numbers do not match.
         #[doc(alias = "SEQ4_STATUS_BACKCHANNEL_FAULT")]
         const BACKCHANNEL_FAULT = 0x0000_0400;
         /// A device ID has changed.

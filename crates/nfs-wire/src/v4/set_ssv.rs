@@ -7,9 +7,9 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "SET_SSV4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// What is mixed into it.
+    /// The value that is combined with the verifier.
     pub ssv: &'a [u8],
-    /// A hash of it.
+    /// A hash for verification.
     pub digest: &'a [u8],
 }
 
@@ -19,7 +19,7 @@ xdr_struct!(Args<'a> { ssv, digest });
 #[doc(alias = "SET_SSV4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk<'a> {
-    /// A hash of it.
+    /// A hash for verification.
     pub digest: &'a [u8],
 }
 

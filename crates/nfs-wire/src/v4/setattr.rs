@@ -9,7 +9,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "SETATTR4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// The open, the locks or the delegation that a size is set with.
+    /// The open, the locks or the delegation used to set a size.
     pub stateid: Stateid,
     /// The attributes.
     pub attributes: Attributes<'a>,
@@ -17,13 +17,13 @@ pub struct Args<'a> {
 
 xdr_struct!(Args<'a> { stateid, attributes });
 
-/// Result, with the same body whether it is a success or not.
+/// Result, with the same body for success and failure.
 #[doc(alias = "SETATTR4res")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Res {
-    /// Whether all was set.
+    /// Success if all attributes were set.
     pub status: Result<(), Status>,
-    /// What was set.
+    /// The attributes that were set.
     pub attributes_set: AttributeSet,
 }
 

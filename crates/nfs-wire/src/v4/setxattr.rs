@@ -1,4 +1,4 @@
-//! SETXATTR, RFC 8276 8.4.2: make or change an extended attribute.
+//! SETXATTR, RFC 8276 8.4.2: create or change an extended attribute.
 
 use crate::v4::status::Status;
 use crate::v4::types::{ChangeInfo, Name};
@@ -8,11 +8,11 @@ use crate::xdr::{xdr_enum, xdr_struct};
 #[doc(alias = "SETXATTR4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// Whether it may or must exist already.
+    /// Whether the attribute may or must already exist.
     pub option: SetOption,
-    /// Its name, without the `user.` in front.
+    /// The name of the attribute, without the prefix `user.`.
     pub name: Name<'a>,
-    /// Its value.
+    /// The value of the attribute.
     pub value: &'a [u8],
 }
 
@@ -29,12 +29,12 @@ pub struct ResOk {
 xdr_struct!(ResOk { change });
 
 xdr_enum! {
-    /// What to do if the attribute exists or does not.
+    /// What to do if the attribute exists, and if it does not.
     #[doc(alias = "setxattr_option4")]
     SetOption {
-        /// Make or replace it.
+        /// Create or replace it.
         Either = 0,
-        /// Make it, or fail with NFS4ERR_EXIST.
+        /// Create it, or fail with NFS4ERR_EXIST.
         Create = 1,
         /// Replace it, or fail with NFS4ERR_NOXATTR.
         Replace = 2,

@@ -3,10 +3,10 @@
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_enum};
 
 xdr_enum! {
-    /// Why an operation failed. NFS4_OK is no failure and therefore not here.
+    /// Why an operation failed. NFS4_OK is not a failure and therefore not listed.
     #[doc(alias = "nfsstat4")]
     Status {
-        /// Not the owner, or not permitted to anybody but a privileged user.
+        /// Not the owner, or only permitted to a privileged user.
         Perm = 1,
         /// The name does not exist.
         NoEnt = 2,
@@ -20,9 +20,9 @@ xdr_enum! {
         Exist = 17,
         /// A link or rename across file systems.
         XDev = 18,
-        /// Not a directory.
+        /// The object is not a directory.
         NotDir = 20,
-        /// A directory.
+        /// The object is a directory.
         IsDir = 21,
         /// An argument that is invalid or not supported for this object.
         Inval = 22,
@@ -30,7 +30,7 @@ xdr_enum! {
         FBig = 27,
         /// No space left.
         NoSpc = 28,
-        /// Read-only file system.
+        /// The file system is read-only.
         RoFs = 30,
         /// Too many hard links.
         MLink = 31,
@@ -40,9 +40,9 @@ xdr_enum! {
         NotEmpty = 66,
         /// The quota is exceeded.
         DQuot = 69,
-        /// The filehandle's object is no more.
+        /// The object of the filehandle no longer exists.
         Stale = 70,
-        /// The filehandle is not one of this server's.
+        /// The filehandle does not belong to this server.
         BadHandle = 10001,
         /// READDIR's cookie is stale.
         BadCookie = 10003,
@@ -50,11 +50,11 @@ xdr_enum! {
         NotSupp = 10004,
         /// The buffer or the request is too small.
         TooSmall = 10005,
-        /// An error that no other status describes.
+        /// An error without a status of its own.
         ServerFault = 10006,
         /// An object of this type cannot be made here.
         BadType = 10007,
-        /// It takes longer: the client asks again later.
+        /// The operation takes longer: the client should retry later.
         Delay = 10008,
         /// NVERIFY: the attributes are the same.
         Same = 10009,
@@ -62,13 +62,13 @@ xdr_enum! {
         Denied = 10010,
         /// The state's lease has expired.
         Expired = 10011,
-        /// A byte-range lock is in the way of a read or write.
+        /// A byte-range lock conflicts with a read or write.
         Locked = 10012,
         /// The server is in its grace period.
         Grace = 10013,
         /// The filehandle was volatile and has expired.
         FhExpired = 10014,
-        /// A share reservation is in the way.
+        /// A share reservation conflicts.
         ShareDenied = 10015,
         /// Another security flavor is needed here.
         WrongSec = 10016,
@@ -76,27 +76,27 @@ xdr_enum! {
         ClidInUse = 10017,
         /// NFSv4.0 only: out of resources.
         Resource = 10018,
-        /// The file system is elsewhere.
+        /// The file system has moved.
         Moved = 10019,
         /// There is no current (or saved) filehandle.
         NoFileHandle = 10020,
         /// The minor version is not supported.
         MinorVersMismatch = 10021,
-        /// The client ID is not of this server instance.
+        /// The client ID does not belong to this server instance.
         StaleClientId = 10022,
-        /// NFSv4.0 only: the stateid is of an earlier server instance.
+        /// NFSv4.0 only: the stateid belongs to an earlier server instance.
         StaleStateId = 10023,
-        /// The stateid's sequence number is an earlier one.
+        /// The seqid of the stateid is an earlier one.
         OldStateId = 10024,
-        /// The stateid is not one of this server's, or not of this kind.
+        /// The stateid does not belong to this server, or has another kind.
         BadStateId = 10025,
         /// NFSv4.0 only: the owner's sequence number is wrong.
         BadSeqId = 10026,
         /// VERIFY: the attributes differ.
         NotSame = 10027,
-        /// The range is not one that this server can lock so.
+        /// The server cannot lock this range in this way.
         LockRange = 10028,
-        /// A symbolic link, where a file or directory is needed.
+        /// The object is a symbolic link, where a file or directory is needed.
         SymLink = 10029,
         /// NFSv4.0 only: there is no saved filehandle.
         RestoreFh = 10030,
@@ -104,9 +104,9 @@ xdr_enum! {
         LeaseMoved = 10031,
         /// An attribute to set is not supported.
         AttrNotSupp = 10032,
-        /// A reclaim outside of the grace period.
+        /// A reclaim outside the grace period.
         NoGrace = 10033,
-        /// A reclaim of what the client did not have.
+        /// A reclaim of state that the client did not have.
         ReclaimBad = 10034,
         /// A reclaim that conflicts with another.
         ReclaimConflict = 10035,
@@ -116,7 +116,7 @@ xdr_enum! {
         LocksHeld = 10037,
         /// The open does not permit this.
         OpenMode = 10038,
-        /// An owner or a principal that does not translate.
+        /// An owner or a principal that cannot be translated.
         BadOwner = 10039,
         /// A character that is not supported here.
         BadChar = 10040,
@@ -124,9 +124,9 @@ xdr_enum! {
         BadName = 10041,
         /// A range that the server cannot lock.
         BadRange = 10042,
-        /// No atomic upgrade or downgrade of locks.
+        /// Locks cannot be upgraded or downgraded atomically.
         LockNotSupp = 10043,
-        /// No such operation in this minor version.
+        /// The minor version does not have the operation.
         OpIllegal = 10044,
         /// Waiting for the lock would be a deadlock.
         Deadlock = 10045,
@@ -136,7 +136,7 @@ xdr_enum! {
         AdminRevoked = 10047,
         /// The back channel does not work.
         CbPathDown = 10048,
-        /// The layout's iomode does not fit.
+        /// The layout's iomode does not match.
         BadIoMode = 10049,
         /// The layout is invalid.
         BadLayout = 10050,
@@ -154,9 +154,9 @@ xdr_enum! {
         DelegAlreadyWanted = 10056,
         /// The back channel has requests outstanding.
         BackChanBusy = 10057,
-        /// No layout now.
+        /// No layout is available now.
         LayoutTryLater = 10058,
-        /// No layouts for this file.
+        /// Layouts are not available for this file.
         LayoutUnavailable = 10059,
         /// No layout matches the recall.
         NoMatchingLayout = 10060,
@@ -166,7 +166,7 @@ xdr_enum! {
         UnknownLayoutType = 10062,
         /// The sequence ID is neither the next nor the last.
         SeqMisordered = 10063,
-        /// SEQUENCE stands elsewhere than first.
+        /// SEQUENCE is not the first operation.
         SequencePos = 10064,
         /// The request is larger than the channel permits.
         ReqTooBig = 10065,
@@ -174,13 +174,13 @@ xdr_enum! {
         RepTooBig = 10066,
         /// The reply would be larger than what is cached.
         RepTooBigToCache = 10067,
-        /// A retry whose reply was not cached.
+        /// A retry of a request whose reply was not cached.
         RetryUncachedRep = 10068,
         /// Retry and recovery of this compound would be too difficult.
         UnsafeCompound = 10069,
         /// More operations than the channel permits.
         TooManyOps = 10070,
-        /// The operation needs a SEQUENCE in front.
+        /// The operation must follow a SEQUENCE.
         OpNotInSession = 10071,
         /// No hash algorithm in common.
         HashAlgUnsupp = 10072,
@@ -188,7 +188,7 @@ xdr_enum! {
         ClientIdBusy = 10074,
         /// Input or output in a hole of a sparse file layout.
         PnfsIoHole = 10075,
-        /// A retry that differs from what it claims to repeat.
+        /// A retry that differs from the request that it claims to repeat.
         SeqFalseRetry = 10076,
         /// The highest slot of the request is invalid.
         BadHighSlot = 10077,
@@ -200,11 +200,11 @@ xdr_enum! {
         PnfsNoLayout = 10080,
         /// The operation must be the only one.
         NotOnlyOp = 10081,
-        /// Another principal's.
+        /// The state belongs to another principal.
         WrongCred = 10082,
-        /// The object's type is wrong for this.
+        /// The object's type is wrong for this operation.
         WrongType = 10083,
-        /// No directory delegation.
+        /// A directory delegation is not available.
         DirDelegUnavail = 10084,
         /// The client rejects the delegation.
         RejectDeleg = 10085,
@@ -240,7 +240,7 @@ impl From<XdrError> for Status {
     }
 }
 
-/// `union switch (nfsstat4)` with a void failing arm, as nearly all operations have: 0 and the successful arm, or a
+/// `union switch (nfsstat4)` with a void body on failure, as nearly all operations have: 0 and the successful arm, or a
 /// status.
 impl<T: Encode> Encode for Result<T, Status> {
     fn encode(&self, writer: &mut Writer<'_>) {

@@ -1,4 +1,4 @@
-//! TEST_STATEID, RFC 8881 18.48: whether state is still there.
+//! TEST_STATEID, RFC 8881 18.48: test whether state still exists.
 
 use crate::v4::status::Status;
 use crate::v4::types::Stateid;
@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "TEST_STATEID4args")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Args {
-    /// Which.
+    /// The stateids to test.
     pub stateids: Vec<Stateid>,
 }
 
@@ -18,7 +18,7 @@ xdr_struct!(Args { stateids });
 #[doc(alias = "TEST_STATEID4resok")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResOk {
-    /// For each of them, in their order.
+    /// A status for each stateid, in order.
     pub statuses: Vec<Result<(), Status>>,
 }
 

@@ -7,21 +7,21 @@ use crate::rpc::flavor;
 use crate::v4::status::Status;
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_enum, xdr_struct};
 
-/// Longest filehandle in bytes.
+/// The longest filehandle in bytes.
 #[doc(alias = "NFS4_FHSIZE")]
 pub const FILE_HANDLE_BYTES_MAX: usize = 128;
 
-/// Longest owner, and longest server scope, in bytes.
+/// The longest owner and the longest server scope, in bytes.
 #[doc(alias = "NFS4_OPAQUE_LIMIT")]
 pub const OPAQUE_BYTES_MAX: usize = 1024;
 
-/// Longest name of a directory entry in bytes that a server of this project takes.
+/// The longest name of a directory entry in bytes that a server of this project accepts.
 pub const NAME_BYTES_MAX: usize = 255;
 
-/// Longest text of a symbolic link in bytes (the protocol sets no limit; this is what POSIX systems hold).
+/// The longest text of a symbolic link in bytes (the protocol sets no limit; this is the limit of POSIX systems).
 pub const PATH_BYTES_MAX: usize = 4095;
 
-/// Declares an opaque of a fixed length with its codec.
+/// Declares opaque data of fixed length with its codec.
 macro_rules! opaque_fixed {
     ($(#[$meta:meta])* $name:ident[$bytes:literal]) => {
         $(#[$meta])*
@@ -49,20 +49,20 @@ macro_rules! opaque_fixed {
 }
 
 opaque_fixed! {
-    /// A session's name.
+    /// The identifier of a session.
     #[doc(alias = "sessionid4")]
     SessionId[16]
 }
 
 opaque_fixed! {
-    /// What its maker compares and nobody else understands: a client's or a server's run, an exclusive creation, a
-    /// directory's state.
+    /// A value that only its creator compares and understands. It identifies the run of a client or server, an
+    /// exclusive creation, or a state of a directory.
     #[doc(alias = "verifier4")]
     Verifier[8]
 }
 
 opaque_fixed! {
-    /// The part of a stateid that names the state.
+    /// The part of a stateid that identifies the state.
     StateidOther[12]
 }
 
@@ -91,8 +91,7 @@ impl Decode<'_> for ClientId {
     }
 }
 
-/// What a client may do with an object that the server named, of at most [`FILE_HANDLE_BYTES_MAX`] bytes. Only its
-/// server knows what they mean.
+/// The server's name for an object, of at most [`FILE_HANDLE_BYTES_MAX`] bytes. Only the server knows their meaning.
 #[doc(alias = "nfs_fh4")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileHandle<'a>(pub &'a [u8]);
@@ -119,9 +118,9 @@ impl<'a> Decode<'a> for FileHandle<'a> {
 #[doc(alias = "stateid4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stateid {
-    /// How often the state has changed; 0 means its current version.
+    /// How often the state has changed; 0 means the current version.
     pub seqid: u32,
-    /// Which state.
+    /// The state.
     pub other: StateidOther,
 }
 
@@ -130,32 +129,32 @@ xdr_struct!(Stateid { seqid, other });
 impl Stateid {
     /// No open at all (8.2.3).
     pub const ANONYMOUS: Self = Self { seqid: 0, other: StateidOther([0; 12]) };
-    /// As [`Self::ANONYMOUS`]; a READ may pass share reservations and locks by (8.2.3).
+    /// As [`Self::ANONYMOUS`], but a READ may ignore share reservations and locks (8.2.3).
     pub const READ_BYPASS: Self = Self { seqid: u32::MAX, other: StateidOther([0xff; 12]) };
-    /// What the operation before in this COMPOUND returned (8.2.3, 16.2.3.1.2).
+    /// The stateid that the previous operation of this COMPOUND returned (8.2.3, 16.2.3.1.2).
     pub const CURRENT: Self = Self { seqid: 1, other: StateidOther([0; 12]) };
     /// Never valid (8.2.3).
     pub const INVALID: Self = Self { seqid: u32::MAX, other: StateidOther([0; 12]) };
 
-    /// Whether `other` is all zeros or all ones: then the stateid is one of the special ones, or invalid (8.2.3).
+    /// Whether `other` is all zeros or all ones: then the stateid is a special one, or invalid (8.2.3).
     #[must_use]
     pub fn is_special(&self) -> bool {
         self.other.0 == [0; 12] || self.other.0 == [0xff; 12]
     }
 }
 
-/// A component of a path as it came in: of any length, with any bytes.
+/// A component of a path as received: of any length, with any bytes.
 #[doc(alias = "component4")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Name<'a>(pub &'a [u8]);
 
 impl<'a> Name<'a> {
-    /// The bytes of a name that may be in a directory.
+    /// The bytes of the name, if a directory can contain it.
     ///
     /// # Errors
-    /// The statuses of RFC 8881 15.1.7 and 14.5: [`Status::Inval`] if it is empty or no UTF-8;
+    /// The statuses of RFC 8881 15.1.7 and 14.5: [`Status::Inval`] if the name is empty or not UTF-8;
     /// [`Status::NameTooLong`] beyond [`NAME_BYTES_MAX`]; [`Status::BadChar`] if it has a slash or a NUL;
-    /// [`Status::BadName`] for `.` and `..`, which NFSv4 does not give a meaning (18.13.4).
+    /// [`Status::BadName`] for `.` and `..`, to which NFSv4 gives no meaning (18.13.4).
     pub fn checked(self) -> Result<&'a [u8], Status> {
         if self.0.is_empty() || std::str::from_utf8(self.0).is_err() {
             return Err(Status::Inval);
@@ -180,7 +179,7 @@ impl<'a> Text<'a> {
     /// The text, if it is UTF-8.
     ///
     /// # Errors
-    /// [`Status::Inval`] if it is not (RFC 8881 14.5).
+    /// [`Status::Inval`] if the text is not UTF-8 (RFC 8881 14.5).
     pub fn as_str(self) -> Result<&'a str, Status> {
         std::str::from_utf8(self.0).map_err(|_| Status::Inval)
     }
@@ -188,7 +187,7 @@ impl<'a> Text<'a> {
     /// The bytes of a symbolic link's text.
     ///
     /// # Errors
-    /// [`Status::Inval`] if it is empty (RFC 8881 18.4.3); [`Status::NameTooLong`] beyond [`PATH_BYTES_MAX`].
+    /// [`Status::Inval`] if the text is empty (RFC 8881 18.4.3); [`Status::NameTooLong`] beyond [`PATH_BYTES_MAX`].
     pub fn within_path_limit(self) -> Result<&'a [u8], Status> {
         match self.0.len() {
             0 => Err(Status::Inval),
@@ -198,7 +197,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Opaque data or text without a bound of its own, which is shown as text.
+/// Opaque data or text without a limit of its own, displayed as text.
 macro_rules! shown_as_text {
     ($name:ident) => {
         impl fmt::Debug for $name<'_> {
@@ -246,15 +245,15 @@ impl<'a> Decode<'a> for OwnerId<'a> {
     }
 }
 
-/// Who has opens or byte-range locks: a process, or what the client takes for one.
+/// The owner of opens or byte-range locks: a process, or what the client treats as one.
 #[doc(alias = "state_owner4")]
 #[doc(alias = "open_owner4")]
 #[doc(alias = "lock_owner4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StateOwner<'a> {
-    /// Ignored since NFSv4.1: the session says which client it is (RFC 8881 18.16.3, 18.10.3).
+    /// Ignored since NFSv4.1: the session identifies the client (RFC 8881 18.16.3, 18.10.3).
     pub client_id: ClientId,
-    /// The client's name for the owner.
+    /// The name that the client gives to the owner.
     pub owner: OwnerId<'a>,
 }
 
@@ -276,10 +275,10 @@ xdr_struct!(Time { seconds, nanoseconds });
 #[doc(alias = "settime4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetTime {
-    /// To the server's time.
+    /// Set it to the server's time.
     #[doc(alias = "SET_TO_SERVER_TIME4")]
     ServerTime,
-    /// To this time.
+    /// Set it to this time.
     #[doc(alias = "SET_TO_CLIENT_TIME4")]
     ClientTime(Time),
 }
@@ -356,14 +355,14 @@ xdr_enum! {
 }
 
 xdr_enum! {
-    /// How durable a write must be, or was made.
+    /// How durable a write must be, or was.
     #[doc(alias = "stable_how4")]
     StableHow {
-        /// Not yet: a COMMIT follows.
+        /// Not durable yet: a COMMIT follows.
         Unstable = 0,
-        /// The data, and what is needed to find it.
+        /// The data, and what is needed to find it, are durable.
         DataSync = 1,
-        /// The data and all attributes.
+        /// The data and all attributes are durable.
         FileSync = 2,
     }
 }
@@ -372,11 +371,11 @@ xdr_enum! {
 #[doc(alias = "change_info4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChangeInfo {
-    /// Whether nothing else can have changed the directory in between.
+    /// Whether nothing else can have changed the directory between the two values.
     pub atomic: bool,
-    /// Before.
+    /// Before the operation.
     pub before: u64,
-    /// After.
+    /// After the operation.
     pub after: u64,
 }
 
@@ -394,20 +393,20 @@ pub struct NetAddr<'a> {
 
 xdr_struct!(NetAddr<'a> { netid, address });
 
-/// A set of small numbers: attributes, operations, notification types, hints. Numbers of [`Bitmap::NUMBERS`] and
-/// above, which nothing has been given yet, are not kept.
+/// A set of small numbers: attributes, operations, notification types, hints. Numbers from [`Bitmap::NUMBERS`] on,
+/// which are not assigned yet, are not kept.
 #[doc(alias = "bitmap4")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Bitmap(u128);
 
 impl Bitmap {
-    /// How many numbers the set has room for.
+    /// Numbers below this can be in a set.
     pub const NUMBERS: u32 = u128::BITS;
-    /// Most 32-bit words that a received set may have.
+    /// The most 32-bit words of a received set.
     pub const WORDS_MAX: usize = 32;
     /// Words that are kept.
     const WORDS: u32 = Self::NUMBERS / u32::BITS;
-    /// Nothing.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
     const fn bit(number: u32) -> u128 {
@@ -435,25 +434,25 @@ impl Bitmap {
         Self(self.0 & !Self::bit(number))
     }
 
-    /// What is in either set.
+    /// The numbers in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is in both sets.
+    /// The numbers in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// What is in this set and not in the other.
+    /// The numbers in this set that are not in the other.
     #[must_use]
     pub const fn difference(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Whether the set has nothing.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -482,7 +481,7 @@ impl Bitmap {
         set
     }
 
-    /// The set's 32-bit words, those that only have zeros after the last one left out.
+    /// The set's 32-bit words, without trailing words that are zero.
     fn words(self) -> impl Iterator<Item = u32> {
         let used = Self::NUMBERS.saturating_sub(self.0.leading_zeros()).div_ceil(u32::BITS);
         (0..used).map(move |word| {
@@ -491,8 +490,8 @@ impl Bitmap {
         })
     }
 
-    /// Writes this set over another, whose words are between `start` and `end` of the buffer. That one's numbers must
-    /// have been at least as large.
+    /// Overwrites another set, whose words are between `start` and `end` of the buffer, with this one. The other set's
+    /// largest number must be at least as large.
     pub(crate) fn patch(self, writer: &mut Writer<'_>, start: usize, end: usize) {
         let positions = (start..end).step_by(4).skip(1);
         for (position, word) in positions.zip(self.words().chain(std::iter::repeat(0))) {
@@ -545,7 +544,7 @@ pub enum SecurityParameters<'a> {
     Gss(GssHandles<'a>),
 }
 
-/// Handles of GSS contexts that exist already.
+/// Handles of existing GSS contexts.
 #[doc(alias = "gss_cb_handles4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GssHandles<'a> {

@@ -1,4 +1,4 @@
-//! VERIFY, RFC 8881 18.31: go on only if attributes are the same.
+//! VERIFY, RFC 8881 18.31: continue only if attributes are the same.
 
 use crate::v4::attr::Attributes;
 use crate::v4::status::Status;
@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "VERIFY4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// What they are compared with.
+    /// The attributes to compare with.
     pub attributes: Attributes<'a>,
 }
 

@@ -8,9 +8,10 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_struct};
 #[doc(alias = "WANT_DELEGATION4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Which: only the bits of [`ShareAccess::want`] and of wants that are signalled or pushed.
+    /// The delegation that is wanted: only the bits of [`ShareAccess::want`], and those for wants that are signalled or
+    /// pushed.
     pub want: ShareAccess,
-    /// With what right.
+    /// The claim to the delegation.
     pub claim: Claim,
 }
 
@@ -20,17 +21,17 @@ xdr_struct!(Args { want, claim });
 #[doc(alias = "WANT_DELEGATION4res")]
 pub type Res<'a> = Result<Delegation<'a>, Status>;
 
-/// With what right a delegation is asked for.
+/// The claim with which a delegation is asked for.
 #[doc(alias = "deleg_claim4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
     /// Reclaimed after a restart of the server.
     #[doc(alias = "CLAIM_PREVIOUS")]
     Previous(DelegationType),
-    /// No special one.
+    /// No special claim.
     #[doc(alias = "CLAIM_FH")]
     Fh,
-    /// That of an earlier life of the client.
+    /// A delegation of an earlier incarnation of the client.
     #[doc(alias = "CLAIM_DELEG_PREV_FH")]
     DelegPrevFh,
 }

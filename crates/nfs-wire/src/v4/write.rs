@@ -1,4 +1,4 @@
-//! WRITE, RFC 8881 18.32: data into a file.
+//! WRITE, RFC 8881 18.32: write data to a file.
 
 use crate::v4::status::Status;
 use crate::v4::types::{StableHow, Stateid, Verifier};
@@ -8,9 +8,9 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "WRITE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// The open, the locks or the delegation that it is done with.
+    /// The open, the locks or the delegation used for the operation.
     pub stateid: Stateid,
-    /// Where the first byte goes.
+    /// Offset at which to write.
     pub offset: u64,
     /// How durable the data must be before the reply.
     pub stable: StableHow,
@@ -24,11 +24,11 @@ xdr_struct!(Args<'a> { stateid, offset, stable, data });
 #[doc(alias = "WRITE4resok")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResOk {
-    /// How many bytes were written, which may be fewer than asked.
+    /// The number of bytes written, which may be less than requested.
     pub count: u32,
-    /// How durable they are.
+    /// How durable the written bytes are.
     pub committed: StableHow,
-    /// The server's run.
+    /// Identifies the run of the server.
     pub verifier: Verifier,
 }
 

@@ -13,19 +13,19 @@ pub const SHORT_NAME_BYTES_MAX: usize = 24;
 pub struct Entry<'a> {
     /// Position in the directory; 0 unless the file system has such a thing.
     pub file_index: u32,
-    /// Created.
+    /// When the file was created.
     pub creation_time: FileTime,
-    /// Last read.
+    /// When the data was last read.
     pub last_access_time: FileTime,
-    /// Data last written.
+    /// When the data was last written.
     pub last_write_time: FileTime,
-    /// Anything last changed.
+    /// When data or attributes were last changed.
     pub change_time: FileTime,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub end_of_file: u64,
-    /// Bytes on disk.
+    /// Bytes allocated on disk.
     pub allocation_size: u64,
-    /// Attributes.
+    /// The file's attributes.
     pub file_attributes: FileAttributes,
     /// Bytes of the extended attributes. With [`FileAttributes::REPARSE_POINT`] the classes without a field
     /// for it have the reparse tag here ([MS-FSCC] 2.4.8 and others).
@@ -104,7 +104,7 @@ impl<'o> DirectoryWriter<'o> {
         Ok(Self { entries: EntryWriter::new(out, limit, 8), layout: Layout::of(class)? })
     }
 
-    /// Whether there is no entry yet.
+    /// Whether there are no entries yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -17,15 +17,15 @@ fixed_struct! {
     /// other values.
     #[doc(alias = "FileBasicInformation")]
     pub struct Basic[40] {
-        /// Created.
+        /// When the file was created.
         creation_time: FileTime,
-        /// Last read.
+        /// When the data was last read.
         last_access_time: FileTime,
-        /// Data last written.
+        /// When the data was last written.
         last_write_time: FileTime,
-        /// Anything last changed.
+        /// When data or attributes were last changed.
         change_time: FileTime,
-        /// Attributes.
+        /// The file's attributes.
         file_attributes: FileAttributes,
     }
 }
@@ -34,15 +34,15 @@ fixed_struct! {
     /// FileStandardInformation
     #[doc(alias = "FileStandardInformation")]
     pub struct Standard[24] {
-        /// Bytes on disk.
+        /// Bytes allocated on disk.
         allocation_size: u64,
-        /// Bytes of the file.
+        /// Size of the file in bytes.
         end_of_file: u64,
-        /// Names of the file.
+        /// The number of hard links.
         number_of_links: u32,
-        /// Whether it goes away with its last open.
+        /// Whether the file is deleted when its last open closes.
         delete_pending: bool,
-        /// Whether it is a directory.
+        /// Whether the file is a directory.
         directory: bool,
     }
 }
@@ -51,7 +51,7 @@ fixed_struct! {
     /// FileInternalInformation
     #[doc(alias = "FileInternalInformation")]
     pub struct Internal[8] {
-        /// Names the file in its volume.
+        /// Identifies the file in its volume.
         index_number: u64,
     }
 }
@@ -106,19 +106,19 @@ fixed_struct! {
     /// FileNetworkOpenInformation
     #[doc(alias = "FileNetworkOpenInformation")]
     pub struct NetworkOpen[56] {
-        /// Created.
+        /// When the file was created.
         creation_time: FileTime,
-        /// Last read.
+        /// When the data was last read.
         last_access_time: FileTime,
-        /// Data last written.
+        /// When the data was last written.
         last_write_time: FileTime,
-        /// Anything last changed.
+        /// When data or attributes were last changed.
         change_time: FileTime,
-        /// Bytes on disk.
+        /// Bytes allocated on disk.
         allocation_size: u64,
-        /// Bytes of the file.
+        /// Size of the file in bytes.
         end_of_file: u64,
-        /// Attributes.
+        /// The file's attributes.
         file_attributes: FileAttributes,
     }
 }
@@ -127,7 +127,7 @@ fixed_struct! {
     /// FileAttributeTagInformation
     #[doc(alias = "FileAttributeTagInformation")]
     pub struct AttributeTag[8] {
-        /// Attributes.
+        /// The file's attributes.
         file_attributes: FileAttributes,
         /// The reparse tag, or 0.
         reparse_tag: u32,
@@ -155,9 +155,9 @@ fixed_struct! {
     /// FileIdInformation
     #[doc(alias = "FileIdInformation")]
     pub struct Id[24] {
-        /// Names the volume.
+        /// Identifies the volume.
         volume_serial_number: u64,
-        /// Names the file in its volume.
+        /// Identifies the file in its volume.
         file_id: u128,
     }
 }
@@ -170,9 +170,9 @@ fixed_struct! {
         number_of_accessible_links: u32,
         /// All names.
         total_number_of_links: u32,
-        /// Whether it goes away with its last open.
+        /// Whether the file is deleted when its last open closes.
         delete_pending: bool,
-        /// Whether it is a directory.
+        /// Whether the file is a directory.
         directory: bool,
     }
 }
@@ -219,7 +219,7 @@ fixed_struct! {
     /// FileEndOfFileInformation: truncate or extend.
     #[doc(alias = "FileEndOfFileInformation")]
     pub struct EndOfFile[8] {
-        /// Bytes of the file.
+        /// Size of the file in bytes.
         end_of_file: u64,
     }
 }
@@ -228,7 +228,7 @@ fixed_struct! {
     /// FileAllocationInformation
     #[doc(alias = "FileAllocationInformation")]
     pub struct Allocation[8] {
-        /// Bytes on disk.
+        /// Bytes allocated on disk.
         allocation_size: u64,
     }
 }
@@ -291,7 +291,7 @@ impl<'a> Name<'a> {
     /// Bytes without the name.
     pub const FIXED_LEN: usize = 4;
 
-    /// Reads the structure.
+    /// Decodes the structure.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`].
@@ -340,7 +340,7 @@ impl<'a> All<'a> {
     /// Bytes without the name.
     pub const FIXED_LEN: usize = 100;
 
-    /// Reads the structure.
+    /// Decodes the structure.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`].
@@ -382,7 +382,7 @@ impl<'a> All<'a> {
 pub struct Stream<'a> {
     /// Bytes of the stream.
     pub stream_size: u64,
-    /// Bytes on disk.
+    /// Bytes allocated on disk.
     pub stream_allocation_size: u64,
     /// `:name:$DATA`; `::$DATA` for the file itself.
     pub name: Utf16<'a>,

@@ -23,7 +23,7 @@ impl<'a> Volume<'a> {
     /// Bytes without the label.
     pub const FIXED_LEN: usize = 18;
 
-    /// Reads the structure.
+    /// Decodes the structure.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`].
@@ -56,13 +56,13 @@ fixed_struct! {
     /// FileFsSizeInformation
     #[doc(alias = "FileFsSizeInformation")]
     pub struct Size[24] {
-        /// Units of the volume (of the user's quota, if there is one).
+        /// Allocation units of the volume, or of the user's quota if there is one.
         total_allocation_units: u64,
-        /// Free units that the user can have.
+        /// Free allocation units available to the user.
         available_allocation_units: u64,
-        /// Sectors of a unit.
+        /// Sectors per allocation unit.
         sectors_per_allocation_unit: u32,
-        /// Bytes of a sector.
+        /// Bytes per sector.
         bytes_per_sector: u32,
     }
 }
@@ -71,15 +71,15 @@ fixed_struct! {
     /// FileFsFullSizeInformation
     #[doc(alias = "FileFsFullSizeInformation")]
     pub struct FullSize[32] {
-        /// Units of the volume (of the user's quota, if there is one).
+        /// Allocation units of the volume, or of the user's quota if there is one.
         total_allocation_units: u64,
-        /// Free units that the user can have.
+        /// Free allocation units available to the user.
         caller_available_allocation_units: u64,
-        /// Free units of the volume.
+        /// Free allocation units of the volume.
         actual_available_allocation_units: u64,
-        /// Sectors of a unit.
+        /// Sectors per allocation unit.
         sectors_per_allocation_unit: u32,
-        /// Bytes of a sector.
+        /// Bytes per sector.
         bytes_per_sector: u32,
     }
 }
@@ -193,7 +193,7 @@ impl<'a> Attribute<'a> {
     /// Bytes without the name.
     pub const FIXED_LEN: usize = 12;
 
-    /// Reads the structure.
+    /// Decodes the structure.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`].
@@ -242,7 +242,7 @@ fixed_struct! {
     /// FileFsObjectIdInformation
     #[doc(alias = "FileFsObjectIdInformation")]
     pub struct ObjectId[64] {
-        /// Names the volume.
+        /// Identifies the volume.
         object_id: Guid,
         /// What the file system adds.
         extended_info: [u8; 48],

@@ -73,7 +73,7 @@ impl<'o> EntryWriter<'o> {
         self.out.len().saturating_sub(self.start)
     }
 
-    /// Whether there is no entry yet.
+    /// Whether there are no entries yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.last.is_none()

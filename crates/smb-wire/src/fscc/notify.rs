@@ -4,7 +4,7 @@ use super::next_entry::{DoesNotFit, Entries, EntryWriter};
 use crate::codec::{Put, Reader, Utf16, WireError};
 
 wire_enum! {
-    /// What happened.
+    /// The kind of change.
     pub enum Action: u32 {
         /// FILE_ACTION_ADDED
         Added = 0x0000_0001,
@@ -35,7 +35,7 @@ wire_enum! {
 #[doc(alias = "FILE_NOTIFY_INFORMATION")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// What happened.
+    /// The kind of change.
     pub action: Action,
     /// The path from the watched directory.
     pub name: Utf16<'a>,

@@ -32,21 +32,21 @@ pub const SYMLINK_FLAG_RELATIVE: u32 = 0x0000_0001;
 pub enum ReparsePoint<'a> {
     /// A symbolic link, [MS-FSCC] 2.1.2.4.
     Symlink {
-        /// Where it leads.
+        /// The target.
         substitute_name: Utf16<'a>,
-        /// The same for people.
+        /// The target as shown to people.
         print_name: Utf16<'a>,
         /// [`SYMLINK_FLAG_RELATIVE`] or 0.
         flags: u32,
     },
     /// A mount point, [MS-FSCC] 2.1.2.5.
     MountPoint {
-        /// Where it leads.
+        /// The target.
         substitute_name: Utf16<'a>,
-        /// The same for people.
+        /// The target as shown to people.
         print_name: Utf16<'a>,
     },
-    /// Another one.
+    /// A context that is not decoded.
     Other {
         /// Its tag. A tag without [`ReparsePoint::TAG_MICROSOFT`] has a GUID of 16 bytes at the start of
         /// `data`.

@@ -16,9 +16,9 @@ fixed_struct! {
     /// Input of FSCTL_SET_ZERO_DATA, [MS-FSCC] 2.3.85.
     #[doc(alias = "FILE_ZERO_DATA_INFORMATION")]
     pub struct ZeroData[16] {
-        /// The first byte.
+        /// Offset of the first byte.
         file_offset: u64,
-        /// The first byte behind.
+        /// Offset of the first byte after the range.
         beyond_final_zero: u64,
     }
 }
@@ -27,15 +27,15 @@ fixed_struct! {
     /// Input of FSCTL_QUERY_ALLOCATED_RANGES and the entries of its output ([MS-FSCC] 2.3.51, 2.3.52).
     #[doc(alias = "FILE_ALLOCATED_RANGE_BUFFER")]
     pub struct AllocatedRange[16] {
-        /// The first byte.
+        /// Offset of the first byte.
         file_offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         length: u64,
     }
 }
 
 impl AllocatedRange {
-    /// Reads the output buffer.
+    /// Decodes the output buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`].
@@ -48,7 +48,7 @@ fixed_struct! {
     /// Output of FSCTL_CREATE_OR_GET_OBJECT_ID and FSCTL_GET_OBJECT_ID, [MS-FSCC] 2.1.3.1.
     #[doc(alias = "FILE_OBJECTID_BUFFER")]
     pub struct ObjectId[64] {
-        /// Names the file in its volume.
+        /// Identifies the file in its volume.
         object_id: Guid,
         /// The volume where the file was made.
         birth_volume_id: Guid,
@@ -63,9 +63,9 @@ fixed_struct! {
     /// A range of a [`FileLevelTrim`].
     #[doc(alias = "FILE_LEVEL_TRIM_RANGE")]
     pub struct TrimRange[16] {
-        /// The first byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         length: u64,
     }
 }
@@ -81,7 +81,7 @@ pub struct FileLevelTrim {
 }
 
 impl FileLevelTrim {
-    /// Reads the input buffer.
+    /// Decodes the input buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`].
@@ -139,7 +139,7 @@ pub struct GetIntegrityInformation {
 }
 
 impl GetIntegrityInformation {
-    /// Reads the output buffer.
+    /// Decodes the output buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`].
@@ -177,7 +177,7 @@ pub struct SetIntegrityInformation {
 }
 
 impl SetIntegrityInformation {
-    /// Reads the input buffer.
+    /// Decodes the input buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`].
@@ -202,11 +202,11 @@ fixed_struct! {
     pub struct DuplicateExtents[40] {
         /// The open of the source.
         source_file_id: FileId,
-        /// Where in the source.
+        /// Offset in the source.
         source_file_offset: u64,
-        /// Where in the target.
+        /// Offset in the target.
         target_file_offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         byte_count: u64,
     }
 }
@@ -215,9 +215,9 @@ fixed_struct! {
     /// Input of FSCTL_QUERY_FILE_REGIONS, [MS-FSCC] 2.3.55; no input means the whole file.
     #[doc(alias = "FILE_REGION_INPUT")]
     pub struct FileRegionInput[24] {
-        /// The first byte.
+        /// Offset of the first byte.
         file_offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         length: u64,
         /// 1: valid cached data, 2: valid non-cached data.
         desired_usage: u32,
@@ -228,9 +228,9 @@ fixed_struct! {
     /// A region in the output of FSCTL_QUERY_FILE_REGIONS.
     #[doc(alias = "FILE_REGION_INFO")]
     pub struct FileRegion[24] {
-        /// The first byte.
+        /// Offset of the first byte.
         file_offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         length: u64,
         /// As `desired_usage`.
         usage: u32,
@@ -248,7 +248,7 @@ pub struct FileRegionOutput {
 }
 
 impl FileRegionOutput {
-    /// Reads the output buffer.
+    /// Decodes the output buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`].

@@ -15,18 +15,18 @@ use crate::negotiate::{Capabilities, Dialect, SecurityMode};
 #[doc(alias = "VALIDATE_NEGOTIATE_INFO")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidateNegotiateRequest {
-    /// Its capabilities.
+    /// The capabilities.
     pub capabilities: Capabilities,
-    /// Its name for itself.
+    /// The GUID by which it identifies itself.
     pub guid: Guid,
-    /// Its security mode.
+    /// The security mode.
     pub security_mode: SecurityMode,
-    /// Its dialects.
+    /// The dialects.
     pub dialects: Vec<Dialect>,
 }
 
 impl ValidateNegotiateRequest {
-    /// Reads the input buffer.
+    /// Decodes the input buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`].
@@ -63,11 +63,11 @@ flags_field!(Capabilities, SecurityMode);
 fixed_struct! {
     /// Output of FSCTL_VALIDATE_NEGOTIATE_INFO, [MS-SMB2] 2.2.32.6: what the server sent in NEGOTIATE.
     pub struct ValidateNegotiateResponse[24] {
-        /// Its capabilities.
+        /// The capabilities.
         capabilities: Capabilities,
-        /// Its name for itself.
+        /// The GUID by which it identifies itself.
         guid: Guid,
-        /// Its security mode.
+        /// The security mode.
         security_mode: SecurityMode,
         /// The dialect of the connection, a [`Dialect`].
         dialect: u16,
@@ -75,7 +75,7 @@ fixed_struct! {
 }
 
 bitflags! {
-    /// What a network interface can.
+    /// The capabilities of a network interface.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct InterfaceCapabilities: u32 {
         /// RSS_CAPABLE: several queues, so several channels to it are worth while.
@@ -92,7 +92,7 @@ bitflags! {
 pub struct NetworkInterface {
     /// Which interface; one can have several addresses.
     pub if_index: u32,
-    /// What it can.
+    /// The capabilities of the interface.
     pub capabilities: InterfaceCapabilities,
     /// Bits a second.
     pub link_speed: u64,
@@ -186,11 +186,11 @@ fixed_struct! {
     /// A range of a [`Copychunk`].
     #[doc(alias = "SRV_COPYCHUNK")]
     pub struct Chunk[24] {
-        /// Where in the source.
+        /// Offset in the source.
         source_offset: u64,
-        /// Where in the target.
+        /// Offset in the target.
         target_offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         length: u32,
     }
 }
@@ -206,7 +206,7 @@ pub struct Copychunk {
 }
 
 impl Copychunk {
-    /// Reads the input buffer.
+    /// Decodes the input buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`].
@@ -256,7 +256,7 @@ pub struct DfsReferralRequest<'a> {
 }
 
 impl<'a> DfsReferralRequest<'a> {
-    /// Reads the input buffer.
+    /// Decodes the input buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`]; [`WireError::Invalid`] when the zero behind the
@@ -298,7 +298,7 @@ pub struct PipeWait<'a> {
 }
 
 impl<'a> PipeWait<'a> {
-    /// Reads the input buffer.
+    /// Decodes the input buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`].
@@ -337,7 +337,7 @@ pub struct SnapshotArray {
 }
 
 impl SnapshotArray {
-    /// Reads the output buffer.
+    /// Decodes the output buffer.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`].
