@@ -6,8 +6,8 @@ use std::ops::Range;
 use crate::codec::{Reader, WireError, aligned, len_u32, pad_from};
 use crate::header;
 
-/// The messages of a frame, as ranges of it. Each is at least a header long; all but the last end where the
-/// next starts, so they include their padding (which their signatures cover). Ends after the first error.
+/// The messages of a frame, as ranges. Each is at least as long as a header. All but the last extend to the start of
+/// the next message, so they include their padding (which their signatures cover). Ends after the first error.
 #[derive(Debug, Clone)]
 pub struct Chain<'a> {
     frame: &'a [u8],
@@ -50,7 +50,7 @@ impl Iterator for Chain<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let start = self.next.take()?;
         let message = self.message(start);
-        // Each step moves at least a header forward, so the walk ends.
+        // Each step advances by at least a header, so the walk ends.
         self.next = message.as_ref().ok().map(|range| range.end).filter(|end| *end < self.frame.len());
         Some(message)
     }

@@ -16,14 +16,14 @@ bitflags! {
 }
 
 bitflags! {
-    /// Which changes to tell (FILE_NOTIFY_CHANGE_*).
+    /// The changes to report (FILE_NOTIFY_CHANGE_*).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct CompletionFilter: u32 {
         /// Names of files.
         const FILE_NAME = 0x0000_0001;
         /// Names of directories.
         const DIR_NAME = 0x0000_0002;
-        /// The file's attributes.
+        /// File attributes.
         const ATTRIBUTES = 0x0000_0004;
         /// Sizes.
         const SIZE = 0x0000_0008;
@@ -51,7 +51,7 @@ bitflags! {
 #[doc(alias = "SMB2_CHANGE_NOTIFY_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// How deep.
+    /// Whether to watch the whole tree.
     pub flags: ChangeNotifyFlags,
     /// The largest output buffer in bytes.
     pub output_buffer_length: u32,

@@ -10,7 +10,7 @@ bitflags! {
     /// `Flags` of request and response.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct CloseFlags: u16 {
-        /// SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB: the response holds the attributes.
+        /// SMB2_CLOSE_FLAG_POSTQUERY_ATTRIB: return the attributes in the response.
         const POSTQUERY_ATTRIB = 0x0001;
         const _ = !0;
     }
@@ -52,11 +52,11 @@ impl Request {
 #[doc(alias = "SMB2_CLOSE_RESPONSE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Response {
-    /// The attributes of the file, when they were asked for.
+    /// The attributes of the file, if they were requested.
     pub attributes: Option<Attributes>,
 }
 
-/// What a file was when it was closed.
+/// The attributes of a file when it was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     /// When the file was created.

@@ -2,30 +2,30 @@
 
 use std::fmt;
 
-/// Why bytes are not a message, or a value cannot be written as one.
+/// Why bytes are not a valid message, or why a value cannot be encoded.
 ///
-/// A server answers a request that does not decode with STATUS_INVALID_PARAMETER ([MS-SMB2] 3.3.5.2), or
-/// closes the connection where the header itself is not one.
+/// A server answers a request that does not decode with STATUS_INVALID_PARAMETER ([MS-SMB2] 3.3.5.2), or closes the
+/// connection if the header itself is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Fewer bytes than the fixed part of the structure.
+    /// There are fewer bytes than the fixed part of the structure has.
     #[error("truncated")]
     Truncated,
-    /// `StructureSize` is not the one that the specification fixes for this structure.
+    /// `StructureSize` differs from the specification's value for this structure.
     #[error("StructureSize is {found}, not {expected}")]
     StructureSize {
-        /// The value of the specification.
+        /// The value in the specification.
         expected: u16,
         /// The value in the bytes.
         found: u16,
     },
-    /// An offset or length leads outside the message or into the fixed part.
+    /// An offset or length points outside the message or into the fixed part.
     #[error("{0} lies outside the message or inside its fixed part")]
     OutOfBounds(&'static str),
-    /// An offset is not a multiple of what it must be.
+    /// An offset is not aligned as required.
     #[error("{0} is misaligned")]
     Misaligned(&'static str),
-    /// A field has a value that nothing defines.
+    /// A field has an undefined value.
     #[error("{0} is invalid")]
     Invalid(&'static str),
     /// The first four bytes name another protocol.
@@ -34,7 +34,7 @@ pub enum WireError {
     /// Text with an odd number of bytes or a lone surrogate.
     #[error("malformed UTF-16")]
     Utf16,
-    /// A value to be written is longer than its length field can say.
+    /// A value is longer than its length field can express.
     #[error("{0} is too long")]
     TooLong(&'static str),
 }
@@ -53,7 +53,7 @@ impl From<acl::Malformed> for WireError {
 /// Bytes of an SMB2 header; every body starts here.
 pub(crate) const HEADER: usize = 64;
 
-/// Takes little-endian integers from the front of a slice.
+/// Reads little-endian integers from the front of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// The fixed part of a message's body (`N` bytes behind the header), after its `StructureSize`.
+    /// The fixed part of a message's body (`N` bytes after the header), after its `StructureSize`.
     #[inline]
     pub(crate) fn body<const N: usize>(message: &'a [u8], structure_size: u16) -> Result<Self, WireError> {
         let fixed: &[u8; N] =
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         Self::new(fixed).structure_size(structure_size)
     }
 
-    /// Takes and checks a `StructureSize`.
+    /// Reads and checks a `StructureSize`.
     #[inline]
     pub(crate) fn structure_size(mut self, expected: u16) -> Result<Self, WireError> {
         match self.u16()? {
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// What has not been taken yet.
+    /// The bytes that have not been read yet.
     #[inline]
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
@@ -145,8 +145,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The variable part `bytes[offset..offset + length]`, which must lie at or behind `fixed_end`. An empty
-/// part is empty whatever its offset says: clients leave anything there.
+/// The variable part `bytes[offset..offset + length]`, which must lie at or after `fixed_end`. The offset of an empty
+/// part is ignored, since clients send any value there.
 #[inline]
 pub(crate) fn variable<'a>(
     bytes: &'a [u8],
@@ -228,9 +228,9 @@ pub(crate) fn len_u32(length: usize, field: &'static str) -> Result<u32, WireErr
     u32::try_from(length).map_err(|_| WireError::TooLong(field))
 }
 
-/// Text that is UTF-16LE on the wire: bytes of a message, or Rust text that will be written as UTF-16LE.
+/// Text that is UTF-16LE on the wire: bytes of a message, or a Rust string that will be encoded.
 ///
-/// Two values are equal when they are the same on the wire.
+/// Two values are equal if they are equal on the wire.
 #[derive(Clone, Copy)]
 pub struct Utf16<'a>(Source<'a>);
 
@@ -241,7 +241,7 @@ enum Source<'a> {
 }
 
 impl<'a> Utf16<'a> {
-    /// No text.
+    /// Empty text.
     pub const EMPTY: Self = Self(Source::Wire(&[]));
 
     /// Text in a message. Surrogates are checked by [`Self::decode`].
@@ -253,9 +253,8 @@ impl<'a> Utf16<'a> {
     }
 
     /// The text.
-    ///
     /// # Errors
-    /// [`WireError::Utf16`] when there is a surrogate without its partner.
+    /// [`WireError::Utf16`] when a surrogate has no partner.
     pub fn decode(&self) -> Result<String, WireError> {
         match self.0 {
             Source::Text(text) => Ok(text.to_owned()),
@@ -265,7 +264,7 @@ impl<'a> Utf16<'a> {
         }
     }
 
-    /// Its UTF-16 code units.
+    /// The UTF-16 code units.
     pub fn units(&self) -> impl Iterator<Item = u16> + use<'a> {
         let (wire, text) = match self.0 {
             Source::Wire(bytes) => (bytes, ""),
@@ -275,7 +274,7 @@ impl<'a> Utf16<'a> {
         pairs.iter().copied().map(u16::from_le_bytes).chain(text.encode_utf16())
     }
 
-    /// Bytes on the wire.
+    /// The number of bytes on the wire.
     #[must_use]
     pub fn byte_len(&self) -> usize {
         match self.0 {
@@ -284,7 +283,7 @@ impl<'a> Utf16<'a> {
         }
     }
 
-    /// Whether there is no text.
+    /// Whether the text is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         match self.0 {
@@ -346,7 +345,7 @@ impl PartialEq<&str> for Utf16<'_> {
     }
 }
 
-/// Quoted text; a lone surrogate shows as U+FFFD.
+/// Quoted text; a lone surrogate is shown as U+FFFD.
 impl fmt::Debug for Utf16<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text: String =
@@ -355,14 +354,14 @@ impl fmt::Debug for Utf16<'_> {
     }
 }
 
-/// An enumeration of the wire that keeps values without a name: `Unknown(n)`.
+/// An enumeration on the wire that keeps undefined values: `Unknown(n)`.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* pub enum $name:ident: $repr:ident { $($(#[$vmeta:meta])* $variant:ident = $value:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $name {
             $($(#[$vmeta])* $variant,)+
-            /// A value that the specification does not name.
+            /// A value that the specification does not define.
             Unknown($repr),
         }
 
@@ -386,7 +385,7 @@ macro_rules! wire_enum {
     };
 }
 
-/// A body of four bytes that says nothing: `StructureSize` 4 and a reserved field.
+/// A body of four bytes without content: `StructureSize` 4 and a reserved field.
 macro_rules! empty_body {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
@@ -411,18 +410,18 @@ macro_rules! empty_body {
     };
 }
 
-/// A response that is one output buffer: `StructureSize` 9, offset of two bytes, length of four.
+/// A response that consists of one output buffer: `StructureSize` 9, an offset of two bytes, a length of four.
 macro_rules! output_buffer_response {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct $name<'a> {
-            /// The answer.
+            /// The output buffer.
             pub output_buffer: &'a [u8],
         }
 
         impl<'a> $name<'a> {
-            /// Where the answer starts, from the header.
+            /// Offset of the output buffer, from the header.
             pub const BUFFER_OFFSET: u16 = 64 + 8;
 
             /// Decodes the body of `message`.
@@ -511,8 +510,7 @@ macro_rules! flags_field {
     };
 }
 
-/// A structure of `LEN` bytes: its fields in order, then zeros that are reserved. Bytes behind it are left
-/// alone.
+/// A structure of `LEN` bytes: its fields in order, then reserved zeros. Bytes after it are ignored.
 macro_rules! fixed_struct {
     ($(#[$meta:meta])* pub struct $name:ident [$len:literal] { $($(#[$fmeta:meta])* $field:ident: $type:ty,)+ }) => {
         $(#[$meta])*

@@ -1,4 +1,4 @@
-//! CREATE, [MS-SMB2] 2.2.13 and 2.2.14. The access mask of all messages (2.2.13.1) is that of [MS-DTYP] 2.4.3.
+//! CREATE, [MS-SMB2] 2.2.13 and 2.2.14. The access masks of all messages (2.2.13.1) are those of [MS-DTYP] 2.4.3.
 
 pub use acl::AccessMask;
 use bitflags::bitflags;
@@ -19,7 +19,7 @@ wire_enum! {
         Exclusive = 0x08,
         /// Reads, writes and the open itself.
         Batch = 0x09,
-        /// A lease context says it.
+        /// A lease context specifies it.
         Lease = 0xFF,
     }
 }
@@ -57,7 +57,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What a CREATE has done.
+    /// What a CREATE did.
     pub enum CreateAction: u32 {
         /// Replaced an existing file.
         Superseded = 0x0000_0000,
@@ -71,7 +71,7 @@ wire_enum! {
 }
 
 bitflags! {
-    /// What others may do while this open lasts.
+    /// What other opens may do meanwhile.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct ShareAccess: u32 {
         /// FILE_SHARE_READ
@@ -150,21 +150,21 @@ const REQUEST_FIXED_END: usize = 64 + 56;
 #[doc(alias = "SMB2_CREATE_REQUEST")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What the client wants to cache.
+    /// The caching that the client asks for.
     pub requested_oplock_level: OplockLevel,
     /// How far the server may act as the user.
     pub impersonation_level: ImpersonationLevel,
-    /// What the client wants to do.
+    /// The access that the client asks for.
     pub desired_access: AccessMask,
     /// Attributes of a new file.
     pub file_attributes: FileAttributes,
-    /// What others may do.
+    /// What other opens may do meanwhile.
     pub share_access: ShareAccess,
-    /// Open, create, overwrite.
+    /// What to do when the file exists, and when it does not.
     pub create_disposition: CreateDisposition,
-    /// How to open.
+    /// Further options.
     pub create_options: CreateOptions,
-    /// The path from the root of the share, with backslashes and without one in front; empty for the root.
+    /// The path from the root of the share, with backslashes, but without a leading one; empty for the root.
     pub name: Utf16<'a>,
     /// The create contexts.
     pub contexts: Vec<RequestContext<'a>>,
@@ -174,8 +174,8 @@ impl<'a> Request<'a> {
     /// Decodes the body of `message`.
     ///
     /// # Errors
-    /// [`WireError`] for a malformed body or create context. [MS-SMB2] 3.3.5.9 has STATUS_INVALID_PARAMETER
-    /// for both.
+    /// [`WireError`] for a malformed body or create context. In both cases [MS-SMB2] 3.3.5.9 requires
+    /// STATUS_INVALID_PARAMETER.
     pub fn decode(message: &'a [u8]) -> Result<Self, WireError> {
         let mut r = Reader::body::<56>(message, 57)?;
         r.skip(1)?;
@@ -271,7 +271,7 @@ pub struct Response<'a> {
     pub end_of_file: u64,
     /// The file's attributes.
     pub file_attributes: FileAttributes,
-    /// The name of the open.
+    /// The identifier of the open.
     pub file_id: FileId,
     /// Answers to create contexts.
     pub contexts: Vec<ResponseContext<'a>>,

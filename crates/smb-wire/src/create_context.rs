@@ -40,11 +40,11 @@ pub mod name {
     pub const SVHDX_OPEN_DEVICE: &[u8] = b"\x9C\xCB\xCF\x9E\x04\xC1\xE6\x43\x98\x0E\x15\x8D\xA1\xF6\xEC\x83";
 }
 
-/// A create context as it lies in the message.
+/// A create context in wire form.
 #[doc(alias = "SMB2_CREATE_CONTEXT")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawContext<'a> {
-    /// Which context it is ([`name`]).
+    /// The name of the context ([`name`]).
     pub name: &'a [u8],
     /// Its data.
     pub data: &'a [u8],
@@ -86,25 +86,25 @@ bitflags! {
     }
 }
 
-/// A lease asked for or granted; the same in requests and responses.
+/// A lease that is requested or granted; the same in requests and responses.
 #[doc(alias = "SMB2_CREATE_REQUEST_LEASE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// The client's name for the lease.
+    /// The key that the client chose for the lease.
     pub key: [u8; 16],
     /// What may be cached.
     pub state: LeaseState,
-    /// More about it.
+    /// The flags of the lease.
     pub flags: LeaseFlags,
-    /// What only version 2 (SMB 3.x) has.
+    /// The fields that only version 2 (SMB 3.x) has.
     pub v2: Option<LeaseV2>,
 }
 
-/// What a lease context of version 2 adds.
+/// The additional fields of a lease context of version 2.
 #[doc(alias = "SMB2_CREATE_REQUEST_LEASE_V2")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseV2 {
-    /// The lease of the directory that the file is in; meaningful with [`LeaseFlags::PARENT_LEASE_KEY_SET`].
+    /// The lease of the file's parent directory; meaningful with [`LeaseFlags::PARENT_LEASE_KEY_SET`].
     pub parent_key: [u8; 16],
     /// Counts the changes of the lease's state.
     pub epoch: u16,
@@ -149,34 +149,34 @@ pub enum RequestContext<'a> {
     SdBuffer(&'a [u8]),
     /// Make the open durable.
     DurableHandleRequest,
-    /// Take up a durable open again.
+    /// Reclaim a durable open.
     DurableHandleReconnect {
         /// The open.
         file_id: FileId,
     },
     /// The allocation size of a new file, in bytes.
     AllocationSize(u64),
-    /// Tell me the most that I may do; unless the file has not changed since the timestamp.
+    /// Return the maximal access, unless the file has not changed since the timestamp.
     QueryMaximalAccess {
-        /// When the client asked before.
+        /// When the client last asked.
         timestamp: Option<FileTime>,
     },
     /// Open the snapshot of this time.
     TimewarpToken(FileTime),
-    /// Tell me the identity of file and volume.
+    /// Return the identity of the file and the volume.
     QueryOnDiskId,
     /// Grant a lease.
     RequestLease(Lease),
     /// Make the open durable or persistent (SMB 3.x).
     DurableHandleRequestV2 {
-        /// For how many milliseconds, 0 leaves it to the server.
+        /// The timeout in milliseconds; 0 leaves it to the server.
         timeout_ms: u32,
         /// Whether the open is persistent.
         flags: DurableFlags,
-        /// Names this CREATE, so that it can be replayed.
+        /// Identifies this CREATE, so that it can be replayed.
         create_guid: Guid,
     },
-    /// Take up a durable or persistent open again (SMB 3.x).
+    /// Reclaim a durable or persistent open (SMB 3.x).
     DurableHandleReconnectV2 {
         /// The open.
         file_id: FileId,
@@ -185,16 +185,16 @@ pub enum RequestContext<'a> {
         /// Whether the open is persistent.
         flags: DurableFlags,
     },
-    /// The application that opens (SMB 3.x).
+    /// The application that opens the file (SMB 3.x).
     AppInstanceId(Guid),
-    /// Its version (SMB 3.1.1).
+    /// The version of the application (SMB 3.1.1).
     AppInstanceVersion {
         /// The more significant half.
         high: u64,
         /// The less significant half.
         low: u64,
     },
-    /// Another one; to be ignored unless the server knows it ([`name::SVHDX_OPEN_DEVICE`] is among these).
+    /// Any other context, to be ignored unless the server knows it ([`name::SVHDX_OPEN_DEVICE`] is among these).
     Other(RawContext<'a>),
 }
 
@@ -336,9 +336,9 @@ impl<'a> RequestContext<'a> {
 pub enum ResponseContext<'a> {
     /// The open is durable.
     DurableHandle,
-    /// The most that the user may do.
+    /// The maximal access of the user.
     MaximalAccess {
-        /// Whether it could be found out.
+        /// Whether the access could be determined.
         query_status: NtStatus,
         /// The rights.
         maximal_access: AccessMask,
@@ -354,7 +354,7 @@ pub enum ResponseContext<'a> {
     Lease(Lease),
     /// The open is durable or persistent (SMB 3.x).
     DurableHandleV2 {
-        /// For how many milliseconds it survives a disconnection.
+        /// How long the open survives a disconnection, in milliseconds.
         timeout_ms: u32,
         /// Whether the open is persistent.
         flags: DurableFlags,
@@ -463,7 +463,7 @@ pub fn raw_contexts(list: &[u8]) -> impl Iterator<Item = Result<RawContext<'_>, 
     })
 }
 
-/// The context at the start of `list`, and what follows it.
+/// The context at the start of `list`, and the rest of the list.
 fn split_context(list: &[u8]) -> Result<(RawContext<'_>, &[u8]), WireError> {
     let mut r = Reader::new(list);
     let next = r.len32()?;

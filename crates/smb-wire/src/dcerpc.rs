@@ -1,5 +1,5 @@
-//! The DCE/RPC PDUs that travel over named pipes: connection-oriented, version 5.0, little-endian (C706
-//! chapter 12, [MS-RPCE] 2.2.2). Without RPC authentication: SMB has already authenticated the pipe.
+//! The DCE/RPC PDUs sent over named pipes: connection-oriented, version 5.0, little-endian (C706 chapter 12, [MS-RPCE]
+//! 2.2.2). Without RPC authentication, since SMB has already authenticated the pipe.
 
 use bitflags::bitflags;
 
@@ -22,7 +22,7 @@ bitflags! {
         const DID_NOT_EXECUTE = 0x20;
         /// PFC_MAYBE
         const MAYBE = 0x40;
-        /// PFC_OBJECT_UUID: a request holds an object.
+        /// PFC_OBJECT_UUID: the request contains an object UUID.
         const OBJECT_UUID = 0x80;
         const _ = !0;
     }
@@ -32,7 +32,7 @@ bitflags! {
 #[doc(alias = "p_syntax_id_t")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SyntaxId {
-    /// Its name.
+    /// The UUID of the interface or transfer syntax.
     pub uuid: Guid,
     /// Major version in the low 16 bits, minor in the high.
     pub version: u32,
@@ -47,7 +47,7 @@ impl SyntaxId {
         version: 2,
     };
 
-    /// NDR64, 71710533-beba-4937-8319-b5dbef9ccc36 version 1; clients offer it, this server does not take it.
+    /// NDR64, 71710533-beba-4937-8319-b5dbef9ccc36 version 1; clients offer it, but this server does not accept it.
     pub const NDR64: Self = Self {
         uuid: Guid([
             0x33, 0x05, 0x71, 0x71, 0xba, 0xbe, 0x37, 0x49, 0x83, 0x19, 0xb5, 0xdb, 0xef, 0x9c, 0xcc, 0x36,
@@ -72,11 +72,11 @@ impl SyntaxId {
     }
 }
 
-/// One offer of a bind: an interface, and how its arguments may be encoded.
+/// One proposal in a bind: an interface, and the possible encodings of its arguments.
 #[doc(alias = "p_cont_elem_t")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresentationContext {
-    /// Names the context in requests.
+    /// Identifies the context in requests.
     pub context_id: u16,
     /// The interface.
     pub abstract_syntax: SyntaxId,
@@ -89,11 +89,11 @@ pub struct PresentationContext {
 pub struct Bind {
     /// The most bytes of a fragment that the client sends.
     pub max_xmit_frag: u16,
-    /// The most bytes of a fragment that the client takes.
+    /// The most bytes of a fragment that the client accepts.
     pub max_recv_frag: u16,
     /// An association to join, or 0.
     pub assoc_group_id: u32,
-    /// What is offered.
+    /// The proposals.
     pub contexts: Vec<PresentationContext>,
 }
 
@@ -101,14 +101,14 @@ pub struct Bind {
 #[doc(alias = "p_result_t")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PresentationResult {
-    /// Taken, with this encoding.
+    /// The proposal is accepted, with this encoding.
     Acceptance(SyntaxId),
     /// provider_rejection, with its reason: 1 abstract syntax not supported, 2 transfer syntaxes not
     /// supported.
     ProviderRejection(u16),
-    /// negotiate_ack, with the features that the server takes ([MS-RPCE] 2.2.2.4).
+    /// negotiate_ack, with the features that the server accepts ([MS-RPCE] 2.2.2.4).
     NegotiateAck(u16),
-    /// Another one: result and reason.
+    /// Any other result, with its reason.
     Other(u16, u16),
 }
 
@@ -117,24 +117,24 @@ pub enum PresentationResult {
 pub struct BindAck {
     /// The most bytes of a fragment that the server sends.
     pub max_xmit_frag: u16,
-    /// The most bytes of a fragment that the server takes.
+    /// The most bytes of a fragment that the server accepts.
     pub max_recv_frag: u16,
     /// The association.
     pub assoc_group_id: u32,
     /// `\PIPE\name`, ASCII, without its zero.
     pub secondary_address: Vec<u8>,
-    /// One answer for each offer.
+    /// One answer for each proposal.
     pub results: Vec<PresentationResult>,
 }
 
-/// What a PDU is.
+/// The contents of a PDU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body<'a> {
     /// bind (11)
     Bind(Bind),
     /// bind_ack (12)
     BindAck(BindAck),
-    /// bind_nak (13): why not ([MS-RPCE] 2.2.2.5), 0 for no reason.
+    /// bind_nak (13), with the reason ([MS-RPCE] 2.2.2.5), or 0.
     BindNak(u16),
     /// alter_context (14)
     AlterContext(Bind),
@@ -142,7 +142,7 @@ pub enum Body<'a> {
     AlterContextResponse(BindAck),
     /// request (0)
     Request {
-        /// Bytes of all fragments together, a hint.
+        /// Bytes of all fragments together, as a hint.
         alloc_hint: u32,
         /// The presentation context.
         context_id: u16,
@@ -153,7 +153,7 @@ pub enum Body<'a> {
     },
     /// response (2)
     Response {
-        /// Bytes of this and all later fragments, a hint.
+        /// Bytes of this and all later fragments, as a hint.
         alloc_hint: u32,
         /// The presentation context.
         context_id: u16,
@@ -164,7 +164,7 @@ pub enum Body<'a> {
     Fault {
         /// The presentation context.
         context_id: u16,
-        /// Why ([`fault`]).
+        /// The reason ([`fault`]).
         status: u32,
     },
     /// A PDU that is not decoded: its type.
@@ -188,13 +188,13 @@ pub mod fault {
 /// A PDU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdu<'a> {
-    /// First, last, or in between.
+    /// Whether the fragment is the first, the last, or between them.
     pub flags: PduFlags,
-    /// The call that it belongs to.
+    /// The call to which the PDU belongs.
     pub call_id: u32,
-    /// Whether there was an authentication trailer, which is left out here.
+    /// Whether the PDU had an authentication trailer, which is not kept.
     pub authenticated: bool,
-    /// What it is.
+    /// The contents.
     pub body: Body<'a>,
 }
 
@@ -202,7 +202,7 @@ const HEADER_LEN: usize = 16;
 const AUTH_TRAILER_LEN: usize = 8;
 const LITTLE_ENDIAN_ASCII_IEEE: u32 = 0x0000_0010;
 
-/// Bytes of a response's fragment in front of its stub.
+/// Bytes that precede the stub in a fragment of a response.
 pub const RESPONSE_HEAD_LEN: usize = 24;
 
 impl<'a> Pdu<'a> {
@@ -212,11 +212,11 @@ impl<'a> Pdu<'a> {
         Self { flags: PduFlags::FIRST_FRAG.union(PduFlags::LAST_FRAG), call_id, authenticated: false, body }
     }
 
-    /// Reads the PDU at the start of `bytes`; returns it and its length.
+    /// Decodes the PDU at the start of `bytes`. Returns the PDU and its length.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] when `bytes` holds less than the PDU; [`WireError`] for a malformed one, and
-    /// for one that is not version 5.0 in little-endian.
+    /// [`WireError::Truncated`] when `bytes` contains only part of the PDU; [`WireError`] for a malformed PDU, and for
+    /// one that is not version 5.0 in little-endian.
     pub fn decode(bytes: &'a [u8]) -> Result<(Self, usize), WireError> {
         let mut r = Reader::new(bytes);
         if r.u8()? != 5 || r.u8()? > 1 {
@@ -252,7 +252,7 @@ impl<'a> Pdu<'a> {
     }
 }
 
-/// Cuts off the authentication trailer and the padding in front of it.
+/// Removes the authentication trailer and the padding that precedes it.
 fn without_authentication(body: &[u8], auth_length: usize) -> Result<&[u8], WireError> {
     const BAD: WireError = WireError::OutOfBounds("auth_length");
     if auth_length == 0 {
@@ -264,7 +264,7 @@ fn without_authentication(body: &[u8], auth_length: usize) -> Result<&[u8], Wire
     body.get(..body.len().checked_sub(padding).ok_or(BAD)?).ok_or(BAD)
 }
 
-/// The stub of a call cut into the parts that fit into fragments of `fragment_bytes_max`, with their flags.
+/// The stub of a call, split into the parts that fit into fragments of `fragment_bytes_max`, with their flags.
 pub fn fragments(stub: &[u8], fragment_bytes_max: u16) -> impl Iterator<Item = (PduFlags, &[u8])> {
     let part = usize::from(fragment_bytes_max).saturating_sub(RESPONSE_HEAD_LEN).max(8);
     let count = stub.len().div_ceil(part).max(1);
@@ -343,7 +343,7 @@ impl<'a> Body<'a> {
             Self::BindAck(ack) | Self::AlterContextResponse(ack) => ack.put(out, start)?,
             Self::BindNak(reason) => {
                 out.put_u16(*reason);
-                // The one version that is supported: 5.0.
+                // The only supported version: 5.0.
                 out.put(&[1, 5, 0, 0, 0, 0]);
             }
             Self::Request { alloc_hint, context_id, opnum, stub } => {

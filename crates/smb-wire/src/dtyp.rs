@@ -15,13 +15,13 @@ const UNIX_EPOCH_SECONDS: i64 = 11_644_473_600;
 const UNITS_PER_SECOND: u64 = 10_000_000;
 
 impl FileTime {
-    /// No time. In [MS-FSCC] FileBasicInformation: leave this time as it is.
+    /// No time. In [MS-FSCC] FileBasicInformation: leave this time unchanged.
     pub const UNSET: Self = Self(0);
 
-    /// In FileBasicInformation: stop changing this time for operations on this open.
+    /// In FileBasicInformation: stop updating this time for operations on this open.
     pub const SUSPEND_UPDATES: Self = Self(u64::MAX);
 
-    /// In FileBasicInformation: change this time again for operations on this open.
+    /// In FileBasicInformation: update this time again for operations on this open.
     pub const RESUME_UPDATES: Self = Self(u64::MAX - 1);
 
     /// The latest time; [MS-DTYP] and Windows treat a FILETIME as a signed number.
@@ -35,9 +35,8 @@ impl FileTime {
         (seconds.saturating_sub(UNIX_EPOCH_SECONDS), nanos)
     }
 
-    /// The time `seconds` + `nanos` since 1970-01-01 UTC, cut to 100 nanoseconds. What lies before 1601 or
-    /// behind [`Self::MAX`] becomes the nearest time that can be said; nanoseconds beyond a second are cut
-    /// off.
+    /// The time `seconds` + `nanos` since 1970-01-01 UTC, truncated to 100 nanoseconds. A time before 1601 or after
+    /// [`Self::MAX`] becomes the nearest valid time; nanoseconds beyond a second are cut off.
     #[must_use]
     pub fn from_unix(seconds: i64, nanos: u32) -> Self {
         let units = u64::from(nanos.min(999_999_999) / 100);
@@ -94,18 +93,18 @@ impl fmt::Debug for Guid {
     }
 }
 
-/// The name of an open.
+/// The identifier of an open.
 #[doc(alias = "SMB2_FILEID")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct FileId {
-    /// The half that outlives a disconnection.
+    /// The half that survives a disconnection.
     pub persistent: u64,
-    /// The half that does not.
+    /// The half that does not survive a disconnection.
     pub volatile: u64,
 }
 
 impl FileId {
-    /// In a related request: the file of the request before it. In some IOCTLs: no file.
+    /// In a related request: the file of the previous request. In some IOCTLs: no file.
     pub const ANY: Self = Self { persistent: u64::MAX, volatile: u64::MAX };
 
     #[inline]

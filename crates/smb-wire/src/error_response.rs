@@ -1,4 +1,4 @@
-//! The ERROR response, [MS-SMB2] 2.2.2: what a failed request is answered with.
+//! The ERROR response, [MS-SMB2] 2.2.2, which answers a failed request.
 
 use bitflags::bitflags;
 
@@ -6,12 +6,12 @@ use crate::codec::{Put, Reader, Utf16, WireError, aligned, len_u16, len_u32, var
 
 const FIXED_END: usize = 72;
 
-/// An ERROR response. `data` is empty for most statuses; otherwise it is what the status calls for
+/// An ERROR response. `data` is empty for most statuses. For the others it is the data that the status requires
 /// ([`SymbolicLink`], [`buffer_too_small`]), in SMB 3.1.1 inside an error context ([`Response::context`]).
 #[doc(alias = "SMB2_ERROR_RESPONSE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Response<'a> {
-    /// How many error contexts `data` holds (SMB 3.1.1); 0 when it is not made of contexts.
+    /// How many error contexts `data` contains (SMB 3.1.1); 0 when it does not consist of contexts.
     pub context_count: u8,
     /// `ErrorData`.
     pub data: &'a [u8],
@@ -21,13 +21,13 @@ pub struct Response<'a> {
 #[doc(alias = "SMB2_ERROR_CONTEXT")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorContext<'a> {
-    /// What `data` is: [`ERROR_ID_DEFAULT`] or [`ERROR_ID_SHARE_REDIRECT`].
+    /// The kind of `data`: [`ERROR_ID_DEFAULT`] or [`ERROR_ID_SHARE_REDIRECT`].
     pub id: u32,
     /// `ErrorContextData`.
     pub data: &'a [u8],
 }
 
-/// SMB2_ERROR_ID_DEFAULT: the data is what it would be without contexts.
+/// SMB2_ERROR_ID_DEFAULT: the data is the same as without contexts.
 pub const ERROR_ID_DEFAULT: u32 = 0;
 
 /// SMB2_ERROR_ID_SHARE_REDIRECT: the data is a share redirect, [MS-SMB2] 2.2.2.2.2.
@@ -55,7 +55,7 @@ impl<'a> Response<'a> {
         out.put_u8(self.context_count);
         out.put_u8(0);
         out.put_u32(len_u32(self.data.len(), "ErrorData")?);
-        // StructureSize counts a byte of the data, and servers send it.
+        // StructureSize counts one byte of data, and servers send it.
         out.put(if self.data.is_empty() { &[0] } else { self.data });
         Ok(())
     }
@@ -83,7 +83,7 @@ impl<'a> Response<'a> {
 }
 
 impl<'a> ErrorContext<'a> {
-    /// Takes a context and the padding to 8 bytes behind it.
+    /// Reads a context and the padding to 8 bytes after it.
     fn read(rest: &mut &'a [u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(rest);
         let length = r.len32()?;
@@ -116,13 +116,13 @@ bitflags! {
 #[doc(alias = "SMB2_SYMLINK_ERROR_RESPONSE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SymbolicLink<'a> {
-    /// Bytes of the path, in UTF-16, behind the link.
+    /// Bytes of the path, in UTF-16, after the link.
     pub unparsed_path_bytes: u16,
     /// The target of the link.
     pub substitute_name: Utf16<'a>,
     /// The target as shown to people.
     pub print_name: Utf16<'a>,
-    /// Whether it is relative.
+    /// Whether the target is relative.
     pub flags: SymlinkFlags,
 }
 

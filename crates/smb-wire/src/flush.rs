@@ -3,7 +3,7 @@
 use crate::codec::{Put, Reader, WireError, put_zeros};
 use crate::dtyp::FileId;
 
-/// Asks that what was written to a file reaches stable storage.
+/// Asks the server to put data that was written to a file on stable storage.
 #[doc(alias = "SMB2_FLUSH_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {

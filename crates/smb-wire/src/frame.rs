@@ -9,10 +9,10 @@ pub const PREFIX_LEN: usize = 4;
 /// The most bytes that a frame can have.
 pub const FRAME_BYTES_MAX: usize = 0xFF_FFFF;
 
-/// Bytes of the frame behind this prefix.
+/// The number of bytes in the frame after this prefix.
 ///
 /// # Errors
-/// [`WireError::Invalid`] when the first byte is not zero; nothing behind it can be understood.
+/// [`WireError::Invalid`] when the first byte is not zero. Nothing after it can be interpreted.
 pub const fn decode_prefix(prefix: [u8; PREFIX_LEN]) -> Result<usize, WireError> {
     match prefix {
         [0, high, middle, low] => Ok(u32::from_le_bytes([low, middle, high, 0]) as usize),

@@ -13,8 +13,7 @@ pub const LEN: usize = crate::codec::HEADER;
 /// The first four bytes of every plain SMB2 message.
 pub const PROTOCOL_ID: [u8; 4] = [0xFE, b'S', b'M', b'B'];
 
-/// Where the signature lies in a header; signing covers the message with these bytes zero ([MS-SMB2]
-/// 3.1.4.1).
+/// The place of the signature in a header. Signing covers the message with these bytes set to zero ([MS-SMB2] 3.1.4.1).
 pub const SIGNATURE: Range<usize> = 48..64;
 
 const NEXT_COMMAND: Range<usize> = 20..24;
@@ -66,22 +65,22 @@ wire_enum! {
 }
 
 bitflags! {
-    /// `Flags` of the header. [`Header::target`] decides about ASYNC_COMMAND when a header is written.
+    /// `Flags` of the header. When a header is written, [`Header::target`] decides about ASYNC_COMMAND.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct HeaderFlags: u32 {
-        /// A response.
+        /// The message is a response.
         const SERVER_TO_REDIR = 0x0000_0001;
-        /// `AsyncId` takes the place of `TreeId`.
+        /// `AsyncId` replaces `TreeId`.
         const ASYNC_COMMAND = 0x0000_0002;
-        /// A compounded request that takes session, tree and file from the one before it.
+        /// A compounded request that inherits session, tree and file from the previous one.
         const RELATED_OPERATIONS = 0x0000_0004;
         /// The message carries a signature.
         const SIGNED = 0x0000_0008;
         /// SMB 3.1.1: the priority of the request, three bits ([`HeaderFlags::priority`]).
         const PRIORITY_MASK = 0x0000_0070;
-        /// A DFS path.
+        /// The request is a DFS operation.
         const DFS_OPERATIONS = 0x1000_0000;
-        /// SMB 3.x: a request sent again after the channel failed.
+        /// SMB 3.x: a replay of a request after its channel failed.
         const REPLAY_OPERATION = 0x2000_0000;
         const _ = !0;
     }
@@ -96,7 +95,7 @@ impl HeaderFlags {
     }
 }
 
-/// Whom a message is about: bytes 32 to 40 of the header.
+/// What a message refers to: bytes 32 to 40 of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// The header without ASYNC_COMMAND, [MS-SMB2] 2.2.1.2.
@@ -106,7 +105,7 @@ pub enum Target {
     },
     /// The header with ASYNC_COMMAND, [MS-SMB2] 2.2.1.1.
     Async {
-        /// The server's name for a request that waits.
+        /// The server's identifier for a request that waits.
         async_id: u64,
     },
 }
@@ -119,9 +118,9 @@ pub struct Header {
     pub credit_charge: u16,
     /// In a response the status; in an SMB 3.x request the channel sequence in the low 16 bits.
     pub status_or_channel_sequence: u32,
-    /// What the message asks or answers.
+    /// The command that the message requests or answers.
     pub command: Command,
-    /// Credits asked for or granted.
+    /// Credits requested or granted.
     pub credits: u16,
     /// Direction, signing, compounding.
     pub flags: HeaderFlags,
@@ -129,7 +128,7 @@ pub struct Header {
     pub next_command: u32,
     /// The number of the request on its connection; `u64::MAX` in an oplock break notification.
     pub message_id: u64,
-    /// The tree, or the waiting request.
+    /// The tree connect, or the waiting request.
     pub target: Target,
     /// The session, 0 before there is one.
     pub session_id: u64,
@@ -138,7 +137,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads the header at the start of a message.
+    /// Decodes the header at the start of a message.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::ProtocolId`] or [`WireError::StructureSize`].
@@ -178,7 +177,7 @@ impl Header {
     }
 
     /// The header of a response to this request: same command, message id, tree and session; no credits yet.
-    /// RELATED_OPERATIONS and the priority are kept, signature and `NextCommand` are left out.
+    /// RELATED_OPERATIONS and the priority are kept; signature and `NextCommand` are zero.
     #[must_use]
     pub fn response(&self, status: NtStatus) -> Self {
         let kept = HeaderFlags::RELATED_OPERATIONS | HeaderFlags::PRIORITY_MASK;
@@ -214,7 +213,7 @@ impl Header {
         }
     }
 
-    /// The header as it goes onto the wire.
+    /// The header in wire form.
     #[inline]
     #[must_use]
     pub fn to_bytes(&self) -> [u8; LEN] {
@@ -223,7 +222,7 @@ impl Header {
         bytes
     }
 
-    /// Writes the header into room that was kept for it.
+    /// Writes the header into room that was reserved for it.
     #[inline]
     pub fn write_to(&self, room: &mut [u8; LEN]) {
         let (flags, target) = match self.target {
@@ -252,14 +251,14 @@ impl Header {
     }
 }
 
-/// Writes a signature into the message that starts `message`. Does nothing to less than a header.
+/// Writes a signature into the message at the start of `message`. Does nothing if there is no complete header.
 pub fn set_signature(message: &mut [u8], signature: &[u8; 16]) {
     if let Some(field) = message.get_mut(SIGNATURE) {
         field.copy_from_slice(signature);
     }
 }
 
-/// Writes `NextCommand` into the message that starts `message`. Does nothing to less than a header.
+/// Writes `NextCommand` into the message at the start of `message`. Does nothing if there is no complete header.
 pub fn set_next_command(message: &mut [u8], next_command: u32) {
     if let Some(field) = message.get_mut(NEXT_COMMAND) {
         field.copy_from_slice(&next_command.to_le_bytes());

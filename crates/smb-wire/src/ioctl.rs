@@ -10,7 +10,7 @@ bitflags! {
     /// `Flags` of the request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct IoctlFlags: u32 {
-        /// SMB2_0_IOCTL_IS_FSCTL: the only kind that a server takes.
+        /// SMB2_0_IOCTL_IS_FSCTL: the only kind that a server accepts.
         const IS_FSCTL = 0x0000_0001;
         const _ = !0;
     }
@@ -28,19 +28,18 @@ pub struct Request<'a> {
     pub file_id: FileId,
     /// The input.
     pub input: &'a [u8],
-    /// The most bytes of input that the response may hold.
+    /// The most bytes of input that the response may contain.
     pub max_input_response: u32,
-    /// `OutputCount`: clients send 0; it counts for the credit charge ([MS-SMB2] 3.3.5.15).
+    /// `OutputCount`: clients send 0; it is part of the credit charge ([MS-SMB2] 3.3.5.15).
     pub output_count: u32,
     /// The most bytes of output.
     pub max_output_response: u32,
-    /// FSCTL or not.
+    /// Whether this is an FSCTL.
     pub flags: IoctlFlags,
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of `message`. Where an output buffer lies in the request is not looked at ([MS-SMB2]
-    /// 3.3.5.15).
+    /// Decodes the body of `message`. The place of an output buffer in the request is ignored ([MS-SMB2] 3.3.5.15).
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::StructureSize`], [`WireError::OutOfBounds`];
@@ -95,7 +94,7 @@ pub struct Response<'a> {
     pub ctl_code: Fsctl,
     /// The open of the request.
     pub file_id: FileId,
-    /// Input given back; empty as a rule.
+    /// Input that is returned; usually empty.
     pub input: &'a [u8],
     /// The output.
     pub output: &'a [u8],

@@ -65,7 +65,7 @@ pub use fscc::FileAttributes;
 pub use header::{Command, Header, HeaderFlags, Target};
 pub use ntstatus::NtStatus;
 
-/// What the README says compiles and holds.
+/// The code in the README compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

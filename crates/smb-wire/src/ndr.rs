@@ -1,9 +1,9 @@
-//! NDR transfer syntax, version 2 (C706 chapter 14), as far as [`crate::srvsvc`] and [`crate::wkssvc`] need
-//! it: 32-bit integers, unique pointers, and strings of 16-bit characters that end with a zero.
+//! NDR transfer syntax, version 2 (C706 chapter 14), as far as [`crate::srvsvc`] and [`crate::wkssvc`] need it: 32-bit
+//! integers, unique pointers, and zero-terminated strings of 16-bit characters.
 
 use crate::codec::{Put, Reader, Utf16, WireError, aligned, len_u32, pad_from};
 
-/// Takes values from a stub.
+/// Reads values from a stub.
 #[derive(Debug, Clone)]
 pub(crate) struct NdrReader<'a> {
     reader: Reader<'a>,
@@ -22,17 +22,17 @@ impl<'a> NdrReader<'a> {
         self.reader.u32()
     }
 
-    /// Whether a unique pointer points to something. What it points to follows later.
+    /// Whether a unique pointer is not null. The value that it points to follows later.
     pub(crate) fn pointer(&mut self) -> Result<bool, WireError> {
         Ok(self.u32()? != 0)
     }
 
-    /// A unique pointer to an integer, with the integer right behind it.
+    /// A unique pointer to an integer, which follows directly.
     pub(crate) fn unique_u32(&mut self) -> Result<Option<u32>, WireError> {
         if self.pointer()? { self.u32().map(Some) } else { Ok(None) }
     }
 
-    /// A unique pointer to a string, with the string right behind it.
+    /// A unique pointer to a string, which follows directly.
     pub(crate) fn unique_string(&mut self) -> Result<Option<String>, WireError> {
         if self.pointer()? { self.string().map(Some) } else { Ok(None) }
     }
@@ -76,7 +76,7 @@ impl<'o> NdrWriter<'o> {
         Ok(())
     }
 
-    /// A unique pointer; what it points to must be written later.
+    /// A unique pointer. The value that it points to must be written later.
     pub(crate) fn pointer(&mut self, present: bool) {
         if present {
             self.u32(self.next_referent);
@@ -86,7 +86,7 @@ impl<'o> NdrWriter<'o> {
         }
     }
 
-    /// A unique pointer to an integer, with the integer right behind it.
+    /// A unique pointer to an integer, which follows directly.
     pub(crate) fn unique_u32(&mut self, value: Option<u32>) {
         self.pointer(value.is_some());
         if let Some(value) = value {
@@ -94,7 +94,7 @@ impl<'o> NdrWriter<'o> {
         }
     }
 
-    /// A unique pointer to a string, with the string right behind it.
+    /// A unique pointer to a string, which follows directly.
     pub(crate) fn unique_string(&mut self, text: Option<&str>) -> Result<(), WireError> {
         self.pointer(text.is_some());
         text.map_or(Ok(()), |text| self.string(text))

@@ -44,7 +44,7 @@ bitflags! {
         const DFS = 0x0000_0001;
         /// Leases (SMB 2.1).
         const LEASING = 0x0000_0002;
-        /// Requests of several credits (SMB 2.1).
+        /// Requests that cost several credits (SMB 2.1).
         const LARGE_MTU = 0x0000_0004;
         /// Several channels in a session (SMB 3.x).
         const MULTI_CHANNEL = 0x0000_0008;
@@ -52,7 +52,7 @@ bitflags! {
         const PERSISTENT_HANDLES = 0x0000_0010;
         /// Directory leases (SMB 3.x).
         const DIRECTORY_LEASING = 0x0000_0020;
-        /// Encryption (SMB 3.0 and 3.0.2; in 3.1.1 a negotiate context says it).
+        /// Encryption (SMB 3.0 and 3.0.2; in 3.1.1 a negotiate context announces it).
         const ENCRYPTION = 0x0000_0040;
         /// One-way notifications from server to client (SMB 3.1.1).
         const NOTIFICATIONS = 0x0000_0080;
@@ -66,7 +66,7 @@ const REQUEST_FIXED_END: usize = 64 + 36;
 #[doc(alias = "SMB2_NEGOTIATE_REQUEST")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Whether the client can or must sign.
+    /// Whether the client supports or requires signing.
     pub security_mode: SecurityMode,
     /// The client's capabilities (SMB 3.x).
     pub capabilities: Capabilities,
@@ -82,7 +82,7 @@ impl<'a> Request<'a> {
     /// Decodes the body of `message`.
     ///
     /// # Errors
-    /// [`WireError`] for a malformed body or negotiate context. A count of 0 dialects is no error here.
+    /// [`WireError`] for a malformed body or negotiate context. A count of 0 dialects is not an error here.
     pub fn decode(message: &'a [u8]) -> Result<Self, WireError> {
         let mut r = Reader::body::<36>(message, 36)?;
         let dialect_count = r.len16()?;
@@ -156,7 +156,7 @@ const RESPONSE_FIXED_END: usize = 64 + 64;
 #[doc(alias = "SMB2_NEGOTIATE_RESPONSE")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// Whether the server can or must sign.
+    /// Whether the server supports or requires signing.
     pub security_mode: SecurityMode,
     /// The dialect of the connection.
     pub dialect: Dialect,
@@ -174,7 +174,7 @@ pub struct Response<'a> {
     pub system_time: FileTime,
     /// When the server started, or 0.
     pub server_start_time: FileTime,
-    /// The first token of the authentication: what mechanisms there are.
+    /// The first token of the authentication, which lists the mechanisms.
     pub security_buffer: &'a [u8],
     /// Negotiate contexts; only with [`Dialect::Smb311`].
     pub contexts: Vec<NegotiateContext<'a>>,

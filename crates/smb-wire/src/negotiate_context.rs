@@ -104,12 +104,12 @@ mod context_type {
 pub enum NegotiateContext<'a> {
     /// SMB2_PREAUTH_INTEGRITY_CAPABILITIES
     PreauthIntegrity {
-        /// The hashes, the client's favourite first.
+        /// The hashes in the client's order of preference.
         hash_algorithms: Vec<HashAlgorithm>,
         /// Random bytes.
         salt: &'a [u8],
     },
-    /// SMB2_ENCRYPTION_CAPABILITIES: the ciphers, the client's favourite first.
+    /// SMB2_ENCRYPTION_CAPABILITIES: the ciphers in the client's order of preference.
     Encryption(Vec<Cipher>),
     /// SMB2_COMPRESSION_CAPABILITIES
     Compression {
@@ -118,15 +118,15 @@ pub enum NegotiateContext<'a> {
         /// The algorithms.
         algorithms: Vec<CompressionAlgorithm>,
     },
-    /// SMB2_NETNAME_NEGOTIATE_CONTEXT_ID: the server's name as the client knows it.
+    /// SMB2_NETNAME_NEGOTIATE_CONTEXT_ID: the server's name, as the client knows it.
     Netname(Utf16<'a>),
     /// SMB2_TRANSPORT_CAPABILITIES
     Transport(TransportFlags),
     /// SMB2_RDMA_TRANSFORM_CAPABILITIES
     RdmaTransform(Vec<RdmaTransform>),
-    /// SMB2_SIGNING_CAPABILITIES: the algorithms, the client's favourite first.
+    /// SMB2_SIGNING_CAPABILITIES: the algorithms in the client's order of preference.
     Signing(Vec<SigningAlgorithm>),
-    /// A context that this crate does not know; to be ignored.
+    /// A context that this crate does not know and that is to be ignored.
     Other {
         /// `ContextType`
         context_type: u16,
@@ -136,12 +136,12 @@ pub enum NegotiateContext<'a> {
 }
 
 impl<'a> NegotiateContext<'a> {
-    /// Reads `count` contexts, each aligned to 8 bytes from the start of `list`.
+    /// Decodes `count` contexts, each aligned to 8 bytes from the start of `list`.
     pub(crate) fn decode_list(list: &'a [u8], count: u16) -> Result<Vec<Self>, WireError> {
         let mut r = Reader::new(list);
         let mut contexts = Vec::new();
         for _ in 0..count {
-            // The bytes between two contexts; the header (8 bytes) is aligned when the data is padded.
+            // The padding between two contexts. The header (8 bytes) is aligned when the data is padded.
             let padding = contexts_padding(list.len().saturating_sub(r.rest().len()));
             r.skip(padding)?;
             let context_type = r.u16()?;

@@ -14,10 +14,10 @@ macro_rules! statuses {
                 pub const $name: Self = Self($value);
             )+
 
-            /// The values that have a name here.
+            /// The values that are named here.
             pub const NAMED: &[(Self, &str)] = &[$((Self($value), concat!("STATUS_", stringify!($name))),)+];
 
-            /// The name that [MS-ERREF] gives, for the values listed here.
+            /// The name in [MS-ERREF], for the values listed here.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {

@@ -1,5 +1,5 @@
-//! OPLOCK_BREAK, [MS-SMB2] 2.2.23 to 2.2.25: the server takes back an oplock or a lease, the client
-//! acknowledges. `StructureSize` tells oplock (24) from lease (44 in the notification, 36 in the others).
+//! OPLOCK_BREAK, [MS-SMB2] 2.2.23 to 2.2.25: the server breaks an oplock or a lease, and the client acknowledges.
+//! `StructureSize` distinguishes oplocks (24) from leases (44 in the notification, 36 in the others).
 
 use bitflags::bitflags;
 
@@ -22,13 +22,13 @@ const OPLOCK: u16 = 24;
 const LEASE_NOTIFICATION: u16 = 44;
 const LEASE_ACKNOWLEDGMENT: u16 = 36;
 
-/// What the server tells the client. It travels as a response with message id `u64::MAX`, and tree and
-/// session 0.
+/// A break that the server sends. It has the form of a response with message id `u64::MAX`, and with tree and session
+/// 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
-    /// An oplock ends.
+    /// An oplock is broken.
     Oplock(OplockBreak),
-    /// A lease changes.
+    /// A lease is broken.
     Lease(LeaseBreak),
 }
 
@@ -109,7 +109,7 @@ impl Notification {
     }
 }
 
-/// What the client acknowledges, and what the server confirms: the two look the same.
+/// The client's acknowledgment, and the server's confirmation: both have the same form.
 #[doc(alias = "SMB2_OPLOCK_BREAK_ACKNOWLEDGMENT")]
 #[doc(alias = "SMB2_LEASE_BREAK_ACKNOWLEDGMENT")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

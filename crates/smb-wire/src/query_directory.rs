@@ -10,7 +10,7 @@ bitflags! {
     /// `Flags` of the request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct QueryDirectoryFlags: u8 {
-        /// SMB2_RESTART_SCANS: from the beginning, with the pattern of before.
+        /// SMB2_RESTART_SCANS: from the beginning, with the previous pattern.
         const RESTART_SCANS = 0x01;
         /// SMB2_RETURN_SINGLE_ENTRY
         const RETURN_SINGLE_ENTRY = 0x02;

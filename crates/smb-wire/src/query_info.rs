@@ -6,13 +6,13 @@ use crate::codec::{Put, Reader, WireError, len_u16, len_u32, variable};
 use crate::dtyp::FileId;
 
 wire_enum! {
-    /// What a QUERY_INFO or SET_INFO is about.
+    /// The kind of object to which a QUERY_INFO or SET_INFO refers.
     pub enum InfoType: u8 {
-        /// The file; `info_class` is a [`crate::fscc::FileInfoClass`].
+        /// The file. `info_class` is a [`crate::fscc::FileInfoClass`].
         File = 0x01,
-        /// Its file system; `info_class` is a [`crate::fscc::FsInfoClass`].
+        /// The file system. `info_class` is a [`crate::fscc::FsInfoClass`].
         FileSystem = 0x02,
-        /// Its security descriptor; `additional_information` is [`SecurityInformation`].
+        /// The security descriptor. `additional_information` is a [`SecurityInformation`].
         Security = 0x03,
         /// Quotas.
         Quota = 0x04,
@@ -20,7 +20,7 @@ wire_enum! {
 }
 
 bitflags! {
-    /// Which parts of a security descriptor: `AdditionalInformation` with [`InfoType::Security`].
+    /// The parts of a security descriptor: `AdditionalInformation` with [`InfoType::Security`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct SecurityInformation: u32 {
         /// OWNER_SECURITY_INFORMATION
@@ -51,7 +51,7 @@ bitflags! {
         const RESTART_SCAN = 0x0000_0001;
         /// SL_RETURN_SINGLE_ENTRY
         const RETURN_SINGLE_ENTRY = 0x0000_0002;
-        /// SL_INDEX_SPECIFIED: `additional_information` is the index of the first one.
+        /// SL_INDEX_SPECIFIED: `additional_information` is the index of the first attribute.
         const INDEX_SPECIFIED = 0x0000_0004;
         const _ = !0;
     }
@@ -65,11 +65,11 @@ const REQUEST_FIXED_END: usize = 64 + 40;
 pub struct Request<'a> {
     /// The kind of object.
     pub info_type: InfoType,
-    /// What is asked; how to read it depends on `info_type`.
+    /// The information class; its meaning depends on `info_type`.
     pub info_class: u8,
     /// The largest output buffer in bytes.
     pub output_buffer_length: u32,
-    /// More about the question; depends on `info_type`.
+    /// Further parameters, depending on `info_type`.
     pub additional_information: u32,
     /// How to enumerate extended attributes.
     pub flags: QueryInfoFlags,
@@ -125,7 +125,7 @@ impl<'a> Request<'a> {
 }
 
 output_buffer_response! {
-    /// A QUERY_INFO response: what was asked for ([`crate::fscc`], [`crate::security_descriptor`]).
+    /// A QUERY_INFO response: the requested information ([`crate::fscc`], [`crate::security_descriptor`]).
     #[doc(alias = "SMB2_QUERY_INFO_RESPONSE")]
     Response
 }

@@ -18,7 +18,7 @@ bitflags! {
 }
 
 wire_enum! {
-    /// How the payload of a READ or WRITE travels (SMB 3.x).
+    /// How the payload of a READ or WRITE is sent (SMB 3.x).
     pub enum Channel: u32 {
         /// In the message.
         None = 0x0000_0000,
@@ -37,21 +37,21 @@ const REQUEST_FIXED_END: usize = 64 + 48;
 #[doc(alias = "SMB2_READ_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Where the client would like the payload, from the response's header; 0 or 0x50 as a rule.
+    /// Where the client wants the payload, from the response's header; usually 0 or 0x50.
     pub padding: u8,
     /// How to read.
     pub flags: RequestFlags,
     /// Bytes to read.
     pub length: u32,
-    /// Where to start in the file. Above `i64::MAX` it is invalid, which the server checks.
+    /// Where to start in the file. A value above `i64::MAX` is invalid, which the server checks.
     pub offset: u64,
     /// The open.
     pub file_id: FileId,
-    /// Fewer bytes than this are answered with STATUS_END_OF_FILE.
+    /// If fewer bytes than this can be read, the answer is STATUS_END_OF_FILE.
     pub minimum_count: u32,
-    /// Where the payload goes.
+    /// How the payload is sent.
     pub channel: Channel,
-    /// Bytes that the client will read after this (a hint).
+    /// Bytes that the client will read after this, as a hint.
     pub remaining_bytes: u32,
     /// RDMA descriptors; empty with [`Channel::None`].
     pub channel_info: &'a [u8],
@@ -109,7 +109,7 @@ impl<'a> Request<'a> {
         out.put_u32(self.remaining_bytes);
         out.put_u16(len_u16(info_offset, "ReadChannelInfoOffset")?);
         out.put_u16(len_u16(self.channel_info.len(), "ReadChannelInfo")?);
-        // StructureSize counts a byte of the buffer, and clients send it.
+        // StructureSize counts one byte of the buffer, and clients send it.
         out.put(if self.channel_info.is_empty() { &[0] } else { self.channel_info });
         Ok(())
     }
@@ -125,20 +125,20 @@ bitflags! {
     }
 }
 
-/// Where the payload of a READ response starts, from the header, when it follows the fixed part at once.
+/// Offset of the payload of a READ response, from the header, when it directly follows the fixed part.
 pub const PAYLOAD_OFFSET: usize = 64 + ResponseHead::LEN;
 
-/// The fixed part of a READ response. The payload lies `data_offset` bytes behind the start of the header: a
-/// server reads the file into that place of its buffer and writes header and fixed part in front of it.
+/// The fixed part of a READ response. The payload is `data_offset` bytes after the start of the header: a server reads
+/// the file into that place in its buffer, and writes the header and the fixed part in front of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseHead {
-    /// From the header to the payload, [`PAYLOAD_OFFSET`] or more.
+    /// Offset of the payload from the header, [`PAYLOAD_OFFSET`] or more.
     pub data_offset: u8,
     /// Bytes of payload in the message.
     pub data_length: u32,
     /// Bytes sent over another channel.
     pub data_remaining: u32,
-    /// How they were sent.
+    /// How these bytes were sent.
     pub flags: ResponseFlags,
 }
 
@@ -146,14 +146,14 @@ impl ResponseHead {
     /// Bytes of the fixed part.
     pub const LEN: usize = 16;
 
-    /// The fixed part of a response with `data_length` bytes right behind it.
+    /// The fixed part of a response that is directly followed by `data_length` bytes.
     #[must_use]
     pub const fn new(data_length: u32) -> Self {
         // 64 + 16 fits into a byte.
         Self { data_offset: 0x50, data_length, data_remaining: 0, flags: ResponseFlags::empty() }
     }
 
-    /// The fixed part as it goes onto the wire.
+    /// The fixed part in wire form.
     #[inline]
     #[must_use]
     pub fn encode(&self) -> [u8; Self::LEN] {
@@ -173,7 +173,7 @@ impl ResponseHead {
 pub struct Response<'a> {
     /// Bytes sent over another channel.
     pub data_remaining: u32,
-    /// How they were sent.
+    /// How these bytes were sent.
     pub flags: ResponseFlags,
     /// What was read.
     pub data: &'a [u8],

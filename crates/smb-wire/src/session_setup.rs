@@ -16,7 +16,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// `SecurityMode` of the request, one byte here ([`crate::negotiate::SecurityMode`] has two).
+    /// `SecurityMode` of the request: one byte here, two in [`crate::negotiate::SecurityMode`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct SecurityMode: u8 {
         /// SMB2_NEGOTIATE_SIGNING_ENABLED
@@ -49,11 +49,11 @@ const REQUEST_FIXED_END: usize = 64 + 24;
 pub struct Request<'a> {
     /// Whether this binds a channel.
     pub flags: RequestFlags,
-    /// Whether the client can or must sign.
+    /// Whether the client supports or requires signing.
     pub security_mode: SecurityMode,
     /// The client's capabilities; only DFS is defined.
     pub capabilities: Capabilities,
-    /// A session of the client before its connection broke, which this one replaces; or 0.
+    /// An earlier session of the client, whose connection broke and which this session replaces; or 0.
     pub previous_session_id: u64,
     /// A token of the authentication.
     pub security_buffer: &'a [u8],
@@ -104,7 +104,7 @@ const RESPONSE_FIXED_END: usize = 64 + 8;
 #[doc(alias = "SMB2_SESSION_SETUP_RESPONSE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// What kind of session it is.
+    /// The kind of session.
     pub session_flags: SessionFlags,
     /// A token of the authentication.
     pub security_buffer: &'a [u8],

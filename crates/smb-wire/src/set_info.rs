@@ -12,9 +12,9 @@ const REQUEST_FIXED_END: usize = 64 + 32;
 pub struct Request<'a> {
     /// The kind of object.
     pub info_type: InfoType,
-    /// What is set; how to read it depends on `info_type`.
+    /// The information class; its meaning depends on `info_type`.
     pub info_class: u8,
-    /// More about it; [`crate::query_info::SecurityInformation`] with [`InfoType::Security`].
+    /// Further parameters; [`crate::query_info::SecurityInformation`] with [`InfoType::Security`].
     pub additional_information: u32,
     /// The open.
     pub file_id: FileId,
@@ -64,7 +64,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A SET_INFO response: done. Its body is the `StructureSize` alone.
+/// A SET_INFO response. Its body is the `StructureSize` alone.
 #[doc(alias = "SMB2_SET_INFO_RESPONSE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Response;

@@ -1,5 +1,5 @@
-//! The SMB1 NEGOTIATE request with which older clients ask for SMB2, [MS-SMB2] 3.3.5.3; layout from
-//! [MS-CIFS] 2.2.4.52. Nothing else of SMB1 is known here.
+//! The SMB1 NEGOTIATE request with which older clients ask for SMB2, [MS-SMB2] 3.3.5.3; layout from [MS-CIFS] 2.2.4.52.
+//! Nothing else of SMB1 is supported.
 
 use crate::codec::{Reader, WireError};
 
@@ -15,21 +15,21 @@ pub const SMB_2_WILDCARD: &[u8] = b"SMB 2.???";
 const COMMAND_NEGOTIATE: u8 = 0x72;
 const BUFFER_FORMAT_DIALECT: u8 = 0x02;
 
-/// Bytes of the SMB1 header behind the command: status, flags, PID, signature, TID, UID, MID.
+/// Bytes of the SMB1 header after the command: status, flags, PID, signature, TID, UID, MID.
 const HEADER_REST: usize = 27;
 
 /// An SMB1 NEGOTIATE request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NegotiateRequest<'a> {
-    /// The dialect strings, without the byte in front and the zero behind.
+    /// The dialect strings, without the leading format byte and the terminating zero.
     pub dialects: Vec<&'a [u8]>,
 }
 
 impl<'a> NegotiateRequest<'a> {
-    /// Reads a whole SMB1 frame.
+    /// Decodes a whole SMB1 frame.
     ///
     /// # Errors
-    /// [`WireError::ProtocolId`] when it is not an SMB1 message, [`WireError::Invalid`] when it is another
+    /// [`WireError::ProtocolId`] when the frame is not an SMB1 message, [`WireError::Invalid`] when it is another
     /// command or has a malformed dialect string, [`WireError::Truncated`].
     pub fn decode(frame: &'a [u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(frame);
@@ -59,7 +59,7 @@ impl<'a> NegotiateRequest<'a> {
         Ok(Self { dialects })
     }
 
-    /// Whether the client speaks this dialect.
+    /// Whether the client offers this dialect.
     #[must_use]
     pub fn offers(&self, dialect: &[u8]) -> bool {
         self.dialects.contains(&dialect)

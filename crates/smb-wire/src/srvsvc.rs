@@ -1,4 +1,4 @@
-//! The Server Service, [MS-SRVS]: what clients ask to see the shares of a server. Stubs in NDR.
+//! The Server Service, [MS-SRVS], through which clients list the shares of a server. Stubs in NDR.
 
 use crate::codec::WireError;
 use crate::dcerpc::SyntaxId;
@@ -35,7 +35,7 @@ pub mod share_type {
     pub const PRINT: u32 = 0x0000_0001;
     /// STYPE_IPC
     pub const IPC: u32 = 0x0000_0003;
-    /// STYPE_SPECIAL: hidden from users, as IPC$ is.
+    /// STYPE_SPECIAL: hidden from users, like IPC$.
     pub const SPECIAL: u32 = 0x8000_0000;
 }
 
@@ -52,15 +52,15 @@ mod opnum {
 /// The arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// NetrShareEnum, and NetrShareEnumSticky that has its form
+    /// NetrShareEnum, and NetrShareEnumSticky, which has the same form
     ShareEnum {
-        /// Only the shares that a restart of the server leaves: NetrShareEnumSticky.
+        /// Whether to list only the shares that survive a restart of the server: NetrShareEnumSticky.
         sticky: bool,
         /// The server's name as the client knows it.
         server_name: Option<String>,
-        /// Which form of [`Share`]; 0, 1, 2 and 502 can be answered.
+        /// The level of [`Share`]; 0, 1, 2 and 502 are supported.
         level: u32,
-        /// The most bytes of the answer; `u32::MAX` for no limit.
+        /// The most bytes of the response; `u32::MAX` for no limit.
         preferred_maximum_length: u32,
         /// Where to continue.
         resume_handle: Option<u32>,
@@ -71,20 +71,20 @@ pub enum Request {
         server_name: Option<String>,
         /// The share.
         net_name: String,
-        /// Which form of [`Share`]; 0, 1, 2, 502 and 1005 can be answered.
+        /// The level of [`Share`]; 0, 1, 2, 502 and 1005 are supported.
         level: u32,
     },
     /// NetrServerGetInfo
     ServerGetInfo {
         /// The server's name as the client knows it.
         server_name: Option<String>,
-        /// Which form of [`Server`]; 100 and 101 can be answered.
+        /// The level of [`Server`]; 100 and 101 are supported.
         level: u32,
     },
 }
 
 impl Request {
-    /// Reads the stub of a request; `None` when this crate does not know the procedure
+    /// Decodes the stub of a request; `None` when this crate does not know the procedure
     /// ([`crate::dcerpc::fault::OP_RANGE_ERROR`]).
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Request {
         if r.u32()? != level {
             return Err(WireError::Invalid("switch of SHARE_ENUM_UNION"));
         }
-        // The container: how many entries (none in a request), and a pointer to them.
+        // The container: the number of entries (0 in a request), and a pointer to them.
         if r.pointer()? && (r.u32()?, r.pointer()?) != (0, false) {
             return Err(WireError::Invalid("SHARE_ENUM_STRUCT"));
         }
@@ -161,14 +161,14 @@ impl Request {
     }
 }
 
-/// A share. Which of its fields travel depends on the level; the others are as in [`Share::default`] after
+/// A share. The level decides which of its fields are sent; the others have the values of [`Share::default`] after
 /// decoding.
 #[doc(alias = "SHARE_INFO_2")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Share {
-    /// Its name. All levels but 1005.
+    /// The name. All levels but 1005.
     pub name: String,
-    /// What it is ([`share_type`]). Levels 1, 2, 502.
+    /// The type ([`share_type`]). Levels 1, 2, 502.
     pub share_type: u32,
     /// A remark. Levels 1, 2, 502.
     pub remark: String,
@@ -176,15 +176,15 @@ pub struct Share {
     pub permissions: u32,
     /// The most connections; `u32::MAX` for no limit. Levels 2, 502.
     pub max_uses: u32,
-    /// Connections. Levels 2, 502.
+    /// The number of connections. Levels 2, 502.
     pub current_uses: u32,
-    /// Where it is on the server, `C:\...`. Levels 2, 502.
+    /// The path on the server, `C:\...`. Levels 2, 502.
     pub path: String,
     /// SHI1005_FLAGS_*. Level 1005.
     pub flags: u32,
 }
 
-/// Which fields a level has.
+/// The fields that a level has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShareLevel {
     Zero,
@@ -206,7 +206,7 @@ impl ShareLevel {
         }
     }
 
-    /// Whether NetrShareEnum has it.
+    /// The level, if NetrShareEnum supports it.
     const fn for_enum(level: u32) -> Option<Self> {
         match Self::of(level) {
             Some(Self::ThousandFive) => None,
@@ -216,7 +216,7 @@ impl ShareLevel {
 }
 
 impl Share {
-    /// The part of fixed length; the strings follow.
+    /// Appends the part of fixed length, which the strings follow.
     fn put_fixed(&self, level: ShareLevel, w: &mut NdrWriter<'_>) {
         if level == ShareLevel::ThousandFive {
             return w.u32(self.flags);
@@ -237,7 +237,7 @@ impl Share {
         // No password.
         w.pointer(false);
         if level == ShareLevel::FiveHundredTwo {
-            // No security descriptor: its length and a pointer.
+            // No security descriptor: its length and a pointer to it.
             w.u32(0);
             w.pointer(false);
         }
@@ -256,7 +256,7 @@ impl Share {
     }
 }
 
-/// A share whose strings have not been read yet: which of its pointers point to something.
+/// A share whose strings have not been read yet: which of its pointers are not null.
 #[derive(Debug)]
 struct SharePointers {
     share: Share,
@@ -310,11 +310,11 @@ impl SharePointers {
 pub struct Server {
     /// [`PLATFORM_ID_NT`]
     pub platform_id: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The version that it claims. Level 101.
+    /// The major version that the server claims. Level 101.
     pub version_major: u32,
-    /// The version that it claims. Level 101.
+    /// The minor version that the server claims. Level 101.
     pub version_minor: u32,
     /// SV_TYPE_*. Level 101.
     pub server_type: u32,
@@ -322,42 +322,41 @@ pub struct Server {
     pub comment: String,
 }
 
-/// The results of a call, without the Win32 error that every stub ends with.
+/// The results of a call, without the Win32 error at the end of every stub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response {
     /// NetrShareEnum
     ShareEnum {
         /// The level of the request.
         level: u32,
-        /// The shares; none for a level that cannot be answered ([`win32::INVALID_LEVEL`]).
+        /// The shares; none for an unsupported level ([`win32::INVALID_LEVEL`]).
         shares: Vec<Share>,
-        /// Shares that there are.
+        /// The total number of shares.
         total_entries: u32,
-        /// Where to go on, when the request had a handle.
+        /// Where to continue, if the request had a handle.
         resume_handle: Option<u32>,
     },
     /// NetrShareGetInfo
     ShareGetInfo {
         /// The level of the request.
         level: u32,
-        /// The share; none with an error.
+        /// The share; None after an error.
         share: Option<Share>,
     },
     /// NetrServerGetInfo
     ServerGetInfo {
         /// The level of the request.
         level: u32,
-        /// The server; none with an error.
+        /// The server; None after an error.
         server: Option<Server>,
     },
 }
 
 impl Response {
-    /// Appends the stub, ending with `error` ([`win32`]).
+    /// Appends the stub, which ends with `error` ([`win32`]).
     ///
     /// # Errors
-    /// [`WireError::TooLong`]; [`WireError::Invalid`] for a share or server at a level that has no form for
-    /// it.
+    /// [`WireError::TooLong`]; [`WireError::Invalid`] for a share or server at an unsupported level.
     pub fn encode_into(&self, error: u32, out: &mut Vec<u8>) -> Result<(), WireError> {
         let mut w = NdrWriter::new(out);
         match self {
@@ -387,7 +386,7 @@ impl Response {
         Ok(())
     }
 
-    /// Reads the stub of the response to a request with this `opnum`; returns it and the Win32 error.
+    /// Decodes the stub of the response to a request with this `opnum`. Returns the response and the Win32 error.
     ///
     /// # Errors
     /// [`WireError`] for a malformed stub or another procedure.

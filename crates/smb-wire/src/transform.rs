@@ -10,14 +10,14 @@ pub const LEN: usize = 52;
 /// The first four bytes of an encrypted message.
 pub const PROTOCOL_ID: [u8; 4] = [0xFD, b'S', b'M', b'B'];
 
-/// The part of the header that the signature covers besides the message ("additional authenticated data",
+/// The part of the header that the signature covers in addition to the message ("additional authenticated data",
 /// [MS-SMB2] 3.1.4.3): everything from the nonce on.
 pub const AAD: Range<usize> = 20..52;
 
-/// Where the signature (the AEAD tag) lies.
+/// The place of the signature (the AEAD tag).
 pub const SIGNATURE: Range<usize> = 4..20;
 
-/// `Flags` (SMB 3.1.1) or `EncryptionAlgorithm` (SMB 3.0, 3.0.2): both define only this value, "encrypted" or
+/// `Flags` (SMB 3.1.1) or `EncryptionAlgorithm` (SMB 3.0, 3.0.2). Both define only this value: "encrypted" or
 /// "AES-128-CCM".
 pub const FLAG_ENCRYPTED: u16 = 0x0001;
 
@@ -29,7 +29,7 @@ pub struct TransformHeader {
     pub signature: [u8; 16],
     /// 11 (CCM) or 12 (GCM) bytes of nonce, then zeros.
     pub nonce: [u8; 16],
-    /// Bytes of the plain message, which are the bytes behind this header.
+    /// Bytes of the plaintext message, which equals the number of bytes after this header.
     pub original_message_size: u32,
     /// [`FLAG_ENCRYPTED`].
     pub flags: u16,
@@ -38,12 +38,12 @@ pub struct TransformHeader {
 }
 
 impl TransformHeader {
-    /// Reads the transform header at the start of a frame.
+    /// Decodes the transform header at the start of a frame.
     ///
     /// # Errors
     /// [`WireError::Truncated`], [`WireError::ProtocolId`]; [`WireError::Invalid`] when the flags are not
-    /// [`FLAG_ENCRYPTED`]; [`WireError::OutOfBounds`] when there are fewer or more bytes behind the header
-    /// than `OriginalMessageSize` says.
+    /// [`FLAG_ENCRYPTED`]; [`WireError::OutOfBounds`] when the number of bytes after the header differs from
+    /// `OriginalMessageSize`.
     pub fn decode(frame: &[u8]) -> Result<Self, WireError> {
         let (fixed, message) = frame.split_first_chunk::<LEN>().ok_or(WireError::Truncated)?;
         let mut r = Reader::new(fixed);
@@ -62,7 +62,7 @@ impl TransformHeader {
         Ok(Self { signature, nonce, original_message_size, flags, session_id })
     }
 
-    /// The header as it goes onto the wire.
+    /// The header in wire form.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; LEN] {
         let mut bytes = [0; LEN];

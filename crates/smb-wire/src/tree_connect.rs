@@ -13,15 +13,15 @@ bitflags! {
         const CLUSTER_RECONNECT = 0x0001;
         /// The client understands share redirects.
         const REDIRECT_TO_OWNER = 0x0002;
-        /// The buffer starts with a tree connect request extension ([MS-SMB2] 2.2.9.1), which is not
-        /// decoded; the path is found by its offset all the same.
+        /// The buffer starts with a tree connect request extension ([MS-SMB2] 2.2.9.1), which is not decoded. The path
+        /// can still be found by its offset.
         const EXTENSION_PRESENT = 0x0004;
         const _ = !0;
     }
 }
 
 wire_enum! {
-    /// What a share is.
+    /// The type of a share.
     pub enum ShareType: u8 {
         /// Files.
         Disk = 0x01,
@@ -33,8 +33,8 @@ wire_enum! {
 }
 
 bitflags! {
-    /// `ShareFlags` of the response. The two bits of 0x30 are the caching mode for offline files: none set
-    /// means manual.
+    /// `ShareFlags` of the response. The two bits of 0x30 are the caching mode for offline files; if none is set,
+    /// caching is manual.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct ShareFlags: u32 {
         /// SMB2_SHAREFLAG_AUTO_CACHING
@@ -77,17 +77,17 @@ bitflags! {
     /// `Capabilities` of the response (SMB2_SHARE_CAP_*).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct ShareCapabilities: u32 {
-        /// In a DFS tree.
+        /// The share is in a DFS tree.
         const DFS = 0x0000_0008;
         /// Continuously available: persistent handles.
         const CONTINUOUS_AVAILABILITY = 0x0000_0010;
-        /// On a scale-out server.
+        /// The share is on a scale-out server.
         const SCALEOUT = 0x0000_0020;
-        /// On a clustered server.
+        /// The share is on a clustered server.
         const CLUSTER = 0x0000_0040;
-        /// Can move to another server at any time.
+        /// The share can move to another server at any time.
         const ASYMMETRIC = 0x0000_0080;
-        /// Redirects synchronously to the owner.
+        /// The share redirects synchronously to the owner.
         const REDIRECT_TO_OWNER = 0x0000_0100;
         const _ = !0;
     }
@@ -99,7 +99,7 @@ const REQUEST_FIXED_END: usize = 64 + 8;
 #[doc(alias = "SMB2_TREE_CONNECT_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// How to connect.
+    /// The flags.
     pub flags: RequestFlags,
     /// `\\server\share`
     pub path: Utf16<'a>,
@@ -137,13 +137,13 @@ impl<'a> Request<'a> {
 #[doc(alias = "SMB2_TREE_CONNECT_RESPONSE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response {
-    /// What the share is.
+    /// The type of the share.
     pub share_type: ShareType,
-    /// How clients should treat it.
+    /// How clients should treat the share.
     pub share_flags: ShareFlags,
-    /// The capabilities of the interface.
+    /// The capabilities of the share.
     pub capabilities: ShareCapabilities,
-    /// The most that this user may do in this share.
+    /// The maximal access of this user to the share.
     pub maximal_access: AccessMask,
 }
 

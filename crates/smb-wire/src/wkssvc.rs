@@ -1,5 +1,5 @@
-//! The Workstation Service, [MS-WKST]: what Windows asks to learn a server's name and domain. Only
-//! NetrWkstaGetInfo at level 100.
+//! The Workstation Service, [MS-WKST], through which Windows learns a server's name and domain. Only NetrWkstaGetInfo
+//! at level 100.
 
 use crate::codec::WireError;
 use crate::dcerpc::SyntaxId;
@@ -22,12 +22,12 @@ pub const OPNUM_WKSTA_GET_INFO: u16 = 0;
 pub struct WkstaGetInfoRequest {
     /// The server's name as the client knows it.
     pub server_name: Option<String>,
-    /// Which form; 100 can be answered.
+    /// The level; 100 is supported.
     pub level: u32,
 }
 
 impl WkstaGetInfoRequest {
-    /// Reads the stub.
+    /// Decodes the stub.
     ///
     /// # Errors
     /// [`WireError`] for a malformed stub.
@@ -54,13 +54,13 @@ impl WkstaGetInfoRequest {
 pub struct Wksta {
     /// [`crate::srvsvc::PLATFORM_ID_NT`]
     pub platform_id: u32,
-    /// Its name.
+    /// The name.
     pub computer_name: String,
-    /// Its domain or workgroup.
+    /// The domain or workgroup.
     pub domain: String,
-    /// The version that it claims.
+    /// The major version that the computer claims.
     pub version_major: u32,
-    /// The version that it claims.
+    /// The minor version that the computer claims.
     pub version_minor: u32,
 }
 
@@ -69,15 +69,15 @@ pub struct Wksta {
 pub struct WkstaGetInfoResponse {
     /// The level of the request.
     pub level: u32,
-    /// The computer, at level 100; none with an error.
+    /// The computer, at level 100; None after an error.
     pub wksta: Option<Wksta>,
 }
 
 impl WkstaGetInfoResponse {
-    /// Appends the stub, ending with `error` ([`crate::srvsvc::win32`]).
+    /// Appends the stub, which ends with `error` ([`crate::srvsvc::win32`]).
     ///
     /// # Errors
-    /// [`WireError::TooLong`]; [`WireError::Invalid`] for a computer at another level than 100.
+    /// [`WireError::TooLong`]; [`WireError::Invalid`] for a computer at any other level than 100.
     pub fn encode_into(&self, error: u32, out: &mut Vec<u8>) -> Result<(), WireError> {
         let mut w = NdrWriter::new(out);
         w.u32(self.level);
@@ -98,7 +98,7 @@ impl WkstaGetInfoResponse {
         Ok(())
     }
 
-    /// Reads the stub; returns it and the Win32 error.
+    /// Decodes the stub. Returns it with the Win32 error.
     ///
     /// # Errors
     /// [`WireError`] for a malformed stub.

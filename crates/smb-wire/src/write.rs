@@ -26,15 +26,15 @@ const REQUEST_FIXED_END: usize = 64 + 48;
 #[doc(alias = "SMB2_WRITE_REQUEST")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What to write; empty when it comes over another channel ([`Self::remaining_bytes`] says how much).
+    /// The data to write; empty when it is sent over another channel ([`Self::remaining_bytes`] has its length).
     pub data: &'a [u8],
-    /// Where in the file. Above `i64::MAX` it is invalid, which the server checks.
+    /// Offset in the file. A value above `i64::MAX` is invalid, which the server checks.
     pub offset: u64,
     /// The open.
     pub file_id: FileId,
-    /// Where the payload comes from.
+    /// How the payload is sent.
     pub channel: Channel,
-    /// Bytes that will follow this request (a hint), or bytes on another channel.
+    /// Bytes that will follow this request, as a hint, or bytes on another channel.
     pub remaining_bytes: u32,
     /// RDMA descriptors; empty with [`Channel::None`].
     pub channel_info: &'a [u8],
@@ -44,7 +44,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request to write `data`, to be encoded.
+    /// A request to write `data`, for encoding.
     #[must_use]
     pub const fn new(file_id: FileId, offset: u64, data: &'a [u8], flags: WriteFlags) -> Self {
         Self {
@@ -59,8 +59,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Where [`Self::data`] lies in the message that was decoded, so that a caller who owns the message can
-    /// keep the payload without copying it.
+    /// The place of [`Self::data`] in the decoded message, so that a caller who owns the message can keep the payload
+    /// without copying it.
     #[must_use]
     pub fn payload_range(&self) -> Range<usize> {
         let start = usize::from(self.data_offset);

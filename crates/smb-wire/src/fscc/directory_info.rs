@@ -8,10 +8,10 @@ use crate::dtyp::FileTime;
 /// The most bytes of a short name: 12 characters.
 pub const SHORT_NAME_BYTES_MAX: usize = 24;
 
-/// A directory entry. Which of its fields travel depends on the class; the others are 0 after decoding.
+/// A directory entry. The class decides which of its fields are sent; the others are 0 after decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Entry<'a> {
-    /// Position in the directory; 0 unless the file system has such a thing.
+    /// Position in the directory; 0 unless the file system has such positions.
     pub file_index: u32,
     /// When the file was created.
     pub creation_time: FileTime,
@@ -27,12 +27,12 @@ pub struct Entry<'a> {
     pub allocation_size: u64,
     /// The file's attributes.
     pub file_attributes: FileAttributes,
-    /// Bytes of the extended attributes. With [`FileAttributes::REPARSE_POINT`] the classes without a field
-    /// for it have the reparse tag here ([MS-FSCC] 2.4.8 and others).
+    /// Bytes of the extended attributes. With [`FileAttributes::REPARSE_POINT`], the classes without a field for the
+    /// reparse tag have it here ([MS-FSCC] 2.4.8 and others).
     pub ea_size: u32,
     /// The reparse tag, in the classes that have a field for it.
     pub reparse_tag: u32,
-    /// Names the file in its volume; the classes with 64 bits have the lower half.
+    /// Identifies the file in its volume. The classes with 64 bits contain the lower half.
     pub file_id: u128,
     /// The 8.3 name, at most [`SHORT_NAME_BYTES_MAX`] bytes; empty where there is none.
     pub short_name: Utf16<'a>,
@@ -40,7 +40,7 @@ pub struct Entry<'a> {
     pub name: Utf16<'a>,
 }
 
-/// Which fields a class has behind the common ones.
+/// The fields of a class after the common ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Directory,
@@ -58,7 +58,7 @@ enum Layout {
 }
 
 impl Layout {
-    /// Whether the short name comes right before the name.
+    /// Whether the short name directly precedes the name.
     const fn ends_with_short_name(self) -> bool {
         matches!(self, Self::IdExtdBoth | Self::Id64ExtdBoth | Self::IdAllExtdBoth)
     }
@@ -99,7 +99,7 @@ impl<'o> DirectoryWriter<'o> {
     /// Starts a list of at most `limit` bytes at the end of `out`.
     ///
     /// # Errors
-    /// [`WireError::Invalid`] when `class` is no directory class (STATUS_INVALID_INFO_CLASS).
+    /// [`WireError::Invalid`] when `class` is not a directory class (STATUS_INVALID_INFO_CLASS).
     pub fn new(class: FileInfoClass, out: &'o mut Vec<u8>, limit: usize) -> Result<Self, WireError> {
         Ok(Self { entries: EntryWriter::new(out, limit, 8), layout: Layout::of(class)? })
     }
@@ -113,19 +113,18 @@ impl<'o> DirectoryWriter<'o> {
     /// Appends an entry.
     ///
     /// # Errors
-    /// [`DoesNotFit`]; the list is then as it was. For a first entry that is STATUS_INFO_LENGTH_MISMATCH or
-    /// STATUS_BUFFER_OVERFLOW, for a later one the end of this answer.
+    /// [`DoesNotFit`]: the list is unchanged. For the first entry the server answers STATUS_INFO_LENGTH_MISMATCH or
+    /// STATUS_BUFFER_OVERFLOW; for a later one, the entry belongs to the next response.
     pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), DoesNotFit> {
         let layout = self.layout;
         self.entries.push(|out| entry.put(layout, out))
     }
 }
 
-/// The entries of a QUERY_DIRECTORY answer.
+/// The entries of a QUERY_DIRECTORY response.
 ///
 /// # Errors
-/// [`WireError::Invalid`] when `class` is no directory class; the items are errors where an entry is
-/// malformed.
+/// [`WireError::Invalid`] when `class` is not a directory class. An item is an error if its entry is malformed.
 pub fn entries(
     class: FileInfoClass,
     list: &[u8],
@@ -138,7 +137,7 @@ impl<'a> Entry<'a> {
     /// Bytes of an entry of this class with a name of `name_bytes`, without padding.
     ///
     /// # Errors
-    /// [`WireError::Invalid`] when `class` is no directory class.
+    /// [`WireError::Invalid`] when `class` is not a directory class.
     pub fn byte_len(class: FileInfoClass, name_bytes: usize) -> Result<usize, WireError> {
         let fixed: usize = match Layout::of(class)? {
             Layout::Names => 12,
@@ -180,7 +179,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// What lies between `FileNameLength` and `FileName`.
+    /// Reads the fields between `FileNameLength` and `FileName`.
     fn read_particular(&mut self, layout: Layout, r: &mut Reader<'a>) -> Result<(), WireError> {
         if matches!(layout, Layout::Directory | Layout::Names) {
             return Ok(());
@@ -226,7 +225,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// Appends what follows `NextEntryOffset`.
+    /// Appends the fields after `NextEntryOffset`.
     fn put(&self, layout: Layout, out: &mut Vec<u8>) {
         out.put_u32(self.file_index);
         if layout != Layout::Names {
@@ -284,7 +283,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// A short name that is too long is left out.
+    /// A short name that is too long is omitted.
     fn put_short_name(&self, out: &mut Vec<u8>) {
         let length = self.short_name.byte_len();
         match u8::try_from(length) {

@@ -10,7 +10,7 @@ bitflags! {
     /// `Flags` of an extended attribute.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct EaFlags: u8 {
-        /// FILE_NEED_EA: who does not understand it must not use the file.
+        /// FILE_NEED_EA: a program that does not understand the attribute must not use the file.
         const NEED_EA = 0x80;
         const _ = !0;
     }
@@ -20,11 +20,11 @@ bitflags! {
 #[doc(alias = "FILE_FULL_EA_INFORMATION")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FullEa<'a> {
-    /// Whether it must be understood.
+    /// Whether the attribute must be understood.
     pub flags: EaFlags,
-    /// Its name, 8-bit characters without a zero.
+    /// The name: 8-bit characters without a zero byte.
     pub name: &'a [u8],
-    /// Its value; empty in a SET_INFO means: remove it.
+    /// The value. In a SET_INFO an empty value removes the attribute.
     pub value: &'a [u8],
 }
 
@@ -38,7 +38,7 @@ impl<'a> FullEa<'a> {
     /// Appends the attribute to a list.
     ///
     /// # Errors
-    /// [`DoesNotFit`], also when name or value are longer than their length fields can say.
+    /// [`DoesNotFit`], also when the name or value exceeds its length field.
     pub fn push(&self, list: &mut EntryWriter<'_>) -> Result<(), DoesNotFit> {
         let name_length = u8::try_from(self.name.len()).map_err(|_| DoesNotFit)?;
         let value_length = u16::try_from(self.value.len()).map_err(|_| DoesNotFit)?;
@@ -64,7 +64,7 @@ impl<'a> FullEa<'a> {
     }
 }
 
-/// The names in a FILE_GET_EA_INFORMATION list: which attributes a QUERY_INFO wants.
+/// The names in a FILE_GET_EA_INFORMATION list: the attributes that a QUERY_INFO asks for.
 pub fn names(list: &[u8]) -> impl Iterator<Item = Result<&[u8], WireError>> {
     Entries::new(list).map(|entry| {
         let mut r = Reader::new(entry?);

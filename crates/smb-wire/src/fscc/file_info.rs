@@ -12,9 +12,8 @@ use crate::dtyp::FileTime;
 flags_field!(AccessMask, DispositionFlags);
 
 fixed_struct! {
-    /// FileBasicInformation: times and attributes. In a SET_INFO a time of 0 stays as it is, and attributes
-    /// of 0 stay as they are; see [`FileTime::SUSPEND_UPDATES`] and [`FileTime::RESUME_UPDATES`] for the
-    /// other values.
+    /// FileBasicInformation: times and attributes. In a SET_INFO, times and attributes that are 0 are left unchanged;
+    /// see [`FileTime::SUSPEND_UPDATES`] and [`FileTime::RESUME_UPDATES`] for other special values.
     #[doc(alias = "FileBasicInformation")]
     pub struct Basic[40] {
         /// When the file was created.
@@ -69,7 +68,7 @@ fixed_struct! {
     /// FileAccessInformation
     #[doc(alias = "FileAccessInformation")]
     pub struct Access[4] {
-        /// What the open may do.
+        /// The access of the open.
         access_flags: AccessMask,
     }
 }
@@ -97,7 +96,7 @@ fixed_struct! {
     /// FileAlignmentInformation
     #[doc(alias = "FileAlignmentInformation")]
     pub struct Alignment[4] {
-        /// The alignment that the device needs, less one; 0 for bytes.
+        /// The alignment that the device requires, minus one; 0 for bytes.
         alignment_requirement: u32,
     }
 }
@@ -142,7 +141,7 @@ fixed_struct! {
         compressed_file_size: u64,
         /// 0 for none, 2 for LZNT1.
         compression_format: u16,
-        /// Log2 of the bytes that are compressed at once.
+        /// Log2 of the number of bytes that are compressed together.
         compression_unit_shift: u8,
         /// Log2 of the bytes of a chunk.
         chunk_shift: u8,
@@ -166,9 +165,9 @@ fixed_struct! {
     /// FileStandardLinkInformation
     #[doc(alias = "FileStandardLinkInformation")]
     pub struct StandardLink[12] {
-        /// Names that are not about to go away.
+        /// Hard links that are not about to be deleted.
         number_of_accessible_links: u32,
-        /// All names.
+        /// All hard links.
         total_number_of_links: u32,
         /// Whether the file is deleted when its last open closes.
         delete_pending: bool,
@@ -237,7 +236,7 @@ fixed_struct! {
     /// FileValidDataLengthInformation
     #[doc(alias = "FileValidDataLengthInformation")]
     pub struct ValidDataLength[8] {
-        /// Bytes that count as written.
+        /// Bytes that count as written (the valid data length).
         valid_data_length: u64,
     }
 }
@@ -246,7 +245,7 @@ fixed_struct! {
     /// FileDispositionInformation
     #[doc(alias = "FileDispositionInformation")]
     pub struct Disposition[1] {
-        /// Whether the file shall go away with its last open.
+        /// Whether the file is to be deleted when its last open closes.
         delete_pending: bool,
     }
 }
@@ -257,7 +256,7 @@ bitflags! {
     pub struct DispositionFlags: u32 {
         /// FILE_DISPOSITION_DELETE
         const DELETE = 0x0000_0001;
-        /// FILE_DISPOSITION_POSIX_SEMANTICS: the name goes away at once.
+        /// FILE_DISPOSITION_POSIX_SEMANTICS: remove the name at once.
         const POSIX_SEMANTICS = 0x0000_0002;
         /// FILE_DISPOSITION_FORCE_IMAGE_SECTION_CHECK
         const FORCE_IMAGE_SECTION_CHECK = 0x0000_0004;
@@ -278,8 +277,7 @@ fixed_struct! {
     }
 }
 
-/// A name behind its length: FileNameInformation, FileAlternateNameInformation,
-/// FileNormalizedNameInformation.
+/// A name that follows its length: FileNameInformation, FileAlternateNameInformation, FileNormalizedNameInformation.
 #[doc(alias = "FileNameInformation")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name<'a> {
@@ -424,14 +422,14 @@ bitflags! {
     /// `Flags` of FileRenameInformationEx and FileLinkInformationEx.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct RenameFlags: u32 {
-        /// Replace what has the new name. FileRenameInformation and FileLinkInformation know only this one,
-        /// as `ReplaceIfExists`.
+        /// Replace an object with the new name. FileRenameInformation and FileLinkInformation have only this flag, as
+        /// `ReplaceIfExists`.
         const REPLACE_IF_EXISTS = 0x0000_0001;
-        /// The replaced file's name goes away at once.
+        /// Remove the name of the replaced file at once.
         const POSIX_SEMANTICS = 0x0000_0002;
-        /// The pin state of the new directory is not taken over.
+        /// Do not inherit the pin state of the new directory.
         const SUPPRESS_PIN_STATE_INHERITANCE = 0x0000_0004;
-        /// Replace a read-only file too.
+        /// Also replace a read-only file.
         const IGNORE_READONLY_ATTRIBUTE = 0x0000_0040;
         const _ = !0;
     }
@@ -444,7 +442,7 @@ bitflags! {
 pub struct Rename<'a> {
     /// How to rename or link.
     pub flags: RenameFlags,
-    /// 0 over the network.
+    /// Always 0 over the network.
     pub root_directory: u64,
     /// The path from the root of the share, or `:stream` to rename a stream.
     pub name: Utf16<'a>,
@@ -454,7 +452,7 @@ impl<'a> Rename<'a> {
     /// Bytes without the name.
     pub const FIXED_LEN: usize = 20;
 
-    /// Reads FileRenameInformation or FileLinkInformation.
+    /// Decodes FileRenameInformation or FileLinkInformation.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`].
@@ -464,7 +462,7 @@ impl<'a> Rename<'a> {
         Self::decode_rest(flags, rest.get(7..).ok_or(WireError::Truncated)?)
     }
 
-    /// Reads FileRenameInformationEx or FileLinkInformationEx.
+    /// Decodes FileRenameInformationEx or FileLinkInformationEx.
     ///
     /// # Errors
     /// [`WireError::Truncated`] or [`WireError::Utf16`].

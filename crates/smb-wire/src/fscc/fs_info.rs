@@ -9,13 +9,13 @@ use crate::dtyp::{FileTime, Guid};
 #[doc(alias = "FileFsVolumeInformation")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Volume<'a> {
-    /// When the volume was made.
+    /// When the volume was created.
     pub volume_creation_time: FileTime,
-    /// Its serial number.
+    /// The serial number of the volume.
     pub volume_serial_number: u32,
     /// Whether it supports object-oriented file system objects.
     pub supports_objects: bool,
-    /// Its name.
+    /// The label of the volume.
     pub volume_label: Utf16<'a>,
 }
 
@@ -120,7 +120,7 @@ fixed_struct! {
 }
 
 bitflags! {
-    /// What a file system can, [MS-FSCC] 2.5.1.
+    /// The capabilities of a file system, [MS-FSCC] 2.5.1.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct FileSystemAttributes: u32 {
         /// FILE_CASE_SENSITIVE_SEARCH
@@ -181,11 +181,11 @@ bitflags! {
 #[doc(alias = "FileFsAttributeInformation")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attribute<'a> {
-    /// What the file system can.
+    /// The capabilities of the file system.
     pub file_system_attributes: FileSystemAttributes,
     /// The most characters of a name between two backslashes.
     pub maximum_component_name_length: u32,
-    /// The name of the file system; clients look for `NTFS`.
+    /// The name of the file system. Clients check for `NTFS`.
     pub file_system_name: Utf16<'a>,
 }
 
@@ -229,9 +229,9 @@ fixed_struct! {
         free_space_threshold: u64,
         /// Not used; 0.
         free_space_stop_filtering: u64,
-        /// Bytes at which a user is warned; `u64::MAX` for none.
+        /// Bytes at which a user is warned; `u64::MAX` for no warning.
         default_quota_threshold: u64,
-        /// Bytes that a user can have; `u64::MAX` for no limit.
+        /// The most bytes of a user; `u64::MAX` for no limit.
         default_quota_limit: u64,
         /// FILE_VC_*; 0 without quotas.
         file_system_control_flags: u32,
@@ -244,7 +244,7 @@ fixed_struct! {
     pub struct ObjectId[64] {
         /// Identifies the volume.
         object_id: Guid,
-        /// What the file system adds.
+        /// Additional data of the file system.
         extended_info: [u8; 48],
     }
 }

@@ -25,7 +25,7 @@ bitflags! {
         const DIRECTORY = 0x0000_0010;
         /// FILE_ATTRIBUTE_ARCHIVE
         const ARCHIVE = 0x0000_0020;
-        /// FILE_ATTRIBUTE_NORMAL: none of the others.
+        /// FILE_ATTRIBUTE_NORMAL: no other attribute is set.
         const NORMAL = 0x0000_0080;
         /// FILE_ATTRIBUTE_TEMPORARY
         const TEMPORARY = 0x0000_0100;
@@ -140,13 +140,13 @@ wire_enum! {
         Id = 59,
         /// FileIdExtdDirectoryInformation
         IdExtdDirectory = 60,
-        /// FileIdExtdBothDirectoryInformation, of Windows' own headers
+        /// FileIdExtdBothDirectoryInformation, from the Windows headers
         IdExtdBothDirectory = 63,
         /// FileDispositionInformationEx
         DispositionEx = 64,
         /// FileRenameInformationEx
         RenameEx = 65,
-        /// FileLinkInformationEx, of Windows' own headers
+        /// FileLinkInformationEx, from the Windows headers
         LinkEx = 72,
         /// FileId64ExtdDirectoryInformation
         Id64ExtdDirectory = 78,

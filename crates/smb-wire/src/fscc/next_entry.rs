@@ -5,8 +5,7 @@ use std::iter::FusedIterator;
 
 use crate::codec::{Put, Reader, WireError, aligned, len_u32, pad_from, patch_u32};
 
-/// The entries of a list, each from its `NextEntryOffset` to where the next one starts. Ends after the first
-/// error.
+/// The entries of a list, each from its `NextEntryOffset` to the start of the next one. Ends after the first error.
 #[derive(Debug, Clone)]
 pub struct Entries<'a> {
     rest: &'a [u8],
@@ -22,7 +21,7 @@ impl<'a> Entries<'a> {
     fn split(&self) -> Result<(&'a [u8], &'a [u8]), WireError> {
         match Reader::new(self.rest).len32()? {
             0 => Ok((self.rest, &[])),
-            // Less than its own length: the walk would not move on.
+            // Less than the length of the field: the walk would not advance.
             next if next < 4 => Err(WireError::OutOfBounds("NextEntryOffset")),
             next => self.rest.split_at_checked(next).ok_or(WireError::OutOfBounds("NextEntryOffset")),
         }
@@ -49,7 +48,7 @@ impl FusedIterator for Entries<'_> {}
 #[error("the entry does not fit")]
 pub struct DoesNotFit;
 
-/// Appends entries to a list that may have `limit` bytes.
+/// Appends entries to a list of at most `limit` bytes.
 #[derive(Debug)]
 pub struct EntryWriter<'o> {
     out: &'o mut Vec<u8>,
@@ -79,10 +78,10 @@ impl<'o> EntryWriter<'o> {
         self.last.is_none()
     }
 
-    /// Appends an entry: `NextEntryOffset` and what `encode` appends.
+    /// Appends an entry: `NextEntryOffset`, and then what `encode` appends.
     ///
     /// # Errors
-    /// [`DoesNotFit`]; the list is then as it was.
+    /// [`DoesNotFit`]: the list is unchanged.
     pub(crate) fn push(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> Result<(), DoesNotFit> {
         let before = self.out.len();
         if self.start.saturating_add(aligned(self.len(), self.alignment))

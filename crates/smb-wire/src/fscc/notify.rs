@@ -1,4 +1,4 @@
-//! FILE_NOTIFY_INFORMATION, [MS-FSCC] 2.7.1: the changes that a CHANGE_NOTIFY response tells.
+//! FILE_NOTIFY_INFORMATION, [MS-FSCC] 2.7.1: the changes reported by a CHANGE_NOTIFY response.
 
 use super::next_entry::{DoesNotFit, Entries, EntryWriter};
 use crate::codec::{Put, Reader, Utf16, WireError};

@@ -9,7 +9,7 @@ pub mod tag {
     pub const SYMLINK: u32 = 0xA000_000C;
     /// IO_REPARSE_TAG_MOUNT_POINT
     pub const MOUNT_POINT: u32 = 0xA000_0003;
-    /// IO_REPARSE_TAG_NFS: a Unix object that SMB has no type for.
+    /// IO_REPARSE_TAG_NFS: a Unix object for which SMB has no type.
     pub const NFS: u32 = 0x8000_0014;
     /// IO_REPARSE_TAG_LX_SYMLINK
     pub const LX_SYMLINK: u32 = 0xA000_001D;
@@ -26,7 +26,7 @@ pub mod tag {
 /// SYMLINK_FLAG_RELATIVE: the substitute name is relative to the directory of the link.
 pub const SYMLINK_FLAG_RELATIVE: u32 = 0x0000_0001;
 
-/// What a reparse point holds.
+/// The contents of a reparse point.
 #[doc(alias = "REPARSE_DATA_BUFFER")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReparsePoint<'a> {
@@ -46,12 +46,11 @@ pub enum ReparsePoint<'a> {
         /// The target as shown to people.
         print_name: Utf16<'a>,
     },
-    /// A context that is not decoded.
+    /// Any other reparse point.
     Other {
-        /// Its tag. A tag without [`ReparsePoint::TAG_MICROSOFT`] has a GUID of 16 bytes at the start of
-        /// `data`.
+        /// The tag. For a tag without [`ReparsePoint::TAG_MICROSOFT`], `data` begins with a GUID of 16 bytes.
         tag: u32,
-        /// Its data.
+        /// The data.
         data: &'a [u8],
     },
 }
@@ -59,14 +58,13 @@ pub enum ReparsePoint<'a> {
 const GUID_LEN: usize = 16;
 
 impl<'a> ReparsePoint<'a> {
-    /// The bit of tags that Microsoft has given; the others have a GUID in front of their data.
+    /// The bit that tags assigned by Microsoft have. For other tags the data is preceded by a GUID.
     pub const TAG_MICROSOFT: u32 = 0x8000_0000;
 
-    /// Reads the buffer of FSCTL_SET_REPARSE_POINT or FSCTL_GET_REPARSE_POINT.
+    /// Decodes the buffer of FSCTL_SET_REPARSE_POINT or FSCTL_GET_REPARSE_POINT.
     ///
     /// # Errors
-    /// [`WireError`] for a malformed buffer; also when bytes are left behind the data
-    /// (STATUS_IO_REPARSE_DATA_INVALID).
+    /// [`WireError`] for a malformed buffer, also when bytes follow the data (STATUS_IO_REPARSE_DATA_INVALID).
     pub fn decode(buffer: &'a [u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(buffer);
         let tag = r.u32()?;
@@ -103,7 +101,7 @@ impl<'a> ReparsePoint<'a> {
         }
     }
 
-    /// Appends the buffer. The names of a mount point end with a zero, as Windows has them.
+    /// Appends the buffer. The names of a mount point end with a zero, as on Windows.
     ///
     /// # Errors
     /// [`WireError::TooLong`]; [`WireError::Truncated`] when a tag that is not Microsoft's has no GUID.

@@ -1,4 +1,4 @@
-//! Buffers of the FSCTLs that the file system answers: sparse files, ranges, object ids, integrity, clones.
+//! Buffers of the FSCTLs that concern the file system: sparse files, ranges, object ids, integrity, clones.
 
 use bitflags::bitflags;
 
@@ -50,9 +50,9 @@ fixed_struct! {
     pub struct ObjectId[64] {
         /// Identifies the file in its volume.
         object_id: Guid,
-        /// The volume where the file was made.
+        /// The volume on which the file was created.
         birth_volume_id: Guid,
-        /// What named it there.
+        /// The identifier that the file had there.
         birth_object_id: Guid,
         /// 0
         domain_id: Guid,
@@ -76,7 +76,7 @@ fixed_struct! {
 pub struct FileLevelTrim {
     /// The key of a byte-range lock; 0 over the network.
     pub key: u32,
-    /// What is not needed any more.
+    /// The ranges that are no longer needed.
     pub ranges: Vec<TrimRange>,
 }
 
@@ -241,7 +241,7 @@ fixed_struct! {
 #[doc(alias = "FILE_REGION_OUTPUT")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRegionOutput {
-    /// Regions that there are; more than [`Self::regions`] when the output was too short for all.
+    /// The number of regions; more than in [`Self::regions`] when the output was too short for all of them.
     pub total_region_entry_count: u32,
     /// The regions.
     pub regions: Vec<FileRegion>,

@@ -1,4 +1,4 @@
-//! FSCTL codes and what their buffers hold: [MS-FSCC] 2.3, [MS-SMB2] 2.2.31 and 2.2.32.
+//! FSCTL codes and the contents of their buffers: [MS-FSCC] 2.3, [MS-SMB2] 2.2.31 and 2.2.32.
 
 mod file;
 mod server;
@@ -9,7 +9,7 @@ pub use server::*;
 use crate::codec::{Field, Reader, WireError};
 
 wire_enum! {
-    /// What an IOCTL does.
+    /// The operation of an IOCTL.
     pub enum Fsctl: u32 {
         /// FSCTL_DFS_GET_REFERRALS
         DfsGetReferrals = 0x0006_0194,
@@ -102,7 +102,7 @@ wire_enum! {
     }
 }
 
-/// `count` structures of `length` bytes each; all must be there before room for them is made.
+/// `count` structures of `length` bytes each. All must be present before memory is allocated for them.
 pub(super) fn list<T: Field>(r: &mut Reader<'_>, count: usize, length: usize) -> Result<Vec<T>, WireError> {
     let mut list = Reader::new(r.bytes(count.saturating_mul(length))?);
     let mut items = Vec::with_capacity(count);

@@ -1,5 +1,5 @@
-//! Buffers of the FSCTLs that ask the server, not the file system: negotiation, interfaces, copies,
-//! snapshots, pipes, DFS.
+//! Buffers of the FSCTLs that concern the server, not the file system: negotiation, interfaces, copies, snapshots,
+//! pipes, DFS.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -78,7 +78,7 @@ bitflags! {
     /// The capabilities of a network interface.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct InterfaceCapabilities: u32 {
-        /// RSS_CAPABLE: several queues, so several channels to it are worth while.
+        /// RSS_CAPABLE: several queues, so several channels to it are worthwhile.
         const RSS_CAPABLE = 0x0000_0001;
         /// RDMA_CAPABLE
         const RDMA_CAPABLE = 0x0000_0002;
@@ -90,13 +90,13 @@ bitflags! {
 #[doc(alias = "NETWORK_INTERFACE_INFO")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkInterface {
-    /// Which interface; one can have several addresses.
+    /// The number of the interface, which can have several addresses.
     pub if_index: u32,
     /// The capabilities of the interface.
     pub capabilities: InterfaceCapabilities,
-    /// Bits a second.
+    /// Bits per second.
     pub link_speed: u64,
-    /// The address. Servers send port 0, clients do not look at it.
+    /// The address. Servers send port 0, and clients ignore the port.
     pub address: SocketAddr,
 }
 
@@ -177,7 +177,7 @@ fixed_struct! {
     /// Output of FSCTL_SRV_REQUEST_RESUME_KEY, [MS-SMB2] 2.2.32.3, with an empty context.
     #[doc(alias = "SRV_REQUEST_RESUME_KEY")]
     pub struct ResumeKey[32] {
-        /// Names the source of a copy.
+        /// Identifies the source of a copy.
         resume_key: [u8; 24],
     }
 }
@@ -201,7 +201,7 @@ fixed_struct! {
 pub struct Copychunk {
     /// The resume key of the source.
     pub source_key: [u8; 24],
-    /// What to copy.
+    /// The ranges to copy.
     pub chunks: Vec<Chunk>,
 }
 
@@ -232,13 +232,13 @@ impl Copychunk {
 }
 
 fixed_struct! {
-    /// Output of FSCTL_SRV_COPYCHUNK, [MS-SMB2] 2.2.32.1. With STATUS_INVALID_PARAMETER it holds the
-    /// server's limits instead: chunks, bytes of a chunk, bytes of all.
+    /// Output of FSCTL_SRV_COPYCHUNK, [MS-SMB2] 2.2.32.1. With STATUS_INVALID_PARAMETER it contains the server's limits
+    /// instead: chunks, bytes of a chunk, bytes in total.
     #[doc(alias = "SRV_COPYCHUNK_RESPONSE")]
     pub struct CopychunkResponse[12] {
         /// Chunks copied.
         chunks_written: u32,
-        /// Bytes of a chunk that was copied in part.
+        /// Bytes written of a chunk that was copied in part.
         chunk_bytes_written: u32,
         /// Bytes of all chunks.
         total_bytes_written: u32,
@@ -259,8 +259,8 @@ impl<'a> DfsReferralRequest<'a> {
     /// Decodes the input buffer.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] or [`WireError::Utf16`]; [`WireError::Invalid`] when the zero behind the
-    /// path is missing.
+    /// [`WireError::Truncated`] or [`WireError::Utf16`]; [`WireError::Invalid`] when the zero after the path is
+    /// missing.
     pub fn decode(input: &'a [u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(input);
         let max_referral_level = r.u16()?;
@@ -282,7 +282,7 @@ fixed_struct! {
     /// Input of FSCTL_LMR_REQUEST_RESILIENCY, [MS-SMB2] 2.2.31.3.
     #[doc(alias = "NETWORK_RESILIENCY_REQUEST")]
     pub struct ResiliencyRequest[8] {
-        /// For how many milliseconds the open survives a disconnection.
+        /// How long the open survives a disconnection, in milliseconds.
         timeout_ms: u32,
     }
 }
@@ -328,11 +328,11 @@ impl<'a> PipeWait<'a> {
 #[doc(alias = "SRV_SNAPSHOT_ARRAY")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotArray {
-    /// Snapshots that there are.
+    /// The number of snapshots on the server.
     pub number_of_snapshots: u32,
-    /// Bytes that the names of all of them take, with their zeros.
+    /// Bytes that the names of all snapshots take, including their zeros.
     pub snapshot_array_size: u32,
-    /// `@GMT-YYYY.MM.DD-HH.MM.SS`, as many as were asked for; none when the output is too short for all.
+    /// `@GMT-YYYY.MM.DD-HH.MM.SS`, as many as were requested; none when the output is too short for all of them.
     pub snapshots: Vec<String>,
 }
 
