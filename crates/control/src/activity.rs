@@ -1,4 +1,4 @@
-//! What is going on in the shares: `/v1/activity`. Counters since the server started; two looks make a rate.
+//! The activity in the shares: `/v1/activity`. Counters since the server started; two readings give a rate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use share::{Api, CacheCounts, Counts, InUse, Protocol, Record, Share, size_limit};
 
-/// What counts as small: the documents' advice turns on it (docs/advice.md).
+/// The largest small read or write. The documentation's advice depends on this value (docs/advice.md).
 const SMALL_BYTES: u64 = 16 * 1024;
 
-/// What was used within so long is in use.
+/// A file or open counts as in use if it was used within this time.
 const IN_USE_WITHIN: Duration = Duration::from_secs(10);
 
 /// All shares that are served, by name.
@@ -23,33 +23,33 @@ pub struct Activity {
 /// One share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShareActivity {
-    /// Its name.
+    /// The name of the share.
     pub name: String,
-    /// What is provisioned.
+    /// The plan of the share.
     pub plan: String,
-    /// What that comes to: operations and bytes in a second, by the limit's name. What is not there is not limited.
+    /// The limits of the plan, by name: operations and bytes per second. A limit that is missing does not apply.
     pub limits: BTreeMap<String, u64>,
-    /// Bytes that the share holds at most; none without a limit.
+    /// The most bytes that the share holds; none without a limit.
     pub capacity_bytes: Option<u64>,
-    /// Bytes that its files have; none before they were counted, and without a capacity.
+    /// Bytes that the files occupy; none before they were counted, and without a capacity.
     #[serde(default)]
     pub used_bytes: Option<u64>,
-    /// Files and directories, as they were counted last.
+    /// Files and directories, at the last count.
     #[serde(default)]
     pub files: Option<u64>,
     /// Burst credits that are left; none without bursts.
     pub burst_credits: Option<u64>,
-    /// The limits that operations are waiting for at this moment.
+    /// The limits that operations are waiting for now.
     pub throttled: Vec<String>,
     /// Operations that wait for a limit.
     pub waiting: u64,
-    /// What has waited for which limit: those that anything has waited for.
+    /// How much has waited for each limit. Limits for which nothing has waited are left out.
     #[serde(default)]
     pub waits: Vec<LimitWaits>,
-    /// What the metadata cache does; none where there is none.
+    /// The activity of the metadata cache; none if there is no cache.
     #[serde(default)]
     pub cache: Option<CacheActivity>,
-    /// By protocol and API name: those that were called.
+    /// By protocol and API name. Calls that were never made are left out.
     pub apis: Vec<ApiActivity>,
 }
 
@@ -60,22 +60,22 @@ pub struct LimitWaits {
     pub limit: String,
     /// Operations that waited for it.
     pub operations: u64,
-    /// How long, all together.
+    /// How long they waited, all together.
     pub seconds: f64,
 }
 
-/// What a metadata cache has done since the share was opened, and what it holds.
+/// What a metadata cache has done since the share was opened, and what it contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheActivity {
     /// Answers from memory.
     pub hits: u64,
-    /// Answers from the storage, for want of one.
+    /// Answers from the storage, because the cache had none.
     pub misses: u64,
-    /// Changes that it was told of.
+    /// Changes that were reported to the cache.
     pub invalidations: u64,
-    /// Directories of which something is kept.
+    /// Directories of which something is cached.
     pub directories: u64,
-    /// Memory of what is kept.
+    /// Memory that the cache uses.
     pub bytes: u64,
 }
 
@@ -101,7 +101,7 @@ pub struct ApiActivity {
     pub api: String,
     /// Calls that were answered.
     pub calls: u64,
-    /// Those answered with an error.
+    /// Calls that were answered with an error.
     pub errors: u64,
     /// Bytes of payload, received and sent.
     pub bytes: u64,
@@ -113,48 +113,48 @@ pub struct ApiActivity {
     pub throttled: u64,
     /// Time from arrival to answer, of all calls together.
     pub seconds: f64,
-    /// Of that, waiting for the limits of the share.
+    /// The part of that time spent waiting for the limits of the share.
     #[serde(default)]
     pub limit_seconds: f64,
-    /// Of that, waiting for a thread that may block.
+    /// The part of that time spent waiting for a thread that may block.
     #[serde(default)]
     pub queue_seconds: f64,
-    /// Of that, what is left: the storage, and the server around it.
+    /// The rest of that time: the storage, and the server around it.
     #[serde(default)]
     pub storage_seconds: f64,
-    /// Beside that, the way to the clients and back: the round trip of the connection of each call.
+    /// In addition, the network: the round trip time of the connection of each call.
     #[serde(default)]
     pub network_seconds: f64,
 }
 
-/// What one client does: `/v1/clients/{client}/activity`.
+/// The activity of one client: `/v1/clients/{client}/activity`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientActivity {
     /// The client: the ClientGuid of an SMB client, the address of an NFS client.
     pub client: String,
-    /// The shares that it has called anything of.
+    /// The shares to which the client has made calls.
     pub shares: Vec<ClientShareActivity>,
 }
 
-/// What one client does in one share.
+/// The activity of one client in one share.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientShareActivity {
     /// The share.
     pub name: String,
-    /// Files that it has read or written in the last ten seconds: an estimate, exact for a few.
+    /// Files that the client has read or written in the last ten seconds: an estimate, exact for small numbers.
     pub files_in_use: u64,
-    /// Opens that it has done so with; NFSv3 has none.
+    /// Opens through which the client has done so; NFSv3 has none.
     pub opens_in_use: u64,
-    /// By protocol and API name: those that it has called.
+    /// By protocol and API name. Calls that the client never made are left out.
     pub apis: Vec<ApiActivity>,
 }
 
-/// What is going on in these shares.
+/// The activity in these shares.
 pub(crate) fn of(shares: &[Arc<Share>]) -> Activity {
     Activity { shares: shares.iter().map(|share| of_share(share)).collect() }
 }
 
-/// What is going on in a share.
+/// The activity in a share.
 pub(crate) fn of_share(share: &Share) -> ShareActivity {
     let status = share.limits_status();
     let rates = limits::Limit::ALL
@@ -208,7 +208,7 @@ fn api_activity((protocol, api, counts): (Protocol, Api, Counts)) -> ApiActivity
     }
 }
 
-/// What a client does in each of the shares that it has called anything of; none where there is no such client.
+/// The activity of a client in each share to which it has made calls; None if there is no such client.
 pub(crate) fn of_client(shares: &[Arc<Share>], name: &str) -> Option<ClientActivity> {
     let of_share = |share: &Arc<Share>| {
         let accounting = share.accounting();
@@ -228,7 +228,7 @@ pub(crate) fn of_client(shares: &[Arc<Share>], name: &str) -> Option<ClientActiv
     (!shares.is_empty()).then(|| ClientActivity { client: name.to_owned(), shares })
 }
 
-/// What all clients have called together, by protocol and name, in the order of their numbers.
+/// The calls of all clients together, by protocol and name, in the order of their numbers.
 pub(crate) fn add_up(records: &[Record]) -> Vec<(Protocol, Api, Counts)> {
     let mut sums = BTreeMap::new();
     for Record { protocol, api, counts, .. } in records {

@@ -1,4 +1,4 @@
-//! What an administrator has done to shares and users: what the API asks for, and what carries it out.
+//! Administration of shares and users: what the API asks for, and the interface that carries it out.
 
 use axum::http::StatusCode;
 
@@ -6,32 +6,32 @@ use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, User, UserChange, Users};
 
-/// Carries out what the API asks for. Its calls wait for the disk: they are made on threads of their own.
+/// Carries out what the API asks for. The calls wait for the disk, so they are made on threads of their own.
 pub trait Administration: Send + Sync {
     /// All shares, by name.
     ///
     /// # Errors
-    /// [`Refusal`], as in all these.
+    /// [`Refusal`], as for all calls here.
     fn shares(&self) -> Result<Shares, Refusal>;
     /// One share.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// There is no share with this name.
     fn share(&self, name: &str) -> Result<Share, Refusal>;
-    /// Makes a share and serves it.
+    /// Creates a share and serves it.
     ///
     /// # Errors
-    /// The name is taken or cannot be one, the directory cannot be served.
+    /// The name is taken or invalid, or the directory cannot be served.
     fn create_share(&self, new: NewShare) -> Result<Share, Refusal>;
     /// Changes a share that was made by command.
     ///
     /// # Errors
-    /// There is none of this name, the configuration declares it, or a value is impossible.
+    /// There is no share with this name, the configuration declares it, or a value is invalid.
     fn change_share(&self, name: &str, change: ShareChange) -> Result<Share, Refusal>;
-    /// Serves a share that was made by command no more; its directory stays as it is.
+    /// Stops serving a share that was made by command. Its directory is not changed.
     ///
     /// # Errors
-    /// There is none of this name, or the configuration declares it.
+    /// There is no share with this name, or the configuration declares it.
     fn remove_share(&self, name: &str) -> Result<Share, Refusal>;
     /// All users, by name.
     ///
@@ -41,69 +41,69 @@ pub trait Administration: Send + Sync {
     /// One user.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// There is no user with this name.
     fn user(&self, name: &str) -> Result<User, Refusal>;
     /// Adds a user.
     ///
     /// # Errors
-    /// The name is taken or cannot be one, the password cannot be one.
+    /// The name is taken or invalid, or the password is invalid.
     fn add_user(&self, new: NewUser) -> Result<User, Refusal>;
-    /// Changes a user who was added by command. The sessions of one who is disabled end.
+    /// Changes a user who was added by command. The sessions of a user who is disabled end.
     ///
     /// # Errors
-    /// There is none of this name, the configuration declares it, or a value is impossible.
+    /// There is no user with this name, the configuration declares the user, or a value is invalid.
     fn change_user(&self, name: &str, change: UserChange) -> Result<User, Refusal>;
     /// Removes a user who was added by command, and ends the user's sessions.
     ///
     /// # Errors
-    /// There is none of this name, or the configuration declares it.
+    /// There is no user with this name, or the configuration declares the user.
     fn remove_user(&self, name: &str) -> Result<User, Refusal>;
     /// All tokens that were made, by name.
     ///
     /// # Errors
     /// [`Refusal`].
     fn tokens(&self) -> Result<Tokens, Refusal>;
-    /// Makes a token, and takes it from now on.
+    /// Makes a token, which is accepted from now on.
     ///
     /// # Errors
-    /// The name is taken or cannot be one, or there are too many.
+    /// The name is taken or invalid, or there are too many tokens.
     fn make_token(&self, new: NewToken) -> Result<MadeToken, Refusal>;
-    /// Withdraws a token: from now on it is not taken.
+    /// Withdraws a token, which is no longer accepted from now on.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// There is no token with this name.
     fn remove_token(&self, name: &str) -> Result<TokenInfo, Refusal>;
 }
 
-/// Of what kind a refusal is. The names are what programs see.
+/// The kind of a refusal. Programs see these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
     /// There is no such share, user or token.
     NotFound,
     /// The name is taken.
     NameTaken,
-    /// The configuration declares it: it is changed there.
+    /// The configuration declares the share or user, and must be changed instead.
     Declared,
-    /// A value is impossible.
+    /// A value is invalid.
     Invalid,
     /// The directory cannot be served.
     Directory,
-    /// The share would lie in another one, or around it.
+    /// The share would lie inside another one, or contain it.
     Overlap,
-    /// What is provisioned may not be changed so now.
+    /// The plan may not be changed in this way now.
     Plan,
-    /// It is under way already.
+    /// The same operation is already under way.
     Busy,
-    /// There are as many as there may be.
+    /// The maximum number is reached.
     TooMany,
-    /// It failed on the server's side.
+    /// The server failed.
     Failed,
 }
 
-/// Why something is not done.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// For programs.
+    /// The kind, for programs.
     pub kind: RefusalKind,
     /// What was wrong, and where.
     pub what: String,

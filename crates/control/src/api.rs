@@ -1,4 +1,4 @@
-//! The API below `/v1`: JSON, for those who show the token. `openapi.json` describes it.
+//! The API below `/v1`: JSON, for callers with a token. `openapi.json` describes it.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -22,31 +22,31 @@ use crate::tokens::{self as of_tokens, Scope, needed};
 use crate::trace::{NewTrace, TracePart};
 use crate::{About, activity, trace};
 
-/// Bytes of a request's body: none of the calls has a long one.
+/// The most bytes of a request's body: no call has a long one.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// For how long a share may be recorded.
+/// How long a share may be recorded.
 const TRACE_SECONDS: RangeInclusive<u64> = 1..=86_400;
 
-/// The description of the API, OpenAPI 3.1. A test holds it against the routes and the types.
+/// The description of the API, OpenAPI 3.1. A test compares it with the routes and the types.
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 
-/// The body of every answer that is an error.
+/// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiError {
     /// For programs: the kind of error, stable.
     pub error: String,
     /// For people: what was wrong.
     pub message: String,
-    /// For people: what to do; may be empty.
+    /// For people: what to do about it; may be empty.
     #[serde(default)]
     pub advice: String,
 }
 
-/// A path below `/v1` with the methods that it has.
+/// A path below `/v1`, with its methods.
 pub(crate) struct Route {
     pub(crate) path: &'static str,
-    /// In lower case, as OpenAPI has them: for the test that holds the description against the routes.
+    /// In lower case, as in OpenAPI, for the test that compares the description with the routes.
     #[cfg_attr(not(test), expect(dead_code, reason = "see above"))]
     pub(crate) methods: &'static [&'static str],
     handlers: fn() -> MethodRouter<Arc<About>>,
@@ -91,14 +91,14 @@ pub(crate) fn router(about: &Arc<About>) -> Router<Arc<About>> {
             let message = "the call is not made with this method";
             refuse(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", message, CALLS)
         })
-        // Around the fallbacks too: who has no token does not learn what calls there are.
+        // This also covers the fallbacks: a caller without a token does not learn which calls exist.
         .layer(middleware::from_fn_with_state(Arc::clone(about), authorize))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
 }
 
 const CALLS: &str = "GET /v1/openapi.json says which calls there are.";
 
-/// Lets through who shows the token. RFC 6750 section 2.1.
+/// Admits callers with a token. RFC 6750 section 2.1.
 async fn authorize(
     State(about): State<Arc<About>>,
     Extension(Peer { client: peer, .. }): Extension<Peer>,
@@ -130,7 +130,7 @@ async fn authorize(
     response
 }
 
-/// The answer to who shows what is no token of this server.
+/// The answer to a caller whose token this server does not know.
 pub(crate) fn wrong_token() -> Response {
     let message = "the token is not one of this server: it was withdrawn, or the server has made a new one at its start";
     unauthorized("wrong-token", message)
@@ -167,7 +167,7 @@ impl IntoResponse for Refusal {
 
 type Answer<T> = Result<Json<T>, Refusal>;
 
-/// Has the administration do something, on a thread that may wait for the disk.
+/// Runs a call of the administration on a thread that may wait for the disk.
 async fn administer<T: Send + 'static>(
     about: Arc<About>,
     work: impl FnOnce(&dyn Administration) -> Result<T, Refusal> + Send + 'static,
@@ -178,7 +178,7 @@ async fn administer<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(failed())).map(Json)
 }
 
-/// The body of a request. Whatever its Content-Type: a browser cannot send the token unasked.
+/// Decodes the body of a request, whatever its Content-Type: a browser cannot send the token unasked.
 fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|e| {
         // Not the error's own text alone: what it quotes may be a password, which no field but that of its name is.

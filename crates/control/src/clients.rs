@@ -1,6 +1,6 @@
-//! Who is connected, and how: the answer of `GET /v1/clients`.
+//! Which clients are connected, and how: the answer of `GET /v1/clients`.
 //!
-//! These are facts. What follows from them is in [`crate::explain`].
+//! These are facts. [`crate::explain`] has the conclusions.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 /// All clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clients {
-    /// What the server offers to SMB clients for further channels.
+    /// What the server offers to SMB clients that want further channels.
     pub smb_offer: SmbOffer,
-    /// The SMB sessions, the longest-lived first.
+    /// The SMB sessions, oldest first.
     pub smb_sessions: Vec<SmbSession>,
-    /// The clients of NFS, by address.
+    /// The NFS clients, by address.
     pub nfs_clients: Vec<NfsClient>,
 }
 
-/// What the server offers to SMB clients for further channels.
+/// What the server offers to SMB clients that want further channels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmbOffer {
     /// Whether the server announces SMB2_GLOBAL_CAP_MULTI_CHANNEL.
     pub multichannel: bool,
-    /// Channels of one session at most.
+    /// The most channels of one session.
     pub max_channels: u32,
-    /// What FSCTL_QUERY_NETWORK_INTERFACE_INFO tells.
+    /// The interfaces reported by FSCTL_QUERY_NETWORK_INTERFACE_INFO.
     pub interfaces: Vec<Interface>,
 }
 
-/// An address that clients are told of. [MS-SMB2] 2.2.32.5.
+/// An address that is reported to clients. [MS-SMB2] 2.2.32.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interface {
     /// The number of the interface that has the address.
@@ -45,41 +45,41 @@ pub struct Interface {
 /// A logon of a user over SMB, with all its channels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmbSession {
-    /// SessionId, in hexadecimal: it does not fit into a number of JSON.
+    /// SessionId, in hexadecimal: a JSON number cannot hold it.
     pub id: String,
-    /// The client's name for itself.
+    /// The GUID by which the client identifies itself.
     pub client_guid: String,
     /// The account; empty for a client without a name.
     pub user: String,
-    /// As whom the user was let in.
+    /// How the user was admitted.
     pub principal: Principal,
     /// The dialect, for example `3.1.1`.
     pub dialect: String,
     /// How messages are signed.
     pub signing: Signing,
-    /// How messages are encrypted; none where the dialect or the client cannot.
+    /// How messages are encrypted; none where the dialect or the client does not support it.
     pub encryption: Option<Encryption>,
     /// Connections to shares.
     pub trees: u64,
     /// Files, directories and pipes that are open.
     pub opens: u64,
-    /// Since the logon.
+    /// Seconds since the logon.
     pub age_seconds: u64,
-    /// Since the last request about a share, on whatever channel.
+    /// Seconds since the last request about a share, on any channel.
     pub idle_seconds: u64,
     /// Whether the client announced SMB2_GLOBAL_CAP_MULTI_CHANNEL.
     pub client_multichannel: bool,
-    /// Channels that the session may have.
+    /// The most channels of the session.
     pub max_channels: u32,
-    /// The channels that it has.
+    /// The channels of the session.
     pub channels: Vec<Channel>,
-    /// Whether the client asked for the server's interfaces, and how many addresses it was told of last.
+    /// How many addresses the server last reported to the client; none if the client never asked for the interfaces.
     pub addresses_told: Option<u64>,
-    /// The bindings of further channels that were refused, by their reason.
+    /// Bindings of further channels that were refused, by reason.
     pub refused_bindings: Vec<RefusedBinding>,
 }
 
-/// As whom a user was let in.
+/// How a user was admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Principal {
@@ -116,27 +116,27 @@ pub struct Channel {
     pub client: SocketAddr,
     /// The server's end.
     pub server: SocketAddr,
-    /// The interface of the server's end, as far as it is one that clients are told of.
+    /// The interface of the server's end, if it is reported to clients.
     pub interface: Option<Interface>,
-    /// How long it takes to the client and back, in microseconds, as it was while requests came last.
+    /// The round trip time to the client in microseconds, at the time of the last requests.
     #[serde(default)]
     pub round_trip_us: Option<u64>,
-    /// Requests about shares that came over it.
+    /// Requests about shares that arrived on the channel.
     pub requests: u64,
-    /// Since the client connected.
+    /// Seconds since the client connected.
     pub age_seconds: u64,
-    /// Since the last of the requests.
+    /// Seconds since the last of these requests.
     pub idle_seconds: u64,
 }
 
-/// Bindings that were refused for one reason.
+/// Bindings that were refused for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedBinding {
-    /// For programs: why.
+    /// For programs: the reason.
     pub reason: RefusalReason,
-    /// For people: why.
+    /// For people: the reason.
     pub message: String,
-    /// How often.
+    /// The number of refusals.
     pub count: u64,
 }
 
@@ -144,29 +144,29 @@ pub struct RefusedBinding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalReason {
-    /// The server, or the dialect, has one channel a session.
+    /// The server or the dialect allows one channel per session.
     NotMultichannel,
-    /// Another dialect than that of the session.
+    /// The connection's dialect differs from the session's.
     Dialect,
     /// The request was not signed.
     NotSigned,
     /// The session was being authenticated.
     InProgress,
-    /// The session's credentials had run out.
+    /// The session's credentials had expired.
     Expired,
-    /// The session is that of a guest or of nobody.
+    /// The session is a guest or anonymous session.
     NoKey,
-    /// The session was on this connection already.
+    /// The session already had this connection as a channel.
     AlreadyBound,
-    /// Another cipher than that of the session.
+    /// The connection's cipher differs from the session's.
     Cipher,
-    /// Another signing algorithm than that of the session.
+    /// The connection's signing algorithm differs from the session's.
     SigningAlgorithm,
-    /// The signature was not that of the session's key.
+    /// The signature was not made with the session's key.
     Signature,
     /// The authentication failed.
     Authentication,
-    /// Another user than that of the session.
+    /// The user differs from the session's.
     User,
     /// The session had as many channels as it may have.
     TooManyChannels,
@@ -174,56 +174,56 @@ pub enum RefusalReason {
     Ended,
 }
 
-/// A client of NFS: the connections from one address.
+/// An NFS client: the connections from one address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NfsClient {
     /// The client's address.
     pub address: IpAddr,
-    /// What it said that it mounted (NFSv3 clients may go without a word).
+    /// What the client has reported as mounted (NFSv3 clients may unmount without a message).
     pub mounts: Vec<String>,
-    /// The shares that it has used, since the server started or the client came.
+    /// The shares that the client has used, since the server started or the client connected.
     #[serde(default)]
     pub shares: Vec<String>,
-    /// Its connections: with `nconnect=N` there are N.
+    /// The client's connections: N of them with `nconnect=N`.
     pub connections: Vec<NfsConnection>,
-    /// Its NFSv4 sessions: as a rule one, over all of its connections.
+    /// The client's NFSv4 sessions: usually one, which uses all connections.
     pub sessions: Vec<NfsSession>,
 }
 
 /// A session of an NFSv4 client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NfsSession {
-    /// The client's name for itself.
+    /// The name by which the client calls itself.
     pub client: String,
-    /// Its connections.
+    /// Connections of the session.
     pub connections: u64,
-    /// Slots that the client may use: so many requests may be under way.
+    /// Slots that the client may use, which limits the requests under way.
     pub slots_granted: u32,
     /// Requests under way.
     pub slots_in_use: u32,
-    /// The most that were under way at a time.
+    /// The most requests that were under way at the same time.
     pub slots_in_use_max: u32,
     /// The highest slot that was ever used.
     pub slot_highest: Option<u32>,
-    /// Whether the server can call the client.
+    /// Whether the server can send requests to the client.
     pub back_channel: bool,
-    /// Since the last request.
+    /// Seconds since the last request.
     pub idle_seconds: u64,
 }
 
-/// Calls that moved data, and how much.
+/// Calls that moved data, and the amount of data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NfsTransfers {
     /// Calls.
     pub calls: u64,
-    /// Bytes of all of them.
+    /// Bytes of all calls.
     pub bytes: u64,
-    /// Most bytes of one: as a rule what the client has mounted with (rsize, wsize).
+    /// The most bytes of one call: usually the size with which the client has mounted (rsize, wsize).
     pub bytes_max: u64,
 }
 
 impl NfsTransfers {
-    /// With others.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -241,22 +241,22 @@ pub struct NfsConnection {
     pub client: SocketAddr,
     /// The server's end.
     pub server: SocketAddr,
-    /// The version of the calls: none before the first call of NFS.
+    /// The version of the calls; none before the first NFS call.
     pub version: Option<u32>,
-    /// How long it takes to the client and back, in microseconds, as it was while calls came last.
+    /// The round trip time to the client in microseconds, at the time of the last calls.
     #[serde(default)]
     pub round_trip_us: Option<u64>,
-    /// Calls that came.
+    /// Calls that have arrived.
     pub calls: u64,
-    /// Calls that are not answered yet.
+    /// Calls that have not been answered yet.
     pub in_flight: u64,
-    /// What was read.
+    /// Reads.
     pub reads: NfsTransfers,
-    /// What was written.
+    /// Writes.
     pub writes: NfsTransfers,
-    /// Since the client connected.
+    /// Seconds since the client connected.
     pub age_seconds: u64,
-    /// Since the last call.
+    /// Seconds since the last call.
     pub idle_seconds: u64,
 }
 
@@ -271,13 +271,13 @@ impl fmt::Display for Principal {
 }
 
 impl NfsClient {
-    /// What it has read, over all of its connections.
+    /// What the client has read, over all of its connections.
     #[must_use]
     pub fn reads(&self) -> NfsTransfers {
         self.connections.iter().fold(NfsTransfers::default(), |sum, connection| sum.and(connection.reads))
     }
 
-    /// What it has written.
+    /// What the client has written, over all of its connections.
     #[must_use]
     pub fn writes(&self) -> NfsTransfers {
         self.connections.iter().fold(NfsTransfers::default(), |sum, connection| sum.and(connection.writes))
@@ -285,13 +285,13 @@ impl NfsClient {
 }
 
 impl SmbSession {
-    /// Where the client is: the address of its first channel.
+    /// The client's address: that of its first channel.
     #[must_use]
     pub fn client(&self) -> Option<IpAddr> {
         self.channels.first().map(|channel| channel.client.ip().to_canonical())
     }
 
-    /// Whether the channels are encrypted as a rule, or only where a share demands it.
+    /// Whether all messages are encrypted, not only those about shares that require it.
     #[must_use]
     pub fn encrypts(&self) -> bool {
         self.encryption.as_ref().is_some_and(|encryption| encryption.required)

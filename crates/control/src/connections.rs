@@ -1,5 +1,5 @@
-//! Who is connected to the control address: so many at a time, and of one address not all of them. Where there is no room
-//! left, who has been silent for longest gives way.
+//! The connections to the control address: their number is limited, and one address cannot have all of them. When there
+//! is no room left, the connection that has been silent for longest gives way.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// What the connections to the control address may take.
+/// Limits of the connections to the control address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections at a time.
+    /// The most connections at a time.
     pub(crate) connections_max: usize,
-    /// Of these, those of one address.
+    /// The most connections of one address.
     pub(crate) of_one_address_max: usize,
-    /// Until the head of a request is there, the handshake of TLS included.
+    /// The time until the head of a request must be complete, including the TLS handshake.
     pub(crate) head_time: Duration,
-    /// From the connection's beginning to the last byte of its answer.
+    /// The time from the beginning of the connection to the last byte of the answer.
     pub(crate) connection_time: Duration,
 }
 
@@ -33,11 +33,11 @@ impl Default for Limits {
     }
 }
 
-/// The connections that there are.
+/// The open connections.
 #[derive(Debug)]
 pub(crate) struct Connections {
     limits: Limits,
-    /// Guards the list: the oldest first.
+    /// Guards the list, oldest first.
     entries: Mutex<Vec<Entry>>,
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct Connections {
 struct Entry {
     address: IpAddr,
     has_asked: Arc<AtomicBool>,
-    /// Dropped: the connection is to end.
+    /// Dropped when the connection must end.
     _stay: oneshot::Sender<()>,
 }
 
-/// A connection's place among them, until it is dropped.
+/// A connection's place, held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     connections: Arc<Connections>,
@@ -62,7 +62,7 @@ impl Connections {
         Arc::new(Self { limits, entries: Mutex::default() })
     }
 
-    /// A place for a connection from this address. None: there is no room, and all who are there wait for an answer.
+    /// A place for a connection from this address. None if there is no room and all others wait for an answer.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         let mut entries = self.entries.lock();
         let of_address = entries.iter().filter(|entry| entry.address == address).count();
@@ -84,7 +84,7 @@ impl Connections {
 }
 
 impl Place {
-    /// What is to be set when a whole head of a request has come: from then on the connection does not give way.
+    /// The flag to set when the head of a request is complete. From then on the connection does not give way.
     pub(crate) fn has_asked(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.has_asked)
     }

@@ -1,6 +1,6 @@
-//! What the server counts beside the calls of shares.
+//! What the server counts in addition to the calls of shares.
 
-/// Each count since the server started.
+/// Counts since the server started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Connections that were closed as soon as they came, because there were too many.
@@ -9,11 +9,11 @@ pub struct Counters {
     pub lost_log_lines: u64,
     /// SMB logons that failed, for whatever reason.
     pub failed_logons: u64,
-    /// SMB logons that were refused unheard, as too many failures of their address waited.
+    /// SMB logons that were refused without being evaluated, because too many failures of their address were waiting.
     pub unheard_logons: u64,
 }
 
-/// A counter, as it is served.
+/// A counter in the form in which it is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counter {
     pub(crate) name: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Counter {
 }
 
 impl Counters {
-    /// All of them: docs/metrics.md describes each.
+    /// All counters. docs/metrics.md describes each.
     pub(crate) fn all(&self) -> [Counter; 4] {
         [
             Counter {

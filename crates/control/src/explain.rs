@@ -1,4 +1,4 @@
-//! Why a client has fewer connections than it could: from facts to findings, and nothing else.
+//! Why a client has fewer connections than possible: derives findings from facts, and does nothing else.
 
 use std::net::IpAddr;
 
@@ -8,26 +8,26 @@ use crate::clients::{
     Interface, NfsClient, NfsSession, Principal, RefusalReason, RefusedBinding, SmbOffer, SmbSession,
 };
 
-/// Channels that clients open to one address whose interface spreads connections over processors: what Windows does
-/// unless told otherwise (ConnectionCountPerRssNetworkInterface).
+/// Channels that clients open to one address whose interface spreads connections over processors: the default of
+/// Windows (ConnectionCountPerRssNetworkInterface).
 const CHANNELS_PER_RSS_ADDRESS: u32 = 4;
-/// A client that has logged on only just may still be opening channels.
+/// A client that logged on less than this ago may still be opening channels.
 const YOUNG_SECONDS: u64 = 5;
-/// Requests under way at a time with which one connection is busy.
+/// The number of concurrent requests that keeps one connection busy.
 const BUSY_REQUESTS: u32 = 16;
-/// Connections of an NFS client beyond which nothing was gained where it was measured.
+/// Connections of an NFS client beyond which measurements showed no gain.
 const NCONNECT_ENOUGH: usize = 4;
 
-/// Something that was found about a client's connections.
+/// A finding about a client's connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// For programs: which finding it is, stable.
+    /// For programs: a stable identifier of the finding.
     pub id: &'static str,
-    /// Whether it is a reason for fewer connections than there could be.
+    /// Whether the finding is a reason why there are fewer connections than possible.
     pub limits: bool,
     /// What was found.
     pub what: String,
-    /// What it was found by.
+    /// The facts behind the finding.
     pub evidence: String,
     /// What to do about it.
     pub advice: String,
@@ -43,8 +43,8 @@ impl Finding {
     }
 }
 
-/// How many channels a session could have: what the addresses are good for, within the server's limit; some clients
-/// open more than others, and what is there is possible.
+/// How many channels a session could have: as many as the addresses allow, within the server's limit, but never fewer
+/// than it has, since some clients open more than others.
 #[must_use]
 pub fn channels_possible(offer: &SmbOffer, session: &SmbSession) -> u32 {
     let present = u32::try_from(session.channels.len()).unwrap_or(u32::MAX);
@@ -53,7 +53,7 @@ pub fn channels_possible(offer: &SmbOffer, session: &SmbSession) -> u32 {
 
 fn addresses_carry(interfaces: &[Interface]) -> u32 {
     let carries = |interface: &Interface| if interface.rss { CHANNELS_PER_RSS_ADDRESS } else { 1 };
-    // Several addresses of one interface carry no more than one.
+    // Several addresses of one interface carry no more than one address.
     let mut seen = Vec::new();
     let first = |interface: &&Interface| {
         let new = !seen.contains(&interface.index);
@@ -63,7 +63,7 @@ fn addresses_carry(interfaces: &[Interface]) -> u32 {
     interfaces.iter().filter(first).map(carries).fold(0, u32::saturating_add)
 }
 
-/// Why a session has no more channels, first the reasons, then what else is worth knowing.
+/// Why a session has no more channels: first the reasons, then other useful findings.
 #[must_use]
 pub fn smb_session(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     let mut findings = never_more_than_one(offer, session);
@@ -74,7 +74,7 @@ pub fn smb_session(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     findings
 }
 
-/// What keeps a session at one channel whatever the network is like.
+/// What limits a session to one channel, whatever the network is like.
 fn never_more_than_one(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     let mut findings = Vec::new();
     let old = !session.dialect.starts_with('3');
@@ -114,7 +114,7 @@ fn never_more_than_one(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     findings
 }
 
-/// What is in the way of a session that may have several channels.
+/// What prevents further channels in a session that may have several.
 fn fewer_than_possible(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     let channels = u32::try_from(session.channels.len()).unwrap_or(u32::MAX);
     let possible = channels_possible(offer, session);
@@ -154,7 +154,7 @@ fn fewer_than_possible(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     findings
 }
 
-/// A session that has all that is possible: what makes that so few.
+/// For a session that has all possible channels: what limits their number.
 fn at_the_limit(offer: &SmbOffer, session: &SmbSession) -> Option<Finding> {
     let carried = addresses_carry(&offer.interfaces);
     if carried > session.max_channels {
@@ -218,7 +218,7 @@ fn binding_refused(refused: &RefusedBinding, limits: bool) -> Finding {
     make("binding-refused", "A further channel was refused.", format!("{times}: {message}"), advice)
 }
 
-/// Addresses that clients are told of and that carry none of the session's channels.
+/// Addresses that are reported to clients and carry none of the session's channels.
 fn unused_addresses(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     let used: Vec<u32> =
         session.channels.iter().filter_map(|channel| Some(channel.interface?.index)).collect();
@@ -277,7 +277,7 @@ fn joined(interfaces: &[&Interface]) -> String {
     interfaces.iter().map(|interface| interface.address.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Nothing that the server knows of is in the way.
+/// The server knows of nothing that prevents further channels.
 fn client_stopped(session: &SmbSession, channels: u32, possible: u32) -> Finding {
     Finding::limit(
         "client-opened-no-more",
@@ -295,7 +295,7 @@ fn client_stopped(session: &SmbSession, channels: u32, possible: u32) -> Finding
     )
 }
 
-/// How the channels are protected, where that costs more than it needs to or less is protected than could be.
+/// Findings about signing and encryption: unnecessary cost, or less protection than possible.
 fn protection(session: &SmbSession) -> Option<Finding> {
     let algorithm = &session.signing.algorithm;
     if session.signing.required && !session.encrypts() && algorithm != "AES-GMAC" {
@@ -341,7 +341,7 @@ pub fn nfs_client(client: &NfsClient) -> Vec<Finding> {
     findings
 }
 
-/// What a session's requests wait for on the client's side, as far as it can be seen here.
+/// What the requests of a session wait for on the client's side, as far as the server can tell.
 #[must_use]
 pub fn bound_by(session: &NfsSession) -> &'static str {
     if session.slots_in_use_max >= session.slots_granted {
@@ -353,7 +353,7 @@ pub fn bound_by(session: &NfsSession) -> &'static str {
     }
 }
 
-/// A session whose client has had as many requests under way as it may.
+/// The client of this session has had as many requests under way as its slots allow.
 fn slots_used_up(session: &NfsSession) -> Option<Finding> {
     let NfsSession { slots_granted, slots_in_use_max, .. } = session;
     (slots_in_use_max >= slots_granted).then(|| {

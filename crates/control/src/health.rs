@@ -1,6 +1,6 @@
-//! Whether the server does what it should: `GET /healthz`.
+//! Whether the server works as it should: `GET /healthz`.
 //!
-//! Nothing here touches a disk or asks a shard: shards and stores note what they do, and that is looked at.
+//! Nothing here touches a disk or asks a shard. Shards and stores record what they do, and these records are read.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use share::{Alarm, Share, Shares, StoreHealth};
 /// A shard that is held up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StuckShard {
-    /// Its number.
+    /// The number of the shard.
     pub shard: usize,
-    /// For how long.
+    /// How long it has been held up.
     pub silent: Duration,
 }
 
-/// The answer: its status, and one word on its first line. Lines with the reasons follow.
+/// The response: its status, and one word on the first line. Lines with the reasons follow.
 pub(crate) fn of(shards: &[StuckShard], shares: &Shares) -> (StatusCode, String) {
     let (mut reasons, mut lesser) = (String::new(), String::new());
     for StuckShard { shard, silent } in shards {
@@ -44,16 +44,16 @@ pub(crate) fn of(shards: &[StuckShard], shares: &Shares) -> (StatusCode, String)
     }
     match (reasons.is_empty(), lesser.is_empty()) {
         (true, true) => (StatusCode::OK, "ok\n".to_owned()),
-        // It is reachable and does what it can: whoever deals clients out need not leave it alone.
+        // The server is reachable and does what it can, so a load balancer need not avoid it.
         (true, false) => (StatusCode::OK, format!("degraded\n{lesser}")),
         (false, _) => (StatusCode::SERVICE_UNAVAILABLE, format!("stuck\n{reasons}{lesser}")),
     }
 }
 
-/// All that may be wrong with the storage of a share, as metrics and the API call it.
+/// All alarms about the storage of a share, by the names used in metrics and the API.
 pub(crate) const ALARMS: [&str; 4] = ["full", "read-only", "moved", "stuck"];
 
-/// What is wrong with the storage of a share: some of [`ALARMS`].
+/// The current alarms about the storage of a share: some of [`ALARMS`].
 #[must_use]
 pub fn alarms(share: &Share) -> Vec<&'static str> {
     let stuck = share.store_health().is_stuck.then_some("stuck");

@@ -1,5 +1,6 @@
-//! The names that the control address answers to. A page in a browser can have its own name lead to this address (DNS
-//! rebinding) and would then read what is served here as if it were its own: its requests still carry its name.
+//! The names under which the control address answers. A web page can make its own name resolve to this address (DNS
+//! rebinding); the browser would then let the page read what is served here. But its requests still carry the page's
+//! name.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,22 +16,22 @@ use axum::response::Response;
 use crate::api::refuse;
 use crate::server::Peer;
 
-/// Every machine's name for itself. RFC 6761 6.3.
+/// The name of every machine for itself. RFC 6761 6.3.
 const LOCALHOST: &str = "localhost";
 
-/// Whom a request may ask for.
+/// The host names that a request may contain.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
-    /// Beside loopback and the address that the connection came to.
+    /// In addition to loopback and the address to which the connection was made.
     names: Vec<String>,
 }
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Debug, PartialEq, Eq)]
 enum WrongHost {
-    /// It names none, or names one twice, or what is no name.
+    /// The request has no host name, more than one, or an invalid one.
     Unclear,
-    /// It asks for somebody else.
+    /// The request names another host.
     Foreign(String),
 }
 
@@ -61,7 +62,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// The port does not count: it may be forwarded.
+    /// The port is ignored: it may be forwarded.
     fn is_ours(&self, came_to: Option<IpAddr>, host: &str) -> bool {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         if let Ok(address) = bare.parse::<IpAddr>() {
@@ -75,7 +76,7 @@ impl Hosts {
     }
 }
 
-/// Answers only what asks for this server.
+/// Refuses requests for other hosts.
 pub(crate) async fn check(
     State(hosts): State<Arc<Hosts>>,
     Extension(peer): Extension<Peer>,

@@ -1,8 +1,8 @@
 //! The control address: health, metrics and the API over HTTP.
 //!
-//! It runs on a thread and a runtime of its own, so that a slow reader of metrics never holds up a shard.
-//! Health and metrics ask for no password: it is bound to the loopback address unless someone says otherwise. The API, and
-//! metrics that name clients, ask for a token that only those have who may read the server's state directory.
+//! It runs on a thread and a runtime of its own, so that a slow reader of metrics never holds up a shard. Health and
+//! metrics need no password, so the address is bound to loopback unless configured otherwise. The API, and metrics that
+//! name clients, need a token, which only users who may read the server's state directory have.
 
 pub mod activity;
 mod administration;
@@ -52,30 +52,31 @@ use host::Hosts;
 use metrics::Audience;
 use tokens::KnownTokens;
 
-/// The running control server. Dropping it ends it.
+/// The running control server. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Control {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the control address tells of.
+/// What the control address reports on.
 pub struct Subject {
     /// The shares, for the metrics.
     pub shares: Arc<ShareTable>,
-    /// What carries out what is asked for.
+    /// Carries out what the API asks for.
     pub administration: Arc<dyn Administration>,
-    /// Who is connected now.
+    /// The clients that are connected now.
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
-    /// What was counted beside the calls of shares, for the metrics.
+    /// Counters other than the calls of shares, for the metrics.
     pub counters: Box<dyn Fn() -> Counters + Send + Sync>,
-    /// Which shards are held up.
+    /// The shards that are held up.
     pub stuck_shards: Box<dyn Fn() -> Vec<StuckShard> + Send + Sync>,
-    /// What callers of the API show.
+    /// The tokens that callers of the API present.
     pub tokens: Arc<KnownTokens>,
-    /// Names and addresses that it answers to, beside loopback and the address that is asked.
+    /// Names and addresses under which the control address answers, in addition to loopback and the address to which
+    /// the connection was made.
     pub names: Vec<String>,
-    /// The certificate that it shows, and how: then it speaks TLS and nothing else.
+    /// The TLS configuration with the certificate. If it is given, only TLS is served.
     pub tls: Option<Arc<ServerConfig>>,
 }
 
@@ -86,10 +87,10 @@ impl std::fmt::Debug for Subject {
 }
 
 impl Control {
-    /// Serves `GET /healthz`, `GET /metrics` and, for who shows the token, the API below `/v1` on `listener`.
+    /// Serves `GET /healthz`, `GET /metrics` and, for callers with a token, the API below `/v1` on `listener`.
     ///
     /// # Errors
-    /// When the system has no more threads or descriptors.
+    /// The system has no more threads or descriptors.
     pub fn start(listener: TcpListener, subject: Subject) -> io::Result<Self> {
         Self::start_within(Limits::default(), listener, subject)
     }
@@ -146,7 +147,7 @@ async fn tell_health(State(about): State<Arc<About>>) -> Response {
     health::of(&(about.subject.stuck_shards)(), &shares).into_response()
 }
 
-/// Clients are named to who shows the token, and to nobody else.
+/// Metrics name clients only to callers with a token.
 async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> Response {
     let audience = match headers.get(AUTHORIZATION) {
         None => Audience::Everybody,

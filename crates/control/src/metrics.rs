@@ -15,12 +15,12 @@ use crate::activity::add_up;
 use crate::counters::Counters;
 use crate::health;
 
-/// A share, as it is at a moment.
+/// The state of a share at one moment.
 struct Look {
     name: String,
     records: Vec<Record>,
     status: LimitsStatus,
-    /// Given, broken, revoked.
+    /// Granted, broken, revoked.
     grants: [u64; 3],
     cache: Option<CacheCounts>,
     alarms: Vec<&'static str>,
@@ -44,7 +44,7 @@ impl Look {
         format!("share=\"{}\"", escape(&self.name))
     }
 
-    /// What all clients have called by one name over one protocol, with its labels.
+    /// The calls of all clients, by name and protocol, with their labels.
     fn calls(&self) -> impl Iterator<Item = Called> {
         add_up(&self.records).into_iter().map(|(protocol, api, counts)| {
             let labels = format!("{},protocol=\"{}\",api=\"{}\"", self.labels(), protocol.name(), api.name());
@@ -53,19 +53,19 @@ impl Look {
     }
 }
 
-/// What was called by one name over one protocol.
+/// The calls of one name over one protocol.
 struct Called {
     labels: String,
     api: Api,
     counts: Counts,
 }
 
-/// Whom the metrics are for.
+/// The audience of the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Whoever reaches the address: no client is named.
+    /// Anybody who reaches the address: no client is named.
     Everybody,
-    /// Who has shown a token.
+    /// Callers who have presented a token.
     Administrators,
 }
 
@@ -201,7 +201,7 @@ fn write_throttled(text: &mut Text, calls: &[Called]) {
     }
 }
 
-/// Per client without the API names: a thousand clients would have a hundred thousand lines with them.
+/// Per client, without API names: with them, a thousand clients would produce a hundred thousand lines.
 fn write_clients(text: &mut Text, looks: &[Look]) {
     let mut clients: BTreeMap<String, Counts> = BTreeMap::new();
     for look in looks {
@@ -379,7 +379,7 @@ fn write_alarms(text: &mut Text, looks: &[Look], awaited: &[&str]) {
     }
 }
 
-/// What is written, and the family that is being written.
+/// The text written so far, and the current metric family.
 #[derive(Default)]
 struct Text(String, &'static str);
 
@@ -398,7 +398,7 @@ impl Text {
         };
     }
 
-    /// `limit` is the upper end of a bucket; the last one has none.
+    /// `limit` is the upper end of a bucket. The last bucket has none.
     fn histogram(
         &mut self,
         labels: &str,
@@ -413,7 +413,7 @@ impl Text {
             self.line("_bucket", &format!("{labels},le=\"{limit}\""), count);
         }
         self.line("_sum", labels, sum);
-        // The sum of the buckets, and not the number of calls: the two may be read a moment apart.
+        // The sum of the buckets is used, not the number of calls: the two may have been read a moment apart.
         self.line("_count", labels, count);
     }
 }

@@ -1,4 +1,4 @@
-//! What the two servers report of their clients, as the API tells it.
+//! What the two servers report of their clients, in the form of the API.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::clients::{
     RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession,
 };
 
-/// The clients of both servers now, with which of these shares they use.
+/// The current clients of both servers, with the shares (of these) that they use.
 #[must_use]
 pub fn clients(smb: &smb_server::Server, nfs: &NfsServer, shares: &ShareTable) -> Clients {
     let offer = smb.offer();
@@ -120,7 +120,7 @@ fn seconds(since: SystemTime, now: SystemTime) -> u64 {
     now.duration_since(since).map_or(0, |age| age.as_secs())
 }
 
-/// Who has called something about which share, as far as it is counted.
+/// For each share, the clients that have made calls to it, as far as they are counted.
 struct Used(Vec<(String, HashSet<Client>)>);
 
 impl Used {
@@ -156,7 +156,7 @@ fn nfs_clients(nfs: &NfsServer, used: &Used) -> Vec<NfsClient> {
         }
         if let Some(client) = clients.last_mut() {
             client.connections.push(nfs_connection(&connection));
-            // A session over several addresses of a client is told with the first.
+            // A session over several addresses of a client is listed with the first address.
             let here = sessions.extract_if(.., |session| session.connections.contains(&connection.number));
             client.sessions.extend(here.map(|session| nfs_session(&session)));
         }

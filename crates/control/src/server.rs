@@ -1,4 +1,4 @@
-//! HTTP over TCP or TLS, for few clients: one request a connection, and for each a time within which it must be over.
+//! HTTP over TCP or TLS, for few clients: one request per connection, which must be finished within a time limit.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,29 +19,29 @@ use tokio_rustls::server::TlsStream;
 
 use crate::connections::{Connections, Limits, Place};
 
-/// Bytes of a request's head.
+/// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// How long the accept loop rests when the process is out of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
-/// To whom there is no room for, as far as it goes out at once.
+/// Sent to a client for whom there is no room, as far as it can be sent at once.
 const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n\
     Content-Type: text/plain\r\n\r\nToo many requests are under way at the control address. Try again.\n";
 
-/// To whom speaks HTTP where TLS is spoken, as far as it goes out at once.
+/// Sent to a client that speaks HTTP to a TLS port, as far as it can be sent at once.
 const SPEAK_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n\
     This address speaks HTTPS. Ask for https:// instead of http://.\n";
 /// The first byte of every TLS connection. RFC 8446 5.1: ContentType handshake(22).
 const TLS_HANDSHAKE: u8 = 22;
 
-/// Whence a request comes: every one has it among its extensions.
+/// The origin of a request, which every request has among its extensions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) client: SocketAddr,
-    /// The address of this machine that it came to.
+    /// The local address to which the connection was made.
     pub(crate) server: Option<IpAddr>,
 }
 
-/// Serves `routes` for ever, over TLS where there is an acceptor.
+/// Serves `routes` for ever, over TLS if there is an acceptor.
 pub(crate) async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -98,11 +98,11 @@ async fn answer(
     }
 }
 
-/// The TLS handshake. Who begins with anything else is told so, and is refused.
+/// The TLS handshake. A client that begins with anything else is told so and refused.
 async fn handshake(stream: TcpStream, tls: &TlsAcceptor) -> io::Result<TlsStream<TcpStream>> {
     let mut first = [0];
     if stream.peek(&mut first).await? == 1 && first != [TLS_HANDSHAKE] {
-        // What is not read when the connection ends would have the system throw the answer away.
+        // If data is left unread when the connection ends, the system discards the answer.
         let _ = stream.try_read(&mut [0; HEAD_BYTES_MAX]);
         let _ = stream.try_write(SPEAK_TLS);
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a client does not speak TLS"));

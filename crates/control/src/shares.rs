@@ -1,18 +1,18 @@
-//! The shares, as the API tells and takes them: `/v1/shares`.
+//! The shares in the form of the API: `/v1/shares`.
 
 use serde::{Deserialize, Serialize};
 
 /// All shares, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shares {
-    /// Those of the configuration and those made by command.
+    /// The shares of the configuration, and those made by command.
     pub shares: Vec<Share>,
 }
 
 /// One share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Its name.
+    /// The name of the share.
     pub name: String,
     /// The directory that it serves.
     pub directory: String,
@@ -25,33 +25,34 @@ pub struct Share {
     /// What is wrong with its storage: `full`, `read-only`, `stuck`.
     #[serde(default)]
     pub alarms: Vec<String>,
-    /// Nothing can be changed through it.
+    /// Whether the share is read-only.
     pub read_only: bool,
-    /// SMB clients without an account are let in, as nobody.
+    /// Whether SMB clients without an account are admitted, as the user nobody.
     pub guest: bool,
-    /// Listings show only what their reader may read.
+    /// Whether listings show only what the user may read.
     pub access_based_enumeration: bool,
-    /// SMB clients get handles that outlive a restart of the server.
+    /// Whether SMB clients get handles that outlive a restart of the server.
     pub continuous_availability: bool,
-    /// SMB messages about it are encrypted, whatever the server demands elsewhere.
+    /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     pub encrypted: bool,
-    /// The superuser of an NFS client makes device nodes, also where the share has a list of its clients.
+    /// Whether the superuser of an NFS client may create device nodes, even if the share has a list of clients.
     pub devices: bool,
-    /// Likewise it sets the set-user-id and set-group-id bits of files.
+    /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.
     pub set_id: bool,
-    /// NFS clients come from privileged ports.
+    /// Whether NFS clients must use privileged ports.
     pub secure_port: bool,
-    /// Clients that list the shares are not told of it.
+    /// Whether the share is left out when clients list the shares.
     pub hidden: bool,
-    /// What clients that list the shares are told of it.
+    /// The comment that clients see when they list the shares.
     pub comment: String,
-    /// What was read of its names and directories is kept, where the store tells what others change.
+    /// Whether names and directories are cached, if the store reports changes by others.
     pub metadata_cache: bool,
-    /// What is provisioned for it.
+    /// The plan of the share.
     pub plan: String,
-    /// Who may use it.
+    /// Who may use the share.
     pub rules: Rules,
-    /// The protocols that it is served by: of those in its rules the ones that can encrypt, where it must be encrypted.
+    /// The protocols over which the share is served: those in its rules, and if encryption is required, only those that
+    /// can encrypt.
     pub served_by: Vec<String>,
 }
 
@@ -59,43 +60,43 @@ pub struct Share {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rules {
-    /// By which protocols: `smb`, `nfs`. None are all.
+    /// The protocols: `smb`, `nfs`. An empty list means all.
     pub protocols: Vec<String>,
-    /// From where, and how: `NETWORK [access=rw|ro] [squash=none|root|all] [protocols=smb,nfs] [secure-port]`, of which the first
-    /// that holds a client's address counts. None: from everywhere.
+    /// Networks and their terms: `NETWORK [access=rw|ro] [squash=none|root|all] [protocols=smb,nfs] [secure-port]`. The
+    /// first entry that contains a client's address applies. An empty list means any address.
     pub clients: Vec<String>,
-    /// Users (`NAME`) and groups of the system (`@NAME`) who read. None in both lists: everybody.
+    /// Users (`NAME`) and groups of the system (`@NAME`) who may read. If both lists are empty, everybody may.
     pub read: Vec<String>,
-    /// Likewise, who change things too.
+    /// Users and groups who may also make changes.
     pub write: Vec<String>,
 }
 
-/// What becomes of who may use a share; what is not given stays as it is. An empty list takes the list away.
+/// Changes of who may use a share. What is not given stays as it is. An empty list removes the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RulesChange {
-    /// By which protocols.
+    /// The protocols.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocols: Option<Vec<String>>,
-    /// From where, and how.
+    /// Networks and their terms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<Vec<String>>,
-    /// Who reads.
+    /// Who may read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<Vec<String>>,
-    /// Who changes things.
+    /// Who may also make changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
 }
 
 impl RulesChange {
-    /// Whether it changes nothing.
+    /// Whether the change is empty.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The rules with the change.
+    /// The rules after the change.
     #[must_use]
     pub fn of(&self, rules: &Rules) -> Rules {
         let Self { protocols, clients, read, write } = self.clone();
@@ -108,96 +109,96 @@ impl RulesChange {
     }
 }
 
-/// A share to be made.
+/// A share to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewShare {
-    /// Its name.
+    /// The name of the share.
     pub name: String,
     /// The directory that it serves: an absolute path.
     pub directory: String,
-    /// Nothing can be changed through it.
+    /// Whether the share is read-only.
     #[serde(default)]
     pub read_only: bool,
-    /// SMB clients without an account are let in, as nobody.
+    /// Whether SMB clients without an account are admitted, as the user nobody.
     #[serde(default)]
     pub guest: bool,
-    /// Listings show only what their reader may read.
+    /// Whether listings show only what the user may read.
     #[serde(default)]
     pub access_based_enumeration: bool,
-    /// SMB clients get handles that outlive a restart of the server.
+    /// Whether SMB clients get handles that outlive a restart of the server.
     #[serde(default)]
     pub continuous_availability: bool,
-    /// SMB messages about it are encrypted, whatever the server demands elsewhere.
+    /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     #[serde(default)]
     pub encrypted: bool,
-    /// The superuser of an NFS client makes device nodes, also where the share has a list of its clients.
+    /// Whether the superuser of an NFS client may create device nodes, even if the share has a list of clients.
     #[serde(default)]
     pub devices: bool,
-    /// Likewise it sets the set-user-id and set-group-id bits of files.
+    /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.
     #[serde(default)]
     pub set_id: bool,
-    /// NFS clients come from privileged ports.
+    /// Whether NFS clients must use privileged ports.
     #[serde(default)]
     pub secure_port: bool,
-    /// Clients that list the shares are not told of it.
+    /// Whether the share is left out when clients list the shares.
     #[serde(default)]
     pub hidden: bool,
-    /// What clients that list the shares are told of it.
+    /// The comment that clients see when they list the shares.
     #[serde(default)]
     pub comment: String,
-    /// What was read of its names and directories is kept, where the store tells what others change; without a word it is.
+    /// Whether names and directories are cached, if the store reports changes by others. The default is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata_cache: Option<bool>,
-    /// What is provisioned for it; without a word nothing is limited.
+    /// The plan of the share. The default is no limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// Who may use it; without a word everybody.
+    /// Who may use the share. The default is everybody.
     #[serde(default, skip_serializing_if = "RulesChange::is_nothing")]
     pub rules: RulesChange,
 }
 
-/// What becomes of a share; what is not given stays as it is.
+/// Changes of a share. What is not given stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShareChange {
-    /// Nothing can be changed through it.
+    /// Whether the share is read-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// SMB clients without an account are let in, as nobody.
+    /// Whether SMB clients without an account are admitted, as the user nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guest: Option<bool>,
-    /// Listings show only what their reader may read.
+    /// Whether listings show only what the user may read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_based_enumeration: Option<bool>,
-    /// SMB clients get handles that outlive a restart of the server.
+    /// Whether SMB clients get handles that outlive a restart of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuous_availability: Option<bool>,
-    /// SMB messages about it are encrypted, whatever the server demands elsewhere.
+    /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encrypted: Option<bool>,
-    /// The superuser of an NFS client makes device nodes, also where the share has a list of its clients.
+    /// Whether the superuser of an NFS client may create device nodes, even if the share has a list of clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub devices: Option<bool>,
-    /// Likewise it sets the set-user-id and set-group-id bits of files.
+    /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set_id: Option<bool>,
-    /// NFS clients come from privileged ports.
+    /// Whether NFS clients must use privileged ports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secure_port: Option<bool>,
-    /// Clients that list the shares are not told of it.
+    /// Whether the share is left out when clients list the shares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden: Option<bool>,
-    /// What clients that list the shares are told of it.
+    /// The comment that clients see when they list the shares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// What was read of its names and directories is kept, where the store tells what others change.
+    /// Whether names and directories are cached, if the store reports changes by others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_cache: Option<bool>,
-    /// What is provisioned for it.
+    /// The plan of the share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// Who may use it.
+    /// Who may use the share.
     #[serde(skip_serializing_if = "RulesChange::is_nothing")]
     pub rules: RulesChange,
 }

@@ -1,14 +1,14 @@
-//! The bearer token: who has it may ask the control address for more than health and metrics. RFC 6750 section 2.1.
+//! The bearer token. Its holder may ask the control address for more than health and metrics. RFC 6750 section 2.1.
 
 use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-/// Random bytes of a token.
+/// The number of random bytes in a token.
 const TOKEN_BYTES: usize = 32;
 
-/// A secret that whoever shows it is known by. It is in no log.
+/// A secret that identifies its holder. It is never logged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -18,7 +18,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// SHA-256 of a token as it is written: 32 random bytes are not found again from it, however fast one tries.
+/// SHA-256 of a token in its written form. 32 random bytes cannot be recovered from it by guessing, however fast.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest([u8; 32]);
 
@@ -34,25 +34,25 @@ impl Digest {
 }
 
 impl Token {
-    /// A token of these random bytes.
+    /// A token from these random bytes.
     #[must_use]
     pub fn new(random: [u8; TOKEN_BYTES]) -> Self {
         Self(random.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The token as it is written: hexadecimal digits.
+    /// The written form of the token: hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What is kept of a token, to know it again.
+    /// The digest that is stored to recognise the token.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(self.0.as_bytes())
     }
 
-    /// The token that a header `Authorization` shows.
+    /// The token in the value of an `Authorization` header.
     pub(crate) fn shown(header: &[u8]) -> Option<&[u8]> {
         const SCHEME: &[u8] = b"Bearer ";
         let (scheme, shown) = header.split_at_checked(SCHEME.len())?;

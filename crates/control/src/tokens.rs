@@ -1,4 +1,4 @@
-//! The tokens that can be made and withdrawn, as the API tells and takes them: `/v1/tokens`; and who may do what.
+//! Tokens that can be made and withdrawn, in the form of the API: `/v1/tokens`; and what their bearers may do.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::token::{Digest, Token};
 
-/// What the bearer of a token may do: each may do what those before it may.
+/// What the bearer of a token may do. Each scope includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// Look: clients, shares, users, what is going on, metrics with the names of clients.
+    /// Read: clients, shares, users, activity, and metrics with the names of clients.
     Read,
-    /// Make, change and remove shares, and record what clients ask for.
+    /// Create, change and remove shares, and record the operations of clients.
     Shares,
-    /// Everything: users and tokens too.
+    /// Everything, including users and tokens.
     All,
 }
 
 impl Scope {
-    /// As programs write it.
+    /// The name of the scope for programs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,21 +38,21 @@ impl fmt::Display for Scope {
     }
 }
 
-/// All tokens that were made, by name; not the state directory's own.
+/// All tokens that were made, by name, without the token in the state directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     /// The tokens.
     pub tokens: Vec<TokenInfo>,
 }
 
-/// What is told of a token: never the token itself.
+/// What is shown of a token: never the token itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenInfo {
-    /// Its name.
+    /// The name of the token.
     pub name: String,
-    /// What its bearer may do.
+    /// What the bearer may do.
     pub scope: Scope,
-    /// When it was made, in seconds of the Unix epoch.
+    /// When the token was made, in seconds of the Unix epoch.
     pub made: u64,
 }
 
@@ -60,22 +60,22 @@ pub struct TokenInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
-    /// Its name.
+    /// The name of the token.
     pub name: String,
-    /// What its bearer may do.
+    /// What the bearer may do.
     pub scope: Scope,
 }
 
-/// A token that was made just now: the one time that it is told.
+/// A token that was just made. This is the only time that the token is shown.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeToken {
-    /// Its name.
+    /// The name of the token.
     pub name: String,
-    /// What its bearer may do.
+    /// What the bearer may do.
     pub scope: Scope,
-    /// When it was made, in seconds of the Unix epoch.
+    /// When the token was made, in seconds of the Unix epoch.
     pub made: u64,
-    /// What its bearer shows.
+    /// The token that its bearer presents.
     pub token: String,
 }
 
@@ -88,53 +88,55 @@ impl fmt::Debug for MadeToken {
     }
 }
 
-/// A token that is taken, known by its digest alone.
+/// A token that is accepted. Only its digest is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownToken {
-    /// Its name.
+    /// The name of the token.
     pub name: String,
-    /// What its bearer may do.
+    /// What the bearer may do.
     pub scope: Scope,
-    /// SHA-256 of the token as it is written.
+    /// SHA-256 of the token in its written form.
     pub digest: Digest,
 }
 
-/// The tokens that the server takes: its own, which may do everything, and those that were made.
+/// The tokens that the server accepts: the one in the state directory, which may do everything, and those that were
+/// made.
 #[derive(Debug)]
 pub struct KnownTokens {
     own: Digest,
-    /// Guards the list: all that were made.
+    /// Guards the list of tokens that were made.
     made: RwLock<Vec<KnownToken>>,
 }
 
-/// Who has shown a token.
+/// The bearer of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bearer {
-    /// The token's name; None: the state directory's own.
+    /// The token's name; None for the token in the state directory.
     pub(crate) name: Option<String>,
     pub(crate) scope: Scope,
 }
 
 impl KnownTokens {
-    /// The state directory's own token, and those that were made.
+    /// The token in the state directory, and those that were made.
     #[must_use]
     pub fn new(own: &Token, made: Vec<KnownToken>) -> Self {
         Self { own: own.digest(), made: RwLock::new(made) }
     }
 
-    /// Takes a token from now on, in the place of one of its name.
+    /// Accepts a token from now on. It replaces a token with the same name.
     pub fn take(&self, token: KnownToken) {
         let mut made = self.made.write();
         made.retain(|known| known.name != token.name);
         made.push(token);
     }
 
-    /// Takes a token no more.
+    /// No longer accepts a token.
     pub fn withdraw(&self, name: &str) {
         self.made.write().retain(|known| known.name != name);
     }
 
-    /// Who shows this header `Authorization`. Digests are compared: how long that takes tells nothing of a token.
+    /// The bearer of the token in this `Authorization` header. Digests are compared, so the time that takes reveals
+    /// nothing of a token.
     pub(crate) fn bearer(&self, header: &[u8]) -> Option<Bearer> {
         let shown = Digest::of(Token::shown(header)?);
         if shown == self.own {
@@ -146,14 +148,14 @@ impl KnownTokens {
     }
 }
 
-/// What a call of the API asks of who makes it. What is not known asks for everything.
+/// The scope that a call of the API needs. Unknown calls need every right.
 pub(crate) fn needed(method: &Method, path: &str) -> Scope {
     let looks = [Method::GET, Method::HEAD].contains(method);
     let mut parts = path.trim_start_matches("/v1").trim_start_matches('/').split('/');
     let (thing, part) = (parts.next(), parts.nth(1));
     match thing {
         Some("tokens") => Scope::All,
-        // To take what was recorded takes it away from who began.
+        // Reading a recording removes the data for the caller that began it.
         Some("shares") if !looks || part == Some("trace") => Scope::Shares,
         _ if looks => Scope::Read,
         _ => Scope::All,

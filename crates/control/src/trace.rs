@@ -1,4 +1,4 @@
-//! Recorded operations, as the API tells them and files keep them: one a line, seven fields with tabs between them.
+//! Recorded operations, in the form of the API and of files: one per line, seven fields separated by tabs.
 //! docs/plans.md describes the format.
 
 use std::fmt::Write;
@@ -10,39 +10,39 @@ use share::{Api, Protocol, Traced, TracedData};
 /// The first line of a file.
 pub const HEAD: &str = "# anabranch trace 1";
 
-/// A recording to be begun.
+/// A recording to be started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewTrace {
-    /// For how long.
+    /// The length of the recording in seconds.
     pub seconds: u64,
 }
 
 /// A part of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracePart {
-    /// The lines of the operations that have ended since the last time.
+    /// The lines of the operations that have ended since the last call.
     pub lines: String,
-    /// How many there are.
+    /// The number of these operations.
     pub operations: u64,
-    /// Operations that were lost, since the recording began, as nobody asked in time.
+    /// Operations lost since the recording began, because nobody asked in time.
     pub lost: u64,
-    /// Whether nothing more comes.
+    /// Whether the recording is over.
     pub over: bool,
 }
 
 /// An operation of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// When it came, since the recording began.
+    /// When the operation arrived, since the recording began.
     pub at: Duration,
-    /// What it was.
+    /// The kind of the operation.
     pub api: Api,
-    /// How it came.
+    /// The protocol of the operation.
     pub protocol: Protocol,
-    /// Whose it was: as the metrics name clients.
+    /// The client, named as in the metrics.
     pub client: String,
-    /// What data it moved; none for names and attributes.
+    /// The data that was moved; none for names and attributes.
     pub data: Option<TracedData>,
 }
 
@@ -60,10 +60,10 @@ pub(crate) fn write(operations: &[Traced]) -> String {
     text
 }
 
-/// Reads a line.
+/// Parses a line.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A description of what is wrong with the line.
 pub fn parse(line: &str) -> Result<Line, String> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [at, api, protocol, client, file, offset, bytes] = fields[..] else {

@@ -1,4 +1,4 @@
-//! The users, as the API tells and takes them: `/v1/users`. Passwords are taken and never told.
+//! The users in the form of the API: `/v1/users`. Passwords are accepted and never shown.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// All users, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Users {
-    /// Those of the configuration and those added by command.
+    /// The users of the configuration, and those added by command.
     pub users: Vec<User>,
 }
 
@@ -16,19 +16,19 @@ pub struct Users {
 pub struct User {
     /// The name.
     pub name: String,
-    /// Where the configuration declares the user; none for one added by command.
+    /// Where the configuration declares the user; none for a user added by command.
     pub declared_in: Option<String>,
     /// Whether the user may not log on.
     pub disabled: bool,
-    /// The user of the machine that the user is to the shares.
+    /// The user of this machine whose rights the user has.
     pub uid: u32,
-    /// The group of what the user makes.
+    /// The group of objects that the user creates.
     pub gid: u32,
     /// Further groups.
     pub groups: Vec<u32>,
 }
 
-/// A password on its way: it is in no log.
+/// A password in a request. It is never logged.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Password(pub String);
@@ -47,13 +47,13 @@ pub struct NewUser {
     pub name: String,
     /// The password.
     pub password: Password,
-    /// The user of the machine; without it the one of the same name.
+    /// The user of this machine; by default the one with the same name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// The group of what the user makes; without it that of the user of the machine.
+    /// The group of objects that the user creates; by default that of the user of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// Further groups; without them those of the user of the machine.
+    /// Further groups; by default those of the user of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<u32>>,
     /// Whether the user may not log on.
@@ -61,20 +61,20 @@ pub struct NewUser {
     pub disabled: bool,
 }
 
-/// What becomes of a user; what is not given stays as it is.
+/// Changes of a user. What is not given stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UserChange {
     /// The password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Password>,
-    /// The user of the machine.
+    /// The user of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// The group of what the user makes.
+    /// The group of objects that the user creates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// Further groups, all of them.
+    /// All further groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<u32>>,
     /// Whether the user may not log on.
