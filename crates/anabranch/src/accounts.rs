@@ -7,10 +7,10 @@ use auth::{Account, Accounts, folded_name, nt_hash, same_name};
 use parking_lot::RwLock;
 use state::{State, UserRecord};
 
-use crate::administration::{self, Declared};
+use crate::declared::Declared;
+use crate::gateway_settings::{Settings, UserSettings};
 use crate::identities;
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{Settings, UserGiven};
 
 /// The accounts by folded name, behind their lock.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Accounts for AccountBook {
 /// One has no password or stands for nobody, or the state database cannot be used.
 pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account>> {
     let added = state.added_users()?;
-    let open = |user: &UserGiven| {
+    let open = |user: &UserSettings| {
         let stored = added.iter().find(|record| same_name(&record.name, &user.name));
         let identity = identities::of_account(user, stored).ok_or_else(|| stands_for_nobody(&user.name))?;
         let share::Identity { uid, gid, groups } = identity;
@@ -76,7 +76,7 @@ fn stands_for_nobody(name: &str) -> Problem {
     )
 }
 
-fn hash_of(user: &UserGiven, stored: Option<&UserRecord>, state: &State) -> Result<[u8; 16]> {
+fn hash_of(user: &UserSettings, stored: Option<&UserRecord>, state: &State) -> Result<[u8; 16]> {
     if let Some(password) = &user.password {
         let hash = nt_hash(password);
         state.set_account(&user.name, hash)?;
@@ -99,7 +99,7 @@ fn hash_of(user: &UserGiven, stored: Option<&UserRecord>, state: &State) -> Resu
 pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook>> {
     let book = AccountBook::default();
     for user in state.added_users()? {
-        let account = administration::account(&user);
+        let account = added(&user);
         if account.disabled && !user.disabled {
             tracing::warn!(
                 "the user {} cannot log on: give it a uid, for it is not on this machine any more, or is its root",
@@ -116,6 +116,14 @@ pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook
         book.enter(account.clone());
     }
     Ok(Arc::new(book))
+}
+
+/// The account of a user who was added by command. One whose user of this machine is gone cannot log on.
+pub(crate) fn added(user: &UserRecord) -> Account {
+    let identity = identities::of_record(user);
+    let disabled = user.disabled || identity.is_none();
+    let share::Identity { uid, gid, groups } = identity.unwrap_or_else(identities::nobody);
+    Account { name: user.name.clone(), nt_hash: user.nt_hash, uid, gid, groups, disabled }
 }
 
 #[cfg(test)]

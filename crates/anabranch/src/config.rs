@@ -133,7 +133,7 @@ fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Requirement, Settings};
+    use crate::settings::Settings;
 
     #[test]
     fn every_setting_can_be_given() {
@@ -193,26 +193,29 @@ mod tests {
         for name in settings() {
             assert!(text.contains(&name), "{name} is not in this test");
         }
-        assert_eq!(given.share[0].terms, share::Terms::all());
-        assert!(!given.share[0].metadata_cache);
-        assert_eq!((given.share[0].rules.rights.len(), given.share[0].comment.as_str()), (3, "What we do"));
-        let clients = given.share[0].rules.clients.iter().map(ToString::to_string);
+        assert_eq!(given.share[0].0.terms, share::Terms::all());
+        assert!(!given.share[0].0.metadata_cache);
+        assert_eq!(
+            (given.share[0].0.rules.rights.len(), given.share[0].0.comment.as_str()),
+            (3, "What we do")
+        );
+        let clients = given.share[0].0.rules.clients.iter().map(ToString::to_string);
         let expected = ["10.0.0.0/8 access=ro squash=all protocols=nfs secure-port"];
         assert_eq!(clients.collect::<Vec<_>>(), expected);
-        assert_eq!(given.share[0].plan.to_string(), "azure-files-v1 capacity=1TiB");
+        assert_eq!(given.share[0].0.plan.to_string(), "azure-files-v1 capacity=1TiB");
         assert_eq!((given.user[0].uid, given.user[0].groups.as_deref()), (Some(1000), Some(&[50, 51][..])));
         let settings = Settings::new(given).unwrap();
-        assert_eq!(settings.smb_signing, Requirement::Required);
-        assert_eq!(settings.smb_interfaces.len(), 2);
+        assert_eq!(settings.gateway.smb_signing, smb_server::Protection::Required);
+        assert_eq!(settings.gateway.smb_interfaces.len(), 2);
         assert_eq!(settings.nfs, "[::1]:12049".parse().ok());
-        assert_eq!(settings.nfs_lease.as_secs(), 30);
+        assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
     }
 
     #[test]
     fn shares_and_users_can_be_given_as_on_the_command_line() {
         let given = parse("f", "share = [\"data=/srv\"]\nuser = [\"anna:pw\"]").unwrap();
-        assert!(given.share[0].terms.is_empty());
-        assert_eq!((given.share[0].name.as_str(), given.user[0].password.as_deref()), ("data", Some("pw")));
+        assert!(given.share[0].0.terms.is_empty());
+        assert_eq!((given.share[0].0.name.as_str(), given.user[0].password.as_deref()), ("data", Some("pw")));
     }
 
     #[test]

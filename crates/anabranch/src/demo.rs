@@ -6,16 +6,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use limits::Plan;
-use share::{Rules, Terms};
-
 use crate::cli::Demo;
 use crate::control_access::write_private;
+use crate::gateway_settings::ShareSettings;
 use crate::log;
 use crate::ports::{self, Role};
-use crate::problem::{Cause, Problem, Result};
-use crate::serve::{self, Addresses, Prepared, Sockets, serving};
+use crate::problem::{Cause, Problem, Result, serving};
+use crate::serve;
 use crate::settings::{Given, Settings, ShareGiven, Squash, UserGiven};
+use crate::sockets::{Addresses, Sockets};
 
 /// Made where the program is started.
 const DIRECTORY: &str = "anabranch-demo";
@@ -40,13 +39,13 @@ pub(crate) fn run(demo: &Demo) -> Result<()> {
     make_directory(&state, 0o700)?;
     let password = password(&state.join(PASSWORD_FILE))?;
     let settings = settings(&state, &share, &password)?;
-    let prepared = Prepared::new(&settings)?;
+    let prepared = serve::prepare(&settings)?;
     let sockets = Sockets {
         smb: Some(listen(ports::SMB, demo.listen, demo.smb)?),
         nfs: Some(listen(ports::NFS, demo.listen, demo.nfs)?),
         control: listen(ports::CONTROL, Ipv4Addr::LOCALHOST.into(), demo.control)?,
     };
-    serve::serve(&settings, None, prepared, sockets, |at| {
+    serve::serve(None, prepared, sockets, |at| {
         log::say(std::io::stdout(), &instructions(demo.listen, at, &share, &password));
     })
 }
@@ -83,17 +82,8 @@ fn password(file: &Path) -> Result<String> {
 /// NFS clients are taken for the user who started the demo: their own numbers mean nothing here.
 fn settings(state: &Path, share: &Path, password: &str) -> Result<Settings> {
     let me = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let served = ShareGiven {
-        name: SHARE.to_owned(),
-        directory: share.to_owned(),
-        terms: Terms::empty(),
-        rules: Rules::default(),
-        comment: String::new(),
-        plan: Plan::Unlimited,
-        metadata_cache: true,
-    };
     let given = Given {
-        share: vec![served],
+        share: vec![ShareGiven(ShareSettings::new(SHARE, share))],
         user: vec![UserGiven {
             name: USER.to_owned(),
             password: Some(password.to_owned()),
@@ -106,7 +96,9 @@ fn settings(state: &Path, share: &Path, password: &str) -> Result<Settings> {
         nfs_squash: Some(Squash::All),
         ..Given::default()
     };
-    Ok(Settings { nfs_anonymous: Some(me), ..Settings::new(given)? })
+    let mut settings = Settings::new(given)?;
+    settings.gateway.nfs_anonymous = Some(me);
+    Ok(settings)
 }
 
 fn instructions(listen: IpAddr, at: Addresses, share: &Path, password: &str) -> String {

@@ -5,7 +5,7 @@ use std::fs;
 use share::Identity;
 use state::UserRecord;
 
-use crate::settings::UserGiven;
+use crate::gateway_settings::UserSettings;
 
 /// A user of this machine, from the text of `/etc/passwd`: uid and gid.
 fn unix_user(passwd: &str, name: &str) -> Option<(u32, u32)> {
@@ -29,7 +29,7 @@ fn unix_groups(group: &str, name: &str) -> Vec<u32> {
 
 /// The user that an account of the configuration stands for: what that says, else what the user was added with by command
 /// (`stored`), else the user of this machine of the same name. None: nobody.
-pub(crate) fn of_account(user: &UserGiven, stored: Option<&UserRecord>) -> Option<Identity> {
+pub(crate) fn of_account(user: &UserSettings, stored: Option<&UserRecord>) -> Option<Identity> {
     let stored = stored.filter(|_| user.uid.is_none());
     let identity = of_record(&UserRecord {
         name: user.name.clone(),

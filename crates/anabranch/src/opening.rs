@@ -10,12 +10,13 @@ use share::{Protocols, Share, ShareId, ShareTable, Terms, folded_name};
 use state::{ShareRecord, State, burst_credits};
 use storage::Storage;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
+use storage_local::{LocalOptions, LocalState, LocalStore};
 
-use crate::administration::{Declared, DeclaredShare, Idle};
 use crate::apart::Apart;
+use crate::declared::{Declared, DeclaredShare, Idle};
+use crate::gateway_settings::{Settings, ShareSettings};
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{Settings, ShareGiven};
-use crate::{directories, in_time, serve, servers};
+use crate::{directories, in_time};
 
 /// Why a share is not served whose storage does not answer.
 pub(crate) const NO_ANSWER: &str = "its storage does not answer; it is served as soon as that does";
@@ -71,7 +72,7 @@ pub(crate) fn tell_withheld(share: &Share, encryption_required: bool) {
 /// # Errors
 /// A directory cannot be used, or is not apart from the others and the state.
 pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declared>) -> Result<Declared> {
-    let check = |given: ShareGiven| directories::check(&given.name, &given.directory, given.terms);
+    let check = |given: ShareSettings| directories::check(&given.name, &given.directory, given.terms);
     let found = in_time::answers(settings.shares.clone(), check);
     let mut shares = Vec::new();
     let mut apart = Apart::from_state(state);
@@ -94,14 +95,14 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         shares_in,
         accounts: Vec::new(),
         accounts_in,
-        encryption_required: serve::encryption_required(settings),
+        encryption_required: settings.encryption_required(),
         metadata_latency: settings.bench_metadata_latency,
         is_uncounted: !settings.bench_accounting,
     })
 }
 
 /// A share whose storage does not answer.
-fn unseen(given: &ShareGiven, before: Option<&Declared>) -> DeclaredShare {
+fn unseen(given: &ShareSettings, before: Option<&Declared>) -> DeclaredShare {
     match before.and_then(|before| before.share(&given.name)) {
         Some(before) if before.given.directory == given.directory => {
             DeclaredShare { given: given.clone(), ..before.clone() }
@@ -114,8 +115,8 @@ fn unseen(given: &ShareGiven, before: Option<&Declared>) -> DeclaredShare {
 }
 
 /// Has a share that is served be as it is declared now: everything but its name and its directory.
-pub(crate) fn change_declared(share: &Share, now: &ShareGiven) {
-    let ShareGiven { name: _, directory: _, terms, rules, comment, plan, metadata_cache } = now;
+pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
+    let ShareSettings { name: _, directory: _, terms, rules, comment, plan, metadata_cache } = now;
     share.set_terms(*terms);
     share.set_metadata_cache(*metadata_cache);
     share.set_comment(comment.clone());
@@ -133,6 +134,19 @@ pub(crate) fn change_declared(share: &Share, now: &ShareGiven) {
 /// Why a share made by command is not served while the configuration declares one of its name.
 pub(crate) fn shadowed(name: &str, place: &str) -> String {
     format!("{place} declares a share {name}, which goes before")
+}
+
+/// The store of a share's directory.
+///
+/// # Errors
+/// The directory cannot be opened.
+fn open_store(name: &str, directory: &Path, state: &State) -> Result<Arc<dyn Storage>> {
+    let kept = LocalState { database: state.database(), name: name.to_lowercase() };
+    let options = LocalOptions { state: Some(kept), ..LocalOptions::default() };
+    let store = LocalStore::open(directory, options).map_err(|e| {
+        Problem::new(Cause::Directory, format!("share {name}: cannot serve {}: {e}", directory.display()), "")
+    })?;
+    Ok(Arc::new(store))
 }
 
 /// A store whose metadata is far away.
@@ -270,7 +284,7 @@ impl Opener {
             accounting: !self.is_uncounted,
             ..share::Settings::new(&given.name)
         };
-        let store = servers::open_store(&given.name, directory, &self.state)?;
+        let store = open_store(&given.name, directory, &self.state)?;
         let store = match self.metadata_latency {
             Some(by) => slowed(store, by),
             None => store,
@@ -291,7 +305,7 @@ impl Opener {
             metadata_cache: !record.uncached,
             ..share::Settings::new(&record.name)
         };
-        let store = servers::open_store(&record.name, directory, &self.state)?;
+        let store = open_store(&record.name, directory, &self.state)?;
         self.open(settings, store)
     }
 

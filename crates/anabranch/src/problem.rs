@@ -58,3 +58,8 @@ impl From<state::Error> for Problem {
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Problem>;
+
+/// Turns an error of the system into a [`Problem`].
+pub(crate) fn serving<E: fmt::Display>(what: &str) -> impl Fn(E) -> Problem {
+    move |error| Problem::new(Cause::Serving, format!("{what}: {error}"), "")
+}

@@ -50,7 +50,7 @@ fn reload(sources: &mut Sources, administration: &Arc<Administration>) -> Result
     given.from.warn();
     let late = sources.started_with().differs_until_restart(&given);
     let settings = sources.settings(given)?;
-    administration.reload(&settings)?;
+    administration.reload(&settings.gateway)?;
     if !late.is_empty() {
         tracing::warn!("SIGHUP: what was changed here counts from the next start on: {}", late.join(", "));
     }

@@ -1,36 +1,21 @@
-//! What the settings mean to the stores and to the two servers.
+//! What the settings mean to the two servers.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::sync::Arc;
 
 use net::Shards;
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::{Anonymous, NfsServer, Squashing};
 use share::Terms;
-use smb_server::{Interfaces, Protection};
-use state::{Kept, Known, State};
-use storage::Storage;
-use storage_local::{LocalOptions, LocalState, LocalStore};
+use smb_server::Interfaces;
+use state::{Kept, Known};
 
-use crate::administration;
+use crate::gateway_settings::Settings;
 use crate::names::Changed;
-use crate::problem::{Cause, Problem, Result};
-use crate::serve::{Addresses, Prepared, encryption_required, serving};
-use crate::settings::{Requirement, Settings, Squash};
-
-/// The store of a share's directory.
-///
-/// # Errors
-/// The directory cannot be opened.
-pub(crate) fn open_store(name: &str, directory: &Path, state: &State) -> Result<Arc<dyn Storage>> {
-    let kept = LocalState { database: state.database(), name: name.to_lowercase() };
-    let options = LocalOptions { state: Some(kept), ..LocalOptions::default() };
-    let store = LocalStore::open(directory, options).map_err(|e| {
-        Problem::new(Cause::Directory, format!("share {name}: cannot serve {}: {e}", directory.display()), "")
-    })?;
-    Ok(Arc::new(store))
-}
+use crate::prepared::Prepared;
+use crate::problem::{Cause, Problem, Result, serving};
+use crate::sockets::Addresses;
+use crate::waiting::wait_for;
 
 /// The two servers, ready to be given connections.
 #[derive(Debug)]
@@ -60,7 +45,7 @@ impl Servers {
         Box::new(move |share, asked| {
             let (smb, nfs, share) = (Arc::clone(&smb), Arc::clone(&nfs), Arc::clone(share));
             let reconsider = move || {
-                let reconsidered = administration::wait_for(async {
+                let reconsidered = wait_for(async {
                     nfs.reconsider(&share).await;
                     smb.reconsider(&share).await;
                 });
@@ -122,8 +107,8 @@ fn smb_config(
     };
     Ok(smb_server::Config {
         server_guid: Some(prepared.state.server_guid()?),
-        signing: protection(settings.smb_signing),
-        encryption: protection(settings.smb_encryption),
+        signing: settings.smb_signing,
+        encryption: settings.smb_encryption,
         interfaces: interfaces(settings, at),
         limits,
         ..smb_server::Config::default()
@@ -131,28 +116,15 @@ fn smb_config(
 }
 
 fn warn_of_guests(settings: &Settings) {
-    let required = settings.smb_encryption == Requirement::Required;
+    let required = settings.encryption_required();
     if required && settings.shares.iter().any(|share| share.terms.contains(Terms::GUESTS)) {
         tracing::warn!("guests have no key to encrypt with, as is required: none is let in");
     }
 }
 
-fn protection(wanted: Requirement) -> Protection {
-    match wanted {
-        Requirement::Off => Protection::Off,
-        Requirement::Enabled => Protection::Enabled,
-        Requirement::Required => Protection::Required,
-    }
-}
-
 /// What clients are told of: the addresses that are given, else those of the machine on which SMB listens.
 fn interfaces(settings: &Settings, at: Option<SocketAddr>) -> Interfaces {
-    let given = settings.smb_interfaces.iter().map(|given| smb_server::GivenInterface {
-        address: given.address,
-        link_speed: given.link_speed,
-        rss: given.rss,
-    });
-    Interfaces { listen: at.map(|at| at.ip()), given: given.collect() }
+    Interfaces { listen: at.map(|at| at.ip()), given: settings.smb_interfaces.clone() }
 }
 
 fn nfs_config(
@@ -160,12 +132,7 @@ fn nfs_config(
     at: Option<SocketAddr>,
     prepared: &Prepared,
 ) -> Result<nfs_server::Config> {
-    let squash = match settings.nfs_squash {
-        Squash::None => share::Squash::None,
-        Squash::Root => share::Squash::Root,
-        Squash::All => share::Squash::All,
-    };
-    let mut squashing = Squashing { squash, ..Squashing::default() };
+    let mut squashing = Squashing { squash: settings.nfs_squash, ..Squashing::default() };
     if let Some((uid, gid)) = settings.nfs_anonymous {
         squashing.anonymous = Anonymous { uid, gid };
     }
@@ -182,7 +149,7 @@ fn nfs_config(
     let listen = at.map(|at| at.ip());
     Ok(nfs_server::Config {
         connections_max,
-        encryption_required: encryption_required(settings),
+        encryption_required: settings.encryption_required(),
         connections_per_address,
         client_records,
         lease_times,

@@ -15,17 +15,19 @@ use std::time::Duration;
 use ::share::Terms;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use smb_server::Protection;
 
 use crate::control_name::ControlName;
 use crate::control_tls::CertificateFiles;
+use crate::gateway_settings::{self, COMMAND_LINE, ShareSettings};
 use crate::problem::{Cause, Problem, Result};
 use crate::state_directory;
 
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::listen::ListenGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
-pub(crate) use self::share::{CLIENT_KEYS, SHARE_KEYS, ShareGiven, check_share_name, same_share_name};
-pub(crate) use self::user::{USER_KEYS, UserGiven, check_ids, check_user_name};
+pub(crate) use self::share::{CLIENT_KEYS, SHARE_KEYS, ShareGiven};
+pub(crate) use self::user::{USER_KEYS, UserGiven};
 
 /// What was given: every setting may be absent. The flags and the keys of the file are this one list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
@@ -153,6 +155,26 @@ pub(crate) enum Squash {
     All,
 }
 
+impl Requirement {
+    fn protection(self) -> Protection {
+        match self {
+            Self::Off => Protection::Off,
+            Self::Enabled => Protection::Enabled,
+            Self::Required => Protection::Required,
+        }
+    }
+}
+
+impl Squash {
+    fn whole(self) -> ::share::Squash {
+        match self {
+            Self::None => ::share::Squash::None,
+            Self::Root => ::share::Squash::Root,
+            Self::All => ::share::Squash::All,
+        }
+    }
+}
+
 /// The form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -163,29 +185,12 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Where what no file declares is declared, for people.
-pub(crate) const COMMAND_LINE: &str = "the command line of the server";
 /// Most channels of a session.
 const MAX_CHANNELS: u32 = 32;
 /// Seconds of an NFSv4 client's lease.
+const NFS_LEASE: u32 = 90;
 const NFS_LEASE_MIN: u32 = 10;
 const NFS_LEASE_MAX: u32 = 3600;
-
-fn check_name(what: &str, name: &str, forbidden: &str, max: usize) -> std::result::Result<(), String> {
-    if name.is_empty() {
-        return Err(format!("the name of the {what} is empty"));
-    }
-    if name.len() > max {
-        return Err(format!("the name of the {what} is longer than {max} bytes"));
-    }
-    if let Some(bad) = name.chars().find(|c| c.is_control() || forbidden.contains(*c)) {
-        return Err(format!("the name of the {what} cannot have the character {bad:?}"));
-    }
-    if name.trim() != name || name == "." || name == ".." {
-        return Err(format!("{name:?} cannot be the name of a {what}"));
-    }
-    Ok(())
-}
 
 impl Given {
     /// What is given here, and where nothing is, what is given there. A list here takes the place of
@@ -230,37 +235,14 @@ impl Given {
 /// Settings that are whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Names unique without regard to case. Further ones may have been made by command.
-    pub(crate) shares: Vec<ShareGiven>,
-    /// Where the shares and users are declared, for people.
-    pub(crate) shares_in: String,
-    pub(crate) users_in: String,
-    /// Names unique without regard to case.
-    pub(crate) users: Vec<UserGiven>,
+    /// What is served, and how.
+    pub(crate) gateway: gateway_settings::Settings,
+    /// Whether somebody has named the state directory.
+    pub(crate) is_state_given: bool,
     /// Where SMB and NFS listen; None: not served. One of them is.
     pub(crate) smb: Option<SocketAddr>,
     pub(crate) nfs: Option<SocketAddr>,
     pub(crate) control: SocketAddr,
-    pub(crate) control_names: Vec<String>,
-    /// None: on loopback nothing, elsewhere a certificate of the server's own.
-    pub(crate) control_certificate: Option<CertificateFiles>,
-    pub(crate) state: PathBuf,
-    /// Whether somebody has named it.
-    pub(crate) is_state_given: bool,
-    pub(crate) smb_signing: Requirement,
-    pub(crate) smb_encryption: Requirement,
-    /// 1 to 32.
-    pub(crate) max_channels: u32,
-    /// None: the rule of `net`.
-    pub(crate) connections_per_address: Option<usize>,
-    /// Empty: the machine's addresses on which SMB listens.
-    pub(crate) smb_interfaces: Vec<InterfaceGiven>,
-    pub(crate) nfs_squash: Squash,
-    pub(crate) nfs_lease: Duration,
-    /// Who an NFS user is taken for when squashed: uid and gid; None: nobody.
-    pub(crate) nfs_anonymous: Option<(u32, u32)>,
-    pub(crate) bench_metadata_latency: Option<Duration>,
-    pub(crate) bench_accounting: bool,
 }
 
 fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -269,7 +251,8 @@ fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
 }
 
 /// Marks the shares that are named as continuously available.
-fn with_availability(mut shares: Vec<ShareGiven>, names: &[String]) -> Result<Vec<ShareGiven>> {
+fn with_availability(shares: Vec<ShareGiven>, names: &[String]) -> Result<Vec<ShareSettings>> {
+    let mut shares: Vec<ShareSettings> = shares.into_iter().map(|ShareGiven(share)| share).collect();
     for name in names {
         let named = shares.iter_mut().find(|share| share.name.to_lowercase() == name.to_lowercase());
         let share = named.ok_or_else(|| {
@@ -307,17 +290,17 @@ fn check_consistent(given: &Given) -> Result<()> {
         let advice = "Names are compared without regard to case.";
         Err(Problem::new(Cause::Settings, format!("two {of} have the name {name}"), advice))
     };
-    if let Some(name) = first_twice(given.share.iter().map(|share| share.name.as_str())) {
+    if let Some(name) = first_twice(given.share.iter().map(|share| share.0.name.as_str())) {
         return twice("shares", name);
     }
     if let Some(name) = first_twice(given.user.iter().map(|user| user.name.as_str())) {
         return twice("users", name);
     }
-    let mut encrypted = given.share.iter().filter(|share| share.terms.contains(Terms::ENCRYPTED));
+    let mut encrypted = given.share.iter().filter(|share| share.0.terms.contains(Terms::ENCRYPTED));
     match encrypted.next() {
         Some(share) if given.smb_encryption == Some(Requirement::Off) => Err(Problem::new(
             Cause::Settings,
-            format!("the share {} is encrypted, and smb-encryption is off", share.name),
+            format!("the share {} is encrypted, and smb-encryption is off", share.0.name),
             "Nobody could use it: leave smb-encryption out, or take `encrypted` from the share.",
         )),
         _ => Ok(()),
@@ -339,13 +322,14 @@ impl Settings {
                 "It can be from 1, which switches multichannel off, to 32.",
             );
         }
-        let nfs_lease = given.nfs_lease.unwrap_or(90);
+        let nfs_lease = given.nfs_lease.unwrap_or(NFS_LEASE);
         if !(NFS_LEASE_MIN..=NFS_LEASE_MAX).contains(&nfs_lease) {
             return wrong(
                 format!("nfs-lease is {nfs_lease}"),
                 "It can be from 10 to 3600 seconds: clients renew it several times in that time.",
             );
         }
+        let nfs_lease = Duration::from_secs(nfs_lease.into());
         let listen = |given: Option<ListenGiven>, port| match given {
             Some(given) => given.address(),
             None => Some(SocketAddr::from(([0, 0, 0, 0], port))),
@@ -362,30 +346,35 @@ impl Settings {
             None => COMMAND_LINE.to_owned(),
         };
         let state = state_directory::given(given.state);
-        Ok(Self {
+        let default = gateway_settings::Settings::new(
+            state.clone().unwrap_or_else(|| PathBuf::from(state_directory::DEFAULT)),
+        );
+        let gateway = gateway_settings::Settings {
             shares_in: place(given.from.shares),
             users_in: place(given.from.users),
             shares: with_availability(given.share, &given.continuous_availability)?,
-            users: given.user,
-            smb,
-            nfs,
-            control: given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            users: given.user.into_iter().map(UserGiven::whole).collect(),
             control_certificate: certificate_files(given.control_certificate, given.control_key)?,
             control_names: given.control_name.into_iter().map(|ControlName(name)| name).collect(),
-            is_state_given: state.is_some(),
-            state: state.unwrap_or_else(|| PathBuf::from(state_directory::DEFAULT)),
-            smb_signing: given.smb_signing.unwrap_or(Requirement::Required),
-            smb_encryption: given.smb_encryption.unwrap_or(Requirement::Enabled),
+            smb_signing: given.smb_signing.map_or(default.smb_signing, Requirement::protection),
+            smb_encryption: given.smb_encryption.map_or(default.smb_encryption, Requirement::protection),
             max_channels,
             connections_per_address: given
                 .connections_per_address
                 .map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX)),
-            smb_interfaces: given.smb_interface,
-            nfs_squash: given.nfs_squash.unwrap_or(Squash::Root),
-            nfs_lease: Duration::from_secs(nfs_lease.into()),
-            nfs_anonymous: None,
+            smb_interfaces: given.smb_interface.into_iter().map(InterfaceGiven::whole).collect(),
+            nfs_squash: given.nfs_squash.map_or(default.nfs_squash, Squash::whole),
+            nfs_lease,
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),
-            bench_accounting: given.bench_accounting.unwrap_or(true),
+            bench_accounting: given.bench_accounting.unwrap_or(default.bench_accounting),
+            ..default
+        };
+        Ok(Self {
+            gateway,
+            is_state_given: state.is_some(),
+            smb,
+            nfs,
+            control: given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
         })
     }
 }
@@ -406,12 +395,13 @@ mod tests {
 
     #[test]
     fn an_encrypted_share_needs_encryption() {
-        let encrypted = ShareGiven { terms: Terms::ENCRYPTED, ..share("a=/x").unwrap() };
+        let mut encrypted = share("a=/x").unwrap();
+        encrypted.0.terms = Terms::ENCRYPTED;
         let with = |smb_encryption| {
             let given = Given { share: vec![encrypted.clone()], smb_encryption, ..Given::default() };
-            Settings::new(given).map(|settings| settings.smb_encryption)
+            Settings::new(given).map(|settings| settings.gateway.smb_encryption)
         };
-        assert_eq!(with(None).unwrap(), Requirement::Enabled);
+        assert_eq!(with(None).unwrap(), Protection::Enabled);
         assert!(with(Some(Requirement::Off)).unwrap_err().what.contains("the share a is encrypted"));
     }
 
@@ -429,7 +419,7 @@ mod tests {
                 nfs_lease: Some(nfs_lease),
                 ..Given::default()
             };
-            Settings::new(given).map(|settings| settings.nfs_lease)
+            Settings::new(given).map(|settings| settings.gateway.nfs_lease)
         };
         assert!(lease(9).is_err() && lease(3601).is_err());
         assert_eq!(lease(10).unwrap(), Duration::from_secs(10));
@@ -439,7 +429,7 @@ mod tests {
                 max_channels: Some(max_channels),
                 ..Given::default()
             };
-            Settings::new(given).map(|settings| settings.max_channels)
+            Settings::new(given).map(|settings| settings.gateway.max_channels)
         };
         assert_eq!((with(1).unwrap(), with(32).unwrap()), (1, 32));
         assert!(with(0).is_err() && with(33).is_err());
@@ -464,7 +454,7 @@ mod tests {
         let given =
             Given { share: shares, continuous_availability: vec!["B".to_owned()], ..Given::default() };
         let settings = Settings::new(given.clone()).unwrap();
-        let available: Vec<_> = settings.shares.iter().map(|share| share.terms).collect();
+        let available: Vec<_> = settings.gateway.shares.iter().map(|share| share.terms).collect();
         assert_eq!(available, [Terms::empty(), Terms::CONTINUOUSLY_AVAILABLE]);
         let given = Given { continuous_availability: vec!["c".to_owned()], ..given };
         assert_eq!(Settings::new(given).unwrap_err().cause, Cause::Settings);
@@ -482,7 +472,7 @@ mod tests {
         };
         let both = here.over(there);
         assert_eq!(both.share.len(), 1);
-        assert_eq!(both.share[0].name, "here");
+        assert_eq!(both.share[0].0.name, "here");
         assert_eq!((both.max_channels, both.nfs_squash), (Some(2), Some(Squash::All)));
     }
 }

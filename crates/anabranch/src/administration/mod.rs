@@ -11,15 +11,11 @@ mod tokens;
 mod users;
 
 pub(crate) use tokens::known as known_token;
-pub(crate) use users::account;
 
-use std::collections::{HashMap, HashSet};
-use std::future::Future;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use auth::{Account, same_name};
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
 use control::users::{NewUser, User, UserChange, Users};
@@ -30,38 +26,11 @@ use share::ShareTable;
 use state::State;
 
 use crate::accounts::AccountBook;
+use crate::declared::{Declared, Idle};
 use crate::names::NameLookup;
-use crate::settings::{COMMAND_LINE, ShareGiven, same_share_name};
 
 /// Users who can be added by command.
 const USERS_MAX: usize = 100_000;
-
-/// What the configuration declares.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Declared {
-    pub(crate) shares: Vec<DeclaredShare>,
-    /// Where: a file, or the command line.
-    pub(crate) shares_in: String,
-    pub(crate) accounts: Vec<Account>,
-    /// Likewise.
-    pub(crate) accounts_in: String,
-    /// Nothing is carried in the clear, by no share.
-    pub(crate) encryption_required: bool,
-    /// For measurements: how much slower the metadata of all shares is.
-    pub(crate) metadata_latency: Option<Duration>,
-    /// Likewise: what calls cost is not counted.
-    pub(crate) is_uncounted: bool,
-}
-
-/// A share that the configuration declares.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct DeclaredShare {
-    pub(crate) given: ShareGiven,
-    /// Absolute.
-    pub(crate) directory: PathBuf,
-    /// Its storage did not answer when the directory was looked for: it may be another one, by a symbolic link.
-    pub(crate) is_unseen: bool,
-}
 
 /// The server that runs.
 #[derive(Debug)]
@@ -75,9 +44,6 @@ pub(crate) struct Serving {
     /// Descriptors that the process may have.
     pub(crate) descriptors: u64,
 }
-
-/// Why shares that should be served are not, by folded name.
-pub(crate) type Idle = HashMap<String, String>;
 
 /// Carries out commands.
 #[derive(Debug)]
@@ -111,31 +77,6 @@ impl Administration {
         let (declared, idle, waiting) = (RwLock::default(), Mutex::default(), Mutex::default());
         Self { state: Arc::new(state), declared, serving: None, idle, waiting }
     }
-}
-
-impl Declared {
-    pub(crate) fn share(&self, name: &str) -> Option<&DeclaredShare> {
-        self.shares.iter().find(|share| same_share_name(&share.given.name, name))
-    }
-
-    fn account(&self, name: &str) -> Option<&Account> {
-        self.accounts.iter().find(|account| same_name(&account.name, name))
-    }
-
-    /// What to do where something is to be changed that is declared in this place.
-    fn advice(&self, place: &str) -> String {
-        if place == COMMAND_LINE {
-            return format!("Change it there, and start the server again ({place}).");
-        }
-        format!("Change it there, and send the server SIGHUP, which reads it again ({place}).")
-    }
-}
-
-/// Waits for work of the servers. This thread may wait: it is none of a shard.
-pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> Result<T, Refusal> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    let failed = |e| Refusal::new(RefusalKind::Failed, format!("cannot start a runtime: {e}"), "");
-    Ok(runtime.map_err(failed)?.block_on(work))
 }
 
 fn invalid(what: impl Into<String>, advice: impl Into<String>) -> Refusal {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use share::Share;
 use state::ShareRecord;
 
-use super::{Administration, Declared, DeclaredShare, Idle, Serving, wait_for};
+use super::{Administration, Serving};
 use crate::apart::Apart;
+use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
+use crate::gateway_settings::{Settings, same_share_name};
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{Settings, same_share_name};
+use crate::waiting::wait_for;
 use crate::{accounts, opening};
 
 impl Administration {
@@ -127,7 +129,7 @@ impl Administration {
         for gone in before.accounts.iter().filter(|account| now.account(&account.name).is_none()) {
             serving.accounts.take(&gone.name);
             if let Some(user) = added.iter().find(|user| auth::same_name(&user.name, &gone.name)) {
-                serving.accounts.enter(super::account(user));
+                serving.accounts.enter(accounts::added(user));
             }
             wait_for(serving.smb.end_user(&gone.name))
                 .map_err(|refusal| Problem::new(Cause::Serving, refusal.what, refusal.advice))?;

@@ -9,12 +9,14 @@ use limits::{Plan, PoolError, Provisioned};
 use share::{Protocols, SHARES_MAX, Terms, folded_name, served_by};
 use state::{ShareRecord, burst_credits, rules};
 
-use super::{Administration, Declared, DeclaredShare, Idle, Serving, failed, invalid, wait_for};
+use super::{Administration, Serving, failed, invalid};
 use crate::apart::Apart;
+use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
+use crate::gateway_settings::{check_share_name, same_share_name};
 use crate::opening::Opener;
 use crate::problem::Problem;
-use crate::settings::{check_share_name, same_share_name};
+use crate::waiting::wait_for;
 use crate::{directories, opening};
 
 type Result<T> = std::result::Result<T, Refusal>;

@@ -5,9 +5,12 @@ use control::users::{NewUser, Password, User, UserChange};
 use control::{Refusal, RefusalKind};
 use state::UserRecord;
 
-use super::{Administration, Declared, USERS_MAX, failed, invalid, wait_for};
+use super::{Administration, USERS_MAX, failed, invalid};
+use crate::accounts;
+use crate::declared::Declared;
+use crate::gateway_settings::{check_ids, check_user_name};
 use crate::identities;
-use crate::settings::{check_ids, check_user_name};
+use crate::waiting::wait_for;
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -40,7 +43,8 @@ impl Administration {
         let of_configuration = declared.accounts.iter().map(|account| tell_declared(account, &declared));
         let added = self.added_users()?;
         let added = added.iter().filter(|user| declared.account(&user.name).is_none());
-        let mut users: Vec<User> = of_configuration.chain(added.map(|user| tell(&account(user)))).collect();
+        let mut users: Vec<User> =
+            of_configuration.chain(added.map(|user| tell(&accounts::added(user)))).collect();
         users.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(users)
     }
@@ -49,7 +53,7 @@ impl Administration {
         let declared = self.declared();
         match declared.account(name) {
             Some(account) => Ok(tell_declared(account, &declared)),
-            None => self.added_user(name).map(|user| tell(&account(&user))),
+            None => self.added_user(name).map(|user| tell(&accounts::added(&user))),
         }
     }
 
@@ -85,7 +89,7 @@ impl Administration {
         };
         check_identity(&user)?;
         self.state.keep_user(&user).map_err(failed)?;
-        let account = account(&user);
+        let account = accounts::added(&user);
         self.use_account(&account)?;
         drop(changing);
         tracing::info!(user = name, uid = account.uid, "a user is added");
@@ -104,7 +108,7 @@ impl Administration {
         user.disabled = change.disabled.unwrap_or(user.disabled);
         check_identity(&user)?;
         self.state.keep_user(&user).map_err(failed)?;
-        let account = account(&user);
+        let account = accounts::added(&user);
         self.use_account(&account)?;
         drop(changing);
         tracing::info!(user = user.name, disabled = user.disabled, "a user is changed");
@@ -122,7 +126,7 @@ impl Administration {
         }
         drop(changing);
         tracing::info!(user = user.name, "a user is removed");
-        Ok(tell(&account(&user)))
+        Ok(tell(&accounts::added(&user)))
     }
 
     /// Has the server that runs use an account as it is now.
@@ -132,14 +136,6 @@ impl Administration {
         serving.names.look_again();
         if account.disabled { wait_for(serving.smb.end_user(&account.name)) } else { Ok(()) }
     }
-}
-
-/// The account of a user who was added by command. One whose user of this machine is gone cannot log on.
-pub(crate) fn account(user: &UserRecord) -> Account {
-    let identity = identities::of_record(user);
-    let disabled = user.disabled || identity.is_none();
-    let share::Identity { uid, gid, groups } = identity.unwrap_or_else(identities::nobody);
-    Account { name: user.name.clone(), nt_hash: user.nt_hash, uid, gid, groups, disabled }
 }
 
 fn tell_declared(account: &Account, declared: &Declared) -> User {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use serde::Deserialize;
+use smb_server::GivenInterface;
 
 /// `ADDR[;speed=BITS][;rss]`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -14,6 +15,13 @@ pub(crate) struct InterfaceGiven {
     pub(crate) link_speed: Option<u64>,
     /// Whether several channels to it are of use; else what the system says.
     pub(crate) rss: bool,
+}
+
+impl InterfaceGiven {
+    pub(super) fn whole(self) -> GivenInterface {
+        let Self { address, link_speed, rss } = self;
+        GivenInterface { address, link_speed, rss }
+    }
 }
 
 impl FromStr for InterfaceGiven {

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use auth::same_name;
 use serde::Deserialize;
 
-use super::{Given, UserGiven, check_user_name};
+use super::{Given, UserGiven};
+use crate::gateway_settings::check_user_name;
 use crate::problem::{Cause, Problem, Result};
 
 /// `NAME=FILE`: the password of a user is the first line of a file.

@@ -9,49 +9,14 @@ use limits::Plan;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use share::{Rules, Terms};
+use share::Terms;
 use state::rules;
 
-use super::check_name;
+use crate::gateway_settings::{ShareSettings, check_share_name};
 
 /// `NAME=DIR`, or a table in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShareGiven {
-    pub(crate) name: String,
-    pub(crate) directory: PathBuf,
-    /// On what terms clients use it.
-    pub(crate) terms: Terms,
-    /// Who may use it.
-    pub(crate) rules: Rules,
-    /// What clients that list the shares are told of it.
-    pub(crate) comment: String,
-    /// What is provisioned for it.
-    pub(crate) plan: Plan,
-    /// Whether what was read of names and directories is kept.
-    pub(crate) metadata_cache: bool,
-}
-
-/// Characters that neither SMB nor a mount command can have in the name of a share.
-const SHARE_NAME_FORBIDDEN: &str = "\"\\/[]:|<>+=;,*?";
-/// Names that clients or the server use for something else, in lower case. [MS-SRVS] 3.1.4.7: "pipe" or
-/// "mailslot".
-const SHARE_NAMES_RESERVED: [&str; 6] = ["ipc$", "admin$", "global", "homes", "pipe", "mailslot"];
-/// Longest name of a share, in bytes.
-const SHARE_NAME_MAX: usize = 80;
-
-/// Whether SMB and NFS can carry this name of a share. [MS-FSCC] 2.1.6
-pub(crate) fn check_share_name(name: &str) -> Result<(), String> {
-    check_name("share", name, SHARE_NAME_FORBIDDEN, SHARE_NAME_MAX)?;
-    if SHARE_NAMES_RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(format!("the name {name} is reserved"));
-    }
-    Ok(())
-}
-
-/// Whether two names of shares are the same one.
-pub(crate) fn same_share_name(one: &str, other: &str) -> bool {
-    share::folded_name(one) == share::folded_name(other)
-}
+pub(crate) struct ShareGiven(pub(crate) ShareSettings);
 
 impl ShareGiven {
     fn new(table: ShareTable) -> Result<Self, String> {
@@ -76,15 +41,8 @@ impl ShareGiven {
         let plan =
             plan.map_err(|e: limits::PlanError| format!("the plan of the share {}: {e}", table.name))?;
         let metadata_cache = table.metadata_cache;
-        Ok(Self {
-            name: table.name,
-            directory: table.directory,
-            terms,
-            rules,
-            comment: table.comment,
-            plan,
-            metadata_cache,
-        })
+        let (name, directory, comment) = (table.name, table.directory, table.comment);
+        Ok(Self(ShareSettings { name, directory, terms, rules, comment, plan, metadata_cache }))
     }
 }
 
@@ -249,8 +207,8 @@ impl<'de> Deserialize<'de> for ShareGiven {
 mod tests {
     use super::*;
 
-    fn share(text: &str) -> Result<ShareGiven, String> {
-        text.parse()
+    fn share(text: &str) -> Result<ShareSettings, String> {
+        text.parse().map(|ShareGiven(share)| share)
     }
 
     #[test]

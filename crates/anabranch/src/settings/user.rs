@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 
-use super::check_name;
+use crate::gateway_settings::{UserSettings, check_ids, check_user_name};
 
 /// `NAME[=UID[:GID]]:PASSWORD`, or a table in the file. The password may be left out.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,27 +29,6 @@ impl fmt::Debug for UserGiven {
     }
 }
 
-/// Characters that a name of an account cannot have.
-const USER_NAME_FORBIDDEN: &str = "\"\\/[]:;|=,+*?<>@%";
-/// What the system takes for no user or group at all (chown(2)).
-const NO_ID: u32 = u32::MAX;
-/// Longest name of an account, in bytes.
-const USER_NAME_MAX: usize = 64;
-
-/// Whether this can be the name of an account.
-pub(crate) fn check_user_name(name: &str) -> Result<(), String> {
-    check_name("user", name, USER_NAME_FORBIDDEN, USER_NAME_MAX)
-}
-
-/// Whether these can be a user and groups.
-pub(crate) fn check_ids(name: &str, mut ids: impl Iterator<Item = u32>) -> Result<(), String> {
-    if ids.any(|id| id == NO_ID) {
-        Err(format!("{NO_ID} is nobody's number: the user {name} cannot have it"))
-    } else {
-        Ok(())
-    }
-}
-
 impl UserGiven {
     /// One of whom only the name is known, which can be one.
     pub(super) fn named(name: &str) -> Self {
@@ -61,6 +40,12 @@ impl UserGiven {
             gid: None,
             groups: None,
         }
+    }
+
+    /// What is meant when all is known that files say.
+    pub(super) fn whole(self) -> UserSettings {
+        let Self { name, password, gid_or_password: _, uid, gid, groups } = self;
+        UserSettings { name, password, uid, gid, groups }
     }
 
     fn new(table: UserTable) -> Result<Self, String> {

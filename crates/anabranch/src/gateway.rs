@@ -1,0 +1,196 @@
+//! Puts the parts together: state, shares, accounts, sockets, servers; and takes them apart again.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use control::tokens::KnownTokens;
+use control::{Control, Counters, StuckShard, Subject};
+use net::Shards;
+use share::ShareTable;
+use state::{State, burst_credits};
+
+use crate::administration::{self, Administration, Serving};
+use crate::control_access::Published;
+use crate::gateway_settings::Settings;
+use crate::held_up::HeldUp;
+use crate::name_service::System;
+use crate::names::NameLookup;
+use crate::prepared::Prepared;
+use crate::problem::{Result, serving};
+use crate::servers::Servers;
+use crate::sockets::{Addresses, Sockets};
+use crate::upkeep::Upkeep;
+use crate::{control_access, control_tls, opening};
+
+/// How long closing what clients that are away have open may take at the end.
+const CLEAN_UP: Duration = Duration::from_secs(20);
+
+/// A gateway that runs: shares of its own over SMB and NFS, and its control address. It ends when it is told to; one that is dropped
+/// leaves open what clients that are away have open, as one that is killed does.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    addresses: Addresses,
+    administration: Arc<Administration>,
+    state: Arc<State>,
+    shares: Arc<ShareTable>,
+    servers: Servers,
+    // Dropped in this order.
+    outside: Outside,
+    shards: Shards,
+}
+
+/// What others find, and what looks after the rest.
+#[derive(Debug)]
+struct Outside {
+    _published: Published,
+    _control: Control,
+    _held_up: HeldUp,
+    _upkeep: Upkeep,
+}
+
+impl Gateway {
+    /// Serves what is prepared on these sockets. `lost_log_lines` says how many lines of the log were lost, for the metrics.
+    ///
+    /// # Errors
+    /// The state directory cannot be written, a certificate cannot be used, or the system lacks threads or random numbers.
+    pub(crate) fn start(
+        prepared: Prepared,
+        sockets: Sockets,
+        lost_log_lines: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let settings = prepared.settings.clone();
+        let addresses = sockets.addresses()?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let shards = Shards::start(cores).map_err(serving("cannot start a shard"))?;
+        let servers = Servers::new(&settings, &prepared, addresses)?;
+        let shares = Arc::clone(&prepared.shares);
+        let state = Arc::clone(&prepared.state);
+        burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
+        let tls = control_tls(&settings, addresses.control)?;
+        let tls_config = tls.as_ref().map(|tls| Arc::clone(&tls.config));
+        let of_control = OfControl { listener: sockets.control, tls: tls_config, lost_log_lines };
+        let (control, administration) = start_control(prepared, &servers, &shards, of_control)?;
+        administration.await_stores();
+        state.keep_copy();
+        servers.listen(&shards, sockets.smb, sockets.nfs)?;
+        let published = control_access::publish(
+            &settings.state,
+            addresses.control,
+            tls.as_ref().map(|tls| tls.pem.as_str()),
+        )?;
+        for share in shares.present().in_order() {
+            tracing::info!("serving the share {}", share.name());
+            opening::tell_withheld(&share, settings.encryption_required());
+        }
+        let held_up = HeldUp::watch(shards.keeper(), Arc::clone(&shares));
+        let held_up = held_up.map_err(serving("cannot start a thread"))?;
+        let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state));
+        let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
+        let outside =
+            Outside { _published: published, _control: control, _held_up: held_up, _upkeep: upkeep };
+        Ok(Self { addresses, administration, state, shares, servers, outside, shards })
+    }
+
+    /// Where it listens.
+    pub(crate) fn addresses(&self) -> Addresses {
+        self.addresses
+    }
+
+    /// What changes it while clients work.
+    pub(crate) fn administration(&self) -> &Arc<Administration> {
+        &self.administration
+    }
+
+    /// Ends it: connections are closed, what clients that are away have open is closed, and what they may reclaim is written down.
+    ///
+    /// # Errors
+    /// The state database cannot be written.
+    pub(crate) fn stop(self) -> Result<()> {
+        let Self { state, shares, servers, outside, shards, .. } = self;
+        drop(outside);
+        shards.shutdown();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(serving("cannot start a runtime"))?;
+        let closed = async { tokio::time::timeout(CLEAN_UP, servers.smb.close_disconnected()).await };
+        if runtime.block_on(closed).is_err() {
+            tracing::error!("opens of clients that are away are left as they are: a storage does not answer");
+        }
+        burst_credits::keep(&shares.present(), &state, Duration::ZERO)?;
+        state.keep_copy();
+        Ok(())
+    }
+}
+
+/// The certificate of the control address, where it has one; its fingerprint is told.
+fn control_tls(settings: &Settings, address: SocketAddr) -> Result<Option<control_tls::Shown>> {
+    let files = settings.control_certificate.as_ref();
+    let shown = control_tls::shown(files, address, &settings.control_names, &settings.state)?;
+    if let Some(shown) = &shown {
+        tracing::info!(
+            "the control address speaks HTTPS, with the certificate SHA-256 {}",
+            shown.fingerprint
+        );
+    }
+    Ok(shown)
+}
+
+/// What the control address is given from outside.
+struct OfControl<L> {
+    listener: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    lost_log_lines: L,
+}
+
+fn start_control(
+    prepared: Prepared,
+    servers: &Servers,
+    shards: &Shards,
+    of_control: OfControl<impl Fn() -> u64 + Send + Sync + 'static>,
+) -> Result<(Control, Arc<Administration>)> {
+    let OfControl { listener, tls, lost_log_lines } = of_control;
+    let Prepared { settings, state, shares, accounts, descriptors_max, declared, idle, .. } = prepared;
+    let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
+    let (refused, pulse) = (shards.refused_connections(), shards.pulse());
+    let logons = Arc::clone(&servers.smb);
+    let of_clients = Arc::clone(&shares);
+    let own = control_access::make_token(&settings.state)?;
+    let made = state.made_tokens()?.iter().map(administration::known_token).collect();
+    let tokens = Arc::new(KnownTokens::new(&own, made));
+    let names = NameLookup::start(Arc::clone(&shares), Arc::clone(&accounts), System, servers.changed());
+    let names = names.map_err(serving("cannot start a thread"))?;
+    names.look_again();
+    let of_server = Serving {
+        shares: Arc::clone(&shares),
+        accounts,
+        smb: Arc::clone(&smb),
+        nfs: Arc::clone(&nfs),
+        tokens: Arc::clone(&tokens),
+        names,
+        descriptors: descriptors_max,
+    };
+    let administration = Arc::new(Administration::of_server(state, declared, of_server, idle));
+    let subject = Subject {
+        shares,
+        administration: Arc::clone(&administration) as _,
+        clients: Box::new(move || control::report::clients(&smb, &nfs, &of_clients)),
+        counters: Box::new(move || {
+            let logons = logons.logon_counts();
+            Counters {
+                refused_connections: refused.load(Ordering::Relaxed),
+                lost_log_lines: lost_log_lines(),
+                failed_logons: logons.failed,
+                unheard_logons: logons.unheard,
+            }
+        }),
+        stuck_shards: Box::new(move || {
+            pulse.stuck().into_iter().map(|(shard, silent)| StuckShard { shard, silent }).collect()
+        }),
+        tokens,
+        names: settings.control_names,
+        tls,
+    };
+    let control = Control::start(listener, subject).map_err(serving("cannot serve the control address"))?;
+    Ok((control, administration))
+}

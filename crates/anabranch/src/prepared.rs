@@ -1,0 +1,78 @@
+//! What the settings name, found and opened: all of a gateway but its sockets.
+
+use std::sync::Arc;
+
+use share::{ShareTable, Terms};
+use state::State;
+
+use crate::accounts::AccountBook;
+use crate::declared::{Declared, Idle};
+use crate::gateway_settings::Settings;
+use crate::problem::{Cause, Problem, Result};
+use crate::{accounts, descriptors, opening};
+
+/// What the settings name, found and opened. The state directory is this one's until it, or the gateway made of it, is dropped.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) settings: Settings,
+    pub(crate) state: Arc<State>,
+    pub(crate) shares: Arc<ShareTable>,
+    pub(crate) accounts: Arc<AccountBook>,
+    /// How many descriptors each part may take.
+    pub(crate) descriptors: descriptors::Allotment,
+    /// Of how many in all.
+    pub(crate) descriptors_max: u64,
+    pub(crate) declared: Declared,
+    pub(crate) idle: Idle,
+}
+
+/// Whether there is, or may be, something to serve: a share is declared, or one may have been made by command.
+///
+/// # Errors
+/// There is nothing.
+pub(crate) fn check_something_to_serve(settings: &Settings) -> Result<()> {
+    if !settings.shares.is_empty() || state::exists(&settings.state) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Cause::Settings,
+        "there is no share to serve",
+        "Pass --share NAME=DIR, name one in the file given by --config, or make one: anabranch share create NAME DIR",
+    ))
+}
+
+impl Prepared {
+    /// Finds and opens what the settings name, for a gateway that may have `descriptors_max` descriptors: of several in one process
+    /// each gets its part of those that the process has.
+    ///
+    /// # Errors
+    /// There is nothing to serve, or a directory or the state database cannot be used.
+    pub(crate) fn new(settings: &Settings, descriptors_max: u64) -> Result<Self> {
+        check_something_to_serve(settings)?;
+        let mut declared = opening::declare(settings, &settings.state, None)?;
+        let state = Arc::new(State::open(&settings.state)?);
+        let made = state.made_shares()?;
+        let descriptors = descriptors::Allotment::of(descriptors_max, declared.shares.len() + made.len());
+        tracing::info!(
+            "of {descriptors_max} descriptors (ulimit -Hn) {} are for connections of SMB, {} for those of NFS",
+            descriptors.smb_connections,
+            descriptors.nfs_connections
+        );
+        let (shares, idle) = opening::open_all(&declared, &state, descriptors.opens)?;
+        if shares.present().is_empty() && shares.present().awaited().next().is_none() {
+            tracing::warn!(
+                "there is no share to serve: pass --share NAME=DIR, or make one with `anabranch share create`"
+            );
+        }
+        declared.accounts = accounts::declared(settings, &state)?;
+        let accounts = accounts::open(&declared, &state)?;
+        if accounts.is_empty() && !shares.present().iter().any(|share| share.terms().contains(Terms::GUESTS))
+        {
+            tracing::warn!(
+                "there is no user: nobody can log on over SMB (`anabranch user add`, or --password-file NAME=FILE)"
+            );
+        }
+        let settings = settings.clone();
+        Ok(Self { settings, state, shares, accounts, descriptors, descriptors_max, declared, idle })
+    }
+}

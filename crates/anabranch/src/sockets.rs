@@ -1,0 +1,42 @@
+//! The sockets of a gateway, and their addresses.
+
+use std::net::{SocketAddr, TcpListener};
+
+use crate::problem::{Result, serving};
+
+/// The sockets of a gateway that is about to start. They listen already.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    /// Where SMB is served; None: it is off.
+    pub(crate) smb: Option<TcpListener>,
+    /// Where NFS and MOUNT are served; None: they are off.
+    pub(crate) nfs: Option<TcpListener>,
+    /// Where health, metrics and the API are served.
+    pub(crate) control: TcpListener,
+}
+
+/// Where a gateway listens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Addresses {
+    /// None: SMB is off.
+    pub(crate) smb: Option<SocketAddr>,
+    /// None: NFS is off.
+    pub(crate) nfs: Option<SocketAddr>,
+    /// Of the control address.
+    pub(crate) control: SocketAddr,
+}
+
+impl Sockets {
+    /// Where they listen.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub(crate) fn addresses(&self) -> Result<Addresses> {
+        let of = |listener: &TcpListener| listener.local_addr().map_err(serving("cannot read an address"));
+        Ok(Addresses {
+            smb: self.smb.as_ref().map(of).transpose()?,
+            nfs: self.nfs.as_ref().map(of).transpose()?,
+            control: of(&self.control)?,
+        })
+    }
+}

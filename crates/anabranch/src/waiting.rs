@@ -1,0 +1,12 @@
+//! Waiting for work of the servers, on threads that may.
+
+use std::future::Future;
+
+use control::{Refusal, RefusalKind};
+
+/// Waits for work of the servers. This thread may wait: it is none of a shard.
+pub(crate) fn wait_for<T>(work: impl Future<Output = T>) -> Result<T, Refusal> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let failed = |e| Refusal::new(RefusalKind::Failed, format!("cannot start a runtime: {e}"), "");
+    Ok(runtime.map_err(failed)?.block_on(work))
+}
