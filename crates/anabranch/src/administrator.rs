@@ -1,11 +1,11 @@
 //! Who carries out a command: the server that runs, or where none does, this program in the state directory.
 
 use control::Refusal;
+use gateway::Administration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use state::State;
 
-use crate::administration::Administration;
 use crate::cli::Asking;
 use crate::control_access::Access;
 use crate::problem::{Cause, Problem, Result};

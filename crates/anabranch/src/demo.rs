@@ -6,15 +6,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use gateway::settings::ShareSettings;
+use gateway::{Addresses, Sockets};
+
 use crate::cli::Demo;
 use crate::control_access::write_private;
-use crate::gateway_settings::ShareSettings;
 use crate::log;
 use crate::ports::{self, Role};
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::serve;
 use crate::settings::{Given, Settings, ShareGiven, Squash, UserGiven};
-use crate::sockets::{Addresses, Sockets};
 
 /// Made where the program is started.
 const DIRECTORY: &str = "anabranch-demo";

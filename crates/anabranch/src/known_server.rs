@@ -4,6 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use gateway::control_tls::provider;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -11,8 +12,6 @@ use rustls::version::TLS13;
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme,
 };
-
-use crate::control_tls::provider;
 
 /// A connection to the server that has this certificate.
 ///

@@ -10,16 +10,17 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use gateway::in_time;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::log_filter;
 use crate::print::counted;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Given, LogFormat};
-use crate::{in_time, log_filter};
 
 /// Bytes that a pipe, a socket or a terminal takes without waiting once it says that it takes any (pipe(7): `PIPE_BUF`).
 const PIECE: usize = 4096;

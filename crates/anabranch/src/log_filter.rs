@@ -6,11 +6,12 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "acl",
     "auth",
     "control",
     "file_state",
+    "gateway",
     "limits",
     "load",
     "net",

@@ -1,59 +1,39 @@
 //! Anabranch: one share, many channels. A file service for your own machines.
 
-mod accounts;
-mod administration;
 mod administrator;
 mod advise;
-mod apart;
 mod ask;
 mod bench;
 mod cli;
 mod client;
 mod config;
-mod control_access;
 mod control_name;
-mod control_tls;
-mod declared;
 mod demo;
-mod descriptors;
-mod directories;
-mod gateway;
-mod gateway_settings;
-mod held_up;
-mod identities;
-mod in_time;
 mod known_server;
 mod log;
 mod log_filter;
-mod name_service;
-mod names;
-mod opening;
 mod password;
 mod ports;
-mod prepared;
 mod print;
 mod problem;
 mod reload;
 mod report;
 mod rules_given;
 mod serve;
-mod servers;
 mod settings;
 mod shares;
-mod sockets;
 mod sources;
 mod state_command;
 mod state_directory;
 mod table;
 mod tokens;
 mod trace_file;
-mod upkeep;
 mod users;
-mod waiting;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use gateway::control_access;
 
 use cli::{Cli, Command};
 use settings::Given;

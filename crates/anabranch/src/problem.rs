@@ -59,6 +59,19 @@ impl From<state::Error> for Problem {
 
 pub(crate) type Result<T> = std::result::Result<T, Problem>;
 
+impl From<gateway::Problem> for Problem {
+    fn from(gateway::Problem { cause, what, advice }: gateway::Problem) -> Self {
+        let cause = match cause {
+            gateway::Cause::Serving => Cause::Serving,
+            gateway::Cause::Settings => Cause::Settings,
+            gateway::Cause::State => Cause::State,
+            gateway::Cause::Directory => Cause::Directory,
+            gateway::Cause::Asking => Cause::Asking,
+        };
+        Self { cause, what, advice }
+    }
+}
+
 /// Turns an error of the system into a [`Problem`].
 pub(crate) fn serving<E: fmt::Display>(what: &str) -> impl Fn(E) -> Problem {
     move |error| Problem::new(Cause::Serving, format!("{what}: {error}"), "")

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use crate::administration::Administration;
+use gateway::Administration;
+
 use crate::log;
 use crate::problem::Result;
 use crate::sources::Sources;

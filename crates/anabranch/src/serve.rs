@@ -3,14 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use gateway::{Addresses, Gateway, Prepared, Sockets, check_something_to_serve};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::gateway::Gateway;
-use crate::prepared::{Prepared, check_something_to_serve};
 use crate::problem::{Result, serving};
 use crate::reload::Reloader;
 use crate::settings::Settings;
-use crate::sockets::{Addresses, Sockets};
 use crate::sources::Sources;
 use crate::{log, ports, state_directory};
 

@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use ::share::Terms;
 use clap::{Args, ValueEnum};
+use gateway::control_tls::CertificateFiles;
+use gateway::settings::{COMMAND_LINE, ShareSettings};
 use serde::Deserialize;
 use smb_server::Protection;
 
 use crate::control_name::ControlName;
-use crate::control_tls::CertificateFiles;
-use crate::gateway_settings::{self, COMMAND_LINE, ShareSettings};
 use crate::problem::{Cause, Problem, Result};
 use crate::state_directory;
 
@@ -236,7 +236,7 @@ impl Given {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// What is served, and how.
-    pub(crate) gateway: gateway_settings::Settings,
+    pub(crate) gateway: gateway::settings::Settings,
     /// Whether somebody has named the state directory.
     pub(crate) is_state_given: bool,
     /// Where SMB and NFS listen; None: not served. One of them is.
@@ -346,10 +346,10 @@ impl Settings {
             None => COMMAND_LINE.to_owned(),
         };
         let state = state_directory::given(given.state);
-        let default = gateway_settings::Settings::new(
+        let default = gateway::settings::Settings::new(
             state.clone().unwrap_or_else(|| PathBuf::from(state_directory::DEFAULT)),
         );
-        let gateway = gateway_settings::Settings {
+        let gateway = gateway::settings::Settings {
             shares_in: place(given.from.shares),
             users_in: place(given.from.users),
             shares: with_availability(given.share, &given.continuous_availability)?,

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use auth::same_name;
+use gateway::settings::check_user_name;
 use serde::Deserialize;
 
 use super::{Given, UserGiven};
-use crate::gateway_settings::check_user_name;
 use crate::problem::{Cause, Problem, Result};
 
 /// `NAME=FILE`: the password of a user is the first line of a file.

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use control::shares::Rules as Written;
+use gateway::settings::{ShareSettings, check_share_name};
 use limits::Plan;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use share::Terms;
 use state::rules;
-
-use crate::gateway_settings::{ShareSettings, check_share_name};
 
 /// `NAME=DIR`, or a table in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

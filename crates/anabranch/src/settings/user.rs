@@ -3,11 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gateway::settings::{UserSettings, check_ids, check_user_name};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-
-use crate::gateway_settings::{UserSettings, check_ids, check_user_name};
 
 /// `NAME[=UID[:GID]]:PASSWORD`, or a table in the file. The password may be left out.
 #[derive(Clone, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub(crate) fn answer<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static
 }
 
 /// The answer, if it comes within this time.
-pub(crate) fn answer_within<T: Send + 'static>(
+pub fn answer_within<T: Send + 'static>(
     patience: Duration,
     ask: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {

@@ -11,79 +11,79 @@ use smb_server::{GivenInterface, Protection};
 use crate::control_tls::CertificateFiles;
 
 /// Where what no file declares is declared, for people.
-pub(crate) const COMMAND_LINE: &str = "the command line of the server";
+pub const COMMAND_LINE: &str = "the command line of the server";
 
 /// Settings of a gateway.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// Names unique without regard to case. Further ones may have been made by command.
-    pub(crate) shares: Vec<ShareSettings>,
+    pub shares: Vec<ShareSettings>,
     /// Where the shares are declared, for people: a file, or [`COMMAND_LINE`].
-    pub(crate) shares_in: String,
+    pub shares_in: String,
     /// Names unique without regard to case. Further ones may have been added by command.
-    pub(crate) users: Vec<UserSettings>,
+    pub users: Vec<UserSettings>,
     /// Where the users are declared, likewise.
-    pub(crate) users_in: String,
+    pub users_in: String,
     /// Names and addresses that the control address answers to, beside localhost and the address that is asked.
-    pub(crate) control_names: Vec<String>,
+    pub control_names: Vec<String>,
     /// None: on loopback nothing, elsewhere a certificate of the server's own.
-    pub(crate) control_certificate: Option<CertificateFiles>,
+    pub control_certificate: Option<CertificateFiles>,
     /// The state directory: that of this gateway alone.
-    pub(crate) state: PathBuf,
+    pub state: PathBuf,
     /// Signing of SMB messages.
-    pub(crate) smb_signing: Protection,
+    pub smb_signing: Protection,
     /// Encryption of SMB messages.
-    pub(crate) smb_encryption: Protection,
+    pub smb_encryption: Protection,
     /// Channels of one SMB session at most, 1 to 32; 1: no multichannel.
-    pub(crate) max_channels: u32,
+    pub max_channels: u32,
     /// Connections of one address at most, for SMB and for NFS each; None: the rule of `net`.
-    pub(crate) connections_per_address: Option<usize>,
+    pub connections_per_address: Option<usize>,
     /// Empty: the machine's addresses on which SMB listens.
-    pub(crate) smb_interfaces: Vec<GivenInterface>,
+    pub smb_interfaces: Vec<GivenInterface>,
     /// Which users of NFS clients are taken for nobody.
-    pub(crate) nfs_squash: Squash,
+    pub nfs_squash: Squash,
     /// How long an NFSv4 client keeps its files and locks without a word.
-    pub(crate) nfs_lease: Duration,
+    pub nfs_lease: Duration,
     /// Who an NFS user is taken for when squashed: uid and gid; None: nobody.
-    pub(crate) nfs_anonymous: Option<(u32, u32)>,
+    pub nfs_anonymous: Option<(u32, u32)>,
     /// For measurements: how much slower the metadata of all shares is.
-    pub(crate) bench_metadata_latency: Option<Duration>,
+    pub bench_metadata_latency: Option<Duration>,
     /// Whether what calls cost is counted.
-    pub(crate) bench_accounting: bool,
+    pub bench_accounting: bool,
 }
 
 /// A share that is declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShareSettings {
+pub struct ShareSettings {
     /// One that [`check_share_name`] takes.
-    pub(crate) name: String,
+    pub name: String,
     /// What it serves; relative to the directory in which the process is.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// On what terms clients use it.
-    pub(crate) terms: Terms,
+    pub terms: Terms,
     /// Who may use it.
-    pub(crate) rules: Rules,
+    pub rules: Rules,
     /// What clients that list the shares are told of it.
-    pub(crate) comment: String,
+    pub comment: String,
     /// What is provisioned for it.
-    pub(crate) plan: Plan,
+    pub plan: Plan,
     /// Whether what was read of names and directories is kept.
-    pub(crate) metadata_cache: bool,
+    pub metadata_cache: bool,
 }
 
 /// A user who is declared.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct UserSettings {
+pub struct UserSettings {
     /// One that [`check_user_name`] takes.
-    pub(crate) name: String,
+    pub name: String,
     /// None: the one that the state database holds.
-    pub(crate) password: Option<String>,
+    pub password: Option<String>,
     /// None: that of the user of this machine of the same name.
-    pub(crate) uid: Option<u32>,
+    pub uid: Option<u32>,
     /// None: that of the user of this machine, else the uid.
-    pub(crate) gid: Option<u32>,
+    pub gid: Option<u32>,
     /// None: those of the user of this machine.
-    pub(crate) groups: Option<Vec<u32>>,
+    pub groups: Option<Vec<u32>>,
 }
 
 impl fmt::Debug for UserSettings {
@@ -95,7 +95,7 @@ impl fmt::Debug for UserSettings {
 impl Settings {
     /// The defaults, with this state directory: no shares and no users but those that were made by command; signing required,
     /// encryption offered, 4 channels, NFS with its superuser squashed and a lease of 90 s.
-    pub(crate) fn new(state: PathBuf) -> Self {
+    pub fn new(state: PathBuf) -> Self {
         Self {
             shares: Vec::new(),
             shares_in: COMMAND_LINE.to_owned(),
@@ -118,14 +118,14 @@ impl Settings {
     }
 
     /// Whether no share may be served in the clear.
-    pub(crate) fn encryption_required(&self) -> bool {
+    pub fn encryption_required(&self) -> bool {
         self.smb_encryption == Protection::Required
     }
 }
 
 impl ShareSettings {
     /// A share that everybody who can log on, and every NFS client, may use.
-    pub(crate) fn new(name: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
+    pub fn new(name: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
             directory: directory.into(),
@@ -147,7 +147,7 @@ const SHARE_NAMES_RESERVED: [&str; 6] = ["ipc$", "admin$", "global", "homes", "p
 const SHARE_NAME_MAX: usize = 80;
 
 /// Whether SMB and NFS can carry this name of a share. [MS-FSCC] 2.1.6
-pub(crate) fn check_share_name(name: &str) -> Result<(), String> {
+pub fn check_share_name(name: &str) -> Result<(), String> {
     check_name("share", name, SHARE_NAME_FORBIDDEN, SHARE_NAME_MAX)?;
     if SHARE_NAMES_RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
         return Err(format!("the name {name} is reserved"));
@@ -156,7 +156,7 @@ pub(crate) fn check_share_name(name: &str) -> Result<(), String> {
 }
 
 /// Whether two names of shares are the same one.
-pub(crate) fn same_share_name(one: &str, other: &str) -> bool {
+pub fn same_share_name(one: &str, other: &str) -> bool {
     share::folded_name(one) == share::folded_name(other)
 }
 
@@ -168,12 +168,12 @@ const NO_ID: u32 = u32::MAX;
 const USER_NAME_MAX: usize = 64;
 
 /// Whether this can be the name of an account.
-pub(crate) fn check_user_name(name: &str) -> Result<(), String> {
+pub fn check_user_name(name: &str) -> Result<(), String> {
     check_name("user", name, USER_NAME_FORBIDDEN, USER_NAME_MAX)
 }
 
 /// Whether these can be a user and groups.
-pub(crate) fn check_ids(name: &str, mut ids: impl Iterator<Item = u32>) -> Result<(), String> {
+pub fn check_ids(name: &str, mut ids: impl Iterator<Item = u32>) -> Result<(), String> {
     if ids.any(|id| id == NO_ID) {
         Err(format!("{NO_ID} is nobody's number: the user {name} cannot have it"))
     } else {

@@ -47,7 +47,7 @@ pub(crate) struct Serving {
 
 /// Carries out commands.
 #[derive(Debug)]
-pub(crate) struct Administration {
+pub struct Administration {
     state: Arc<State>,
     /// What the configuration declares, replaced as a whole.
     declared: RwLock<Arc<Declared>>,
@@ -73,7 +73,7 @@ impl Administration {
     }
 
     /// Of a state directory that no server uses. What a configuration declares is not known here.
-    pub(crate) fn of_state(state: State) -> Self {
+    pub fn of_state(state: State) -> Self {
         let (declared, idle, waiting) = (RwLock::default(), Mutex::default(), Mutex::default());
         Self { state: Arc::new(state), declared, serving: None, idle, waiting }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use share::Identity;
 use state::UserRecord;
 
-use crate::gateway_settings::UserSettings;
+use crate::settings::UserSettings;
 
 /// A user of this machine, from the text of `/etc/passwd`: uid and gid.
 fn unix_user(passwd: &str, name: &str) -> Option<(u32, u32)> {

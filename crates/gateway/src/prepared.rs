@@ -7,13 +7,13 @@ use state::State;
 
 use crate::accounts::AccountBook;
 use crate::declared::{Declared, Idle};
-use crate::gateway_settings::Settings;
 use crate::problem::{Cause, Problem, Result};
+use crate::settings::Settings;
 use crate::{accounts, descriptors, opening};
 
 /// What the settings name, found and opened. The state directory is this one's until it, or the gateway made of it, is dropped.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub struct Prepared {
     pub(crate) settings: Settings,
     pub(crate) state: Arc<State>,
     pub(crate) shares: Arc<ShareTable>,
@@ -30,7 +30,7 @@ pub(crate) struct Prepared {
 ///
 /// # Errors
 /// There is nothing.
-pub(crate) fn check_something_to_serve(settings: &Settings) -> Result<()> {
+pub fn check_something_to_serve(settings: &Settings) -> Result<()> {
     if !settings.shares.is_empty() || state::exists(&settings.state) {
         return Ok(());
     }
@@ -47,7 +47,7 @@ impl Prepared {
     ///
     /// # Errors
     /// There is nothing to serve, or a directory or the state database cannot be used.
-    pub(crate) fn new(settings: &Settings, descriptors_max: u64) -> Result<Self> {
+    pub fn new(settings: &Settings, descriptors_max: u64) -> Result<Self> {
         check_something_to_serve(settings)?;
         let mut declared = opening::declare(settings, &settings.state, None)?;
         let state = Arc::new(State::open(&settings.state)?);

@@ -8,9 +8,9 @@ use parking_lot::RwLock;
 use state::{State, UserRecord};
 
 use crate::declared::Declared;
-use crate::gateway_settings::{Settings, UserSettings};
 use crate::identities;
 use crate::problem::{Cause, Problem, Result};
+use crate::settings::{Settings, UserSettings};
 
 /// The accounts by folded name, behind their lock.
 #[derive(Debug, Default)]

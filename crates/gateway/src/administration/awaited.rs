@@ -10,9 +10,9 @@ use state::ShareRecord;
 use super::{Administration, Serving};
 use crate::declared::{Declared, DeclaredShare};
 use crate::descriptors::Allotment;
-use crate::gateway_settings::same_share_name;
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
+use crate::settings::same_share_name;
 use crate::{directories, opening};
 
 /// A share that is served as soon as its storage answers.

@@ -25,9 +25,11 @@ const OWN_KEY: &str = "control-own-key.pem";
 
 /// The files of a certificate and its key, PEM each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CertificateFiles {
-    pub(crate) certificate: PathBuf,
-    pub(crate) key: PathBuf,
+pub struct CertificateFiles {
+    /// The certificate, and those that lead to its issuer.
+    pub certificate: PathBuf,
+    /// Its key, which others must not be able to read.
+    pub key: PathBuf,
 }
 
 /// What the control address shows.
@@ -74,7 +76,7 @@ pub(crate) fn shown(
 }
 
 /// The provider of all TLS here.
-pub(crate) fn provider() -> Arc<CryptoProvider> {
+pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 

@@ -8,8 +8,8 @@ use state::UserRecord;
 use super::{Administration, USERS_MAX, failed, invalid};
 use crate::accounts;
 use crate::declared::Declared;
-use crate::gateway_settings::{check_ids, check_user_name};
 use crate::identities;
+use crate::settings::{check_ids, check_user_name};
 use crate::waiting::wait_for;
 
 type Result<T> = std::result::Result<T, Refusal>;

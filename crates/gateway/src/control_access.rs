@@ -29,11 +29,13 @@ pub(crate) struct Published {
 
 /// Where a server answers, and what it must be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Access {
-    pub(crate) address: SocketAddr,
-    pub(crate) token: String,
+pub struct Access {
+    /// Where its control address can be reached from this machine.
+    pub address: SocketAddr,
+    /// What callers show.
+    pub token: String,
     /// The certificate that it shows; None: it speaks plainly.
-    pub(crate) certificate: Option<CertificateDer<'static>>,
+    pub certificate: Option<CertificateDer<'static>>,
 }
 
 /// A token for a server that starts, written into its state directory.
@@ -79,7 +81,7 @@ impl Drop for Published {
 ///
 /// # Errors
 /// The directory cannot be written.
-pub(crate) fn write_private(file: &Path, text: &str) -> Result<()> {
+pub fn write_private(file: &Path, text: &str) -> Result<()> {
     let trouble = |e: io::Error| cannot_write(file, &e);
     let new = file.with_extension("new");
     match fs::remove_file(&new) {
@@ -103,7 +105,7 @@ fn cannot_write(file: &Path, error: &io::Error) -> Problem {
 ///
 /// # Errors
 /// None runs, or the token may not be read.
-pub(crate) fn find(state: &Path, given: Option<SocketAddr>) -> Result<Access> {
+pub fn find(state: &Path, given: Option<SocketAddr>) -> Result<Access> {
     let token = read(state, TOKEN_FILE)?;
     let address = match given {
         Some(address) => address,
@@ -139,7 +141,7 @@ fn certificate(state: &Path) -> Result<Option<CertificateDer<'static>>> {
 
 /// Whether a server has said where it answers; it may have been killed since. What a copy of a state directory says is not
 /// of a server that has it.
-pub(crate) fn is_published(state: &Path) -> bool {
+pub fn is_published(state: &Path) -> bool {
     let of = read(state, ADDRESS_FILE).ok().and_then(|text| Some(text.split_once('\n')?.1.to_owned()));
     of.is_some_and(|of| identity(state).is_ok_and(|identity| of == identity))
 }

@@ -9,9 +9,9 @@ use super::{Administration, Serving};
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
-use crate::gateway_settings::{Settings, same_share_name};
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
+use crate::settings::{Settings, same_share_name};
 use crate::waiting::wait_for;
 use crate::{accounts, opening};
 
@@ -21,7 +21,7 @@ impl Administration {
     ///
     /// # Errors
     /// What the configuration declares cannot be served.
-    pub(crate) fn reload(self: &Arc<Self>, settings: &Settings) -> Result<()> {
+    pub fn reload(self: &Arc<Self>, settings: &Settings) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         let mut idle = self.idle.lock();
         let before = self.declared();

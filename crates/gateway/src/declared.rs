@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use auth::{Account, same_name};
 
-use crate::gateway_settings::{COMMAND_LINE, ShareSettings, same_share_name};
+use crate::settings::{COMMAND_LINE, ShareSettings, same_share_name};
 
 /// What the configuration declares.
 #[derive(Debug, Default, Clone)]

@@ -13,13 +13,13 @@ use state::{State, burst_credits};
 
 use crate::administration::{self, Administration, Serving};
 use crate::control_access::Published;
-use crate::gateway_settings::Settings;
 use crate::held_up::HeldUp;
 use crate::name_service::System;
 use crate::names::NameLookup;
 use crate::prepared::Prepared;
 use crate::problem::{Result, serving};
 use crate::servers::Servers;
+use crate::settings::Settings;
 use crate::sockets::{Addresses, Sockets};
 use crate::upkeep::Upkeep;
 use crate::{control_access, control_tls, opening};
@@ -30,7 +30,7 @@ const CLEAN_UP: Duration = Duration::from_secs(20);
 /// A gateway that runs: shares of its own over SMB and NFS, and its control address. It ends when it is told to; one that is dropped
 /// leaves open what clients that are away have open, as one that is killed does.
 #[derive(Debug)]
-pub(crate) struct Gateway {
+pub struct Gateway {
     addresses: Addresses,
     administration: Arc<Administration>,
     state: Arc<State>,
@@ -55,7 +55,7 @@ impl Gateway {
     ///
     /// # Errors
     /// The state directory cannot be written, a certificate cannot be used, or the system lacks threads or random numbers.
-    pub(crate) fn start(
+    pub fn start(
         prepared: Prepared,
         sockets: Sockets,
         lost_log_lines: impl Fn() -> u64 + Send + Sync + 'static,
@@ -94,12 +94,12 @@ impl Gateway {
     }
 
     /// Where it listens.
-    pub(crate) fn addresses(&self) -> Addresses {
+    pub fn addresses(&self) -> Addresses {
         self.addresses
     }
 
     /// What changes it while clients work.
-    pub(crate) fn administration(&self) -> &Arc<Administration> {
+    pub fn administration(&self) -> &Arc<Administration> {
         &self.administration
     }
 
@@ -107,7 +107,7 @@ impl Gateway {
     ///
     /// # Errors
     /// The state database cannot be written.
-    pub(crate) fn stop(self) -> Result<()> {
+    pub fn stop(self) -> Result<()> {
         let Self { state, shares, servers, outside, shards, .. } = self;
         drop(outside);
         shards.shutdown();

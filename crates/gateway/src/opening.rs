@@ -14,8 +14,8 @@ use storage_local::{LocalOptions, LocalState, LocalStore};
 
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
-use crate::gateway_settings::{Settings, ShareSettings};
 use crate::problem::{Cause, Problem, Result};
+use crate::settings::{Settings, ShareSettings};
 use crate::{directories, in_time};
 
 /// Why a share is not served whose storage does not answer.

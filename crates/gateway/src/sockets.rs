@@ -6,24 +6,24 @@ use crate::problem::{Result, serving};
 
 /// The sockets of a gateway that is about to start. They listen already.
 #[derive(Debug)]
-pub(crate) struct Sockets {
+pub struct Sockets {
     /// Where SMB is served; None: it is off.
-    pub(crate) smb: Option<TcpListener>,
+    pub smb: Option<TcpListener>,
     /// Where NFS and MOUNT are served; None: they are off.
-    pub(crate) nfs: Option<TcpListener>,
+    pub nfs: Option<TcpListener>,
     /// Where health, metrics and the API are served.
-    pub(crate) control: TcpListener,
+    pub control: TcpListener,
 }
 
 /// Where a gateway listens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Addresses {
+pub struct Addresses {
     /// None: SMB is off.
-    pub(crate) smb: Option<SocketAddr>,
+    pub smb: Option<SocketAddr>,
     /// None: NFS is off.
-    pub(crate) nfs: Option<SocketAddr>,
+    pub nfs: Option<SocketAddr>,
     /// Of the control address.
-    pub(crate) control: SocketAddr,
+    pub control: SocketAddr,
 }
 
 impl Sockets {
@@ -31,7 +31,7 @@ impl Sockets {
     ///
     /// # Errors
     /// The system does not say.
-    pub(crate) fn addresses(&self) -> Result<Addresses> {
+    pub fn addresses(&self) -> Result<Addresses> {
         let of = |listener: &TcpListener| listener.local_addr().map_err(serving("cannot read an address"));
         Ok(Addresses {
             smb: self.smb.as_ref().map(of).transpose()?,

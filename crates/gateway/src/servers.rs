@@ -10,10 +10,10 @@ use share::Terms;
 use smb_server::Interfaces;
 use state::{Kept, Known};
 
-use crate::gateway_settings::Settings;
 use crate::names::Changed;
 use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
+use crate::settings::Settings;
 use crate::sockets::Addresses;
 use crate::waiting::wait_for;
 

@@ -13,9 +13,9 @@ use super::{Administration, Serving, failed, invalid};
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
-use crate::gateway_settings::{check_share_name, same_share_name};
 use crate::opening::Opener;
 use crate::problem::Problem;
+use crate::settings::{check_share_name, same_share_name};
 use crate::waiting::wait_for;
 use crate::{directories, opening};
 
