@@ -6,8 +6,9 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 20] = [
     "acl",
+    "advise",
     "auth",
     "control",
     "file_state",
@@ -18,6 +19,7 @@ const PARTS: [&str; 18] = [
     "nfs_proto",
     "nfs_server",
     "nfs_wire",
+    "report",
     "share",
     "smb_proto",
     "smb_server",
