@@ -29,6 +29,9 @@ struct Queue {
     /// Bytes of the first buffer that have been sent.
     sent: Cell<usize>,
     bytes: Cell<usize>,
+    /// Messages that were queued so far, and those that were sent whole.
+    queued_messages: Cell<u64>,
+    sent_messages: Cell<u64>,
     /// Memory of the buffers, in bytes.
     held: Cell<usize>,
     closing: Cell<bool>,
@@ -48,6 +51,8 @@ impl Outbox {
             buffers: RefCell::default(),
             sent: Cell::default(),
             bytes: Cell::default(),
+            queued_messages: Cell::default(),
+            sent_messages: Cell::default(),
             held: Cell::default(),
             closing: Cell::default(),
             fault: RefCell::default(),
@@ -75,6 +80,7 @@ impl Outbox {
             return;
         }
         self.0.bytes.set(self.0.bytes.get() + message.len());
+        self.0.queued_messages.set(self.0.queued_messages.get() + 1);
         self.0.held.set(self.0.held.get() + message.memory_bytes());
         self.0.buffers.borrow_mut().push_back(message);
         self.0.post.ready.notify_one();
@@ -115,6 +121,18 @@ impl Outbox {
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
         self.0.bytes.get()
+    }
+
+    /// How many messages have been queued so far. A message that is yet to be queued has a higher number.
+    #[must_use]
+    pub fn queued_messages(&self) -> u64 {
+        self.0.queued_messages.get()
+    }
+
+    /// How many messages the socket has taken whole so far. Of all later ones the peer surely has no more than a part.
+    #[must_use]
+    pub fn sent_messages(&self) -> u64 {
+        self.0.sent_messages.get()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -185,6 +203,7 @@ impl Outbox {
             sent -= first.len();
             self.0.held.set(self.0.held.get() - first.memory_bytes());
             buffers.pop_front();
+            self.0.sent_messages.set(self.0.sent_messages.get() + 1);
         }
         self.0.sent.set(sent);
         self.0.rooms.note();

@@ -1,7 +1,7 @@
 //! Connection: what is remembered of one. [MS-SMB2] 3.3.1.7.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use auth::Acceptor;
 use net::{Outbox, Peer};
@@ -17,6 +17,7 @@ use smb_wire::{Header, NtStatus};
 use tokio::sync::Notify;
 
 use crate::endpoint::Endpoint;
+use crate::open::Open;
 use crate::server::Server;
 use crate::session::Session;
 use crate::status::Failure;
@@ -54,6 +55,8 @@ pub struct Connection {
     failed_logons: Cell<u32>,
     /// Set when they are too many.
     ends_behind_answer: Cell<bool>,
+    /// Opens whose CREATE was answered, each with how many messages had been queued before.
+    answered: RefCell<Vec<(u64, Weak<Open>)>>,
     /// Set when the connection ends for a fault: nothing is answered any more.
     dropped: Cell<bool>,
 }
@@ -107,6 +110,7 @@ impl Connection {
             setups: RefCell::default(),
             failed_logons: Cell::new(0),
             ends_behind_answer: Cell::new(false),
+            answered: RefCell::default(),
             dropped: Cell::new(false),
         }
     }
@@ -209,6 +213,26 @@ impl Connection {
         self.ends_behind_answer.get()
     }
 
+    /// A CREATE that grants something is answered. Where the answer is surely not sent, the client is not asked to give anything back.
+    pub(crate) fn note_answered(&self, open: &Arc<Open>) {
+        open.note_heard();
+        if self.endpoint.ended.is_set() {
+            return open.note_unheard();
+        }
+        let sent = self.outbox.sent_messages();
+        let mut answered = self.answered.borrow_mut();
+        answered.retain(|(before, _)| sent <= *before);
+        answered.push((self.outbox.queued_messages(), Arc::downgrade(open)));
+    }
+
+    /// The connection has ended: of those answers, none was sent of which not even the messages before were.
+    fn note_unsent(&self) {
+        let sent = self.outbox.sent_messages();
+        let answered = std::mem::take(&mut *self.answered.borrow_mut());
+        let unsent = answered.into_iter().filter(|(before, _)| sent <= *before);
+        unsent.filter_map(|(_, open)| open.upgrade()).for_each(|open| open.note_unheard());
+    }
+
     /// Whether it ends for a fault: nothing is answered any more.
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.get()
@@ -223,6 +247,7 @@ impl Connection {
     /// The connection has ended: so have the sessions that have no other.
     pub(crate) async fn end_sessions(&self) {
         self.endpoint.ended.set();
+        self.note_unsent();
         if let Some(negotiated) = self.negotiated.get() {
             let client = negotiated.client_guid;
             if self.server.clients.leave(client, self.id) {

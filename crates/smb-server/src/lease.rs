@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use crate::clients::Clients;
 use crate::durable::PersistentLease;
 use crate::endpoint::Endpoint;
-use crate::oplock::{Place, Site};
+use crate::oplock::{Delivery, Place, Site};
 use crate::session::Session;
 
 /// The Linux kernel's client knows a directory's lease only some time after the answer that granted it has arrived, and does
@@ -120,6 +120,7 @@ impl LeaseTable {
             }
         };
         listed.holds += 1;
+        listed.lease.note_heard();
         listed.lease.add_session(session.clone());
         Ok(LeaseHold { table: Arc::clone(self), lease: Arc::clone(&listed.lease), session })
     }
@@ -137,6 +138,20 @@ impl LeaseHold {
     /// The lease.
     pub(crate) fn lease(&self) -> &Arc<Lease> {
         &self.lease
+    }
+
+    /// The answer that grants it will never be sent. If no other open works under the lease, what is to be taken from it is taken
+    /// without the client, unless the client asks for the answer again.
+    pub(crate) fn note_unheard(&self) {
+        {
+            // Under the table's lock, so that no other open comes to hold the lease meanwhile.
+            let table = self.table.table(self.lease.id).lock();
+            if table.get(&self.lease.id).is_none_or(|listed| listed.holds != 1) {
+                return;
+            }
+            self.lease.state.lock().is_unheard = true;
+        }
+        self.lease.give_up_unheard();
     }
 
     /// The open goes on in another session: from now on that is told, also of a break that has not been acknowledged.
@@ -199,6 +214,8 @@ struct State {
     sessions: Vec<Weak<Session>>,
     /// The break that the client has to acknowledge.
     told: Option<Told>,
+    /// The answer that grants it was never sent: the client cannot acknowledge a break.
+    is_unheard: bool,
 }
 
 impl Lease {
@@ -215,6 +232,7 @@ impl Lease {
             parent_key: asked.v2.filter(|_| has_parent).map(|v2| v2.parent_key),
             sessions: Vec::new(),
             told: None,
+            is_unheard: false,
         };
         Arc::new_cyclic(|itself| Self {
             itself: Weak::clone(itself),
@@ -297,6 +315,22 @@ impl Lease {
         self.state.lock().told = None;
     }
 
+    /// The client is answered (again).
+    pub(crate) fn note_heard(&self) {
+        self.state.lock().is_unheard = false;
+    }
+
+    /// Ends a break that the client cannot acknowledge, since it has never heard of the lease.
+    fn give_up_unheard(&self) {
+        let is_told = {
+            let mut state = self.state.lock();
+            state.is_unheard && state.told.take().is_some()
+        };
+        if is_told {
+            self.site.share.give_up(self.site.file, self.id.holder());
+        }
+    }
+
     /// A connection has ended: a break that went over it is sent again.
     fn resend(&self, connection: u64) {
         let told = self.state.lock().told.filter(|told| told.connection == Some(connection));
@@ -314,7 +348,9 @@ impl Lease {
 
     fn tell_shrinking(&self, told: &Break, notification: &Notification) {
         let sent = self.tell(notification);
-        self.site.settle(told, sent, || self.acknowledged());
+        // Looked at behind what was told: who finds that it is unheard looks for that.
+        let is_heard = !self.state.lock().is_unheard;
+        self.site.settle(told, Delivery { sent, is_heard }, || self.acknowledged());
     }
 
     /// Sends a break; false when nobody takes it: then the next session that one of its opens goes on in is told.

@@ -272,6 +272,25 @@ impl Open {
         *self.grant.lock() = grant;
     }
 
+    /// The answer that tells the client of it will never be sent.
+    pub(crate) fn note_unheard(&self) {
+        let Target::File(open) = &self.target else { return };
+        match &*self.grant.lock() {
+            Some(Grant::Oplock(oplock)) => oplock.note_unheard(open.holder()),
+            Some(Grant::Lease(hold)) => hold.note_unheard(),
+            None => {}
+        }
+    }
+
+    /// The client asks for that answer again.
+    pub(crate) fn note_heard(&self) {
+        match &*self.grant.lock() {
+            Some(Grant::Oplock(oplock)) => oplock.note_heard(),
+            Some(Grant::Lease(hold)) => hold.lease().note_heard(),
+            None => {}
+        }
+    }
+
     /// Its session has ended: what waits for it is woken.
     pub(crate) fn detach(&self) {
         self.closed.set();

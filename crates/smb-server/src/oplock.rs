@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use share::{Break, Caching, GrantHolder, Share};
+use share::{Break, Caching, GrantHolder, Holder, Share};
 use smb_wire::FileId;
 use smb_wire::create::OplockLevel;
 use smb_wire::oplock_break::{Notification, OplockBreak};
@@ -49,6 +49,15 @@ pub(crate) struct Place<'a> {
     pub(crate) durable: &'a Arc<DurableOpens>,
 }
 
+/// What became of a notification.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delivery {
+    /// A connection has taken it.
+    pub(crate) sent: bool,
+    /// The client knows of the grant.
+    pub(crate) is_heard: bool,
+}
+
 /// A place whose file outlives its use: where a grant is.
 pub(crate) struct Site {
     /// The share.
@@ -78,11 +87,14 @@ impl Site {
     /// What becomes of a break that was sent, or that nobody took. 3.3.4.6: "the server MUST complete the oplock break ... with
     /// SMB2_OPLOCK_LEVEL_NONE", 3.3.4.7; unless it is left until the client is back, or until the opens that lived by
     /// the grant are closed. `acknowledged` is called where the client has nothing to acknowledge, or not any more.
-    pub(crate) fn settle(&self, told: &Break, sent: bool, acknowledged: impl FnOnce()) {
+    ///
+    /// Where the client has never heard of the grant, nobody is asked: no answer would come.
+    pub(crate) fn settle(&self, told: &Break, delivery: Delivery, acknowledged: impl FnOnce()) {
+        let Delivery { sent, is_heard } = delivery;
         let cannot_be_told = |table: Arc<DurableOpens>| table.cannot_be_told(&self.share, told.holder);
         if !told.ack_required {
             acknowledged();
-        } else if !sent && !self.durable.upgrade().is_some_and(cannot_be_told) {
+        } else if !is_heard || (!sent && !self.durable.upgrade().is_some_and(cannot_be_told)) {
             acknowledged();
             self.share.give_up(self.file, told.holder);
         }
@@ -111,6 +123,8 @@ struct State {
     session: Weak<Session>,
     /// The break that the client has to acknowledge.
     told: Option<Told>,
+    /// The answer that grants it was never sent: the client cannot acknowledge a break.
+    is_unheard: bool,
 }
 
 /// A break that the client has to acknowledge.
@@ -124,12 +138,32 @@ struct Told {
 impl Oplock {
     /// The oplock that an open of this identifier may get.
     pub(crate) fn new(id: FileId, session: Weak<Session>, place: &Place<'_>) -> Arc<Self> {
-        Arc::new(Self { site: Site::new(*place), state: Mutex::new(State { id, session, told: None }) })
+        let state = State { id, session, told: None, is_unheard: false };
+        Arc::new(Self { site: Site::new(*place), state: Mutex::new(state) })
     }
 
     /// The client has acknowledged a break.
     pub(crate) fn acknowledged(&self) {
         self.state.lock().told = None;
+    }
+
+    /// The answer that grants it will never be sent: what is to be taken from it is taken without the client, unless the client
+    /// asks for the answer again.
+    pub(crate) fn note_unheard(&self, holder: Holder) {
+        let is_told = {
+            let mut state = self.state.lock();
+            state.is_unheard = true;
+            state.told.is_some()
+        };
+        if is_told {
+            self.acknowledged();
+            self.site.share.give_up(self.site.file, holder);
+        }
+    }
+
+    /// The client is answered (again).
+    pub(crate) fn note_heard(&self) {
+        self.state.lock().is_unheard = false;
     }
 
     /// The open goes on in another session: from now on that is told, also of a break that has not been acknowledged.
@@ -186,7 +220,9 @@ impl Oplock {
 impl GrantHolder for Oplock {
     fn shrink(&self, told: &Break) {
         let sent = self.tell(level_of(told.to));
-        self.site.settle(told, sent, || self.acknowledged());
+        // Looked at behind what was told: who finds that it is unheard looks for that.
+        let is_heard = !self.state.lock().is_unheard;
+        self.site.settle(told, Delivery { sent, is_heard }, || self.acknowledged());
     }
 
     fn revoked(&self, _had: Caching) {

@@ -44,4 +44,5 @@ mod signing;
 mod streams;
 mod stuck;
 mod tree;
+mod unheard;
 mod untaken;

@@ -263,6 +263,8 @@ async fn replay(
         other_session: session_id.is_some_and(|id| id != session.id),
     };
     check_replay(&open.known().ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?, &replay)?;
+    // Before it is looked at what it may cache, which is not taken from it unasked from here on.
+    open.note_heard();
     let found = Found::of(ctx, &open).await?;
     let origin = open.durable.get().ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?.origin.clone();
     let open = if session_id.is_some() {

@@ -153,6 +153,9 @@ async fn set_space_aside(ctx: &OnShare<'_>, wish: &Wish, opened: &mut Opened) {
 }
 
 fn answer(ctx: &OnShare<'_>, asked: &Asked, outcome: Outcome) -> Result<Buffer, Failure> {
+    if outcome.oplock_level != OplockLevel::None {
+        ctx.connection.note_answered(&outcome.open);
+    }
     let info = attributes::network_open(&outcome.attributes);
     let is_link = outcome.attributes.kind == FileKind::Symlink;
     let mut contexts = asked.answers(&Answerable {

@@ -58,6 +58,8 @@ pub(crate) struct Element {
 /// A connection. Its fields say what the next request carries.
 pub(crate) struct Client {
     stream: TcpStream,
+    /// What is sent together with what follows.
+    held: Option<Vec<u8>>,
     pub(crate) next_message_id: u64,
     /// Credits asked for with each request.
     pub(crate) credits_asked: u16,
@@ -97,6 +99,7 @@ impl Client {
         stream.set_nodelay(true).unwrap();
         Self {
             stream,
+            held: None,
             next_message_id: 0,
             credits_asked: 64,
             dialect: Dialect::Smb202,
@@ -176,7 +179,23 @@ impl Client {
 
     /// Sends bytes as they are; the server may have gone.
     pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
-        let _ = self.stream.write_all(bytes);
+        match &mut self.held {
+            Some(held) => held.extend_from_slice(bytes),
+            None => drop(self.stream.write_all(bytes)),
+        }
+    }
+
+    /// Sends several messages in one piece.
+    pub(crate) fn together(&mut self, send: impl FnOnce(&mut Self)) {
+        self.held = Some(Vec::new());
+        send(self);
+        let held = self.held.take().unwrap();
+        self.send_raw(&held);
+    }
+
+    /// Ends the connection with a reset: what the server sends from now on is not taken.
+    pub(crate) fn reset(self) {
+        socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)).unwrap();
     }
 
     /// The next frame from the server, decrypted, its messages verified; `None` when the server has closed.
