@@ -10,13 +10,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::environment::{is_this_machine, this_host, way_to};
 use crate::fault::{Fault, Result};
 use crate::grounds::Grounds;
+use crate::link::resolve;
 use crate::plan::{Extent, Plan, PlannedRow};
 use crate::result::{
     Comparison, Environment, FORMAT, Key, Method, Mix, Negotiated, Outcome, Problem, ProblemKind, Repetition,
     ResultFile, Row,
 };
 use crate::site::Access;
-use crate::target::{Target, resolve};
+use crate::target::Target;
 use crate::trace::Replay;
 use crate::workload::Workload;
 

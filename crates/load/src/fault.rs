@@ -4,6 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use crate::client::fault::{self, FaultKind};
 use crate::result::{Problem, ProblemKind};
 
 /// Why something could not be done.
@@ -33,14 +34,7 @@ impl Fault {
     /// What a failed read or write of a socket means.
     #[must_use]
     pub fn of_socket(error: &io::Error) -> Self {
-        use io::ErrorKind::{ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
-        match error.kind() {
-            WouldBlock | TimedOut => Self::new(ProblemKind::NoReply, "the server did not answer in time"),
-            UnexpectedEof | ConnectionReset | ConnectionAborted | io::ErrorKind::BrokenPipe => {
-                Self::new(ProblemKind::Closed, "the server closed the connection")
-            }
-            _ => Self::new(ProblemKind::Closed, format!("the connection failed: {error}")),
-        }
+        fault::Fault::of_connection(error).into()
     }
 
     /// The connection is gone, or a reply is: another connection may help.
@@ -53,5 +47,25 @@ impl Fault {
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         Self { kind: fault.kind, text: fault.text, count: 1 }
+    }
+}
+
+impl From<fault::Fault> for Fault {
+    fn from(fault: fault::Fault) -> Self {
+        let kind = match fault.kind {
+            FaultKind::Unreachable => ProblemKind::Unreachable,
+            FaultKind::WrongPassword => ProblemKind::WrongPassword,
+            FaultKind::NoSuchShare => ProblemKind::NoSuchShare,
+            FaultKind::ReadOnly => ProblemKind::ReadOnly,
+            FaultKind::NoSpace => ProblemKind::NoSpace,
+            FaultKind::ShortTransfer => ProblemKind::ShortTransfer,
+            FaultKind::WrongSignature => ProblemKind::WrongSignature,
+            FaultKind::Protocol => ProblemKind::Protocol,
+            FaultKind::Closed => ProblemKind::Closed,
+            FaultKind::NoReply => ProblemKind::NoReply,
+            FaultKind::Refused => ProblemKind::Refused,
+            FaultKind::ThisMachine => ProblemKind::ThisMachine,
+        };
+        Self { kind, text: fault.text }
     }
 }

@@ -18,6 +18,7 @@ mod grounds;
 pub mod histogram;
 pub mod import;
 pub mod json_plus;
+mod link;
 mod pattern;
 pub mod plan;
 pub mod result;

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::client::link::{Answer, Link};
 use crate::client::{Handle, Request, nfs, smb};
 use crate::engine::{self, CYCLE_NAMES, FIRST_THREAD_DIRECTORY, Measured, cycle_name, directory};
 use crate::fault::{Fault, Result};
 use crate::files::Files;
+use crate::link::{Answer, Link, Network};
 use crate::result::{Key, Mix, Negotiated, ProblemKind};
 use crate::security::Security;
 use crate::server::Server;
@@ -120,14 +120,17 @@ impl<'a> Site<'a> {
         tags: usize,
     ) -> Result<(Vec<Link>, Handle, Negotiated)> {
         let Access { addresses, timeout, .. } = self.access;
+        let world = Network { timeout: *timeout };
         match self.target {
             Target::Smb(target) => {
-                let session = smb::Session::open(target, security, connections, addresses, tags, *timeout)?;
-                Ok((session.links, Handle::Path(String::new()), session.negotiated))
+                let session = smb::Session::open(&world, target, security, connections, addresses, tags)?;
+                let links = session.links.into_iter().map(Link::from).collect();
+                Ok((links, Handle::Path(String::new()), session.negotiated.into()))
             }
             Target::Nfs(target) => {
-                let session = nfs::Session::open(target, connections, addresses, tags, *timeout)?;
-                Ok((session.links, session.root, session.negotiated))
+                let session = nfs::Session::open(&world, target, connections, addresses, tags)?;
+                let links = session.links.into_iter().map(Link::from).collect();
+                Ok((links, session.root, session.negotiated.into()))
             }
             Target::Directory(_) => {
                 Err(Fault::new(ProblemKind::ThisMachine, "a directory has no connections"))

@@ -1,14 +1,12 @@
 //! What load is made on: `smb://user:password@host:port/share`, `nfs://host:port/path?vers=3|4.1`, `dir:/path`.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Result};
-use crate::result::{ProblemKind, Protocol};
+use crate::result::Protocol;
 
 /// What load is made on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,20 +79,10 @@ impl Target {
     }
 }
 
-/// The first address of a host.
-///
-/// # Errors
-/// [`ProblemKind::Unreachable`]: the name has no address.
-pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
-    let none = |why: String| Fault::new(ProblemKind::Unreachable, format!("{host} has no address: {why}"));
-    let mut found = (host, port).to_socket_addrs().map_err(|e| none(e.to_string()))?;
-    found.next().ok_or_else(|| none("none was found".to_owned()))
-}
-
 impl FromStr for Target {
     type Err = NoTarget;
 
-    fn from_str(text: &str) -> std::result::Result<Self, NoTarget> {
+    fn from_str(text: &str) -> Result<Self, NoTarget> {
         let no = |why: &str| NoTarget(format!("{why}: {FORMS}"));
         if let Some(path) = text.strip_prefix("dir:") {
             let path = PathBuf::from(path);
@@ -117,7 +105,7 @@ impl FromStr for Target {
 /// The variable of the environment with the password of a target without one.
 const PASSWORD_VARIABLE: &str = "ANABRANCH_PASSWORD";
 
-fn smb(rest: &str) -> std::result::Result<SmbTarget, String> {
+fn smb(rest: &str) -> Result<SmbTarget, String> {
     let (who, place) = rest.rsplit_once('@').ok_or("there is no user")?;
     let (user, password) = credentials(who, std::env::var(PASSWORD_VARIABLE).ok())?;
     let (authority, share) = place.split_once('/').ok_or("there is no share")?;
@@ -130,7 +118,7 @@ fn smb(rest: &str) -> std::result::Result<SmbTarget, String> {
 }
 
 /// User and password. One that is not written, where other users of the machine would see it, is that of the variable.
-fn credentials(who: &str, variable: Option<String>) -> std::result::Result<(String, String), String> {
+fn credentials(who: &str, variable: Option<String>) -> Result<(String, String), String> {
     match (who.split_once(':'), variable) {
         (Some((user, password)), _) => Ok((decoded(user)?, decoded(password)?)),
         (None, Some(password)) => Ok((decoded(who)?, password)),
@@ -138,7 +126,7 @@ fn credentials(who: &str, variable: Option<String>) -> std::result::Result<(Stri
     }
 }
 
-fn nfs(rest: &str) -> std::result::Result<NfsTarget, String> {
+fn nfs(rest: &str) -> Result<NfsTarget, String> {
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = place.split_once('/').ok_or("there is no path")?;
     let (host, port) = host_and_port(authority, 2049)?;
@@ -162,7 +150,7 @@ fn nfs(rest: &str) -> std::result::Result<NfsTarget, String> {
 }
 
 /// `host`, `host:port` or `[v6]:port`.
-fn host_and_port(authority: &str, port: u16) -> std::result::Result<(String, u16), String> {
+fn host_and_port(authority: &str, port: u16) -> Result<(String, u16), String> {
     let number = |text: &str| text.parse().map_err(|_| format!("{text} is no port"));
     let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, port),
@@ -176,7 +164,7 @@ fn host_and_port(authority: &str, port: u16) -> std::result::Result<(String, u16
 }
 
 /// Undoes percent-encoding, which a password with `@` or `/` needs.
-fn decoded(text: &str) -> std::result::Result<String, String> {
+fn decoded(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

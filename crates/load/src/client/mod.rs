@@ -1,15 +1,17 @@
 //! Clients of one connection each: values to bytes and back. They have no sockets and no clock, so that one loop drives
-//! all of them ([`crate::engine`]).
+//! all of them ([`crate::engine`]). Sessions are made over what the [`world::World`] gives.
 
-pub(crate) mod link;
+pub(crate) mod fault;
+pub(crate) mod negotiated;
 pub(crate) mod nfs;
 pub(crate) mod smb;
+pub(crate) mod world;
 
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v4::types::Stateid;
 use smb_wire::FileId;
 
-use crate::fault::{Fault, Result};
+use crate::client::fault::{Fault, Result};
 
 /// Something that a server has and that a client names in requests.
 #[derive(Debug, Clone)]

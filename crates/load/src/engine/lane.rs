@@ -2,9 +2,9 @@
 
 use std::io::{ErrorKind, Read, Write};
 
-use crate::client::link::Link;
 use crate::client::{Outcome, Request, Sent, next_message};
 use crate::fault::{Fault, Result};
+use crate::link::Link;
 use crate::result::ProblemKind;
 
 /// Nothing more is put in front of a connection that has so many bytes to send.
@@ -40,7 +40,7 @@ impl<'a> Lane<'a> {
         if self.out.len() - self.sent > OUT_BYTES_MAX {
             return Ok(Sent::NotNow);
         }
-        self.link.client.submit(tag, request, &mut self.out)
+        Ok(self.link.client.submit(tag, request, &mut self.out)?)
     }
 
     /// Whether there is something to send.

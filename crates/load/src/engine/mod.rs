@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::client::link::Link;
 use crate::fault::Fault;
 use crate::files::Files;
+use crate::link::Link;
 use crate::pattern::mixed;
 use crate::result::{Problem, Repetition};
 use crate::server::{Moment, Server};

@@ -13,9 +13,9 @@ use super::meter::Meter;
 use super::place::{CYCLE, Doing, Place};
 use super::replay::Next;
 use super::{Block, Shared};
-use crate::client::link::Link;
 use crate::client::{Outcome, Request, Sent};
 use crate::fault::{Fault, Result};
+use crate::link::Link;
 use crate::result::{Operation, ProblemKind};
 
 /// The first directory of the metadata workload in the list of directories; before it are the target's and the run's.
@@ -405,7 +405,7 @@ impl Floor<'_> {
         self.under_way -= 1;
         match (outcome, place.doing) {
             (Outcome::Later, _) => return self.resting.push(Reverse((now + LATER, tag))),
-            (Outcome::Refused(fault), _) => self.failed(tag, fault),
+            (Outcome::Refused(fault), _) => self.failed(tag, fault.into()),
             (Outcome::Data(data), Doing::Read(block)) => self.read(tag, lane, block, data, now),
             (Outcome::Written(count), Doing::Write(block)) => self.wrote(tag, lane, block, count, now),
             (Outcome::Done | Outcome::Handle(_), Doing::Step(step)) => return self.stepped(tag, step, now),

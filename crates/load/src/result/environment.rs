@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::client::negotiated;
+
 /// Where a run was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
@@ -138,4 +140,33 @@ pub struct Negotiated {
     /// The interfaces that the server has told of (`FSCTL_QUERY_NETWORK_INTERFACE_INFO`), by address.
     #[serde(default)]
     pub server_interfaces: Vec<Interface>,
+}
+
+impl From<negotiated::Negotiated> for Negotiated {
+    fn from(agreed: negotiated::Negotiated) -> Self {
+        Self {
+            dialect: agreed.dialect,
+            server: agreed.server,
+            signing: agreed.signing,
+            cipher: agreed.cipher,
+            connections: agreed.connections,
+            connections_asked: agreed.connections_asked,
+            addresses: Vec::new(),
+            read_bytes_max: agreed.read_bytes_max,
+            write_bytes_max: agreed.write_bytes_max,
+            requests_max: agreed.requests_max,
+            server_interfaces: agreed.server_interfaces.iter().map(Interface::from).collect(),
+        }
+    }
+}
+
+impl From<&negotiated::ServerInterface> for Interface {
+    fn from(interface: &negotiated::ServerInterface) -> Self {
+        Self {
+            name: interface.address.to_string(),
+            speed_mbit: Some(interface.bits_per_second / 1_000_000),
+            rss: Some(interface.rss),
+            ..Self::default()
+        }
+    }
 }

@@ -14,10 +14,11 @@ use super::message::{Begin, Hello, Order, Report, VERSION};
 use super::{WorkerPlace, Workers};
 use crate::engine::Measured;
 use crate::fault::{Fault, Result};
+use crate::link::resolve;
 use crate::result::{Key, Negotiated, Problem, ProblemKind};
 use crate::security::Security;
 use crate::site::Access;
-use crate::target::{Target, resolve};
+use crate::target::Target;
 use crate::workload::Workload;
 
 /// How long a worker may take to say who it is: a login over SSH, and a little more.

@@ -71,7 +71,7 @@ pub(super) fn seals(token: &Token, coordinator: &[u8], worker: &[u8]) -> Result<
     let seal = |direction: &[u8]| {
         let direction = [direction];
         let key = secret.expand(&direction, &AES_256_GCM).map_err(|_| broken())?;
-        Ok(Seal { key: LessSafeKey::new(key.into()), messages: 0 })
+        Ok::<_, Fault>(Seal { key: LessSafeKey::new(key.into()), messages: 0 })
     };
     Ok((seal(b"anabranch bench: to the worker")?, seal(b"anabranch bench: to the coordinator")?))
 }

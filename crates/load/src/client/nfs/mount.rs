@@ -7,20 +7,18 @@ use nfs_wire::xdr::{Decode, Encode, Writer};
 
 use super::rpc::{Calls, Procedure, garbled};
 use crate::client::Framing;
-use crate::client::link::Wire;
-use crate::fault::{Fault, Result};
-use crate::result::ProblemKind;
-use crate::target::{NfsTarget, resolve};
-use std::time::Duration;
+use crate::client::fault::{Fault, FaultKind, Result};
+use crate::client::world::{Wire, World};
+use crate::target::NfsTarget;
 
 /// A connection on which one call is made at a time.
-pub(super) struct Caller {
-    pub(super) wire: Wire,
+pub(super) struct Caller<W> {
+    pub(super) wire: W,
     calls: Calls<()>,
 }
 
-impl Caller {
-    pub(super) fn new(wire: Wire, target: &NfsTarget) -> Self {
+impl<W: Wire> Caller<W> {
+    pub(super) fn new(wire: W, target: &NfsTarget) -> Self {
         Self { wire, calls: Calls::new(target.uid, target.gid, 1) }
     }
 
@@ -41,12 +39,12 @@ impl Caller {
 }
 
 /// The root of an export by MOUNT: on the port that the target says, or on that of NFS, or where the port mapper says.
-pub(super) fn root(target: &NfsTarget, timeout: Duration) -> Result<FileHandle> {
+pub(super) fn root(world: &impl World, target: &NfsTarget) -> Result<FileHandle> {
     let first = target.mount_port.unwrap_or(target.port);
-    match mount_on(target, first, timeout) {
-        Err(fault) if target.mount_port.is_none() && fault.kind != ProblemKind::NoSuchShare => {
-            match mapped_port(target, timeout) {
-                Ok(port) if port != 0 => mount_on(target, port, timeout),
+    match mount_on(world, target, first) {
+        Err(fault) if target.mount_port.is_none() && fault.kind != FaultKind::NoSuchShare => {
+            match mapped_port(world, target) {
+                Ok(port) if port != 0 => mount_on(world, target, port),
                 _ => Err(Fault::new(
                     fault.kind,
                     format!("{}; MOUNT may be on another port: say ?mountport=N", fault.text),
@@ -57,8 +55,8 @@ pub(super) fn root(target: &NfsTarget, timeout: Duration) -> Result<FileHandle> 
     }
 }
 
-fn mount_on(target: &NfsTarget, port: u16, timeout: Duration) -> Result<FileHandle> {
-    let wire = Wire::connect(resolve(&target.host, port)?, Framing::Rpc, timeout)?;
+fn mount_on(world: &impl World, target: &NfsTarget, port: u16) -> Result<FileHandle> {
+    let wire = world.connect(world.resolve(&target.host, port)?, Framing::Rpc)?;
     let procedure =
         Procedure { program: mount::PROGRAM, version: mount::VERSION, number: mount::Procedure::Mnt as u32 };
     let path = DirPath(target.path.as_bytes());
@@ -69,18 +67,18 @@ fn mount_on(target: &NfsTarget, port: u16, timeout: Duration) -> Result<FileHand
             Ok(mounted) => Ok(mounted.file_handle),
             Err(failure) => {
                 let text = format!("{} cannot be mounted: {:?}", target.path, failure.status);
-                Err(Fault::new(ProblemKind::NoSuchShare, text))
+                Err(Fault::new(FaultKind::NoSuchShare, text))
             }
         },
     )
 }
 
 /// The port of MOUNT over TCP, asked of the port mapper (RFC 1833 section 3, PMAPPROC_GETPORT).
-fn mapped_port(target: &NfsTarget, timeout: Duration) -> Result<u16> {
+fn mapped_port(world: &impl World, target: &NfsTarget) -> Result<u16> {
     const PORT_MAPPER: u16 = 111;
     const GETPORT: Procedure = Procedure { program: 100_000, version: 2, number: 3 };
     const TCP: u32 = 6;
-    let wire = Wire::connect(resolve(&target.host, PORT_MAPPER)?, Framing::Rpc, timeout)?;
+    let wire = world.connect(world.resolve(&target.host, PORT_MAPPER)?, Framing::Rpc)?;
     let arguments = |w: &mut Writer<'_>| {
         [mount::PROGRAM, mount::VERSION, TCP, 0].into_iter().for_each(|word| w.u32(word))
     };
@@ -89,7 +87,7 @@ fn mapped_port(target: &NfsTarget, timeout: Duration) -> Result<u16> {
 }
 
 /// The largest read and write of an export.
-pub(super) fn limits(caller: &mut Caller, root: FileHandle) -> Result<(u32, u32)> {
+pub(super) fn limits(caller: &mut Caller<impl Wire>, root: FileHandle) -> Result<(u32, u32)> {
     let procedure =
         Procedure { program: v3::PROGRAM, version: v3::VERSION, number: v3::Procedure::FsInfo as u32 };
     caller.call(
@@ -97,7 +95,7 @@ pub(super) fn limits(caller: &mut Caller, root: FileHandle) -> Result<(u32, u32)
         |w| fsinfo::Args { root }.encode(w),
         |results| match fsinfo::Res::decode(results).map_err(garbled)? {
             Ok(info) => Ok((info.read_bytes_max, info.write_bytes_max)),
-            Err(failure) => Err(Fault::new(ProblemKind::Refused, format!("FSINFO: {:?}", failure.status))),
+            Err(failure) => Err(Fault::new(FaultKind::Refused, format!("FSINFO: {:?}", failure.status))),
         },
     )
 }

@@ -5,8 +5,7 @@ use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
-use crate::fault::{Fault, Result};
-use crate::result::ProblemKind;
+use crate::client::fault::{Fault, FaultKind, Result};
 
 /// Calls under way at a time.
 const WINDOW: usize = 8192;
@@ -84,10 +83,10 @@ impl<K: Copy> Calls<K> {
         match reply.body {
             ReplyBody::Accepted { status: AcceptStatus::Success, .. } => Ok((kept, reader)),
             ReplyBody::Accepted { status, .. } => {
-                Err(Fault::new(ProblemKind::Refused, format!("the server does not do the call: {status:?}")))
+                Err(Fault::new(FaultKind::Refused, format!("the server does not do the call: {status:?}")))
             }
             ReplyBody::Denied(why) => Err(Fault::new(
-                ProblemKind::WrongPassword,
+                FaultKind::WrongPassword,
                 format!("the server does not accept the user: {why:?}"),
             )),
         }

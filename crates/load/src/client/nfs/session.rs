@@ -1,7 +1,6 @@
 //! All connections of an NFS client.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use nfs_wire::v4::compound::{ArgOp, Res, ResOp, encode_args};
 use nfs_wire::v4::create_session::{self, ChannelAttributes, Flags};
@@ -14,11 +13,11 @@ use super::mount::{Caller, limits, root};
 use super::rpc::garbled;
 use super::v3::Connection as V3;
 use super::v41::{COMPOUND, Connection as V41, Part, limits_of, refused, walk};
-use crate::client::link::{Link, Wire};
-use crate::client::{Framing, Handle, Outcome};
-use crate::fault::{Fault, Result};
-use crate::result::{Negotiated, ProblemKind};
-use crate::target::{NfsTarget, resolve};
+use crate::client::fault::{Fault, FaultKind, Result};
+use crate::client::negotiated::Negotiated;
+use crate::client::world::{Wire, World};
+use crate::client::{Client, Framing, Handle, Outcome};
+use crate::target::NfsTarget;
 
 /// Slots that an NFSv4.1 session asks for; Linux asks for 64 (`max_session_slots`), servers give up to 1024.
 const SLOTS_WANTED: u32 = 1024;
@@ -26,18 +25,21 @@ const SLOTS_WANTED: u32 = 1024;
 const FIRST_XID: u32 = 0x1000_0000;
 
 /// All connections of a client.
-pub(crate) struct Session {
-    pub(crate) links: Vec<Link>,
+pub(crate) struct Session<W> {
+    /// The connections, and the client of each.
+    pub(crate) links: Vec<(W, Box<dyn Client>)>,
+    /// The root of the export.
     pub(crate) root: Handle,
+    /// What was agreed on.
     pub(crate) negotiated: Negotiated,
 }
 
 /// What is as for all connections.
-struct Plan<'a> {
+struct Plan<'a, N> {
+    world: &'a N,
     target: &'a NfsTarget,
     addresses: Vec<SocketAddr>,
     tags: usize,
-    timeout: Duration,
 }
 
 /// What EXCHANGE_ID has brought.
@@ -48,47 +50,51 @@ struct Exchanged {
     server: Option<String>,
 }
 
-impl Session {
-    /// Mounts the export over so many connections, to `addresses` in turn if there are any.
+impl<W: Wire> Session<W> {
+    /// Mounts the export over so many connections, to `addresses` in turn if there are any, for operations with tags
+    /// below `tags`.
+    ///
+    /// # Errors
+    /// What the server refused, or what is wrong with a connection.
     pub(crate) fn open(
+        world: &impl World<Wire = W>,
         target: &NfsTarget,
         connections: u32,
         addresses: &[IpAddr],
         tags: usize,
-        timeout: Duration,
     ) -> Result<Self> {
-        let first = resolve(&target.host, target.port)?;
+        let first = world.resolve(&target.host, target.port)?;
         let mut all: Vec<_> = addresses.iter().map(|ip| SocketAddr::new(*ip, target.port)).collect();
         if all.is_empty() {
             all.push(first);
         }
-        let plan = Plan { target, addresses: all, tags, timeout };
+        let plan = Plan { world, target, addresses: all, tags };
         let mut session = if target.v41 { plan.v41(connections)? } else { plan.v3(connections)? };
         session.negotiated.connections = connections;
-        for link in &mut session.links {
-            link.client.adopt(std::slice::from_ref(&session.root), &[]);
+        for (_, client) in &mut session.links {
+            client.adopt(std::slice::from_ref(&session.root), &[]);
         }
         Ok(session)
     }
 }
 
-impl Plan<'_> {
-    fn connect(&self, number: u32) -> Result<Wire> {
+impl<N: World> Plan<'_, N> {
+    fn connect(&self, number: u32) -> Result<N::Wire> {
         let at = number as usize % self.addresses.len();
-        Wire::connect(self.addresses[at], Framing::Rpc, self.timeout)
+        self.world.connect(self.addresses[at], Framing::Rpc)
     }
 
-    fn v3(&self, connections: u32) -> Result<Session> {
-        let root = root(self.target, self.timeout)?;
+    fn v3(&self, connections: u32) -> Result<Session<N::Wire>> {
+        let root = root(self.world, self.target)?;
         let mut first = Caller::new(self.connect(0)?, self.target);
         let (read_bytes_max, write_bytes_max) = limits(&mut first, root)?;
         let mut wires = vec![first.wire];
         for number in 1..connections {
             wires.push(self.connect(number)?);
         }
-        let link = |wire| {
+        let link = |wire| -> (N::Wire, Box<dyn Client>) {
             let client = V3::new(self.target.uid, self.target.gid, FIRST_XID, self.tags);
-            Link { wire, client: Box::new(client) }
+            (wire, Box::new(client))
         };
         let negotiated = Negotiated {
             dialect: "NFSv3".to_owned(),
@@ -99,14 +105,14 @@ impl Plan<'_> {
         Ok(Session { links: wires.into_iter().map(link).collect(), root: Handle::Nfs3(root), negotiated })
     }
 
-    fn v41(&self, connections: u32) -> Result<Session> {
+    fn v41(&self, connections: u32) -> Result<Session<N::Wire>> {
         let mut first = Caller::new(self.connect(0)?, self.target);
         let Exchanged { client_id, sequence_id, server } = self.exchange_id(&mut first)?;
         let made = create_session(&mut first, client_id, sequence_id)?;
         let slots = made.fore_channel.requests_max.max(1);
         if slots < connections {
             let text = format!("the session has {slots} slots, fewer than {connections} connections");
-            return Err(Fault::new(ProblemKind::Refused, text));
+            return Err(Fault::new(FaultKind::Refused, text));
         }
         let head = |sequence_id| {
             ArgOp::Sequence(sequence::Args {
@@ -125,7 +131,7 @@ impl Plan<'_> {
             wires.push(self.connect(number)?);
         }
         let share = slots / connections;
-        let link = |(number, wire): (usize, Wire)| {
+        let link = |(number, wire): (usize, N::Wire)| -> (N::Wire, Box<dyn Client>) {
             let number = u32::try_from(number).unwrap_or(0);
             let part = Part {
                 client_id,
@@ -136,7 +142,7 @@ impl Plan<'_> {
             };
             let mut client = V41::new(&part, self.target.uid, self.target.gid, FIRST_XID, self.tags);
             client.used(0, 2);
-            Link { wire, client: Box::new(client) }
+            (wire, Box::new(client))
         };
         // A read comes with some words around it; what does not fit into a reply is no good as a block.
         let data_max =
@@ -153,10 +159,9 @@ impl Plan<'_> {
         Ok(Session { links, root: Handle::Nfs4(root, None), negotiated })
     }
 
-    fn exchange_id(&self, caller: &mut Caller) -> Result<Exchanged> {
+    fn exchange_id(&self, caller: &mut Caller<N::Wire>) -> Result<Exchanged> {
         let mut verifier = [0; 8];
-        getrandom::fill(&mut verifier)
-            .map_err(|e| Fault::new(ProblemKind::ThisMachine, format!("no random numbers: {e}")))?;
+        self.world.random(&mut verifier)?;
         let owner = format!("anabranch-load {:016x}", u64::from_be_bytes(verifier));
         let arguments = exchange_id::Args {
             client_owner: ClientOwner { verifier: Verifier(verifier), owner_id: OwnerId(owner.as_bytes()) },
@@ -180,7 +185,7 @@ impl Plan<'_> {
 
 /// A session with as many slots as the server gives.
 fn create_session(
-    caller: &mut Caller,
+    caller: &mut Caller<impl Wire>,
     client_id: ClientId,
     sequence_id: u32,
 ) -> Result<create_session::ResOk> {
@@ -219,7 +224,7 @@ fn create_session(
     session.ok_or_else(|| Fault::protocol("CREATE_SESSION has given no session"))
 }
 
-fn find_root(caller: &mut Caller, head: ArgOp<'_>, path: &str) -> Result<(Vec<u8>, (u32, u32))> {
+fn find_root(caller: &mut Caller<impl Wire>, head: ArgOp<'_>, path: &str) -> Result<(Vec<u8>, (u32, u32))> {
     let operations = [vec![head], walk(path)].concat();
     let (mut root, mut limits) = (None, (65536, 65536));
     let found = compound(caller, &operations, |result| match result {
@@ -227,13 +232,16 @@ fn find_root(caller: &mut Caller, head: ArgOp<'_>, path: &str) -> Result<(Vec<u8
         ResOp::GetAttr(Ok(found)) => limits = limits_of(&found.attributes),
         _ => {}
     });
-    found
-        .map_err(|fault| Fault::new(ProblemKind::NoSuchShare, format!("{path} cannot be found: {fault}")))?;
+    found.map_err(|fault| Fault::new(FaultKind::NoSuchShare, format!("{path} cannot be found: {fault}")))?;
     Ok((root.ok_or_else(|| Fault::protocol("there is no filehandle of the root"))?, limits))
 }
 
 /// Does operations one after the other; each result is shown to `see`.
-fn compound(caller: &mut Caller, operations: &[ArgOp<'_>], mut see: impl FnMut(&ResOp<'_>)) -> Result<()> {
+fn compound(
+    caller: &mut Caller<impl Wire>,
+    operations: &[ArgOp<'_>],
+    mut see: impl FnMut(&ResOp<'_>),
+) -> Result<()> {
     caller.call(
         COMPOUND,
         |w| encode_args(w, "", 1, operations),
@@ -244,7 +252,7 @@ fn compound(caller: &mut Caller, operations: &[ArgOp<'_>], mut see: impl FnMut(&
                 if let Err(status) = result.status() {
                     return Err(match refused(result.operation().name(), status) {
                         Outcome::Refused(fault) => fault,
-                        _ => Fault::new(ProblemKind::Refused, "the server says that it would answer later"),
+                        _ => Fault::new(FaultKind::Refused, "the server says that it would answer later"),
                     });
                 }
                 see(&result);

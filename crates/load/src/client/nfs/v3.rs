@@ -6,9 +6,8 @@ use nfs_wire::v3::{self, PROGRAM, VERSION, attr::SetAttributes};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
 use super::rpc::{Calls, Procedure, append_data, garbled};
+use crate::client::fault::{Fault, FaultKind, Result};
 use crate::client::{Client, Framing, Handle, Outcome, Request, Sent};
-use crate::fault::{Fault, Result};
-use crate::result::ProblemKind;
 
 /// What is remembered of a call.
 #[derive(Debug, Clone, Copy)]
@@ -138,9 +137,9 @@ fn done(what: &str, outcome: std::result::Result<(), Status>) -> Outcome<'static
 fn refused(what: &str, status: Status) -> Outcome<'static> {
     let kind = match status {
         Status::JukeBox => return Outcome::Later,
-        Status::RoFs | Status::Acces | Status::Perm => ProblemKind::ReadOnly,
-        Status::NoSpc | Status::DQuot => ProblemKind::NoSpace,
-        _ => ProblemKind::Refused,
+        Status::RoFs | Status::Acces | Status::Perm => FaultKind::ReadOnly,
+        Status::NoSpc | Status::DQuot => FaultKind::NoSpace,
+        _ => FaultKind::Refused,
     };
     Outcome::Refused(Fault::new(kind, format!("{what}: NFS3ERR_{}", format!("{status:?}").to_uppercase())))
 }

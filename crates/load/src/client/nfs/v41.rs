@@ -14,9 +14,8 @@ use nfs_wire::v4::{
 use nfs_wire::xdr::Decode;
 
 use super::rpc::{Calls, Procedure, append_data, garbled};
+use crate::client::fault::{Fault, FaultKind, Result};
 use crate::client::{Client, Framing, Handle, Outcome, Request, Sent};
-use crate::fault::{Fault, Result};
-use crate::result::ProblemKind;
 
 pub(super) const COMPOUND: Procedure = Procedure { program: PROGRAM, version: VERSION, number: 1 };
 
@@ -172,10 +171,10 @@ fn attributes() -> ArgOp<'static> {
 pub(super) fn refused(what: &str, status: Status) -> Outcome<'static> {
     let kind = match status {
         Status::Delay | Status::Grace => return Outcome::Later,
-        Status::RoFs | Status::Access | Status::Perm => ProblemKind::ReadOnly,
-        Status::NoSpc | Status::DQuot => ProblemKind::NoSpace,
-        Status::BadSession | Status::DeadSession | Status::Expired => ProblemKind::Closed,
-        _ => ProblemKind::Refused,
+        Status::RoFs | Status::Access | Status::Perm => FaultKind::ReadOnly,
+        Status::NoSpc | Status::DQuot => FaultKind::NoSpace,
+        Status::BadSession | Status::DeadSession | Status::Expired => FaultKind::Closed,
+        _ => FaultKind::Refused,
     };
     Outcome::Refused(Fault::new(kind, format!("{what}: NFS4ERR_{}", format!("{status:?}").to_uppercase())))
 }

@@ -11,9 +11,8 @@ use smb_wire::{
 use super::compound::{self, Purpose};
 use super::protection::Protection;
 use super::status::fault;
+use crate::client::fault::{Fault, FaultKind, Result};
 use crate::client::{Client, Framing, Handle, Outcome, Request, Sent};
-use crate::fault::{Fault, Result};
-use crate::result::ProblemKind;
 
 /// Bytes of data that one credit pays for ([MS-SMB2] 3.1.5.2).
 const CREDIT_BYTES: u32 = 65536;
@@ -253,7 +252,7 @@ impl Channel {
             return Ok(());
         }
         let wrong = |why: &str| {
-            Err(Fault::new(ProblemKind::WrongSignature, format!("a reply to {:?} {why}", head.command)))
+            Err(Fault::new(FaultKind::WrongSignature, format!("a reply to {:?} {why}", head.command)))
         };
         if self.encrypt {
             return wrong("is not encrypted");
@@ -272,7 +271,7 @@ impl Channel {
         if message.first() != Some(&smb_wire::transform::PROTOCOL_ID[0]) {
             return Ok((message, false));
         }
-        let wrong = |why: &str| Fault::new(ProblemKind::WrongSignature, format!("an encrypted reply {why}"));
+        let wrong = |why: &str| Fault::new(FaultKind::WrongSignature, format!("an encrypted reply {why}"));
         let opener =
             self.protection.opener.as_ref().ok_or_else(|| wrong("on a connection that has no keys"))?;
         opener.open(message).map(|plain| (plain, true)).map_err(|_| wrong("cannot be decrypted"))

@@ -11,14 +11,13 @@ use smb_wire::{Command, Guid, Header, HeaderFlags, NtStatus, Target, frame, head
 
 use super::protection::{Keys, Protection};
 use super::status::fault;
-use crate::client::link::Wire;
-use crate::fault::{Fault, Result};
-use crate::result::ProblemKind;
+use crate::client::fault::{Fault, FaultKind, Result};
+use crate::client::world::{Wire, World};
 use crate::security::Security;
 
 /// A connection that has negotiated.
-pub(super) struct Negotiated {
-    pub(super) wire: Wire,
+pub(super) struct Negotiated<W> {
+    pub(super) wire: W,
     pub(super) read_bytes_max: u32,
     pub(super) write_bytes_max: u32,
     pub(super) cipher: Option<Cipher>,
@@ -49,9 +48,9 @@ fn broken(error: impl std::fmt::Display) -> Fault {
     Fault::protocol(format!("a reply that is no message: {error}"))
 }
 
-impl Negotiated {
-    /// Negotiates SMB 3.1.1 with what `security` offers.
-    pub(super) fn over(wire: Wire, security: &Security, client_guid: Guid) -> Result<Self> {
+impl<W: Wire> Negotiated<W> {
+    /// Negotiates SMB 3.1.1 with what `security` offers. `salt` is random.
+    pub(super) fn over(wire: W, security: &Security, client_guid: Guid, salt: [u8; 32]) -> Result<Self> {
         let mut this = Self {
             wire,
             read_bytes_max: 65536,
@@ -64,8 +63,6 @@ impl Negotiated {
             next_message_id: 0,
             preauth: PreauthHash::new(),
         };
-        let mut salt = [0; 32];
-        fill_random(&mut salt)?;
         let request = negotiate::Request {
             security_mode: security.mode(),
             capabilities: Capabilities::LARGE_MTU | Capabilities::MULTI_CHANNEL | Capabilities::ENCRYPTION,
@@ -96,7 +93,7 @@ impl Negotiated {
         }
         let response = negotiate::Response::decode(reply).map_err(broken)?;
         if response.dialect != negotiate::Dialect::Smb311 {
-            return Err(Fault::new(ProblemKind::Refused, "the server does not speak SMB 3.1.1"));
+            return Err(Fault::new(FaultKind::Refused, "the server does not speak SMB 3.1.1"));
         }
         (self.read_bytes_max, self.write_bytes_max) = (response.max_read_size, response.max_write_size);
         self.capabilities = response.capabilities;
@@ -124,8 +121,9 @@ impl Negotiated {
         security: &Security,
         binding: Option<Binding<'_>>,
         channel: u32,
+        randomness: Randomness,
     ) -> Result<LoggedOn> {
-        let (token, initiator) = Initiator::start(credentials.clone(), randomness()?);
+        let (token, initiator) = Initiator::start(credentials.clone(), randomness);
         let mut preauth = self.preauth;
         // [MS-SMB2] 3.2.4.2.3: a request that binds is signed with the session's key.
         let old = binding.map(|b| b.keys.protection(self.algorithm, channel)).transpose()?;
@@ -170,10 +168,10 @@ impl Negotiated {
     ) -> Result<()> {
         if flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL) {
             let text = "the server made the user a guest: the account or the password is not known there";
-            return Err(Fault::new(ProblemKind::WrongPassword, text));
+            return Err(Fault::new(FaultKind::WrongPassword, text));
         }
         let unproven =
-            |_| Fault::new(ProblemKind::WrongSignature, "the server does not know the session's key");
+            |_| Fault::new(FaultKind::WrongSignature, "the server does not know the session's key");
         protection.signing.verify(reply, Sender::Server).map_err(unproven)?;
         let response = session_setup::Response::decode(reply).map_err(broken)?;
         match next.step(response.security_buffer) {
@@ -181,7 +179,7 @@ impl Negotiated {
             Ok(InitiatorStep::Continue { .. }) => {
                 Err(Fault::protocol("the server asks for one token too many"))
             }
-            Err(error) => Err(Fault::new(ProblemKind::WrongSignature, error.to_string())),
+            Err(error) => Err(Fault::new(FaultKind::WrongSignature, error.to_string())),
         }
     }
 
@@ -253,17 +251,12 @@ impl Negotiated {
     }
 }
 
-/// Fills a buffer with random bytes.
-pub(super) fn fill_random(buffer: &mut [u8]) -> Result<()> {
-    getrandom::fill(buffer)
-        .map_err(|e| Fault::new(ProblemKind::ThisMachine, format!("no random numbers: {e}")))
-}
-
-fn randomness() -> Result<Randomness> {
+/// What a logon needs of chance, and of the time of day.
+pub(super) fn randomness(world: &impl World) -> Result<Randomness> {
     let mut randomness = Randomness { client_challenge: [0; 8], session_key: [0; 16], timestamp: 0 };
-    fill_random(&mut randomness.client_challenge)?;
-    fill_random(&mut randomness.session_key)?;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    world.random(&mut randomness.client_challenge)?;
+    world.random(&mut randomness.session_key)?;
+    let now = world.now();
     randomness.timestamp =
         smb_wire::FileTime::from_unix(i64::try_from(now.as_secs()).unwrap_or(0), now.subsec_nanos()).0;
     Ok(randomness)

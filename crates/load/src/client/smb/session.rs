@@ -1,7 +1,6 @@
 //! A session: its first channel, further ones, the share.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use auth::{Credentials, nt_hash};
 use smb_wire::fscc::fsctl::{Fsctl, InterfaceCapabilities, NetworkInterface};
@@ -12,22 +11,22 @@ use smb_wire::tree_connect::{self, ShareFlags};
 use smb_wire::{Command, FileId, Guid, Header, NtStatus, header};
 
 use super::channel::Channel;
-use super::logon::{Binding, Negotiated, fill_random};
-use super::protection::Keys;
+use super::logon::{Binding, Negotiated, randomness};
+use super::protection::{Keys, Protection};
 use super::status::fault;
-use crate::client::Framing;
-use crate::client::link::{Link, Wire};
-use crate::fault::{Fault, Result};
-use crate::result::{self, ProblemKind};
+use crate::client::fault::{Fault, FaultKind, Result};
+use crate::client::negotiated::{self, ServerInterface};
+use crate::client::world::{Wire, World};
+use crate::client::{Client, Framing};
 use crate::security::Security;
-use crate::target::{SmbTarget, resolve};
+use crate::target::SmbTarget;
 
 /// A session with its channels, connected to a share.
-pub(crate) struct Session {
-    /// One a channel.
-    pub(crate) links: Vec<Link>,
+pub(crate) struct Session<W> {
+    /// One a channel: its connection and its client.
+    pub(crate) links: Vec<(W, Box<dyn Client>)>,
     /// What was agreed on.
-    pub(crate) negotiated: result::Negotiated,
+    pub(crate) negotiated: negotiated::Negotiated,
 }
 
 /// What all channels of a session have in common.
@@ -39,16 +38,19 @@ struct Agreed {
     encrypt: bool,
 }
 
-impl Session {
+impl<W: Wire> Session<W> {
     /// Logs on and connects to the share, over up to `channels` channels: as many as the server admits. `addresses` are
-    /// those of further channels; without them the server is asked for its interfaces.
+    /// those of further channels; without them the server is asked for its interfaces. Tags of operations are below `tags`.
+    ///
+    /// # Errors
+    /// What the server refused, or what is wrong with a connection.
     pub(crate) fn open(
+        world: &impl World<Wire = W>,
         target: &SmbTarget,
         security: &Security,
         channels: u32,
         addresses: &[IpAddr],
         tags: usize,
-        timeout: Duration,
     ) -> Result<Self> {
         let (domain, user) = target.user.split_once(';').unwrap_or(("", &target.user));
         let credentials = Credentials {
@@ -57,17 +59,20 @@ impl Session {
             nt_hash: nt_hash(&target.password),
         };
         let mut client_guid = Guid::ZERO;
-        fill_random(&mut client_guid.0)?;
-        let address = resolve(&target.host, target.port)?;
-        let connect = |address| -> Result<Negotiated> {
-            Negotiated::over(Wire::connect(address, Framing::Smb, timeout)?, security, client_guid)
+        world.random(&mut client_guid.0)?;
+        let address = world.resolve(&target.host, target.port)?;
+        let connect = |address| -> Result<Negotiated<W>> {
+            let wire = world.connect(address, Framing::Smb)?;
+            let mut salt = [0; 32];
+            world.random(&mut salt)?;
+            Negotiated::over(wire, security, client_guid, salt)
         };
         let mut first = connect(address)?;
-        let on = first.log_on(&credentials, security, None, 0)?;
+        let on = first.log_on(&credentials, security, None, 0, randomness(world)?)?;
         let encrypt = security.encrypt || on.flags.contains(SessionFlags::ENCRYPT_DATA);
         if encrypt && on.protection.sealer.is_none() {
             return Err(Fault::new(
-                ProblemKind::Refused,
+                FaultKind::Refused,
                 "the server accepts none of the ciphers that were offered",
             ));
         }
@@ -79,7 +84,7 @@ impl Session {
         agreed.connect_share(&mut raw, target)?;
         describe_protection(&mut negotiated, &agreed, &raw.channel);
         let more = if channels > 1 && multichannel {
-            agreed.addresses(&mut raw, addresses, address, &mut negotiated)?
+            agreed.addresses(world, &mut raw, addresses, address, &mut negotiated)?
         } else {
             Vec::new()
         };
@@ -89,12 +94,12 @@ impl Session {
                 let address = more[usize::try_from(number).unwrap_or(0) % more.len()];
                 let mut connection = connect(address)?;
                 let binding = Binding { session_id: agreed.session_id, keys: &agreed.keys };
-                match connection.log_on(&credentials, security, Some(binding), number) {
+                match connection.log_on(&credentials, security, Some(binding), number, randomness(world)?) {
                     Ok(on) => {
                         links.push(agreed.link(connection, on.protection, tags).into_link());
                     }
                     // More than the server admits: it is measured with what there is.
-                    Err(refused) if refused.kind == ProblemKind::Refused => break,
+                    Err(refused) if refused.kind == FaultKind::Refused => break,
                     Err(fault) => return Err(fault),
                 }
             }
@@ -106,13 +111,13 @@ impl Session {
 }
 
 /// A channel that is not yet behind the agreed interface.
-struct Raw {
-    wire: Wire,
+struct Raw<W> {
+    wire: W,
     channel: Channel,
 }
 
 impl Agreed {
-    fn link(&self, connection: Negotiated, protection: super::protection::Protection, tags: usize) -> Raw {
+    fn link<W>(&self, connection: Negotiated<W>, protection: Protection, tags: usize) -> Raw<W> {
         let (credits, next) = (connection.credits, connection.next_message_id);
         let mut channel = Channel::new(protection, self.session_id, credits, next, tags);
         (channel.sign, channel.encrypt, channel.tree_id) = (self.sign, self.encrypt, self.tree_id);
@@ -120,7 +125,7 @@ impl Agreed {
     }
 
     /// TREE_CONNECT. It is always signed or encrypted ([MS-SMB2] 3.2.4.1.1: SMB 3.1.1).
-    fn connect_share(&mut self, link: &mut Raw, target: &SmbTarget) -> Result<()> {
+    fn connect_share(&mut self, link: &mut Raw<impl Wire>, target: &SmbTarget) -> Result<()> {
         let path = format!("\\\\{}\\{}", target.host, target.share);
         let request =
             tree_connect::Request { flags: tree_connect::RequestFlags::empty(), path: path.as_str().into() };
@@ -130,7 +135,7 @@ impl Agreed {
         let (head, reply) = link.call(Command::TreeConnect, &body)?;
         if head.status() != NtStatus::SUCCESS {
             return Err(match fault(&format!("TREE_CONNECT to {}", target.share), head.status()) {
-                Fault { kind: ProblemKind::ReadOnly, text } => Fault::new(ProblemKind::NoSuchShare, text),
+                Fault { kind: FaultKind::ReadOnly, text } => Fault::new(FaultKind::NoSuchShare, text),
                 fault => fault,
             });
         }
@@ -143,12 +148,13 @@ impl Agreed {
 
     /// Where further channels go: to the addresses given, or to those of the server's interfaces that can be reached, or to
     /// the first channel's.
-    fn addresses(
+    fn addresses<N: World>(
         &self,
-        link: &mut Raw,
+        world: &N,
+        link: &mut Raw<N::Wire>,
         given: &[IpAddr],
         first: SocketAddr,
-        negotiated: &mut result::Negotiated,
+        negotiated: &mut negotiated::Negotiated,
     ) -> Result<Vec<SocketAddr>> {
         negotiated.server_interfaces = interfaces(link)?.iter().map(described_interface).collect();
         if !given.is_empty() {
@@ -157,12 +163,12 @@ impl Agreed {
         if first.ip().is_loopback() {
             return Ok(vec![first]);
         }
-        let told = negotiated.server_interfaces.iter().filter_map(|i| i.name.parse::<IpAddr>().ok());
+        let told = negotiated.server_interfaces.iter().map(|i| i.address);
         let same_kind = told.filter(|ip| ip.is_ipv4() == first.is_ipv4() && !ip.is_loopback());
-        let reachable =
-            |address: &SocketAddr| Wire::connect(*address, Framing::Smb, Duration::from_secs(1)).is_ok();
-        let mut found: Vec<_> =
-            same_kind.map(|ip| SocketAddr::new(ip, first.port())).filter(reachable).collect();
+        let mut found: Vec<_> = same_kind
+            .map(|ip| SocketAddr::new(ip, first.port()))
+            .filter(|a| world.is_reachable(*a))
+            .collect();
         found.sort_unstable();
         found.dedup();
         // The first channel has the first address; the next one goes elsewhere if there is an elsewhere.
@@ -175,7 +181,7 @@ impl Agreed {
 
 /// The server's interfaces: FSCTL_QUERY_NETWORK_INTERFACE_INFO ([MS-SMB2] 3.2.4.20.10). A server that has none to tell of
 /// has none.
-fn interfaces(link: &mut Raw) -> Result<Vec<NetworkInterface>> {
+fn interfaces(link: &mut Raw<impl Wire>) -> Result<Vec<NetworkInterface>> {
     let request = ioctl::Request {
         ctl_code: Fsctl::QueryNetworkInterfaceInfo,
         file_id: FileId::ANY,
@@ -195,16 +201,16 @@ fn interfaces(link: &mut Raw) -> Result<Vec<NetworkInterface>> {
     NetworkInterface::decode_list(response.output).map_err(|e| Fault::protocol(e.to_string()))
 }
 
-fn described(connection: &Negotiated) -> result::Negotiated {
-    result::Negotiated {
+fn described<W>(connection: &Negotiated<W>) -> negotiated::Negotiated {
+    negotiated::Negotiated {
         dialect: "SMB 3.1.1".to_owned(),
         read_bytes_max: connection.read_bytes_max,
         write_bytes_max: connection.write_bytes_max,
-        ..result::Negotiated::default()
+        ..negotiated::Negotiated::default()
     }
 }
 
-fn describe_protection(negotiated: &mut result::Negotiated, agreed: &Agreed, channel: &Channel) {
+fn describe_protection(negotiated: &mut negotiated::Negotiated, agreed: &Agreed, channel: &Channel) {
     if agreed.encrypt {
         negotiated.cipher = agreed.keys.cipher().map(|c| c.name().to_owned());
     } else if agreed.sign {
@@ -213,18 +219,17 @@ fn describe_protection(negotiated: &mut result::Negotiated, agreed: &Agreed, cha
     negotiated.requests_max = Some(channel.credits.into());
 }
 
-fn described_interface(interface: &NetworkInterface) -> result::Interface {
-    result::Interface {
-        name: interface.address.ip().to_string(),
-        speed_mbit: Some(interface.link_speed / 1_000_000),
-        rss: Some(interface.capabilities.contains(InterfaceCapabilities::RSS_CAPABLE)),
-        ..result::Interface::default()
+fn described_interface(interface: &NetworkInterface) -> ServerInterface {
+    ServerInterface {
+        address: interface.address.ip(),
+        bits_per_second: interface.link_speed,
+        rss: interface.capabilities.contains(InterfaceCapabilities::RSS_CAPABLE),
     }
 }
 
-impl Raw {
-    fn into_link(self) -> Link {
-        Link { wire: self.wire, client: Box::new(self.channel) }
+impl<W: Wire> Raw<W> {
+    fn into_link(self) -> (W, Box<dyn Client>) {
+        (self.wire, Box::new(self.channel))
     }
 
     /// One request outside of what load consists of.

@@ -2,8 +2,7 @@
 
 use smb_wire::NtStatus;
 
-use crate::fault::Fault;
-use crate::result::ProblemKind;
+use crate::client::fault::{Fault, FaultKind};
 
 /// The fault behind a status that is no success; `what` is what was asked for.
 pub(super) fn fault(what: &str, status: NtStatus) -> Fault {
@@ -14,13 +13,13 @@ pub(super) fn fault(what: &str, status: NtStatus) -> Fault {
         | NtStatus::ACCOUNT_RESTRICTION
         | NtStatus::ACCOUNT_DISABLED
         | NtStatus::ACCOUNT_LOCKED_OUT
-        | NtStatus::PASSWORD_EXPIRED => ProblemKind::WrongPassword,
-        NtStatus::BAD_NETWORK_NAME | NtStatus::BAD_DEVICE_TYPE => ProblemKind::NoSuchShare,
-        NtStatus::ACCESS_DENIED | NtStatus::MEDIA_WRITE_PROTECTED => ProblemKind::ReadOnly,
-        NtStatus::DISK_FULL | NtStatus::QUOTA_EXCEEDED => ProblemKind::NoSpace,
-        NtStatus::USER_SESSION_DELETED | NtStatus::NETWORK_NAME_DELETED => ProblemKind::Closed,
-        NtStatus::END_OF_FILE => ProblemKind::ShortTransfer,
-        _ => ProblemKind::Refused,
+        | NtStatus::PASSWORD_EXPIRED => FaultKind::WrongPassword,
+        NtStatus::BAD_NETWORK_NAME | NtStatus::BAD_DEVICE_TYPE => FaultKind::NoSuchShare,
+        NtStatus::ACCESS_DENIED | NtStatus::MEDIA_WRITE_PROTECTED => FaultKind::ReadOnly,
+        NtStatus::DISK_FULL | NtStatus::QUOTA_EXCEEDED => FaultKind::NoSpace,
+        NtStatus::USER_SESSION_DELETED | NtStatus::NETWORK_NAME_DELETED => FaultKind::Closed,
+        NtStatus::END_OF_FILE => FaultKind::ShortTransfer,
+        _ => FaultKind::Refused,
     };
     Fault::new(kind, format!("{what}: {status}"))
 }

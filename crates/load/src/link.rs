@@ -1,47 +1,83 @@
-//! One connection and its client: asking one thing at a time, before and after the load.
+//! The world of clients here: TCP, the names and the clock of this machine. One connection and its client: asking one thing
+//! at a time, before and after the load.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Client, Framing, Handle, Outcome, Request, Sent, next_message};
+use crate::client::fault::{self, FaultKind};
+use crate::client::world::{Wire, World};
+use crate::client::{Client, Framing, Handle, Outcome, Request, Sent, next_message};
 use crate::fault::{Fault, Result};
 use crate::result::ProblemKind;
 
 /// Bytes that are asked of a socket at a time.
 const READ_BYTES: usize = 256 << 10;
 
+/// The network that this machine sees.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Network {
+    /// After this long without an answer a reply counts as lost.
+    pub(crate) timeout: Duration,
+}
+
 /// A connection without a client yet: messages in and out, one after the other.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct Socket {
     pub(crate) stream: TcpStream,
     framing: Framing,
     input: Vec<u8>,
 }
 
-impl Wire {
-    /// Connects.
-    ///
-    /// # Errors
-    /// [`ProblemKind::Unreachable`].
-    pub(crate) fn connect(address: SocketAddr, framing: Framing, timeout: Duration) -> Result<Self> {
+/// The first address of a host.
+///
+/// # Errors
+/// [`FaultKind::Unreachable`]: the name has no address.
+pub(crate) fn resolve(host: &str, port: u16) -> fault::Result<SocketAddr> {
+    let none =
+        |why: String| fault::Fault::new(FaultKind::Unreachable, format!("{host} has no address: {why}"));
+    let mut found = (host, port).to_socket_addrs().map_err(|e| none(e.to_string()))?;
+    found.next().ok_or_else(|| none("none was found".to_owned()))
+}
+
+impl World for Network {
+    type Wire = Socket;
+
+    fn resolve(&self, host: &str, port: u16) -> fault::Result<SocketAddr> {
+        resolve(host, port)
+    }
+
+    fn connect(&self, address: SocketAddr, framing: Framing) -> fault::Result<Socket> {
         let failed = |e: std::io::Error| {
-            Fault::new(ProblemKind::Unreachable, format!("{address} cannot be reached: {e}"))
+            fault::Fault::new(FaultKind::Unreachable, format!("{address} cannot be reached: {e}"))
         };
-        let stream = TcpStream::connect_timeout(&address, timeout).map_err(failed)?;
+        let stream = TcpStream::connect_timeout(&address, self.timeout).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        stream.set_read_timeout(Some(timeout)).map_err(failed)?;
-        stream.set_write_timeout(Some(timeout)).map_err(failed)?;
-        Ok(Self { stream, framing, input: Vec::new() })
+        stream.set_read_timeout(Some(self.timeout)).map_err(failed)?;
+        stream.set_write_timeout(Some(self.timeout)).map_err(failed)?;
+        Ok(Socket { stream, framing, input: Vec::new() })
     }
 
-    /// Sends bytes, prefix included.
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stream.write_all(bytes).map_err(|e| Fault::of_socket(&e))
+    fn is_reachable(&self, address: SocketAddr) -> bool {
+        TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
     }
 
-    /// The next message, without its prefix.
-    pub(crate) fn receive(&mut self) -> Result<Vec<u8>> {
+    fn random(&self, buffer: &mut [u8]) -> fault::Result<()> {
+        getrandom::fill(buffer)
+            .map_err(|e| fault::Fault::new(FaultKind::ThisMachine, format!("no random numbers: {e}")))
+    }
+
+    fn now(&self) -> Duration {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+}
+
+impl Wire for Socket {
+    fn send(&mut self, bytes: &[u8]) -> fault::Result<()> {
+        self.stream.write_all(bytes).map_err(|e| fault::Fault::of_connection(&e))
+    }
+
+    fn receive(&mut self) -> fault::Result<Vec<u8>> {
         loop {
             if let Some((message, next)) = next_message(self.framing, &mut self.input)? {
                 let message = self.input.get(message).unwrap_or_default().to_vec();
@@ -53,10 +89,12 @@ impl Wire {
             let read = self.stream.read(self.input.get_mut(filled..).unwrap_or_default());
             self.input.truncate(filled + *read.as_ref().unwrap_or(&0));
             match read {
-                Ok(0) => return Err(Fault::new(ProblemKind::Closed, "the server closed the connection")),
+                Ok(0) => {
+                    return Err(fault::Fault::new(FaultKind::Closed, "the server closed the connection"));
+                }
                 Ok(_) => {}
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(Fault::of_socket(&e)),
+                Err(e) => return Err(fault::Fault::of_connection(&e)),
             }
         }
     }
@@ -64,7 +102,7 @@ impl Wire {
 
 /// A connection and its client.
 pub(crate) struct Link {
-    pub(crate) wire: Wire,
+    pub(crate) wire: Socket,
     pub(crate) client: Box<dyn Client>,
 }
 
@@ -73,6 +111,12 @@ pub(crate) struct Link {
 pub(crate) enum Answer {
     Done,
     Handle(Handle),
+}
+
+impl From<(Socket, Box<dyn Client>)> for Link {
+    fn from((wire, client): (Socket, Box<dyn Client>)) -> Self {
+        Self { wire, client }
+    }
 }
 
 impl Link {
@@ -105,7 +149,7 @@ impl Link {
                 answer = Some(match outcome {
                     Outcome::Handle(handle) => Ok(Some(Answer::Handle(handle))),
                     Outcome::Later => Ok(None),
-                    Outcome::Refused(fault) => Err(fault),
+                    Outcome::Refused(fault) => Err(Fault::from(fault)),
                     Outcome::Data(_) | Outcome::Done | Outcome::Written(_) => Ok(Some(Answer::Done)),
                 });
             })?;

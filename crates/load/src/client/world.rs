@@ -1,0 +1,52 @@
+//! What a client has from whoever uses it: connections, names, randomness, the time of day.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::Framing;
+use super::fault::Result;
+
+/// A connection while a session is made: messages in and out, one after the other.
+pub(crate) trait Wire {
+    /// Sends bytes, prefix included.
+    ///
+    /// # Errors
+    /// The connection is of no more use.
+    fn send(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Waits for the next message: without its prefix, whole ([`super::next_message`]).
+    ///
+    /// # Errors
+    /// None has come in time, or the connection is of no more use.
+    fn receive(&mut self) -> Result<Vec<u8>>;
+}
+
+/// Where clients are used.
+pub(crate) trait World {
+    /// Its connections.
+    type Wire: Wire;
+
+    /// The first address of a host.
+    ///
+    /// # Errors
+    /// [`super::fault::FaultKind::Unreachable`]: the name has no address.
+    fn resolve(&self, host: &str, port: u16) -> Result<SocketAddr>;
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// [`super::fault::FaultKind::Unreachable`].
+    fn connect(&self, address: SocketAddr, framing: Framing) -> Result<Self::Wire>;
+
+    /// Whether somebody answers there soon: asked of addresses that a server has told of.
+    fn is_reachable(&self, address: SocketAddr) -> bool;
+
+    /// Fills a buffer with random bytes that nobody can guess.
+    ///
+    /// # Errors
+    /// [`super::fault::FaultKind::ThisMachine`].
+    fn random(&self, buffer: &mut [u8]) -> Result<()>;
+
+    /// The time since the beginning of 1970 (UTC).
+    fn now(&self) -> Duration;
+}
