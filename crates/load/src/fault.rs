@@ -2,9 +2,9 @@
 
 use std::io;
 
+use client::FaultKind;
 use serde::{Deserialize, Serialize};
 
-use crate::client::fault::{self, FaultKind};
 use crate::result::{Problem, ProblemKind};
 
 /// Why something could not be done.
@@ -34,7 +34,7 @@ impl Fault {
     /// What a failed read or write of a socket means.
     #[must_use]
     pub fn of_socket(error: &io::Error) -> Self {
-        fault::Fault::of_connection(error).into()
+        client::Fault::of_connection(error).into()
     }
 
     /// The connection is gone, or a reply is: another connection may help.
@@ -50,8 +50,8 @@ impl From<Fault> for Problem {
     }
 }
 
-impl From<fault::Fault> for Fault {
-    fn from(fault: fault::Fault) -> Self {
+impl From<client::Fault> for Fault {
+    fn from(fault: client::Fault) -> Self {
         let kind = match fault.kind {
             FaultKind::Unreachable => ProblemKind::Unreachable,
             FaultKind::WrongPassword => ProblemKind::WrongPassword,

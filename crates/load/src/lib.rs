@@ -4,11 +4,10 @@
 //! from it and from nothing else. [`histogram`] and [`statistics`] are the arithmetic behind it.
 //!
 //! A run has a [`target`], a [`plan`] of rows, each with a [`workload`], and is made by [`bench::run`]. It works in a folder
-//! of its own (`site`), with clients that know no sockets (`client`), driven by one loop a thread (`engine`). Every
+//! of its own (`site`), with clients that know no sockets ([`client`]), driven by one loop a thread (`engine`). Every
 //! byte that comes back is compared with what was written (`files`, `pattern`).
 
 pub mod bench;
-mod client;
 mod cpu;
 mod engine;
 pub mod environment;
@@ -34,4 +33,3 @@ pub mod workload;
 
 pub use server::{Server, ServerProcess};
 pub use site::Access;
-pub use smb_proto::dialect::{Cipher, SigningAlgorithm};

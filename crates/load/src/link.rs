@@ -5,11 +5,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::client::fault::{self, FaultKind};
-use crate::client::world::{Wire, World};
-use crate::client::{Client, Framing, Handle, Outcome, Request, Sent, next_message};
 use crate::fault::{Fault, Result};
 use crate::result::ProblemKind;
+use client::{Client, FaultKind, Framing, Handle, Outcome, Request, Sent, Wire, World, next_message};
 
 /// Bytes that are asked of a socket at a time.
 const READ_BYTES: usize = 256 << 10;
@@ -33,9 +31,9 @@ pub(crate) struct Socket {
 ///
 /// # Errors
 /// [`FaultKind::Unreachable`]: the name has no address.
-pub(crate) fn resolve(host: &str, port: u16) -> fault::Result<SocketAddr> {
+pub(crate) fn resolve(host: &str, port: u16) -> client::Result<SocketAddr> {
     let none =
-        |why: String| fault::Fault::new(FaultKind::Unreachable, format!("{host} has no address: {why}"));
+        |why: String| client::Fault::new(FaultKind::Unreachable, format!("{host} has no address: {why}"));
     let mut found = (host, port).to_socket_addrs().map_err(|e| none(e.to_string()))?;
     found.next().ok_or_else(|| none("none was found".to_owned()))
 }
@@ -43,13 +41,13 @@ pub(crate) fn resolve(host: &str, port: u16) -> fault::Result<SocketAddr> {
 impl World for Network {
     type Wire = Socket;
 
-    fn resolve(&self, host: &str, port: u16) -> fault::Result<SocketAddr> {
+    fn resolve(&self, host: &str, port: u16) -> client::Result<SocketAddr> {
         resolve(host, port)
     }
 
-    fn connect(&self, address: SocketAddr, framing: Framing) -> fault::Result<Socket> {
+    fn connect(&self, address: SocketAddr, framing: Framing) -> client::Result<Socket> {
         let failed = |e: std::io::Error| {
-            fault::Fault::new(FaultKind::Unreachable, format!("{address} cannot be reached: {e}"))
+            client::Fault::new(FaultKind::Unreachable, format!("{address} cannot be reached: {e}"))
         };
         let stream = TcpStream::connect_timeout(&address, self.timeout).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
@@ -62,9 +60,9 @@ impl World for Network {
         TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
     }
 
-    fn random(&self, buffer: &mut [u8]) -> fault::Result<()> {
+    fn random(&self, buffer: &mut [u8]) -> client::Result<()> {
         getrandom::fill(buffer)
-            .map_err(|e| fault::Fault::new(FaultKind::ThisMachine, format!("no random numbers: {e}")))
+            .map_err(|e| client::Fault::new(FaultKind::ThisMachine, format!("no random numbers: {e}")))
     }
 
     fn now(&self) -> Duration {
@@ -73,11 +71,11 @@ impl World for Network {
 }
 
 impl Wire for Socket {
-    fn send(&mut self, bytes: &[u8]) -> fault::Result<()> {
-        self.stream.write_all(bytes).map_err(|e| fault::Fault::of_connection(&e))
+    fn send(&mut self, bytes: &[u8]) -> client::Result<()> {
+        self.stream.write_all(bytes).map_err(|e| client::Fault::of_connection(&e))
     }
 
-    fn receive(&mut self) -> fault::Result<Vec<u8>> {
+    fn receive(&mut self) -> client::Result<Vec<u8>> {
         loop {
             if let Some((message, next)) = next_message(self.framing, &mut self.input)? {
                 let message = self.input.get(message).unwrap_or_default().to_vec();
@@ -90,11 +88,11 @@ impl Wire for Socket {
             self.input.truncate(filled + *read.as_ref().unwrap_or(&0));
             match read {
                 Ok(0) => {
-                    return Err(fault::Fault::new(FaultKind::Closed, "the server closed the connection"));
+                    return Err(client::Fault::new(FaultKind::Closed, "the server closed the connection"));
                 }
                 Ok(_) => {}
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(fault::Fault::of_connection(&e)),
+                Err(e) => return Err(client::Fault::of_connection(&e)),
             }
         }
     }

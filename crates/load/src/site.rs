@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::client::{Handle, Request, nfs, smb};
 use crate::engine::{self, CYCLE_NAMES, FIRST_THREAD_DIRECTORY, Measured, cycle_name, directory};
 use crate::fault::{Fault, Result};
 use crate::files::Files;
@@ -18,6 +17,7 @@ use crate::server::Server;
 use crate::target::{NfsTarget, Target};
 use crate::workers::Workers;
 use crate::workload::Workload;
+use client::{Handle, Request, nfs, smb};
 
 /// How a target is spoken to.
 #[derive(Debug, Clone)]

@@ -2,10 +2,10 @@
 
 use std::io::{ErrorKind, Read, Write};
 
-use crate::client::{Outcome, Request, Sent, next_message};
 use crate::fault::{Fault, Result};
 use crate::link::Link;
 use crate::result::ProblemKind;
+use client::{Outcome, Request, Sent, next_message};
 
 /// Nothing more is put in front of a connection that has so many bytes to send.
 const OUT_BYTES_MAX: usize = 2 << 20;

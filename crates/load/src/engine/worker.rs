@@ -13,10 +13,10 @@ use super::meter::Meter;
 use super::place::{CYCLE, Doing, Place};
 use super::replay::Next;
 use super::{Block, Shared};
-use crate::client::{Outcome, Request, Sent};
 use crate::fault::{Fault, Result};
 use crate::link::Link;
 use crate::result::{Operation, ProblemKind};
+use client::{Outcome, Request, Sent};
 
 /// The first directory of the metadata workload in the list of directories; before it are the target's and the run's.
 pub(crate) const FIRST_THREAD_DIRECTORY: usize = 2;

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::client::negotiated;
-
 /// Where a run was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
@@ -142,8 +140,8 @@ pub struct Negotiated {
     pub server_interfaces: Vec<Interface>,
 }
 
-impl From<negotiated::Negotiated> for Negotiated {
-    fn from(agreed: negotiated::Negotiated) -> Self {
+impl From<client::Negotiated> for Negotiated {
+    fn from(agreed: client::Negotiated) -> Self {
         Self {
             dialect: agreed.dialect,
             server: agreed.server,
@@ -160,8 +158,8 @@ impl From<negotiated::Negotiated> for Negotiated {
     }
 }
 
-impl From<&negotiated::ServerInterface> for Interface {
-    fn from(interface: &negotiated::ServerInterface) -> Self {
+impl From<&client::ServerInterface> for Interface {
+    fn from(interface: &client::ServerInterface) -> Self {
         Self {
             name: interface.address.to_string(),
             speed_mbit: Some(interface.bits_per_second / 1_000_000),

@@ -5,16 +5,16 @@ use std::io;
 /// Why something could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
-pub(crate) struct Fault {
+pub struct Fault {
     /// What kind of thing it is.
-    pub(crate) kind: FaultKind,
+    pub kind: FaultKind,
     /// In words: what and where.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// Kinds of what goes wrong between a client and its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum FaultKind {
+pub enum FaultKind {
     /// Nobody answers at the address.
     Unreachable,
     /// The user or the password is not accepted.
@@ -42,22 +42,22 @@ pub(crate) enum FaultKind {
 }
 
 /// The outcome of what may go wrong.
-pub(crate) type Result<T> = std::result::Result<T, Fault>;
+pub type Result<T> = std::result::Result<T, Fault>;
 
 impl Fault {
     /// A fault of this kind.
-    pub(crate) fn new(kind: FaultKind, text: impl Into<String>) -> Self {
+    pub fn new(kind: FaultKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
     }
 
     /// A reply that no client can make sense of.
-    pub(crate) fn protocol(text: impl Into<String>) -> Self {
+    pub fn protocol(text: impl Into<String>) -> Self {
         Self::new(FaultKind::Protocol, text)
     }
 
     /// What a failed read or write of a connection means.
     #[must_use]
-    pub(crate) fn of_connection(error: &io::Error) -> Self {
+    pub fn of_connection(error: &io::Error) -> Self {
         use io::ErrorKind::{ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
         match error.kind() {
             WouldBlock | TimedOut => Self::new(FaultKind::NoReply, "the server did not answer in time"),

@@ -14,19 +14,14 @@ use super::channel::Channel;
 use super::logon::{Binding, Negotiated, randomness};
 use super::protection::{Keys, Protection};
 use super::status::fault;
-use crate::client::fault::{Fault, FaultKind, Result};
-use crate::client::negotiated::{self, ServerInterface};
-use crate::client::world::{Wire, World};
-use crate::client::{Client, Framing};
-use crate::security::Security;
-use crate::target::SmbTarget;
+use crate::{Client, Fault, FaultKind, Framing, Result, Security, ServerInterface, SmbTarget, Wire, World};
 
 /// A session with its channels, connected to a share.
-pub(crate) struct Session<W> {
+pub struct Session<W> {
     /// One a channel: its connection and its client.
-    pub(crate) links: Vec<(W, Box<dyn Client>)>,
+    pub links: Vec<(W, Box<dyn Client>)>,
     /// What was agreed on.
-    pub(crate) negotiated: negotiated::Negotiated,
+    pub negotiated: crate::Negotiated,
 }
 
 /// What all channels of a session have in common.
@@ -44,7 +39,7 @@ impl<W: Wire> Session<W> {
     ///
     /// # Errors
     /// What the server refused, or what is wrong with a connection.
-    pub(crate) fn open(
+    pub fn open(
         world: &impl World<Wire = W>,
         target: &SmbTarget,
         security: &Security,
@@ -154,7 +149,7 @@ impl Agreed {
         link: &mut Raw<N::Wire>,
         given: &[IpAddr],
         first: SocketAddr,
-        negotiated: &mut negotiated::Negotiated,
+        negotiated: &mut crate::Negotiated,
     ) -> Result<Vec<SocketAddr>> {
         negotiated.server_interfaces = interfaces(link)?.iter().map(described_interface).collect();
         if !given.is_empty() {
@@ -201,16 +196,16 @@ fn interfaces(link: &mut Raw<impl Wire>) -> Result<Vec<NetworkInterface>> {
     NetworkInterface::decode_list(response.output).map_err(|e| Fault::protocol(e.to_string()))
 }
 
-fn described<W>(connection: &Negotiated<W>) -> negotiated::Negotiated {
-    negotiated::Negotiated {
+fn described<W>(connection: &Negotiated<W>) -> crate::Negotiated {
+    crate::Negotiated {
         dialect: "SMB 3.1.1".to_owned(),
         read_bytes_max: connection.read_bytes_max,
         write_bytes_max: connection.write_bytes_max,
-        ..negotiated::Negotiated::default()
+        ..crate::Negotiated::default()
     }
 }
 
-fn describe_protection(negotiated: &mut negotiated::Negotiated, agreed: &Agreed, channel: &Channel) {
+fn describe_protection(negotiated: &mut crate::Negotiated, agreed: &Agreed, channel: &Channel) {
     if agreed.encrypt {
         negotiated.cipher = agreed.keys.cipher().map(|c| c.name().to_owned());
     } else if agreed.sign {
@@ -232,7 +227,7 @@ impl<W: Wire> Raw<W> {
         (self.wire, Box::new(self.channel))
     }
 
-    /// One request outside of what load consists of.
+    /// One request that is not a [`crate::Request`].
     fn call(&mut self, command: Command, body: &[u8]) -> Result<(Header, Vec<u8>)> {
         let message = self.channel.request(command, body)?;
         self.wire.send(&message)?;

@@ -1,8 +1,8 @@
-//! What an NTSTATUS means for a run.
+//! What an NTSTATUS means for whoever asked.
 
 use smb_wire::NtStatus;
 
-use crate::client::fault::{Fault, FaultKind};
+use crate::{Fault, FaultKind};
 
 /// The fault behind a status that is no success; `what` is what was asked for.
 pub(super) fn fault(what: &str, status: NtStatus) -> Fault {

@@ -11,9 +11,7 @@ use smb_wire::{Command, Guid, Header, HeaderFlags, NtStatus, Target, frame, head
 
 use super::protection::{Keys, Protection};
 use super::status::fault;
-use crate::client::fault::{Fault, FaultKind, Result};
-use crate::client::world::{Wire, World};
-use crate::security::Security;
+use crate::{Fault, FaultKind, Result, Security, Wire, World};
 
 /// A connection that has negotiated.
 pub(super) struct Negotiated<W> {

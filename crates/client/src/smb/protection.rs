@@ -6,7 +6,7 @@ use smb_proto::keys::{SessionKeys, channel_signing_key};
 use smb_proto::preauth::PreauthHash;
 use smb_proto::signing::SigningKey;
 
-use crate::client::fault::{Fault, Result};
+use crate::{Fault, Result};
 
 /// What a session signs and encrypts with, whichever channel a message takes.
 #[derive(Clone, Copy)]

@@ -1,21 +1,37 @@
-//! Clients of one connection each: values to bytes and back. They have no sockets and no clock, so that one loop drives
-//! all of them ([`crate::engine`]). Sessions are made over what the [`world::World`] gives.
+//! Clients of SMB 3.1.1, NFSv3 and NFSv4.1: requests to bytes, and bytes to what became of them.
+//!
+//! A [`World`] gives connections, names, chance and time. [`smb::Session::open`] and [`nfs::Session::open`] make a session with
+//! all of its connections in it, and give each connection with its [`Client`]. From then on a client only turns a
+//! [`Request`] into bytes and a message ([`next_message`]) into an [`Outcome`], so one loop can drive as many as it likes.
+//!
+//! It will never know a socket, a thread, a clock or a file: in one world the same requests are always the same bytes. Nor
+//! will it know what it is used for.
 
-pub(crate) mod fault;
-pub(crate) mod negotiated;
-pub(crate) mod nfs;
-pub(crate) mod smb;
-pub(crate) mod world;
+#![warn(missing_docs)]
+
+mod fault;
+mod negotiated;
+pub mod nfs;
+mod security;
+pub mod smb;
+mod target;
+mod world;
+
+pub use smb_proto::dialect::{Cipher, SigningAlgorithm};
+
+pub use fault::{Fault, FaultKind, Result};
+pub use negotiated::{Negotiated, ServerInterface};
+pub use security::Security;
+pub use target::{NfsTarget, SmbTarget};
+pub use world::{Wire, World};
 
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v4::types::Stateid;
 use smb_wire::FileId;
 
-use crate::client::fault::{Fault, Result};
-
 /// Something that a server has and that a client names in requests.
 #[derive(Debug, Clone)]
-pub(crate) enum Handle {
+pub enum Handle {
     /// An open of SMB.
     Open(FileId),
     /// A directory of a share: its path.
@@ -29,44 +45,67 @@ pub(crate) enum Handle {
 /// What a client asks for. Files and directories are named by their place in the lists that [`Client::adopt`] was given;
 /// directory 0 is the root of the target.
 #[derive(Clone, Copy)]
-pub(crate) enum Request<'a> {
+pub enum Request<'a> {
+    /// Makes a directory.
     MakeDirectory {
+        /// The directory that it is made in.
         parent: usize,
+        /// Its name there.
         name: &'a str,
     },
+    /// Removes an empty directory.
     RemoveDirectory {
+        /// The directory that it is in.
         parent: usize,
+        /// Its name there.
         name: &'a str,
     },
     /// Opens or makes a file: the tag's own open, and the handle in the outcome.
     Open {
+        /// The directory that it is in.
         directory: usize,
+        /// Its name there.
         name: &'a str,
+        /// The file is made, and may not be there before.
         make: bool,
     },
     /// Ends an open: that of a file, or the tag's own.
     Close {
+        /// The file; `None` stands for the tag's own open.
         file: Option<usize>,
     },
     /// The attributes behind the tag's own open.
     Stat,
+    /// The names in a directory, as many as one answer holds.
     List {
+        /// The directory.
         directory: usize,
     },
+    /// Removes a file.
     Delete {
+        /// The directory that it is in.
         directory: usize,
+        /// Its name there.
         name: &'a str,
     },
+    /// Reads a piece of a file.
     Read {
+        /// The file.
         file: usize,
+        /// Where the piece begins, in bytes.
         offset: u64,
+        /// Its length in bytes.
         length: u32,
     },
-    /// `fill` writes the data to where it is sent from.
+    /// Writes a piece of a file.
     Write {
+        /// The file.
         file: usize,
+        /// Where the piece begins, in bytes.
         offset: u64,
+        /// Its length in bytes.
         length: u32,
+        /// Writes the data to where it is sent from.
         fill: &'a dyn Fn(&mut [u8]),
     },
     /// The smallest request that there is.
@@ -77,7 +116,7 @@ pub(crate) enum Request<'a> {
 
 /// Whether a request went out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub enum Sent {
     /// It is in the buffer.
     Yes,
     /// The server lets no further request in for now (credits, slots).
@@ -88,7 +127,7 @@ pub(crate) enum Sent {
 
 /// What became of a request.
 #[derive(Debug)]
-pub(crate) enum Outcome<'f> {
+pub enum Outcome<'f> {
     /// Data that was read.
     Data(&'f [u8]),
     /// It was opened or made.
@@ -105,7 +144,7 @@ pub(crate) enum Outcome<'f> {
 
 /// How a connection cuts its bytes into messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub enum Framing {
     /// Direct TCP of SMB.
     Smb,
     /// Record marking of RPC.
@@ -113,7 +152,8 @@ pub(crate) enum Framing {
 }
 
 /// The client's side of one connection. A tag is the number of an operation under way, below the limit of `tags`.
-pub(crate) trait Client: Send {
+pub trait Client: Send {
+    /// How its messages are cut.
     fn framing(&self) -> Framing;
 
     /// Learns what directories and files there are.
@@ -137,7 +177,7 @@ pub(crate) trait Client: Send {
 ///
 /// # Errors
 /// What was received is no message, or a longer one than there can be.
-pub(crate) fn next_message(
+pub fn next_message(
     framing: Framing,
     received: &mut [u8],
 ) -> Result<Option<(std::ops::Range<usize>, usize)>> {
@@ -164,3 +204,6 @@ pub(crate) fn next_message(
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

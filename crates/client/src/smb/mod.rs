@@ -7,4 +7,4 @@ mod protection;
 mod session;
 mod status;
 
-pub(crate) use session::Session;
+pub use session::Session;

@@ -6,4 +6,4 @@ mod session;
 mod v3;
 mod v41;
 
-pub(crate) use session::Session;
+pub use session::Session;

@@ -14,8 +14,7 @@ use nfs_wire::v4::{
 use nfs_wire::xdr::Decode;
 
 use super::rpc::{Calls, Procedure, append_data, garbled};
-use crate::client::fault::{Fault, FaultKind, Result};
-use crate::client::{Client, Framing, Handle, Outcome, Request, Sent};
+use crate::{Client, Fault, FaultKind, Framing, Handle, Outcome, Request, Result, Sent};
 
 pub(super) const COMPOUND: Procedure = Procedure { program: PROGRAM, version: VERSION, number: 1 };
 

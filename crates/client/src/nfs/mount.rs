@@ -6,10 +6,7 @@ use nfs_wire::v3::{self, fsinfo};
 use nfs_wire::xdr::{Decode, Encode, Writer};
 
 use super::rpc::{Calls, Procedure, garbled};
-use crate::client::Framing;
-use crate::client::fault::{Fault, FaultKind, Result};
-use crate::client::world::{Wire, World};
-use crate::target::NfsTarget;
+use crate::{Fault, FaultKind, Framing, NfsTarget, Result, Wire, World};
 
 /// A connection on which one call is made at a time.
 pub(super) struct Caller<W> {

@@ -3,18 +3,17 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::Framing;
-use super::fault::Result;
+use crate::{Framing, Result};
 
 /// A connection while a session is made: messages in and out, one after the other.
-pub(crate) trait Wire {
+pub trait Wire {
     /// Sends bytes, prefix included.
     ///
     /// # Errors
     /// The connection is of no more use.
     fn send(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Waits for the next message: without its prefix, whole ([`super::next_message`]).
+    /// Waits for the next message: without its prefix, whole ([`crate::next_message`]).
     ///
     /// # Errors
     /// None has come in time, or the connection is of no more use.
@@ -22,20 +21,20 @@ pub(crate) trait Wire {
 }
 
 /// Where clients are used.
-pub(crate) trait World {
+pub trait World {
     /// Its connections.
     type Wire: Wire;
 
     /// The first address of a host.
     ///
     /// # Errors
-    /// [`super::fault::FaultKind::Unreachable`]: the name has no address.
+    /// [`crate::FaultKind::Unreachable`]: the name has no address.
     fn resolve(&self, host: &str, port: u16) -> Result<SocketAddr>;
 
     /// Connects.
     ///
     /// # Errors
-    /// [`super::fault::FaultKind::Unreachable`].
+    /// [`crate::FaultKind::Unreachable`].
     fn connect(&self, address: SocketAddr, framing: Framing) -> Result<Self::Wire>;
 
     /// Whether somebody answers there soon: asked of addresses that a server has told of.
@@ -44,7 +43,7 @@ pub(crate) trait World {
     /// Fills a buffer with random bytes that nobody can guess.
     ///
     /// # Errors
-    /// [`super::fault::FaultKind::ThisMachine`].
+    /// [`crate::FaultKind::ThisMachine`].
     fn random(&self, buffer: &mut [u8]) -> Result<()>;
 
     /// The time since the beginning of 1970 (UTC).

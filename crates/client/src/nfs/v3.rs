@@ -6,8 +6,7 @@ use nfs_wire::v3::{self, PROGRAM, VERSION, attr::SetAttributes};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
 use super::rpc::{Calls, Procedure, append_data, garbled};
-use crate::client::fault::{Fault, FaultKind, Result};
-use crate::client::{Client, Framing, Handle, Outcome, Request, Sent};
+use crate::{Client, Fault, FaultKind, Framing, Handle, Outcome, Request, Result, Sent};
 
 /// What is remembered of a call.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
-use crate::client::fault::{Fault, FaultKind, Result};
+use crate::{Fault, FaultKind, Result};
 
 /// Calls under way at a time.
 const WINDOW: usize = 8192;

@@ -11,8 +11,7 @@ use smb_wire::{
 use super::compound::{self, Purpose};
 use super::protection::Protection;
 use super::status::fault;
-use crate::client::fault::{Fault, FaultKind, Result};
-use crate::client::{Client, Framing, Handle, Outcome, Request, Sent};
+use crate::{Client, Fault, FaultKind, Framing, Handle, Outcome, Request, Result, Sent};
 
 /// Bytes of data that one credit pays for ([MS-SMB2] 3.1.5.2).
 const CREDIT_BYTES: u32 = 65536;
@@ -277,7 +276,7 @@ impl Channel {
         opener.open(message).map(|plain| (plain, true)).map_err(|_| wrong("cannot be decrypted"))
     }
 
-    /// A frame with one request outside of what load consists of.
+    /// A frame with one request that is not a [`crate::Request`].
     pub(super) fn request(&mut self, command: Command, body: &[u8]) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         let part = |out: &mut Vec<u8>| {

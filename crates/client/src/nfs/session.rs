@@ -13,11 +13,7 @@ use super::mount::{Caller, limits, root};
 use super::rpc::garbled;
 use super::v3::Connection as V3;
 use super::v41::{COMPOUND, Connection as V41, Part, limits_of, refused, walk};
-use crate::client::fault::{Fault, FaultKind, Result};
-use crate::client::negotiated::Negotiated;
-use crate::client::world::{Wire, World};
-use crate::client::{Client, Framing, Handle, Outcome};
-use crate::target::NfsTarget;
+use crate::{Client, Fault, FaultKind, Framing, Handle, Negotiated, NfsTarget, Outcome, Result, Wire, World};
 
 /// Slots that an NFSv4.1 session asks for; Linux asks for 64 (`max_session_slots`), servers give up to 1024.
 const SLOTS_WANTED: u32 = 1024;
@@ -25,13 +21,13 @@ const SLOTS_WANTED: u32 = 1024;
 const FIRST_XID: u32 = 0x1000_0000;
 
 /// All connections of a client.
-pub(crate) struct Session<W> {
+pub struct Session<W> {
     /// The connections, and the client of each.
-    pub(crate) links: Vec<(W, Box<dyn Client>)>,
+    pub links: Vec<(W, Box<dyn Client>)>,
     /// The root of the export.
-    pub(crate) root: Handle,
+    pub root: Handle,
     /// What was agreed on.
-    pub(crate) negotiated: Negotiated,
+    pub negotiated: Negotiated,
 }
 
 /// What is as for all connections.
@@ -56,7 +52,7 @@ impl<W: Wire> Session<W> {
     ///
     /// # Errors
     /// What the server refused, or what is wrong with a connection.
-    pub(crate) fn open(
+    pub fn open(
         world: &impl World<Wire = W>,
         target: &NfsTarget,
         connections: u32,
