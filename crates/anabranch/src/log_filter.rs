@@ -6,10 +6,11 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 20] = [
+const PARTS: [&str; 21] = [
     "acl",
     "advise",
     "auth",
+    "client",
     "control",
     "file_state",
     "gateway",
