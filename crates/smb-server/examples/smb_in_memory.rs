@@ -1,4 +1,4 @@
-//! A server of one share in memory, over SMB 2 and 3, until it is interrupted. The user is anna, the password is hush-hush.
+//! Serves one share in memory, over SMB 2 and 3, until interrupted. The user is anna, the password is hush-hush.
 //!
 //!     cargo run -p anabranch-smb-server --example smb_in_memory -- 127.0.0.1:4450
 //!     smbclient //127.0.0.1/data -p 4450 -U anna%hush-hush

@@ -1,4 +1,4 @@
-//! Who may use a share by the share's rules: asked at TREE_CONNECT, and again when the rules have changed.
+//! Whether the rules of a share admit a user: checked at TREE_CONNECT, and again when the rules have changed.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use crate::login::Login;
 /// How a user on a client may use a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Admission {
-    /// Nothing is changed.
+    /// Whether the share is read-only for this user.
     pub(crate) read_only: bool,
 }
 
-/// How a user on a client may use a share; None: not at all.
+/// How a user on a client may use a share; None if the user may not.
 pub(crate) fn admit(share: &Share, client: SocketAddr, login: &Login) -> Option<Admission> {
     let entrance = share.entrance(Protocols::SMB, client)?;
     let asking = match login.principal {
@@ -26,7 +26,7 @@ pub(crate) fn admit(share: &Share, client: SocketAddr, login: &Login) -> Option<
     Some(Admission { read_only: entrance.read_only || role < Role::Contributor })
 }
 
-/// What a tree connect was let in by.
+/// How a tree connect was admitted.
 #[derive(Debug)]
 pub(crate) struct TreeAdmission {
     pub(crate) admission: Admission,
@@ -37,12 +37,12 @@ pub(crate) struct TreeAdmission {
 }
 
 impl TreeAdmission {
-    /// By the rules of this number.
+    /// An admission under the rules of this generation.
     pub(crate) fn new(admission: Admission, client: SocketAddr, generation: u64) -> Self {
         Self { admission, client: client.ip(), generation: AtomicU64::new(generation) }
     }
 
-    /// Of an open that no client has at present.
+    /// For an open that currently has no client.
     pub(crate) fn of_nobody() -> Self {
         Self {
             admission: Admission { read_only: false },
@@ -51,13 +51,13 @@ impl TreeAdmission {
         }
     }
 
-    /// Whether a request from this address comes as the tree connect did.
+    /// Whether a request from this address is covered by the admission of the tree connect.
     pub(crate) fn holds(&self, share: &Share, client: IpAddr, generation: u64) -> bool {
         let comes_so = client == self.client || share.is_for_everybody();
         comes_so && self.generation.load(Ordering::Relaxed) == generation
     }
 
-    /// Whether the share's rules let the user in as they did then.
+    /// Whether the share's current rules admit the user in the same way.
     pub(crate) fn is_let_in(&self, share: &Share, login: &Login) -> bool {
         let generation = share.rules_generation();
         let holds = admit(share, SocketAddr::new(self.client, 0), login) == Some(self.admission);

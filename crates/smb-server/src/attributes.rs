@@ -1,34 +1,34 @@
-//! Attributes: those of the storage and those of [MS-FSCC].
+//! Converts between attributes of the storage and those of [MS-FSCC].
 
 use smb_wire::FileTime;
 use smb_wire::fscc::FileAttributes;
 use smb_wire::fscc::file_info::{Basic, NetworkOpen, Standard};
 use storage::{Attributes, FileFlags, FileKind, Timestamp};
 
-/// A moment of the storage as a FILETIME, cut to 100 nanoseconds.
+/// A time of the storage as a FILETIME, truncated to 100 nanoseconds.
 pub(crate) fn file_time(time: Timestamp) -> FileTime {
     FileTime::from_unix(time.secs, time.nanos)
 }
 
-/// A FILETIME as a moment of the storage.
+/// A FILETIME as a time of the storage.
 pub(crate) fn timestamp(time: FileTime) -> Timestamp {
     let (secs, nanos) = time.to_unix();
     Timestamp { secs, nanos }
 }
 
-/// When the object was made; where the store does not know, the earliest time that it knows.
+/// When the object was created. If the store does not know that, its earliest known time.
 pub(crate) fn creation_time(attributes: &Attributes) -> FileTime {
     file_time(
         attributes.btime.unwrap_or_else(|| attributes.mtime.min(attributes.ctime).min(attributes.atime)),
     )
 }
 
-/// When anything of the object last changed, or what a client has set as that.
+/// When the object last changed in any way, or the time that a client has set.
 pub(crate) fn change_time(attributes: &Attributes) -> FileTime {
     file_time(attributes.ctime_set.unwrap_or(attributes.ctime))
 }
 
-/// The flags of an object. A file of which nothing was ever set is to be archived, as a new file is.
+/// The flags of an object. A file whose flags were never set has the archive flag, like a new file.
 pub(crate) fn flags(attributes: &Attributes) -> FileFlags {
     let is_dir = attributes.kind == FileKind::Directory;
     attributes.flags.unwrap_or(if is_dir { FileFlags::empty() } else { FileFlags::ARCHIVE })
@@ -41,17 +41,17 @@ pub(crate) fn file_attributes(attributes: &Attributes) -> FileAttributes {
     if result.is_empty() { FileAttributes::NORMAL } else { result }
 }
 
-/// What of the attributes that a client sends is kept: bits that it may not set are ignored.
+/// The flags that are kept of the attributes that a client sends. Bits that it may not set are ignored.
 pub(crate) fn file_flags(attributes: FileAttributes) -> FileFlags {
     FileFlags::from_bits_truncate(attributes.bits()).difference(FileFlags::SPARSE)
 }
 
-/// Bytes on disk; a directory has none for clients.
+/// Bytes allocated on disk; for clients a directory has none.
 pub(crate) fn allocation_size(attributes: &Attributes) -> u64 {
     if attributes.kind == FileKind::Directory { 0 } else { attributes.allocated }
 }
 
-/// Bytes of data; a directory has none for clients.
+/// Bytes of data; for clients a directory has none.
 pub(crate) fn end_of_file(attributes: &Attributes) -> u64 {
     if attributes.kind == FileKind::Directory { 0 } else { attributes.size }
 }
@@ -67,7 +67,7 @@ pub(crate) fn basic(attributes: &Attributes) -> Basic {
     }
 }
 
-/// FileStandardInformation. A file that is to be deleted counts one name less.
+/// FileStandardInformation. The link count of a file that is to be deleted is reported as one less.
 pub(crate) fn standard(attributes: &Attributes, delete_pending: bool) -> Standard {
     let is_dir = attributes.kind == FileKind::Directory;
     let links = if is_dir { 1 } else { attributes.links };
@@ -80,7 +80,7 @@ pub(crate) fn standard(attributes: &Attributes, delete_pending: bool) -> Standar
     }
 }
 
-/// FileNetworkOpenInformation: what CREATE and CLOSE answer too.
+/// FileNetworkOpenInformation, which CREATE and CLOSE also return.
 pub(crate) fn network_open(attributes: &Attributes) -> NetworkOpen {
     let basic = basic(attributes);
     NetworkOpen {

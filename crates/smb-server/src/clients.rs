@@ -10,14 +10,14 @@ use smb_wire::oplock_break::Notification;
 use crate::endpoint::Endpoint;
 use crate::notification::{self, NoChannel};
 
-/// Where clients can be reached, whatever session they are asked about. Connections enter when somebody has logged on: a
-/// GUID alone proves nothing, and must not let strangers hear what another client is told. The lock guards them all, and is
-/// taken for no more than that and for breaks.
+/// The connections over which each client can be reached, whatever session is concerned. A connection is entered only
+/// when a user has logged on over it: a GUID alone proves nothing, and must not let strangers receive another client's
+/// notifications. The lock guards all connections; it is taken only for this and for breaks.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(Mutex<HashMap<Guid, Vec<Arc<Endpoint>>>>);
 
 impl Clients {
-    /// A session of this client has a channel on the connection; it may be there already.
+    /// A session of this client has a channel on the connection, which may be entered already.
     pub(crate) fn enter(&self, client: Guid, endpoint: &Arc<Endpoint>) {
         let mut clients = self.0.lock();
         let endpoints = clients.entry(client).or_default();
@@ -26,7 +26,7 @@ impl Clients {
         }
     }
 
-    /// A connection has ended. True when the client could be reached over it, and can over others.
+    /// A connection has ended. Returns true if the client was reachable over it and still is over others.
     pub(crate) fn leave(&self, client: Guid, connection: u64) -> bool {
         let mut clients = self.0.lock();
         let Some(endpoints) = clients.get_mut(&client) else { return false };
@@ -39,18 +39,18 @@ impl Clients {
         endpoints.len() < before
     }
 
-    /// Whether this is a connection of the client.
+    /// Whether the connection belongs to the client.
     pub(crate) fn has(&self, client: Guid, connection: u64) -> bool {
         let clients = self.0.lock();
         clients.get(&client).is_some_and(|all| all.iter().any(|one| one.connection == connection))
     }
 
-    /// Sends a notification that belongs to no session, over the client's first connection that takes it. 3.3.4.7: "The
-    /// server MUST look up all the connections in ConnectionList where Connection.ClientGuid matches", and "MUST send
-    /// Lease.BreakNotification using the first available connection". Gives that connection.
+    /// Sends a notification that belongs to no session, over the client's first connection that accepts it. 3.3.4.7:
+    /// "The server MUST look up all the connections in ConnectionList where Connection.ClientGuid matches", and "MUST
+    /// send Lease.BreakNotification using the first available connection". Returns that connection.
     ///
     /// # Errors
-    /// [`NoChannel`] when none takes it.
+    /// [`NoChannel`] when no connection accepts it.
     pub(crate) fn notify(
         &self,
         client: Guid,

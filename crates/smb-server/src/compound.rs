@@ -1,4 +1,4 @@
-//! Answers as they are sent: linked, signed, encrypted. [MS-SMB2] 3.3.4.1.
+//! Responses in their final form: linked, signed, encrypted. [MS-SMB2] 3.3.4.1.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use smb_proto::session::SessionCrypto;
 use smb_proto::signing::Sender;
 use smb_wire::{Header, frame};
 
-/// A compound as far as it has been answered.
+/// A compound, as far as it has been answered.
 #[derive(Debug, Default)]
 pub(crate) struct Compound {
-    /// What a related request takes over from the one before it.
+    /// What a related request inherits from the one before it.
     pub(crate) chain: Chain,
     /// What encrypts the answers; `None`: they are not encrypted.
     encryption: Option<Arc<SessionCrypto>>,
@@ -33,7 +33,7 @@ struct Answers {
 }
 
 impl Compound {
-    /// A frame of which nothing has been answered.
+    /// A frame in which no request has been answered yet.
     pub(crate) fn new(encryption: Option<Arc<SessionCrypto>>) -> Self {
         Self { encryption, ..Self::default() }
     }
@@ -43,12 +43,12 @@ impl Compound {
         self.answers.as_ref().map_or(0, |answers| answers.buffer.len())
     }
 
-    /// Room for the answers so far, in bytes.
+    /// The room that is held for the answers so far, in bytes.
     pub(crate) fn room_bytes(&self) -> usize {
         self.room.as_ref().map_or(0, Room::bytes)
     }
 
-    /// An answer for which there is this room is one of those so far.
+    /// Adds the room of an answer to that of the answers so far.
     pub(crate) fn keep_room(&mut self, room: Room) {
         match &mut self.room {
             Some(before) => before.add(room),
@@ -56,12 +56,12 @@ impl Compound {
         }
     }
 
-    /// The room for the answers so far, which are about to be sent.
+    /// Takes the room of the answers so far, which are about to be sent.
     pub(crate) fn take_room(&mut self) -> Option<Room> {
         self.room.take()
     }
 
-    /// Adds an answer: a whole message, its header written.
+    /// Adds an answer: a complete message with its header.
     ///
     /// # Errors
     /// A fault of this program.
@@ -88,7 +88,7 @@ impl Compound {
         Ok(())
     }
 
-    /// The frame with all answers so far; `None` when there is none.
+    /// Takes the frame with all answers so far; `None` when there are none.
     ///
     /// # Errors
     /// A fault of this program.
@@ -115,11 +115,12 @@ pub(crate) fn sign(channel: &Channel, message: &mut [u8]) -> Result<(), ReplyErr
     key.sign(message, Sender::Server).map_err(|_| ReplyError("signing failed"))
 }
 
-/// A reply that cannot be sent: a fault of this program.
+/// A reply that cannot be sent, because of a fault of this program.
 #[derive(Debug)]
 pub(crate) struct ReplyError(pub(crate) &'static str);
 
-/// One message as a frame, for one that no request context is for; `None` when it is too long or cannot be encrypted.
+/// A single message as a frame, for messages without a request context; `None` when it is too long or cannot be
+/// encrypted.
 pub(crate) fn frame_of(
     header: &Header,
     mut message: Buffer,

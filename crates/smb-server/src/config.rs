@@ -1,4 +1,4 @@
-//! Settings of this server, as an administrator gives them.
+//! Settings of this server, as given by an administrator.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -11,32 +11,32 @@ pub use smb_proto::session::Protection;
 /// The user and the group that nobody is.
 const NOBODY: u32 = 65_534;
 
-/// Settings of the SMB server. `Config::default()` is what a server without a configuration uses.
+/// Settings of the SMB server. `Config::default()` is the configuration of an unconfigured server.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The name that the server gives itself in NTLM and in share listings: a NetBIOS name, upper case.
+    /// The server's name in NTLM and in share listings: a NetBIOS name in upper case.
     pub server_name: String,
-    /// The server's name for itself on the wire, stable over restarts; `None`: a new one at each start.
+    /// The GUID by which the server identifies itself, stable over restarts; `None` for a new one at each start.
     pub server_guid: Option<[u8; 16]>,
-    /// Whether messages may or must be signed: those of sessions that have a key.
+    /// Whether messages may or must be signed, in sessions that have a key.
     pub signing: Protection,
     /// Whether messages may or must be encrypted.
     pub encryption: Protection,
-    /// Who guests and clients without a name are to the shares: nobody.
+    /// The identity of guests and anonymous clients on the shares: nobody.
     pub guest: Identity,
     /// The dialects offered, oldest to newest.
     pub dialects: RangeInclusive<Dialect>,
-    /// Whether a client that gives no name may connect to IPC$, even if no share lets it in.
+    /// Whether an anonymous client may connect to IPC$, even if no share admits it.
     pub anonymous_ipc: bool,
-    /// The mode of files that SMB clients make.
+    /// The mode of files that SMB clients create.
     pub file_mode: u32,
-    /// The mode of directories that SMB clients make.
+    /// The mode of directories that SMB clients create.
     pub directory_mode: u32,
-    /// Which addresses clients are told of for further channels.
+    /// The addresses that are reported to clients for further channels.
     pub interfaces: Interfaces,
-    /// For how long opens are kept whose clients have lost their connection.
+    /// How long opens are kept whose clients have lost their connection.
     pub durable: Timeouts,
-    /// What clients may take up.
+    /// What clients may use.
     pub limits: Limits,
 }
 
@@ -65,9 +65,9 @@ impl Config {
         self.limits.channels_per_session_max > 1
     }
 
-    /// Whether guests may connect to shares of these terms: clients without a name, and users without an account. They
-    /// have no key, so nobody can ask them to sign; where encryption is required, of the server or of the share, there are
-    /// no guests.
+    /// Whether guests may connect to shares with these terms: anonymous clients, and users without an account. Guests
+    /// have no key, so they cannot be asked to sign. Where the server or the share requires encryption, guests are not
+    /// admitted.
     pub(crate) fn lets_guests_in(&self, terms: Terms) -> bool {
         self.encryption != Protection::Required
             && terms.contains(Terms::GUESTS)
@@ -75,50 +75,50 @@ impl Config {
     }
 }
 
-/// Which addresses FSCTL_QUERY_NETWORK_INTERFACE_INFO tells clients of. None, by default.
+/// The addresses that FSCTL_QUERY_NETWORK_INTERFACE_INFO reports to clients. None, by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interfaces {
-    /// Where the server listens, an unspecified address meaning all: of the machine's addresses, those on which a client
-    /// can reach it are told.
+    /// The address on which the server listens; an unspecified address means all. Of the machine's addresses, those on
+    /// which a client can reach the server are reported.
     pub listen: Option<IpAddr>,
-    /// Those that the administrator names; if any, no others are told.
+    /// Addresses given by the administrator. If there are any, no others are reported.
     pub given: Vec<GivenInterface>,
 }
 
-/// An address that the administrator names.
+/// An address given by the administrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GivenInterface {
     /// The address.
     pub address: IpAddr,
-    /// Its speed, in bits per second; `None`: what the kernel says.
+    /// The link speed in bits per second; `None` for the kernel's value.
     pub link_speed: Option<u64>,
-    /// Whether several channels to it are of use; else what the kernel says.
+    /// Whether several channels to the address are useful; if not set, the kernel decides.
     pub rss: bool,
 }
 
-/// A network interface of the server: FSCTL_QUERY_NETWORK_INTERFACE_INFO tells clients.
+/// A network interface of the server, as FSCTL_QUERY_NETWORK_INTERFACE_INFO reports it to clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface {
-    /// The number of the interface; addresses of one interface have the same.
+    /// The number of the interface; the same for all addresses of one interface.
     pub index: u32,
     /// An address on which the server can be reached.
     pub address: IpAddr,
-    /// Its speed, in bits per second.
+    /// The link speed in bits per second.
     pub link_speed: u64,
-    /// Whether several channels to it are of use (receive side scaling).
+    /// Whether several channels to the address are useful (receive side scaling).
     pub rss: bool,
 }
 
-/// What clients may take up. Beyond a limit the request fails; the others go on.
+/// What clients may use. A request that would exceed a limit fails; others are not affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Connections of all clients together.
     pub connections_max: usize,
     /// Connections of one address; `None`: the last quarter is for addresses that hold less than a quarter.
     pub connections_per_address: Option<usize>,
-    /// Sessions of all clients together, from the logon on.
+    /// Sessions of all clients together, counted from the logon.
     pub sessions_max: usize,
-    /// Sessions of one connection, those that are being set up included.
+    /// Sessions of one connection, including those that are being set up.
     pub sessions_per_connection_max: usize,
     /// Sessions of one connection that are being set up.
     pub logons_per_connection_max: usize,
@@ -128,16 +128,16 @@ pub struct Limits {
     pub trees_per_session_max: usize,
     /// Opens of one session.
     pub opens_per_session_max: usize,
-    /// Opens of all clients together that are kept while their clients have no connection. Persistent ones count, and are
-    /// never too many: they have their own limit.
+    /// Opens of all clients together that are kept while their clients have no connection. Persistent opens are
+    /// counted, but never refused: they have a limit of their own.
     pub disconnected_opens_max: usize,
-    /// Persistent opens of all clients together. Further opens are durable only.
+    /// Persistent opens of all clients together. Further opens become durable only.
     pub persistent_opens_max: usize,
-    /// Requests of one connection that wait for something (locks, change notifications).
+    /// Requests of one connection that wait for locks or change notifications.
     pub pending_requests_max: usize,
     /// Requests in one compound.
     pub compound_max: usize,
-    /// Bytes of one READ, WRITE or transaction, from SMB 2.1 on.
+    /// Bytes of one READ, WRITE or transaction, since SMB 2.1.
     pub io_bytes_max: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Connection: what is remembered of one. [MS-SMB2] 3.3.1.7.
+//! Connection: the state of one connection. [MS-SMB2] 3.3.1.7.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::{Arc, Weak};
@@ -32,22 +32,22 @@ pub struct Connection {
     pub(crate) id: u64,
     pub(crate) server: Arc<Server>,
     pub(crate) peer: Peer,
-    /// The connection as other shards know it.
+    /// The connection as other shards see it.
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) outbox: Outbox,
     /// Dialect, ciphers, capabilities: set by NEGOTIATE.
     pub(crate) negotiated: OnceCell<Negotiated>,
-    /// Whether an SMB1 NEGOTIATE was answered: the SMB2 one follows.
+    /// Whether an SMB1 NEGOTIATE was answered, so that the SMB2 NEGOTIATE is next.
     pub(crate) upgraded: Cell<bool>,
     /// Connection.PreauthIntegrityHashValue
     pub(crate) preauth: Cell<PreauthHash>,
     /// Connection.CommandSequenceWindow
     pub(crate) window: RefCell<SequenceWindow>,
-    /// Connection.AsyncCommandList: the requests that wait, with what tells them to stop.
+    /// Connection.AsyncCommandList: the waiting requests, with the signals that tell them to stop.
     pub(crate) requests: RefCell<RequestList<Arc<Notify>>>,
     /// Connection.SessionTable
     sessions: RefCell<Vec<Bound>>,
-    /// What it counts of each share.
+    /// What the connection counts for each share.
     pub(crate) accounts: Accounts,
     /// Authentications under way.
     pub(crate) setups: RefCell<Vec<Setup>>,
@@ -66,20 +66,20 @@ pub struct Connection {
 pub(crate) struct Bound {
     /// The session.
     pub(crate) session: Arc<Session>,
-    /// Its channel on this connection; none before the session is valid.
+    /// The session's channel on this connection; none before the session is valid.
     pub(crate) channel: Option<Arc<Channel>>,
 }
 
 /// An authentication under way on a connection.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    /// The session that it is for.
+    /// The session that is being authenticated.
     pub(crate) session_id: u64,
-    /// Whether the session is another connection's, that this one is to become a channel of.
+    /// Whether the session belongs to another connection, and this connection is to become a channel of it.
     pub(crate) binding: bool,
     /// Session.PreauthIntegrityHashValue
     pub(crate) preauth: PreauthHash,
-    /// Where it has got to.
+    /// The state of the authentication.
     pub(crate) acceptor: Acceptor,
 }
 
@@ -115,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// Connection.Dialect, once it is negotiated.
+    /// Connection.Dialect, once the dialect is negotiated.
     pub(crate) fn dialect(&self) -> Option<Dialect> {
         self.negotiated.get().map(|negotiated| negotiated.dialect)
     }
@@ -131,17 +131,17 @@ impl Connection {
         self.negotiated.get().is_some_and(|negotiated| negotiated.supports_multi_credit)
     }
 
-    /// How many identifiers a request uses.
+    /// How many message identifiers a request uses.
     pub(crate) fn credit_charge(&self, header: &Header) -> u16 {
         if self.supports_multi_credit() { header.credit_charge.max(1) } else { 1 }
     }
 
-    /// The session with this SessionId, if it is on this connection.
+    /// The session with this SessionId, if it has this connection.
     pub(crate) fn bound(&self, session_id: u64) -> Option<Bound> {
         self.sessions.borrow().iter().find(|bound| bound.session.id == session_id).cloned()
     }
 
-    /// Enters a session that begins on this connection, or has this connection for a further channel.
+    /// Enters a session that begins on this connection, or that gets this connection as a further channel.
     ///
     /// # Errors
     /// STATUS_INSUFFICIENT_RESOURCES at the limit.
@@ -174,7 +174,7 @@ impl Connection {
         }
     }
 
-    /// Takes a session off this connection.
+    /// Removes a session from this connection.
     pub(crate) fn remove_session(&self, session_id: u64) {
         self.sessions.borrow_mut().retain(|bound| bound.session.id != session_id);
         self.setups.borrow_mut().retain(|setup| setup.session_id != session_id);
@@ -195,25 +195,27 @@ impl Connection {
         }
     }
 
-    /// Somebody has logged on, and not off again.
+    /// Whether a user has logged on and not logged off again.
     pub(crate) fn is_known(&self) -> bool {
         let is_valid = |bound: &Bound| bound.channel.is_some() && !bound.session.ended.is_set();
         self.sessions.borrow().iter().any(is_valid)
     }
 
-    /// A logon has failed. After some, or one that was not heard, the connection ends behind the answer, if it is nobody's.
+    /// A logon has failed. After several failures, or one that was not evaluated, the connection ends after the answer,
+    /// unless a user is logged on.
     pub(crate) fn note_failed_logon(&self, unheard: bool) {
         self.failed_logons.set(self.failed_logons.get().saturating_add(1));
         let too_many = unheard || self.failed_logons.get() >= FAILED_LOGONS_MAX;
         self.ends_behind_answer.set(too_many && !self.is_known());
     }
 
-    /// Whether too many logons have failed: it ends behind the answer.
+    /// Whether too many logons have failed, so that the connection ends after the answer.
     pub(crate) fn ends_behind_answer(&self) -> bool {
         self.ends_behind_answer.get()
     }
 
-    /// A CREATE that grants something is answered. Where the answer is surely not sent, the client is not asked to give anything back.
+    /// A CREATE that grants something is answered. If the answer is certain not to be sent, the client is not asked to
+    /// give anything up.
     pub(crate) fn note_answered(&self, open: &Arc<Open>) {
         open.note_heard();
         if self.endpoint.ended.is_set() {
@@ -225,7 +227,7 @@ impl Connection {
         answered.push((self.outbox.queued_messages(), Arc::downgrade(open)));
     }
 
-    /// The connection has ended: of those answers, none was sent of which not even the messages before were.
+    /// The connection has ended: an answer was not sent if not even the messages before it were.
     fn note_unsent(&self) {
         let sent = self.outbox.sent_messages();
         let answered = std::mem::take(&mut *self.answered.borrow_mut());
@@ -233,7 +235,7 @@ impl Connection {
         unsent.filter_map(|(_, open)| open.upgrade()).for_each(|open| open.note_unheard());
     }
 
-    /// Whether it ends for a fault: nothing is answered any more.
+    /// Whether the connection ends because of a fault, so that nothing more is answered.
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.get()
     }
@@ -244,7 +246,7 @@ impl Connection {
         self.outbox.break_off(reason);
     }
 
-    /// The connection has ended: so have the sessions that have no other.
+    /// The connection has ended. Sessions without another connection end, too.
     pub(crate) async fn end_sessions(&self) {
         self.endpoint.ended.set();
         self.note_unsent();

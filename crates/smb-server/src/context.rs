@@ -1,8 +1,8 @@
-//! What a handler knows about its request: the more its command needs, the more there is.
+//! What a handler knows about its request: the more its command needs, the more is provided.
 //!
-//! A [`RequestContext`] is any request. What a request that was let in is about is its [`Subject`]; the handlers of the
-//! commands that need it get it as [`InSession`], [`Admitted`] or [`OnShare`], each of which is also all that the one before
-//! it is.
+//! A [`RequestContext`] is any request. The [`Subject`] of an admitted request is what it is about. Handlers of
+//! commands that need it receive it as [`InSession`], [`Admitted`] or [`OnShare`]; each of these provides everything
+//! that the previous one does.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -34,20 +34,20 @@ pub(crate) struct RequestContext {
     pub(crate) connection: Rc<Connection>,
     /// The server.
     pub(crate) server: Arc<Server>,
-    /// The request's header.
+    /// The header of the request.
     pub(crate) header: Header,
-    /// What is known of its command.
+    /// The properties of its command.
     pub(crate) operation: &'static Operation,
-    /// The whole request, from its header on. A WRITE's payload is a slice of it.
+    /// The whole request, starting with its header. A WRITE's payload is a slice of it.
     pub(crate) message: Bytes,
-    /// Whether the request came encrypted: its answer goes encrypted too.
+    /// Whether the request was encrypted. If so, its answer is encrypted, too.
     pub(crate) encrypted: bool,
-    /// What its answer says of session and tree connect. SESSION_SETUP and TREE_CONNECT have a say in it; else it is what
-    /// was found for the request, also if that fails.
+    /// The session and tree connect in the answer. SESSION_SETUP and TREE_CONNECT can change them; for other commands
+    /// they are those found for the request, even if it fails.
     pub(crate) envelope: Envelope,
-    /// The compound that the request belongs to, and the answers so far.
+    /// The compound to which the request belongs, and the answers so far.
     pub(crate) compound: RefCell<Compound>,
-    /// The AsyncId of the interim response, once that is sent.
+    /// The AsyncId of the interim response, once it has been sent.
     pub(crate) async_id: Cell<Option<u64>>,
     /// Whether credits were granted for this request.
     pub(crate) granted: Cell<bool>,
@@ -57,20 +57,20 @@ pub(crate) struct RequestContext {
     room: Cell<Option<Room>>,
 }
 
-/// What an answer says of session and tree connect, and how it is signed.
+/// The session and tree connect in an answer, and how the answer is signed.
 #[derive(Debug, Default)]
 pub(crate) struct Envelope {
     /// The session.
     pub(crate) session_id: Option<u64>,
-    /// Who has logged on in it.
+    /// The user who has logged on.
     pub(crate) logged_on: Option<LoggedOn>,
-    /// The session's channel on this connection, which signs.
+    /// The session's channel on this connection, whose key signs.
     pub(crate) channel: Option<Arc<Channel>>,
     /// The tree connect.
     pub(crate) tree_id: Option<u32>,
 }
 
-/// What the answer depends on of who has logged on.
+/// The properties of the logon on which the answer depends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoggedOn {
     /// Session.IsGuest, Session.IsAnonymous
@@ -85,7 +85,7 @@ impl From<&Login> for LoggedOn {
     }
 }
 
-/// What a request that was let in is about: as much as its command needs.
+/// What an admitted request is about, as far as its command needs it.
 pub(crate) enum Subject {
     /// The connection, and the session that the request names, if it is there.
     Connection(Option<Arc<Session>>),
@@ -95,13 +95,13 @@ pub(crate) enum Subject {
     Tree(Arc<Session>, Arc<Login>, Arc<Tree>),
 }
 
-/// A request of a session in which somebody has logged on.
+/// A request of a session in which a user has logged on.
 #[derive(Clone, Copy)]
 pub(crate) struct InSession<'r> {
     request: &'r RequestContext,
     /// The session.
     pub(crate) session: &'r Arc<Session>,
-    /// Who is asking, with the protection of the session.
+    /// The caller, with the protection of the session.
     pub(crate) login: &'r Arc<Login>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct OnShare<'r> {
     admitted: Admitted<'r>,
     /// The share.
     pub(crate) share: &'r Arc<Share>,
-    /// Whether what it does may have to wait for the share's budget.
+    /// Whether the request may have to wait for the share's budget.
     pub(crate) takes_turns: bool,
 }
 
@@ -148,7 +148,7 @@ impl<'r> Deref for OnShare<'r> {
 }
 
 impl RequestContext {
-    /// A request of which nothing but its header is known.
+    /// A request of which only the header is known.
     pub(crate) fn new(
         connection: &Rc<Connection>,
         header: Header,
@@ -173,51 +173,51 @@ impl RequestContext {
         }
     }
 
-    /// Waits until there is room for an answer of so many bytes among all that the client has not taken. It is had until the answer
-    /// is sent, or the request fails.
+    /// Waits for room for an answer of this many bytes, among everything that the client has not taken. The room is
+    /// held until the answer is sent or the request fails.
     pub(crate) async fn room_for(&self, bytes: usize) {
         let had = self.compound.borrow().room_bytes();
         let room = self.connection.outbox.room(bytes, had).await;
         self.room.set(Some(room));
     }
 
-    /// What [`RequestContext::room_for`] waited for.
+    /// Takes the room for which [`RequestContext::room_for`] waited.
     pub(crate) fn take_room(&self) -> Option<Room> {
         self.room.take()
     }
 
-    /// Whether the request takes session, tree and file from the one before it.
+    /// Whether the request inherits session, tree and file from the previous one.
     pub(crate) fn is_related(&self) -> bool {
         self.header.flags.contains(HeaderFlags::RELATED_OPERATIONS)
     }
 
-    /// The related requests behind this one are about this file.
+    /// Makes this the file of the related requests that follow.
     pub(crate) fn set_related_file(&self, id: FileId) {
         self.compound.borrow_mut().chain.generated_file(id);
     }
 
-    /// A buffer for an answer without data. It begins with 64 zero bytes in which the header is written at the end; the body
-    /// is appended.
+    /// A buffer for an answer without data. It begins with 64 zero bytes, into which the header is written at the end.
+    /// The body is appended.
     pub(crate) fn reply(&self) -> Buffer {
         self.reply_with(0)
     }
 
-    /// The same for an answer with so many bytes of data.
+    /// Like [`RequestContext::reply`], for an answer with this many bytes of data.
     pub(crate) fn reply_with(&self, data_bytes: usize) -> Buffer {
         message(self.operation.answer_bytes.saturating_add(data_bytes))
     }
 
-    /// The answer carries this status although it is no error (STATUS_BUFFER_OVERFLOW, STATUS_NOTIFY_ENUM_DIR).
+    /// Sets a status of the answer that is not an error (STATUS_BUFFER_OVERFLOW, STATUS_NOTIFY_ENUM_DIR).
     pub(crate) fn set_status(&self, status: NtStatus) {
         self.status.set(status);
     }
 
-    /// The status of an answer that is no error.
+    /// The status of an answer that is not an error.
     pub(crate) fn status(&self) -> NtStatus {
         self.status.get()
     }
 
-    /// The request has moved so many bytes of payload: for the accounting.
+    /// Notes for the accounting that the request has moved this many bytes of payload.
     pub(crate) fn moved(&self, bytes: usize) {
         self.payload_bytes.set(bytes as u64);
     }
@@ -234,24 +234,24 @@ impl RequestContext {
 }
 
 impl<'r> InSession<'r> {
-    /// A request with its session and who has logged on there.
+    /// A request with its session and the user who has logged on there.
     pub(crate) fn new(request: &'r RequestContext, session: &'r Arc<Session>, login: &'r Arc<Login>) -> Self {
         Self { request, session, login }
     }
 
-    /// The same request on a tree connect of the session.
+    /// This request on a tree connect of the session.
     pub(crate) fn on_tree(self, tree: &'r Arc<Tree>) -> Admitted<'r> {
         Admitted { in_session: self, tree }
     }
 
-    /// Who is asking, in the terms of the shares.
+    /// The caller, in the terms of the shares.
     pub(crate) fn caller(&self) -> &'r Caller {
         &self.login.caller
     }
 }
 
 impl<'r> Admitted<'r> {
-    /// The same request as one about a share.
+    /// This request as one about a share.
     ///
     /// # Errors
     /// STATUS_INVALID_DEVICE_REQUEST on IPC$.
@@ -262,11 +262,11 @@ impl<'r> Admitted<'r> {
         }
     }
 
-    /// The open that the request names; in a related request, the one of the request before it.
+    /// The open that the request names; in a related request, the one of the previous request.
     ///
     /// # Errors
-    /// STATUS_FILE_CLOSED for an open that is not there or belongs to another tree connect; in a related request, what
-    /// the request before it failed with. STATUS_FILE_NOT_AVAILABLE for a late request to change something.
+    /// STATUS_FILE_CLOSED for an open that does not exist or belongs to another tree connect; in a related request, the
+    /// failure of the previous request. STATUS_FILE_NOT_AVAILABLE for a late request that would change something.
     pub(crate) fn open(&self, id: FileId) -> Result<InUse, Failure> {
         let id = self.compound.borrow_mut().chain.file_id(self.is_related(), id)?;
         let open = self.session.open(id).ok_or(NtStatus::FILE_CLOSED)?;
@@ -296,8 +296,8 @@ impl<'r> Admitted<'r> {
         }
     }
 
-    /// Enters an open that this request has made, for the client and for the related requests behind this one. On an
-    /// error the caller closes it again.
+    /// Enters an open that this request has made, for the client and for the related requests that follow. After an
+    /// error the caller closes the open.
     ///
     /// # Errors
     /// STATUS_INSUFFICIENT_RESOURCES at the limit of the session.
@@ -309,7 +309,7 @@ impl<'r> Admitted<'r> {
     }
 }
 
-/// A message with room for `capacity` bytes behind its header, which is written at the end.
+/// A message with room for `capacity` bytes after its header, which is written at the end.
 pub(crate) fn message(capacity: usize) -> Buffer {
     let mut buffer = Buffer::with_capacity(header::LEN.saturating_add(capacity));
     buffer.append(&[0; header::LEN]);

@@ -15,7 +15,7 @@ use crate::status::Failure;
 use crate::tree::{Target, Tree};
 use crate::{handler, status};
 
-/// Answers a request that was let in. Those about a share are counted there.
+/// Answers an admitted request. Requests about a share are counted there.
 pub(crate) async fn dispatch(ctx: &mut RequestContext, subject: &Subject) -> Result<Buffer, Failure> {
     timings::scope(pin!(dispatch_counted(ctx, subject))).await
 }

@@ -1,4 +1,4 @@
-//! A connection, as far as other shards may know it.
+//! A connection, as far as other shards can see it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,14 +14,14 @@ const ONE_OF_SEVERAL_PATIENCE: Duration = Duration::from_secs(2);
 /// The same for the only channel of a session: well within the 35 s that a client has to answer a break.
 const ONLY_ONE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Channel.Connection: where a session reaches its client, from whatever shard.
+/// Channel.Connection: how a session reaches its client, from any shard.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     /// The connection's number.
     pub(crate) connection: u64,
-    /// Its addresses, and its shard.
+    /// The addresses of the connection, and its shard.
     pub(crate) peer: Peer,
-    /// How long it takes to the client and back.
+    /// The round trip time to the client.
     pub(crate) round_trip: RoundTrip,
     /// When the client connected.
     pub(crate) since: SystemTime,
@@ -38,12 +38,12 @@ pub(crate) struct Endpoint {
     mailbox: Mailbox,
     /// Whether its session has other channels: it can be given up.
     is_one_of_several: AtomicBool,
-    /// Set when the connection has ended: what was posted shortly before may be lost.
+    /// Set when the connection has ended: messages posted shortly before may be lost.
     pub(crate) ended: Signal,
 }
 
 impl Endpoint {
-    /// That of a new connection.
+    /// The endpoint of a new connection.
     pub(crate) fn new(connection: u64, peer: Peer, outbox: &Outbox) -> Arc<Self> {
         Arc::new(Self {
             connection,
@@ -60,21 +60,21 @@ impl Endpoint {
         })
     }
 
-    /// Whether there are other channels of its session at present.
+    /// Notes whether the session currently has other channels.
     pub(crate) fn set_one_of_several(&self, several: bool) {
         self.is_one_of_several.store(several, Ordering::Relaxed);
     }
 
-    /// Sends what the client is told unasked; false when that is not taken. The connection ends if the client's system
-    /// does not acknowledge it: soon, while it can be told over another one; else before those who wait for the answer
-    /// would go on without.
+    /// Sends a message that the server sends unasked; returns false if it is not accepted. The connection ends if the
+    /// client's system does not acknowledge the message: soon, if the client can be reached over another channel;
+    /// otherwise before those who wait for the answer would stop waiting.
     pub(crate) fn post(&self, frame: Buffer) -> bool {
         let several = self.is_one_of_several.load(Ordering::Relaxed);
         let patience = if several { ONE_OF_SEVERAL_PATIENCE } else { ONLY_ONE_PATIENCE };
         self.mailbox.post_urgently(frame, patience).is_ok()
     }
 
-    /// A request has come at this time.
+    /// Notes that a request arrived at this time.
     pub(crate) fn note_request(&self, at: Instant) {
         // No more than a store: no other shard counts here.
         self.requests.store(self.requests.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -82,13 +82,13 @@ impl Endpoint {
             .store(milliseconds(at.saturating_duration_since(self.connected)), Ordering::Relaxed);
     }
 
-    /// A frame of any kind has come.
+    /// Notes that a frame of any kind arrived.
     pub(crate) fn note_frame(&self) {
         let since = net::turn_clock::now().saturating_duration_since(self.connected);
         self.last_frame.store(milliseconds(since), Ordering::Relaxed);
     }
 
-    /// For how long nothing has come.
+    /// How long nothing has arrived.
     pub(crate) fn silence(&self) -> Duration {
         let last = Duration::from_millis(self.last_frame.load(Ordering::Relaxed));
         self.connected.elapsed().saturating_sub(last)
@@ -99,7 +99,7 @@ impl Endpoint {
         self.mailbox.close();
     }
 
-    /// What an administrator is told of it.
+    /// What an administrator sees of the connection.
     pub(crate) fn report(&self) -> report::Channel {
         report::Channel {
             connection: self.connection,

@@ -1,4 +1,4 @@
-//! Lists of extended attributes, as SMB has them. [MS-FSCC] 2.4.16; [MS-FSA] 2.1.5.12.12, 2.1.5.15.
+//! Lists of extended attributes in the form of SMB. [MS-FSCC] 2.4.16; [MS-FSA] 2.1.5.12.12, 2.1.5.15.
 
 use share::ExtendedAttribute;
 use smb_wire::NtStatus;
@@ -11,18 +11,18 @@ const NAME_FORBIDS: &[u8] = b"\\/:*?\"<>|,+=[];";
 /// the zero behind the name.
 const ENTRY_BYTES: usize = 5;
 
-/// What a list is to have.
+/// The list that a client asks for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// A FILE_GET_EA_INFORMATION list; empty: all.
+    /// A FILE_GET_EA_INFORMATION list; empty for all attributes.
     pub(crate) names: &'a [u8],
-    /// The first one only.
+    /// Whether only the first attribute is wanted.
     pub(crate) single: bool,
-    /// The most bytes.
+    /// The most bytes of the list.
     pub(crate) limit: usize,
 }
 
-/// Reads a list that a client sends to set or remove attributes.
+/// Decodes a list with which a client sets or removes attributes.
 ///
 /// # Errors
 /// STATUS_EA_LIST_INCONSISTENT for a malformed list, STATUS_INVALID_EA_NAME.
@@ -42,18 +42,18 @@ fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && !name.iter().any(|c| c.is_ascii_control() || NAME_FORBIDS.contains(c))
 }
 
-/// What FileEaInformation says: the bytes that all attributes take in a list; 0 when there are none.
+/// The value of FileEaInformation: the bytes that all attributes take in a list; 0 when there are none.
 pub(crate) fn size(all: &[ExtendedAttribute]) -> u32 {
     let entries = all.iter().map(|a| ENTRY_BYTES + a.name.len() + a.value.len());
     let total = entries.reduce(|a, b| a + b).map_or(0, |sum| sum + 4);
     u32::try_from(total).unwrap_or(u32::MAX)
 }
 
-/// A list for a client, and whether there was more than it may have.
+/// A list for a client, and whether attributes were left out for lack of room.
 ///
 /// # Errors
-/// STATUS_NO_EAS_ON_FILE, STATUS_BUFFER_TOO_SMALL when not even the first fits, STATUS_EA_LIST_INCONSISTENT for malformed names,
-/// STATUS_INVALID_EA_NAME.
+/// STATUS_NO_EAS_ON_FILE; STATUS_BUFFER_TOO_SMALL when not even the first attribute fits; STATUS_EA_LIST_INCONSISTENT
+/// for malformed names; STATUS_INVALID_EA_NAME.
 pub(crate) fn encode(all: &[ExtendedAttribute], wanted: Wanted<'_>) -> Result<(Vec<u8>, bool), NtStatus> {
     let chosen = choose(all, wanted.names)?;
     if chosen.is_empty() {

@@ -1,4 +1,4 @@
-//! Guessed passwords: what an authentication has come to is told when [`auth::Brake`] says so, and what fails is counted.
+//! Password guessing: the outcome of an authentication is delayed as [`auth::Brake`] demands, and failures are counted.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,16 +10,16 @@ use parking_lot::Mutex;
 /// Failures of one address after which they are no more told one by one in the log.
 const TOLD_MAX: u32 = 5;
 
-/// Logons that came to nothing, since the server started.
+/// Logons that did not succeed, since the server started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogonCounts {
-    /// Those that failed, for whatever reason.
+    /// Logons that failed, for any reason.
     pub failed: u64,
-    /// Those that were refused unheard, as too many failures of their address waited for their answers.
+    /// Logons that were refused without being evaluated, because too many failures of their address were waiting.
     pub unheard: u64,
 }
 
-/// What failed lately, and how often anything did.
+/// Recent failures, and the total counts.
 #[derive(Debug, Default)]
 pub(crate) struct Guesses {
     /// Guards what failed lately.
@@ -34,7 +34,7 @@ impl Guesses {
         LogonCounts { failed: count(&self.failed), unheard: count(&self.unheard) }
     }
 
-    /// For how long an authentication's outcome is held back. None: it was not heard, whatever it is.
+    /// How long to delay the outcome of an authentication. None: the logon is not evaluated, whatever the outcome.
     pub(crate) fn delay(&self, peer: SocketAddr, outcome: &Step) -> Option<Duration> {
         let now = Instant::now();
         let passed = |user: &str| self.brake.lock().passed(peer.ip(), user, now);

@@ -1,4 +1,4 @@
-//! Requests that wait: interim responses, and how they are told to stop. [MS-SMB2] 3.3.4.2, 3.3.5.16.
+//! Requests that wait: interim responses, and how to stop such requests. [MS-SMB2] 3.3.4.2, 3.3.5.16.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,8 +30,8 @@ impl Future for Cancelled {
 const INTERIM_AFTER: Duration = Duration::from_millis(500);
 
 impl RequestContext {
-    /// Does work that may have to wait for another client to give back what it caches. If that takes a while, this one is
-    /// told so with an interim response. A CANCEL does nothing: half of the work may be done.
+    /// Carries out work that may have to wait for another client to give up what it caches. If that takes a while, this
+    /// client gets an interim response. A CANCEL has no effect, since half of the work may be done.
     ///
     /// # Errors
     /// Those of the work.
@@ -51,8 +51,8 @@ impl RequestContext {
         work.await
     }
 
-    /// Waits for the budget of a share, and reads, or anything else that changes nothing: as [`RequestContext::patiently`], and
-    /// a CANCEL ends it.
+    /// Waits for the budget of a share and then reads, or does any other work that changes nothing. Like
+    /// [`RequestContext::patiently`], but a CANCEL ends it.
     ///
     /// # Errors
     /// Those of the work; STATUS_CANCELLED.
@@ -73,8 +73,8 @@ impl RequestContext {
         }
     }
 
-    /// Like [`RequestContext::go_async`], for a request that must not fail where it would have to wait inside a compound:
-    /// there it waits without an interim response, and cannot be cancelled.
+    /// Like [`RequestContext::go_async`], for a request that must not fail if it has to wait inside a compound: there
+    /// it waits without an interim response, and cannot be cancelled.
     ///
     /// # Errors
     /// STATUS_INSUFFICIENT_RESOURCES when too many requests of the connection are waiting.
@@ -85,11 +85,11 @@ impl RequestContext {
         self.go_async()
     }
 
-    /// Like [`RequestContext::announce`], for what must not wait inside a compound.
+    /// Like [`RequestContext::announce`], for a request that must not wait inside a compound.
     ///
     /// # Errors
-    /// STATUS_INTERNAL_ERROR inside a compound, where the requests behind this one would wait too: 3.3.5.2.7 "The server
-    /// MAY fail requests in a compound chain which require asynchronous processing", and Windows does, with this status.
+    /// STATUS_INTERNAL_ERROR inside a compound, where the later requests would wait too: 3.3.5.2.7 "The server MAY fail
+    /// requests in a compound chain which require asynchronous processing", and Windows does, with this status.
     /// STATUS_INSUFFICIENT_RESOURCES when too many requests of the connection are waiting.
     pub(crate) fn go_async(&self) -> Result<Cancelled, Failure> {
         if self.header.next_command != 0 {
@@ -98,11 +98,11 @@ impl RequestContext {
         self.announce()
     }
 
-    /// The answer is going to wait: sends the interim response with STATUS_PENDING, at the first call, and lets CANCEL
-    /// find the request.
+    /// Announces that the answer will take time: sends the interim response with STATUS_PENDING at the first call, and
+    /// lets CANCEL find the request.
     ///
-    /// In a compound, the answers before this one are sent at once, ahead of the interim response; those behind it wait too,
-    /// and come together with the answer (Windows does so for a CREATE that waits for a break).
+    /// In a compound, the answers before this one are sent at once, ahead of the interim response. Those after it wait
+    /// too, and are sent together with the answer (Windows does so for a CREATE that waits for a break).
     ///
     /// # Errors
     /// STATUS_INSUFFICIENT_RESOURCES when too many requests of the connection are waiting.

@@ -25,7 +25,7 @@ const LEARNED_WITHIN: Duration = Duration::from_millis(10);
 /// Tables of leases, each with a lock of its own: clients rarely meet.
 const TABLES: usize = 16;
 
-/// A lease key is a client's own.
+/// Identifies a lease: a lease key belongs to one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct LeaseId {
     /// LeaseTable.ClientGuid
@@ -35,12 +35,12 @@ pub(crate) struct LeaseId {
 }
 
 impl LeaseId {
-    /// Its name in a share.
+    /// The lease's key among the grants of a share.
     pub(crate) fn grant_key(self) -> GrantKey {
         GrantKey::Lease { client: self.client.0, key: self.key }
     }
 
-    /// Its name among the holders of grants.
+    /// The lease among the holders of grants.
     pub(crate) fn holder(self) -> Holder {
         Holder::Lease { client: self.client.0, key: self.key }
     }
@@ -55,8 +55,8 @@ struct Told {
     connection: Option<u64>,
 }
 
-/// GlobalLeaseTableList: all leases of all clients. A lease is in it while an open works under it, or is about to; so the
-/// limits of opens are limits of leases.
+/// GlobalLeaseTableList: all leases of all clients. A lease is in the table while an open works under it, or is about
+/// to, so the limits of opens also limit leases.
 #[derive(Debug)]
 pub(crate) struct LeaseTable {
     tables: [Mutex<HashMap<LeaseId, Listed>>; TABLES],
@@ -71,7 +71,7 @@ struct Listed {
 }
 
 impl LeaseTable {
-    /// An empty one, for clients that are reached there.
+    /// An empty table. Clients are reached through `clients`.
     pub(crate) fn new(clients: &Arc<Clients>) -> Arc<Self> {
         let tables = std::array::from_fn(|_| Mutex::default());
         Arc::new(Self { tables, clients: Arc::clone(clients) })
@@ -83,12 +83,12 @@ impl LeaseTable {
         &self.tables[usize::from(first ^ client) % TABLES]
     }
 
-    /// The lease of this key, if there is one.
+    /// The lease with this key, if there is one.
     pub(crate) fn find(&self, id: LeaseId) -> Option<Arc<Lease>> {
         self.table(id).lock().get(&id).map(|listed| Arc::clone(&listed.lease))
     }
 
-    /// A connection of a client has ended, and others are left: breaks that went over it are sent again.
+    /// A connection of a client has ended, and others are left: breaks that were sent over it are sent again.
     pub(crate) fn resend(&self, client: Guid, connection: u64) {
         for table in &self.tables {
             let of_client =
@@ -98,10 +98,10 @@ impl LeaseTable {
         }
     }
 
-    /// Finds or makes the lease that is asked for, and holds it. 3.3.5.9.8, 3.3.5.9.11.
+    /// Finds or makes the requested lease, and holds it. 3.3.5.9.8, 3.3.5.9.11.
     ///
     /// # Errors
-    /// STATUS_INVALID_PARAMETER for a key that is another file's.
+    /// STATUS_INVALID_PARAMETER for a key that belongs to another file.
     pub(crate) fn hold(
         self: &Arc<Self>,
         id: LeaseId,
@@ -126,7 +126,7 @@ impl LeaseTable {
     }
 }
 
-/// Keeps a lease in the table: one of Lease.LeaseOpens. Its session is told of breaks.
+/// Keeps a lease in the table: one of Lease.LeaseOpens. Its session receives breaks.
 #[derive(Debug)]
 pub(crate) struct LeaseHold {
     table: Arc<LeaseTable>,
@@ -140,8 +140,8 @@ impl LeaseHold {
         &self.lease
     }
 
-    /// The answer that grants it will never be sent. If no other open works under the lease, what is to be taken from it is taken
-    /// without the client, unless the client asks for the answer again.
+    /// The answer that grants the lease will never be sent. If no other open works under the lease, a break is carried
+    /// out without the client, unless the client asks for the answer again.
     pub(crate) fn note_unheard(&self) {
         {
             // Under the table's lock, so that no other open comes to hold the lease meanwhile.
@@ -154,7 +154,8 @@ impl LeaseHold {
         self.lease.give_up_unheard();
     }
 
-    /// The open goes on in another session: from now on that is told, also of a break that has not been acknowledged.
+    /// The open continues in another session, which receives breaks from now on, including one that has not been
+    /// acknowledged.
     pub(crate) fn move_to(&mut self, session: &Arc<Session>) {
         self.lease.add_session(Arc::downgrade(session));
         self.lease.remove_session(&std::mem::replace(&mut self.session, Arc::downgrade(session)));
@@ -182,10 +183,10 @@ impl Drop for LeaseHold {
     }
 }
 
-/// A lease. What may be cached under it, the share knows.
+/// A lease. The share knows what may be cached under it.
 pub(crate) struct Lease {
     itself: Weak<Self>,
-    /// Its name.
+    /// The identifier of the lease.
     pub(crate) id: LeaseId,
     site: Site,
     clients: Arc<Clients>,
@@ -259,8 +260,8 @@ impl Lease {
         }
     }
 
-    /// The answer to a CREATE that was granted this. 3.3.5.9.8, 3.3.5.9.11: the epoch counts every change of the state;
-    /// the first open of a lease is one, if it was granted anything.
+    /// The answer to a CREATE that was granted this. 3.3.5.9.8, 3.3.5.9.11: the epoch counts every change of the state.
+    /// The first open of a lease is a change, if it was granted anything.
     pub(crate) fn answer(&self, granted: share::Granted) -> create_context::Lease {
         let mut state = self.state.lock();
         let is_first = state.answered.is_none();
@@ -280,15 +281,15 @@ impl Lease {
         }
     }
 
-    /// What is written down of it for a persistent open.
+    /// The record of the lease for a persistent open.
     pub(crate) fn record(&self) -> PersistentLease {
         let state = self.state.lock();
         let version = if self.is_v2 { 2 } else { 1 };
         PersistentLease { key: self.id.key, version, epoch: state.epoch, parent_key: state.parent_key }
     }
 
-    /// A client takes up an open of a lease that was there before the server was started: it knows better which epoch that
-    /// was. [MS-SMB2] 3.3.5.9.12, note 353, has the rule of Windows.
+    /// A client reclaims an open of a lease from before the start of the server, and knows the epoch better than the
+    /// server. [MS-SMB2] 3.3.5.9.12, note 353, has the rule of Windows.
     pub(crate) fn resume(&self, client_epoch: u16, granted: Caching) {
         let mut state = self.state.lock();
         if state.answered.is_none() {
@@ -298,7 +299,7 @@ impl Lease {
         }
     }
 
-    /// The client acknowledges a break. It may be told of a further one at once.
+    /// The client acknowledges a break. It may receive a further break at once.
     ///
     /// # Errors
     /// As [`Share::acknowledge`].
@@ -433,12 +434,12 @@ impl GrantHolder for Lease {
     }
 }
 
-/// A state as clients know it: the bits are the same.
+/// The state in the terms of clients; the bits are the same.
 pub(crate) fn lease_state(caching: Caching) -> LeaseState {
     LeaseState::from_bits_retain(caching.bits().into())
 }
 
-/// What a lease of this state caches.
+/// The caching that this lease state allows.
 pub(crate) fn caching_of(state: LeaseState) -> Caching {
     Caching::from_bits_truncate(u8::try_from(state.bits() & 0x7).unwrap_or(0))
 }

@@ -1,9 +1,9 @@
-//! The SMB server: sockets, one handler a command.
+//! The SMB server: sockets, and one handler for each command.
 //!
-//! A frame comes from [`net`] ([`serve`]), is decrypted and verified ([`receive`]), dispatched to a handler ([`dispatch`],
-//! [`handler`]) and answered ([`reply`], [`compound`]). What a connection remembers ([`connection`]) follows the rules of
-//! [`smb_proto`]; what a share does with a request is behind [`share`]. Handlers only translate between the two; what they
-//! may rely on is their [`context`].
+//! A frame comes from [`net`] ([`serve`]), is decrypted and verified ([`receive`]), dispatched to a handler
+//! ([`dispatch`], [`handler`]) and answered ([`reply`], [`compound`]). The state of a connection ([`connection`])
+//! follows the rules of [`smb_proto`]; what a share does with a request is behind [`share`]. Handlers only translate
+//! between the two. Their [`context`] has what they may rely on.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Who uses a session. [MS-SMB2] 3.3.1.8.
+//! The user of a session. [MS-SMB2] 3.3.1.8.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,13 +6,13 @@ use std::time::SystemTime;
 use share::Caller;
 use smb_proto::session::{Principal, SessionCrypto};
 
-/// Who has logged on, and how the session's messages are protected. Replaced as a whole when the user authenticates
-/// again.
+/// The user who has logged on, and how the session's messages are protected. Replaced as a whole when the user
+/// authenticates again.
 #[derive(Debug, Clone)]
 pub(crate) struct Login {
-    /// Session.UserName, as the account has it; empty for an anonymous session.
+    /// Session.UserName, as written in the account; empty for an anonymous session.
     pub(crate) user: String,
-    /// When the user logged on first.
+    /// When the user first logged on.
     pub(crate) since: SystemTime,
     /// The user in the terms of the shares.
     pub(crate) caller: Caller,
@@ -22,6 +22,6 @@ pub(crate) struct Login {
     pub(crate) signing_required: bool,
     /// Session.EncryptData
     pub(crate) encrypt_data: bool,
-    /// The keys; none where authentication gave none.
+    /// The keys; None where authentication produced none.
     pub(crate) crypto: Option<Arc<SessionCrypto>>,
 }

@@ -1,10 +1,10 @@
-//! Names: the client's UTF-16 paths and the store's bytes. [MS-FSCC] 2.1.5.
+//! Converts between the UTF-16 paths of clients and the bytes of the store. [MS-FSCC] 2.1.5.
 //!
-//! The last component of a path may have a stream behind it: `file:stream:$DATA`, see [`stream`].
+//! The last component of a path may be followed by a stream: `file:stream:$DATA`, see [`stream`].
 //!
 //! Windows forbids some characters in names that POSIX allows. Clients that have to send them use the private
-//! characters of Services for Macintosh (U+F001 to U+F029; Linux calls it `mapposix`, macOS does so always), so
-//! that a file `a:b` made over NFS or on the server is `a:b` to such clients too.
+//! characters of Services for Macintosh (U+F001 to U+F029; Linux calls this `mapposix`, macOS always does it). So a
+//! file `a:b` created over NFS or on the server is also `a:b` to such clients.
 
 mod pattern;
 mod stream;
@@ -46,24 +46,24 @@ const PRIVATE_CONTROL: u32 = 0xf000;
 /// A path from the root of a share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path {
-    /// The names on the way, as the store has them; none for the root.
+    /// The names on the way, as in the store; empty for the root.
     pub components: Vec<Vec<u8>>,
-    /// It ended in a backslash: only a directory can be meant.
+    /// Whether the path ended in a backslash, so that only a directory can be meant.
     pub names_directory: bool,
     /// Which of the object's streams is meant.
     pub stream: StreamPart,
 }
 
 impl Path {
-    /// Takes apart the name of a CREATE, or the target of a rename or link.
+    /// Parses the name of a CREATE, or the target of a rename or link.
     ///
-    /// Dot directory names are resolved by the text, as [MS-FSCC] 2.1.5.1 has it (clients ought not to send them): `a\b\..\c` is
-    /// `a\c`. Several backslashes between two names count as one, as with Windows and Samba.
+    /// Dot directory names are resolved in the text, as in [MS-FSCC] 2.1.5.1 (clients ought not to send them):
+    /// `a\b\..\c` is `a\c`. Several backslashes between two names count as one, as with Windows and Samba.
     ///
     /// # Errors
-    /// STATUS_INVALID_PARAMETER for a backslash in front ([MS-SMB2] 3.3.5.9), STATUS_OBJECT_PATH_SYNTAX_BAD for a `..` that leads
-    /// out of the share (the document has it stay at the root; Windows and Samba refuse it so), STATUS_OBJECT_NAME_INVALID for
-    /// all else that is no name.
+    /// STATUS_INVALID_PARAMETER for a leading backslash ([MS-SMB2] 3.3.5.9); STATUS_OBJECT_PATH_SYNTAX_BAD for a `..`
+    /// that leads out of the share (the document lets it stay at the root; Windows and Samba refuse it with this
+    /// status); STATUS_OBJECT_NAME_INVALID for any other invalid name.
     pub(crate) fn parse(name: &Utf16<'_>) -> Result<Self, NtStatus> {
         let text = name.decode().map_err(|_| NtStatus::OBJECT_NAME_INVALID)?;
         if text.starts_with(['\\', '/']) {
@@ -88,10 +88,10 @@ impl Path {
     }
 }
 
-/// One component as the store names it.
+/// One component in the form of the store.
 ///
 /// # Errors
-/// STATUS_OBJECT_NAME_INVALID for what is no name; dot directory names are none.
+/// STATUS_OBJECT_NAME_INVALID for an invalid name, including dot directory names.
 pub(crate) fn component(part: &str) -> Result<Vec<u8>, NtStatus> {
     let forbidden = |c: char| c < ' ' || RESERVED.contains(&c);
     if matches!(part, "" | "." | "..") || part.contains(forbidden) {
@@ -124,7 +124,7 @@ fn is_private(c: char) -> bool {
     ('\u{f001}'..=PRIVATE_PERIOD).contains(&c)
 }
 
-/// A name of the store as clients see it; None for one that is not UTF-8, which they cannot name.
+/// A name of the store as clients see it; None for a name that is not UTF-8, which clients cannot express.
 pub(crate) fn to_client(stored: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(stored).ok()?;
     let strange = |c: char| c < ' ' || RESERVED.contains(&c);
@@ -148,7 +148,7 @@ pub(crate) fn to_client(stored: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(name))
 }
 
-/// A path of the store (`a/b`) as clients see it (`a\b`); names that are not UTF-8 show U+FFFD.
+/// A path of the store (`a/b`) as clients see it (`a\b`). U+FFFD replaces what is not UTF-8.
 pub(crate) fn path_to_client(stored: &[u8]) -> String {
     let parts = stored
         .split(|b| *b == b'/')

@@ -1,8 +1,8 @@
-//! Where clients may open further channels to: the addresses that FSCTL_QUERY_NETWORK_INTERFACE_INFO tells them of.
+//! The addresses to which clients may open further channels, as reported by FSCTL_QUERY_NETWORK_INTERFACE_INFO.
 //!
-//! They come from the kernel, as they are at the time, unless the administrator names them. Addresses that clients
-//! could not use are left out: those on which the server does not listen, link-local ones, and those of interfaces that
-//! are down. The loopback interface is told of only if the server listens on nothing else.
+//! They are read from the kernel each time, unless the administrator names them. Addresses that clients could not use
+//! are left out: those on which the server does not listen, link-local ones, and those of interfaces that are down. The
+//! loopback interface is reported only if the server listens on nothing else.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const ADDRESSES_MAX: usize = 256;
 /// Numbers of interfaces that the kernel does not know begin here.
 const UNKNOWN_INDEX: u32 = 1 << 24;
 
-/// The addresses that clients are told of, read again when they are a second old.
+/// The addresses that are reported to clients, read again when they are a second old.
 #[derive(Debug)]
 pub(crate) struct NetworkInterfaces {
     settings: Interfaces,
@@ -30,19 +30,19 @@ pub(crate) struct NetworkInterfaces {
 }
 
 impl NetworkInterfaces {
-    /// Those of a server with these settings.
+    /// The addresses of a server with these settings.
     pub(crate) fn new(settings: Interfaces) -> Self {
         Self { settings, read: Mutex::new(None) }
     }
 
-    /// What was read a moment ago.
+    /// The addresses, if they were read a moment ago.
     pub(crate) fn fresh(&self) -> Option<Arc<[Interface]>> {
         let read = self.read.lock();
         read.as_ref().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, interfaces)| Arc::clone(interfaces))
     }
 
-    /// The addresses as they are now. It may wait for the kernel: not for a shard, unless [`NetworkInterfaces::fresh`]
-    /// has them.
+    /// The current addresses. This may wait for the kernel, so it must not run on a shard, unless
+    /// [`NetworkInterfaces::fresh`] has returned them.
     pub(crate) fn current(&self) -> Arc<[Interface]> {
         if let Some(fresh) = self.fresh() {
             return fresh;

@@ -1,4 +1,4 @@
-//! What the server tells a client unasked: breaks of oplocks and leases. [MS-SMB2] 3.3.4.6, 3.3.4.7.
+//! What the server sends to a client unasked: breaks of oplocks and leases. [MS-SMB2] 3.3.4.6, 3.3.4.7.
 
 use std::sync::Arc;
 
@@ -14,21 +14,22 @@ use crate::session::Session;
 /// The MessageId of every notification.
 const MESSAGE_ID: u64 = u64::MAX;
 
-/// The session has no living channel: its client cannot be told.
+/// The session has no working channel, so its client cannot be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no channel of the session is left")]
 pub(crate) struct NoChannel;
 
 impl Session {
-    /// Sends a notification over the first channel that takes it. It is encrypted where the session or, as the caller
-    /// says, the share demands that, and never signed. "If the server fails to send the notification to the client, the
-    /// server MUST retry the send using an alternate connection": see [`Endpoint::post`]. One that was handed to a channel
-    /// which ends ([`Endpoint::ended`]) before the client has acknowledged it may be lost, and is to be sent again.
+    /// Sends a notification over the first channel that accepts it. The notification is encrypted if the session or (as
+    /// the caller states) the share demands that, and never signed. "If the server fails to send the notification to
+    /// the client, the server MUST retry the send using an alternate connection": see [`Endpoint::post`]. If the
+    /// channel ends ([`Endpoint::ended`]) before the client has acknowledged the notification, it may be lost, and must
+    /// be sent again.
     ///
-    /// Gives the channel's connection. It may be called from any shard, and never waits.
+    /// Returns the channel's connection. This may be called from any shard, and never waits.
     ///
     /// # Errors
-    /// [`NoChannel`] when none is left.
+    /// [`NoChannel`] when no channel is left.
     pub(crate) fn notify(
         &self,
         notification: &Notification,
@@ -50,14 +51,15 @@ impl Session {
 }
 
 impl Session {
-    /// Whether what is said to the client in this session must be encrypted.
+    /// Whether messages to the client in this session must be encrypted.
     pub(crate) fn encrypts(&self, share_encrypts: bool) -> bool {
         let login = self.login();
         login.is_some_and(|login| (login.encrypt_data || share_encrypts) && login.crypto.is_some())
     }
 }
 
-/// Puts a notification that belongs to no session, as it is, into a connection's mailbox; false when that takes nothing.
+/// Puts a notification that belongs to no session, unchanged, into a connection's mailbox. Returns false if the mailbox
+/// does not accept it.
 pub(crate) fn post(endpoint: &Endpoint, notification: &Notification) -> bool {
     frame(0, notification, None).is_some_and(|frame| endpoint.post(frame))
 }

@@ -1,4 +1,4 @@
-//! Open: what a client has open. [MS-SMB2] 3.3.1.10.
+//! Open: a file or pipe that a client has open. [MS-SMB2] 3.3.1.10.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use crate::signal::Signal;
 use crate::status::Failure;
 use crate::tree::Tree;
 
-/// What is open.
+/// The object that is open.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// A file or directory of a share.
@@ -28,7 +28,7 @@ pub(crate) enum Target {
     Pipe(Mutex<Pipe>),
 }
 
-/// The caching grant that an open works under.
+/// The caching grant under which an open works.
 #[derive(Debug)]
 pub(crate) enum Grant {
     /// The open's own; it may be none.
@@ -37,7 +37,7 @@ pub(crate) enum Grant {
     Lease(LeaseHold),
 }
 
-/// An open, in its session's table.
+/// An open in its session's table.
 #[derive(Debug)]
 pub(crate) struct Open {
     /// Open.FileId, Open.DurableFileId
@@ -52,23 +52,23 @@ pub(crate) struct Open {
     pub(crate) path: String,
     /// Open.CreateOptions
     pub(crate) create_options: CreateOptions,
-    /// Whether it is a directory.
+    /// Whether the object is a directory.
     pub(crate) is_directory: bool,
-    /// What changes while it is open. No lock is held across an await.
+    /// What changes while the object is open. The lock is not held across an await.
     pub(crate) state: Mutex<OpenState>,
     /// Open.ChannelSequence and the requests that are under way; it outlives the session with what it counts.
     sequence: Arc<Mutex<ChannelSequence>>,
-    /// Open.OplockLevel, Open.Lease; none for pipes, and when it is closed.
+    /// Open.OplockLevel, Open.Lease; None for pipes, and after the open is closed.
     pub(crate) grant: Mutex<Option<Grant>>,
-    /// Where QUERY_DIRECTORY goes on; requests wait for each other here, in their order.
+    /// Where QUERY_DIRECTORY continues. Requests wait for each other here, in order.
     pub(crate) enumeration: tokio::sync::Mutex<Option<Enumeration>>,
-    /// What it keeps when its session ends; only of an open that is looked for from other sessions.
+    /// What the open keeps when its session ends; only for opens that are visible to other sessions.
     pub(crate) durable: OnceLock<Arc<Durable>>,
-    /// Set when it is closed, or its session ends: wakes what waits for it (CHANGE_NOTIFY, LOCK).
+    /// Set when the open is closed or its session ends: wakes requests that wait for it (CHANGE_NOTIFY, LOCK).
     pub(crate) closed: Signal,
 }
 
-/// A request under way, as its open counts it; not any more when this is dropped.
+/// A request under way, counted by its open until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Outstanding {
     counted: Arc<Mutex<ChannelSequence>>,
@@ -81,7 +81,7 @@ impl Drop for Outstanding {
     }
 }
 
-/// An open that a request uses. Until it is dropped the request is under way, as far as the open knows.
+/// An open that a request uses. The request counts as under way until this is dropped.
 #[derive(Debug)]
 pub(crate) struct InUse {
     open: Arc<Open>,
@@ -89,7 +89,7 @@ pub(crate) struct InUse {
 }
 
 impl InUse {
-    /// By a request that is counted so, if it is counted.
+    /// For a request that is counted in `outstanding`, if it is counted.
     pub(crate) fn new(open: Arc<Open>, outstanding: Option<Outstanding>) -> Self {
         Self { open, _outstanding: outstanding }
     }
@@ -106,7 +106,7 @@ impl Deref for InUse {
 /// What changes while a file is open; guarded by [`Open::state`].
 #[derive(Debug, Default, Clone)]
 pub(crate) struct OpenState {
-    /// What CHANGE_NOTIFY is told of: collected from the first request on.
+    /// The changes for CHANGE_NOTIFY, collected from the first request on.
     pub(crate) watch: Option<Arc<DirectoryWatch>>,
     /// FilePositionInformation
     pub(crate) position: u64,
@@ -127,7 +127,7 @@ pub(crate) struct Enumeration {
     pub(crate) at: Location,
 }
 
-/// Where an enumeration goes on.
+/// Where an enumeration continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Location {
     /// At its beginning, with `.`.
@@ -145,13 +145,13 @@ pub(crate) enum Location {
 pub(crate) struct DirectoryWatch {
     /// Collects the changes.
     pub(crate) changes: share::Watch,
-    /// Requests wait here for those before them, in their order.
+    /// Requests wait here for earlier ones, in order.
     pub(crate) turn: tokio::sync::Semaphore,
-    /// The most bytes of an answer: what the first request had room for.
+    /// The most bytes of an answer: the buffer size of the first request.
     pub(crate) answer_bytes_max: u32,
 }
 
-/// Times that SET_INFO has frozen on an open ([MS-FSCC] 2.4.7: -1), with the value to keep.
+/// Times that SET_INFO has frozen on an open ([MS-FSCC] 2.4.7: -1), with the values to keep.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct FrozenTimes {
     /// LastAccessTime
@@ -190,8 +190,8 @@ impl Open {
         })
     }
 
-    /// The same open for another session and its tree connect: it had none until now. `id` has the same persistent half and
-    /// a new volatile one.
+    /// The same open for another session and its tree connect, after it had no session. `id` has the same persistent
+    /// half and a new volatile half.
     pub(crate) fn resume(before: &Self, id: FileId, tree: Arc<Tree>) -> Result<Arc<Self>, Failure> {
         Ok(Arc::new(Self {
             id,
@@ -210,21 +210,21 @@ impl Open {
         }))
     }
 
-    /// A CREATE with this ChannelSequence has made it.
+    /// A CREATE with this ChannelSequence has made the open.
     pub(crate) fn begin_sequence(&self, sequence: u16) {
         *self.sequence.lock() = ChannelSequence::new(sequence);
     }
 
-    /// 3.3.5.2.10: a request arrives; it is under way until what is given is dropped.
+    /// 3.3.5.2.10: a request arrives. It is under way until the returned value is dropped.
     ///
     /// # Errors
-    /// [`Late`]: a newer one may have overtaken it.
+    /// [`Late`]: a newer request may have overtaken it.
     pub(crate) fn arrive(&self, sequence: u16, replay: bool) -> Result<Outstanding, Late> {
         self.sequence.lock().arrive(sequence, replay)?;
         Ok(Outstanding { counted: Arc::clone(&self.sequence), sequence })
     }
 
-    /// The open of the share behind it.
+    /// The share's open for this file.
     ///
     /// # Errors
     /// STATUS_INVALID_DEVICE_REQUEST for a pipe.
@@ -235,7 +235,7 @@ impl Open {
         }
     }
 
-    /// The pipe behind it.
+    /// The pipe that is open.
     ///
     /// # Errors
     /// STATUS_INVALID_DEVICE_REQUEST for a file.
@@ -246,8 +246,8 @@ impl Open {
         }
     }
 
-    /// Whether the client may keep the handle when its application has closed it, and nobody is about to take that from
-    /// it: it has a batch oplock or a lease with handle caching.
+    /// Whether the client may keep the handle after the application has closed it, and this is not about to be taken
+    /// away: the open has a batch oplock or a lease with handle caching.
     pub(crate) fn keeps_handle(&self) -> bool {
         let (Target::File(open), crate::tree::Target::Disk(share)) = (&self.target, &self.tree.target) else {
             return false;
@@ -256,12 +256,12 @@ impl Open {
         granted.state.contains(Caching::HANDLE) && !granted.breaking
     }
 
-    /// Whether it works under this grant.
+    /// Whether the open works under this grant.
     pub(crate) fn works_under(&self, share: &Arc<Share>, holder: Holder) -> bool {
         self.tree.leads_to(share) && matches!(&self.target, Target::File(open) if open.holder() == holder)
     }
 
-    /// Takes over what the same open could cache in an earlier session: this one is told of breaks from now on.
+    /// Takes over the grant of the same open in an earlier session. From now on this session receives breaks.
     pub(crate) fn take_grant(&self, before: &Self, session: &Arc<Session>) {
         let mut grant = before.grant.lock().take();
         match &mut grant {
@@ -272,7 +272,7 @@ impl Open {
         *self.grant.lock() = grant;
     }
 
-    /// The answer that tells the client of it will never be sent.
+    /// The answer that tells the client of the open will never be sent.
     pub(crate) fn note_unheard(&self) {
         let Target::File(open) = &self.target else { return };
         match &*self.grant.lock() {
@@ -291,17 +291,17 @@ impl Open {
         }
     }
 
-    /// Its session has ended: what waits for it is woken.
+    /// The session has ended: wakes requests that wait for the open.
     pub(crate) fn detach(&self) {
         self.closed.set();
         self.state.lock().watch = None;
     }
 
-    /// Closes it: wakes what waits for it, and closes the share's open, which may delete the file. An open that its client
-    /// has taken up again in the meantime stays open.
+    /// Closes the open: wakes requests that wait for it, and closes the share's open, which may delete the file. An
+    /// open that its client has reclaimed meanwhile stays open.
     ///
     /// # Errors
-    /// Those of the deletion; it is closed all the same.
+    /// Those of the deletion; the open is closed all the same.
     pub(crate) async fn close(&self) -> Result<(), Failure> {
         self.detach();
         if !self.leave_durable() {

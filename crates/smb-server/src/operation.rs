@@ -1,30 +1,31 @@
-//! What is known of a command before any request of it is looked at: a row each, which stands beside its handler. All of
-//! them are [`OPERATIONS`](crate::handler::OPERATIONS).
+//! The properties of a command, known before any request is examined: one row for each command, beside its handler.
+//! [`OPERATIONS`](crate::handler::OPERATIONS) lists them all.
 
 use share::Api;
 use smb_wire::Command;
 
-/// What is known of a command.
+/// The properties of a command.
 #[derive(Debug)]
 pub(crate) struct Operation {
     /// The command.
     pub(crate) command: Command,
-    /// Its name in metrics, which also says how it counts against the budget of a share ([`share::turn`]). None: it is
-    /// about no share, and is not counted.
+    /// The command's name in metrics, which also decides how it counts against the budget of a share ([`share::turn`]).
+    /// None: the command does not concern a share, and is not counted.
     pub(crate) api: Option<Api>,
-    /// What must be there for it.
+    /// What the command requires.
     pub(crate) needs: Needs,
-    /// 3.3.5.2.9: a session that has expired serves it still.
+    /// 3.3.5.2.9: whether an expired session still serves the command.
     pub(crate) serves_expired: bool,
-    /// What it does that must be known.
+    /// The kind of effect that the command has.
     pub(crate) effect: Effect,
-    /// It may wait for long, and does not hold on meanwhile to all that was received together with it.
+    /// Whether the command may wait for long. If so, it does not keep everything in memory that was received together
+    /// with it.
     pub(crate) lingers: bool,
-    /// The most bytes of its answer behind the header, but for data of which request or file decide how much there is.
+    /// The most bytes of its answer after the header, apart from data whose amount depends on the request or the file.
     pub(crate) answer_bytes: usize,
 }
 
-/// What must be there for a request. Each needs what the one before it needs.
+/// What a request requires. Each level includes the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Needs {
     /// No more than the connection.
@@ -37,7 +38,7 @@ pub(crate) enum Needs {
     Open,
 }
 
-/// What a request does that must be known to its client.
+/// The kind of effect that matters when a request is lost or repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Nothing: it ends with its connection.
@@ -51,7 +52,7 @@ pub(crate) enum Effect {
 }
 
 impl Operation {
-    /// A command that needs nothing, changes nothing and is not counted: what is otherwise is set beside it.
+    /// A command that requires nothing, changes nothing and is not counted; exceptions are set beside it.
     pub(crate) const fn of(command: Command) -> Self {
         Self {
             command,
@@ -64,12 +65,12 @@ impl Operation {
         }
     }
 
-    /// Whether a request goes on to its end, also when its connection has ended.
+    /// Whether a request runs to its end even if its connection has ended.
     pub(crate) fn must_be_finished(&self) -> bool {
         self.effect != Effect::None
     }
 
-    /// 3.3.5.2.10: whether a request fails when a newer one may have overtaken it.
+    /// 3.3.5.2.10: whether a request fails if a newer one may have overtaken it.
     pub(crate) fn is_guarded(&self) -> bool {
         self.effect == Effect::Guarded
     }

@@ -11,7 +11,7 @@ use smb_wire::oplock_break::{Notification, OplockBreak};
 use crate::durable::DurableOpens;
 use crate::session::Session;
 
-/// What a level lets its holder cache.
+/// The caching that a level allows.
 pub(crate) fn caching_of(level: OplockLevel) -> Caching {
     match level {
         OplockLevel::LevelII => Caching::READ,
@@ -21,7 +21,7 @@ pub(crate) fn caching_of(level: OplockLevel) -> Caching {
     }
 }
 
-/// The level that lets its holder cache this.
+/// The level that allows this caching.
 pub(crate) fn level_of(caching: Caching) -> OplockLevel {
     if caching.contains(Caching::WRITE | Caching::HANDLE) {
         OplockLevel::Batch
@@ -34,37 +34,37 @@ pub(crate) fn level_of(caching: Caching) -> OplockLevel {
     }
 }
 
-/// Where a grant is wanted.
+/// The file on which a grant is requested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     /// The share.
     pub(crate) share: &'a Arc<Share>,
-    /// The file in it.
+    /// The number of the file.
     pub(crate) file: storage::FileId,
-    /// Whether that is a directory.
+    /// Whether the file is a directory.
     pub(crate) is_directory: bool,
     /// Whether messages about the share are encrypted.
     pub(crate) share_encrypts: bool,
-    /// Where opens are whose clients have no connection.
+    /// The opens whose clients have no connection.
     pub(crate) durable: &'a Arc<DurableOpens>,
 }
 
-/// What became of a notification.
+/// The outcome of sending a notification.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivery {
-    /// A connection has taken it.
+    /// Whether a connection has accepted it.
     pub(crate) sent: bool,
-    /// The client knows of the grant.
+    /// Whether the client knows of the grant.
     pub(crate) is_heard: bool,
 }
 
-/// A place whose file outlives its use: where a grant is.
+/// A place that can be kept, for an existing grant.
 pub(crate) struct Site {
     /// The share.
     pub(crate) share: Arc<Share>,
-    /// The file in it.
+    /// The number of the file.
     pub(crate) file: storage::FileId,
-    /// Whether that is a directory.
+    /// Whether the file is a directory.
     pub(crate) is_directory: bool,
     /// Whether messages about the share are encrypted.
     pub(crate) share_encrypts: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Where a grant is to be.
+    /// The site for a grant at this place.
     pub(crate) fn new(place: Place<'_>) -> Self {
         Self {
             share: Arc::clone(place.share),
@@ -84,11 +84,12 @@ impl Site {
         }
     }
 
-    /// What becomes of a break that was sent, or that nobody took. 3.3.4.6: "the server MUST complete the oplock break ... with
-    /// SMB2_OPLOCK_LEVEL_NONE", 3.3.4.7; unless it is left until the client is back, or until the opens that lived by
-    /// the grant are closed. `acknowledged` is called where the client has nothing to acknowledge, or not any more.
+    /// Settles a break that was sent, or that no channel accepted. 3.3.4.6: "the server MUST complete the oplock break
+    /// ... with SMB2_OPLOCK_LEVEL_NONE", 3.3.4.7; unless the break is left until the client is back, or until the opens
+    /// that depend on the grant are closed. `acknowledged` is called if the client has nothing to acknowledge, or can
+    /// no longer do so.
     ///
-    /// Where the client has never heard of the grant, nobody is asked: no answer would come.
+    /// If the client has never heard of the grant, it is not asked: no answer would come.
     pub(crate) fn settle(&self, told: &Break, delivery: Delivery, acknowledged: impl FnOnce()) {
         let Delivery { sent, is_heard } = delivery;
         let cannot_be_told = |table: Arc<DurableOpens>| table.cannot_be_told(&self.share, told.holder);
@@ -136,7 +137,7 @@ struct Told {
 }
 
 impl Oplock {
-    /// The oplock that an open of this identifier may get.
+    /// The oplock that an open with this identifier may get.
     pub(crate) fn new(id: FileId, session: Weak<Session>, place: &Place<'_>) -> Arc<Self> {
         let state = State { id, session, told: None, is_unheard: false };
         Arc::new(Self { site: Site::new(*place), state: Mutex::new(state) })
@@ -147,8 +148,8 @@ impl Oplock {
         self.state.lock().told = None;
     }
 
-    /// The answer that grants it will never be sent: what is to be taken from it is taken without the client, unless the client
-    /// asks for the answer again.
+    /// The answer that grants the oplock will never be sent: a break is carried out without the client, unless the
+    /// client asks for the answer again.
     pub(crate) fn note_unheard(&self, holder: Holder) {
         let is_told = {
             let mut state = self.state.lock();
@@ -161,12 +162,13 @@ impl Oplock {
         }
     }
 
-    /// The client is answered (again).
+    /// The answer that grants the oplock is sent (again).
     pub(crate) fn note_heard(&self) {
         self.state.lock().is_unheard = false;
     }
 
-    /// The open goes on in another session: from now on that is told, also of a break that has not been acknowledged.
+    /// The open continues in another session, which receives breaks from now on, including one that has not been
+    /// acknowledged.
     pub(crate) fn move_to(&self, id: FileId, session: &Arc<Session>) {
         let told = {
             let mut state = self.state.lock();
@@ -179,7 +181,7 @@ impl Oplock {
         }
     }
 
-    /// A connection has ended: a break that went over it is sent again.
+    /// A connection has ended: a break that was sent over it is sent again.
     pub(crate) fn resend(&self, connection: u64) {
         let told = self.state.lock().told.filter(|told| told.connection == Some(connection));
         if let Some(told) = told {

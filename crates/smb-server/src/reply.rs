@@ -1,4 +1,4 @@
-//! Replies: headers, credits, and whether they are signed. [MS-SMB2] 3.3.4.1.
+//! Replies: headers, credits, and whether to sign. [MS-SMB2] 3.3.4.1.
 
 use net::Buffer;
 use smb_proto::credits::{self, CREDITS_MAX, CREDITS_MAX_UNAUTHENTICATED};

@@ -1,4 +1,4 @@
-//! What an administrator may know of the sessions: plain values, as they were at one moment.
+//! What an administrator can see of the sessions: plain values, at one moment.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -9,9 +9,9 @@ pub use smb_proto::session::{BindingRefusal, Principal};
 /// What the server offers to its clients for further channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// How many channels a session may have; 1: SMB2_GLOBAL_CAP_MULTI_CHANNEL is not announced.
+    /// The most channels of a session. With 1, SMB2_GLOBAL_CAP_MULTI_CHANNEL is not announced.
     pub channels_max: usize,
-    /// The addresses that clients are told of.
+    /// The addresses that are reported to clients.
     pub interfaces: Vec<crate::Interface>,
 }
 
@@ -22,7 +22,7 @@ pub struct Session {
     pub id: u64,
     /// Session.UserName; empty for an anonymous session.
     pub user: String,
-    /// What kind of a user that is.
+    /// The kind of user.
     pub principal: Principal,
     /// When the user logged on.
     pub since: SystemTime,
@@ -30,36 +30,36 @@ pub struct Session {
     pub client_guid: [u8; 16],
     /// The dialect of all channels.
     pub dialect: Dialect,
-    /// What messages are signed with.
+    /// The algorithm that signs messages.
     pub signing_algorithm: SigningAlgorithm,
-    /// Whether every message must be signed (those that are encrypted are not).
+    /// Whether every message must be signed (encrypted messages are not signed).
     pub signing_required: bool,
-    /// What messages are encrypted with; `None`: nothing can be encrypted.
+    /// The cipher that encrypts messages; `None` if encryption is not possible.
     pub cipher: Option<Cipher>,
-    /// Whether every message must be encrypted. A share may demand it all the same.
+    /// Whether every message must be encrypted. If not, a share may still demand it.
     pub encryption_required: bool,
-    /// Whether the client announced SMB2_GLOBAL_CAP_MULTI_CHANNEL when it connected first.
+    /// Whether the client announced SMB2_GLOBAL_CAP_MULTI_CHANNEL when it first connected.
     pub client_multichannel: bool,
-    /// Whether that was confirmed: the server offers it, and the dialect has it.
+    /// Whether that was confirmed: the server offers it, and the dialect supports it.
     pub multichannel: bool,
-    /// How many channels it may have.
+    /// The most channels of the session.
     pub channels_max: usize,
-    /// Its channels, oldest first.
+    /// The channels of the session, oldest first.
     pub channels: Vec<Channel>,
-    /// The client's last FSCTL_QUERY_NETWORK_INTERFACE_INFO; `None`: it never asked.
+    /// The client's last FSCTL_QUERY_NETWORK_INTERFACE_INFO; `None` if it never asked.
     pub interfaces_asked: Option<InterfacesAsked>,
-    /// Bindings of further channels that were refused, by their reason; no reason twice.
+    /// Bindings of further channels that were refused, one entry for each reason.
     pub refused_bindings: Vec<RefusedBinding>,
-    /// Its tree connects.
+    /// The number of tree connects.
     pub trees: usize,
-    /// What it has open.
+    /// The number of opens.
     pub opens: usize,
 }
 
 /// A connection of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
-    /// The server's number for the connection: it occurs in the log.
+    /// The server's number for the connection, which also appears in the log.
     pub connection: u64,
     /// The client's address.
     pub peer: SocketAddr,
@@ -69,33 +69,34 @@ pub struct Channel {
     pub shard: usize,
     /// When the client connected.
     pub since: SystemTime,
-    /// How long it takes to the client and back, as it was while requests came last; none where the kernel does not say.
+    /// The round trip time to the client, at the time of the last requests; None if the kernel does not report it.
     pub round_trip: Option<Duration>,
-    /// Requests that came over it, about shares: not those that only ask whether the server is there.
+    /// Requests about shares that arrived over the channel, not counting those that only check whether the server is
+    /// alive.
     pub requests: u64,
-    /// Since the last of them, or since the client connected.
+    /// The time since the last of these requests, or since the client connected.
     pub idle: Duration,
 }
 
-/// What a client was told of the server's interfaces.
+/// The reports of the server's interfaces to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterfacesAsked {
-    /// When it asked last.
+    /// When the client last asked.
     pub at: SystemTime,
-    /// How many addresses it was given.
+    /// How many addresses the client was given.
     pub addresses: usize,
-    /// How many of them are of interfaces with receive side scaling: a client opens several channels to those, and one to
-    /// each of the others.
+    /// How many of the addresses belong to interfaces with receive side scaling: a client opens several channels to
+    /// these, and one to each of the others.
     pub rss_addresses: usize,
 }
 
-/// Bindings that were refused for one reason.
+/// Bindings that were refused for the same reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefusedBinding {
-    /// Why.
+    /// The reason.
     pub reason: BindingRefusal,
-    /// How often.
+    /// The number of refusals.
     pub count: u64,
-    /// When last.
+    /// When the last one was refused.
     pub last: SystemTime,
 }

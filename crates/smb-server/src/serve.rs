@@ -1,4 +1,4 @@
-//! Frames in, frames out: what a connection does with what it receives. [MS-SMB2] 3.3.5.2.
+//! Frames in, frames out: the processing of what a connection receives. [MS-SMB2] 3.3.5.2.
 
 use std::future::Future;
 use std::pin::Pin;

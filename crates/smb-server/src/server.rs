@@ -33,14 +33,14 @@ pub struct Server {
     guid: Guid,
     /// ServerStartTime
     pub(crate) started: FileTime,
-    /// What the NEGOTIATE response says about authentication: the mechanisms that this server has.
+    /// The security buffer of the NEGOTIATE response: the mechanisms that this server supports.
     pub(crate) security_token: Vec<u8>,
     pub(crate) accounts: Arc<dyn Accounts + Send + Sync>,
     /// How clients authenticate.
     acceptor: Arc<auth::Config>,
-    /// The same while some share lets guests in.
+    /// How clients authenticate while some share admits guests.
     acceptor_with_guests: Arc<auth::Config>,
-    /// How they do so again, in a session that has its keys: as another user, or as nobody if they like.
+    /// How clients authenticate again, in a session that has its keys: as another user, or anonymously if they like.
     pub(crate) acceptor_again: Arc<auth::Config>,
     /// ShareList
     pub(crate) shares: Arc<ShareTable>,
@@ -52,12 +52,12 @@ pub struct Server {
     pub(crate) leases: Arc<LeaseTable>,
     session_ids: Mutex<SessionIds>,
     file_ids: Mutex<FileIds>,
-    /// GlobalOpenTable: the opens that may be asked for from another session than theirs.
+    /// GlobalOpenTable: the opens that may be looked up from other sessions.
     pub(crate) durable: Arc<DurableOpens>,
     next_connection: AtomicU64,
-    /// Logons that failed.
+    /// Failed logons.
     pub(crate) guesses: Guesses,
-    /// What clients are told of.
+    /// The interfaces that are reported to clients.
     pub(crate) interfaces: NetworkInterfaces,
 }
 
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server of these shares, for these accounts.
+    /// A server for these shares and accounts.
     #[must_use]
     pub fn new(
         config: Config,
@@ -112,24 +112,25 @@ impl Server {
         })
     }
 
-    /// The server's name for itself on the wire.
+    /// The GUID by which the server identifies itself.
     pub(crate) fn guid(&self) -> Guid {
         self.guid
     }
 
-    /// The share of this name, whatever its case.
+    /// The share with this name, ignoring case.
     pub(crate) fn share(&self, name: &str) -> Option<Arc<Share>> {
         self.shares.present().by_name(name).cloned()
     }
 
-    /// How clients authenticate at present.
+    /// How clients currently authenticate.
     pub(crate) fn acceptor(&self) -> &Arc<auth::Config> {
         let guests = self.shares.present().iter().any(|share| self.config.lets_guests_in(share.terms()));
         if guests { &self.acceptor_with_guests } else { &self.acceptor }
     }
 
-    /// 3.3.4.15: ends every tree connect to a share that was withdrawn from the table, and closes what was opened through them, also
-    /// by clients that have lost their connection. Clients that use it are told STATUS_NETWORK_NAME_DELETED (3.3.5.2.11).
+    /// 3.3.4.15: ends every tree connect to a share that was withdrawn from the table, and closes what was opened
+    /// through them, including opens of clients that have lost their connection. Clients that use the share get
+    /// STATUS_NETWORK_NAME_DELETED (3.3.5.2.11).
     pub async fn end_share(&self, share: &Arc<Share>) {
         for session in self.sessions() {
             session.disconnect_trees_to(share).await;
@@ -137,27 +138,27 @@ impl Server {
         self.durable.close_disconnected_if(|open| open.tree.leads_to(share)).await;
     }
 
-    /// Ends the tree connects to a share whose clients its rules, as they are now, would not let in as they were: at once, also
-    /// if no request comes over them.
+    /// Ends the tree connects to a share whose clients the share's current rules would not admit in the same way: at
+    /// once, even if no request comes over them.
     pub async fn reconsider(&self, share: &Arc<Share>) {
         for session in self.sessions() {
             session.reconsider_trees_to(share).await;
         }
     }
 
-    /// Closes opens that outlived their connection and were not taken up again in time, for as long as it is polled: run it
+    /// Closes opens that outlived their connection and were not reclaimed in time, for as long as it is polled. Run it
     /// beside the server, on any runtime.
     pub async fn scavenge(&self) {
         self.durable.scavenge().await;
     }
 
-    /// Closes the opens that are kept for clients without a connection, but for persistent ones: for when the server has
-    /// ended, and nobody is served any more.
+    /// Closes the opens that are kept for clients without a connection, except persistent ones. To be called when the
+    /// server has ended and no client is served any more.
     pub async fn close_disconnected(&self) {
         self.durable.close_disconnected_if(|open| !open.is_persistent()).await;
     }
 
-    /// How many logons came to nothing.
+    /// How many logons did not succeed.
     #[must_use]
     pub fn logon_counts(&self) -> LogonCounts {
         self.guesses.counts()
@@ -169,7 +170,7 @@ impl Server {
         self.durable.disconnected()
     }
 
-    /// Whether clients of some share may have persistent handles: they are told so.
+    /// Whether clients of any share may have persistent handles, which is announced to them.
     pub(crate) fn offers_persistence(&self) -> bool {
         let available = |share: &Arc<Share>| share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE);
         self.durable.offers_persistence() && self.shares.present().iter().any(available)
@@ -180,7 +181,7 @@ impl Server {
         self.next_connection.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A SessionId that was never given out before.
+    /// A new SessionId, never used before.
     pub(crate) fn session_id(&self) -> u64 {
         self.session_ids.lock().allocate()
     }
@@ -210,12 +211,12 @@ impl Server {
         Ok(())
     }
 
-    /// The session with this SessionId, on whatever connection.
+    /// The session with this SessionId, on any connection.
     pub(crate) fn session(&self, id: u64) -> Option<Arc<Session>> {
         self.table(id).lock().get(&id).cloned()
     }
 
-    /// What clients are offered for further channels. It may wait for the kernel: not for a shard.
+    /// What clients are offered for further channels. This may wait for the kernel, so it must not run on a shard.
     #[must_use]
     pub fn offer(&self) -> report::Offer {
         report::Offer {
@@ -224,8 +225,8 @@ impl Server {
         }
     }
 
-    /// 3.3.4.12: ends the sessions of a user who may not log on any more, and closes what is open in them, also what is
-    /// kept for the user's lost connections. The account is to be gone, or disabled, before.
+    /// 3.3.4.12: ends the sessions of a user who may no longer log on, and closes what is open in them, including opens
+    /// kept for the user's lost connections. The account must be removed or disabled before.
     pub async fn end_user(&self, name: &str) {
         for session in self.sessions() {
             let login = session.login().filter(|login| login.principal == Principal::User);
@@ -248,7 +249,7 @@ impl Server {
         sessions
     }
 
-    /// Every session, in the order of their identifiers.
+    /// All sessions, in the order of their identifiers.
     #[must_use]
     pub fn report(&self) -> Vec<report::Session> {
         let mut reports: Vec<_> = self.sessions().iter().filter_map(|session| session.report()).collect();
@@ -256,7 +257,7 @@ impl Server {
         reports
     }
 
-    /// Takes a session out of the table; the caller ends it.
+    /// Removes a session from the table; the caller ends it.
     pub(crate) fn remove_session(&self, id: u64) -> Option<Arc<Session>> {
         self.table(id).lock().remove(&id)
     }
@@ -271,7 +272,7 @@ fn guest(config: &Config) -> Account {
 /// Random bytes.
 ///
 /// # Panics
-/// When the system has none: then there is no security to be had.
+/// If the system has no random bytes, since then there is no security.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     #[expect(clippy::expect_used, reason = "without randomness keys and nonces would be worthless")]
@@ -279,7 +280,7 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// The present time.
+/// The current time.
 pub(crate) fn now() -> FileTime {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     FileTime::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())

@@ -1,4 +1,4 @@
-//! The server as what listens.
+//! The server as a service for a listener.
 
 use std::rc::Rc;
 use std::sync::Arc;

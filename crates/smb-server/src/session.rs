@@ -1,4 +1,4 @@
-//! Session: a user on a client, with what the user has connected to and opened. [MS-SMB2] 3.3.1.8.
+//! Session: a user on a client, with the user's tree connects and opens. [MS-SMB2] 3.3.1.8.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ const SILENT: Duration = Duration::from_secs(5);
 /// In so long no more channels give way than there may be.
 const GAVE_WAY_WINDOW: Duration = Duration::from_secs(60);
 
-/// A session. Its channels may live on several shards: everything that changes is behind locks, none of which is held
-/// across an await or a call of a share.
+/// A session. Its channels may live on several shards, so everything that changes is behind locks. None of the locks is
+/// held across an await or a call of a share.
 #[derive(Debug)]
 pub(crate) struct Session {
     /// Session.SessionId
@@ -47,15 +47,15 @@ pub(crate) struct Session {
 pub(crate) struct SessionState {
     /// The rules of the protocol.
     pub(crate) rules: smb_proto::session::Session,
-    /// Who has logged on; `None` before the first authentication has succeeded.
+    /// The user who has logged on; `None` before the first successful authentication.
     pub(crate) login: Option<Arc<Login>>,
     /// The connections of the channels, oldest first.
     pub(crate) endpoints: Vec<Arc<Endpoint>>,
     /// When channels have given way to others; not those of more than [`GAVE_WAY_WINDOW`] ago.
     gave_way: Vec<Instant>,
-    /// What the client was told of the server's interfaces.
+    /// The interfaces that were reported to the client.
     pub(crate) interfaces_asked: Option<InterfacesAsked>,
-    /// Bindings that were refused; no reason twice.
+    /// Bindings that were refused, one entry for each reason.
     pub(crate) refused_bindings: Vec<RefusedBinding>,
 }
 
@@ -73,7 +73,7 @@ impl SessionState {
         self.endpoints.iter().for_each(|endpoint| endpoint.set_one_of_several(several));
     }
 
-    /// The connection is no channel of the session any more. True when none is left.
+    /// The connection is no longer a channel of the session. Returns true if no channel is left.
     pub(crate) fn remove_channel(&mut self, connection: u64) -> bool {
         self.rules.channels.remove(connection);
         self.endpoints.retain(|endpoint| endpoint.connection != connection);
@@ -112,7 +112,7 @@ impl SessionState {
 }
 
 impl Session {
-    /// A session of which the first SESSION_SETUP has come.
+    /// A session whose first SESSION_SETUP has arrived.
     pub(crate) fn new(rules: smb_proto::session::Session, limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             id: rules.id,
@@ -134,15 +134,15 @@ impl Session {
         })
     }
 
-    /// Who has logged on.
+    /// The user who has logged on.
     pub(crate) fn login(&self) -> Option<Arc<Login>> {
         self.state.lock().login.clone()
     }
 
-    /// Adds a further channel, on the connection of this endpoint; one that was lost may give way to it.
+    /// Adds a further channel on the connection of this endpoint. A channel that was lost may give way to it.
     ///
     /// # Errors
-    /// The session has ended, or has as many as it may have.
+    /// The session has ended, or has as many channels as it may have.
     pub(crate) fn bind(
         &self,
         channel: Channel,
@@ -159,12 +159,12 @@ impl Session {
         Ok(channel)
     }
 
-    /// How many channels it has.
+    /// The number of channels.
     pub(crate) fn channel_count(&self) -> usize {
         self.state.lock().rules.channels.len()
     }
 
-    /// The client has asked for the server's interfaces, and was told of these: for the administrator.
+    /// Notes for the administrator that the client has asked for the server's interfaces and received these.
     pub(crate) fn interfaces_told(&self, told: &[Interface]) {
         self.state.lock().interfaces_asked = Some(InterfacesAsked {
             at: SystemTime::now(),
@@ -173,8 +173,8 @@ impl Session {
         });
     }
 
-    /// A connection was not let in: for the administrator.
-    /// How often it was for this reason. Linux tries again without a pause.
+    /// Notes for the administrator that a binding was refused. Returns how often that happened for this reason: Linux
+    /// retries without a pause.
     pub(crate) fn binding_refused(&self, reason: BindingRefusal) -> u64 {
         let refused = &mut self.state.lock().refused_bindings;
         let last = SystemTime::now();
@@ -186,7 +186,7 @@ impl Session {
         1
     }
 
-    /// Adds a tree connect, made from its new TreeId.
+    /// Adds a tree connect, which `make` makes for the new TreeId.
     ///
     /// # Errors
     /// STATUS_INSUFFICIENT_RESOURCES at the limit.
@@ -212,7 +212,7 @@ impl Session {
         self.trees.lock().by_id.get(&id).cloned()
     }
 
-    /// Ends a tree connect and closes what was opened through it. False when it had ended already.
+    /// Ends a tree connect and closes what was opened through it. Returns false if it had already ended.
     pub(crate) async fn disconnect_tree(&self, tree: &Arc<Tree>) -> bool {
         if self.trees.lock().by_id.remove(&tree.id).is_none() {
             return false;
@@ -237,7 +237,7 @@ impl Session {
         }
     }
 
-    /// Ends those of the tree connects to this share that its rules would make others now.
+    /// Ends the tree connects to this share that its rules would now admit differently.
     pub(crate) async fn reconsider_trees_to(&self, share: &Arc<Share>) {
         let Some(login) = self.login() else { return };
         let is_over = |tree: &&Arc<Tree>| tree.leads_to(share) && !tree.admitted.is_let_in(share, &login);
@@ -268,7 +268,7 @@ impl Session {
         self.opens.lock().find(id).cloned()
     }
 
-    /// A connection of the session has ended: breaks of oplocks that went over it go over another one.
+    /// A connection of the session has ended: oplock breaks that were sent over it are sent over another one.
     pub(crate) fn resend_breaks(&self, connection: u64) {
         let opens: Vec<Arc<Open>> = self.opens.lock().iter().map(|(_, open)| Arc::clone(open)).collect();
         for open in opens {
@@ -278,12 +278,12 @@ impl Session {
         }
     }
 
-    /// Takes an open out of the table; the caller closes it.
+    /// Removes an open from the table; the caller closes it.
     pub(crate) fn remove_open(&self, id: FileId) -> Option<Arc<Open>> {
         self.opens.lock().remove(id)
     }
 
-    /// What an administrator is told of it; `None` while nobody has logged on.
+    /// What an administrator sees of the session; `None` until a user has logged on.
     pub(crate) fn report(&self) -> Option<report::Session> {
         let (trees, opens) = (self.trees.lock().by_id.len(), self.opens.lock().len());
         let state = self.state.lock();
@@ -310,8 +310,8 @@ impl Session {
         })
     }
 
-    /// Ends the session: nothing more is served, what it had open is kept if it outlives the session, and closed otherwise
-    /// (3.3.5.6, 3.3.7.1). Ending twice does nothing.
+    /// Ends the session: nothing more is served, and its opens are kept if they outlive the session, and closed
+    /// otherwise (3.3.5.6, 3.3.7.1). Ending it twice has no effect.
     pub(crate) async fn end(&self, durable: &DurableOpens) {
         let opens: Vec<Arc<Open>> = {
             let mut table = self.opens.lock();

@@ -1,10 +1,10 @@
-//! What happens once, and is waited for.
+//! An event that happens once and can be waited for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// Something that happens once, and whoever waits for it is woken.
+/// An event that happens once; tasks that wait for it are woken.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     set: AtomicBool,
@@ -12,7 +12,7 @@ pub(crate) struct Signal {
 }
 
 impl Signal {
-    /// It has happened.
+    /// Notes that it has happened.
     pub(crate) fn set(&self) {
         self.set.store(true, Ordering::Release);
         self.wake.notify_waiters();

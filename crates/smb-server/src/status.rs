@@ -1,4 +1,4 @@
-//! Why a request fails: the one place where errors become NTSTATUS values.
+//! Why a request fails: the only place where errors become NTSTATUS values.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
 use smb_wire::{NtStatus, WireError};
@@ -8,7 +8,7 @@ use smb_wire::{NtStatus, WireError};
 pub(crate) struct Failure {
     /// The status.
     pub(crate) status: NtStatus,
-    /// ErrorData; empty for most.
+    /// ErrorData; empty for most statuses.
     pub(crate) data: Vec<u8>,
     /// Whether it is the server, or its storage, that could not: INSUFFICIENT_RESOURCES also tells a client that it has as much as
     /// one client may have.
@@ -21,7 +21,7 @@ impl Failure {
         Self { data: data.to_vec(), ..status.into() }
     }
 
-    /// As what a request that failed so is counted.
+    /// How a request with this failure is counted.
     pub(crate) fn outcome(&self) -> share::Outcome {
         if self.is_fault { share::Outcome::Failed } else { outcome(self.status) }
     }
@@ -54,7 +54,7 @@ impl From<storage::Error> for Failure {
     }
 }
 
-/// As what a request with this status is counted, if there is no more to know of it.
+/// How a request with this status is counted, if nothing more is known about it.
 pub(crate) fn outcome(status: NtStatus) -> share::Outcome {
     match status {
         NtStatus::INSUFF_SERVER_RESOURCES
@@ -66,7 +66,7 @@ pub(crate) fn outcome(status: NtStatus) -> share::Outcome {
     }
 }
 
-/// What a share's refusal is called in SMB.
+/// The NTSTATUS for an error of a share.
 pub(crate) fn status_of(error: share::Error) -> NtStatus {
     use share::Error;
     match error {
@@ -93,7 +93,7 @@ pub(crate) fn status_of(error: share::Error) -> NtStatus {
     }
 }
 
-/// What a store's error is called in SMB.
+/// The NTSTATUS for an error of a store.
 pub(crate) fn status_of_storage(error: storage::Error) -> NtStatus {
     use storage::Error;
     match error {

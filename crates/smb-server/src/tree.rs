@@ -31,14 +31,14 @@ pub(crate) struct Tree {
     pub(crate) maximal_access: AccessMask,
     /// Share.EncryptData: requests must be encrypted.
     pub(crate) encrypt_data: bool,
-    /// By what the client was let in.
+    /// How the client was admitted.
     pub(crate) admitted: TreeAdmission,
     /// Set when it has ended.
     ended: AtomicBool,
 }
 
 impl Tree {
-    /// A tree connect that begins.
+    /// A new tree connect.
     pub(crate) fn new(
         id: u32,
         target: Target,
@@ -49,7 +49,7 @@ impl Tree {
         Self { id, target, maximal_access, encrypt_data, admitted, ended: AtomicBool::new(false) }
     }
 
-    /// Nothing is opened through it any more.
+    /// From now on nothing can be opened through it.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }
@@ -64,12 +64,12 @@ impl Tree {
         !self.maximal_access.contains(AccessMask::WRITE_DATA)
     }
 
-    /// Whether it leads to this share.
+    /// Whether it is connected to this share.
     pub(crate) fn leads_to(&self, share: &Arc<Share>) -> bool {
         matches!(&self.target, Target::Disk(own) if Arc::ptr_eq(own, share))
     }
 
-    /// Whether its share is served no more.
+    /// Whether its share is no longer served.
     pub(crate) fn is_of_withdrawn_share(&self) -> bool {
         matches!(&self.target, Target::Disk(share) if share.is_withdrawn())
     }

@@ -1,4 +1,4 @@
-//! Persistent opens on stable storage: what is written down of them, and when.
+//! Persistent opens on stable storage: what is recorded of them, and when.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::status::Failure;
 
-/// Where persistent opens are written down. Its calls block.
+/// The store in which persistent opens are recorded. Its calls block.
 pub trait PersistentOpens: Send + Sync + std::fmt::Debug {
     /// Carries out the changes, in their order, all or none; they are on stable storage when it returns.
     ///
@@ -25,7 +25,7 @@ pub trait PersistentOpens: Send + Sync + std::fmt::Debug {
     fn all(&self) -> io::Result<Vec<PersistentOpen>>;
 }
 
-/// A change of what is written down.
+/// A change of the records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The open is as follows, whatever was written down of it before.
@@ -34,7 +34,7 @@ pub enum Change {
     Forget(u64),
 }
 
-/// All that is needed to give an open to its client again after this server has ended.
+/// Everything that is needed to return an open to its client after a restart of this server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersistentOpen {
     /// Open.DurableFileId
@@ -47,15 +47,15 @@ pub struct PersistentOpen {
     pub access: u32,
     /// What others may do.
     pub sharing: u8,
-    /// The file goes with the open.
+    /// Whether the file is to be deleted when the open is closed.
     pub delete_on_close: bool,
-    /// The file goes with its last open.
+    /// Whether the file is to be deleted when its last open is closed.
     pub delete_pending: bool,
     /// Locked ranges.
     pub locks: Vec<PersistentLock>,
-    /// Bits of what the client may cache.
+    /// The bits of what the client may cache.
     pub caching: u8,
-    /// Open.Lease; without one, the client caches under an oplock.
+    /// Open.Lease; if there is none, the client caches under an oplock.
     pub lease: Option<PersistentLease>,
     /// Open.DurableOpenTimeout, in milliseconds.
     pub timeout_ms: u64,
@@ -69,7 +69,7 @@ pub struct PersistentOpen {
     pub desired_access: u32,
     /// Open.ShareAccess
     pub share_access: u32,
-    /// CreateAction of the answer.
+    /// CreateAction of the response.
     pub action: u32,
     /// Open.CreateGuid
     pub create_guid: [u8; 16],
@@ -88,11 +88,11 @@ pub struct PersistentOpen {
 /// A byte-range lock of a persistent open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersistentLock {
-    /// The first byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: u64,
-    /// Whether nobody else may read them.
+    /// Whether nobody else may read the range.
     pub exclusive: bool,
 }
 
@@ -109,8 +109,8 @@ pub struct PersistentLease {
     pub parent_key: Option<[u8; 16]>,
 }
 
-/// Writes changes down in their order, those that come together as one: whoever waits for stable storage does not wait for
-/// each of the others.
+/// Records changes in order. Changes that arrive together are written as one, so that a caller does not wait for each
+/// of the others.
 #[derive(Debug)]
 pub(crate) struct Journal {
     store: Arc<dyn PersistentOpens>,
@@ -128,21 +128,21 @@ struct Queue {
 }
 
 impl Journal {
-    /// Writes into this store.
+    /// A journal that writes to this store.
     pub(crate) fn new(store: Arc<dyn PersistentOpens>) -> Arc<Self> {
         Arc::new(Self { store, queue: Mutex::default() })
     }
 
-    /// Where it writes.
+    /// The store to which the journal writes.
     pub(crate) fn store(&self) -> &dyn PersistentOpens {
         &*self.store
     }
 
-    /// Writes a change down, and returns when it is on stable storage. `make` is asked for it in its turn, so that a later
-    /// state is never overwritten by an earlier one; it may find that there is nothing to write.
+    /// Records a change, and returns when it is on stable storage. `make` is called in its turn to produce the change,
+    /// so that a later state is never overwritten by an earlier one. It may find that there is nothing to write.
     ///
     /// # Errors
-    /// STATUS_UNEXPECTED_IO_ERROR when that is not sure.
+    /// STATUS_UNEXPECTED_IO_ERROR when it is not certain that the change is stored.
     pub(crate) async fn write(
         self: &Arc<Self>,
         make: impl FnOnce() -> Option<Change>,

@@ -1,10 +1,10 @@
-//! Opens that outlive their connection, and CREATEs that are sent again: what the server remembers of them beyond the
-//! session. [MS-SMB2] 3.3.1.10, 3.3.5.9.6 to 3.3.5.9.13, 3.3.7.1.
+//! Opens that outlive their connection, and replayed CREATEs: what the server remembers of them beyond the session.
+//! [MS-SMB2] 3.3.1.10, 3.3.5.9.6 to 3.3.5.9.13, 3.3.7.1.
 //!
-//! The rules are those of [`smb_proto::durable`]. [`DurableOpens`] is the part of GlobalOpenTable in which opens are
-//! looked for from other sessions; an open in it has a [`Durable`]. When its session ends, an open that is to survive
-//! waits there, with its locks, its share modes and what its client caches, until the client takes it up again with a
-//! new session, or its time is over.
+//! The rules are those of [`smb_proto::durable`]. [`DurableOpens`] is the part of GlobalOpenTable that is searched from
+//! other sessions; an open in it has a [`Durable`]. When the session of such an open ends and the open is to survive,
+//! it waits there, with its locks, its share modes and what its client caches, until the client reclaims it with a new
+//! session, or until its timeout.
 
 mod journal;
 mod persistent;
@@ -23,7 +23,7 @@ pub(crate) use table::{Before, DurableOpens, Reservation, is_same_share};
 
 use crate::open::Open;
 
-/// What an open keeps when it passes from one session to the next.
+/// What an open keeps when it passes from one session to another.
 #[derive(Debug)]
 pub(crate) struct Durable {
     /// The CREATE that made it.
@@ -35,16 +35,16 @@ pub(crate) struct Durable {
     table: Weak<DurableOpens>,
 }
 
-/// A CREATE that made an open: who sent it, and what it said.
+/// A CREATE that made an open: its sender and its arguments.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
     /// Open.CreateGuid; zero without one.
     pub(crate) create_guid: Guid,
     /// Open.ClientGuid
     pub(crate) client_guid: Guid,
-    /// Open.DurableOwner: the user's name.
+    /// Open.DurableOwner: the user name.
     pub(crate) owner: String,
-    /// The lease that the open was given, if it was.
+    /// The lease that the open was granted, if any.
     pub(crate) lease: Option<LeaseName>,
     /// Open.AppInstanceId
     pub(crate) app_instance: Option<Guid>,
@@ -54,19 +54,19 @@ pub(crate) struct Origin {
     pub(crate) desired_access: AccessMask,
     /// Open.ShareAccess
     pub(crate) share_access: ShareAccess,
-    /// What was done: a replay is told the same.
+    /// The CreateAction, which a replay returns again.
     pub(crate) action: CreateAction,
-    /// Of a persistent open: by which the store finds the file again.
+    /// For a persistent open: the handle by which the store finds the file again.
     pub(crate) handle: Option<storage::Handle>,
 }
 
 impl Durable {
-    /// How it outlives its connection, if it does.
+    /// How the open outlives its connection, if it does.
     pub(crate) fn durability(&self) -> Option<Durability> {
         *self.durability.lock()
     }
 
-    /// It does so in another way from now on.
+    /// Changes how the open outlives its connection.
     pub(crate) fn set_durability(&self, durability: Durability) {
         *self.durability.lock() = Some(durability);
     }
@@ -85,7 +85,7 @@ impl Durable {
 }
 
 impl Open {
-    /// Makes the open one that is looked for from other sessions. [`DurableOpens::enter`] comes next.
+    /// Makes the open visible to other sessions. [`DurableOpens::enter`] comes next.
     pub(crate) fn make_durable(
         &self,
         table: &Arc<DurableOpens>,
@@ -102,7 +102,7 @@ impl Open {
         let _ = self.durable.set(Arc::new(made));
     }
 
-    /// What the rules know of the open; `None` unless it was made durable.
+    /// What the rules know of the open; `None` unless the open was made durable.
     pub(crate) fn known(&self) -> Option<Known<'_>> {
         let durable = self.durable.get()?;
         Some(Known {
@@ -116,15 +116,15 @@ impl Open {
         })
     }
 
-    /// A request has named the open.
+    /// Notes that a request has named the open.
     pub(crate) fn used(&self) {
         if let Some(durable) = self.durable.get() {
             durable.used();
         }
     }
 
-    /// Takes the open out of the table. False when its client has taken it up again meanwhile: it is not this one's to
-    /// close any more.
+    /// Takes the open out of the table. Returns false if its client has reclaimed it meanwhile: then the caller must
+    /// not close it.
     pub(crate) fn leave_durable(&self) -> bool {
         let durable = self.durable.get();
         durable.and_then(|durable| durable.table.upgrade()).is_none_or(|table| table.leave(self))

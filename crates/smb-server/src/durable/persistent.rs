@@ -1,4 +1,4 @@
-//! Persistent opens: what is written down of them, and how they are there again when the server starts. [MS-SMB2] 3.3.1.10
+//! Persistent opens: what is recorded of them, and how they are restored when the server starts. [MS-SMB2] 3.3.1.10
 //! (Open.IsPersistent).
 
 use std::io;
@@ -25,22 +25,23 @@ use crate::status::Failure;
 use crate::tree::{self, Tree};
 
 impl Open {
-    /// Whether it outlives the server.
+    /// Whether the open outlives the server.
     pub(crate) fn is_persistent(&self) -> bool {
         let durability = self.durable.get().and_then(|durable| durable.durability());
         durability.is_some_and(|durability| durability.kind == Kind::Persistent)
     }
 
-    /// Its lease, if it is persistent and has one.
+    /// The lease of the open, if the open is persistent and has one.
     pub(super) fn persistent_lease(&self) -> Option<LeaseId> {
         let origin = &self.durable.get().filter(|_| self.is_persistent())?.origin;
         Some(LeaseId { client: origin.client_guid, key: origin.lease?.key })
     }
 
-    /// Writes down how a persistent open is now, and returns when that is on stable storage; does nothing for others.
+    /// Records the current state of a persistent open, and returns when it is on stable storage. Does nothing for other
+    /// opens.
     ///
     /// # Errors
-    /// STATUS_UNEXPECTED_IO_ERROR when that is not sure.
+    /// STATUS_UNEXPECTED_IO_ERROR when it is not certain that the state is stored.
     pub(crate) async fn write_down(&self) -> Result<(), Failure> {
         let Some((durable, journal)) = self.journal() else { return Ok(()) };
         let table = durable.table.upgrade();
@@ -49,7 +50,7 @@ impl Open {
         journal.write(|| if is_open() { change() } else { None }).await
     }
 
-    /// Forgets what was written down of a persistent open that is closed.
+    /// Removes the record of a persistent open that is closed.
     pub(crate) async fn forget(&self) {
         if let Some((_, journal)) = self.journal()
             && let Err(failure) = journal.write(|| Some(Change::Forget(self.id.persistent))).await
@@ -134,12 +135,12 @@ struct Restored {
 }
 
 impl Server {
-    /// Has persistent opens written down in `store`, and brings those back that are there: they wait for their clients from
-    /// now on. Those of a share that is awaited stay as they are. To be called before anybody is served, on whatever protocol.
-    /// It blocks.
+    /// Records persistent opens in `store`, and restores those that are recorded there: from now on they wait for their
+    /// clients. Those of a share whose store is still awaited stay as they are. To be called before any client is
+    /// served, over any protocol. This blocks.
     ///
     /// # Errors
-    /// When the store cannot be read or written.
+    /// The store cannot be read or written.
     pub fn keep_persistent_opens(&self, store: Arc<dyn PersistentOpens>) -> io::Result<()> {
         let shares = self.shares.present();
         let mut records = store.all()?;
@@ -150,10 +151,10 @@ impl Server {
         Ok(())
     }
 
-    /// Brings the persistent opens of a share back that was awaited, before it is entered. It blocks.
+    /// Restores the persistent opens of a share that was awaited, before the share is entered. This blocks.
     ///
     /// # Errors
-    /// As above.
+    /// As [`Server::keep_persistent_opens`].
     pub fn restore_persistent_opens(&self, share: &Arc<Share>) -> io::Result<()> {
         let Some(journal) = self.durable.journal() else { return Ok(()) };
         let store = journal.store();

@@ -1,5 +1,5 @@
-//! GlobalOpenTable, as far as opens are looked for in it: by their persistent identifier, by the CREATE that made them, and
-//! by the application that has them.
+//! GlobalOpenTable, as far as opens are looked up in it: by their persistent identifier, by the CREATE that made them,
+//! and by the application that has them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -23,7 +23,7 @@ use crate::tree::{Target, Tree};
 /// shard, which has not looked at it yet.
 const NOTICED: Duration = Duration::from_millis(300);
 
-/// The opens that outlive their connection or may be asked for from another one.
+/// The opens that outlive their connection or may be looked up from another one.
 #[derive(Debug)]
 pub(crate) struct DurableOpens {
     /// Guards the tables. Under it the tables of a session and of a share's open files may be looked into, never the
@@ -86,7 +86,7 @@ enum Create {
     Made(u64),
 }
 
-/// What is there before a CREATE with a CreateGuid is carried out.
+/// What is found before a CREATE with a CreateGuid is carried out.
 #[derive(Debug)]
 pub(crate) enum Before {
     /// Nothing.
@@ -95,7 +95,7 @@ pub(crate) enum Before {
     Made(Arc<Open>, Option<u64>),
 }
 
-/// A CREATE that is being carried out: the same one, sent again, must wait for it. Dropping it ends that.
+/// A CREATE that is being carried out: a replay of it must wait. Dropping this ends the wait.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     key: CreateKey,
@@ -103,8 +103,8 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// The CREATE is over, and has made the open with this persistent identifier: from now on that is what the same one
-    /// gets, sent again.
+    /// The CREATE is over, and has made the open with this persistent identifier. From now on a replay of the CREATE
+    /// gets this open.
     pub(crate) fn made(self, id: u64) {
         let Some(table) = self.table.upgrade() else { return };
         let tables = &mut *table.tables.lock();
@@ -129,7 +129,7 @@ impl Drop for Reservation {
 }
 
 impl DurableOpens {
-    /// Empty tables, with room for so many opens without a session and so many persistent ones.
+    /// Empty tables, with room for this many opens without a session and this many persistent ones.
     pub(crate) fn new(disconnected_max: usize, persistent_max: usize) -> Arc<Self> {
         Arc::new(Self {
             tables: Mutex::default(),
@@ -144,7 +144,7 @@ impl DurableOpens {
     /// Begins a CREATE with this CreateGuid of this client.
     ///
     /// # Errors
-    /// STATUS_FILE_NOT_AVAILABLE while the same CREATE, sent before, is being carried out.
+    /// STATUS_FILE_NOT_AVAILABLE while an earlier transmission of the same CREATE is being carried out.
     pub(crate) fn begin(self: &Arc<Self>, client_guid: Guid, create_guid: Guid) -> Result<Before, NtStatus> {
         let key = (client_guid, create_guid);
         let mut tables = self.tables.lock();
@@ -161,17 +161,17 @@ impl DurableOpens {
         Ok(Before::Nothing(Reservation { key, table: Arc::downgrade(self) }))
     }
 
-    /// Persistent opens are written down here.
+    /// Sets the journal in which persistent opens are recorded.
     pub(super) fn set_journal(&self, journal: Arc<Journal>) {
         let _ = self.journal.set(journal);
     }
 
-    /// Where persistent opens are written down.
+    /// The journal in which persistent opens are recorded.
     pub(super) fn journal(&self) -> Option<Arc<Journal>> {
         self.journal.get().map(Arc::clone)
     }
 
-    /// Whether persistent opens can be had at all.
+    /// Whether persistent opens are available at all.
     pub(crate) fn offers_persistence(&self) -> bool {
         self.journal.get().is_some()
     }
@@ -181,7 +181,7 @@ impl DurableOpens {
         self.offers_persistence() && self.tables.lock().persistent < self.persistent_max
     }
 
-    /// Enters an open of a session.
+    /// Enters an open that belongs to a session.
     pub(crate) fn enter(&self, open: &Arc<Open>, session_id: u64) {
         self.tables.lock().enter(open, Place::Session(session_id));
     }
@@ -197,7 +197,7 @@ impl DurableOpens {
         self.changed.notify_one();
     }
 
-    /// An open's session has ended: keeps the open, if it is one to be kept. False: it is to be closed.
+    /// An open's session has ended: keeps the open, if it is to be kept. Returns false if it is to be closed.
     pub(crate) fn keep(&self, open: &Arc<Open>, now: Instant) -> bool {
         let durability = open.durable.get().and_then(|durable| durable.durability());
         let survives = |durability: &Durability| durability.survives(open.keeps_handle());
@@ -223,11 +223,11 @@ impl DurableOpens {
         true
     }
 
-    /// Gives an open that has no session to a new one, if `check` allows it.
+    /// Gives an open that has no session to a new one, if `check` allows that.
     ///
     /// # Errors
-    /// STATUS_OBJECT_NAME_NOT_FOUND when there is no such open without a session in the share of the tree connect; what
-    /// `check` or the session refuses it with. It stays as it is then.
+    /// STATUS_OBJECT_NAME_NOT_FOUND when the share of the tree connect has no such open without a session; the error of
+    /// `check` or of the session. After an error the open stays as it is.
     pub(crate) fn reclaim(
         &self,
         id: FileId,
@@ -258,7 +258,7 @@ impl DurableOpens {
         self.tables.lock().opens.get(&id).map(|entry| Arc::clone(&entry.open))
     }
 
-    /// Waits a little for an open to have no session, if it has another one than this.
+    /// Waits a little until the open has no session, if it belongs to another session than this one.
     pub(crate) async fn left_by_others(&self, id: u64, session_id: u64) {
         let end = Instant::now() + NOTICED;
         loop {
@@ -290,10 +290,10 @@ impl DurableOpens {
         entries.map(|entry| (Arc::clone(&entry.open), entry.place.session())).collect()
     }
 
-    /// Writes down how the persistent opens of a lease are now.
+    /// Records the current state of the persistent opens of a lease.
     ///
     /// # Errors
-    /// STATUS_UNEXPECTED_IO_ERROR when it is not sure that they are on stable storage.
+    /// STATUS_UNEXPECTED_IO_ERROR when it is not certain that the state is stored.
     pub(crate) async fn write_down_lease(&self, lease: LeaseId) -> Result<(), Failure> {
         let opens: Vec<Arc<Open>> = {
             let tables = self.tables.lock();
@@ -306,7 +306,7 @@ impl DurableOpens {
         Ok(())
     }
 
-    /// Whether a persistent open without a session that was opened by this name, which is folded, satisfies this.
+    /// Whether any persistent open without a session, opened by this case-folded name, satisfies `is_it`.
     pub(crate) fn any_disconnected(&self, name: &str, is_it: impl Fn(&Open) -> bool) -> bool {
         let tables = self.tables.lock();
         let ids = tables.names.get(name).map_or(&[][..], Vec::as_slice);
@@ -314,9 +314,9 @@ impl DurableOpens {
         entries.any(|entry| entry.place.session().is_none() && is_it(&entry.open))
     }
 
-    /// Something is to be taken from what this holder caches, and it cannot be told. Opens without a session that live by
-    /// it end; resilient ones go on without it, and persistent ones are waited for. False: what it caches is to be taken
-    /// from it as it is. [MS-SMB2] 3.3.4.6, 3.3.4.7.
+    /// Part of what this holder caches is to be taken away, and the holder cannot be told. Its durable opens without a
+    /// session end, resilient ones continue without the caching, and persistent ones are waited for. Returns false if
+    /// the caching is to be taken away at once. [MS-SMB2] 3.3.4.6, 3.3.4.7.
     pub(crate) fn cannot_be_told(&self, share: &Arc<Share>, holder: Holder) -> bool {
         let tables = &mut *self.tables.lock();
         let now = Instant::now();
@@ -349,8 +349,8 @@ impl DurableOpens {
         waits || (!ends.is_empty() && !goes_on)
     }
 
-    /// Takes an open out of the tables, since it is being closed. False when the open with its identifier is another one by
-    /// now.
+    /// Takes an open out of the tables, since it is being closed. Returns false if its identifier belongs to another
+    /// open by now.
     pub(super) fn leave(&self, open: &Open) -> bool {
         let mut tables = self.tables.lock();
         match tables.opens.get(&open.id.persistent) {
@@ -361,7 +361,7 @@ impl DurableOpens {
         true
     }
 
-    /// Closes the opens whose time is over, for as long as it is polled.
+    /// Closes the opens whose timeout has passed, for as long as it is polled.
     pub(crate) async fn scavenge(&self) {
         loop {
             // Registered before the look, so that no change between the two is missed.
@@ -392,7 +392,7 @@ impl DurableOpens {
         }
     }
 
-    /// Closes the opens without a session that are such.
+    /// Closes the opens without a session that satisfy `is_such`.
     pub(crate) async fn close_disconnected_if(&self, is_such: impl Fn(&Open) -> bool) {
         let ids: Vec<u64> = self.tables.lock().deadlines.iter().map(|(_, id)| *id).collect();
         for id in ids {
@@ -408,7 +408,7 @@ impl DurableOpens {
         }
     }
 
-    /// Opens without a session.
+    /// The number of opens without a session.
     pub(crate) fn disconnected(&self) -> usize {
         self.tables.lock().deadlines.len()
     }

@@ -6,10 +6,11 @@ use smb_wire::{Command, Target};
 use crate::context::RequestContext;
 use crate::operation::Operation;
 
-/// What is known of CANCEL.
+/// The properties of CANCEL.
 pub(crate) const OPERATION: Operation = Operation::of(Command::Cancel);
 
-/// Tells the request that the CANCEL names to stop: its own handler answers it. CANCEL itself has no answer.
+/// Tells the request that the CANCEL names to stop; that request's own handler answers it. CANCEL itself has no
+/// response.
 pub(crate) fn handle(ctx: &RequestContext) {
     let target = match ctx.header.target {
         Target::Async { async_id } => CancelTarget::Async(async_id),

@@ -1,7 +1,7 @@
 //! CHANGE_NOTIFY. [MS-SMB2] 3.3.5.19, [MS-FSA] 2.1.5.11.
 //!
-//! Changes are collected from the first request on an open on; its filter, its depth and its room hold for all that
-//! follow. Requests are answered in their order, each with everything collected until then.
+//! Changes are collected from the first request on an open; its filter, depth and buffer size apply to all later ones.
+//! Requests are answered in order, each with everything collected until then.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::open::{DirectoryWatch, Open};
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
-/// What is known of CHANGE_NOTIFY.
+/// The properties of CHANGE_NOTIFY.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::ChangeNotify),
     needs: Needs::Open,

@@ -12,7 +12,7 @@ use crate::open::Open;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
-/// What is known of CLOSE.
+/// The properties of CLOSE.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::Close),
     needs: Needs::Open,

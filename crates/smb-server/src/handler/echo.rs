@@ -8,7 +8,7 @@ use crate::context::RequestContext;
 use crate::operation::Operation;
 use crate::status::Failure;
 
-/// What is known of ECHO.
+/// The properties of ECHO.
 pub(crate) const OPERATION: Operation = Operation { answer_bytes: 4, ..Operation::of(Command::Echo) };
 
 /// Answers the request.

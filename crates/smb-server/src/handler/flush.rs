@@ -11,7 +11,7 @@ use crate::context::OnShare;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
-/// What is known of FLUSH.
+/// The properties of FLUSH.
 pub(crate) const OPERATION: Operation =
     Operation { api: Some(Api::Flush), needs: Needs::Open, answer_bytes: 4, ..Operation::of(Command::Flush) };
 

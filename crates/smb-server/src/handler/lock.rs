@@ -17,7 +17,7 @@ use crate::status::Failure;
 /// Entries of Open.LockSequenceArray (3.3.1.10).
 const LOCK_SEQUENCES: usize = 64;
 
-/// What is known of LOCK.
+/// The properties of LOCK.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::Lock),
     needs: Needs::Open,

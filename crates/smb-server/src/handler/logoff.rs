@@ -8,7 +8,7 @@ use crate::context::InSession;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
-/// What is known of LOGOFF.
+/// The properties of LOGOFF.
 pub(crate) const OPERATION: Operation = Operation {
     needs: Needs::Session,
     serves_expired: true,
@@ -17,7 +17,7 @@ pub(crate) const OPERATION: Operation = Operation {
     ..Operation::of(Command::Logoff)
 };
 
-/// Ends the session, with everything that it has open.
+/// Ends the session, and closes everything that it has open.
 pub(crate) async fn handle(ctx: &InSession<'_>, _request: Request) -> Result<Buffer, Failure> {
     let session = ctx.session;
     ctx.server.remove_session(session.id);

@@ -1,5 +1,5 @@
-//! One handler a command, named as its codec in `smb_wire`, and beside it what is known of the command: its
-//! [`Operation`].
+//! One handler for each command, with the name of its codec in `smb_wire`, and beside it the properties of the command:
+//! its [`Operation`].
 
 pub(crate) mod cancel;
 pub(crate) mod change_notify;
@@ -53,7 +53,7 @@ pub(crate) static OPERATIONS: [Operation; 19] = [
 static UNKNOWN: Operation =
     Operation { needs: Needs::Tree, ..Operation::of(Command::ServerToClientNotification) };
 
-/// What is known of a command.
+/// The properties of a command.
 pub(crate) fn operation(command: Command) -> &'static Operation {
     OPERATIONS.get(usize::from(u16::from(command))).unwrap_or(&UNKNOWN)
 }

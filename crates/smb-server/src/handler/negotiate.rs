@@ -1,4 +1,4 @@
-//! NEGOTIATE. [MS-SMB2] 3.3.5.4, and the answer to an SMB1 client that speaks SMB2 too: 3.3.5.3.
+//! NEGOTIATE. [MS-SMB2] 3.3.5.4, and the answer to an SMB1 client that also supports SMB2: 3.3.5.3.
 
 use net::Buffer;
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
@@ -19,7 +19,7 @@ use crate::status::Failure;
 /// MaxTransactSize and its like in the answer to SMB1, which decides nothing but the dialect.
 const IO_BYTES_UPGRADE: u32 = 64 * 1024;
 
-/// What is known of NEGOTIATE.
+/// The properties of NEGOTIATE.
 pub(crate) const OPERATION: Operation = Operation { answer_bytes: 512, ..Operation::of(Command::Negotiate) };
 
 /// Answers the request.
@@ -103,9 +103,8 @@ fn encode(mut buffer: Buffer, response: &Response<'_>) -> Result<Buffer, Failure
 
 /// Answers an SMB1 NEGOTIATE with an SMB2 one. 3.3.5.3.1: "SMB 2.???" gets the wildcard revision, and the client
 /// negotiates again in SMB2; 3.3.5.3.2: "SMB 2.002" alone settles on that dialect.
-///
 /// # Errors
-/// Anything else: SMB1 itself is not spoken.
+/// Anything else, since SMB1 itself is not supported.
 pub(crate) fn answer_smb1(conn: &Connection, frame: &[u8]) -> Result<Buffer, Violation> {
     if conn.negotiated.get().is_some() || conn.upgraded.get() {
         return Err("an SMB1 message on an SMB2 connection".into());

@@ -18,7 +18,7 @@ use crate::status::Failure;
 /// Windows says this (smbtorture's smb2.oplock.levelii500).
 const NOT_BREAKING: NtStatus = NtStatus::INVALID_OPLOCK_PROTOCOL;
 
-/// What is known of OPLOCK_BREAK.
+/// The properties of OPLOCK_BREAK.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::OplockBreak),
     needs: Needs::Tree,

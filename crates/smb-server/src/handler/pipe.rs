@@ -1,4 +1,4 @@
-//! The SMB commands on IPC$: a pipe is opened, written, read and closed, and that is all.
+//! The SMB commands on IPC$: a pipe can be opened, written, read and closed.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(crate) async fn close(ctx: &Admitted<'_>, request: &close::Request) -> Resul
     Ok(reply)
 }
 
-/// WRITE: a message.
+/// WRITE of a message.
 pub(crate) fn write(ctx: &Admitted<'_>, request: &write::Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     open.pipe()?.lock().write(&ctx.server, request.data)?;
@@ -87,7 +87,7 @@ pub(crate) fn read(ctx: &Admitted<'_>, request: &read::Request<'_>) -> Result<Bu
     Ok(reply)
 }
 
-/// FLUSH: nothing is held back.
+/// FLUSH: nothing is buffered.
 pub(crate) fn flush(ctx: &Admitted<'_>, request: &flush::Request) -> Result<Buffer, Failure> {
     let _ = ctx.open(request.file_id)?;
     let mut reply = ctx.reply();

@@ -1,7 +1,7 @@
 //! QUERY_DIRECTORY. [MS-SMB2] 3.3.5.18, [MS-FSA] 2.1.5.6.3.
 //!
-//! A name that is not UTF-8 is left out, as no client could open it, and so is a symbolic link that leads nowhere or out
-//! of the share.
+//! Names that are not UTF-8 are left out, since no client could open them, and so are symbolic links that lead nowhere
+//! or out of the share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ const TAKE_MAX: usize = 256;
 /// Entries are aligned to so many bytes.
 const ALIGNMENT: usize = 8;
 
-/// What is known of QUERY_DIRECTORY.
+/// The properties of QUERY_DIRECTORY.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::QueryDirectory),
     needs: Needs::Open,

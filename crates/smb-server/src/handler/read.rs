@@ -16,7 +16,7 @@ use crate::status::Failure;
 /// What the answers of one compound may have beside as much as one READ may.
 const COMPOUND_BYTES: usize = 64 * 1024;
 
-/// What is known of READ.
+/// The properties of READ.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::Read),
     needs: Needs::Open,
@@ -24,7 +24,7 @@ pub(crate) const OPERATION: Operation = Operation {
     ..Operation::of(Command::Read)
 };
 
-/// Answers the request. The file is read into the answer, behind its header and fixed part.
+/// Answers the request. The file is read directly into the answer, after its header and fixed part.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     if request.length > ctx.io_bytes_max() {
         return Err(NtStatus::INVALID_PARAMETER.into());
@@ -75,13 +75,13 @@ fn finish(ctx: &OnShare<'_>, mut reply: Buffer, request: &Request<'_>) -> Result
     Ok(reply)
 }
 
-/// The payload travels in the message: there is no RDMA here. Before SMB 3 the field says nothing.
+/// Checks that the payload is sent in the message, since RDMA is not supported. Before SMB 3 the field has no meaning.
 pub(super) fn check_channel(ctx: &OnShare<'_>, channel: Channel) -> Result<(), NtStatus> {
     let counts = ctx.connection.dialect().is_some_and(Dialect::is_smb3);
     if counts && channel != Channel::None { Err(NtStatus::INVALID_PARAMETER) } else { Ok(()) }
 }
 
-/// Whether a read or write lies below 2^63, as far as files can reach.
+/// Checks that a read or write lies below 2^63, the limit of file sizes.
 pub(super) fn check_extent(offset: u64, length: u64) -> Result<(), NtStatus> {
     let end = offset.checked_add(length).filter(|end| i64::try_from(*end).is_ok());
     end.map(|_| ()).ok_or(NtStatus::INVALID_PARAMETER)

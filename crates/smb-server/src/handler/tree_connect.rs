@@ -22,7 +22,7 @@ const ALL: AccessMask = AccessMask::from_bits_retain(0x001F_01FF);
 /// FILE_GENERIC_READ and FILE_GENERIC_EXECUTE
 const READ_ONLY: AccessMask = AccessMask::from_bits_retain(0x0012_00A9);
 
-/// What is known of TREE_CONNECT.
+/// The properties of TREE_CONNECT.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::TreeConnect),
     needs: Needs::Session,
@@ -30,7 +30,7 @@ pub(crate) const OPERATION: Operation = Operation {
     ..Operation::of(Command::TreeConnect)
 };
 
-/// Answers the request: with the tree connect.
+/// Answers the request with the new tree connect.
 pub(crate) async fn handle(
     ctx: &InSession<'_>,
     request: Request<'_>,

@@ -9,7 +9,7 @@ use crate::context::Admitted;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
-/// What is known of TREE_DISCONNECT.
+/// The properties of TREE_DISCONNECT.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::TreeDisconnect),
     needs: Needs::Tree,
@@ -18,7 +18,7 @@ pub(crate) const OPERATION: Operation = Operation {
     ..Operation::of(Command::TreeDisconnect)
 };
 
-/// Ends the tree connect, with everything that is open through it.
+/// Ends the tree connect, and closes everything that is open through it.
 pub(crate) async fn handle(ctx: &Admitted<'_>, _request: Request) -> Result<Buffer, Failure> {
     if !ctx.session.disconnect_tree(ctx.tree).await {
         return Err(NtStatus::NETWORK_NAME_DELETED.into());

@@ -20,7 +20,7 @@ use crate::status::Failure;
 
 /// The payload begins no later than here, from the header ("If DataOffset is greater than 0x100 ...").
 const DATA_OFFSET_MAX: usize = 0x100;
-/// What is known of WRITE.
+/// The properties of WRITE.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::Write),
     needs: Needs::Open,

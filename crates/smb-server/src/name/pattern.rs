@@ -13,7 +13,7 @@ const DOS_DOT: char = '"';
 
 const WILDCARDS: [char; 5] = ['*', '?', DOS_STAR, DOS_QM, DOS_DOT];
 
-/// What a QUERY_DIRECTORY looks for. Case does not count.
+/// The pattern of a QUERY_DIRECTORY. Case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
     text: String,
@@ -21,11 +21,11 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Takes a search pattern; an empty one finds everything.
+    /// Parses a search pattern; an empty one matches everything.
     ///
     /// # Errors
-    /// STATUS_OBJECT_NAME_INVALID for what cannot be part of any name, and for a pattern longer than names are: it is
-    /// compared with every name of a directory, at a cost that grows with its length.
+    /// STATUS_OBJECT_NAME_INVALID for a pattern with characters that no name contains, and for one that is longer than
+    /// any name: a pattern is compared with every name of a directory, at a cost that grows with its length.
     pub(crate) fn parse(pattern: &Utf16<'_>) -> Result<Self, NtStatus> {
         if pattern.byte_len() / 2 > COMPONENT_UNITS_MAX {
             return Err(NtStatus::OBJECT_NAME_INVALID);
@@ -39,7 +39,7 @@ impl Pattern {
         Ok(Self { text, folded })
     }
 
-    /// The name itself, if the pattern has no wildcards: at most one entry can match.
+    /// The name itself, if the pattern has no wildcards, so that at most one entry can match.
     pub(crate) fn literal(&self) -> Option<&str> {
         (!self.text.contains(WILDCARDS)).then_some(self.text.as_str())
     }

@@ -5,7 +5,7 @@ use storage::StreamName;
 
 use super::COMPONENT_UNITS_MAX;
 
-/// Which of an object's streams a path means.
+/// The stream of an object that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamPart {
     /// It names the object itself.
@@ -18,10 +18,10 @@ pub(crate) enum StreamPart {
     Named(Vec<u8>),
 }
 
-/// A path without the stream behind it, and that stream.
+/// Splits a path into the path without the stream, and the stream.
 ///
 /// # Errors
-/// STATUS_OBJECT_NAME_INVALID for what is no stream; STATUS_INVALID_PARAMETER for an index with a name.
+/// STATUS_OBJECT_NAME_INVALID for an invalid stream; STATUS_INVALID_PARAMETER for an index with a name.
 pub(super) fn split(path: &str) -> Result<(&str, StreamPart), NtStatus> {
     let last = path.rfind('\\').map_or(0, |at| at.saturating_add(1));
     let Some((name, stream)) = path.get(last..).unwrap_or_default().split_once(':') else {
@@ -56,11 +56,11 @@ fn stored(name: &str) -> Result<Vec<u8>, NtStatus> {
     if is_name { Ok(name.as_bytes().to_vec()) } else { Err(NtStatus::OBJECT_NAME_INVALID) }
 }
 
-/// The new name of a stream, as a rename has it: `:name` or `:name:$DATA` ([MS-FSA] 2.1.5.15.12.1). None when no stream
-/// is named: the text does not begin with a colon.
+/// Parses the new name of a stream in a rename: `:name` or `:name:$DATA` ([MS-FSA] 2.1.5.15.12.1). None if the text
+/// does not begin with a colon, and so names no stream.
 ///
 /// # Errors
-/// STATUS_INVALID_PARAMETER for what is no stream's name; STATUS_OBJECT_TYPE_MISMATCH for another type of stream.
+/// STATUS_INVALID_PARAMETER for an invalid stream name; STATUS_OBJECT_TYPE_MISMATCH for another stream type.
 pub(crate) fn parse_rename(text: &str) -> Result<Option<StreamPart>, NtStatus> {
     let Some(stream) = text.strip_prefix(':') else { return Ok(None) };
     let of_other_type = |kind: &str| {

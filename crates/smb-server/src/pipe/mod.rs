@@ -1,5 +1,5 @@
-//! Named pipes of IPC$, in message mode: what a client writes is a PDU of DCE/RPC, what it reads is one.
-//! C706 chapter 12, [MS-RPCE] 2.2.2.
+//! Named pipes of IPC$, in message mode: each message that a client writes or reads is a DCE/RPC PDU. C706 chapter 12,
+//! [MS-RPCE] 2.2.2.
 
 mod srvsvc;
 mod wkssvc;
@@ -49,7 +49,7 @@ pub(crate) struct Pipe {
     answers: VecDeque<Vec<u8>>,
 }
 
-/// What a read gives: bytes, and whether there is more of the message.
+/// The result of a read: bytes, and whether the message has more.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) bytes: Vec<u8>,
@@ -95,7 +95,7 @@ impl Service {
 }
 
 impl Pipe {
-    /// The pipe of this name, if there is one: `srvsvc`, with or without a backslash in front.
+    /// The pipe with this name, if there is one: `srvsvc`, with or without a leading backslash.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let service = Service::named(name.strip_prefix('\\').unwrap_or(name))?;
         Some(Self {
@@ -107,10 +107,11 @@ impl Pipe {
         })
     }
 
-    /// Takes what a client writes: whole PDUs. The answers wait to be read.
+    /// Takes complete PDUs that a client writes. The answers wait to be read.
     ///
     /// # Errors
-    /// STATUS_INVALID_PARAMETER for what is no PDU, STATUS_INSUFFICIENT_RESOURCES when nothing is read.
+    /// STATUS_INVALID_PARAMETER for bytes that are not a PDU; STATUS_INSUFFICIENT_RESOURCES when the client does not
+    /// read the answers.
     pub(crate) fn write(&mut self, server: &Server, mut bytes: &[u8]) -> Result<(), NtStatus> {
         while !bytes.is_empty() {
             if self.answers.len() >= ANSWERS_MAX {

@@ -1,4 +1,4 @@
-//! The Server Service: which shares there are. [MS-SRVS] 3.1.4.
+//! The Server Service, which lists the shares. [MS-SRVS] 3.1.4.
 
 use share::{Protocols, Share as ServedShare, Terms};
 use smb_wire::dcerpc::fault;

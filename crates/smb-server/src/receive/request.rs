@@ -1,4 +1,4 @@
-//! What concerns a request: its session, its signature, its tree connect. [MS-SMB2] 3.3.5.2.4 to 3.3.5.2.11.
+//! Checks of a request: its session, its signature, its tree connect. [MS-SMB2] 3.3.5.2.4 to 3.3.5.2.11.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ struct Found {
     login: Option<Arc<Login>>,
 }
 
-/// 3.3.5.2.4 to 3.3.5.2.11: finds the session and the tree connect of a request, and checks that it is protected as they
-/// demand. What was found is in the envelope of the answer even if the request fails.
+/// 3.3.5.2.4 to 3.3.5.2.11: finds the session and the tree connect of a request, and checks that it is protected as
+/// they demand. What was found is in the envelope of the answer even if the request fails.
 ///
 /// # Errors
-/// The answer to the request.
+/// The failure with which the request is answered.
 pub(crate) fn admit(ctx: &mut RequestContext, message: &mut [u8]) -> Result<Subject, Failure> {
     let related = ctx.is_related();
     let entered = ctx.compound.get_mut().chain.enter(related);
@@ -120,11 +120,13 @@ fn find_tree(ctx: &mut RequestContext, session: &Session, related: bool) -> Resu
     if tree.encrypt_data && !ctx.encrypted { Err(NtStatus::ACCESS_DENIED.into()) } else { Ok(tree) }
 }
 
-/// Whether a request may use its tree connect: by the rules of the share as they are now, from where it comes. A tree connect
-/// that would be another now ends, with all that was opened through it, and the client connects again.
+/// Checks whether a request may use its tree connect, under the share's current rules and from its address. A tree
+/// connect that would be admitted differently now ends, with everything that was opened through it, and the client
+/// connects again.
 ///
 /// # Errors
-/// STATUS_NETWORK_NAME_DELETED when it ends, STATUS_ACCESS_DENIED for a channel from an address that is not let in so.
+/// STATUS_NETWORK_NAME_DELETED when the tree connect ends; STATUS_ACCESS_DENIED for a channel from an address that is
+/// not admitted in the same way.
 pub(crate) async fn check_tree(ctx: &OnShare<'_>) -> Result<(), Failure> {
     let (client, share, admitted) = (ctx.connection.peer.address, ctx.share, &ctx.tree.admitted);
     if admitted.holds(share, client.ip(), share.rules_generation()) {

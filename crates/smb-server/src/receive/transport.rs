@@ -1,4 +1,4 @@
-//! What concerns the connection: frames, and the messages in them. [MS-SMB2] 3.3.5.2.1 to 3.3.5.2.3.
+//! Checks of the connection: frames, and the messages in them. [MS-SMB2] 3.3.5.2.1 to 3.3.5.2.3.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::Violation;
 use crate::connection::Connection;
 use crate::handler;
 
-/// What a frame is, by its first bytes. [MS-SMB2] 3.3.5.2.
+/// The kind of a frame, by its first bytes. [MS-SMB2] 3.3.5.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// An SMB1 message: only NEGOTIATE is understood.
@@ -23,19 +23,19 @@ pub(crate) enum FrameKind {
     Encrypted,
 }
 
-/// How a frame came encrypted.
+/// How a frame was encrypted.
 #[derive(Debug)]
 pub(crate) struct Encryption {
-    /// The session that its transform header names.
+    /// The session named in the transform header.
     pub(crate) session_id: u64,
     /// The keys of that session.
     pub(crate) crypto: Arc<SessionCrypto>,
 }
 
-/// What a frame is.
+/// The kind of a frame.
 ///
 /// # Errors
-/// A frame of no protocol, or a compressed one, which was not negotiated.
+/// A frame of an unknown protocol, or a compressed one, since compression is never negotiated.
 pub(crate) fn frame_kind(frame: &[u8]) -> Result<FrameKind, Violation> {
     match frame.first_chunk::<4>() {
         Some(&header::PROTOCOL_ID) => Ok(FrameKind::Plain),
@@ -45,10 +45,10 @@ pub(crate) fn frame_kind(frame: &[u8]) -> Result<FrameKind, Violation> {
     }
 }
 
-/// 3.3.5.2.1.1: decrypts a frame in place, and takes off its transform header.
+/// 3.3.5.2.1.1: decrypts a frame in place, and removes its transform header.
 ///
 /// # Errors
-/// Whatever is wrong with it: "the server MUST disconnect the connection".
+/// Anything wrong with the frame: "the server MUST disconnect the connection".
 pub(crate) fn decrypt(conn: &Connection, frame: &mut BytesMut) -> Result<Encryption, Violation> {
     let session_id = encryption::session_id(frame).ok_or("a truncated transform header")?;
     let session = conn.bound(session_id).ok_or("encrypted for a session that is not there")?.session;
@@ -63,17 +63,17 @@ pub(crate) fn decrypt(conn: &Connection, frame: &mut BytesMut) -> Result<Encrypt
     Ok(Encryption { session_id, crypto })
 }
 
-/// A frame that the connection takes: its messages.
+/// The messages of a frame that the connection accepts.
 pub(crate) struct Checked {
     first: Option<Header>,
     /// Those of a compound behind the first.
     others: Vec<Header>,
-    /// Whether one of the messages must be finished, whatever becomes of the connection.
+    /// Whether one of the messages must be finished even if the connection ends.
     pub(crate) must_be_finished: bool,
 }
 
 impl Checked {
-    /// The headers of the messages, in their order.
+    /// The headers of the messages, in order.
     pub(crate) fn into_headers(self) -> impl Iterator<Item = Header> {
         self.first.into_iter().chain(self.others)
     }

@@ -1,4 +1,4 @@
-//! Which access a client asks for, and which it can have. [MS-SMB2] 2.2.13.1, 3.3.5.9; [MS-FSA] 2.1.5.1.
+//! Which access a client asks for, and which it can get. [MS-SMB2] 2.2.13.1, 3.3.5.9; [MS-FSA] 2.1.5.1.
 
 use share::{Access, Caller, Found, Share};
 use smb_wire::{AccessMask, NtStatus};
@@ -10,10 +10,10 @@ const MEANINGLESS: u32 = 0x0CE0_FE00;
 /// FILE_GENERIC_READ
 pub(super) const READ: Access = Access::from_bits_truncate(AccessMask::FILE_READ.bits());
 
-/// A DesiredAccess, generic rights resolved.
+/// A DesiredAccess with generic rights resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Desired {
-    /// What must be granted.
+    /// The access that must be granted.
     pub(super) access: Access,
     /// Whether everything beyond that is wanted too (MAXIMUM_ALLOWED).
     maximum: bool,
@@ -23,8 +23,8 @@ impl Desired {
     /// Resolves a DesiredAccess.
     ///
     /// # Errors
-    /// STATUS_ACCESS_DENIED for one that asks for nothing, or for what is no right; STATUS_PRIVILEGE_NOT_HELD for the
-    /// audit rules.
+    /// STATUS_ACCESS_DENIED for a mask that asks for nothing, or for undefined rights; STATUS_PRIVILEGE_NOT_HELD for
+    /// the SACL.
     pub(super) fn of(mask: AccessMask) -> Result<Self, NtStatus> {
         if mask.is_empty() || mask.bits() & MEANINGLESS != 0 {
             return Err(NtStatus::ACCESS_DENIED);
@@ -36,15 +36,15 @@ impl Desired {
         Ok(Self { access, maximum: mask.contains(AccessMask::MAXIMUM_ALLOWED) })
     }
 
-    /// Whether the client cares to be able to do this, or asks for everything.
+    /// Whether the client asks for this access, or for the maximum.
     pub(super) fn includes(self, access: Access) -> bool {
         self.maximum || self.access.contains(access)
     }
 
-    /// What is granted on an object on which `maximal` is allowed.
+    /// The access granted on an object for which `maximal` is allowed.
     ///
     /// # Errors
-    /// STATUS_ACCESS_DENIED when that does not include what must be granted.
+    /// STATUS_ACCESS_DENIED when `maximal` does not include what must be granted.
     pub(super) fn grant(self, maximal: Access) -> Result<Access, NtStatus> {
         let granted = self.grant_maker(maximal);
         if maximal.contains(self.access) && !granted.is_empty() {
@@ -54,17 +54,17 @@ impl Desired {
         }
     }
 
-    /// What is granted to the maker of an object: whatever it asked for.
+    /// The access granted to the creator of an object: whatever the creator asked for.
     pub(super) fn grant_maker(self, maximal: Access) -> Access {
         if self.maximum { self.access | maximal } else { self.access }
     }
 }
 
-/// All that SMB clients may do with an object: what the share allows, in the terms of Windows.
+/// Everything that SMB clients may do with an object: what the share allows, in the terms of Windows.
 ///
-/// Permission bits know no right to take ownership, and none to delete from a file; where they decide, an owner who may
-/// read and write has what Windows calls full control. And whoever may read a program may run it: the client does that, on
-/// a copy.
+/// Permission bits have no right to take ownership, and none to delete that belongs to a file. Where they decide, an
+/// owner who may read and write has what Windows calls full control. Whoever may read a program may also execute it,
+/// since the client does that on a copy.
 pub(super) fn maximal(share: &Share, caller: &Caller, found: &Found, tree: AccessMask) -> Access {
     let mut access = share.maximal_access(caller, found);
     if found.security.is_none() {

@@ -17,17 +17,17 @@ use crate::open::Grant;
 use crate::oplock::{self, Oplock, Place};
 use crate::status::Failure;
 
-/// An open that is about to be made, with what it is to cache.
+/// An open that is about to be made, with the caching that it asks for.
 pub(super) struct Asking {
-    /// The open's identifier: a break of its oplock names it.
+    /// The identifier of the open, which a break of its oplock names.
     pub(super) id: FileId,
-    /// The grant, before it is known how much is granted.
+    /// The grant, before it is known how much will be granted.
     pub(super) grant: Grant,
     wanted: Caching,
 }
 
 impl Asking {
-    /// What the share is asked for.
+    /// The request to the share.
     pub(super) fn request(&self) -> GrantRequest {
         match &self.grant {
             Grant::Oplock(oplock) => {
@@ -57,14 +57,14 @@ fn lease_id(ctx: &OnShare<'_>, key: [u8; 16]) -> Option<LeaseId> {
     Some(LeaseId { client, key })
 }
 
-/// The lease of the file's directory that the open works under: what is done through it does not break that.
+/// The lease of the file's directory under which the open works: changes made through the open do not break that lease.
 pub(super) fn directory(ctx: &OnShare<'_>, wish: &Wish) -> Option<Holder> {
     let lease = lease_asked(ctx, wish)?;
     let v2 = lease.v2.filter(|_| lease.flags.contains(LeaseFlags::PARENT_LEASE_KEY_SET))?;
     Some(lease_id(ctx, v2.parent_key)?.holder())
 }
 
-/// A file that is yet to be made cannot have the key of a lease that there is: that is another file's.
+/// A file that does not exist yet cannot use the key of an existing lease, which belongs to another file.
 ///
 /// # Errors
 /// STATUS_INVALID_PARAMETER.
@@ -76,10 +76,10 @@ pub(super) fn check_new(ctx: &OnShare<'_>, wish: &Wish) -> Result<(), Failure> {
     }
 }
 
-/// What the client asks to cache of an object.
+/// The caching that the client asks for on an object.
 ///
 /// # Errors
-/// STATUS_INVALID_PARAMETER for a lease key that is another file's.
+/// STATUS_INVALID_PARAMETER for a lease key that belongs to another file.
 pub(super) fn ask(ctx: &OnShare<'_>, wish: &Wish, found: &Found) -> Result<Asking, Failure> {
     let (share, session, file) = (ctx.share, ctx.session, found.node.id());
     let id = ctx.server.file_id();
@@ -102,7 +102,7 @@ pub(super) fn ask(ctx: &OnShare<'_>, wish: &Wish, found: &Found) -> Result<Askin
     Ok(Asking { id, grant: Grant::Lease(hold), wanted })
 }
 
-/// Tells the client what it may cache.
+/// The response that tells the client what it may cache.
 pub(super) fn answer(granted: share::Granted, grant: &Grant, outcome: &mut Outcome) {
     match grant {
         Grant::Oplock(_) => outcome.oplock_level = oplock::level_of(granted.state),

@@ -1,4 +1,4 @@
-//! Create contexts: what comes with a CREATE beside its name, and what is answered to it. [MS-SMB2] 2.2.13.2, 2.2.14.2.
+//! Create contexts: what a CREATE carries besides its name, and the answers. [MS-SMB2] 2.2.13.2, 2.2.14.2.
 
 use acl::SecurityDescriptor;
 use share::{Access, ExtendedAttribute};
@@ -14,44 +14,44 @@ pub(super) struct Asked {
     maximal_access: Option<Option<FileTime>>,
     /// The identity of file and volume.
     on_disk_id: bool,
-    /// What a new file is to have.
+    /// The extended attributes of a new file.
     pub(super) extended_attributes: Vec<ExtendedAttribute>,
-    /// So many bytes are to be set aside for a new file; 0: none.
+    /// Bytes to allocate for a new file; 0 for none.
     pub(super) allocation_size: u64,
-    /// What a new file's security is to be.
+    /// The security descriptor of a new file.
     pub(super) security_descriptor: Option<SecurityDescriptor>,
     /// A lease, of either version.
     pub(super) lease: Option<Lease>,
-    /// Opens that outlive their connection.
+    /// Requests about opens that outlive their connection.
     pub(super) durable: Durable,
-    /// The application that opens: its earlier opens of the file make room.
+    /// The application that opens the file: its earlier opens of the file are closed.
     pub(super) app_instance: Option<Guid>,
-    /// Its version, the more significant half first.
+    /// The version of the application, the more significant half first.
     pub(super) app_instance_version: Option<(u64, u64)>,
 }
 
-/// What is asked for about an open that outlives its connection, as it came: which combinations make sense is decided
-/// where it is carried out.
+/// Requests about opens that outlive their connection, as received. Which combinations are valid is decided when they
+/// are carried out.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Durable {
     /// DHnQ: make the open durable.
     pub(super) request: bool,
-    /// DHnC: take this open up again.
+    /// DHnC: reclaim this open.
     pub(super) reconnect: Option<FileId>,
-    /// DH2Q: make it durable or persistent.
+    /// DH2Q: make the open durable or persistent.
     pub(super) request_v2: Option<DurableV2>,
-    /// DH2C: take this open up again.
+    /// DH2C: reclaim this open.
     pub(super) reconnect_v2: Option<ReconnectV2>,
 }
 
 /// SMB2_CREATE_DURABLE_HANDLE_REQUEST_V2
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DurableV2 {
-    /// For how long, in milliseconds; 0 leaves it to the server.
+    /// The timeout in milliseconds; 0 leaves it to the server.
     pub(super) timeout_ms: u32,
-    /// Whether persistent.
+    /// Whether the open is to be persistent.
     pub(super) flags: DurableFlags,
-    /// Names this CREATE, so that it can be replayed.
+    /// Identifies this CREATE, so that it can be replayed.
     pub(super) create_guid: Guid,
 }
 
@@ -62,15 +62,15 @@ pub(super) struct ReconnectV2 {
     pub(super) file_id: FileId,
     /// The CREATE that made it.
     pub(super) create_guid: Guid,
-    /// Whether persistent.
+    /// Whether the open is persistent.
     pub(super) flags: DurableFlags,
 }
 
 impl Asked {
-    /// Reads the contexts.
+    /// Decodes the contexts.
     ///
     /// # Errors
-    /// STATUS_OBJECT_NAME_NOT_FOUND for a snapshot, of which there are none; STATUS_INVALID_PARAMETER for a malformed
+    /// STATUS_OBJECT_NAME_NOT_FOUND for a snapshot, since there are none; STATUS_INVALID_PARAMETER for a malformed
     /// security descriptor.
     pub(super) fn of(contexts: &[RequestContext<'_>]) -> Result<Self, NtStatus> {
         let mut asked = Self::default();
@@ -109,7 +109,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// The answers to what is asked of any file.
+    /// The answers to contexts that apply to any file.
     pub(super) fn answers(&self, object: &Answerable) -> Vec<ResponseContext<'static>> {
         let mut answers = Vec::new();
         if let Some(timestamp) = self.maximal_access {
@@ -130,7 +130,7 @@ impl Asked {
     }
 }
 
-/// What the answers are about.
+/// The object that the answers describe.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answerable {
     pub(super) maximal_access: Access,

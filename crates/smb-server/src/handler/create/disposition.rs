@@ -1,4 +1,4 @@
-//! CreateDisposition: open what is there, empty it, or make it. [MS-SMB2] 2.2.13; [MS-FSA] 2.1.5.1.1, 2.1.5.1.2.
+//! CreateDisposition: open, overwrite or create. [MS-SMB2] 2.2.13; [MS-FSA] 2.1.5.1.1, 2.1.5.1.2.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ const ATTEMPTS_MAX: usize = 8;
 
 /// An object that has been opened.
 pub(super) struct Opened {
-    /// The identifier that the client is to know the open by.
+    /// The identifier of the open for the client.
     pub(super) id: FileId,
     pub(super) open: Arc<share::Open>,
-    /// What it may cache; taken when the open is entered.
+    /// What the open may cache; taken when the open is entered.
     pub(super) grant: Option<Grant>,
     pub(super) attributes: Attributes,
     pub(super) granted: Access,
-    /// All that the client may do with the object.
+    /// Everything that the client may do with the object.
     pub(super) maximal: Access,
     pub(super) action: CreateAction,
 }
 
-/// Does what the client wishes. Where a client has to give back first what it caches, the request waits for it, and looks
-/// again.
+/// Carries out the client's wish. If another client must first give up what it caches, the request waits for that and
+/// then looks again.
 pub(super) async fn carry_out(ctx: &OnShare<'_>, wish: &Wish) -> Result<Opened, Failure> {
     let (mut attempts, mut cancelled, session) = (1, None, ctx.session);
     loop {
@@ -86,7 +86,7 @@ async fn attempt(ctx: &OnShare<'_>, wish: &Wish) -> Result<Admission<Opened>, Fa
     }
 }
 
-/// The object, or the named stream, is there. [MS-FSA] 2.1.5.1.2.
+/// The object, or the named stream, exists. [MS-FSA] 2.1.5.1.2.
 pub(super) async fn existing(
     ctx: &OnShare<'_>,
     wish: &Wish,
@@ -155,12 +155,12 @@ fn openers(ctx: &OnShare<'_>) -> Openers {
     ctx.caller().openers
 }
 
-/// Nothing is made that cannot be opened then: what to wait for first, if anything.
+/// Checks that an open can be entered before anything is created. Returns what to wait for first, if anything.
 pub(super) fn room(ctx: &OnShare<'_>) -> Result<Option<Answering>, Failure> {
     Ok(ctx.share.room_for_open(openers(ctx))?)
 }
 
-/// Opens an object and leaves it as it is.
+/// Opens an object without changing it.
 pub(super) fn open_as_it_is(
     ctx: &OnShare<'_>,
     wish: &Wish,
@@ -243,7 +243,7 @@ async fn missing(
     open_as_it_is(ctx, wish, &found, attempt)
 }
 
-/// Makes a file or directory.
+/// Creates a file or directory.
 pub(super) async fn make(
     ctx: &OnShare<'_>,
     wish: &Wish,

@@ -1,5 +1,5 @@
-//! Opens that outlive their connection: durable and persistent handles, the replay of a CREATE, and the instances of an
-//! application. [MS-SMB2] 3.3.5.9.6, 3.3.5.9.7, 3.3.5.9.10, 3.3.5.9.12, 3.3.5.9.13.
+//! Opens that outlive their connection: durable and persistent handles, the replay of a CREATE, and application
+//! instances. [MS-SMB2] 3.3.5.9.6, 3.3.5.9.7, 3.3.5.9.10, 3.3.5.9.12, 3.3.5.9.13.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::open::{Grant, Open};
 use crate::oplock;
 use crate::status::Failure;
 
-/// How a CREATE goes on.
+/// How a CREATE continues.
 pub(super) enum Start {
     /// It makes an open, which is replayed as long as this is held.
     New(Option<Reservation>),
@@ -32,12 +32,13 @@ pub(super) enum Start {
     Again(Outcome),
 }
 
-/// Looks for an open that is there already: one that a client takes up again after its connection broke (3.3.5.9.7,
-/// 3.3.5.9.12), or one that this very CREATE has made before (3.3.5.9.10).
+/// Looks for an existing open: one that a client reclaims after its connection broke (3.3.5.9.7, 3.3.5.9.12), or one
+/// that an earlier transmission of this CREATE has made (3.3.5.9.10).
 ///
 /// # Errors
-/// STATUS_OBJECT_NAME_NOT_FOUND for an open that is not there, or is not the client's; STATUS_FILE_NOT_AVAILABLE while the
-/// same CREATE is being carried out; what [`check_reconnect`], [`check_replay`] and [`check_app_instance`] refuse.
+/// STATUS_OBJECT_NAME_NOT_FOUND for an open that does not exist, or does not belong to the client;
+/// STATUS_FILE_NOT_AVAILABLE while the same CREATE is being carried out; the errors of [`check_reconnect`],
+/// [`check_replay`] and [`check_app_instance`].
 pub(super) async fn begin(ctx: &OnShare<'_>, request: &Request<'_>, asked: &Asked) -> Result<Start, Failure> {
     check_contexts(asked)?;
     if let Some(outcome) = reconnect(ctx, request, asked).await? {
@@ -194,8 +195,8 @@ fn take_up(
     Ok(open)
 }
 
-/// The CreateOptions of a request as they hold: "the server MUST set FILE_WRITE_THROUGH" where persistent handles are to be
-/// had (3.3.5.9), whether one is asked for or not.
+/// The CreateOptions of a request that are in effect: "the server MUST set FILE_WRITE_THROUGH" where persistent handles
+/// are available (3.3.5.9), whether or not one is requested.
 pub(super) fn options(ctx: &OnShare<'_>, request: &Request<'_>) -> CreateOptions {
     let mut options = request.create_options;
     if is_smb3(ctx) && may_persist(ctx) {
@@ -345,12 +346,12 @@ async fn take_from_instance(ctx: &OnShare<'_>, request: &Request<'_>, asked: &As
     Ok(())
 }
 
-/// Makes the new open durable, if that was asked for and can be (3.3.5.9.6, 3.3.5.9.10), and lets it be found by those
-/// who come for it later.
+/// Makes the new open durable, if that was requested and is possible (3.3.5.9.6, 3.3.5.9.10), and makes it visible to
+/// later requests for it.
 ///
 /// # Errors
-/// STATUS_USER_SESSION_DELETED when the session has ended meanwhile; STATUS_UNEXPECTED_IO_ERROR when a persistent open cannot
-/// be written down.
+/// STATUS_USER_SESSION_DELETED when the session has ended meanwhile; STATUS_UNEXPECTED_IO_ERROR when a persistent open
+/// cannot be recorded.
 pub(super) async fn make_durable(
     ctx: &OnShare<'_>,
     request: &Request<'_>,
@@ -400,8 +401,8 @@ pub(super) async fn make_durable(
     Ok(())
 }
 
-/// What a lease may cache more is so for all its opens: before the client hears of it, that is written down of those that are
-/// persistent.
+/// An increase of what a lease may cache applies to all of its opens. It is recorded for the persistent ones before the
+/// client learns of it.
 pub(super) async fn write_down_grown(ctx: &OnShare<'_>, open: &share::Open) -> Result<(), Failure> {
     match open.holder() {
         Holder::Lease { client, key } if open.granted().grown => {

@@ -1,4 +1,4 @@
-//! Where the path of a CREATE leads. [MS-SMB2] 3.3.5.9; [MS-FSA] 2.1.5.1.
+//! Resolves the path of a CREATE. [MS-SMB2] 3.3.5.9; [MS-FSA] 2.1.5.1.
 
 use share::{Case, Walk};
 use smb_wire::NtStatus;
@@ -9,7 +9,7 @@ use super::wish::Wish;
 use crate::context::OnShare;
 use crate::status::Failure;
 
-/// Where the path leads. With FILE_OPEN_REPARSE_POINT a link at its end is meant itself; otherwise links are followed
+/// Resolves the path. With FILE_OPEN_REPARSE_POINT, a link at its end is opened itself; otherwise links are followed
 /// here, as long as they stay in the share.
 pub(super) async fn find(ctx: &OnShare<'_>, wish: &Wish) -> Result<Walk, Failure> {
     let (share, caller) = (ctx.share, ctx.caller());

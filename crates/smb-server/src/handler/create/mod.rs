@@ -1,4 +1,4 @@
-//! CREATE, in the steps of [MS-SMB2] 3.3.5.9: [`handle`] is their list, each has a file.
+//! CREATE, in the steps of [MS-SMB2] 3.3.5.9: [`handle`] lists them, and each has a file.
 
 mod access;
 mod caching;
@@ -28,7 +28,7 @@ use crate::open::{Open, Target};
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
-/// What is known of CREATE.
+/// The properties of CREATE.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::Create),
     needs: Needs::Tree,

@@ -1,4 +1,5 @@
-//! Opening, emptying and making named streams, and their files where there are none. [MS-FSA] 2.1.5.1.1, 2.1.5.1.2.
+//! Opening, overwriting and creating named streams, and creating their files where they do not exist. [MS-FSA]
+//! 2.1.5.1.1, 2.1.5.1.2.
 
 use share::{Access, Admission, Found, Walk};
 use smb_wire::create::{CreateAction, CreateDisposition};
@@ -11,7 +12,7 @@ use super::{access, caching};
 use crate::context::OnShare;
 use crate::status::Failure;
 
-/// Does what the client wishes with the stream `name` of the object where the path leads.
+/// Carries out the client's wish on the stream `name` of the object at the path.
 pub(super) async fn open(
     ctx: &OnShare<'_>,
     wish: &Wish,

@@ -1,4 +1,4 @@
-//! What a client wishes: a CREATE request that has passed all checks that need no look at the file. [MS-SMB2] 2.2.13,
+//! The client's wish: a CREATE request that has passed all checks that do not involve the file. [MS-SMB2] 2.2.13,
 //! 3.3.5.9.
 
 use share::{Access, Sharing};
@@ -22,14 +22,14 @@ const OPTIONS_NOT_SUPPORTED: u32 = 0x0010_2080;
 /// what only a file system can give.
 const ATTRIBUTES_VALID: FileAttributes = FileAttributes::from_bits_retain(0x7FB7);
 
-/// What a client wishes to open, and how.
+/// What a client wants to open, and how.
 pub(super) struct Wish {
     pub(super) path: Path,
     pub(super) desired: Desired,
     pub(super) sharing: Sharing,
     pub(super) disposition: CreateDisposition,
     pub(super) options: CreateOptions,
-    /// What the file is to be, if it is made or overwritten.
+    /// The flags of the file, if it is created or overwritten.
     pub(super) flags: FileFlags,
     pub(super) oplock_level: OplockLevel,
     pub(super) asked: Asked,
@@ -39,7 +39,7 @@ impl Wish {
     /// Checks the request.
     ///
     /// # Errors
-    /// What [MS-SMB2] 3.3.5.9 and [MS-FSA] 2.1.5.1 say of combinations that make no sense.
+    /// Those that [MS-SMB2] 3.3.5.9 and [MS-FSA] 2.1.5.1 require for invalid combinations.
     pub(super) fn of(request: &Request<'_>, asked: Asked) -> Result<Self, NtStatus> {
         let path = Path::parse(&request.name)?;
         let desired = Desired::of(request.desired_access)?;
@@ -61,12 +61,12 @@ impl Wish {
         })
     }
 
-    /// The object must be new.
+    /// Whether the object must be new.
     pub(super) fn must_make(&self) -> bool {
         self.disposition == CreateDisposition::Create
     }
 
-    /// An object that is there loses its data.
+    /// Whether an existing object loses its data.
     pub(super) fn overwrites(&self) -> bool {
         matches!(
             self.disposition,
@@ -74,7 +74,7 @@ impl Wish {
         )
     }
 
-    /// Nothing but a directory will do.
+    /// Whether only a directory is acceptable.
     pub(super) fn wants_directory(&self) -> bool {
         self.path.names_directory || self.options.contains(CreateOptions::DIRECTORY_FILE)
     }
@@ -137,7 +137,7 @@ fn sharing(access: ShareAccess) -> Result<Sharing, NtStatus> {
     bits.and_then(Sharing::from_bits).ok_or(NtStatus::INVALID_PARAMETER)
 }
 
-/// [MS-SMB2] 3.3.5.9: a level of impersonation that there is not.
+/// [MS-SMB2] 3.3.5.9: checks that the impersonation level is defined.
 ///
 /// # Errors
 /// STATUS_BAD_IMPERSONATION_LEVEL.

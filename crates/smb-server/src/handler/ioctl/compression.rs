@@ -17,7 +17,7 @@ pub(super) fn get(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer,
     respond(ctx, request, &NONE)
 }
 
-/// FSCTL_SET_COMPRESSION: no compression is what every file has.
+/// FSCTL_SET_COMPRESSION: only the state of every file, no compression, can be set.
 pub(super) fn set(ctx: &RequestContext, request: &Request<'_>) -> Result<Buffer, Failure> {
     match request.input.first_chunk() {
         Some(&NONE) => respond(ctx, request, &[]),

@@ -20,8 +20,8 @@ const CHUNKS_MAX: usize = 256;
 const CHUNK_BYTES_MAX: u32 = 1 << 20;
 const TOTAL_BYTES_MAX: u32 = 16 << 20;
 
-/// FSCTL_SRV_REQUEST_RESUME_KEY: the name of an open for copies. It is of use in its own session only, so it need not be
-/// secret.
+/// FSCTL_SRV_REQUEST_RESUME_KEY: a name for an open that is used as the source of copies. It can be used only in its
+/// own session, so it need not be secret.
 pub(super) fn resume_key(
     ctx: &RequestContext,
     open: &Open,

@@ -15,7 +15,7 @@ use crate::context::OnShare;
 use crate::open::Open;
 use crate::status::Failure;
 
-/// Answers the request, which is about the target.
+/// Answers the request, which names the target.
 pub(super) async fn handle(
     ctx: &OnShare<'_>,
     target: &Open,

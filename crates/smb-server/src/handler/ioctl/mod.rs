@@ -1,4 +1,4 @@
-//! IOCTL: what each control code asks for. [MS-SMB2] 3.3.5.15.
+//! IOCTL: selects the handler of each control code. [MS-SMB2] 3.3.5.15.
 
 mod compression;
 mod copychunk;
@@ -20,7 +20,7 @@ use crate::context::{Admitted, RequestContext};
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
-/// What is known of IOCTL.
+/// The properties of IOCTL.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::Ioctl),
     needs: Needs::Tree,

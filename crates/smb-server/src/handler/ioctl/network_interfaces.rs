@@ -1,4 +1,4 @@
-//! FSCTL_QUERY_NETWORK_INTERFACE_INFO: where else the server can be reached. [MS-SMB2] 3.3.5.15.11.
+//! FSCTL_QUERY_NETWORK_INTERFACE_INFO: other addresses of the server. [MS-SMB2] 3.3.5.15.11.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::status::Failure;
 
 /// Answers the request. "If Connection.Dialect does not belong to the SMB 3.x dialect family or
 /// Connection.ServerCapabilities does not include SMB2_GLOBAL_CAP_MULTI_CHANNEL, the server MAY fail the request with
-/// STATUS_NOT_SUPPORTED": it does where the server offers no channels, whatever the client has announced.
+/// STATUS_NOT_SUPPORTED": this server does if it does not offer channels, whatever the client has announced.
 pub(super) async fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     require_no_file(request)?;
     let is_smb3 = ctx.connection.dialect().is_some_and(Dialect::is_smb3);

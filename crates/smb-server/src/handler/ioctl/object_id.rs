@@ -10,8 +10,8 @@ use crate::context::OnShare;
 use crate::open::Open;
 use crate::status::Failure;
 
-/// Answers with an identifier made of the server, the share and the file: the same at each call, and nothing that has
-/// to be stored.
+/// Answers with an identifier derived from the server, the share and the file. It is the same at each call and need not
+/// be stored.
 pub(super) fn handle(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
     let share = ctx.share;
     let file = open.file()?.node().id().0;

@@ -25,13 +25,13 @@ pub(super) fn transceive(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Bu
     respond(ctx, request, &bytes)
 }
 
-/// FSCTL_PIPE_PEEK is not for RPC.
+/// FSCTL_PIPE_PEEK is not used by RPC.
 pub(super) fn peek(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let _ = ctx.open(request.file_id)?;
     Err(NtStatus::INVALID_DEVICE_REQUEST.into())
 }
 
-/// FSCTL_PIPE_WAIT: there is always an instance of a pipe that exists, so nobody has to wait.
+/// FSCTL_PIPE_WAIT: an existing pipe always has a free instance, so nobody has to wait.
 pub(super) fn wait(request: &Request<'_>) -> Result<Buffer, Failure> {
     super::require_no_file(request)?;
     Err(NtStatus::NOT_SUPPORTED.into())

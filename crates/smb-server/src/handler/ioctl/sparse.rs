@@ -20,12 +20,12 @@ fn data_file(open: &Open) -> Result<&Arc<share::Open>, Failure> {
     if open.is_directory { Err(NtStatus::INVALID_PARAMETER.into()) } else { open.file() }
 }
 
-/// A count of bytes; the protocol has it signed.
+/// A count of bytes, which the protocol defines as signed.
 pub(super) fn signed(value: u64) -> Result<u64, Failure> {
     if i64::try_from(value).is_ok() { Ok(value) } else { Err(NtStatus::INVALID_PARAMETER.into()) }
 }
 
-/// FSCTL_SET_SPARSE: marks a file as sparse, or takes the mark away. Holes are made with or without it.
+/// FSCTL_SET_SPARSE: marks a file as sparse, or removes the mark. Holes can be made either way.
 pub(super) async fn set(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
     ctx.share.set_sparse(data_file(open)?, decode_set_sparse(request.input)).await?;
     respond(ctx, request, &[])
@@ -41,8 +41,8 @@ pub(super) async fn zero(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) 
     respond(ctx, request, &[])
 }
 
-/// FSCTL_QUERY_ALLOCATED_RANGES: which parts of a file hold data. A file that is not marked as sparse is said to be one
-/// part, as [MS-FSCC] 2.3.51 has it.
+/// FSCTL_QUERY_ALLOCATED_RANGES: the ranges of a file that contain data. A file that is not marked as sparse is
+/// reported as one range, as required by [MS-FSCC] 2.3.51.
 pub(super) async fn ranges(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
     let file = File::Open(Arc::clone(data_file(open)?));
     let asked = AllocatedRange::decode(request.input)?;

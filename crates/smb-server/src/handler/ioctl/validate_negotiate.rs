@@ -1,4 +1,4 @@
-//! FSCTL_VALIDATE_NEGOTIATE_INFO: whether somebody changed the negotiation on the way. [MS-SMB2] 3.3.5.15.12.
+//! FSCTL_VALIDATE_NEGOTIATE_INFO: whether the negotiation was changed in transit. [MS-SMB2] 3.3.5.15.12.
 
 use net::Buffer;
 use smb_proto::dialect::Dialect;
@@ -11,7 +11,7 @@ use crate::context::Admitted;
 use crate::handler::negotiate::security_mode;
 use crate::status::Failure;
 
-/// Answers the request; what does not match what the client is known to have sent ends the connection.
+/// Answers the request. If it does not match what the client is known to have sent, the connection ends.
 pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let conn = &ctx.connection;
     let negotiated = conn.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;

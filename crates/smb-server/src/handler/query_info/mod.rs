@@ -14,7 +14,7 @@ use crate::context::OnShare;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
-/// What a class answers with: the whole of it, and how much of it must fit.
+/// The answer of an information class: the complete data, and how much of it must fit.
 pub(crate) struct Information {
     data: Vec<u8>,
     /// Bytes without which the answer means nothing.
@@ -40,7 +40,7 @@ impl Information {
     }
 }
 
-/// What is known of QUERY_INFO.
+/// The properties of QUERY_INFO.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::QueryInfo),
     needs: Needs::Open,

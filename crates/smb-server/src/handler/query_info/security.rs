@@ -1,4 +1,4 @@
-//! Security descriptors, out. [MS-SMB2] 3.3.5.20.3.
+//! Queries of security descriptors. [MS-SMB2] 3.3.5.20.3.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const DESCRIBED: SecurityInformation = SecurityInformation::OWNER
     .union(SecurityInformation::DACL)
     .union(SecurityInformation::LABEL);
 
-/// The descriptor, self-relative.
+/// The descriptor in self-relative form.
 pub(super) async fn query(
     ctx: &OnShare<'_>,
     open: &Arc<Open>,

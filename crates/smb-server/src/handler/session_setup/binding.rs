@@ -1,6 +1,7 @@
-//! A further channel: binding a connection to a session that began on another. [MS-SMB2] 3.3.5.5, step 4, and 3.3.5.5.3.
+//! A further channel: binds a connection to a session that began on another one. [MS-SMB2] 3.3.5.5, step 4, and
+//! 3.3.5.5.3.
 //!
-//! Whatever fails here fails for this connection only; the session and its channels go on.
+//! A failure here affects only this connection; the session and its channels continue.
 
 use std::sync::Arc;
 
@@ -42,8 +43,8 @@ impl From<BindingRefusal> for Refused {
     }
 }
 
-/// Answers a request with SMB2_SESSION_FLAG_BINDING. `named` is the session that it names, if that is on this connection
-/// already.
+/// Answers a request with SMB2_SESSION_FLAG_BINDING. `named` is the session that it names, if that already has this
+/// connection.
 pub(super) async fn handle(
     ctx: &mut RequestContext,
     negotiated: &Negotiated,

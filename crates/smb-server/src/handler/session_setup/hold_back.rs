@@ -1,4 +1,4 @@
-//! Holding back what an authentication has come to: failed ones are answered later and later.
+//! Delays the outcome of an authentication: failures are answered with increasing delay.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ pub(super) enum Authentication {
     Done(Authenticated),
 }
 
-/// Gives what an authentication has come to when it may be told. Until then the request waits, and nothing else does.
+/// Returns the outcome of an authentication when the client may learn it. Until then only this request waits.
 ///
 /// # Errors
-/// The status of a failure; STATUS_ACCOUNT_LOCKED_OUT, whatever it has come to, where too many others wait.
+/// The status of a failure; STATUS_ACCOUNT_LOCKED_OUT, whatever the outcome, where too many others wait.
 pub(super) async fn hold_back(ctx: &RequestContext, outcome: Step) -> Result<Authentication, NtStatus> {
     let connection = &ctx.connection;
     let delay = ctx.server.guesses.delay(connection.peer.address, &outcome);

@@ -25,11 +25,11 @@ use crate::server::{now, random};
 use crate::session::Session;
 use crate::status::Failure;
 
-/// What is known of SESSION_SETUP.
+/// The properties of SESSION_SETUP.
 pub(crate) const OPERATION: Operation =
     Operation { effect: Effect::Finished, answer_bytes: 16, ..Operation::of(Command::SessionSetup) };
 
-/// Answers the request. `named` is the session that it names, if it is there.
+/// Answers the request. `named` is the session that it names, if it exists.
 pub(crate) async fn handle(
     ctx: &mut RequestContext,
     named: Option<&Arc<Session>>,

@@ -1,4 +1,4 @@
-//! Deleting: FileDispositionInformation and its Ex form. [MS-FSA] 2.1.5.15.3.
+//! Deletion: FileDispositionInformation and its Ex form. [MS-FSA] 2.1.5.15.3.
 
 use smb_wire::fscc::file_info::{Disposition, DispositionEx, DispositionFlags};
 use smb_wire::{AccessMask, NtStatus};

@@ -106,7 +106,7 @@ pub(super) async fn end_of_file(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -
     resize(ctx, open, end_of_file).await
 }
 
-/// FileAllocationInformation: less than the file has cuts it off. [MS-FSA] 2.1.5.15.1.
+/// FileAllocationInformation: a value below the file's size truncates the file. [MS-FSA] 2.1.5.15.1.
 pub(super) async fn allocation(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     let Allocation { allocation_size } = Allocation::decode(buffer).map_err(length_mismatch)?;
     require(open, AccessMask::WRITE_DATA)?;
@@ -137,8 +137,8 @@ async fn resize(ctx: &OnShare<'_>, open: &Open, size: u64) -> Result<(), Failure
     Ok(())
 }
 
-/// FileValidDataLengthInformation: a privilege that is not given over the network, since it uncovers what was on the disk
-/// before. [MS-FSA] 2.1.5.15.14.
+/// FileValidDataLengthInformation: needs a privilege that is not granted over the network, since it would reveal old
+/// contents of the disk. [MS-FSA] 2.1.5.15.14.
 pub(super) fn valid_data_length(open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     ValidDataLength::decode(buffer).map_err(length_mismatch)?;
     require(open, AccessMask::WRITE_DATA)?;
@@ -167,7 +167,7 @@ pub(super) fn position(open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// FileModeInformation: how the open waits cannot change between waiting and not. [MS-FSA] 2.1.5.15.8.
+/// FileModeInformation: an open cannot change between synchronous and asynchronous. [MS-FSA] 2.1.5.15.8.
 pub(super) fn mode(open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     let Mode { mode } = Mode::decode(buffer).map_err(length_mismatch)?;
     let wanted = CreateOptions::from_bits_retain(mode);

@@ -19,7 +19,7 @@ use crate::open::Open;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
-/// What is known of SET_INFO.
+/// The properties of SET_INFO.
 pub(crate) const OPERATION: Operation = Operation {
     api: Some(Api::SetInfo),
     needs: Needs::Open,

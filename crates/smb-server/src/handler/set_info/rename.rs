@@ -13,12 +13,12 @@ use crate::name::{Path, StreamPart, parse_stream_rename};
 use crate::open::Open;
 use crate::status::Failure;
 
-/// Reads FileRenameInformation or FileLinkInformation.
+/// Decodes FileRenameInformation or FileLinkInformation.
 pub(super) fn decode(buffer: &[u8]) -> Result<Rename<'_>, Failure> {
     check(buffer, Rename::decode)
 }
 
-/// Reads FileRenameInformationEx or FileLinkInformationEx.
+/// Decodes FileRenameInformationEx or FileLinkInformationEx.
 pub(super) fn decode_ex(buffer: &[u8]) -> Result<Rename<'_>, Failure> {
     let wanted = check(buffer, Rename::decode_ex)?;
     if wanted.flags.contains(RenameFlags::POSIX_SEMANTICS) {
@@ -103,7 +103,7 @@ impl Target {
     }
 }
 
-/// Moves the object to another name.
+/// Renames the object.
 pub(super) async fn rename(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) -> Result<(), Failure> {
     require(open, AccessMask::DELETE)?;
     let share = ctx.share;
@@ -150,7 +150,7 @@ async fn rename_stream(
     Ok(ctx.share.rename_stream(file, &name, replace).await?)
 }
 
-/// Gives the object a further name.
+/// Gives the object another name.
 pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) -> Result<(), Failure> {
     if open.is_directory {
         return Err(NtStatus::FILE_IS_A_DIRECTORY.into());

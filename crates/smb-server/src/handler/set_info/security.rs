@@ -1,4 +1,4 @@
-//! Security descriptors, in. [MS-SMB2] 3.3.5.21.3, [MS-FSA] 2.1.5.17.
+//! Changes of security descriptors. [MS-SMB2] 3.3.5.21.3, [MS-FSA] 2.1.5.17.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const NEEDED: [(SecurityInformation, AccessMask); 3] = [
     (SecurityInformation::SACL, AccessMask::ACCESS_SYSTEM_SECURITY),
 ];
 
-/// Sets owner, group and DACL; the other parts say nothing here.
+/// Sets owner, group and DACL; other parts are ignored.
 pub(super) async fn set(
     ctx: &OnShare<'_>,
     open: &Open,
