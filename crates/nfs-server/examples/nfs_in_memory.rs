@@ -1,4 +1,5 @@
-//! A server of one share in memory, over NFSv3, NFSv4.1 and NFSv4.2, until it is interrupted. Its clients are believed who they say they are.
+//! Serves one share in memory, over NFSv3, NFSv4.1 and NFSv4.2, until interrupted. Clients are believed to be who they
+//! say they are.
 //!
 //!     cargo run -p anabranch-nfs-server --example nfs_in_memory -- 127.0.0.1:2049
 //!     mount -t nfs -o vers=4.2 127.0.0.1:/data /mnt

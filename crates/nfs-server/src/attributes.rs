@@ -1,4 +1,4 @@
-//! Attributes as the storage has them and as NFSv3 tells them (RFC 1813 2.6).
+//! Converts between attributes of the storage and those of NFSv3 (RFC 1813 2.6).
 
 use nfs_wire::v3::attr::{Attributes, SetAttributes, SetTime, WccAttributes, WccData};
 use nfs_wire::v3::status::Status;
@@ -14,12 +14,12 @@ const FSID: u64 = 1 << 32;
 
 pub(crate) const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The number of the file system that a share is.
+/// The number of the file system that a share represents.
 pub(crate) fn fsid(share: ShareId) -> u64 {
     FSID | u64::from(share.0)
 }
 
-/// What NFSv3 tells of an object of a share.
+/// The NFSv3 attributes of an object of a share.
 pub(crate) fn told(share: ShareId, attributes: &storage::Attributes) -> Attributes {
     Attributes {
         file_type: file_type(attributes.kind),
@@ -43,8 +43,8 @@ pub(crate) fn wcc(share: ShareId, before: &storage::Attributes, after: &storage:
     WccData { before: Some(wcc_before(before)), after: Some(told(share, after)) }
 }
 
-/// Weak cache consistency data of a directory that was changed. Without what it was before, a client takes it for one that
-/// others have changed too, as they have.
+/// Weak cache consistency data of a directory that was changed. If the state before the change is missing, a client
+/// assumes that others have changed the directory too, which is the case.
 pub(crate) fn dir_wcc(share: ShareId, change: &share::DirChange) -> WccData {
     WccData {
         before: change.before.as_ref().map(wcc_before),
@@ -77,10 +77,10 @@ fn time(timestamp: Timestamp) -> Time {
     }
 }
 
-/// The time that a client means.
+/// The time that a client sent.
 ///
 /// # Errors
-/// [`Status::Inval`] for a second of more than 10^9 nanoseconds.
+/// [`Status::Inval`] for nanoseconds of 10^9 or more.
 pub(crate) fn timestamp(time: Time) -> Result<Timestamp, Status> {
     if time.nanoseconds >= NANOSECONDS_PER_SECOND {
         return Err(Status::Inval);
@@ -88,10 +88,10 @@ pub(crate) fn timestamp(time: Time) -> Result<Timestamp, Status> {
     Ok(Timestamp { secs: i64::from(time.seconds), nanos: time.nanoseconds })
 }
 
-/// What a client wants to set.
+/// The attributes that a client wants to set.
 ///
 /// # Errors
-/// [`Status::Inval`] for a time that is none; [`Status::FBig`] for a size beyond the largest file.
+/// [`Status::Inval`] for an invalid time; [`Status::FBig`] for a size beyond the largest file.
 pub(crate) fn to_set(set: &SetAttributes) -> Result<storage::SetAttributes, Status> {
     if set.size.is_some_and(|size| size > FILE_BYTES_MAX) {
         return Err(Status::FBig);
@@ -109,7 +109,7 @@ pub(crate) fn to_set(set: &SetAttributes) -> Result<storage::SetAttributes, Stat
     })
 }
 
-/// The largest file in bytes: offsets are signed in POSIX.
+/// The largest file size in bytes: offsets are signed in POSIX.
 pub(crate) const FILE_BYTES_MAX: u64 = i64::MAX.cast_unsigned();
 
 fn set_time(time: SetTime) -> Result<Option<storage::SetTime>, Status> {
@@ -120,7 +120,7 @@ fn set_time(time: SetTime) -> Result<Option<storage::SetTime>, Status> {
     })
 }
 
-/// The device that a client means.
+/// The device number that a client sent.
 pub(crate) fn device(device: SpecData) -> Device {
     Device { major: device.major, minor: device.minor }
 }

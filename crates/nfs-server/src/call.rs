@@ -1,4 +1,4 @@
-//! A call under way, and what it finds by itself: who sends it, and the objects that it names.
+//! A call under way, with its caller and the objects that it names.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::{reply, status};
 /// A call under way.
 pub(crate) struct Request<'a> {
     pub(crate) connection: &'a Connection,
-    /// The record, which `call` and the arguments borrow from.
+    /// The record, from which `call` and the arguments borrow.
     pub(crate) record: &'a Bytes,
     pub(crate) call: &'a Call<'a>,
-    /// What the credential states; `None` is AUTH_NONE.
+    /// What the credential states; `None` for AUTH_NONE.
     pub(crate) stated: Option<AuthSys<'a>>,
 }
 
@@ -40,7 +40,7 @@ impl Named<'_> {
     /// The object.
     ///
     /// # Errors
-    /// [`Status::BadHandle`]; [`Status::Stale`] when it is gone.
+    /// [`Status::BadHandle`]; [`Status::Stale`] when the object no longer exists.
     pub(crate) async fn node(&self) -> Result<NodeRef, Status> {
         let handle = Handle::new(self.storage_handle).map_err(|_| Status::BadHandle)?;
         self.share.by_handle(&handle).await.map_err(status::of)
@@ -74,16 +74,16 @@ pub(crate) fn decode<'a, T: Decode<'a>>(mut arguments: Reader<'a>) -> Result<T, 
 }
 
 impl Request<'_> {
-    /// The reply of a call that ran.
+    /// The reply to a call that ran.
     pub(crate) fn success(&self, result: &impl Encode) -> Buffer {
         reply::success(self.call.xid, result)
     }
 
-    /// The share that a filehandle leads into, and what the store knows the object by.
+    /// The share to which a filehandle belongs, and the store's handle of the object.
     ///
     /// # Errors
-    /// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when there is no such share;
-    /// [`Status::JukeBox`] when its store does not answer yet.
+    /// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when the share does not
+    /// exist; [`Status::JukeBox`] when its store does not answer yet.
     pub(crate) fn named<'h>(&self, handle: &'h FileHandle) -> Result<Named<'h>, Status> {
         let connection = self.connection;
         let Target { share, storage_handle } =
@@ -95,10 +95,10 @@ impl Request<'_> {
         Ok(Named { share, storage_handle })
     }
 
-    /// Another object of the share of `first`, for the same caller: RENAME and LINK.
+    /// Another object of the share of `first`, for the same caller (RENAME and LINK).
     ///
     /// # Errors
-    /// Those of [`Request::named`] and of the look-up; [`Status::XDev`] when it is one of another share.
+    /// Those of [`Request::named`] and of the lookup; [`Status::XDev`] when the object belongs to another share.
     pub(crate) async fn beside(&self, first: &Object, handle: &FileHandle) -> Result<Object, Status> {
         let named = self.named(handle)?;
         if !Arc::ptr_eq(&named.share, &first.share) {
@@ -107,7 +107,7 @@ impl Request<'_> {
         Ok(first.beside(named.node().await?))
     }
 
-    /// Who is asking in a share, by this version of NFS, and how that one stands there.
+    /// The caller in a share over this version of NFS, and the caller's standing there.
     pub(crate) fn caller(&self, protocol: Protocol, share: &Share) -> (Caller, Standing) {
         let Self { connection, call, stated, .. } = self;
         let server = &connection.server;
@@ -116,7 +116,7 @@ impl Request<'_> {
         (caller, if server.encryption_required { Standing::Refused } else { standing })
     }
 
-    /// Who sends the call, as far as NFSv4 tells clients apart by it.
+    /// Who sends the call, as far as NFSv4 distinguishes clients by it.
     pub(crate) fn principal(&self) -> Principal {
         match &self.stated {
             None => Principal::Nobody,

@@ -12,13 +12,13 @@ use share::{Share, ShareTable, Squash};
 
 use crate::v4::client_records::ClientRecords;
 
-/// Most bytes of one READ or WRITE.
+/// The most bytes of one READ or WRITE.
 pub const TRANSFER_BYTES_MAX: u32 = 1 << 20;
 
-/// Most bytes of one call: a WRITE and what stands in front of its data.
+/// The most bytes of one call: a WRITE and what precedes its data.
 pub(crate) const RECORD_BYTES_MAX: usize = TRANSFER_BYTES_MAX as usize + 8 * 1024;
 
-/// Most calls of one connection that wait for the device or for somebody else: each may hold a buffer of
+/// The most calls of one connection that wait for the device or for another client. Each may hold a buffer of
 /// [`TRANSFER_BYTES_MAX`].
 pub(crate) const PENDING_CALLS_MAX: usize = 256;
 
@@ -31,41 +31,44 @@ const SILENCE: Duration = Duration::from_secs(300);
 /// Settings of a server.
 #[derive(Debug)]
 pub struct Config {
-    /// What it serves: each share NAME as `/NAME`. It may change while clients work.
+    /// The shares that are served: each share NAME as `/NAME`. The table may change while clients work.
     pub shares: Arc<ShareTable>,
-    /// Who the users of NFS clients are, where the rules of a share say nothing else.
+    /// How the users of NFS clients are mapped, unless the rules of a share say otherwise.
     pub squashing: Squashing,
-    /// Nothing may be carried in the clear, as NFS carries everything here: no share is served.
+    /// Whether encryption is required. NFS carries everything unencrypted here, so no share is served then.
     pub encryption_required: bool,
-    /// The secret key of the filehandles. Clients keep filehandles over a restart of the server, so it must too.
+    /// The secret key of the filehandles. Clients keep filehandles over a restart of the server, so the key must be
+    /// kept, too.
     pub file_handle_key: [u8; 16],
-    /// Tells this run of the server from earlier ones: written data that was not committed may be lost with them
-    /// (RFC 1813 3.3.7).
+    /// Distinguishes this run of the server from earlier ones: data that was written and not committed may be lost
+    /// between runs (RFC 1813 3.3.7).
     pub write_verifier: WriteVerifier,
-    /// Most connections at a time.
+    /// The most connections at a time.
     pub connections_max: usize,
-    /// Of them, most of one address; `None`: the last quarter is for addresses that hold less than a quarter.
+    /// The most connections of one address; `None`: the last quarter is for addresses that hold less than a quarter.
     pub connections_per_address: Option<usize>,
-    /// How long a connection may be silent that no NFSv4 session is bound to. The Linux client closes its own after so long.
+    /// How long a connection may be silent to which no NFSv4 session is bound. The Linux client closes its own after
+    /// this time.
     pub silence: Duration,
-    /// How many repeated calls are recognised.
+    /// The limits of the duplicate request cache.
     pub repeated_calls: duplicate_request::Limits,
-    /// How long NFSv4 clients keep their state without a word.
+    /// How long NFSv4 clients keep their state without renewing their lease.
     pub lease_times: LeaseTimes,
     /// How long an NFSv4 client may take to answer a callback.
     pub callback_timeout: Duration,
-    /// How many NFSv4 clients there may be, and sessions of each.
+    /// The most NFSv4 clients, and sessions of each.
     pub clients: client::Limits,
-    /// Where NFSv4 clients are written down that may reclaim what they hold after a restart; without, they may not.
+    /// The store that records NFSv4 clients, which may then reclaim what they hold after a restart. Without it they may
+    /// not.
     pub client_records: Option<Arc<dyn ClientRecords>>,
-    /// What an NFSv4 session may have.
+    /// The limits of an NFSv4 session.
     pub sessions: session::Limits,
-    /// The address on which the server listens: NFSv4 clients that ask are told of those that it stands for.
+    /// The address on which the server listens. NFSv4 clients that ask get the addresses that it stands for.
     pub listen: Option<IpAddr>,
 }
 
 impl Config {
-    /// The defaults, for the shares of this table.
+    /// The defaults, for a server of this table of shares.
     #[must_use]
     pub fn new(
         shares: Arc<ShareTable>,
@@ -96,12 +99,12 @@ impl Config {
 /// The user and group that nobody in particular has, as most systems number them.
 const NOBODY: u32 = 65534;
 
-/// Whose word about their identity is not taken, and who those are instead.
+/// Whose stated identity is not believed, and which identity they get instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Squashing {
-    /// Whose, where a share's rule for a client says nothing else.
+    /// Who is squashed, unless a share's rule for a client says otherwise.
     pub squash: Squash,
-    /// Who they are instead, and callers without credentials.
+    /// The identity of squashed users, and of callers without credentials.
     pub anonymous: Anonymous,
 }
 
@@ -112,7 +115,7 @@ impl Default for Squashing {
     }
 }
 
-/// The identity of whose word is not taken.
+/// The identity of squashed users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anonymous {
     /// User.
@@ -121,7 +124,7 @@ pub struct Anonymous {
     pub gid: u32,
 }
 
-/// The exports: the shares there are now, under the names that NFS has for them.
+/// The exports: the current shares under their NFS names.
 #[derive(Debug)]
 pub(crate) struct Exports {
     pub(crate) shares: Arc<ShareTable>,
@@ -132,7 +135,7 @@ impl Exports {
         Self { shares }
     }
 
-    /// The export of this name, which is exact: to NFS names that differ in case are different ones.
+    /// The export with exactly this name: in NFS, names that differ in case are different.
     pub(crate) fn by_name(&self, name: &[u8]) -> Option<Arc<Share>> {
         let name = std::str::from_utf8(name).ok()?;
         self.shares.present().by_name(name).filter(|share| share.name() == name).cloned()

@@ -18,13 +18,13 @@ pub struct Connection {
     pub(crate) server: Arc<ServerState>,
     pub(crate) client: IpAddr,
     pub(crate) callers: CallerCache,
-    /// What it counts of each share.
+    /// What the connection counts for each share.
     pub(crate) accounts: Accounts,
-    /// The shares there are now.
+    /// The current shares.
     pub(crate) shares: ShareView,
     pub(crate) v4: v4::connection::Connection,
     pub(crate) outbox: Outbox,
-    /// Whether it has sent a call.
+    /// Whether the client has sent a call.
     pub(crate) has_called: Cell<bool>,
     /// Whether a call of NFSv3 has succeeded with a filehandle of a share that this client may use.
     pub(crate) has_used_share: Cell<bool>,

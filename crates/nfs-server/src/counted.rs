@@ -18,18 +18,18 @@ pub(crate) struct Counted<'r> {
 }
 
 impl<'r> Counted<'r> {
-    /// Starts its clock.
+    /// Starts the clock of the call.
     pub(crate) fn begin(connection: &'r Connection, api: Option<Api>) -> Self {
         let measure = api.map(|api| Measure::begin(api, Protocol::Nfs3, turn_clock::now()));
         Self { connection, measure, share: OnceCell::new() }
     }
 
-    /// It is for this share.
+    /// Notes that the call concerns this share.
     pub(crate) fn is_for(&self, share: &Arc<Share>) {
         self.share.get_or_init(|| Arc::clone(share));
     }
 
-    /// Counts it, with so many bytes of payload.
+    /// Counts the call, with this many bytes of payload.
     pub(crate) fn end(&self, bytes: u64, outcome: Outcome) {
         if let (Some(measure), Some(share)) = (&self.measure, self.share.get()) {
             let (client, accounts) = (Client::Address(self.connection.client), &self.connection.accounts);

@@ -1,4 +1,4 @@
-//! From the credential of a call to the user in whose name it is carried out.
+//! From the credential of a call to the user for whom it is carried out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::standing::{Standing, Terms};
 /// Users of one client that a connection remembers; with more it starts over.
 const CALLERS_MAX: usize = 256;
 
-/// What a credential states: nothing (AUTH_NONE), or a user (AUTH_SYS).
+/// The contents of a credential: nothing (AUTH_NONE), or a user (AUTH_SYS).
 ///
 /// # Errors
 /// [`AuthStatus::BadCredential`] for an AUTH_SYS body that does not decode; [`AuthStatus::RejectedCredential`] for
@@ -32,7 +32,8 @@ pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Option<AuthSys<'
     }
 }
 
-/// The callers behind the credentials that this connection has seen: a client's users send the same again and again.
+/// The callers behind the credentials that this connection has seen: the users of a client send the same credentials
+/// again and again.
 #[derive(Debug)]
 pub(crate) struct CallerCache {
     client: SocketAddr,
@@ -51,17 +52,17 @@ struct Known {
 }
 
 impl CallerCache {
-    /// Nobody from this address has sent anything yet.
+    /// A cache without entries, for a connection from this address.
     pub(crate) fn new(client: SocketAddr) -> Self {
         Self { client, known: RefCell::default() }
     }
 
-    /// Who sends a call with this credential, whatever the share.
+    /// The sender of a call with this credential, independent of the share.
     pub(crate) fn claimant(&self, stated: Option<&AuthSys<'_>>) -> Claimant {
         Claimant::new(self.client, stated)
     }
 
-    /// Who a caller of this version of NFS is in a share, and how that one stands there, by the rules that hold now.
+    /// The caller in a share over this version of NFS, and the caller's standing there, under the current rules.
     pub(crate) fn caller(
         &self,
         protocol: Protocol,
@@ -113,7 +114,7 @@ fn admit(
     (identity, Standing::Member(Terms { read_only, devices, set_id, generation }))
 }
 
-/// Who wants to use a share, for when its rules change: from where, and who that one says to be; None is AUTH_NONE.
+/// Who wants to use a share, kept for changes of its rules: the address, and the identity stated; None for AUTH_NONE.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claimant {
     client: SocketAddr,
@@ -130,12 +131,12 @@ impl Claimant {
         Self { client, stated: stated.map(identity) }
     }
 
-    /// Where the claimant was then.
+    /// The claimant's address at that time.
     pub(crate) fn client(&self) -> SocketAddr {
         self.client
     }
 
-    /// How the claimant stands in a share from this address, by the rules that hold now.
+    /// The claimant's standing in a share from this address, under the current rules.
     pub(crate) fn standing(&self, share: &Share, client: SocketAddr, squashing: &Squashing) -> Standing {
         admit(share, client, squashing, self.stated.as_ref().map(Stated::from)).1
     }

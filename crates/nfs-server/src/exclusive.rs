@@ -2,8 +2,8 @@
 
 use storage::{Attributes, FileKind, Timestamp};
 
-/// How the verifier of an exclusive creation is kept with the file, where it survives a restart: in the seconds of the
-/// two times, which the client sets when it has the reply (RFC 1813 3.3.8). Each has 31 bits of it, which every
+/// How the verifier of an exclusive creation is stored with the file, so that it survives a restart: in the seconds of
+/// two times, which the client sets when it has the reply (RFC 1813 3.3.8). Each contains 31 bits of it, which every
 /// storage can hold.
 pub(crate) struct Mark {
     pub(crate) atime: Timestamp,

@@ -1,7 +1,7 @@
 //! The NFS server: NFSv3, NFSv4.1, NFSv4.2 and MOUNT on one port, on top of [`net`] and [`share`].
 //!
-//! One file a procedure, named as its codec in [`nfs_wire`]. What two protocols must agree on is in [`share`]; what
-//! only NFS remembers (filehandles, repeated calls, exports) is in [`nfs_proto`].
+//! One file for each procedure, with the name of its codec in [`nfs_wire`]. What two protocols must agree on is in
+//! [`share`]; what only NFS remembers (filehandles, repeated calls, exports) is in [`nfs_proto`].
 //!
 //! ```no_run
 //! # fn shares() -> std::sync::Arc<share::ShareTable> { std::sync::Arc::default() }
@@ -66,7 +66,7 @@ use repeated::RepeatedCalls;
 use server::ServerState;
 use traffic::Connections;
 
-/// The server. Its clones of state are one.
+/// The server.
 #[derive(Debug)]
 pub struct NfsServer {
     state: Arc<ServerState>,
@@ -75,7 +75,7 @@ pub struct NfsServer {
 }
 
 impl NfsServer {
-    /// A server of these shares. Give it to [`net::Shards::listen`].
+    /// A server for these shares. Pass it to [`net::Shards::listen`].
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
         let v4 = v4::state::State::new(&config);
@@ -95,32 +95,33 @@ impl NfsServer {
         Arc::new(Self { state: Arc::new(state), connections, silence: config.silence })
     }
 
-    /// While clients reclaim what they held before the start, others are held back in this share, too. To be called before a share
-    /// is entered that was awaited.
+    /// While clients reclaim what they held before the start, other clients are held back in this share, too. To be
+    /// called before a share that was awaited is entered.
     pub fn await_reclaims(&self, share: &Share) {
         self.state.v4.recovery.await_reclaims(share, Instant::now());
     }
 
-    /// Ends what clients have to do with a share that was withdrawn from the table: mounts, and opens, locks and delegations of
-    /// NFSv4. Their filehandles are stale, their stateids unknown.
+    /// Ends everything that clients have in a share that was withdrawn from the table: mounts, and NFSv4 opens, locks
+    /// and delegations. Their filehandles become stale, their stateids unknown.
     pub async fn end_share(&self, share: &Share) {
         self.state.mounts.forget_share(share.name());
         self.state.v4.end_share(share).await;
     }
 
-    /// Takes from NFSv4 clients the opens, locks and delegations of a share that its rules, as they are now, do not let them have:
-    /// at once, so that others are not kept out. Call it when the rules have changed, or what their names stand for.
+    /// Revokes the opens, locks and delegations of NFSv4 clients in a share that its current rules no longer allow: at
+    /// once, so that others are not kept out. To be called when the rules have changed, or the meaning of names in
+    /// them.
     pub async fn reconsider(&self, share: &Share) {
         self.state.reconsider(share).await;
     }
 
-    /// Who has mounted what, as far as clients told: an NFSv3 client may go without a word.
+    /// The mounts that clients have reported: an NFSv3 client may unmount without a message.
     #[must_use]
     pub fn mounts(&self) -> Vec<Mounted> {
         self.state.mounts.all()
     }
 
-    /// Takes out NFSv4 clients that are gone for good, and shares out slots among the others, for ever: give it to
+    /// Removes NFSv4 clients that are gone for good, and distributes slots among the others, for ever. Pass it to
     /// [`net::Shards::spawn`].
     pub async fn look_after_clients(&self) {
         tokio::join!(self.state.v4.look_after_clients(), v4::slots::look_after_slots(&self.state));
@@ -133,7 +134,7 @@ impl NfsServer {
         sessions.map(|session| session.report()).collect()
     }
 
-    /// The connections there are now, by the client's address.
+    /// The current connections, by the client's address.
     #[must_use]
     pub fn connections(&self) -> Vec<ConnectionReport> {
         self.state.connections.report()

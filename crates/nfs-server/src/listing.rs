@@ -1,4 +1,4 @@
-//! Parts of a directory for a listing that is filled entry by entry.
+//! Reads parts of a directory, for a listing that is filled entry by entry.
 
 use share::{Listing, Result};
 use storage::Want;
@@ -8,12 +8,12 @@ use crate::object::Object;
 /// Most entries asked of the share at a time.
 const BATCH_MAX: usize = 4096;
 
-/// How many entries to ask of the share at a time, when they take up so many bytes each, about.
+/// How many entries to ask of the share at a time, if each takes about this many bytes.
 pub(crate) fn batch(bytes_max: usize, entry_bytes: usize) -> usize {
     (bytes_max / entry_bytes.max(1)).clamp(1, BATCH_MAX)
 }
 
-/// Entries behind a position. None of them is left only at the end of the directory.
+/// The entries after a position. The result is empty only at the end of the directory.
 pub(crate) async fn next_part(
     dir: &Object,
     position: u64,

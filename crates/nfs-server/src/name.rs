@@ -1,10 +1,10 @@
-//! Names as NFS clients send them. RFC 1813 3.2 leaves to the server what it does with those that are no names; these
-//! answers are those that clients know from POSIX.
+//! Names as NFS clients send them. RFC 1813 3.2 leaves the treatment of invalid names to the server; these answers are
+//! those that clients know from POSIX.
 
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::Name;
 
-/// A name to look up: `.` and `..` are names here.
+/// A name to look up, which may be `.` or `..`.
 ///
 /// # Errors
 /// [`Status::Acces`] for an empty name or one with `/` or NUL (RFC 1813 3.2 asks for it when the name is empty),
@@ -15,7 +15,7 @@ pub(crate) fn to_find(name: Name<'_>) -> Result<&[u8], Status> {
     if malformed { Err(Status::Acces) } else { Ok(name) }
 }
 
-/// A name to make: `.` and `..` exist already.
+/// A name to create. `.` and `..` already exist.
 ///
 /// # Errors
 /// Those of [`to_find`], and [`Status::Exist`].
@@ -23,7 +23,7 @@ pub(crate) fn to_make(name: Name<'_>) -> Result<&[u8], Status> {
     to_find(name).and_then(|name| if is_dots(name) { Err(Status::Exist) } else { Ok(name) })
 }
 
-/// A name to remove or to rename: `.` and `..` cannot be (RFC 1813 3.3.13, 3.3.14).
+/// A name to remove or rename, which cannot be `.` or `..` (RFC 1813 3.3.13, 3.3.14).
 ///
 /// # Errors
 /// Those of [`to_find`], and [`Status::Inval`].

@@ -1,4 +1,4 @@
-//! An object that an NFS client has made.
+//! An object that an NFS client creates.
 
 use share::NewObject;
 use storage::{Device, FileKind, SetAttributes, Want};
@@ -10,7 +10,7 @@ const DIRECTORY_MODE: u32 = 0o700;
 /// A symbolic link's own mode, which nothing looks at: what POSIX systems show.
 const SYMLINK_MODE: u32 = 0o777;
 
-/// A new object of this kind with the attributes that its maker wants.
+/// A new object of this kind with the attributes that its creator wants.
 pub(crate) fn new_object(kind: FileKind, mut set: SetAttributes) -> NewObject {
     let mode = set.mode.take();
     let mode = match kind {

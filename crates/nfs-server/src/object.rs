@@ -1,4 +1,4 @@
-//! The object that a filehandle names, together with who is asking.
+//! The object that a filehandle names, with the caller.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::attributes::told;
 use crate::standing::Standing;
 use crate::status;
 
-/// An object, and the caller as its share knows it.
+/// An object, and the caller as known to its share.
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
     pub(crate) share: Arc<Share>,
     pub(crate) caller: Caller,
     pub(crate) node: NodeRef,
-    /// What the share's rules say of the caller.
+    /// The caller's standing under the share's rules.
     pub(crate) standing: Standing,
     /// Nothing may be changed through this share by the caller.
     read_only: bool,
@@ -37,18 +37,18 @@ impl Object {
         Self { node, ..self.clone() }
     }
 
-    /// The object for data and attribute calls: NFSv3 has no opens.
+    /// The object as a file for data and attribute calls: NFSv3 has no opens.
     pub(crate) fn file(&self) -> File {
         File::Stateless(Arc::clone(&self.node))
     }
 
-    /// Whether nothing may be changed through this share by the caller.
+    /// Whether the caller may change nothing in this share.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Whether the caller may make an object of this kind here, with these permission bits. Only the superuser makes devices
-    /// (mknod(2)), and not everywhere.
+    /// Whether the caller may create an object of this kind here, with these permission bits. Only the superuser may
+    /// create devices (mknod(2)), and not everywhere.
     pub(crate) fn admits(&self, kind: FileKind, mode: Option<u32>) -> bool {
         if !self.caller.identity.is_superuser() {
             return !matches!(kind, FileKind::BlockDevice | FileKind::CharDevice);
@@ -56,21 +56,21 @@ impl Object {
         self.standing.admits_kind(kind) && mode.is_none_or(|mode| self.standing.admits_mode(kind, mode))
     }
 
-    /// Whether the caller may give this object these permission bits, as far as the share's rules say.
+    /// Whether the share's rules let the caller give this object these permission bits.
     pub(crate) fn admits_mode(&self, mode: Option<u32>) -> bool {
         let (kind, who) = (self.node.kind(), &self.caller.identity);
         !who.is_superuser() || mode.is_none_or(|mode| self.standing.admits_mode(kind, mode))
     }
 
-    /// The present attributes, as a share has them.
+    /// The current attributes, as the share has them.
     pub(crate) async fn look(&self) -> Result<storage::Attributes, Status> {
         self.share.present_attributes(&self.caller, &self.node, Want::empty()).await.map_err(status::of)
     }
 
-    /// The attributes of this directory, in which that object was found.
+    /// The attributes of this directory, in which `found` was looked up.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's errors.
     pub(crate) async fn of_directory(&self, found: &Found) -> share::Result<storage::Attributes> {
         match found.dir_protection.as_ref().and_then(|protection| protection.attributes) {
             Some(attributes) => Ok(attributes),
@@ -78,35 +78,34 @@ impl Object {
         }
     }
 
-    /// The present attributes, if they can be had: for a reply that may leave them out.
+    /// The current attributes if they are available, for a reply that may omit them.
     pub(crate) async fn attributes(&self) -> Option<Attributes> {
         self.look().await.ok().map(|attributes| self.told(&attributes))
     }
 
-    /// Attributes of an object of the same share, as the wire tells them.
+    /// Attributes of an object of the same share, in wire form.
     pub(crate) fn told(&self, attributes: &storage::Attributes) -> Attributes {
         told(self.share.id(), attributes)
     }
 
-    /// Weak cache consistency data of this object when nothing is known of it before.
+    /// Weak cache consistency data of this object when its earlier state is not known.
     pub(crate) async fn wcc_after(&self) -> WccData {
         WccData { before: None, after: self.attributes().await }
     }
 
-    /// A failure that tells this object's attributes.
+    /// A failure that contains this object's attributes.
     pub(crate) async fn failed(&self, status: Status) -> Failure<Status, Option<Attributes>> {
         Failure { status, body: self.attributes().await }
     }
 
-    /// A failure to change this object, or something in this directory.
+    /// A failure to change this object, or an entry of this directory.
     pub(crate) async fn failed_change(&self, status: Status) -> Failure<Status, WccData> {
         Failure { status, body: self.wcc_after().await }
     }
 
     /// The filehandle of an object of the same share.
-    ///
     /// # Errors
-    /// Those of the store; [`Status::ServerFault`] for a storage handle that does not fit.
+    /// Those of the store; [`Status::ServerFault`] for a storage handle that is too long.
     pub(crate) fn file_handle_of(
         &self,
         codec: &FileHandleCodec,

@@ -1,31 +1,33 @@
-//! What is known of an operation before it runs: a row that stands beside its handler. Each protocol has a table of its rows.
+//! The properties of an operation, known before it runs: a row beside its handler. Each protocol has a table of its
+//! rows.
 
 use share::Api;
 
-/// Bytes of a result of NFSv4 that is only a status: its operation and the status.
+/// Bytes of an NFSv4 result that consists only of a status: its operation and the status.
 pub(crate) const STATUS_BYTES: usize = 8;
 
-/// A row. `N` is what its protocol numbers operations by.
+/// The properties of one operation. `N` is the type by which the protocol numbers operations.
 #[derive(Debug)]
 pub(crate) struct Operation<N> {
     pub(crate) number: N,
-    /// Its name in metrics, and as what it counts against a share's budget. `None`: it is for no share.
+    /// The operation's name in metrics, which also decides how it counts against a share's budget. `None`: it concerns
+    /// no share.
     pub(crate) api: Option<Api>,
     pub(crate) for_whom: ForWhom,
-    /// It changes something in a share: it is refused where the caller may only read.
+    /// Whether it changes something in a share. If so, it is refused where the caller may only read.
     pub(crate) changes: bool,
-    /// NFSv3: a second run would find changed already what the first has changed, and answer otherwise. So the call is finished
-    /// even if its connection ends, and its reply is kept for repetitions. WRITE and COMMIT leave the same behind when they
-    /// run again. A COMPOUND of NFSv4 is always finished, and kept if its client asks for it.
+    /// NFSv3: whether a second run would find what the first has changed, and return another result. Such a call is
+    /// finished even if its connection ends, and its reply is kept for repetitions. WRITE and COMMIT have the same
+    /// effect when they run again. A COMPOUND of NFSv4 is always finished, and kept if its client asks for that.
     pub(crate) is_kept: bool,
-    /// NFSv4: what must be there before it.
+    /// NFSv4: what the operation requires.
     pub(crate) needs: Needs,
-    /// NFSv4: for so many bytes there must be room in the reply before it begins (RFC 8881 2.10.6.4): the most that its result
-    /// can have, if the client must be told it. Other results are looked at afterwards.
+    /// NFSv4: how many bytes of room the reply must have before the operation begins (RFC 8881 2.10.6.4): the most that
+    /// its result can have, if the client must get the result. Other results are checked afterwards.
     pub(crate) result_bytes: usize,
 }
 
-/// Which callers may have an operation on a share, by the rules of the share.
+/// Which callers may use an operation on a share, under the share's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForWhom {
     /// Those that the share is for.
@@ -38,7 +40,7 @@ pub(crate) enum ForWhom {
     Anybody,
 }
 
-/// What must be there before an operation of NFSv4.
+/// What an operation of NFSv4 requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// Nothing: it may stand alone in a COMPOUND, without SEQUENCE.
@@ -50,7 +52,7 @@ pub(crate) enum Needs {
 }
 
 impl<N> Operation<N> {
-    /// One on an object of a share, which changes nothing.
+    /// An operation on an object of a share that changes nothing.
     pub(crate) const fn of(number: N, api: Api) -> Self {
         Self {
             number,
@@ -63,7 +65,7 @@ impl<N> Operation<N> {
         }
     }
 
-    /// One that is for no share.
+    /// An operation that concerns no share.
     pub(crate) const fn of_no_share(number: N) -> Self {
         Self {
             number,

@@ -1,4 +1,4 @@
-//! Runs a call that must not run twice, or finds the reply of its first run.
+//! Runs a call that must not run twice, or returns the reply of its first run.
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl RepeatedCalls {
     }
 }
 
-/// Runs `call` unless it is a repetition: then it gives the reply of the first run, once there is one.
+/// Runs `call`, unless it is a repetition: then returns the reply of the first run, once there is one.
 pub(crate) async fn once(
     calls: Arc<RepeatedCalls>,
     key: Key,

@@ -11,7 +11,7 @@ const REPLY_BYTES: usize = 512;
 /// Bytes of the header of a reply to a call that ran (RFC 5531 section 9): xid, REPLY, accepted, AUTH_NONE, success.
 pub(crate) const REPLY_HEADER_BYTES: usize = 24;
 
-/// The reply of a call that ran.
+/// The reply to a call that ran.
 pub(crate) fn success(xid: u32, result: &impl Encode) -> Buffer {
     reply(&Reply { xid, body: ReplyBody::accepted(AcceptStatus::Success) }, result)
 }
@@ -27,7 +27,7 @@ pub(crate) fn reply(header: &Reply<'_>, result: &impl Encode) -> Buffer {
     mark(buffer)
 }
 
-/// Puts the record mark in front of a whole reply.
+/// Puts the record mark in front of a complete reply.
 pub(crate) fn mark(mut reply: Buffer) -> Buffer {
     let mark = Mark::whole_record(reply.len());
     reply.prepend(&mark.to_bytes());

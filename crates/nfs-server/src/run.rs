@@ -15,7 +15,7 @@ use crate::connection::Connection;
 use crate::reply::{reply, success};
 use crate::{credentials, mount, v3, v4};
 
-/// Runs the call that `record` holds. `None` if it holds none, which the connection has found out before.
+/// Runs the call in `record`. `None` if there is no call, which the connection has already noticed.
 pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes) -> Option<Buffer> {
     let mut arguments = Reader::new(&record);
     let call = Call::decode(&mut arguments).ok()?;

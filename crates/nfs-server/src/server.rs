@@ -1,4 +1,4 @@
-//! What all connections have in common.
+//! What all connections share.
 
 use std::sync::Arc;
 

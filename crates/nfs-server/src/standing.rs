@@ -1,4 +1,4 @@
-//! What a caller may do in a share by the share's rules, before any file is asked.
+//! What a caller may do in a share under the share's rules, before any file is consulted.
 
 use share::Share;
 use storage::FileKind;
@@ -6,7 +6,7 @@ use storage::FileKind;
 /// The set-user-id and the set-group-id bit.
 const SET_ID: u32 = 0o6000;
 
-/// How a caller stands in a share.
+/// A caller's standing in a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// The share is not for this client.
@@ -17,15 +17,15 @@ pub(crate) enum Standing {
     Member(Terms),
 }
 
-/// What the share's rules say of a caller that it is for.
+/// The terms that a share's rules give to a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub(crate) read_only: bool,
-    /// The client's superuser makes device nodes.
+    /// Whether the client's superuser may create device nodes.
     pub(crate) devices: bool,
-    /// The client's superuser sets the set-user-id and set-group-id bits of files.
+    /// Whether the client's superuser may set the set-user-id and set-group-id bits of files.
     pub(crate) set_id: bool,
-    /// The number of the rules that say so.
+    /// The generation of the rules.
     pub(crate) generation: u64,
 }
 
@@ -42,19 +42,19 @@ impl Standing {
         self.terms().is_none_or(|terms| terms.read_only)
     }
 
-    /// Whether the share's rules are still those that say so.
+    /// Whether the share's rules have not changed since.
     pub(crate) fn is_present(self, share: &Share) -> bool {
         self.terms().is_some_and(|terms| terms.generation == share.rules_generation())
     }
 
-    /// Whether the superuser may make an object of this kind.
+    /// Whether the superuser may create an object of this kind.
     pub(crate) fn admits_kind(self, kind: FileKind) -> bool {
         let is_device = matches!(kind, FileKind::BlockDevice | FileKind::CharDevice);
         !is_device || self.terms().is_some_and(|terms| terms.devices)
     }
 
-    /// Whether the superuser may give an object of this kind these permission bits. Of directories they say who owns what is
-    /// made there, and nothing else.
+    /// Whether the superuser may give an object of this kind these permission bits. On directories, the special bits
+    /// only decide who owns objects that are created there.
     pub(crate) fn admits_mode(self, kind: FileKind, mode: u32) -> bool {
         let is_privileged = kind != FileKind::Directory && mode & SET_ID != 0;
         !is_privileged || self.terms().is_some_and(|terms| terms.set_id)

@@ -117,18 +117,18 @@ fn v4_of_storage(error: storage::Error) -> v4::status::Status {
     }
 }
 
-/// As what a call that failed with this status is counted.
+/// How a call that failed with this status is counted.
 pub(crate) fn outcome(status: Status) -> Outcome {
     failed(matches!(status, Status::Io | Status::ServerFault))
 }
 
-/// The same of NFSv4.
+/// How a call of NFSv4 that failed with this status is counted.
 pub(crate) fn v4_outcome(status: v4::status::Status) -> Outcome {
     use v4::status::Status as S;
     failed(matches!(status, S::Io | S::ServerFault | S::Resource))
 }
 
-/// How a call of MOUNT has ended.
+/// The outcome of a MOUNT call.
 pub(crate) fn mount_outcome<T, B>(result: &Result<T, Failure<mount::Status, B>>) -> Outcome {
     let of = |failure: &Failure<mount::Status, B>| {
         failed(matches!(failure.status, mount::Status::Io | mount::Status::ServerFault))
@@ -140,7 +140,7 @@ fn failed(by_the_server: bool) -> Outcome {
     if by_the_server { Outcome::Failed } else { Outcome::Refused }
 }
 
-/// The MOUNT status that says the same as an NFSv3 status, as far as MOUNT can (RFC 1813 5.1.5).
+/// The MOUNT status that corresponds to an NFSv3 status, as far as there is one (RFC 1813 5.1.5).
 pub(crate) fn of_mount(status: Status) -> mount::Status {
     match status {
         Status::Perm => mount::Status::Perm,

@@ -1,4 +1,4 @@
-//! The connections there are, with what goes over them: for whoever looks after the server.
+//! The current connections and their traffic, for administrators.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use nfs_wire::rpc::Call;
 use nfs_wire::v3;
 use parking_lot::Mutex;
 
-/// One connection of a client, as it is at a moment.
+/// One connection of a client at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionReport {
     /// A number that no other connection of this run has.
@@ -20,32 +20,32 @@ pub struct ConnectionReport {
     pub client: SocketAddr,
     /// The server's end.
     pub server: SocketAddr,
-    /// The version of the NFS calls that came; `None` before the first.
+    /// The version of the NFS calls; `None` before the first.
     pub version: Option<u32>,
-    /// How long it takes to the client and back, as it was while calls came last; none where the kernel does not say.
+    /// The round trip time to the client, at the time of the last calls; None if the kernel does not report it.
     pub round_trip: Option<Duration>,
-    /// Calls that came.
+    /// Calls that have arrived.
     pub calls: u64,
-    /// Calls that are not answered yet.
+    /// Calls that have not been answered yet.
     pub in_flight: u64,
-    /// What was read, where there was something to read.
+    /// Reads that returned data.
     pub reads: Sizes,
-    /// What was written.
+    /// Writes.
     pub writes: Sizes,
-    /// Since the client connected.
+    /// The time since the client connected.
     pub age: Duration,
-    /// Since the last call, or since the client connected.
+    /// The time since the last call, or since the client connected.
     pub idle: Duration,
 }
 
-/// Calls that moved payload, and how much.
+/// Calls that moved payload, and the amount of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sizes {
     /// Calls.
     pub calls: u64,
-    /// Bytes of all of them.
+    /// Bytes of all calls.
     pub bytes: u64,
-    /// Most bytes of one.
+    /// The most bytes of one call.
     pub bytes_max: u64,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// A call has moved so many bytes.
+    /// A call has moved this many bytes.
     pub(crate) fn add(&self, bytes: u64) {
         if bytes == 0 {
             return;
@@ -84,7 +84,7 @@ impl Moved {
 pub(crate) struct Traffic {
     peer: Peer,
     number: u64,
-    /// How long it takes to the client and back.
+    /// The round trip time to the client.
     pub(crate) round_trip: RoundTrip,
     since: Instant,
     /// 0 before the first call of NFS.
@@ -98,7 +98,7 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// A call has come.
+    /// A call has arrived.
     pub(crate) fn begin(&self, call: &Call<'_>) {
         add(&self.calls, 1);
         let since = net::turn_clock::now().saturating_duration_since(self.since);
@@ -108,7 +108,7 @@ impl Traffic {
         }
     }
 
-    /// A call has its answer.
+    /// A call has been answered.
     pub(crate) fn end(&self) {
         add(&self.answered, 1);
     }
@@ -144,12 +144,12 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The connections there are: no more than the server lets in.
+/// The current connections: no more than the server accepts.
 #[derive(Debug, Default)]
 pub(crate) struct Connections(Mutex<HashMap<Peer, Arc<Traffic>>>);
 
 impl Connections {
-    /// Enters a connection that begins.
+    /// Enters a new connection.
     pub(crate) fn enter(&self, peer: Peer, number: u64, round_trip: RoundTrip) -> Arc<Traffic> {
         let traffic = Arc::new(Traffic {
             peer,
@@ -167,7 +167,7 @@ impl Connections {
         traffic
     }
 
-    /// Takes out a connection that has ended.
+    /// Removes a connection that has ended.
     pub(crate) fn leave(&self, traffic: &Arc<Traffic>) {
         let mut connections = self.0.lock();
         // The client may have come again from the same port before this one was noticed to be gone.
@@ -176,7 +176,7 @@ impl Connections {
         }
     }
 
-    /// Where the clients of all connections are, by the connection's number.
+    /// The client addresses of all connections, by the connection's number.
     pub(crate) fn addresses(&self) -> HashMap<u64, SocketAddr> {
         self.0.lock().values().map(|traffic| (traffic.number, traffic.peer.address)).collect()
     }

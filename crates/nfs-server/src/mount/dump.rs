@@ -1,4 +1,4 @@
-//! DUMP, RFC 1813 5.2.2: who has mounted what.
+//! DUMP, RFC 1813 5.2.2: the mounts of all clients.
 
 use nfs_wire::mount::{DirPath, List, MountEntry, Name, Procedure};
 use nfs_wire::xdr::{Encode, Writer};
@@ -8,7 +8,7 @@ use crate::operation::Operation;
 
 pub(super) const OPERATION: Operation<Procedure> = Operation::of_no_share(Procedure::Dump);
 
-/// DUMP's list, in owned strings: the wire borrows from them.
+/// DUMP's list in owned strings, from which the wire type borrows.
 pub(super) struct MountList(Vec<(String, String)>);
 
 pub(super) fn handle(request: &Request<'_>) -> MountList {

@@ -1,4 +1,4 @@
-//! EXPORT, RFC 1813 5.2.5: what can be mounted, and by whom.
+//! EXPORT, RFC 1813 5.2.5: the exports, and who may mount them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::server::ServerState;
 
 pub(super) const OPERATION: Operation<Procedure> = Operation::of_no_share(Procedure::Export);
 
-/// EXPORT's list, in owned strings: the wire borrows from them.
+/// EXPORT's list in owned strings, from which the wire type borrows.
 pub(super) struct ExportList(Vec<(String, Vec<String>)>);
 
 impl ExportList {

@@ -1,4 +1,4 @@
-//! Who has mounted what, as far as clients told.
+//! The mounts that clients have reported.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -8,16 +8,16 @@ use parking_lot::Mutex;
 /// Mounts that are remembered for DUMP; with more the oldest are forgotten.
 const MOUNTS_MAX: usize = 4096;
 
-/// What a client said that it mounted.
+/// A mount reported by a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mounted {
     /// The client.
     pub client: IpAddr,
-    /// The path that it asked for.
+    /// The path that the client asked for.
     pub path: String,
 }
 
-/// The mounts that clients told of and did not take back.
+/// The mounts that clients have reported and not ended.
 #[derive(Debug, Default)]
 pub(crate) struct MountTable(Mutex<VecDeque<Mounted>>);
 
@@ -36,7 +36,7 @@ impl MountTable {
         }
     }
 
-    /// Forgets the mounts of a share that is served no more.
+    /// Forgets the mounts of a share that is no longer served.
     pub(crate) fn forget_share(&self, name: &str) {
         let leads_there = |path: &str| path.split('/').find(|part| !matches!(*part, "" | ".")) == Some(name);
         self.0.lock().retain(|mounted| !leads_there(&mounted.path));

@@ -1,4 +1,4 @@
-//! UMNT, RFC 1813 5.2.3: a client says that it uses an export no more.
+//! UMNT, RFC 1813 5.2.3: a client reports that it no longer uses an export.
 
 use nfs_wire::mount::{DirPath, Procedure};
 

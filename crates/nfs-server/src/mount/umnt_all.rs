@@ -1,4 +1,4 @@
-//! UMNTALL, RFC 1813 5.2.4: a client says that it uses no export any more.
+//! UMNTALL, RFC 1813 5.2.4: a client reports that it no longer uses any export.
 
 use nfs_wire::mount::Procedure;
 

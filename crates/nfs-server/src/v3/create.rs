@@ -1,4 +1,4 @@
-//! CREATE, RFC 1813 3.3.8: the three ways to make a file.
+//! CREATE, RFC 1813 3.3.8: the three ways to create a file.
 
 use std::sync::Arc;
 

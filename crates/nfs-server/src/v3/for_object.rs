@@ -1,8 +1,8 @@
-//! What the arguments of every procedure have in common.
+//! What the arguments of all procedures have in common.
 
 use nfs_wire::v3::types::FileHandle;
 
-/// Arguments of a procedure: all begin with the filehandle of the object that it is for.
+/// The arguments of a procedure, which always begin with the filehandle of an object.
 pub(super) trait ForObject {
     /// That filehandle.
     fn object(&self) -> &FileHandle;

@@ -1,4 +1,4 @@
-//! What READDIR and READDIRPLUS have in common: which entries, how many, and where the next call goes on.
+//! What READDIR and READDIRPLUS have in common: which entries to return, how many, and where the next call continues.
 
 use nfs_wire::v3::readdir::{Entry, ListingWriter};
 use nfs_wire::v3::status::Status;
@@ -26,12 +26,12 @@ const AFTER_DOT_DOT: u64 = 0x7fff_ffff_ffff_fffe;
 const ENTRY_BYTES: usize = 44;
 const ENTRY_PLUS_BYTES: usize = 176;
 
-/// What a client wants of a directory.
+/// What a client asks of a directory.
 pub(super) struct Ask {
     pub(super) cookie: u64,
-    /// Most bytes of the result.
+    /// The most bytes of the result.
     pub(super) bytes_max: u32,
-    /// Attributes and filehandles too; then most bytes of names, fileids and cookies.
+    /// Set if attributes and filehandles are wanted, too: the most bytes of names, fileids and cookies.
     pub(super) plus: Option<u32>,
 }
 

@@ -1,11 +1,12 @@
-//! NFS version 3: the table of its procedures, one file each, named as its codec in [`nfs_wire::v3`].
+//! NFS version 3: the table of its procedures. Each has a file, with the name of its codec in [`nfs_wire::v3`].
 //!
 //! ```text
 //! pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::ReadLink, Api::ReadLink);
 //! pub(super) async fn handle(request: &Request<'_>, object: &Object, args: Args) -> Res
 //! ```
 //!
-//! The runner ([`run`]) finds the object that the arguments begin with, and takes the call's turn in the budget of its share.
+//! The runner ([`run`]) finds the object with which the arguments begin, and waits for the call's turn in the budget of
+//! its share.
 
 mod access;
 mod commit;
@@ -70,7 +71,7 @@ const _: () = {
     }
 };
 
-/// What the procedure of a number is. NULL is none.
+/// The procedure with this number. None for NULL.
 pub(crate) fn operation(number: u32) -> Option<&'static Operation<Procedure>> {
     OPERATIONS.get(usize::try_from(number.checked_sub(1)?).ok()?).copied()
 }

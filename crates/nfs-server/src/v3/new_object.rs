@@ -11,7 +11,7 @@ use crate::call::Request;
 use crate::object::Object;
 use crate::{name, new_object, status};
 
-/// An object of this kind with the attributes that its maker wants.
+/// An object of this kind with the attributes that its creator wants.
 pub(super) fn new_object(
     dir: &Object,
     kind: FileKind,
@@ -28,13 +28,13 @@ pub(super) fn new_object(
     Ok(new_object::new_object(kind, set))
 }
 
-/// Makes an object.
+/// Creates an object.
 pub(super) async fn make(dir: &Object, name: Name<'_>, new: NewObject) -> Result<Created, Status> {
     let name = name::to_make(name)?;
     dir.share.create(&dir.caller, &dir.node, name, Case::Sensitive, new).await.map_err(status::of)
 }
 
-/// What the client is told of a new object.
+/// What the client receives about a new object.
 pub(super) fn made(request: &Request<'_>, dir: &Object, created: &Created) -> CreatedOk {
     let Created { found: Found { node, attributes, .. }, dir: change } = created;
     CreatedOk {

@@ -24,7 +24,7 @@ const FRONT_BYTES: usize = REPLY_HEADER_BYTES + Head::BYTES_MAX;
 
 pub(super) type Failed = Failure<Status, Option<Attributes>>;
 
-/// Data with room for the head in front of it.
+/// Data, with room for the head in front.
 pub(super) struct Data {
     pub(super) head: Head,
     reply: Buffer,
@@ -73,7 +73,7 @@ fn within_largest_file(offset: u64, count: u32) -> (u64, usize) {
 }
 
 impl Data {
-    /// The whole reply.
+    /// The complete reply.
     pub(super) fn into_reply(self, request: &Request<'_>) -> Buffer {
         let Self { head, mut reply } = self;
         let mut front = Vec::with_capacity(FRONT_BYTES);

@@ -18,7 +18,7 @@ use crate::object::Object;
 use crate::operation::{ForWhom, Operation};
 use crate::status;
 
-/// Runs a call. Those whose futures are large run in boxes: the others need not have room for them.
+/// Runs a call. Calls with large futures run in boxes, so that the others need no room for them.
 pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, NotRun> {
     let operation = super::operation(request.call.procedure).ok_or(AcceptStatus::ProcedureUnavailable)?;
     let call = Running { request, operation, counted: Counted::begin(request.connection, operation.api) };

@@ -1,9 +1,9 @@
-//! Access control lists as NFSv4 has them (RFC 8881 section 6), from and to the security descriptors that SMB has.
+//! Converts between access control lists of NFSv4 (RFC 8881 section 6) and the security descriptors of SMB.
 //!
-//! Rights and inheritance mean the same in both, and most of their bits are the same. Users and groups are the decimal
-//! numbers of RFC 8881 5.9; a SID that is neither is told, and taken, as its text. `OWNER@` is whoever owns the object: for
-//! the object itself that is its owner's SID, for what inherits it CREATOR OWNER. So an entry for `OWNER@` that is for both
-//! is kept as two, and told as one again; the same holds for `GROUP@`.
+//! Rights and inheritance have the same meaning in both, and most of their bits are the same. Users and groups are the
+//! decimal numbers of RFC 8881 5.9; any other SID is sent, and accepted, as its text. `OWNER@` is the owner of the
+//! object: for the object itself the SID of its owner, for objects that inherit the entry CREATOR OWNER. So an entry
+//! for `OWNER@` that applies to both is stored as two, and sent as one again; the same holds for `GROUP@`.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use nfs_wire::v4::acl::ace_type::{ALLOW, DENY};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Text;
 
-/// Most entries that a client may set: what of them fits into the list of a security descriptor ([MS-DTYP] 2.4.5).
+/// The most entries that a client may set: as many as fit into the list of a security descriptor ([MS-DTYP] 2.4.5).
 pub(super) const ENTRIES_MAX: usize = 1024;
 
 /// The rights that are the same in both worlds.
@@ -59,7 +59,7 @@ const FLAGS: [(wire::AceFlags, AceFlags); 5] = [
     (wire::AceFlags::INHERITED, AceFlags::INHERITED),
 ];
 
-/// A list that a client is told, which the wire's borrows from.
+/// A list that is sent to a client, from which the wire type borrows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Told {
     flags: wire::AclFlags,
@@ -75,7 +75,7 @@ struct Entry {
 }
 
 impl Told {
-    /// What a descriptor says. Without a list everybody may do everything.
+    /// The list of a descriptor. If there is none, everybody may do everything.
     pub(super) fn of(descriptor: &SecurityDescriptor) -> Self {
         let mut flags = wire::AclFlags::empty();
         flags.set(wire::AclFlags::AUTO_INHERIT, descriptor.control.contains(Control::DACL_AUTO_INHERITED));
@@ -163,14 +163,14 @@ fn name_of(sid: Sid) -> Cow<'static, str> {
     }
 }
 
-/// An object that a client sets a list of.
+/// The object of which a client sets the list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject {
-    /// Whom `OWNER@` means.
+    /// The owner for whom `OWNER@` stands.
     pub(super) owner: Sid,
-    /// Whom `GROUP@` means.
+    /// The group for which `GROUP@` stands.
     pub(super) group: Sid,
-    /// Whether anything can inherit from it.
+    /// Whether objects can inherit from it.
     pub(super) is_dir: bool,
 }
 
@@ -188,8 +188,9 @@ impl Subject {
     }
 }
 
-/// The list that a client sets as the attribute `acl`. RFC 8881 6.4.3.2: who sets it so knows nothing of automatic
-/// inheritance, and the list is protected from it; one that says no more than permission bits can, needs no protection.
+/// The list that a client sets as the attribute `acl`. RFC 8881 6.4.3.2: a client that uses this attribute does not
+/// know automatic inheritance, so the list is protected from it. A list that says no more than permission bits needs no
+/// protection.
 ///
 /// # Errors
 /// Those of [`given_dacl`].
@@ -203,9 +204,9 @@ pub(super) fn given_acl(aces: &[wire::Ace<'_>], subject: &Subject) -> Result<(Co
 /// The list that a client sets as the attribute `dacl`.
 ///
 /// # Errors
-/// [`Status::AttrNotSupp`] for entries that are kept nowhere: audit and alarm entries, inheritance of what is no directory
-/// or by nobody (RFC 8881 6.2.1.2, 6.2.1.4.1); [`Status::Inval`] for bits that mean nothing; [`Status::BadOwner`] for whom
-/// this server does not know; [`Status::NoSpc`] for too many.
+/// [`Status::AttrNotSupp`] for entries that cannot be stored: audit and alarm entries, inheritance from an object that
+/// is not a directory or by no kind of object (RFC 8881 6.2.1.2, 6.2.1.4.1); [`Status::Inval`] for undefined bits;
+/// [`Status::BadOwner`] for a name that this server does not know; [`Status::NoSpc`] for too many entries.
 pub(super) fn given_dacl(list: &wire::Acl41<'_>, subject: &Subject) -> Result<(Control, Acl), Status> {
     if !LIST_FLAGS.contains(list.flags) {
         return Err(Status::Inval);

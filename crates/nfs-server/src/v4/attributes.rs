@@ -1,4 +1,4 @@
-//! The attributes of an object, RFC 8881 section 5: which there are, and what they are.
+//! The attributes of an object, RFC 8881 section 5: which are supported, and their values.
 
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::acl::AclSupport;
@@ -101,7 +101,7 @@ const CONTAINS_NON_UTF8: u32 = 1;
 /// Most names of one object: what the local file systems allow at the most (ext4 allows 65,000, XFS 2^31 - 1).
 const LINKS_MAX: u32 = 65_000;
 
-/// The attributes that the objects of a file system have.
+/// The attributes that the objects of a file system support.
 pub(super) fn supported(minor_version: u32, capabilities: Capabilities) -> AttributeSet {
     let mut set = ALWAYS;
     if capabilities.contains(Capabilities::XATTRS) {
@@ -116,13 +116,13 @@ pub(super) fn supported(minor_version: u32, capabilities: Capabilities) -> Attri
     set
 }
 
-/// What an exclusive creation can set (RFC 8881 5.8.1.14): the verifier takes the place of the times.
+/// The attributes that an exclusive creation can set (RFC 8881 5.8.1.14): the verifier occupies the times.
 pub(super) fn exclusive(supported: AttributeSet) -> AttributeSet {
     let taken = AttributeSet::of(&[A::TimeAccessSet, A::TimeModifySet, A::ModeSetMasked]);
     supported.intersection(AttributeSet::WRITABLE).difference(taken)
 }
 
-/// Refuses to tell what can only be set.
+/// Refuses to return attributes that can only be set.
 ///
 /// # Errors
 /// [`Status::Inval`] (RFC 8881 5.5).
@@ -130,11 +130,11 @@ pub(super) fn check_readable(wanted: AttributeSet) -> Result<(), Status> {
     if wanted.intersection(AttributeSet::WRITE_ONLY).is_empty() { Ok(()) } else { Err(Status::Inval) }
 }
 
-/// What must be looked at to tell these attributes.
+/// What must be read to return these attributes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needs {
     pub(super) want: Want,
-    /// Another client is asked, if it may have written what is not in the store.
+    /// Whether another client must be asked that may have data that is not written yet.
     pub(super) written: bool,
     pub(super) space: bool,
     pub(super) acl: bool,
@@ -165,18 +165,18 @@ pub(super) struct FileSystem {
     pub(super) supported: AttributeSet,
     pub(super) capabilities: Capabilities,
     pub(super) lease_seconds: u32,
-    /// Of the largest file.
+    /// The size of the largest file.
     pub(super) file_bytes_max: u64,
-    /// How much the store holds, where that is wanted.
+    /// The space of the store, if it is wanted.
     pub(super) space: Option<Space>,
 }
 
-/// An object whose attributes are told.
+/// An object whose attributes are returned.
 #[derive(Debug)]
 pub(super) struct Subject {
     pub(super) fs: FileSystem,
     pub(super) attributes: Attributes,
-    /// The number of the directory below, at the top of a share.
+    /// At the top of a share: the number of the directory below the mount point.
     pub(super) mounted_on: u64,
     pub(super) acl: Option<Told>,
     pub(super) handle: Option<SignedHandle>,
@@ -283,7 +283,7 @@ impl Subject {
     }
 }
 
-/// The attributes of an object that a client wants.
+/// The attributes of an object that a client asks for.
 #[derive(Debug)]
 pub(super) struct Telling {
     pub(super) wanted: AttributeSet,

@@ -1,7 +1,8 @@
-//! The back channel: what the server asks its clients, over the connections that they made (RFC 8881 2.10.3.1, 20).
+//! The back channel: requests that the server sends to its clients, over connections that the clients opened (RFC 8881
+//! 2.10.3.1, 20).
 //!
-//! A call takes a slot of a session's back channel, goes out through the mailbox of one of its connections, and its reply
-//! comes in there among the client's calls. If that connection ends first, the same call goes out over another one
+//! A call takes a slot of a session's back channel and is sent through the mailbox of one of its connections. Its reply
+//! arrives there among the client's calls. If that connection ends first, the same call is sent over another one
 //! (2.10.6.2: "The server can re-send the request over another connection").
 
 use std::collections::HashMap;
@@ -50,7 +51,7 @@ pub(crate) enum CallbackError {
     Malformed,
 }
 
-/// The calls under way, of all clients.
+/// The calls under way to all clients.
 #[derive(Debug)]
 pub(crate) struct Callbacks {
     next_xid: AtomicU32,
@@ -95,7 +96,7 @@ struct Ways {
     is_shut: bool,
 }
 
-/// What a call proves its origin with: the client's choice.
+/// The credential of calls, which the client chooses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credential {
     flavor: u32,
@@ -103,7 +104,7 @@ pub(crate) struct Credential {
 }
 
 impl Credential {
-    /// The first that this server can use.
+    /// The first credential that this server can use.
     pub(crate) fn choose(offered: &[SecurityParameters<'_>]) -> Self {
         let usable = offered.iter().find_map(|parameters| match parameters {
             SecurityParameters::None => Some(Self::none()),
@@ -120,14 +121,14 @@ impl Credential {
     }
 }
 
-/// A reply of a client, whose operation succeeded or not.
+/// A reply of a client, for an operation that may have failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Answered {
     body: Bytes,
 }
 
 impl Answered {
-    /// The result of the operation behind CB_SEQUENCE.
+    /// The result of the operation after CB_SEQUENCE.
     ///
     /// # Errors
     /// [`CallbackError::Malformed`].
@@ -155,16 +156,17 @@ enum Need {
 }
 
 impl Callbacks {
-    /// None under way. The first call's number is `first_xid`: clients that remember calls of an earlier run of the server
-    /// must not take one of this run for a repetition.
+    /// No calls under way. The first call has the number `first_xid`, since clients that remember calls of an earlier
+    /// run of the server must not take a call of this run for a repetition.
     pub(crate) fn new(first_xid: u32, timeout: Duration) -> Self {
         Self { next_xid: AtomicU32::new(first_xid), timeout, waiting: Mutex::default() }
     }
 
-    /// Calls a client: over any of its sessions that has a working back channel.
+    /// Calls a client over any of its sessions that has a working back channel.
     ///
     /// # Errors
-    /// [`CallbackError`]. [`CallbackError::Refused`] is CB_SEQUENCE's; that of the operation is in the answer.
+    /// [`CallbackError`]. [`CallbackError::Refused`] refers to CB_SEQUENCE; the operation's own failure is in the
+    /// answer.
     pub(crate) async fn call(
         &self,
         client: &Client,
@@ -173,8 +175,8 @@ impl Callbacks {
         self.call_about(client, operation, &[]).await
     }
 
-    /// The same, about something that the client learns by the answers to these requests of its own, which may not have
-    /// reached it yet (RFC 8881 2.10.6.3).
+    /// Like [`Callbacks::call`], about something that the client learns from the replies to these requests of its own,
+    /// which may not have reached it yet (RFC 8881 2.10.6.3).
     ///
     /// # Errors
     /// As [`Callbacks::call`].
@@ -223,7 +225,7 @@ impl Callbacks {
         })
     }
 
-    /// CB_NULL: whether the client answers at all.
+    /// CB_NULL: checks whether the client answers at all.
     ///
     /// # Errors
     /// As [`Callbacks::call`].
@@ -285,7 +287,7 @@ impl Callbacks {
         }
     }
 
-    /// A reply has come over a connection. False if nobody waits for it.
+    /// A reply has arrived over a connection. Returns false if nobody waits for it.
     pub(crate) fn replied(&self, connection: ConnectionNumber, record: &Bytes) -> bool {
         let Ok(xid) = Reader::new(record).u32() else { return false };
         let mut waiting = self.waiting.lock();
@@ -295,7 +297,7 @@ impl Callbacks {
         taken.is_some_and(|waiting| waiting.reply.send(record.clone()).is_ok())
     }
 
-    /// A connection has ended: who waits for a reply there tries another one.
+    /// A connection has ended: calls that wait for a reply there are sent over another one.
     pub(crate) fn connection_ended(&self, connection: ConnectionNumber) {
         self.waiting.lock().retain(|_, waiting| waiting.connection != connection);
     }
@@ -351,12 +353,12 @@ impl BackChannel {
         ways.credential = credential;
     }
 
-    /// Whether there is a connection to call over.
+    /// Whether there is a connection for calls.
     pub(crate) fn is_open(&self) -> bool {
         !self.ways.lock().links.is_empty()
     }
 
-    /// Whether a call could not be sent since the last connection came.
+    /// Whether a call could not be sent since the last connection was added.
     pub(super) fn is_needed_and_down(&self) -> bool {
         self.is_down.load(Ordering::Relaxed)
     }
@@ -438,7 +440,7 @@ impl BackChannel {
         self.slot_freed.notify_one();
     }
 
-    /// An answer has come to a call that was given up.
+    /// A call that was given up has been answered after all.
     pub(crate) fn answered_late(&self, xid: u32) -> bool {
         let mut ways = self.ways.lock();
         let Some(place) = ways.in_doubt.iter().position(|(given_up, _)| *given_up == xid) else {

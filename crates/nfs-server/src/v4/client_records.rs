@@ -1,10 +1,10 @@
-//! Where NFSv4 clients are written down.
+//! The records of NFSv4 clients.
 
 use std::io;
 
 use nfs_proto::v4::recovery::ClientRecord;
 
-/// Where clients that hold something are written down. Its calls block.
+/// The store in which clients that hold state are recorded. Its calls block.
 pub trait ClientRecords: Send + Sync + std::fmt::Debug {
     /// Writes a client down; it is on stable storage when this returns.
     ///

@@ -1,7 +1,7 @@
-//! What the operations of a COMPOUND work on (RFC 8881 16.2).
+//! The context of the operations of a COMPOUND (RFC 8881 16.2).
 //!
-//! Only [`run`](super::run) makes a [`Compound`], from the slot that SEQUENCE has found: without SEQUENCE there is none, and so
-//! nothing that such a request could do to a client's state.
+//! Only [`run`](super::run) makes a [`Compound`], from the slot that SEQUENCE has found. Without SEQUENCE there is
+//! none, so a request without it cannot reach any client's state.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ use crate::standing::Standing;
 /// A COMPOUND under way in a session.
 pub(super) struct Compound<'a> {
     pub(super) request: &'a Request<'a>,
-    /// Which operations there are, and what some of them mean.
+    /// The minor version, which decides which operations there are, and what some of them mean.
     pub(super) minor_version: u32,
-    /// When it began.
+    /// When the request began.
     pub(super) now: Instant,
     in_session: InSession,
     /// The operation that runs.
@@ -59,7 +59,7 @@ struct Position {
 }
 
 impl<'a> Compound<'a> {
-    /// What SEQUENCE begins.
+    /// The context that SEQUENCE begins.
     pub(super) fn begin(
         request: &'a Request<'a>,
         minor_version: u32,
@@ -81,7 +81,8 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// Whether so many bytes more fit into the reply (RFC 8881 2.10.6.4). What changes something asks before it does.
+    /// Checks whether this many more bytes fit into the reply (RFC 8881 2.10.6.4). An operation that changes something
+    /// checks this first.
     pub(super) fn check_room(&self, bytes: usize) -> Result<(), Status> {
         let end = self.reply.buffer.len().saturating_add(bytes);
         self.in_session.check_reply(end)
@@ -92,7 +93,7 @@ impl<'a> Compound<'a> {
         self.reply.end(operation, result);
     }
 
-    /// Ends an operation without arguments of its own to look at.
+    /// Ends an operation with a failure, without examining arguments.
     pub(super) fn refuse(&mut self, operation: Number, status: Status) {
         self.reply.fail(operation, status);
     }
@@ -105,24 +106,24 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// How the operations have ended so far.
+    /// The outcome of the operations so far.
     pub(super) fn outcome(&self) -> Result<(), Status> {
         self.reply.status
     }
 
-    /// An operation begins, and with it the next result.
+    /// Begins an operation, and with it the next result.
     pub(super) fn begin_operation(&mut self, operation: &'static Operation<Number>) {
         self.operation = operation;
         self.moved_bytes = 0;
         self.reply.begin_result();
     }
 
-    /// Puts a failure in the place of the last result, which is too long.
+    /// Replaces the last result, which is too long, with a failure.
     pub(super) fn take_back(&mut self, operation: Number, status: Status) {
         self.reply.take_back(operation, status);
     }
 
-    /// Ends an operation that could not be read.
+    /// Ends an operation that could not be decoded.
     pub(super) fn refuse_unread(&mut self, bad: BadOperation) {
         self.reply.refuse(bad);
     }
@@ -132,7 +133,7 @@ impl<'a> Compound<'a> {
         self.moved_bytes
     }
 
-    /// The object whose share counts the next operation: the current one.
+    /// The object whose share the next operation is charged to: the current one.
     pub(super) fn counted(&self) -> Option<&Object> {
         match &self.current {
             Some(Position { place: Place::Object(object), .. }) => Some(object),
@@ -140,7 +141,7 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// The operations have run: the reply, and the session's part of it.
+    /// The operations have run. Returns the reply, and the session's part of it.
     pub(super) fn finish(self) -> (Reply, InSession) {
         (self.reply, self.in_session)
     }
@@ -167,13 +168,13 @@ impl<'a> Compound<'a> {
         &self.session().client
     }
 
-    /// Who is asking in a share, and how that one stands there.
+    /// The caller in a share, and the caller's standing there.
     pub(super) fn caller(&self, share: &Share) -> (Caller, Standing) {
         let (caller, standing) = self.request.caller(Protocol::Nfs4, share);
         (caller.of_client(self.client().files.holder()), standing)
     }
 
-    /// Whether the caller may have this operation on the current object by the rules of its share.
+    /// Checks whether the caller may use this operation on the current object, under the rules of its share.
     ///
     /// # Errors
     /// [`Status::Access`].
@@ -188,10 +189,11 @@ impl<'a> Compound<'a> {
         if may { Ok(()) } else { Err(Status::Access) }
     }
 
-    /// The current object. In the pseudo file system there are none.
+    /// The current object. The pseudo file system has none.
     ///
     /// # Errors
-    /// [`Status::NoFileHandle`]; [`Status::RoFs`] in the pseudo file system, where nothing changes and no file is.
+    /// [`Status::NoFileHandle`]; [`Status::RoFs`] in the pseudo file system, which cannot be changed and contains no
+    /// files.
     pub(super) fn object(&self) -> Result<&Object, Status> {
         object_of(self.current.as_ref())
     }
@@ -221,8 +223,8 @@ impl<'a> Compound<'a> {
         self.to_change(self.saved_object()?)
     }
 
-    /// The current object as a file to read, to write or to set the size of, as the stateid says (RFC 8881 8.2.5, 9.1.2):
-    /// through an open, or for a special stateid without one.
+    /// The current object as a file to read, to write or to set the size of, as the stateid determines (RFC 8881 8.2.5,
+    /// 9.1.2): through an open, or without one for a special stateid.
     ///
     /// # Errors
     /// Those of the stateid, [`Status::OpenMode`], [`Status::Grace`].
@@ -230,7 +232,7 @@ impl<'a> Compound<'a> {
         self.file_of(self.object()?, self.stateid(sent)?, access)
     }
 
-    /// The saved object as a file: COPY and CLONE.
+    /// The saved object as a file, for COPY and CLONE.
     ///
     /// # Errors
     /// As [`Compound::file`].
@@ -269,7 +271,7 @@ impl<'a> Compound<'a> {
         if object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
     }
 
-    /// Where the current filehandle is: an object, or the root of the pseudo file system.
+    /// The place of the current filehandle: an object, or the root of the pseudo file system.
     ///
     /// # Errors
     /// [`Status::NoFileHandle`].
@@ -277,7 +279,7 @@ impl<'a> Compound<'a> {
         self.current.as_ref().map(|current| &current.place).ok_or(Status::NoFileHandle)
     }
 
-    /// Sets the current filehandle. There is no current stateid with it (RFC 8881 16.2.3.1.2).
+    /// Sets the current filehandle. This clears the current stateid (RFC 8881 16.2.3.1.2).
     pub(super) fn set_place(&mut self, place: Place) {
         self.current = Some(Position { place, stateid: None });
     }
@@ -287,7 +289,7 @@ impl<'a> Compound<'a> {
         self.set_place(Place::Object(object));
     }
 
-    /// There is no current filehandle any more: SECINFO and SECINFO_NO_NAME use it up (RFC 8881 2.6.3.1.1.8).
+    /// Clears the current filehandle, which SECINFO and SECINFO_NO_NAME consume (RFC 8881 2.6.3.1.1.8).
     pub(super) fn consume_place(&mut self) {
         self.current = None;
     }
@@ -310,7 +312,7 @@ impl<'a> Compound<'a> {
         Ok(())
     }
 
-    /// The stateid that a client means: the current one where it says so (RFC 8881 16.2.3.1.2).
+    /// The stateid that a client means: the current one if it says so (RFC 8881 16.2.3.1.2).
     ///
     /// # Errors
     /// [`Status::BadStateId`] when there is no current stateid, or the client sends the one that is never valid.
@@ -324,7 +326,7 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// As [`Compound::stateid`], for the saved filehandle: COPY and CLONE.
+    /// As [`Compound::stateid`], for the saved filehandle (COPY and CLONE).
     ///
     /// # Errors
     /// As [`Compound::stateid`].
@@ -336,25 +338,25 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// Sets the current stateid, which an operation has returned; `None`: there is none any more.
+    /// Sets the current stateid, which an operation has returned; `None` clears it.
     pub(super) fn set_stateid(&mut self, stateid: Option<Stateid>) {
         if let Some(current) = &mut self.current {
             current.stateid = stateid;
         }
     }
 
-    /// Bytes of arguments as part of the record that they came in: to be kept or written without a copy.
+    /// Bytes of the arguments as part of the record in which they arrived, to be kept or written without a copy.
     pub(super) fn bytes(&self, arguments: &'a [u8]) -> Bytes {
         self.request.record.slice_ref(arguments)
     }
 
-    /// How many bytes of payload the operation has moved.
+    /// Notes how many bytes of payload the operation has moved.
     pub(super) fn moved(&mut self, bytes: u64) {
         self.moved_bytes = bytes;
     }
 
-    /// Waits until there is room for so many bytes more of the reply among all that the client has not taken; for no more in all
-    /// than the session allows a reply.
+    /// Waits for room for this many more bytes of the reply, among everything that the client has not taken. The total
+    /// is never more than the session allows for a reply.
     pub(super) async fn take_room(&self, bytes: usize) {
         let before = self.room.take();
         let had = before.as_ref().map_or(0, Room::bytes);
@@ -364,7 +366,7 @@ impl<'a> Compound<'a> {
         self.room.set(Some(room));
     }
 
-    /// How many bytes more the reply may have.
+    /// How many more bytes the reply may have.
     pub(super) fn room(&self) -> usize {
         self.reply_bytes_max().saturating_sub(self.reply.buffer.len())
     }
@@ -374,8 +376,8 @@ impl<'a> Compound<'a> {
         usize::try_from(fore.response_bytes_max).unwrap_or(usize::MAX)
     }
 
-    /// A buffer to read `count` bytes of data into: the reply so far, room for the head of READ's result, and the data
-    /// as what [`AsMut`] gives. If it comes to nothing, it is dropped and the reply is as before.
+    /// A buffer into which to read `count` bytes of data: the reply so far, room for the head of READ's result, and the
+    /// data, which [`AsMut`] gives. If the read fails, the buffer is dropped and the reply is unchanged.
     pub(super) fn data_buffer(&self, count: usize) -> Buffer {
         const FRONT: [u8; 4 + read::Head::BYTES] = [0; 4 + read::Head::BYTES];
         let sent = &self.reply.buffer;
@@ -387,7 +389,7 @@ impl<'a> Compound<'a> {
         buffer
     }
 
-    /// Takes a buffer of [`Compound::data_buffer`] as READ's result: `count` bytes are in it.
+    /// Takes a buffer of [`Compound::data_buffer`] with `count` bytes of data as READ's result.
     pub(super) fn put_data(&mut self, mut buffer: Buffer, count: usize, eof: bool) -> DataWritten {
         let front = self.reply.buffer.len();
         let data = front + 4 + read::Head::BYTES;
@@ -405,7 +407,7 @@ impl<'a> Compound<'a> {
     }
 }
 
-/// READ's result is in the reply already.
+/// READ's result is already in the reply.
 pub(super) struct DataWritten;
 
 fn object_of(position: Option<&Position>) -> Result<&Object, Status> {

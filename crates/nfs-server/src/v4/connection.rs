@@ -1,4 +1,4 @@
-//! What NFSv4 remembers of one connection.
+//! What NFSv4 remembers of a connection.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -28,8 +28,8 @@ impl Connection {
         Self { link, sessions: RefCell::default(), ended: Cell::new(false) }
     }
 
-    /// The session that a request over this connection belongs to. RFC 8881 2.10.3.1: a request is enough to associate its
-    /// connection with the fore channel, since no state protection is offered.
+    /// The session to which a request over this connection belongs. RFC 8881 2.10.3.1: a request is enough to associate
+    /// its connection with the fore channel, since no state protection is offered.
     pub(super) fn session(&self, state: &State, id: SessionId) -> Option<Arc<Session>> {
         let mut known = self.sessions.borrow_mut();
         if let Some(place) = known.iter().rposition(|session| session.id == id) {
@@ -50,7 +50,7 @@ impl Connection {
         Some(session)
     }
 
-    /// The connection has become part of a session.
+    /// The connection was associated with a session.
     pub(super) fn remember(&self, session: &Arc<Session>) {
         if self.ended.get() {
             session.disassociate(self.link.number); // it came over this connection and is answered nowhere
@@ -61,17 +61,17 @@ impl Connection {
         known.push(Arc::clone(session));
     }
 
-    /// Whether the connection is part of any session that there is.
+    /// Whether the connection is associated with any existing session.
     pub(crate) fn has_session(&self) -> bool {
         self.sessions.borrow().iter().any(|session| !session.is_gone())
     }
 
-    /// Whether the connection is part of a session.
+    /// Whether the connection is associated with this session.
     pub(super) fn is_of(&self, id: SessionId) -> bool {
         self.sessions.borrow().iter().any(|session| session.id == id)
     }
 
-    /// A reply of the client. False if it answers nothing that was asked.
+    /// A reply of the client has arrived. Returns false if it answers no call.
     pub(crate) fn replied(&self, state: &State, record: &Bytes) -> bool {
         if state.callbacks.replied(self.link.number, record) {
             return true;

@@ -1,4 +1,4 @@
-//! From an object, or the root of the pseudo file system, to what is told of it.
+//! From an object, or the root of the pseudo file system, to its attributes for clients.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::status;
 /// The pseudo file system holds nothing.
 const NO_SPACE: Space = Space { total: 0, free: 0, available: 0, files: 1, files_free: 0, block: 4096 };
 
-/// The attributes that a client wants of a place.
+/// The attributes of a place that a client asks for.
 ///
 /// # Errors
-/// [`Status::Inval`] for what can only be set; those of the store.
+/// [`Status::Inval`] for attributes that can only be set; those of the store.
 pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) -> Result<Telling, Status> {
     attributes::check_readable(wanted)?;
     let subject = match place {
@@ -45,7 +45,7 @@ pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) 
     Ok(Telling { wanted, subject })
 }
 
-/// The attributes that a place has.
+/// The attributes that a place supports.
 pub(super) fn supported(c: &Compound<'_>, place: &Place) -> AttributeSet {
     let capabilities = match place {
         Place::Root => Capabilities::empty(),
@@ -73,7 +73,7 @@ pub(super) async fn file_system(
     })
 }
 
-/// An object of the same share as `of`, with these attributes.
+/// Describes an object of the same share as `of`, with these attributes.
 pub(super) async fn describe(
     c: &Compound<'_>,
     of: &Object,
@@ -117,7 +117,7 @@ async fn root(c: &Compound<'_>, wanted: AttributeSet) -> Result<Subject, Status>
     Ok(subject)
 }
 
-/// The number of a share's entry in the root: behind the root's own.
+/// The number of a share's entry in the root, which follows the root's own.
 pub(super) fn entry_id(share: &Arc<Share>) -> u64 {
     u64::from(share.id().0).saturating_add(2)
 }

@@ -12,7 +12,7 @@ use crate::status;
 /// The filehandle of an object of a share.
 ///
 /// # Errors
-/// Those of the store; [`Status::ServerFault`] for a storage handle that does not fit.
+/// Those of the store; [`Status::ServerFault`] for a storage handle that is too long.
 pub(super) fn of_node(server: &ServerState, share: ShareId, node: &NodeRef) -> Result<SignedHandle, Status> {
     let handle = node.handle().map_err(|error| status::v4(error.into()))?;
     let target = Target { share: share.0, storage_handle: handle.as_bytes() };

@@ -1,4 +1,4 @@
-//! What one client holds of files: opens, locks and delegations, with the opens of the share behind them.
+//! What one client holds on files: opens, locks and delegations, with the share's opens behind them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,32 +19,33 @@ use super::running::Running;
 use crate::credentials::Claimant;
 use crate::object::Object;
 
-/// Locks of one client that it waits for at a time.
+/// The most locks for which one client waits at a time.
 pub(super) const AWAITED_LOCKS_MAX: usize = 256;
 
-/// An open of a share that a client has.
+/// An open of a share, held by a client.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
     pub(crate) share: Arc<Share>,
     pub(crate) open: Arc<Open>,
-    /// Who opened the file: whoever else of the client goes through the open is checked for itself.
+    /// Who opened the file. Other users of the client who use the open are checked separately.
     pub(crate) identity: Arc<Identity>,
-    /// Whom the share's rules were asked about.
+    /// The claimant about whom the share's rules were asked.
     pub(crate) claimant: Arc<Claimant>,
 }
 
-/// A delegation that a client has.
+/// A delegation held by a client.
 #[derive(Debug, Clone)]
 pub(crate) struct Delegated {
     /// An open that reserves nothing against others.
     pub(crate) held: Held,
-    /// What the client knows the file by.
+    /// The filehandle by which the client knows the file.
     pub(crate) handle: FileHandle,
-    /// The file's change attribute when the delegation was given: the client sends it back as long as it has changed nothing.
+    /// The file's change attribute when the delegation was given. The client returns it as long as it has changed
+    /// nothing.
     pub(crate) change: u64,
 }
 
-/// All that a client holds.
+/// Everything that a client holds.
 #[derive(Debug)]
 pub(crate) struct Files {
     number: u32,
@@ -55,7 +56,7 @@ pub(crate) struct Files {
     reclaims_complete: AtomicBool,
     /// The client is gone. Set under the lock of `holdings`.
     is_over: AtomicBool,
-    /// The client is written down.
+    /// Whether the client is recorded.
     pub(super) is_recorded: AtomicBool,
     pub(super) awaited_locks: AtomicUsize,
 }
@@ -76,7 +77,8 @@ impl Files {
         }
     }
 
-    /// The grant under which the client caches any file: its number is the upper half of those of its lock-owners.
+    /// The grant under which the client caches any file. Its number is the upper half of the numbers of the client's
+    /// lock-owners.
     pub(crate) fn holder(&self) -> Holder {
         Holder::Delegation(self.number.into())
     }
@@ -91,7 +93,7 @@ impl Files {
         self.number
     }
 
-    /// Looks at what the client holds, or changes it.
+    /// Reads or changes what the client holds.
     pub(super) fn with<T>(&self, look: impl FnOnce(&mut Holdings<Held, Delegated>) -> T) -> T {
         look(&mut self.holdings.lock())
     }
@@ -111,14 +113,14 @@ impl Files {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Enters a copy that goes on behind its answer; None if there are too many, or the client is gone.
+    /// Enters a copy that continues after its reply; None if there are too many, or the client is gone.
     pub(super) fn begin_offload(&self, file: FileKey, running: &Arc<Running>) -> Option<Stateid> {
         let mut holdings = self.holdings.lock();
         let other = holdings.name().filter(|_| !self.is_over())?;
         self.offloads.lock().begin(other, file, Arc::clone(running)).ok()
     }
 
-    /// How far a copy to this file is.
+    /// The progress of a copy to this file.
     ///
     /// # Errors
     /// [`Status::BadStateId`].
@@ -126,7 +128,7 @@ impl Files {
         self.offloads.lock().progress(sent, file).cloned().map_err(refused)
     }
 
-    /// Takes out a copy to this file.
+    /// Removes a copy to this file.
     ///
     /// # Errors
     /// [`Status::BadStateId`].
@@ -138,22 +140,22 @@ impl Files {
         self.offloads.lock().cancel(sent, file).map_err(refused)
     }
 
-    /// A copy has ended; whether the client is to be told.
+    /// A copy has ended. Returns whether the client must be told.
     pub(super) fn offload_ended(&self, other: Other, copied: u64, outcome: Result<(), Status>) -> bool {
         self.offloads.lock().ended(other, copied, outcome)
     }
 
-    /// The client knows that a copy has ended.
+    /// The client has acknowledged that a copy has ended.
     pub(super) fn offload_acknowledged(&self, other: Other) {
         self.offloads.lock().acknowledged(other);
     }
 
-    /// What the client has said of its reclaims.
+    /// What the client has reported about its reclaims.
     pub(super) fn reclaims(&self) -> Reclaims {
         Reclaims { complete: self.reclaims_complete.load(Ordering::Acquire) }
     }
 
-    /// RECLAIM_COMPLETE; whether it is the first.
+    /// RECLAIM_COMPLETE. Returns whether it is the first.
     pub(super) fn complete_reclaims(&self) -> bool {
         !self.reclaims_complete.swap(true, Ordering::AcqRel)
     }
@@ -161,7 +163,7 @@ impl Files {
     /// Enters an OPEN that was admitted; see [`Holdings::open`].
     ///
     /// # Errors
-    /// The open itself: the client has too many, or is gone.
+    /// The open itself, if the client has too many or is gone.
     pub(super) fn open(
         &self,
         file: FileKey,
@@ -172,7 +174,7 @@ impl Files {
         if self.is_over.load(Ordering::Acquire) { Err(new.held) } else { holdings.open(file, owner, new) }
     }
 
-    /// Gives up everything, and takes nothing any more: the client is gone.
+    /// The client is gone: gives up everything, and accepts nothing more.
     pub(crate) async fn end(&self) {
         let all = self.with(|holdings| {
             self.is_over.store(true, Ordering::Release);
@@ -191,7 +193,7 @@ impl Files {
     }
 }
 
-/// Releases the locks, and closes the opens and those of the delegations.
+/// Releases the locks, and closes the opens, including those of the delegations.
 pub(super) async fn give_up(all: Everything<Held, Delegated>) {
     let Everything { opens, lock_owners, delegations } = all;
     let delegated = delegations.into_iter().map(|delegation| delegation.held);
@@ -207,12 +209,12 @@ pub(super) async fn give_up(all: Everything<Held, Delegated>) {
 }
 
 impl Held {
-    /// Which file it is of.
+    /// The file of the open.
     pub(super) fn file(&self) -> FileKey {
         key(&self.share, &self.open)
     }
 
-    /// Closes it. A file that another protocol's clients have marked for deletion may go with it.
+    /// Closes the open. A file that clients of another protocol have marked for deletion may be deleted with it.
     pub(super) async fn close(&self) {
         if let Err(error) = self.share.close(&self.open).await {
             tracing::debug!("a file that was to be deleted stays: {error}");
@@ -224,7 +226,7 @@ fn key(share: &Share, open: &Open) -> FileKey {
     FileKey { share: share.id().0, file: open.node().id().0 }
 }
 
-/// The file that an object is, among those of all shares.
+/// The key of an object's file among those of all shares.
 pub(super) fn file_of(object: &Object) -> FileKey {
     FileKey { share: object.share.id().0, file: object.node.id().0 }
 }
@@ -240,7 +242,7 @@ pub(super) fn refused(error: StateidError) -> Status {
     }
 }
 
-/// The status for an open that is of no use for this.
+/// The status for an open that does not allow the operation.
 pub(super) fn unusable(error: UseError) -> Status {
     match error {
         UseError::Stateid(error) => refused(error),
@@ -256,7 +258,7 @@ pub(super) fn not_downgraded(error: DowngradeError) -> Status {
     }
 }
 
-/// The status for a stateid that is not freed.
+/// The status for a stateid that cannot be freed.
 pub(super) fn not_freed(error: FreeError) -> Status {
     match error {
         FreeError::Stateid(error) => refused(error),

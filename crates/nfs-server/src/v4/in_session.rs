@@ -1,4 +1,4 @@
-//! The slot of a session that a request has (RFC 8881 2.10.6.1).
+//! The slot of a session that a request uses (RFC 8881 2.10.6.1).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use nfs_wire::v4::status::Status;
 use super::reply::Reply;
 use super::state::Session;
 
-/// A request that has a slot. When it is dropped the slot is free again, whatever became of the request.
+/// A request that uses a slot. When this is dropped, the slot is free again, whatever happened to the request.
 pub(super) struct InSession {
     session: Arc<Session>,
     slot: u32,
@@ -30,13 +30,13 @@ impl InSession {
         &self.session
     }
 
-    /// The request, for a callback that its answer must reach before (RFC 8881 2.10.6.3).
+    /// The request, for a callback that the client must not process before the reply (RFC 8881 2.10.6.3).
     pub(super) fn referring_call(&self) -> ReferringCalls {
         let call = ReferringCall { sequence_id: self.sequence, slot_id: self.slot };
         ReferringCalls { session_id: self.session.id, calls: vec![call] }
     }
 
-    /// Whether a reply may become so long (RFC 8881 2.10.6.4).
+    /// Checks whether a reply may have this length (RFC 8881 2.10.6.4).
     ///
     /// # Errors
     /// [`Status::RepTooBig`], [`Status::RepTooBigToCache`].

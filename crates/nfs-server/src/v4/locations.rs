@@ -1,5 +1,5 @@
-//! Where else a share can be reached: the server's other addresses, to which clients may open further connections of a
-//! session (RFC 8881 5.8.2.12, 11.5.5). No other server has our shares, so that is all there is to tell.
+//! Other places where a share can be reached: the server's other addresses, to which clients may open further
+//! connections of a session (RFC 8881 5.8.2.12, 11.5.5). No other server has these shares.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use nfs_wire::v4::types::Text;
 /// Addresses told of at most.
 const ADDRESSES_MAX: usize = 64;
 
-/// What `fs_locations` tells of a share, or of the root of the pseudo file system.
+/// The value of `fs_locations` for a share, or for the root of the pseudo file system.
 #[derive(Debug)]
 pub(super) struct Locations {
     /// The share's name; `None` for the root.
@@ -21,7 +21,7 @@ pub(super) struct Locations {
 }
 
 impl Locations {
-    /// The addresses as they are now: read on the pool, as that may wait.
+    /// The current addresses, read on the pool, since reading them may wait.
     ///
     /// # Errors
     /// [`Status::ServerFault`] when the server is about to end.

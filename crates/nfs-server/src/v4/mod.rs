@@ -1,8 +1,8 @@
 //! NFS versions 4.1 and 4.2.
 //!
-//! A request is a COMPOUND, which [`run`] runs. SEQUENCE ([`sequence`]) opens it; with the slot that it finds begins the context
-//! that all other operations work on, [`compound`]. The few that need no session get the request only, and cannot reach
-//! anybody's state. [`operation`] has the operations, one file each, and their table.
+//! A request is a COMPOUND, which [`run`] runs. It begins with SEQUENCE ([`sequence`]), which finds a slot; from the
+//! slot begins [`compound`], the context of all other operations. The few operations that need no session get only the
+//! request, and cannot reach any client's state. [`operation`] has the operations, one file each, and their table.
 
 mod acl;
 mod attributes;

@@ -1,5 +1,5 @@
-//! Owners and groups as NFSv4 names them: the decimal numbers that RFC 8881 5.9 allows, which the Linux client sends with
-//! AUTH_SYS. Names of a domain mean nobody here.
+//! Owners and groups as NFSv4 names them: the decimal numbers that RFC 8881 5.9 allows, which the Linux client sends
+//! with AUTH_SYS. Names with a domain stand for nobody here.
 
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Text;
@@ -8,17 +8,17 @@ use nfs_wire::v4::types::Text;
 const NOBODY_NAME: &str = "nobody";
 const NOBODY: u32 = 65_534;
 
-/// The user or group of this number: "decimal numeric values with no leading zeros".
+/// The user or group with this number: "decimal numeric values with no leading zeros".
 pub(super) fn id(text: &str) -> Option<u32> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let has_leading_zero = text.len() > 1 && text.starts_with('0');
     if is_number && !has_leading_zero { text.parse().ok() } else { None }
 }
 
-/// Whom a client means as the owner, or as the group.
+/// The user or group that a client names as the owner or the group.
 ///
 /// # Errors
-/// [`Status::Inval`] for an empty text and one that is no UTF-8; [`Status::BadOwner`] for one that names nobody.
+/// [`Status::Inval`] for a text that is empty or not UTF-8; [`Status::BadOwner`] for one that names nobody.
 pub(super) fn given(text: Text<'_>) -> Result<u32, Status> {
     match text.as_str()? {
         "" => Err(Status::Inval),

@@ -1,8 +1,8 @@
-//! Where a filehandle leads.
+//! The place to which a filehandle leads.
 
 use crate::object::Object;
 
-/// Where a filehandle is.
+/// The place of a filehandle.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     /// The root of the pseudo file system.

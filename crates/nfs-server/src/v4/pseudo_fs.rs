@@ -1,6 +1,6 @@
 //! The root of the pseudo file system, which joins the exports: a share NAME is at `/NAME` (RFC 8881 7.3).
 //!
-//! It is a directory that nobody changes. A client finds those shares in it that it may use.
+//! It is a directory that nobody can change. A client finds in it the shares that it may use.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use super::compound::Compound;
 use crate::object::Object;
 use crate::server::ServerState;
 
-/// What the root's filehandle names: no share has this number.
+/// The target of the root's filehandle: no share has this number.
 pub(super) const ROOT: Target<'static> = Target { share: u32::MAX, storage_handle: b"/" };
 
 /// The number of the root in its file system, of which it is all.
 const ROOT_FILE_ID: u64 = 1;
 
 /// The root's filehandle.
-///
 /// # Errors
+/// None, since the handle fits.
 /// None, since it fits.
 pub(super) fn root_handle(server: &ServerState) -> Result<SignedHandle, Status> {
     server.file_handles.encode(ROOT).ok_or(Status::ServerFault)
@@ -53,7 +53,8 @@ pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
     Ok(Object::new(share, caller, node, standing))
 }
 
-/// The root's attributes: everybody may list it, nobody may change it. It changes when the client finds other shares in it.
+/// The root's attributes: everybody may list it, nobody may change it. Its change attribute changes when the client
+/// would find other shares in it.
 pub(super) fn attributes(c: &Compound<'_>) -> Attributes {
     let shares = shares(c);
     let mut names = DefaultHasher::new();

@@ -1,5 +1,5 @@
-//! Recalling delegations: CB_RECALL, RFC 8881 20.2, and what becomes of a client that does not answer. Asking the holder of
-//! one for writing what it has: CB_GETATTR, 20.1.
+//! Recalls of delegations (CB_RECALL, RFC 8881 20.2), and the treatment of clients that do not answer. Also asks the
+//! holder of a write delegation for the attributes of the file (CB_GETATTR, 20.1).
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// How often a recall is sent at most: the client loses the delegation before.
 const RECALLS_MAX: usize = 240;
 
-/// A client, as a share reaches it about one file.
+/// How a share reaches a client about one file.
 #[derive(Debug)]
 pub(super) struct Reach {
     server: Weak<ServerState>,

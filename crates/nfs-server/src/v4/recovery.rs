@@ -16,7 +16,7 @@ use super::client_records::ClientRecords;
 use super::state::Client;
 use crate::config::Config;
 
-/// Who may reclaim, and who has to wait.
+/// Decides who may reclaim, and who has to wait.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     records: Option<Arc<dyn ClientRecords>>,
@@ -29,7 +29,7 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
-    /// At the start: clients that are written down may reclaim what they held, before anybody else gets in.
+    /// At the start: recorded clients may reclaim what they held before other clients are admitted.
     pub(crate) fn begin(config: &Config, now: Instant) -> Self {
         let records = config.client_records.clone();
         let known = records.as_ref().map_or_else(Vec::new, |records| {
@@ -48,7 +48,7 @@ impl Recovery {
         Self { records, kept: tokio::sync::Mutex::default(), grace: Mutex::new(grace), shares }
     }
 
-    /// A share comes that was awaited since the start: while clients reclaim, others are held back there as well.
+    /// A share that was awaited since the start is entered: while clients reclaim, others are held back there as well.
     pub(crate) fn await_reclaims(&self, share: &Share, now: Instant) {
         let grace = self.grace.lock();
         if grace.is_on(now) {
@@ -56,7 +56,7 @@ impl Recovery {
         }
     }
 
-    /// A client has reclaimed all that it wants.
+    /// A client has completed its reclaims.
     pub(super) fn complete(&self, owner: &[u8]) {
         let mut grace = self.grace.lock();
         if grace.complete(owner) {
@@ -65,7 +65,7 @@ impl Recovery {
         }
     }
 
-    /// Whether something may be done without any open, which others may be about to reclaim.
+    /// Checks whether an operation without an open is allowed, since others may still reclaim.
     ///
     /// # Errors
     /// [`Status::Grace`].
@@ -73,7 +73,7 @@ impl Recovery {
         if self.grace.lock().is_on(now) { Err(Status::Grace) } else { Ok(()) }
     }
 
-    /// Whether a client may open or lock: what it had before the restart, or something else.
+    /// Checks whether a client may open or lock: what it had before the restart, or something else.
     ///
     /// # Errors
     /// [`Status::Grace`], [`Status::NoGrace`], [`Status::ReclaimBad`].
@@ -120,10 +120,10 @@ impl Recovery {
         Ok(())
     }
 
-    /// Writes the client down, before it hears that it holds something for the first time.
+    /// Records the client before it first learns that it holds something.
     ///
     /// # Errors
-    /// [`Status::Delay`] when that is not sure.
+    /// [`Status::Delay`] when it is not certain that the client is recorded.
     pub(super) async fn keep(&self, client: &Client) -> Result<(), Status> {
         let Some(records) = &self.records else { return Ok(()) };
         if client.files.is_recorded.load(Ordering::Acquire) {
@@ -145,7 +145,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// Strikes a client out, unless it has come again and holds something else.
+    /// Removes the record of a client, unless the client has returned and holds something else.
     pub(super) async fn forget(&self, client: &Client) {
         let mut kept = self.kept.lock().await;
         if kept.get(&*client.owner) == Some(&client.id) {

@@ -24,7 +24,7 @@ pub(super) struct Reply {
     pub(super) status: Result<(), Status>,
 }
 
-/// What the result of every operation has.
+/// Common to the results of all operations.
 pub(super) trait Outcome: Encode {
     fn outcome(&self) -> Result<(), Status>;
 }
@@ -76,7 +76,7 @@ impl Reply {
         mark(buffer)
     }
 
-    /// Bytes so far.
+    /// The number of bytes so far.
     pub(super) fn len(&self) -> usize {
         self.buffer.len()
     }
@@ -93,17 +93,17 @@ impl Reply {
         self.status = result.outcome();
     }
 
-    /// The next result begins here.
+    /// Begins the next result.
     pub(super) fn begin_result(&mut self) {
         self.last_at = self.buffer.len();
     }
 
-    /// The result of an operation was written from [`Reply::begin_result`] on.
+    /// Ends a result that was written since [`Reply::begin_result`].
     pub(super) fn end_written(&mut self) {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Writes that an operation has failed.
+    /// Writes the failure of an operation.
     pub(super) fn fail(&mut self, operation: Operation, status: Status) {
         self.last_at = self.buffer.len();
         self.buffer.append_with(|bytes, _| encode_failure(&mut Writer::new(bytes), operation, status));
@@ -111,14 +111,14 @@ impl Reply {
         self.status = Err(status);
     }
 
-    /// Writes the result of an operation that could not be read.
+    /// Writes the result of an operation that could not be decoded.
     pub(super) fn refuse(&mut self, bad: BadOperation) {
         self.buffer.append_with(|bytes, _| bad.encode(&mut Writer::new(bytes)));
         self.count = self.count.saturating_add(1);
         self.status = Err(bad.status);
     }
 
-    /// Puts a failure in the place of the last result, which is too long.
+    /// Replaces the last result, which is too long, with a failure.
     pub(super) fn take_back(&mut self, operation: Operation, status: Status) {
         self.buffer.truncate(self.last_at);
         self.count = self.count.saturating_sub(1);
@@ -131,7 +131,7 @@ impl Reply {
         &self.buffer[REPLY_HEADER_BYTES..]
     }
 
-    /// The whole reply.
+    /// The complete reply.
     pub(super) fn finish(mut self) -> Buffer {
         self.settle();
         mark(self.buffer)

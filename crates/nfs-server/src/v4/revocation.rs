@@ -1,4 +1,4 @@
-//! What clients lose when a share's rules change: the opens, locks and delegations of those whom they do not let in any more
+//! Revocation when a share's rules change: the opens, locks and delegations of clients that the rules no longer admit
 //! (RFC 8881 8.5, 15.1.5.1).
 
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,7 @@ use crate::server::ServerState;
 use crate::standing::Standing;
 
 impl ServerState {
-    /// Takes from all clients what they have in a share and may not use any more, also from those whose lease is over.
+    /// Revokes what clients hold in a share and may no longer use, including clients whose lease has expired.
     pub(crate) async fn reconsider(&self, share: &Share) {
         let addresses = self.connections.addresses();
         for client in self.v4.clients() {
@@ -24,7 +24,7 @@ impl ServerState {
         }
     }
 
-    /// The same of one client.
+    /// Like [`Self::reconsider`], for one client.
     pub(crate) async fn reconsider_client(&self, client: &Client, share: &Share) {
         self.reconsider_from(client, share, &self.connections.addresses()).await;
     }
@@ -57,7 +57,7 @@ impl ServerState {
         end(client, share, lost).await;
     }
 
-    /// Whether somebody of a client may still change what is in a share.
+    /// Whether this user of a client may still change anything in a share.
     pub(super) fn may_write(&self, client: &Client, claimant: &Claimant, share: &Share) -> bool {
         let at = addresses_of(client, &self.connections.addresses());
         self.rights(claimant, share, &at).allow(ShareAccess::WRITE)

@@ -1,4 +1,4 @@
-//! COMPOUND, RFC 8881 16.2: the operations one after another, up to the first that fails.
+//! COMPOUND, RFC 8881 16.2: runs the operations in sequence, up to the first that fails.
 
 use std::time::{Duration, Instant};
 

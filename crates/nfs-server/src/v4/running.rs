@@ -1,4 +1,4 @@
-//! A copy that goes on behind its answer, as those see it who ask for it or stop it.
+//! A copy that continues after its reply, as seen by those who query or stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Bytes that were copied before.
+    /// Starts with the number of bytes that were already copied.
     pub(super) fn begin(copied: u64) -> Self {
         Self { copied: AtomicU64::new(copied), ..Self::default() }
     }
@@ -29,22 +29,22 @@ impl Running {
         self.copied.load(Ordering::Acquire)
     }
 
-    /// So many bytes are copied.
+    /// Notes that `copied` bytes are copied.
     pub(super) fn advance(&self, copied: u64) {
         self.copied.store(copied, Ordering::Release);
     }
 
-    /// Whether it is to end after the piece that is being copied.
+    /// Whether the copy is to end after the piece that is being copied.
     pub(super) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Acquire)
     }
 
-    /// It is to end after the piece that is being copied.
+    /// Asks the copy to end after the piece that is being copied.
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Release);
     }
 
-    /// Stops it, and waits until it writes nothing any more.
+    /// Stops the copy, and waits until it no longer writes.
     pub(super) async fn stopped(&self) {
         self.stop();
         let over = self.over.notified();
@@ -53,7 +53,7 @@ impl Running {
         }
     }
 
-    /// It writes nothing any more.
+    /// Notes that the copy no longer writes.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::Release);
         self.over.notify_waiters();

@@ -1,4 +1,4 @@
-//! SEQUENCE, RFC 8881 18.46: the slot that a request uses, and the way into its session.
+//! SEQUENCE, RFC 8881 18.46: finds the slot that a request uses, and so its session.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,14 +17,14 @@ use super::state::Session;
 use crate::call::Request;
 use crate::operation::{Needs, Operation};
 
-/// It is run before there is a context for operations, and nowhere else.
+/// SEQUENCE runs before there is a context for operations, and nowhere else.
 pub(super) const OPERATION: Operation<Number> =
     Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::Sequence) };
 
 /// Bytes of SEQUENCE's result, operation and status included.
 const RESULT_BYTES: usize = 4 + 4 + 16 + 5 * 4;
 
-/// What SEQUENCE finds.
+/// The result of SEQUENCE.
 pub(super) enum Entry {
     Run(InSession, Highest),
     /// The body of the reply to the first run.
@@ -34,14 +34,14 @@ pub(super) enum Entry {
     Running(OwnedNotified),
 }
 
-/// The highest slots that the client may use, and that it is to use.
+/// The highest slot that the client may use, and the highest that it should use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Highest {
     granted: u32,
     target: u32,
 }
 
-/// The checks in front of the slot leave it as it is (RFC 8881 2.10.6.1.2).
+/// Begins a request. The checks that precede the slot leave it unchanged (RFC 8881 2.10.6.1.2).
 pub(super) fn begin(
     request: &Request<'_>,
     args: Args,
@@ -97,7 +97,7 @@ fn fingerprint(request: &Request<'_>, operations: &Operations<'_>) -> Fingerprin
     Fingerprint::new(&user, operations.rest())
 }
 
-/// What SEQUENCE answers.
+/// The reply of SEQUENCE.
 pub(super) fn answer(session: &Session, args: Args, slots: Highest) -> ResOk {
     ResOk {
         session_id: args.session_id,

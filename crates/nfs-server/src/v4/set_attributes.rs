@@ -1,4 +1,4 @@
-//! Attributes that a client sets: SETATTR, CREATE and OPEN.
+//! Attributes that a client sets with SETATTR, CREATE and OPEN.
 
 use nfs_wire::v4::acl::{Ace, Acl41};
 use nfs_wire::v4::attr::{Attribute as A, AttributeSet, Attributes, ModeMasked, ModeUmask, Value};
@@ -13,7 +13,7 @@ use crate::attributes::{FILE_BYTES_MAX, MODE_BITS, NANOSECONDS_PER_SECOND};
 use crate::object::Object;
 use crate::status;
 
-/// What attributes are set of.
+/// The object of which attributes are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     /// An object that is there.
@@ -22,12 +22,12 @@ pub(super) enum Of {
     New,
 }
 
-/// What a client wants to set, checked as far as it can be without the object.
+/// The attributes that a client wants to set, checked as far as possible without the object.
 #[derive(Debug, Default)]
 pub(super) struct Wanted<'a> {
-    /// All of it.
+    /// All attributes to set.
     pub(super) attributes: AttributeSet,
-    /// What the store sets as it is.
+    /// The attributes that the store sets directly.
     pub(super) set: SetAttributes,
     /// Only some bits of the mode.
     masked: Option<ModeMasked>,
@@ -46,11 +46,11 @@ enum List<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// Reads what a client wants to set.
+    /// Decodes the attributes that a client wants to set.
     ///
     /// # Errors
-    /// [`Status::AttrNotSupp`] for what the object's file system does not have, and for two lists at once (RFC 8881
-    /// 6.4.1); [`Status::Inval`] for what cannot be set, or not with another, and for values that are none;
+    /// [`Status::AttrNotSupp`] for attributes that the object's file system does not support, and for two lists at once
+    /// (RFC 8881 6.4.1); [`Status::Inval`] for attributes that cannot be set, or not together, and for invalid values;
     /// [`Status::BadOwner`], [`Status::FBig`], [`Status::BadXdr`].
     pub(super) fn decode(
         attributes: &Attributes<'a>,
@@ -107,12 +107,12 @@ impl<'a> Wanted<'a> {
         Ok(())
     }
 
-    /// What of the mode goes where no list is inherited.
+    /// The permission bits that are removed where no list is inherited.
     pub(super) fn umask(&self) -> u32 {
         self.umask.unwrap_or(0)
     }
 
-    /// The flags that a new object has from the start, if its maker says.
+    /// The flags that a new object has from the start, if its creator gives any.
     pub(super) fn flags_of_new(&self) -> Option<FileFlags> {
         if self.hidden.is_none() && self.system.is_none() {
             return None;
@@ -123,12 +123,13 @@ impl<'a> Wanted<'a> {
         Some(flags)
     }
 
-    /// Whether there is more to set of a new object than its maker gives it.
+    /// Whether a list remains to be set after a new object is created.
     pub(super) fn has_list(&self) -> bool {
         self.list.is_some()
     }
 
-    /// Sets all of it, the list after the mode (RFC 8881 6.4.1.3). What was set, also when the rest was refused.
+    /// Sets all attributes, the list after the mode (RFC 8881 6.4.1.3). Returns what was set, even if the rest was
+    /// refused.
     pub(super) async fn apply(&self, object: &Object, file: &File) -> (Result<(), Status>, AttributeSet) {
         let lists = AttributeSet::of(&[A::Acl, A::Dacl]);
         let others = self.attributes.difference(lists);

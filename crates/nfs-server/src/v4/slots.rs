@@ -1,5 +1,5 @@
-//! Slots that clients are to give back when there are many sessions: each answer to SEQUENCE says so
-//! (`sr_target_highest_slotid`), and CB_RECALL_SLOT (RFC 8881 20.8) to those that ask for nothing.
+//! Slots that clients must give back when there are many sessions: each reply to SEQUENCE announces it
+//! (`sr_target_highest_slotid`), and CB_RECALL_SLOT (RFC 8881 20.8) tells clients that send no requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const QUIET_PART: u32 = 9;
 /// How long slots stay as they were shared out, whoever comes.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Shares out slots from time to time, and when new sessions leave little.
+/// Distributes slots from time to time, and when new sessions leave few.
 pub(crate) async fn look_after_slots(server: &Arc<ServerState>) {
     let quiet = server.v4.times.lease / QUIET_PART;
     loop {

@@ -1,8 +1,8 @@
 //! The clients and sessions of this server, and the locks around them.
 //!
-//! A request of a session takes one lock, its session's, for a moment at its beginning and at its end; the tables of all
-//! clients are looked at only where clients and sessions come and go. A connection remembers the sessions that it has
-//! carried requests of, so that finding one takes no lock at all.
+//! A request of a session takes one lock, that of its session, for a moment at its beginning and at its end. The tables
+//! of all clients are used only when clients and sessions are created or removed. A connection remembers the sessions
+//! for which it has carried requests, so finding one of them takes no lock at all.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -30,17 +30,17 @@ use super::link::Link;
 use super::recovery::Recovery;
 use crate::config::Config;
 
-/// What NFSv4 adds to a server.
+/// The NFSv4 state of a server.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) times: LeaseTimes,
     pub(crate) sessions: session::Limits,
-    /// Names this server among all others, the same after each start: clients may use several addresses of it as one
-    /// (RFC 8881 2.10.5).
+    /// Identifies this server, and stays the same after each start: clients may treat several of its addresses as one
+    /// server (RFC 8881 2.10.5).
     pub(crate) server_owner: [u8; 8],
-    /// Tells this run of the server from earlier ones.
+    /// Distinguishes this run of the server from earlier ones.
     pub(crate) run: u32,
-    /// Where it listens.
+    /// The address on which the server listens.
     pub(crate) listen: Option<IpAddr>,
     /// When this run of the server began, in seconds since 1970.
     pub(crate) since: i64,
@@ -49,7 +49,7 @@ pub(crate) struct State {
     tables: Mutex<Tables>,
     pub(crate) callbacks: Callbacks,
     pub(crate) recovery: Recovery,
-    /// Rung when sessions may keep more than half of what all may: then they are to use fewer slots.
+    /// Notified when sessions may cache more than half of what all together may: then they should use fewer slots.
     pub(super) slots_are_short: Notify,
     next_connection: AtomicU64,
 }
@@ -66,7 +66,7 @@ struct Tables {
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) id: ClientId,
-    /// Its name for itself.
+    /// The name by which the client calls itself.
     pub(crate) owner: Box<[u8]>,
     /// What SEQUENCE tells it, beside the state of its back channels: bits of [`StatusFlags`].
     flags: AtomicU32,
@@ -76,7 +76,7 @@ pub(crate) struct Client {
     had_back: AtomicBool,
     /// Guards its sessions, and its lease as far as no session has it.
     sessions: Mutex<Sessions>,
-    /// What it holds of files.
+    /// What the client holds on files.
     pub(crate) files: Files,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Session {
     pub(crate) fore: ChannelAttributes,
     pub(crate) back: BackChannel,
     is_gone: AtomicBool,
-    /// Told whenever a request has ended, and when the session is gone: for those who wait to repeat a reply.
+    /// Notified whenever a request has ended, and when the session is gone, for requests that wait to repeat a reply.
     pub(crate) ended: Arc<Notify>,
     /// What it counts for among the replies that all sessions may keep, in bytes. Changed under the lock of the tables.
     reserved: AtomicU64,
@@ -112,7 +112,8 @@ pub(crate) struct SessionState {
     pub(crate) renewed: Instant,
 }
 
-/// Clients that have lost their records: left, restarted, or away for too long. What they had has yet to end.
+/// Clients whose records were removed: they left, restarted, or were away for too long. What they held must still be
+/// ended.
 #[derive(Debug)]
 #[must_use = "what these clients had must end"]
 pub(crate) struct Gone(Vec<Arc<Client>>);
@@ -121,14 +122,15 @@ pub(crate) struct Gone(Vec<Arc<Client>>);
 type Answered = (create_session::ResOk, Option<Arc<Session>>);
 
 impl Gone {
-    /// Ends everything that they had.
+    /// Ends everything that the clients held.
     pub(crate) async fn end(self) {
         for client in self.0 {
             client.files.end().await;
         }
     }
 
-    /// Ends everything that they had, for ever: they do not come back, and have nothing to reclaim after a restart.
+    /// Ends everything that the clients held, for good: they do not return, and have nothing to reclaim after a
+    /// restart.
     pub(crate) async fn leave(self, recovery: &Recovery) {
         for client in &self.0 {
             recovery.forget(client).await;
@@ -180,7 +182,8 @@ impl State {
         Ok((exchanged, Self::gone(tables, gone)))
     }
 
-    /// CREATE_SESSION. `create` makes the session of a client, while the others may keep so many bytes of replies.
+    /// CREATE_SESSION. `create` makes the session of a client, given how many bytes of replies the other sessions may
+    /// cache.
     ///
     /// # Errors
     /// Those of [`Clients::create_session`] and of `create`.
@@ -213,8 +216,8 @@ impl State {
         (answer.map(|answer| (answer, created)), Self::gone(tables, gone))
     }
 
-    /// Has all sessions use as many slots as there are for them ([`session::slots_among`]). Those that are to give some back
-    /// and have not sent a request for so long: they do not hear of it with an answer.
+    /// Makes all sessions use as many slots as are available to them ([`session::slots_among`]). Returns the sessions
+    /// that must give slots back and have sent no request for the time `quiet`, so that no reply tells them.
     pub(super) fn share_out_slots(&self, now: Instant, quiet: Duration) -> Vec<Arc<Session>> {
         let mut tables = self.tables.lock();
         let (mut reserved, mut silent) = (0_u64, Vec::new());
@@ -231,12 +234,12 @@ impl State {
         silent
     }
 
-    /// A session by its name.
+    /// The session with this identifier.
     pub(crate) fn session(&self, id: SessionId) -> Option<Arc<Session>> {
         self.tables.lock().sessions.get(&id).cloned()
     }
 
-    /// Ends a session: its requests that are under way go on to their end, and no other begins.
+    /// Ends a session: requests under way run to their end, and no others begin.
     pub(crate) fn end_session(&self, session: &Arc<Session>) {
         let mut tables = self.tables.lock();
         tables.take_session(session.id);
@@ -256,28 +259,28 @@ impl State {
         Ok(Self::gone(tables, vec![gone]))
     }
 
-    /// Takes everything from a client whose lease is over, because somebody needs it.
+    /// Takes everything from a client whose lease has expired, because another client needs it.
     pub(crate) fn expire_client(&self, client: ClientId) -> Gone {
         let mut tables = self.tables.lock();
         let gone = tables.clients.forget(client).into_iter().collect();
         Self::gone(tables, gone)
     }
 
-    /// The clients that are late and hold something of a share.
+    /// The clients that are late and hold something in a share.
     pub(crate) fn late_in(&self, share: ShareId, now: Instant) -> Vec<Arc<Client>> {
         let mut late = self.clients();
         late.retain(|client| self.standing(client, now) != Standing::Current && client.files.has_of(share));
         late
     }
 
-    /// Takes out the clients that have been away for too long.
+    /// Removes the clients that have been away for too long.
     pub(crate) fn reap(&self, now: Instant) -> Gone {
         let mut tables = self.tables.lock();
         let gone = tables.clients.expire(now, |client| client.holding());
         Self::gone(tables, gone)
     }
 
-    /// Takes out clients whose lease is over and who stay away, for ever.
+    /// Removes clients whose lease has expired and that stay away, for ever.
     pub(crate) async fn look_after_clients(&self) {
         loop {
             tokio::time::sleep(self.times.lease / 2).await;
@@ -289,17 +292,17 @@ impl State {
         }
     }
 
-    /// How a client stands with its lease.
+    /// The standing of a client with regard to its lease.
     pub(crate) fn standing(&self, client: &Client, now: Instant) -> Standing {
         self.times.standing(client.renewed(), now)
     }
 
-    /// A confirmed client by its number.
+    /// The confirmed client with this client ID.
     pub(crate) fn client(&self, id: ClientId) -> Option<Arc<Client>> {
         self.tables.lock().clients.confirmed(id).cloned()
     }
 
-    /// A confirmed client by its number in this run.
+    /// The confirmed client with this number in this run.
     pub(crate) fn client_numbered(&self, number: u32) -> Option<Arc<Client>> {
         self.client(ClientId(u64::from(self.run) << 32 | u64::from(number)))
     }
@@ -309,7 +312,7 @@ impl State {
         self.tables.lock().clients.all_confirmed().cloned().collect()
     }
 
-    /// Ends what clients hold in a share that was withdrawn, also those whose lease is over.
+    /// Ends what clients hold in a share that was withdrawn, including clients whose lease has expired.
     pub(crate) async fn end_share(&self, share: &Share) {
         for client in self.clients() {
             client.files.end_share(share).await;
@@ -357,12 +360,12 @@ impl Client {
         }
     }
 
-    /// Its sessions.
+    /// The client's sessions.
     pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
         self.sessions.lock().present.clone()
     }
 
-    /// When its lease was last renewed: by the last request of any of its sessions.
+    /// When the client's lease was last renewed: by the last request of any of its sessions.
     pub(crate) fn renewed(&self) -> Instant {
         let sessions = self.sessions.lock();
         let renewals = sessions.present.iter().map(|session| session.state.lock().renewed);
@@ -381,7 +384,7 @@ impl Client {
         Holding { renewed: self.renewed(), state: !self.files.is_empty() }
     }
 
-    /// Tells the client with every SEQUENCE from now on, or no more.
+    /// Sets or clears flags that every SEQUENCE reports to the client from now on.
     pub(crate) fn tell(&self, flags: StatusFlags, on: bool) {
         if on {
             self.flags.fetch_or(flags.bits(), Ordering::Relaxed);
@@ -390,21 +393,21 @@ impl Client {
         }
     }
 
-    /// Tells the client with every SEQUENCE that something was taken from it, as long as there is such. Called under the lock of
-    /// what it holds.
+    /// Makes every SEQUENCE report revoked state to the client, as long as there is any. Called under the lock of what
+    /// the client holds.
     pub(super) fn tell_revoked(&self, revoked: Revoked) {
         self.tell(StatusFlags::RECALLABLE_STATE_REVOKED, revoked.delegations > 0);
         self.tell(StatusFlags::ADMIN_STATE_REVOKED, revoked.by_administrator > 0);
     }
 
-    /// The connections of its sessions.
+    /// The connections of the client's sessions.
     pub(super) fn connections(&self) -> Vec<ConnectionNumber> {
         let sessions = self.sessions();
         let all = sessions.iter().map(|session| session.state.lock().connections.all().collect::<Vec<_>>());
         all.flatten().collect()
     }
 
-    /// A connection has become part of a back channel, or is none any more.
+    /// A connection was associated with a back channel, or is no longer.
     pub(super) fn count_back_connections(&self, more: u32, fewer: u32) {
         if more > 0 {
             self.had_back.store(true, Ordering::Relaxed);
@@ -413,7 +416,7 @@ impl Client {
         self.back_connections.fetch_sub(fewer, Ordering::Relaxed);
     }
 
-    /// Whether the server has a connection to call it over.
+    /// Whether the server has a connection for calls to the client.
     pub(super) fn can_be_called(&self) -> bool {
         self.has_back()
     }
@@ -423,22 +426,22 @@ impl Client {
     }
 }
 
-/// A session of a client, as it is at a moment.
+/// A session of a client at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionReport {
-    /// The client's name for itself.
+    /// The name by which the client calls itself.
     pub client: Vec<u8>,
-    /// The numbers of its connections ([`ConnectionReport::number`](crate::ConnectionReport::number)).
+    /// The numbers of the session's connections ([`ConnectionReport::number`](crate::ConnectionReport::number)).
     pub connections: Vec<u64>,
-    /// Its slots.
+    /// The use of the session's slots.
     pub slots: Usage,
-    /// Most bytes of a request.
+    /// The most bytes of a request.
     pub request_bytes_max: u32,
-    /// Most bytes of a reply.
+    /// The most bytes of a reply.
     pub response_bytes_max: u32,
-    /// Whether the server can call the client over it.
+    /// Whether the server can call the client over the session.
     pub back_channel: bool,
-    /// Since the last request.
+    /// The time since the last request.
     pub idle: Duration,
 }
 
@@ -496,12 +499,12 @@ impl Session {
         state.connections = Associations::default();
     }
 
-    /// Whether it has ended.
+    /// Whether the session has ended.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_gone.load(Ordering::Acquire)
     }
 
-    /// What SEQUENCE tells of the client's state.
+    /// The status flags that SEQUENCE reports to the client.
     pub(crate) fn status_flags(&self) -> StatusFlags {
         let client = &self.client;
         let mut flags = StatusFlags::from_bits_retain(client.flags.load(Ordering::Relaxed));

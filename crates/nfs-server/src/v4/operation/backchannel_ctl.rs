@@ -1,4 +1,4 @@
-//! BACKCHANNEL_CTL, RFC 8881 18.33: how the client is called from now on.
+//! BACKCHANNEL_CTL, RFC 8881 18.33: how to call the client from now on.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::backchannel_ctl::Args;

@@ -1,4 +1,4 @@
-//! What COPY and CLONE have in common: two files of one share, and a part of the first.
+//! What COPY and CLONE have in common: two files of one share, and a range of the first.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::attributes::FILE_BYTES_MAX;
 use crate::status;
 use crate::v4::compound::Compound;
 
-/// Bytes that are copied at once. In between others have their turn.
+/// Bytes that are copied at once. Between two pieces, other requests have their turn.
 pub(super) const PIECE_BYTES: u64 = 1 << 20;
 
-/// The saved filehandle's file, to be read, and the current one's, to be written.
+/// The file of the saved filehandle, to be read, and that of the current one, to be written.
 #[derive(Clone)]
 pub(super) struct Between {
     pub(super) share: Arc<Share>,
@@ -24,21 +24,21 @@ pub(super) struct Between {
     pub(super) target: File,
 }
 
-/// A part of the one, and where it goes in the other.
+/// A range of the source, and where it goes in the destination.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     pub(super) offset: u64,
     pub(super) to_offset: u64,
-    /// How many bytes; 0 means up to the source's end.
+    /// The number of bytes; 0 means up to the end of the source.
     pub(super) count: u64,
 }
 
 impl Between {
-    /// The files, as the two stateids say.
+    /// The files, as determined by the two stateids.
     ///
     /// # Errors
-    /// [`Status::WrongType`] unless both are regular files (RFC 7862 15.2.3, 15.13.3), [`Status::XDev`] for files of two
-    /// shares, those of the filehandles and of the stateids.
+    /// [`Status::WrongType`] unless both are regular files (RFC 7862 15.2.3, 15.13.3); [`Status::XDev`] if the
+    /// filehandles or the stateids belong to two shares.
     pub(super) fn of(c: &Compound<'_>, source: Stateid, target: Stateid) -> Result<Self, Status> {
         let (from, to) = (c.saved_object()?, c.object_to_change()?);
         if [from, to].iter().any(|object| object.node.kind() != FileKind::Regular) {
@@ -57,10 +57,11 @@ impl Between {
         self.source.node().id() == self.target.node().id()
     }
 
-    /// How many bytes a part has.
+    /// The number of bytes in a part.
     ///
     /// # Errors
-    /// [`Status::Inval`] if the source ends before (15.2.3, 15.13.3), [`Status::FBig`] where no file reaches.
+    /// [`Status::Inval`] if the part extends beyond the end of the source (15.2.3, 15.13.3); [`Status::FBig`] if it
+    /// extends beyond the largest file.
     pub(super) async fn length(&self, part: Part) -> Result<u64, Status> {
         let attributes = self.share.attributes(self.source.node(), Want::empty()).await;
         part.length(attributes.map_err(status::v4)?.size)
@@ -79,7 +80,7 @@ impl Part {
     }
 }
 
-/// Copies so many bytes behind those that are done.
+/// Copies the next bytes after those that are done.
 pub(super) async fn copy_piece(files: &Between, part: Part, done: u64, piece: u64) -> Result<(), Status> {
     let from = (&files.source, part.offset.saturating_add(done));
     let to = (&files.target, part.to_offset.saturating_add(done));

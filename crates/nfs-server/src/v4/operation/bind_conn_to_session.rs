@@ -1,4 +1,4 @@
-//! BIND_CONN_TO_SESSION, RFC 8881 18.34: a connection becomes part of a session's channels.
+//! BIND_CONN_TO_SESSION, RFC 8881 18.34: associates a connection with a session's channels.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::bind_conn_to_session::{Args, ResOk};
@@ -10,7 +10,7 @@ use crate::operation::{Needs, Operation};
 pub(super) const OPERATION: Operation<Number> =
     Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::BindConnToSession) };
 
-/// Runs it.
+/// Runs the operation.
 pub(super) fn handle(request: &Request<'_>, args: Args) -> Result<ResOk, Status> {
     let connection = request.connection;
     let state = &connection.server.v4;

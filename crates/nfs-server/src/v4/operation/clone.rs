@@ -1,4 +1,4 @@
-//! CLONE, RFC 7862 15.13: the store has both files share their blocks, or refuses.
+//! CLONE, RFC 7862 15.13: the store makes both files share their blocks, or refuses.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::clone::Args;

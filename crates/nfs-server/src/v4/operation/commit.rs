@@ -1,4 +1,4 @@
-//! COMMIT, RFC 8881 18.3: the whole file is put on stable storage, whatever part is asked for.
+//! COMMIT, RFC 8881 18.3: the whole file is put on stable storage, whatever range is given.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::commit::{Args, ResOk};

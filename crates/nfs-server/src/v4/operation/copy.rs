@@ -1,5 +1,5 @@
-//! COPY, RFC 7862 15.2: of much behind the answer, if the client lets the server choose; else done when the reply comes, up
-//! to so many bytes, which the reply tells.
+//! COPY, RFC 7862 15.2. A large copy continues after the reply, if the client lets the server choose. Otherwise it is
+//! done when the reply is sent, up to a number of bytes that the reply states.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::copy::{Args, Requirements, Res, ResOk};

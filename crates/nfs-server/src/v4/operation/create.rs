@@ -1,4 +1,4 @@
-//! CREATE, RFC 8881 18.4: objects that are no regular files.
+//! CREATE, RFC 8881 18.4: objects that are not regular files.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::create::{Args, ResOk, What};

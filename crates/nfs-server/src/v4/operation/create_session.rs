@@ -16,7 +16,7 @@ use crate::v4::state::Session;
 pub(super) const OPERATION: Operation<Number> =
     Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::CreateSession) };
 
-/// Runs it, in a session or without one.
+/// Runs the operation, in a session or without one.
 pub(super) async fn handle(
     request: &Request<'_>,
     minor_version: u32,

@@ -1,4 +1,4 @@
-//! What READ, WRITE and the locks have in common: which files have data, and how much.
+//! What READ, WRITE and the locks have in common: which objects have data, and how much.
 
 use nfs_wire::v4::status::Status;
 use storage::{FileKind, NodeRef};
@@ -6,7 +6,7 @@ use storage::{FileKind, NodeRef};
 use crate::attributes::FILE_BYTES_MAX;
 use crate::config::TRANSFER_BYTES_MAX;
 
-/// Refuses what is no regular file (RFC 8881 18.10.3, 18.22.3, 18.32.3).
+/// Refuses an object that is not a regular file (RFC 8881 18.10.3, 18.22.3, 18.32.3).
 ///
 /// # Errors
 /// [`Status::IsDir`], [`Status::SymLink`], [`Status::WrongType`].
@@ -19,7 +19,7 @@ pub(super) fn check_regular(node: &NodeRef) -> Result<(), Status> {
     }
 }
 
-/// What of a read can have data: what fits into the reply, and nothing where no file reaches.
+/// The part of a read that can return data: as much as fits into the reply, and nothing beyond the largest file.
 pub(super) fn within_largest_file(offset: u64, count: u32, room: usize) -> (u64, usize) {
     /// What READ's result has beside its data.
     const HEAD_BYTES: usize = 4 + 4 + 4 + 4 + 3;

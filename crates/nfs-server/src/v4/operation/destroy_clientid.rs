@@ -12,7 +12,8 @@ use crate::operation::{Needs, Operation};
 pub(super) const OPERATION: Operation<Number> =
     Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::DestroyClientId) };
 
-/// Runs it, in a session or without one: in one of the same client it is busy with that.
+/// Runs the operation, in a session or without one. In a session of the same client, the client is busy with that
+/// session.
 pub(super) async fn handle(request: &Request<'_>, args: Args) -> Result<(), Status> {
     let state = &request.connection.server.v4;
     state.destroy_client(args.client_id, Instant::now())?.leave(&state.recovery).await;

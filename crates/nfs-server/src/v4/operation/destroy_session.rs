@@ -8,18 +8,18 @@ use nfs_wire::v4::types::SessionId;
 use crate::call::Request;
 use crate::operation::{Needs, Operation};
 
-/// The session that a request runs in.
+/// The session in which a request runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Within {
     pub(super) session: SessionId,
-    /// No operation follows.
+    /// Whether no operation follows.
     pub(super) is_last: bool,
 }
 
 pub(super) const OPERATION: Operation<Number> =
     Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::DestroySession) };
 
-/// Runs it, in a session or without one.
+/// Runs the operation, in a session or without one.
 pub(super) fn handle(request: &Request<'_>, args: Args, within: Option<Within>) -> Result<(), Status> {
     let connection = request.connection;
     let state = &connection.server.v4;

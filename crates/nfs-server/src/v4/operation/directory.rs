@@ -8,7 +8,7 @@ use storage::{Attributes, FileKind};
 use crate::object::Object;
 use crate::status;
 
-/// Refuses what is no directory.
+/// Refuses an object that is not a directory.
 ///
 /// # Errors
 /// [`Status::SymLink`], [`Status::NotDir`] (RFC 8881 18.13.3, 15.1.2.8).
@@ -20,11 +20,11 @@ pub(super) fn check(dir: &Object) -> Result<(), Status> {
     }
 }
 
-/// A name that is there, or may be: what NFSv3 clients and programs on the server have made need not be UTF-8, and can
-/// still be reached.
+/// A name that exists, or may exist. Names created by NFSv3 clients or by programs on the server need not be UTF-8, and
+/// can still be reached.
 ///
 /// # Errors
-/// Those of [`Name::checked`], except that [`not_found`] says when a name is no UTF-8.
+/// Those of [`Name::checked`], except for names that are not UTF-8, for which see [`not_found`].
 pub(super) fn existing(name: Name<'_>) -> Result<&[u8], Status> {
     match name.checked() {
         Err(Status::Inval) if !name.0.is_empty() => {
@@ -37,7 +37,7 @@ pub(super) fn existing(name: Name<'_>) -> Result<&[u8], Status> {
     }
 }
 
-/// The status of a call that takes a name which must be there. RFC 8881 14.5 has [`Status::Inval`] for one that is not
+/// The status of a call for a name that must exist. RFC 8881 14.5 requires [`Status::Inval`] for a name that is not
 /// UTF-8.
 pub(super) fn not_found(error: share::Error, name: &[u8]) -> Status {
     match refused(error) {
@@ -46,8 +46,8 @@ pub(super) fn not_found(error: share::Error, name: &[u8]) -> Status {
     }
 }
 
-/// The status of a call that changes names. Who has the object open and shares it not may close it soon: NFSv4 has
-/// NFS4ERR_FILE_OPEN for that, with which clients give up.
+/// The status of a call that changes names. A client that has the object open and does not share it may close it soon:
+/// for that NFSv4 has NFS4ERR_FILE_OPEN, on which clients give up.
 pub(super) fn refused(error: share::Error) -> Status {
     match status::v4(error) {
         Status::ShareDenied | Status::FileOpen => Status::Delay,
@@ -55,15 +55,15 @@ pub(super) fn refused(error: share::Error) -> Status {
     }
 }
 
-/// What a client learns of a directory that it changed. Where it is not known what the directory was before, that is nothing
-/// that the client can have: others have changed it.
+/// What a client receives about a directory that it changed. If the state before the change is not known, the client
+/// gets nothing that it could have cached, since others have changed the directory.
 pub(super) fn change(change: &DirChange) -> ChangeInfo {
     let after = change.after.map_or(0, |after| after.change());
     let before = change.before.map_or(after, |before| before.change());
     ChangeInfo { atomic: change.is_atomic, before, after }
 }
 
-/// What a client learns of an object that it changed. Others may have changed it in between.
+/// What a client receives about an object that it changed. Others may have changed the object in between.
 pub(super) fn between(before: &Attributes, after: &Attributes) -> ChangeInfo {
     ChangeInfo { atomic: false, before: before.change(), after: after.change() }
 }

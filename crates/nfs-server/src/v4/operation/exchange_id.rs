@@ -1,4 +1,4 @@
-//! EXCHANGE_ID, RFC 8881 18.35: a client and this server tell each other who they are.
+//! EXCHANGE_ID, RFC 8881 18.35: a client and this server identify themselves to each other.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ const NAME: &str = concat!("Anabranch ", env!("CARGO_PKG_VERSION"));
 pub(super) const OPERATION: Operation<Number> =
     Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::ExchangeId) };
 
-/// Runs it, in a session or without one.
+/// Runs the operation, in a session or without one.
 pub(super) async fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<ResOk<'a>, Status> {
     // 18.35.3: "If any other bit is set ... NFS4ERR_INVAL".
     if !args.flags.may_be_sent() {

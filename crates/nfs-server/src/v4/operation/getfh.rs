@@ -1,4 +1,4 @@
-//! GETFH, RFC 8881 18.8: the current filehandle, whose bytes are those of a `nfs_fh4`.
+//! GETFH, RFC 8881 18.8: the current filehandle, in the form of an `nfs_fh4`.
 
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::Operation as Number;

@@ -1,4 +1,4 @@
-//! LISTXATTRS, RFC 8276 8.4.3. A cookie is the number of names in front.
+//! LISTXATTRS, RFC 8276 8.4.3. A cookie is the number of names before it.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::listxattrs::{Args, ResOk};

@@ -1,4 +1,4 @@
-//! LOCK, RFC 8881 18.10; and who waits for a lock (20.11).
+//! LOCK, RFC 8881 18.10, and the clients that wait for a lock (20.11).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ const AWAITED: Duration = Duration::from_secs(300);
 pub(super) const OPERATION: Operation<Number> =
     Operation { result_bytes: 96, ..Operation::of(Number::Lock, Api::Lock) };
 
-/// Runs it, and writes its result.
+/// Runs the operation, and writes its result.
 pub(super) async fn run(c: &mut Compound<'_>, args: Args<'_>) {
     match lock(c, &args).await {
         Ok(Ok(lock_stateid)) => {
@@ -146,12 +146,12 @@ pub(super) fn range(offset: u64, length: u64) -> Result<ByteRange, Status> {
     }
 }
 
-/// Against whom a lock is.
+/// The kind of lock that corresponds to the type.
 pub(super) fn kind(lock_type: LockType) -> LockKind {
     if lock_type.is_exclusive() { LockKind::Exclusive } else { LockKind::Shared }
 }
 
-/// Who has a lock, in the terms of NFSv4.
+/// The owner of a lock, in the terms of NFSv4.
 pub(super) struct OwnerName {
     client: ClientId,
     name: Vec<u8>,
@@ -176,7 +176,7 @@ impl OwnerName {
     }
 }
 
-/// What is told of a lock that is in the way.
+/// What a client receives about a conflicting lock.
 pub(super) fn denied<'o>(lock: &ByteRangeLock, owner: &'o OwnerName) -> Denied<'o> {
     let exclusive = lock.kind == LockKind::Exclusive;
     Denied {

@@ -13,7 +13,7 @@ use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> = Operation::of(Number::LockT, Api::LockTest);
 
-/// Runs it, and writes its result.
+/// Runs the operation, and writes its result.
 pub(super) fn run(c: &mut Compound<'_>, args: &Args<'_>) {
     let conflict = match test(c, args) {
         Ok(conflict) => conflict,

@@ -25,7 +25,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), S
     Ok(())
 }
 
-/// The object of that name in a directory.
+/// The object with that name in a directory.
 ///
 /// # Errors
 /// [`Status::NotDir`], [`Status::SymLink`], [`Status::NoEnt`], [`Status::Access`].

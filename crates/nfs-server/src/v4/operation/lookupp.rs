@@ -1,4 +1,4 @@
-//! LOOKUPP, RFC 8881 18.14: above a share is the pseudo file system.
+//! LOOKUPP, RFC 8881 18.14: the parent of a share's root is the pseudo file system.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::status::Status;
@@ -20,7 +20,7 @@ pub(super) async fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-/// What is above the current directory.
+/// The parent of the current directory.
 ///
 /// # Errors
 /// [`Status::NoEnt`] for the root; [`Status::NotDir`], [`Status::SymLink`].

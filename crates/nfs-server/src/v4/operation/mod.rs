@@ -1,19 +1,19 @@
-//! The table of the operations of NFSv4, one file each, named as its codec in [`nfs_wire::v4`].
+//! The table of the operations of NFSv4. Each has a file, with the name of its codec in [`nfs_wire::v4`].
 //!
 //! ```text
 //! pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ReadLink, Api::ReadLink);
 //! pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk, Status>
 //! ```
 //!
-//! `async` and `mut` only where they are needed. What fails with more than a status returns the result type of its codec
-//! (SETATTR, LOCK, COPY). A handler asks [`Compound`] for the current and the saved object (`object`, `object_to_change`,
-//! `saved_object`, or `place` if it knows the pseudo file system), for the stateid that the client means (`stateid`),
-//! for the client and the session, for `bytes` of its arguments without a copy, and for a `data_buffer` to read into; it
-//! tells it the new current object (`set_object`), stateid (`set_stateid`) and the payload that it `moved`. Errors of a share
-//! become statuses by [`status::v4`](crate::status::v4).
+//! Use `async` and `mut` only where they are needed. A handler whose failure contains more than a status returns the
+//! result type of its codec (SETATTR, LOCK, COPY). A handler asks [`Compound`] for the current and the saved object
+//! (`object`, `object_to_change`, `saved_object`, or `place` if it supports the pseudo file system), for the stateid
+//! that the client means (`stateid`), for the client and the session, for `bytes` of its arguments without a copy, and
+//! for a `data_buffer` to read into. It sets the new current object (`set_object`) and stateid (`set_stateid`), and
+//! reports the payload that it `moved`. Errors of a share become statuses by [`status::v4`](crate::status::v4).
 //!
-//! Here, the operation gets a row in [`OPERATIONS`], and in [`run`] an arm. Handlers whose futures are large and that are not on
-//! the path of data go into a box, so that the future of a READ stays small.
+//! In this file, the operation gets a row in [`OPERATIONS`], and in [`run`] an arm. Handlers whose futures are large
+//! and that are not on the data path are boxed, so that the future of a READ stays small.
 //!
 //! [`Compound`]: super::compound::Compound
 
@@ -160,7 +160,7 @@ static BY_NUMBER: [&Operation<Number>; NUMBERS] = {
     table
 };
 
-/// What the operation of a number is.
+/// The row of the operation with this number.
 pub(super) fn row(number: Number) -> &'static Operation<Number> {
     BY_NUMBER.get(number as usize).copied().unwrap_or(&NOT_SUPPORTED)
 }

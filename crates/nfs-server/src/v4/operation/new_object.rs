@@ -1,4 +1,4 @@
-//! Making an object: CREATE and OPEN.
+//! Creating objects, for CREATE and OPEN.
 
 use nfs_wire::v4::status::Status;
 use share::{Case, Created, File};
@@ -9,7 +9,7 @@ use crate::object::Object;
 use crate::status;
 use crate::v4::set_attributes::Wanted;
 
-/// What to make.
+/// The object to create.
 #[derive(Debug)]
 pub(super) struct NewObject<'w, 'a> {
     pub(super) kind: FileKind,
@@ -19,7 +19,7 @@ pub(super) struct NewObject<'w, 'a> {
     pub(super) wanted: &'w Wanted<'a>,
 }
 
-/// Makes an object with all that its maker wants, or none.
+/// Creates an object with everything that its creator wants, or not at all.
 ///
 /// # Errors
 /// Those of [`share::Share::create`].

@@ -1,4 +1,4 @@
-//! A COPY that goes on behind its answer, RFC 7862 15.2.3: piece by piece, until its end, which the client is told with
+//! A COPY that continues after its reply, RFC 7862 15.2.3: piece by piece, until it ends and the client is told with
 //! CB_OFFLOAD (16.1), or until it is stopped.
 
 use std::pin::pin;
@@ -46,11 +46,11 @@ struct Work {
     running: Arc<Running>,
 }
 
-/// Has a copy go on behind its answer, of which so many bytes are `done`; its stateid. None if the client has too many of
-/// them under way or cannot be told of its end: then it has to wait.
+/// Continues a copy after its reply, when `done` bytes are copied. Returns its stateid. None if the client has too many
+/// copies under way or cannot be told of the end: then the client has to wait.
 ///
 /// # Errors
-/// Those of the store: the target has no filehandle.
+/// Those of the store, if the target has no filehandle.
 pub(super) fn begin(
     c: &Compound<'_>,
     files: &Between,
@@ -153,7 +153,7 @@ impl Work {
     }
 }
 
-/// What COPY and CB_OFFLOAD say of bytes that were copied.
+/// What COPY and CB_OFFLOAD report about bytes that were copied.
 pub(super) fn written(server: &ServerState, callback_id: Option<Stateid>, count: u64) -> WriteResponse {
     let verifier = Verifier(server.write_verifier);
     WriteResponse { callback_id, count, committed: StableHow::Unstable, verifier }

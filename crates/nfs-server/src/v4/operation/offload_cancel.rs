@@ -1,4 +1,4 @@
-//! OFFLOAD_CANCEL, RFC 7862 15.8: when it is answered, nothing is written any more.
+//! OFFLOAD_CANCEL, RFC 7862 15.8: after the reply, nothing more is written.
 
 use nfs_proto::v4::offload::Progress;
 use nfs_wire::v4::Operation as Number;

@@ -1,4 +1,4 @@
-//! READ_PLUS, RFC 7862 15.10: what READ reads, without the holes in it.
+//! READ_PLUS, RFC 7862 15.10: what READ returns, without the holes.
 
 use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::Operation as Number;
@@ -19,8 +19,8 @@ const PARTS_BYTES: usize = 4 + (2 * DATA_PARTS_MAX + 1) * (4 + 8 + 8);
 
 pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ReadPlus, Api::ReadPlus);
 
-/// Reads into `data`, of which the result has the parts that are no holes. Holes are told as far as they were asked for:
-/// nothing of them is said outside of what the client may have locked (15.10.3).
+/// Reads into `data`; the result contains the parts that are not holes. Holes are reported only within the requested
+/// range, so nothing is said about bytes outside the range that the client may have locked (15.10.3).
 pub(super) async fn handle<'d>(
     c: &mut Compound<'_>,
     args: Args,

@@ -17,7 +17,7 @@ use crate::operation::Needs;
 use crate::v4::compound::Compound;
 use crate::v4::reply::Reply;
 
-/// Runs one operation of a session. `last`: no other one follows.
+/// Runs one operation of a session. `last`: no operation follows.
 pub(in crate::v4) async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, last: bool) {
     let number = operation.operation();
     /// Runs a handler and writes its result.
@@ -118,7 +118,8 @@ async fn run_without_open<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>) {
     }
 }
 
-/// Runs an operation without a session: only those may that make and end what SEQUENCE needs (RFC 8881 18.46.3). `only`: there is no other one in the COMPOUND.
+/// Runs an operation without a session: only those that create and destroy what SEQUENCE needs are allowed (RFC 8881
+/// 18.46.3). `only`: there is no other operation in the COMPOUND.
 pub(in crate::v4) async fn run_alone(
     request: &Request<'_>,
     minor_version: u32,

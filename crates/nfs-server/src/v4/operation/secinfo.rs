@@ -1,4 +1,4 @@
-//! SECINFO, RFC 8881 18.29: AUTH_SYS is all there is.
+//! SECINFO, RFC 8881 18.29: only AUTH_SYS is supported.
 
 use nfs_wire::rpc::flavor;
 use nfs_wire::v4::Operation as Number;
@@ -24,7 +24,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk
     Ok(flavors())
 }
 
-/// The security flavors of everything.
+/// The security flavors, the same for all objects.
 pub(super) fn flavors() -> ResOk<'static> {
     vec![SecInfo::Flavor(flavor::AUTH_SYS)]
 }

@@ -20,8 +20,8 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<(), Statu
 /// Whether the current object has these attributes.
 ///
 /// # Errors
-/// [`Status::AttrNotSupp`] for what it does not have; [`Status::Inval`] for what can only be set, and for rdattr_error
-/// (18.31.3).
+/// [`Status::AttrNotSupp`] for attributes that the object does not support; [`Status::Inval`] for attributes that can
+/// only be set, and for rdattr_error (18.31.3).
 pub(super) async fn is_same(c: &Compound<'_>, attributes: &Attributes<'_>) -> Result<bool, Status> {
     let place = c.place()?;
     let wanted = attributes.set;

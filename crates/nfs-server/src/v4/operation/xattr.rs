@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::status;
 use crate::v4::compound::Compound;
 
-/// Refuses what has no extended attributes.
+/// Refuses an object that has no extended attributes.
 ///
 /// # Errors
 /// [`Status::WrongType`].
@@ -24,7 +24,8 @@ pub(super) fn check(object: &Object) -> Result<(), Status> {
 /// The name of an extended attribute.
 ///
 /// # Errors
-/// [`Status::Inval`] for an empty one and one that is no UTF-8, [`Status::BadChar`] for a NUL, [`Status::NameTooLong`].
+/// [`Status::Inval`] for an empty name or one that is not UTF-8, [`Status::BadChar`] for a NUL,
+/// [`Status::NameTooLong`].
 pub(super) fn checked(name: Name<'_>) -> Result<&[u8], Status> {
     let name = name.0;
     if name.is_empty() || std::str::from_utf8(name).is_err() {

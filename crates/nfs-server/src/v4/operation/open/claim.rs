@@ -1,4 +1,4 @@
-//! Which file an OPEN is for: a name in the current directory, or the current filehandle (RFC 8881 18.16.3).
+//! The file of an OPEN: a name in the current directory, or the current filehandle (RFC 8881 18.16.3).
 
 use nfs_proto::v4::holdings::Through;
 use nfs_proto::v4::open_state::ShareAccess;
@@ -16,7 +16,7 @@ use crate::v4::compound::Compound;
 use crate::v4::files::{file_of, unusable};
 use crate::v4::operation::directory;
 
-/// Finds the file, or makes it.
+/// Finds the file, or creates it.
 pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<Target, Status> {
     let object = c.object()?;
     match wish.claim.0 {

@@ -1,4 +1,4 @@
-//! The ways to make a file (RFC 8881 18.16.3): UNCHECKED4, GUARDED4, EXCLUSIVE4 and EXCLUSIVE4_1.
+//! The ways to create a file (RFC 8881 18.16.3): UNCHECKED4, GUARDED4, EXCLUSIVE4 and EXCLUSIVE4_1.
 
 use nfs_wire::v4::attr::{Attribute, AttributeSet, Attributes, Value};
 use nfs_wire::v4::open::CreateHow;
@@ -17,7 +17,7 @@ use crate::v4::set_attributes::{Of, Wanted};
 /// Where the verifier of an exclusive creation is kept: the client sets these next.
 const VERIFIER_IN: AttributeSet = AttributeSet::of(&[Attribute::TimeAccessSet, Attribute::TimeModifySet]);
 
-/// Makes the file, or takes the one that is there where that is meant.
+/// Creates the file, or uses the existing one where the client allows that.
 pub(super) async fn create(
     dir: &Object,
     name: &[u8],

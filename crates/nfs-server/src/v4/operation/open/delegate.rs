@@ -19,7 +19,7 @@ use crate::v4::filehandle;
 use crate::v4::files::{Delegated, Held, file_of};
 use crate::v4::state::Client;
 
-/// What the client is offered.
+/// The delegation that the client is offered.
 pub(super) struct Offer {
     offer: delegation::Offer,
     /// The client has said what it wants, and is told why it does not get it.
@@ -27,7 +27,7 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// What the client may cache under it: a delegation also stands for opens and closes that the server does not see.
+    /// What the client may cache under it. A delegation also stands for opens and closes that the server does not see.
     pub(super) fn caching(&self) -> Caching {
         match self.offer {
             delegation::Offer::Nothing(_) => Caching::empty(),
@@ -37,7 +37,7 @@ impl Offer {
     }
 }
 
-/// What an OPEN is offered.
+/// The offer for an OPEN.
 pub(super) fn offer(client: &Client, target: &Target, wish: &Wish<'_>) -> Offer {
     let file = file_of(&target.object);
     let had = client.files.with(|holdings| holdings.delegation(file).map(|(_, held)| held.access));
@@ -56,7 +56,7 @@ pub(super) fn offer(client: &Client, target: &Target, wish: &Wish<'_>) -> Offer 
     Offer { offer: delegation::offer(want, access, had, reachable), is_told_why }
 }
 
-/// Hands out the delegation, as far as the open was granted what goes with it.
+/// Gives the delegation, if the open was granted the caching that it needs.
 pub(super) async fn delegate(
     c: &Compound<'_>,
     target: &Target,

@@ -1,4 +1,4 @@
-//! The file that is opened, once it is found or made.
+//! The file to open, once it is found or created.
 
 use nfs_wire::v4::attr::AttributeSet;
 use nfs_wire::v4::status::Status;
@@ -14,18 +14,18 @@ use crate::v4::recall::Reach;
 
 /// A file that is about to be opened.
 pub(super) struct Target {
-    /// The file, as whoever opens it is known there.
+    /// The file, with the caller as known there.
     pub(super) object: Object,
     pub(super) found: Found,
-    /// It was just made, so that its maker may do what it asked for.
+    /// Whether the file was just created, so that its creator may do what was asked for.
     pub(super) is_new: bool,
-    /// It is to be emptied.
+    /// Whether the file is to be truncated.
     pub(super) truncates: bool,
     pub(super) change: ChangeInfo,
     pub(super) attributes_set: AttributeSet,
 }
 
-/// The file of that name.
+/// The file with that name.
 pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status> {
     let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
     let found = found.map_err(|error| directory::not_found(error, name))?;
@@ -45,7 +45,7 @@ pub(super) fn unchanged(attributes: &Attributes) -> ChangeInfo {
     ChangeInfo { atomic: false, before: attributes.change(), after: attributes.change() }
 }
 
-/// Under the grant of its client, which may be of nothing.
+/// A request for a grant of the client, which may be a grant of nothing.
 pub(super) fn grant(c: &Compound<'_>, target: &Target, wanted: Caching) -> GrantRequest {
     let client = c.client();
     let reach = Reach::new(c.server(), client, file_of(&target.object));

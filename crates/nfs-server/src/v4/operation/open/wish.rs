@@ -1,4 +1,4 @@
-//! What an OPEN asks for, once what means nothing has been refused (RFC 8881 18.16.3).
+//! What an OPEN asks for, after invalid values have been refused (RFC 8881 18.16.3).
 
 use nfs_proto::v4::open_state::{ShareAccess, ShareDeny, share_of};
 use nfs_wire::v4::open::{Args, Claim, How, Want};
@@ -15,17 +15,17 @@ pub(super) struct Wish<'a> {
     pub(super) claim: Claimed<'a>,
 }
 
-/// With what right a file is opened.
+/// The claim with which a file is opened.
 pub(super) struct Claimed<'a>(pub(super) Claim<'a>);
 
 impl Claimed<'_> {
-    /// The client had the open before the server was started.
+    /// Whether the client had the open before the server was started.
     pub(super) fn is_reclaim(&self) -> bool {
         matches!(self.0, Claim::Previous(_))
     }
 
-    /// The client has opened the file by itself, under a delegation. RFC 8881 18.16.3: "the server need not return
-    /// NFS4ERR_GRACE when these are received during the grace period".
+    /// Whether the client has opened the file locally, under a delegation. RFC 8881 18.16.3: "the server need not
+    /// return NFS4ERR_GRACE when these are received during the grace period".
     pub(super) fn stands_on_delegation(&self) -> bool {
         matches!(self.0, Claim::DelegateCur(..) | Claim::DelegCurFh(_))
     }
@@ -48,7 +48,7 @@ impl<'a> Wish<'a> {
         Ok(Self { access, deny, want, owner, how: args.how, claim: Claimed(args.claim) })
     }
 
-    /// What others may do meanwhile. Removing and renaming is nobody denied.
+    /// What others may do meanwhile. Removing and renaming are never denied.
     pub(super) fn sharing(&self) -> Sharing {
         let mut sharing = Sharing::all();
         sharing.set(Sharing::READ, !self.deny.contains(ShareDeny::READ));
