@@ -7,13 +7,13 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::{Share, ShareId, Shares};
+use crate::{Share, Shares};
 
 /// A store that keeps a thread waiting for so long is held.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -31,24 +31,30 @@ struct Slot {
     thread: i32,
     /// Odd while it is in a call; another number for each.
     turn: AtomicU64,
-    /// To the store of this share.
-    share: AtomicU32,
+    /// To the store of the share at this place.
+    share: AtomicUsize,
+}
+
+/// Where a share is in memory, which tells it from all others for as long as it is called. Its number does not: each table of
+/// shares in a process counts from one.
+fn place(share: &Share) -> usize {
+    std::ptr::from_ref(share).addr()
 }
 
 impl Slot {
     fn of_this_thread() -> Arc<Self> {
         let thread = nix::unistd::gettid().as_raw();
-        let slot = Arc::new(Self { thread, turn: AtomicU64::new(0), share: AtomicU32::new(0) });
+        let slot = Arc::new(Self { thread, turn: AtomicU64::new(0), share: AtomicUsize::new(0) });
         let mut threads = THREADS.lock();
         threads.retain(|slot| slot.strong_count() > 0);
         threads.push(Arc::downgrade(&slot));
         slot
     }
 
-    /// The call that the thread is in, and whose store it calls.
-    fn call(&self) -> Option<(u64, ShareId)> {
+    /// The call that the thread is in, and the place of the share whose store it calls.
+    fn call(&self) -> Option<(u64, usize)> {
         let turn = self.turn.load(Ordering::Acquire);
-        let share = ShareId(self.share.load(Ordering::Relaxed));
+        let share = self.share.load(Ordering::Relaxed);
         (turn % 2 == 1).then_some((turn, share))
     }
 }
@@ -62,13 +68,13 @@ pub(crate) struct Inside {
 
 impl Inside {
     /// The store of this share is called.
-    pub(crate) fn begin(share: ShareId) -> Self {
+    pub(crate) fn begin(share: &Share) -> Self {
         OWN.with(|own| {
             let slot = own.get_or_init(Slot::of_this_thread);
             let turn = slot.turn.load(Ordering::Relaxed);
             let is_within = turn % 2 == 1;
             if !is_within {
-                slot.share.store(share.0, Ordering::Relaxed);
+                slot.share.store(place(share), Ordering::Relaxed);
                 slot.turn.store(turn.wrapping_add(1), Ordering::Release);
             }
             Self { is_within }
@@ -116,7 +122,7 @@ impl StoreWatch {
     /// gone to sleep so far: one that sleeps on is told by that from one that is only busy, or kept from the processor.
     pub fn look(&mut self, shares: &Shares, now: Instant, waits: impl Fn(i32) -> Option<u64>) {
         let slots: Vec<Arc<Slot>> = THREADS.lock().iter().filter_map(Weak::upgrade).collect();
-        let mut held: HashMap<ShareId, Held> = HashMap::new();
+        let mut held: HashMap<usize, Held> = HashMap::new();
         let mut seen = HashMap::new();
         for (slot, (turn, share)) in slots.iter().filter_map(|slot| Some((slot, slot.call()?))) {
             let now_seen = Seen { turn, waits: waits(slot.thread), since: now };
@@ -131,7 +137,7 @@ impl StoreWatch {
         }
         self.seen = seen;
         for share in shares.iter() {
-            share.hold(held.get(&share.id()).copied());
+            share.hold(held.get(&place(share)).copied());
         }
     }
 }
@@ -165,7 +171,7 @@ mod tests {
 
     use super::*;
     use crate::schedule::Work;
-    use crate::{Settings, ShareTable};
+    use crate::{Settings, ShareId, ShareTable};
 
     #[test]
     fn a_store_that_holds_up_a_thread_is_called_by_its_own_threads() {
@@ -173,19 +179,24 @@ mod tests {
             .map(|(id, name)| Share::new(ShareId(id), Settings::new(name), Arc::new(MemoryStore::new())));
         let table = ShareTable::new(shares.clone()).unwrap().present();
         let [stalled, sound] = shares;
+        let of_another_table = Share::new(ShareId(1), Settings::new("other"), Arc::new(MemoryStore::new()));
+        let others = ShareTable::new([Arc::clone(&of_another_table)]).unwrap().present();
         let (entered, begun) = mpsc::channel();
         let (release, over) = mpsc::channel::<()>();
+        let called = Arc::clone(&stalled);
         let thread = std::thread::spawn(move || {
-            let inside = Inside::begin(ShareId(1));
+            let inside = Inside::begin(&called);
             entered.send(nix::unistd::gettid().as_raw()).unwrap();
             over.recv().unwrap_err();
             drop(inside);
         });
         let waiting = begun.recv().unwrap();
-        let (mut watch, start) = (StoreWatch::default(), Instant::now());
+        let (mut watch, mut watch_others) = (StoreWatch::default(), StoreWatch::default());
+        let start = Instant::now();
         let mut look = |milliseconds, waits: Option<u64>| {
             let at = start + Duration::from_millis(milliseconds);
             watch.look(&table, at, |thread| waits.filter(|_| thread == waiting));
+            watch_others.look(&others, at, |thread| waits.filter(|_| thread == waiting));
             (stalled.gate.is_inline(Work::Metadata, Instant::now()), stalled.store_health().under_way)
         };
         assert_eq!(look(0, Some(7)), (true, 0));
@@ -194,7 +205,9 @@ mod tests {
         assert_eq!(look(300, None), (true, 0), "it is awake");
         assert_eq!(look(400, Some(8)), (true, 0));
         assert_eq!(look(600, Some(8)), (false, 1));
-        assert!(sound.gate.is_inline(Work::Metadata, Instant::now()));
+        for not_held in [&sound, &of_another_table] {
+            assert!(not_held.gate.is_inline(Work::Metadata, Instant::now()));
+        }
         drop(release);
         thread.join().unwrap();
         assert_eq!(look(700, Some(8)), (false, 0));
@@ -204,9 +217,11 @@ mod tests {
     #[test]
     fn calls_within_a_call_are_one() {
         let turn = || OWN.with(|own| own.get().unwrap().turn.load(Ordering::Relaxed));
-        let outer = Inside::begin(ShareId(1));
+        let [one, two] =
+            [1, 2].map(|id| Share::new(ShareId(id), Settings::new("a"), Arc::new(MemoryStore::new())));
+        let outer = Inside::begin(&one);
         let during = turn();
-        drop(Inside::begin(ShareId(2)));
+        drop(Inside::begin(&two));
         assert_eq!(turn(), during);
         drop(outer);
         assert_eq!(turn(), during + 1);

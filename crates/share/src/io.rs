@@ -255,7 +255,7 @@ impl Share {
         let _under_way = self.changes.observation().own.begin();
         let mut count = 0;
         if stability == Stability::Unstable && self.gate.is_near() {
-            let _inside = Inside::begin(self.id);
+            let _inside = Inside::begin(self);
             count = match node.write(offset, &[IoSlice::new(data.as_ref())], stability, Wait::Never) {
                 Ok(count) => count,
                 Err(storage::Error::WouldBlock) => 0,

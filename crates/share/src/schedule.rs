@@ -182,7 +182,7 @@ impl Share {
         let now = Instant::now();
         if self.gate.is_inline(work, now) {
             let begun = self.gate.begin(work, now);
-            let _inside = Inside::begin(self.id);
+            let _inside = Inside::begin(self);
             let _moment = Moment::join();
             let _under_way = self.changes.observation().own.begin();
             let result = call(self);
@@ -223,14 +223,14 @@ impl Share {
         if !self.gate.is_near() {
             return self.run(Work::Blocking, call).await;
         }
-        let _inside = Inside::begin(self.id);
+        let _inside = Inside::begin(self);
         call(self)
     }
 
     /// Does something for which nobody waits: at once, or by the threads of a store that is not known to be local.
     pub(crate) fn afterwards(self: &Arc<Self>, call: impl FnOnce(&Arc<Self>) + Send + 'static) {
         if self.gate.is_near() {
-            let _inside = Inside::begin(self.id);
+            let _inside = Inside::begin(self);
             return call(self);
         }
         let share = Arc::clone(self);
