@@ -478,7 +478,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::store::StoreError;
+    use crate::store::{Entry, StoreError};
 
     fn open(directory: &tempfile::TempDir) -> State {
         State::open(&directory.path().join("state")).unwrap()
@@ -611,7 +611,7 @@ mod tests {
             self.store.read(table, key)
         }
 
-        fn scan(&self, table: Table) -> std::result::Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+        fn scan(&self, table: Table) -> std::result::Result<Vec<Entry>, StoreError> {
             self.store.scan(table)
         }
 

@@ -6,6 +6,9 @@ use std::fmt;
 /// Why a database cannot be used, in its own words.
 pub type StoreError = Box<dyn Error + Send + Sync>;
 
+/// A key and its value, in the form of their table.
+pub type Entry = (Vec<u8>, Vec<u8>);
+
 /// What keys and values of a table are. Whoever keeps types on the disk (redb does) keeps these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -91,7 +94,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The database cannot be read.
-    fn scan(&self, table: Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError>;
+    fn scan(&self, table: Table) -> Result<Vec<Entry>, StoreError>;
 
     /// Writes a batch, and returns when it is on stable storage; false: something is not as it was expected, and nothing was written.
     ///
