@@ -132,6 +132,8 @@ fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
 
 #[cfg(test)]
 mod tests {
+    use share::Terms;
+
     use super::*;
     use crate::settings::Settings;
 
@@ -193,16 +195,13 @@ mod tests {
         for name in settings() {
             assert!(text.contains(&name), "{name} is not in this test");
         }
-        assert_eq!(given.share[0].0.terms, share::Terms::all());
-        assert!(!given.share[0].0.metadata_cache);
-        assert_eq!(
-            (given.share[0].0.rules.rights.len(), given.share[0].0.comment.as_str()),
-            (3, "What we do")
-        );
-        let clients = given.share[0].0.rules.clients.iter().map(ToString::to_string);
+        let share = &given.share[0].0;
+        assert_eq!((share.terms, share.metadata_cache), (Terms::all(), false));
+        assert_eq!((share.rules.rights.len(), share.comment.as_str()), (3, "What we do"));
+        let clients = share.rules.clients.iter().map(ToString::to_string);
         let expected = ["10.0.0.0/8 access=ro squash=all protocols=nfs secure-port"];
         assert_eq!(clients.collect::<Vec<_>>(), expected);
-        assert_eq!(given.share[0].0.plan.to_string(), "azure-files-v1 capacity=1TiB");
+        assert_eq!(share.plan.to_string(), "azure-files-v1 capacity=1TiB");
         assert_eq!((given.user[0].uid, given.user[0].groups.as_deref()), (Some(1000), Some(&[50, 51][..])));
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.gateway.smb_signing, smb_server::Protection::Required);

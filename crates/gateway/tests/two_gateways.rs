@@ -1,4 +1,5 @@
 //! Two gateways in one process know nothing of each other: shares, state, sockets, administration and end are each one's own.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
