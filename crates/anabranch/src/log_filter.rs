@@ -33,6 +33,32 @@ const PARTS: [&str; 21] = [
 /// The name of the program, with which the names of all its crates begin.
 const PROGRAM: &str = "anabranch";
 
+/// Modules that were the program's own, and the crates that they are in now: filters that name them go on working.
+const MOVED: [(&str, &str); 22] = [
+    ("accounts", "anabranch_gateway::accounts"),
+    ("administration", "anabranch_gateway::administration"),
+    ("apart", "anabranch_gateway::apart"),
+    ("burst_credits", "anabranch_state::burst_credits"),
+    ("control_access", "anabranch_gateway::control_access"),
+    ("control_tls", "anabranch_gateway::control_tls"),
+    ("descriptors", "anabranch_gateway::descriptors"),
+    ("directories", "anabranch_gateway::directories"),
+    ("held_up", "anabranch_gateway::held_up"),
+    ("identities", "anabranch_gateway::identities"),
+    ("in_time", "anabranch_gateway::in_time"),
+    ("name_service", "anabranch_gateway::name_service"),
+    ("names", "anabranch_gateway::names"),
+    ("nfs_clients", "anabranch_state::nfs_clients"),
+    ("opening", "anabranch_gateway::opening"),
+    ("persistent_opens", "anabranch_state::persistent_opens"),
+    ("records", "anabranch_state::records"),
+    ("serve", "anabranch_gateway::gateway"),
+    ("serve", "anabranch_gateway::prepared"),
+    ("serve", "anabranch_gateway::upkeep"),
+    ("servers", "anabranch_gateway::servers"),
+    ("state", "anabranch_state"),
+];
+
 /// The filter with the names that the program's parts have inside: `smb_server` is `anabranch_smb_server`.
 ///
 /// # Errors
@@ -54,8 +80,20 @@ pub(crate) fn parse(wanted: &str) -> Result<String> {
 fn parse_directive(directive: &str) -> std::result::Result<String, String> {
     match directive.split_once('=') {
         None => parse_level(directive),
-        Some((part, level)) => Ok(format!("{}={}", parse_part(part)?, parse_level(level)?)),
+        Some((part, level)) => {
+            let (part, level) = (parse_part(part)?, parse_level(level)?);
+            let all = std::iter::once(part.clone()).chain(moved(&part));
+            Ok(all.map(|part| format!("{part}={level}")).collect::<Vec<_>>().join(","))
+        }
     }
+}
+
+/// Where a module is now that was the program's own.
+fn moved(part: &str) -> impl Iterator<Item = String> {
+    let path = part.strip_prefix(PROGRAM).and_then(|path| path.strip_prefix("::")).unwrap_or_default();
+    let (module, inner) = path.split_at(path.find("::").unwrap_or(path.len()));
+    let now = MOVED.iter().filter(move |(before, _)| *before == module);
+    now.map(move |(_, now)| format!("{now}{inner}"))
 }
 
 fn parse_level(level: &str) -> std::result::Result<String, String> {
@@ -94,6 +132,13 @@ mod tests {
             ("info, smb-server=trace , net=off", "info,anabranch_smb_server=trace,anabranch_net=off"),
             ("anabranch_share::cache=debug", "anabranch_share::cache=debug"),
             ("off,anabranch=debug", "off,anabranch=debug"),
+            ("gateway=debug", "anabranch_gateway=debug"),
+            ("anabranch::bench=warn", "anabranch::bench=warn"),
+            (
+                "anabranch::administration::reload=debug",
+                "anabranch::administration::reload=debug,anabranch_gateway::administration::reload=debug",
+            ),
+            ("anabranch::state=off", "anabranch::state=off,anabranch_state=off"),
         ] {
             assert_eq!(parse(given).unwrap(), filter);
         }
