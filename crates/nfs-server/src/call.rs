@@ -32,7 +32,7 @@ pub(crate) struct Request<'a> {
 /// What a filehandle of this server names.
 pub(crate) struct Named<'h> {
     pub(crate) share: Arc<Share>,
-    /// The store's own handle.
+    /// The store's handle of the object.
     storage_handle: &'h [u8],
 }
 
@@ -49,9 +49,9 @@ impl Named<'_> {
 
 /// Why a call did not run.
 pub(crate) enum NotRun {
-    /// It was accepted, but.
+    /// The call was accepted, but did not run for this reason.
     Accepted(AcceptStatus),
-    /// Its caller was not.
+    /// The caller was not authenticated.
     Denied(AuthStatus),
 }
 

@@ -11,9 +11,9 @@ use crate::connection::Connection;
 /// A call of NFSv3 or MOUNT under way.
 pub(crate) struct Counted<'r> {
     connection: &'r Connection,
-    /// `None`: it is for no share.
+    /// `None` if the call concerns no share.
     measure: Option<Measure>,
-    /// The share that it turned out to be for.
+    /// The share that the call concerns, once it is known.
     share: OnceCell<Arc<Share>>,
 }
 

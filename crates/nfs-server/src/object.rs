@@ -22,7 +22,7 @@ pub(crate) struct Object {
     pub(crate) node: NodeRef,
     /// The caller's standing under the share's rules.
     pub(crate) standing: Standing,
-    /// Nothing may be changed through this share by the caller.
+    /// Whether the caller may change nothing in this share.
     read_only: bool,
 }
 

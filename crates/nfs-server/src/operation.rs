@@ -30,20 +30,21 @@ pub(crate) struct Operation<N> {
 /// Which callers may use an operation on a share, under the share's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForWhom {
-    /// Those that the share is for.
+    /// Callers for whom the share is served.
     Members,
-    /// Also those that may only mount the share, on its top directory: it is one of the operations by which a client mounts.
-    /// They are made by its superuser, for all of its users: they tell that it is a directory, and nothing of what is in it.
+    /// Also callers that may only mount the share, on its top directory: for operations by which a client mounts. The
+    /// client's superuser sends these for all users. They reveal that the object is a directory, and nothing of its
+    /// contents.
     Mounting,
-    /// Anybody: it only holds filehandles, or gives back what a client has of a share that is not (or no longer) for it. All
-    /// others may fail with NFS4ERR_ACCESS (RFC 8881 15.2).
+    /// Anybody: the operation only handles filehandles, or gives up what a client has in a share that is not (or no
+    /// longer) served to it. All others may fail with NFS4ERR_ACCESS (RFC 8881 15.2).
     Anybody,
 }
 
 /// What an operation of NFSv4 requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing: it may stand alone in a COMPOUND, without SEQUENCE.
+    /// Nothing: the operation may stand alone in a COMPOUND, without SEQUENCE.
     Nothing,
     /// A session.
     Session,

@@ -13,9 +13,9 @@ use tokio::sync::Notify;
 /// The duplicate request cache of all connections.
 #[derive(Debug)]
 pub(crate) struct RepeatedCalls {
-    /// Guards the cache; held for a look-up only.
+    /// Guards the cache; held only for a lookup.
     cache: Mutex<DuplicateRequests>,
-    /// Rung when a call has ended, for its repetitions that wait.
+    /// Notified when a call has ended, for its repetitions that wait.
     ended: Notify,
 }
 

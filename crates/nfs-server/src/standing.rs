@@ -9,11 +9,11 @@ const SET_ID: u32 = 0o6000;
 /// A caller's standing in a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// The share is not for this client.
+    /// The share is not served to this client.
     Refused,
-    /// The share is for the client, but not for this user: it can be mounted, no more.
+    /// The share is served to the client, but not to this user: it can only be mounted.
     Visitor,
-    /// The share is for it.
+    /// The share is served to the caller.
     Member(Terms),
 }
 

@@ -87,7 +87,7 @@ pub(crate) struct Traffic {
     /// The round trip time to the client.
     pub(crate) round_trip: RoundTrip,
     since: Instant,
-    /// 0 before the first call of NFS.
+    /// 0 before the first NFS call.
     version: AtomicU32,
     calls: AtomicU64,
     answered: AtomicU64,

@@ -32,7 +32,7 @@ pub(crate) struct TreeAdmission {
     pub(crate) admission: Admission,
     /// The client's address.
     client: IpAddr,
-    /// The number of the share's rules by which it was last found to be so.
+    /// The generation of the share's rules under which the admission was last confirmed.
     generation: AtomicU64,
 }
 

@@ -15,7 +15,7 @@ use smb_wire::{Header, frame};
 pub(crate) struct Compound {
     /// What a related request inherits from the one before it.
     pub(crate) chain: Chain,
-    /// What encrypts the answers; `None`: they are not encrypted.
+    /// The keys that encrypt the answers; `None` if they are not encrypted.
     encryption: Option<Arc<SessionCrypto>>,
     /// The answers so far, linked; all but the last are signed.
     answers: Option<Answers>,

@@ -51,13 +51,13 @@ pub struct Connection {
     pub(crate) accounts: Accounts,
     /// Authentications under way.
     pub(crate) setups: RefCell<Vec<Setup>>,
-    /// Logons that have failed here.
+    /// Failed logons on this connection.
     failed_logons: Cell<u32>,
-    /// Set when they are too many.
+    /// Set when too many logons have failed.
     ends_behind_answer: Cell<bool>,
-    /// Opens whose CREATE was answered, each with how many messages had been queued before.
+    /// Opens whose CREATE was answered, each with the number of messages that had been queued before.
     answered: RefCell<Vec<(u64, Weak<Open>)>>,
-    /// Set when the connection ends for a fault: nothing is answered any more.
+    /// Set when the connection ends because of a fault, so that nothing more is answered.
     dropped: Cell<bool>,
 }
 

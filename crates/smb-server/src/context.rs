@@ -53,7 +53,7 @@ pub(crate) struct RequestContext {
     pub(crate) granted: Cell<bool>,
     status: Cell<NtStatus>,
     payload_bytes: Cell<u64>,
-    /// Room for the answer, until the compound has it.
+    /// Room for the answer, until the compound takes it.
     room: Cell<Option<Room>>,
 }
 
@@ -87,7 +87,7 @@ impl From<&Login> for LoggedOn {
 
 /// What an admitted request is about, as far as its command needs it.
 pub(crate) enum Subject {
-    /// The connection, and the session that the request names, if it is there.
+    /// The connection, and the session that the request names, if it exists.
     Connection(Option<Arc<Session>>),
     /// A session.
     Session(Arc<Session>, Arc<Login>),

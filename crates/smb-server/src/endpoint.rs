@@ -25,18 +25,18 @@ pub(crate) struct Endpoint {
     pub(crate) round_trip: RoundTrip,
     /// When the client connected.
     pub(crate) since: SystemTime,
-    /// The same, for measuring.
+    /// When the client connected, on the clock for measuring.
     connected: Instant,
-    /// Requests that came, those that only ask whether the server is there left out. Changed by the connection's own
-    /// shard only.
+    /// Requests that arrived, not counting those that only check whether the server is alive. Changed only by the
+    /// connection's own shard.
     requests: AtomicU64,
-    /// Milliseconds from `connected` to the last of them.
+    /// Milliseconds from `connected` to the last of these requests.
     last_request: AtomicU64,
     /// Milliseconds from `connected` to the last frame of any kind.
     last_frame: AtomicU64,
-    /// Puts messages into its outbox.
+    /// Puts messages into the connection's outbox.
     mailbox: Mailbox,
-    /// Whether its session has other channels: it can be given up.
+    /// Whether the session has other channels, so that this one can be given up.
     is_one_of_several: AtomicBool,
     /// Set when the connection has ended: messages posted shortly before may be lost.
     pub(crate) ended: Signal,

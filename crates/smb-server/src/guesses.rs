@@ -22,7 +22,7 @@ pub struct LogonCounts {
 /// Recent failures, and the total counts.
 #[derive(Debug, Default)]
 pub(crate) struct Guesses {
-    /// Guards what failed lately.
+    /// Guards the recent failures.
     brake: Mutex<Brake>,
     failed: AtomicU64,
     unheard: AtomicU64,

@@ -190,7 +190,7 @@ pub(crate) struct Lease {
     pub(crate) id: LeaseId,
     site: Site,
     clients: Arc<Clients>,
-    /// Lease.Version: whether the client knows of epochs.
+    /// Lease.Version: whether the client knows epochs.
     is_v2: bool,
     state: Mutex<State>,
 }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::config::{GivenInterface, Interface, Interfaces};
 
-/// For so long what the kernel said is taken to be true.
+/// How long an answer of the kernel is used.
 const FRESH: Duration = Duration::from_secs(1);
 /// Of an interface whose speed nobody knows, in bits per second: as a rule that is a virtual one.
 const LINK_SPEED: u64 = 10_000_000_000;

@@ -31,9 +31,9 @@ pub(crate) enum Target {
 /// The caching grant under which an open works.
 #[derive(Debug)]
 pub(crate) enum Grant {
-    /// The open's own; it may be none.
+    /// The open's own oplock, which may be none.
     Oplock(Arc<Oplock>),
-    /// That of a lease key, with the other opens of the key.
+    /// The grant of a lease key, shared with the other opens of the key.
     Lease(LeaseHold),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Open {
     pub(crate) is_directory: bool,
     /// What changes while the object is open. The lock is not held across an await.
     pub(crate) state: Mutex<OpenState>,
-    /// Open.ChannelSequence and the requests that are under way; it outlives the session with what it counts.
+    /// Open.ChannelSequence and the requests under way. Requests that are counted may keep it beyond the session.
     sequence: Arc<Mutex<ChannelSequence>>,
     /// Open.OplockLevel, Open.Lease; None for pipes, and after the open is closed.
     pub(crate) grant: Mutex<Option<Grant>>,
@@ -130,13 +130,13 @@ pub(crate) struct Enumeration {
 /// Where an enumeration continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Location {
-    /// At its beginning, with `.`.
+    /// At the beginning, with `.`.
     Start,
     /// With `..`.
     Parent,
-    /// Behind this entry of the share's listing; 0: with its first.
+    /// After this entry of the share's listing; 0: with the first entry.
     Behind(u64),
-    /// There is nothing more.
+    /// At the end.
     End,
 }
 

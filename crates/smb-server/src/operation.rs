@@ -28,26 +28,26 @@ pub(crate) struct Operation {
 /// What a request requires. Each level includes the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Needs {
-    /// No more than the connection.
+    /// Only the connection.
     Nothing,
-    /// A session, in which somebody has logged on.
+    /// A session in which a user has logged on.
     Session,
     /// A tree connect.
     Tree,
-    /// An open, which the request names: its handler finds it.
+    /// An open, which the request names and its handler finds.
     Open,
 }
 
 /// The kind of effect that matters when a request is lost or repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing: it ends with its connection.
+    /// None: the request ends with its connection.
     None,
-    /// It goes on to its end, also when its connection has ended. What changes something must be known, as the client may
-    /// send it again on another channel. What takes opens or sessions out of their tables must close them all: nobody else
-    /// would find them there.
+    /// The request runs to its end even if its connection has ended. A request that changes something must have a known
+    /// outcome, since the client may send it again on another channel. A request that takes opens or sessions out of
+    /// their tables must close all of them, since nobody else would find them there.
     Finished,
-    /// Likewise; and it fails when a newer request may have overtaken it (3.3.5.2.10).
+    /// Likewise, and the request fails if a newer one may have overtaken it (3.3.5.2.10).
     Guarded,
 }
 

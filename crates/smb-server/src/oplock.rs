@@ -68,7 +68,7 @@ pub(crate) struct Site {
     pub(crate) is_directory: bool,
     /// Whether messages about the share are encrypted.
     pub(crate) share_encrypts: bool,
-    /// Where opens are whose clients have no connection.
+    /// The opens whose clients have no connection.
     durable: Weak<DurableOpens>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct SessionState {
     pub(crate) login: Option<Arc<Login>>,
     /// The connections of the channels, oldest first.
     pub(crate) endpoints: Vec<Arc<Endpoint>>,
-    /// When channels have given way to others; not those of more than [`GAVE_WAY_WINDOW`] ago.
+    /// When channels have given way to others, during the last [`GAVE_WAY_WINDOW`].
     gave_way: Vec<Instant>,
     /// The interfaces that were reported to the client.
     pub(crate) interfaces_asked: Option<InterfacesAsked>,

@@ -10,8 +10,8 @@ pub(crate) struct Failure {
     pub(crate) status: NtStatus,
     /// ErrorData; empty for most statuses.
     pub(crate) data: Vec<u8>,
-    /// Whether it is the server, or its storage, that could not: INSUFFICIENT_RESOURCES also tells a client that it has as much as
-    /// one client may have.
+    /// Whether the server or its storage failed: INSUFFICIENT_RESOURCES is also the status for a client that has as
+    /// much as one client may have.
     is_fault: bool,
 }
 

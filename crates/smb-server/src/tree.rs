@@ -14,7 +14,7 @@ pub(crate) const IPC: &str = "IPC$";
 /// What a tree connect leads to.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// Files.
+    /// A share of files.
     Disk(Arc<Share>),
     /// Named pipes: IPC$.
     Pipe,
@@ -33,7 +33,7 @@ pub(crate) struct Tree {
     pub(crate) encrypt_data: bool,
     /// How the client was admitted.
     pub(crate) admitted: TreeAdmission,
-    /// Set when it has ended.
+    /// Set when the tree connect has ended.
     ended: AtomicBool,
 }
 

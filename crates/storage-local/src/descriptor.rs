@@ -1,8 +1,7 @@
 //! The security descriptor of an object, in one extended attribute.
 //!
 //! The value begins with a version, and with the permission bits and owners that the object had when the descriptor was
-//! stored. When anybody changes these behind the server's back (chmod, chown, or another server), the descriptor is no
-//! longer in force.
+//! stored. When a local program (chmod, chown, or another server) changes these, the descriptor is no longer in force.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

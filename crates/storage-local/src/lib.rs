@@ -6,14 +6,14 @@
 //!
 //! **Nodes.** A node holds an `O_PATH` descriptor, which pins the inode and so its number. Descriptors for data are
 //! opened when first needed. Fifos, sockets and devices are never opened. Nodes that nobody holds stay cached for some
-//! seconds, so that a path that is in use costs one `statx` per component. The data of a file that is removed behind
-//! the server's back is freed when its node leaves the cache.
+//! seconds, so that a path that is in use costs one `statx` per component. The data of a file that a local program
+//! removes is freed when its node leaves the cache.
 //!
 //! **Handles** are the file system's own where the server may use them (`CAP_DAC_READ_SEARCH`), with a keyed checksum:
 //! a client cannot forge a handle for an object that was never looked up below the root. When a directory's handle is
-//! used, the directory must still lie below the root. A file that was moved out of the root behind the server's back
-//! stays reachable by handles that clients already have. Elsewhere handles use an index of names in the server's
-//! database, and the handle of an object that is renamed behind the server's back becomes stale.
+//! used, the directory must still lie below the root. A file that a local program has moved out of the root stays
+//! reachable by handles that clients already have. Elsewhere handles use an index of names in the server's database,
+//! and the handle of an object that a local program renames becomes stale.
 //!
 //! **Attributes for SMB** (DOS flags and a birth time set by a client) are in one extended attribute,
 //! `user.anabranch.dos`. The security descriptor is in another: `trusted.anabranch.acl` where the server is privileged,

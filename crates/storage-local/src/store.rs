@@ -265,7 +265,7 @@ fn state_in_memory() -> Result<LocalState> {
     Ok(LocalState { database, name: String::new() })
 }
 
-/// Drops nodes that nobody uses, so that the space of objects removed behind the server's back is freed.
+/// Drops nodes that nobody uses, so that the space of objects removed by local programs is freed.
 fn start_sweeper(shared: Weak<Shared>) -> Result<JoinHandle<()>> {
     let sweep = move || {
         if let Some(shared) = shared.upgrade() {

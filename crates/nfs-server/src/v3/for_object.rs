@@ -4,6 +4,6 @@ use nfs_wire::v3::types::FileHandle;
 
 /// The arguments of a procedure, which always begin with the filehandle of an object.
 pub(super) trait ForObject {
-    /// That filehandle.
+    /// The filehandle of the object.
     fn object(&self) -> &FileHandle;
 }

@@ -34,19 +34,20 @@ const CALL_BYTES: usize = 512;
 /// Why a client has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallbackError {
-    /// It has no back channel: nothing was sent.
+    /// The client has no back channel: nothing was sent.
     #[error("no connection of a back channel")]
     PathDown,
-    /// It may have got the call; the connections over which it could answer are gone, and no other came in time.
+    /// The client may have received the call. The connections over which it could answer are gone, and no other came in
+    /// time.
     #[error("the connection was lost")]
     Lost,
-    /// It got the call, as far as is known, and does not answer.
+    /// The client has received the call, as far as is known, and does not answer.
     #[error("no answer in time")]
     TimedOut,
-    /// It does not take the call.
+    /// The client refuses the call.
     #[error("refused ({0:?})")]
     Refused(Status),
-    /// Its answer is none.
+    /// The client's answer is malformed.
     #[error("a malformed answer")]
     Malformed,
 }
@@ -57,7 +58,7 @@ pub(crate) struct Callbacks {
     next_xid: AtomicU32,
     /// How long a client may take to answer.
     timeout: Duration,
-    /// Guards who waits for which reply.
+    /// Guards which tasks wait for which reply.
     waiting: Mutex<HashMap<u32, Waiting>>,
 }
 
@@ -73,14 +74,15 @@ struct Waiting {
 #[derive(Debug)]
 pub(crate) struct BackChannel {
     minor_version: u32,
-    /// A call could not be sent, or was not answered because its connection was lost; until a connection comes.
+    /// Set when a call could not be sent, or was not answered because its connection was lost; cleared when a
+    /// connection comes.
     is_down: AtomicBool,
     is_faulty: AtomicBool,
-    /// Guards how the client is called, over what, and with which slots.
+    /// Guards the client's program and credential, the connections, and the slots.
     ways: Mutex<Ways>,
-    /// Rung when a slot is free.
+    /// Notified when a slot is free.
     slot_freed: Notify,
-    /// Rung when a connection has come, and when the session has ended.
+    /// Notified when a connection has come, and when the session has ended.
     link_added: Notify,
 }
 

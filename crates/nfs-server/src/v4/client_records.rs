@@ -6,21 +6,21 @@ use nfs_proto::v4::recovery::ClientRecord;
 
 /// The store in which clients that hold state are recorded. Its calls block.
 pub trait ClientRecords: Send + Sync + std::fmt::Debug {
-    /// Writes a client down; it is on stable storage when this returns.
+    /// Records a client. The record is on stable storage when this returns.
     ///
     /// # Errors
-    /// When that is not sure.
+    /// It is not certain that the record is stored.
     fn keep(&self, record: &ClientRecord) -> io::Result<()>;
 
-    /// Strikes clients out; on stable storage when this returns.
+    /// Removes records. The removal is on stable storage when this returns.
     ///
     /// # Errors
-    /// When that is not sure.
+    /// It is not certain that the removal is stored.
     fn forget(&self, records: &[ClientRecord]) -> io::Result<()>;
 
-    /// All that are written down.
+    /// All records.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// The records cannot be read.
     fn all(&self) -> io::Result<Vec<ClientRecord>>;
 }

@@ -41,12 +41,12 @@ pub(super) struct Compound<'a> {
     /// When the request began.
     pub(super) now: Instant,
     in_session: InSession,
-    /// The operation that runs.
+    /// The operation that is running.
     operation: &'static Operation<Number>,
     current: Option<Position>,
     saved: Option<Position>,
     reply: Reply,
-    /// Room for what is large in the reply, until it is sent.
+    /// Room for large results in the reply, until the reply is sent.
     room: Cell<Option<Room>>,
     moved_bytes: u64,
 }

@@ -16,9 +16,9 @@ use super::state::{Session, State};
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
-    /// The sessions that it is associated with, the one that was used last at the end.
+    /// The sessions with which the connection is associated, the last used one at the end.
     sessions: RefCell<Vec<Arc<Session>>>,
-    /// Its end has come.
+    /// Whether the connection has ended.
     ended: Cell<bool>,
 }
 

@@ -49,12 +49,12 @@ pub(crate) struct Delegated {
 #[derive(Debug)]
 pub(crate) struct Files {
     number: u32,
-    /// Guards what the client holds. No call to a share is made under it.
+    /// Guards what the client holds. No call to a share is made while it is held.
     holdings: Mutex<Holdings<Held, Delegated>>,
-    /// Guards which copies go on behind their answers. Taken under the lock of `holdings`, or alone.
+    /// Guards the copies that continue after their replies. Taken under the lock of `holdings`, or alone.
     offloads: Mutex<Offloads<Arc<Running>>>,
     reclaims_complete: AtomicBool,
-    /// The client is gone. Set under the lock of `holdings`.
+    /// Whether the client is gone. Set under the lock of `holdings`.
     is_over: AtomicBool,
     /// Whether the client is recorded.
     pub(super) is_recorded: AtomicBool,

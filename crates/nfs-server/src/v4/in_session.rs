@@ -14,9 +14,9 @@ pub(super) struct InSession {
     session: Arc<Session>,
     slot: u32,
     sequence: u32,
-    /// The request, if its reply is to be kept.
+    /// Set if the request's reply is to be kept.
     keep: Option<Fingerprint>,
-    /// The reply has been kept or need not be.
+    /// Whether the reply has been kept or need not be.
     ended: bool,
 }
 

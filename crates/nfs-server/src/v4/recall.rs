@@ -26,7 +26,7 @@ pub(super) struct Reach {
     server: Weak<ServerState>,
     client: Weak<Client>,
     file: FileKey,
-    /// Where the client was when it opened the file: a share may call from anywhere.
+    /// The runtime of the connection over which the file was opened: a share may call from any thread.
     runtime: Handle,
 }
 

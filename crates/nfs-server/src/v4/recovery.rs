@@ -20,11 +20,12 @@ use crate::config::Config;
 #[derive(Debug)]
 pub(crate) struct Recovery {
     records: Option<Arc<dyn ClientRecords>>,
-    /// Guards which clients of this run are written down, by their own names, while one is being written down or struck out.
+    /// Guards which clients of this run are recorded, by their own names. Held while a record is written or removed.
     kept: tokio::sync::Mutex<HashMap<Vec<u8>, ClientId>>,
-    /// Guards who is done, and until when others are held back. What the shares are told of it they are told under it.
+    /// Guards which clients have completed their reclaims, and until when others are held back. The shares are told of
+    /// that while this is held.
     grace: Mutex<Grace>,
-    /// Whom others are held back from until it is over.
+    /// The shares in which others are held back until the grace period is over.
     shares: Arc<ShareTable>,
 }
 

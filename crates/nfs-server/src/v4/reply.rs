@@ -16,7 +16,7 @@ const REPLY_BYTES: usize = 800;
 /// The reply so far.
 pub(super) struct Reply {
     pub(super) buffer: Buffer,
-    /// Where the number of results stands.
+    /// The place of the number of results.
     count_at: usize,
     count: u32,
     /// Where the last result begins.

@@ -14,7 +14,7 @@ pub(super) struct Running {
     copied: AtomicU64,
     is_stopped: AtomicBool,
     is_over: AtomicBool,
-    /// Rung when it is over.
+    /// Notified when the copy is over.
     over: Notify,
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Entry {
     /// The body of the reply to the first run.
     Repeat(Arc<[u8]>),
     Uncached(Arc<Session>, Highest),
-    /// The first run goes on. Resolves when a request of the session has ended.
+    /// The first run is still under way. Resolves when a request of the session has ended.
     Running(OwnedNotified),
 }
 

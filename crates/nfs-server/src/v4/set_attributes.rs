@@ -16,9 +16,9 @@ use crate::status;
 /// The object of which attributes are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
-    /// An object that is there.
+    /// An existing object.
     Existing,
-    /// One that is to be made.
+    /// An object that is to be created.
     New,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct Wanted<'a> {
     pub(super) attributes: AttributeSet,
     /// The attributes that the store sets directly.
     pub(super) set: SetAttributes,
-    /// Only some bits of the mode.
+    /// The mode, if only some of its bits are to be set.
     masked: Option<ModeMasked>,
-    /// The mode of a new object, and what of it goes where no list is inherited (RFC 8275).
+    /// The permission bits that are removed from the mode of a new object where no list is inherited (RFC 8275).
     umask: Option<u32>,
     hidden: Option<bool>,
     system: Option<bool>,

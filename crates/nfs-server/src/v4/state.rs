@@ -44,8 +44,8 @@ pub(crate) struct State {
     pub(crate) listen: Option<IpAddr>,
     /// When this run of the server began, in seconds since 1970.
     pub(crate) since: i64,
-    /// Guards the tables of clients and sessions: who there is, not what they have. Taken before a session's or a client's
-    /// lock, never after it.
+    /// Guards the tables of clients and sessions: which exist, not what they have. Taken before a session's or a
+    /// client's lock, never after it.
     tables: Mutex<Tables>,
     pub(crate) callbacks: Callbacks,
     pub(crate) recovery: Recovery,
@@ -68,13 +68,13 @@ pub(crate) struct Client {
     pub(crate) id: ClientId,
     /// The name by which the client calls itself.
     pub(crate) owner: Box<[u8]>,
-    /// What SEQUENCE tells it, beside the state of its back channels: bits of [`StatusFlags`].
+    /// What SEQUENCE reports to the client, in addition to the state of its back channels: bits of [`StatusFlags`].
     flags: AtomicU32,
-    /// Connections of back channels, of all its sessions together.
+    /// The number of connections of back channels, over all sessions of the client.
     back_connections: AtomicU32,
-    /// Whether it ever had a back channel: then it is told that there is none.
+    /// Whether the client ever had a back channel, and so is told when there is none.
     had_back: AtomicBool,
-    /// Guards its sessions, and its lease as far as no session has it.
+    /// Guards the client's sessions, and its lease while no session holds it.
     sessions: Mutex<Sessions>,
     /// What the client holds on files.
     pub(crate) files: Files,
@@ -97,7 +97,7 @@ pub(crate) struct Session {
     is_gone: AtomicBool,
     /// Notified whenever a request has ended, and when the session is gone, for requests that wait to repeat a reply.
     pub(crate) ended: Arc<Notify>,
-    /// What it counts for among the replies that all sessions may keep, in bytes. Changed under the lock of the tables.
+    /// The session's part of the replies that all sessions may cache, in bytes. Changed under the lock of the tables.
     reserved: AtomicU64,
     /// Guards what every request changes.
     pub(crate) state: Mutex<SessionState>,

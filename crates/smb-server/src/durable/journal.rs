@@ -12,25 +12,25 @@ use crate::status::Failure;
 
 /// The store in which persistent opens are recorded. Its calls block.
 pub trait PersistentOpens: Send + Sync + std::fmt::Debug {
-    /// Carries out the changes, in their order, all or none; they are on stable storage when it returns.
+    /// Carries out the changes in order, all or none. They are on stable storage when this returns.
     ///
     /// # Errors
-    /// When that is not sure.
+    /// It is not certain that the changes are stored.
     fn write(&self, changes: &[Change]) -> io::Result<()>;
 
-    /// All that is written down.
+    /// All records.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// The records cannot be read.
     fn all(&self) -> io::Result<Vec<PersistentOpen>>;
 }
 
 /// A change of the records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// The open is as follows, whatever was written down of it before.
+    /// Records this state of the open, in place of any earlier record of it.
     Keep(Box<PersistentOpen>),
-    /// There is no open with this identifier any more.
+    /// Removes the record of the open with this identifier.
     Forget(u64),
 }
 
@@ -114,7 +114,7 @@ pub struct PersistentLease {
 #[derive(Debug)]
 pub(crate) struct Journal {
     store: Arc<dyn PersistentOpens>,
-    /// Guards what is to be written next. While it is held, a change may look at the open that it is about.
+    /// Guards the changes that are to be written next. A change may read its open while this is held.
     queue: Mutex<Queue>,
 }
 

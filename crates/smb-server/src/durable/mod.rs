@@ -28,7 +28,7 @@ use crate::open::Open;
 pub(crate) struct Durable {
     /// The CREATE that made it.
     pub(crate) origin: Origin,
-    /// How it outlives its connection, if it does. Guards only itself.
+    /// How the open outlives its connection, if it does. Guards only itself.
     durability: Mutex<Option<Durability>>,
     /// Open.IsReplayEligible
     replayable: AtomicBool,

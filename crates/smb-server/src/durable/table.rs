@@ -26,18 +26,18 @@ const NOTICED: Duration = Duration::from_millis(300);
 /// The opens that outlive their connection or may be looked up from another one.
 #[derive(Debug)]
 pub(crate) struct DurableOpens {
-    /// Guards the tables. Under it the tables of a session and of a share's open files may be looked into, never the
-    /// other way round.
+    /// Guards the tables. While it is held, the tables of a session and of a share's open files may be locked, but
+    /// never the other way round.
     tables: Mutex<Tables>,
-    /// Wakes who closes the opens whose time is over.
+    /// Wakes the task that closes opens whose timeout has passed.
     changed: Notify,
-    /// Wakes who waits for an open to have no session.
+    /// Wakes tasks that wait until an open has no session.
     left: Notify,
-    /// Opens without a session at a time.
+    /// The most opens without a session.
     disconnected_max: usize,
-    /// Persistent opens at a time.
+    /// The most persistent opens.
     persistent_max: usize,
-    /// Where persistent opens are written down; without it there are none.
+    /// The journal in which persistent opens are recorded; without it there are none.
     journal: OnceLock<Arc<Journal>>,
 }
 
@@ -89,9 +89,9 @@ enum Create {
 /// What is found before a CREATE with a CreateGuid is carried out.
 #[derive(Debug)]
 pub(crate) enum Before {
-    /// Nothing.
+    /// No such CREATE is known.
     Nothing(Reservation),
-    /// The open that it has made before, and the SessionId of its session, if it has one.
+    /// The open that an earlier transmission has made, and the SessionId of its session, if it has one.
     Made(Arc<Open>, Option<u64>),
 }
 

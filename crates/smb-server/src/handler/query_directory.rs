@@ -299,7 +299,7 @@ impl Answer<'_, '_> {
         }
     }
 
-    /// The 8.3 name of a name that is none itself, for the classes that tell it.
+    /// The 8.3 name of an entry whose own name is not an 8.3 name, for the classes that return it.
     fn short_name(&self, stored: &[u8]) -> Option<String> {
         let tells = matches!(
             self.class,

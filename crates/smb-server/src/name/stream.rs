@@ -8,13 +8,13 @@ use super::COMPONENT_UNITS_MAX;
 /// The stream of an object that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamPart {
-    /// It names the object itself.
+    /// The object itself.
     None,
     /// The data stream without a name: `file::$DATA`.
     Data,
     /// A directory's index: `directory::$INDEX_ALLOCATION`.
     Index,
-    /// A named data stream, by its name for the store.
+    /// A named data stream, by its name in the store.
     Named(Vec<u8>),
 }
 

@@ -41,11 +41,11 @@ pub(crate) struct Pipe {
     service: Service,
     /// Identifiers of the presentation contexts that were accepted.
     contexts: Vec<u16>,
-    /// The most bytes of a fragment that the client takes.
+    /// The most bytes of a fragment that the client accepts.
     fragment_bytes_max: u16,
-    /// The arguments of a call whose last fragment has not come.
+    /// The arguments of a call whose last fragment has not arrived.
     arguments: Vec<u8>,
-    /// Answers, one message each, the first of them perhaps read in part.
+    /// Answers, one message each. The first one may have been read in part.
     answers: VecDeque<Vec<u8>>,
 }
 

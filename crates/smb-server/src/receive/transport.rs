@@ -15,11 +15,11 @@ use crate::handler;
 /// The kind of a frame, by its first bytes. [MS-SMB2] 3.3.5.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
-    /// An SMB1 message: only NEGOTIATE is understood.
+    /// An SMB1 message, of which only NEGOTIATE is supported.
     Smb1,
     /// A message, or a compound.
     Plain,
-    /// An encrypted one.
+    /// An encrypted message or compound.
     Encrypted,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn decrypt(conn: &Connection, frame: &mut BytesMut) -> Result<Encrypt
 /// The messages of a frame that the connection accepts.
 pub(crate) struct Checked {
     first: Option<Header>,
-    /// Those of a compound behind the first.
+    /// The headers of a compound after the first.
     others: Vec<Header>,
     /// Whether one of the messages must be finished even if the connection ends.
     pub(crate) must_be_finished: bool,

@@ -15,7 +15,7 @@ pub(super) const READ: Access = Access::from_bits_truncate(AccessMask::FILE_READ
 pub(super) struct Desired {
     /// The access that must be granted.
     pub(super) access: Access,
-    /// Whether everything beyond that is wanted too (MAXIMUM_ALLOWED).
+    /// Whether everything beyond that is also wanted (MAXIMUM_ALLOWED).
     maximum: bool,
 }
 

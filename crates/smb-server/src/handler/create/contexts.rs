@@ -10,9 +10,9 @@ use crate::extended_attributes;
 /// What the create contexts ask for. Contexts that this server does not know are ignored (3.3.5.9).
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// The most that the user may do; unless the file is as it was at this time.
+    /// Return the user's maximal access, unless the file has not changed since this time.
     maximal_access: Option<Option<FileTime>>,
-    /// The identity of file and volume.
+    /// Return the identity of the file and the volume.
     on_disk_id: bool,
     /// The extended attributes of a new file.
     pub(super) extended_attributes: Vec<ExtendedAttribute>,

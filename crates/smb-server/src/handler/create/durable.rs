@@ -26,9 +26,9 @@ use crate::status::Failure;
 
 /// How a CREATE continues.
 pub(super) enum Start {
-    /// It makes an open, which is replayed as long as this is held.
+    /// The CREATE makes an open. A replay of the CREATE waits while this is held.
     New(Option<Reservation>),
-    /// The open is there already.
+    /// The open exists already.
     Again(Outcome),
 }
 

@@ -17,7 +17,7 @@ use crate::status::Failure;
 /// The answer of an information class: the complete data, and how much of it must fit.
 pub(crate) struct Information {
     data: Vec<u8>,
-    /// Bytes without which the answer means nothing.
+    /// The fewest bytes that the answer must have.
     fixed: usize,
 }
 

@@ -9,9 +9,9 @@ use crate::context::RequestContext;
 
 /// An authentication that has not failed.
 pub(super) enum Authentication {
-    /// The client gets this token, and goes on.
+    /// The client gets this token and continues.
     Continue(Vec<u8>, Acceptor),
-    /// The client is who it says.
+    /// The client has authenticated.
     Done(Authenticated),
 }
 

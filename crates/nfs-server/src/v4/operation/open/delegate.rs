@@ -22,7 +22,7 @@ use crate::v4::state::Client;
 /// The delegation that the client is offered.
 pub(super) struct Offer {
     offer: delegation::Offer,
-    /// The client has said what it wants, and is told why it does not get it.
+    /// Whether the client expressed a want, and so must be told why it gets no delegation.
     is_told_why: bool,
 }
 
