@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(may(11, vec![other(0x05), other(0x06), all]), READ | WRITE, "object entries");
     }
 
-    /// The pseudocode, for a request of explicit rights, bit by bit as it is written.
+    /// The pseudocode for a request of explicit rights, bit by bit as written.
     fn pseudocode(descriptor: &SecurityDescriptor, token: &Token<'_>, wanted: u32) -> bool {
         let mut remaining = wanted;
         let aces = &descriptor.dacl.as_ref().unwrap().aces;

@@ -152,8 +152,8 @@ mod tests {
 
     const NO_CONTROL: Control = Control::empty();
 
-    /// [MS-DTYP] 2.5.3.4.4, the table; "IO and ID do not play a part". Where the table says "IO,CI,OI" of a container that
-    /// inherits CI,OI, Windows and Samba have CI,OI: the entry is for that container too.
+    /// [MS-DTYP] 2.5.3.4.4, the table; "IO and ID do not play a part". Where the table says "IO,CI,OI" for a container
+    /// that inherits CI,OI, Windows and Samba have CI,OI: the entry also applies to that container.
     #[test]
     fn the_table_of_flags() {
         let table = [

@@ -213,7 +213,7 @@ mod tests {
         assert!(!of_mode(0o640, false).is_of_mode(0o644, false, 1000, 100));
     }
 
-    /// What the list says to each class is what the bits say.
+    /// The list grants each class what the bits grant.
     #[test]
     fn the_list_allows_what_the_bits_allow() {
         for mode in 0..0o1000 {

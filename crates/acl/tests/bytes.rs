@@ -1,4 +1,4 @@
-//! Any bytes decode or are refused, without a panic; and what was encoded decodes to the same.
+//! Any bytes are decoded or refused without a panic, and what was encoded decodes to the same value.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ fn any_bytes() {
     bolero::check!().for_each(|bytes: &[u8]| {
         black_box((Acl::decode(bytes).ok(), Sid::decode(bytes).ok()));
         let Ok(mut descriptor) = SecurityDescriptor::decode(bytes) else { return };
-        // Whatever a client sends is judged, handed down and written again.
+        // Whatever a client sends can be evaluated, inherited and encoded again.
         let token = Token { uid: 1, gid: 2, groups: &[3] };
         black_box(descriptor.maximal_access(&token));
         let newborn = Newborn { owner: Sid::of_user(1), group: Sid::of_group(2), is_dir: true };

@@ -1,4 +1,4 @@
-//! What new objects inherit, against what Samba gives them (testdata/samba-inherited.txt).
+//! What new objects inherit, compared with Samba (testdata/samba-inherited.txt).
 
 use anabranch_acl::{AccessMask, Ace, AceBody, AceFlags, Acl, Control, Newborn, SecurityDescriptor, Sid};
 
@@ -19,7 +19,7 @@ fn ace(who: &str, flags: &str, mask: &str) -> Ace {
     Ace::allow(sid(who), AccessMask::from_bits_retain(mask), flags)
 }
 
-/// The entries as they are written; none for a dash.
+/// The entries in written form; none for a dash.
 fn aces(text: &str) -> Vec<Ace> {
     let entries = text.split_whitespace().filter(|entry| *entry != "-");
     entries

@@ -170,14 +170,14 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
     const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
-    /// Some time to begin at.
+    /// A brake, and a time to start at.
     fn brake() -> (Brake, Instant) {
         #[expect(clippy::disallowed_methods, reason = "any time will do")]
         let now = Instant::now();
         (Brake::default(), now)
     }
 
-    /// How many of these are heard, one in each millisecond of a minute.
+    /// How many of these logons are evaluated, with one in each millisecond of a minute.
     fn heard_in_a_minute(brake: &mut Brake, from: Instant, user: impl Fn(u64) -> String) -> usize {
         let at = |tick| from + Duration::from_millis(tick);
         (0..60_000).filter(|tick| brake.failed(HERE, &user(*tick), at(*tick)).is_some()).count()
@@ -193,7 +193,7 @@ mod tests {
             now += delay;
         }
         assert_eq!(waited, [250, 500, 1000, 2000, 2000, 2000, 2000]);
-        // The right password is answered at once then.
+        // After that, the right password is answered at once.
         assert_eq!(brake.passed(HERE, "alice", now), Some(Duration::ZERO));
     }
 
@@ -201,7 +201,7 @@ mod tests {
     fn guessing_side_by_side_is_no_quicker() {
         let (mut brake, now) = brake();
         let heard = (0..1000).filter(|_| brake.failed(HERE, "alice", now).is_some()).count();
-        // 0.25 + 0.5 + 1 and then 2 s each, until ten are over.
+        // 0.25 + 0.5 + 1 and then 2 s each, until the sum exceeds ten seconds.
         assert_eq!(
             (heard, brake.passed(HERE, "alice", now)),
             (8, None),

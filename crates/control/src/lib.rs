@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::tokens::{KnownToken, MadeToken, NewToken, Scope, TokenInfo, Tokens};
 
-    /// An administration of nothing.
+    /// An administration without shares or users.
     struct Nobody;
 
     fn none<T>() -> Result<T, Refusal> {
@@ -471,7 +471,7 @@ mod tests {
         assert!(call(read, "GET", "/metrics").contains("anabranch_client_requests_total"));
     }
 
-    /// Reads to the end of the connection, which comes within a time that is generous.
+    /// Reads until the connection ends, which must happen within a generous time.
     fn is_closed(stream: &mut TcpStream) -> bool {
         stream.set_read_timeout(Some(Duration::from_secs(25))).unwrap();
         let read = stream.read(&mut [0; 1024]);

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn new_accepts_up_to_the_last_byte_and_no_further() {
-        // (offset, length, whether it is a range): [MS-FSA] 2.1.5.8 by hand, at the edges.
+        // (offset, length, whether it is a valid range): [MS-FSA] 2.1.5.8 by hand, at the edges.
         let cases = [
             (0, 0, true),
             (0, MAX, true),
@@ -118,7 +118,7 @@ mod tests {
         ];
         for (offset, length, valid) in cases {
             assert_eq!(ByteRange::new(offset, length).is_ok(), valid, "{offset} {length}");
-            // The condition as [MS-FSA] writes it, in wrapping arithmetic.
+            // The condition as written in [MS-FSA], in wrapping arithmetic.
             let refused = offset.wrapping_add(length).wrapping_sub(1) < offset && length != 0;
             assert_eq!(valid, !refused, "{offset} {length}");
         }
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(ByteRange::to_end(7).after(ByteRange::to_end(9)), None);
     }
 
-    /// [MS-FSA] 2.1.4.10 as it is written: wrapping arithmetic, and {0, 0} apart.
+    /// [MS-FSA] 2.1.4.10 as written: wrapping arithmetic, with {0, 0} as a special case.
     fn overlaps_as_written(offset_1: u64, length_1: u64, offset_2: u64, length_2: u64) -> bool {
         if (offset_1 == 0 && length_1 == 0) || (offset_2 == 0 && length_2 == 0) {
             return false;

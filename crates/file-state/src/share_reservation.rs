@@ -170,7 +170,7 @@ mod tests {
         assert_eq!((reservations.needing, reservations.denying), ([1, 0, 1], [0, 1, 1]));
         reservations.put(with(Access::APPEND_DATA, Sharing::all()));
         assert_eq!((reservations.needing, reservations.denying), ([0, 1, 0], [0, 0, 0]));
-        // One that needs nothing denies nothing.
+        // An open that needs nothing denies nothing.
         reservations.put(with(Access::READ_ATTRIBUTES, Sharing::empty()));
         assert_eq!((reservations.needing, reservations.denying), ([0; 3], [0; 3]));
         reservations.put(with(Access::EXECUTE, Sharing::empty()));

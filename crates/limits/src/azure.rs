@@ -122,9 +122,9 @@ pub(crate) fn v2(media: Media, gib: u64, iops: u64, mib: u64) -> Limits {
 mod tests {
     use super::*;
 
-    /// (GiB, baseline, burst, credits, MiB/s), as the page prints it, but for two of its rows: for 33,792 GiB it prints
-    /// 227,548,800 credits and for 51,200 GiB 164,880,000, which is what an older ceiling of 100,000 IOPS gives. Here they
-    /// follow the formula that is printed beside them.
+    /// (GiB, baseline, burst, credits, MiB/s), as printed on the page, except for two rows: for 33,792 GiB the page
+    /// prints 227,548,800 credits and for 51,200 GiB 164,880,000, which follow from an older ceiling of 100,000 IOPS.
+    /// Here they follow the formula that is printed beside them.
     const TABLE: [(u64, u64, u64, u64, u64); 8] = [
         (100, 3_100, 10_000, 24_840_000, 110),
         (500, 3_500, 10_000, 23_400_000, 150),

@@ -169,7 +169,7 @@ mod tests {
     const BASELINE: u64 = 3_100;
     const BURST: Burst = Burst { iops: 10_000, credits: 24_840_000 };
 
-    /// Lets through as much as passes until then, in operations of this size; how much that was.
+    /// Lets operations of this size through until `to`, as many as pass. Returns how many.
     fn run(meter: &mut Meter, from: Time, to: Time, size: u64) -> u64 {
         let (mut now, mut passed) = (from, 0);
         while now < to {
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn an_operation_above_the_baseline_costs_one_credit() {
-        // An hour and a half at 5,000 operations in a second: 1,900 of them are above the baseline.
+        // An hour and a half at 5,000 operations per second: 1,900 of them are above the baseline.
         let mut meter = Meter::new(BASELINE, Some(BURST), Time::ZERO);
         let step = Duration::from_millis(10);
         for tick in 0..540_000_u32 {

@@ -219,9 +219,9 @@ mod tests {
                 taken[0] += 1;
             }
         }
-        // A turn that is already given is not taken back.
+        // A turn that was already given is not taken back.
         assert!(taken[0].abs_diff(taken[1]) <= 3, "{taken:?}");
-        // Also while it has nothing waiting, and after what waited is withdrawn.
+        // The same holds while nothing of the client waits, and after what waited was withdrawn.
         let mut queue = FairQueue::new(0);
         queue.push(1, 'a', 1);
         queue.charge(1, 3);

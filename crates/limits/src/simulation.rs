@@ -150,7 +150,7 @@ mod tests {
 
     const READ: Operation = Operation::Read { file: 1, bytes: 4096 };
 
-    /// So many operations in each of so many seconds, evenly.
+    /// The same number of operations in each second, evenly spaced.
     fn steady(plan: &str, per_second: u32, seconds: u32) -> Outcome {
         let mut simulation = Simulation::new(limits(plan), None);
         for number in 0..per_second * seconds {
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_is_beyond_it_waits_longer_and_longer() {
-        // 200 in a second for a minute, of which 100 go on: it takes a minute more.
+        // 200 per second for a minute, of which 100 go on: this takes a minute more.
         let outcome = steady("custom iops=100", 200, 60);
         let seconds = outcome.went.as_secs();
         assert!((119..=120).contains(&seconds), "{seconds}");
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn credits_run_out_when_they_are_used_up() {
-        // 200 above the baseline in each second: 6,000 last for half a minute.
+        // 200 above the baseline in each second: 6,000 credits last for half a minute.
         let outcome = steady("custom iops=100 burst-iops=400 burst-credits=6000", 300, 40);
         let credits = outcome.credits.unwrap();
         let gone = credits.gone.unwrap().as_millis();

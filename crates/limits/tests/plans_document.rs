@@ -1,4 +1,4 @@
-//! `docs/plans.md` says what the plans are: each of its tables is held against them here.
+//! Compares each table of `docs/plans.md` with the plans.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -7,7 +7,7 @@ use anabranch_limits::{Burst, GIB, Limits, MIB, Plan, Provisioned, TIB, check_po
 
 const DOCUMENT: &str = include_str!("../../../docs/plans.md");
 
-/// The rows of the only table whose heading begins so, without the heading. Text in a cell is without its marks.
+/// The rows of the only table whose heading begins with `head`, without the heading. Text in a cell is without markup.
 fn table(head: &str) -> Vec<Vec<String>> {
     let cells = |line: &str| -> Vec<String> {
         let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
@@ -29,19 +29,19 @@ fn plan(cell: &str) -> Plan {
     plain(cell).parse().unwrap_or_else(|e| panic!("{cell}: {e}"))
 }
 
-/// A number as it is printed, with commas; none for a dash.
+/// A number as printed, with commas; none for a dash.
 fn number(cell: &str) -> Option<u64> {
     (cell != "-").then(|| cell.replace(',', "").parse().unwrap_or_else(|e| panic!("{cell}: {e}")))
 }
 
-/// IOPS, burst IOPS, credits and MiB/s: without bursts the baseline is the most.
+/// IOPS, burst IOPS, credits and MiB/s; without bursts the baseline is the maximum.
 fn figures(limits: &Limits) -> [Option<u64>; 4] {
     let burst = limits.burst.or_else(|| limits.iops.map(|iops| Burst { iops, credits: 0 }));
     let throughput = limits.throughput.map(|bytes| bytes / MIB);
     [limits.iops, burst.map(|burst| burst.iops), burst.map(|burst| burst.credits), throughput]
 }
 
-/// A plan of this name with the least that it needs, and these values.
+/// A plan with this name, the values that it requires, and these values.
 fn least(name: &str, values: &str) -> String {
     let capacity = if name == "custom" || name == "unlimited" || values.contains("capacity=") {
         ""
@@ -97,7 +97,7 @@ fn ranges_end_where_they_are_said_to() {
     assert_eq!(seen, named, "every value of a named plan has a range");
 }
 
-/// The only number in this text, moved by this much.
+/// The only number in this text, changed by this amount.
 fn moved(text: &str, by: i64) -> String {
     let is_digit = |c: char| c.is_ascii_digit();
     let start = text.find(is_digit).unwrap_or_else(|| panic!("no number in {text}"));
@@ -155,7 +155,7 @@ fn azure_netapp_files_plans_come_to_what_is_printed() {
         assert_eq!(limits.throughput, number(&row[1]).map(|mib| mib * MIB), "{}", row[0]);
     }
     for row in table("| ANF plan |") {
-        // In hundredths, as 6.25 is printed.
+        // In hundredths, since 6.25 is printed.
         let (whole, part) = row[1].split_once('.').unwrap_or((&row[1], "0"));
         let hundredths = number(whole).unwrap() * 100 + part.parse::<u64>().unwrap();
         let limits = plan(&row[0]).limits();

@@ -616,7 +616,7 @@ mod tests {
     use crate::ration::Rations;
     use crate::{ConnectionLimits, Mailbox, Origin};
 
-    /// Somebody on another shard has something urgent to say whenever a frame comes.
+    /// Another shard has something urgent to say whenever a frame arrives.
     struct Urgent(Mailbox);
 
     impl Protocol for Urgent {
@@ -681,7 +681,7 @@ mod tests {
         assert!(connection.outbox.round_trip().time().is_some());
     }
 
-    /// Answers of four bytes take up a KiB each.
+    /// Answers of four bytes occupy a KiB each.
     #[tokio::test]
     async fn a_stranger_that_takes_nothing_is_answered_as_far_as_its_memory_goes() {
         let (mut connection, _peer) = connection(|_| Echo, Limits::default(), 2000).await;
@@ -693,7 +693,7 @@ mod tests {
         assert!((STRANGER_PENDING_BYTES..STRANGER_PENDING_BYTES + 2048).contains(&held), "{held}");
     }
 
-    /// The peer waits for the second answer and sends nothing any more.
+    /// The peer waits for the second answer and sends nothing more.
     #[tokio::test]
     async fn a_frame_that_was_held_up_by_what_was_to_be_sent_is_answered_when_that_is_sent() {
         let limits = Limits { pending_bytes: 1, ..Limits::default() };

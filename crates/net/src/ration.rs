@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(rations.table.lock().held, BYTES_MAX);
     }
 
-    /// Asks in vain for longer than anybody has patience.
+    /// Asks in vain for longer than the patience of any holder.
     fn ask_in_vain(ration: &mut Ration, bytes: usize) {
         let now = Instant::now();
         assert!(!ration.ask_at(bytes, now) && !ration.ask_at(bytes, now + PATIENCE));

@@ -23,9 +23,9 @@ const PENDING_BYTES_MAX: usize = 1 << 20;
 #[derive(Default)]
 struct Counters {
     closed: AtomicUsize,
-    /// Answers that were worked out to their end.
+    /// Answers that were completed.
     finished: AtomicUsize,
-    /// Of every connection, oldest first.
+    /// The mailboxes of all connections, oldest first.
     mailboxes: Mutex<Vec<Mailbox>>,
 }
 
@@ -382,7 +382,7 @@ fn connections_are_limited() {
     assert!(is_ended(&mut server.connect()));
     drop(held.pop());
     server.wait_closed(1);
-    // Its place is free a moment after its clean-up.
+    // Its place is free a moment after the clean-up.
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let mut again = server.connect();
@@ -408,7 +408,7 @@ fn shutdown_cleans_up_every_connection() {
     assert!(clients.iter_mut().all(is_ended));
 }
 
-/// The kernel's number of this thread.
+/// The kernel's id of this thread.
 fn own_thread() -> i32 {
     let link = std::fs::read_link("/proc/thread-self").unwrap();
     link.file_name().unwrap().to_str().unwrap().parse().unwrap()

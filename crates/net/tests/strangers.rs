@@ -1,5 +1,5 @@
-//! Clients that have not shown who they are: what they may take up, and who gives way. The protocol of these tests: a frame is
-//! a command byte and data.
+//! Clients that have not shown who they are: what they may hold, and which of them give way. The protocol of these
+//! tests: a frame is a command byte and data.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use socket2::{Domain, Socket, Type};
 
 const FRAME_MAX: usize = 1 << 20;
 const SILENCE: Duration = Duration::from_secs(2);
-/// Nothing that is waited for takes longer.
+/// No wait in these tests takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
@@ -189,7 +189,7 @@ fn fragments_are_bounded_also_empty_ones() {
     assert!(is_ended(&mut client));
 }
 
-/// Sends the beginning of a frame of so many bytes, and so much of it.
+/// Sends the beginning of a frame of this length, and this much of it.
 fn begin(stream: &mut TcpStream, length: usize, part: usize) {
     stream.write_all(&u32::try_from(length).unwrap().to_be_bytes()).unwrap();
     stream.write_all(&vec![b'k'; part]).unwrap();
@@ -222,7 +222,7 @@ fn halves_of_frames_use_up_what_their_address_may_hold_and_no_more() {
     ask(&mut other, b"e");
 }
 
-/// As a client that has many connections begins with large writes on all of them.
+/// Like a client with many connections that begins with large writes on all of them.
 #[test]
 fn many_whole_frames_at_the_same_time_are_all_received() {
     let server = start(100, PATIENCE);

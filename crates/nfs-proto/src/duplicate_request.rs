@@ -266,7 +266,7 @@ mod tests {
         ]
     }
 
-    /// The cache as a list in the order of arrival, searched from one end to the other.
+    /// The cache as a list in order of arrival, searched from one end to the other.
     #[derive(Default)]
     struct Model(Vec<(u32, Duration, Option<usize>)>);
 

@@ -1,7 +1,7 @@
-//! Bytes of a hostile peer: nothing panics, and what decodes says the same when it is encoded and decoded again.
+//! Bytes of a hostile peer: nothing panics, and what decodes has the same value after it is encoded and decoded again.
 //!
-//! The corpus is the captured messages (testdata/SOURCES.md): calls as they are, replies behind a byte that says of
-//! which procedure they are (`calls`: program and procedure are in the message). Those of NFSv4 say it themselves.
+//! The corpus is the captured messages (testdata/SOURCES.md): calls unchanged, replies after a byte that tells their
+//! procedure (`calls`: program and procedure are in the message). NFSv4 messages identify themselves.
 
 use anabranch_nfs_wire::auth_sys::AuthSys;
 use anabranch_nfs_wire::mount::{self, DirPath, ExportEntry, List, MntRes, MountEntry};
@@ -13,7 +13,7 @@ use anabranch_nfs_wire::v4::compound::{self, ArgOp, ResOp};
 use anabranch_nfs_wire::v4::{self, callback};
 use anabranch_nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
-/// Decodes; encodes and decodes again if that went well.
+/// Decodes and, if that succeeds, encodes and decodes again.
 macro_rules! again {
     ($type:ty, $bytes:expr) => {
         if let Ok(value) = <$type>::from_bytes($bytes) {
@@ -109,7 +109,7 @@ fn calls() {
 
 #[test]
 fn replies() {
-    /// Above this the first byte is a procedure of MOUNT.
+    /// If the first byte is larger than this, it is a procedure of MOUNT.
     const MOUNT: u8 = 100;
     bolero::check!().for_each(|bytes: &[u8]| {
         let Some((procedure, bytes)) = bytes.split_first() else { return };
@@ -124,7 +124,7 @@ fn replies() {
     });
 }
 
-/// Attributes that can be read are the same after they were put together again.
+/// Attributes that can be decoded are the same after they are encoded again.
 fn attributes(attributes: &Attributes<'_>) {
     let values: Vec<_> = attributes.values().map_while(Result::ok).collect();
     let buffer: AttributesBuf = values.iter().cloned().collect();
@@ -167,7 +167,7 @@ fn v4_calls() {
         }
         let Ok(args) = compound::Args::decode(&mut reader) else { return };
         let operations: Vec<_> = args.operations.clone().map_while(Result::ok).collect();
-        // four bytes of a message at least make an operation
+        // an operation takes at least four bytes of a message
         assert!(operations.len() <= bytes.len() / 4);
         operations.iter().filter_map(attributes_of).for_each(|found| attributes(&found));
         let mut encoded = Vec::new();

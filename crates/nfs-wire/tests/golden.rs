@@ -1,5 +1,5 @@
-//! Messages of other implementations, captured (testdata/SOURCES.md): what this crate reads in them is what tshark
-//! reads, and writing it again gives the same bytes.
+//! Captured messages of other implementations (testdata/SOURCES.md): this crate reads in them what tshark reads, and
+//! encoding them again gives the same bytes.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::{Display, Write};
@@ -13,7 +13,7 @@ use anabranch_nfs_wire::v3::types::{CreatedOk, DirOpArgs, FileHandle, SpecData, 
 use anabranch_nfs_wire::v3::{self, Procedure};
 use anabranch_nfs_wire::xdr::{Decode, Encode, Failure, Reader};
 
-/// Fields in the words of tshark.
+/// Fields under tshark's names.
 #[derive(Default)]
 struct Fields(String);
 
@@ -115,7 +115,7 @@ impl Fields {
     }
 }
 
-/// Decodes, tells, and encodes again.
+/// Decodes, records the fields, and encodes again.
 fn tell<'a, T: Decode<'a> + Encode>(bytes: &'a [u8], tell: impl FnOnce(&T)) -> Vec<u8> {
     let value = T::from_bytes(bytes).unwrap();
     tell(&value);
@@ -412,7 +412,7 @@ fn mount_reply(procedure: mount::Procedure, results: &[u8], f: &mut Fields) -> V
     }
 }
 
-/// A call: what is in it, and its bytes written again; program and procedure.
+/// The fields of a call, its bytes encoded again, and its program and procedure.
 fn call(bytes: &[u8]) -> (Fields, Vec<u8>, (u32, u32)) {
     let mut reader = Reader::new(bytes);
     let call = Call::decode(&mut reader).unwrap();

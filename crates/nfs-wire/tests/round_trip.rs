@@ -1,4 +1,4 @@
-//! Any value that can be made is the same after it was encoded and decoded.
+//! Any possible value is the same after it is encoded and decoded.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use anabranch_nfs_wire::auth_sys::{AuthSys, Groups, MachineName};

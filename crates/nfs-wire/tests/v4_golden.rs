@@ -1,5 +1,5 @@
-//! NFSv4 messages of other implementations, captured (testdata/SOURCES.md): what this crate reads in them is what
-//! tshark reads, and writing it again gives the same bytes.
+//! Captured NFSv4 messages of other implementations (testdata/SOURCES.md): this crate reads in them what tshark reads,
+//! and encoding them again gives the same bytes.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use anabranch_nfs_wire::v4::lock::Locker;
 use anabranch_nfs_wire::v4::types::{FileHandle, Stateid};
 use anabranch_nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
-/// tshark's fields, each with its values in the order of the message.
+/// tshark's fields, each with its values in message order.
 #[derive(Default)]
 struct Fields(BTreeMap<&'static str, Vec<String>>);
 
@@ -134,13 +134,13 @@ impl Fields {
     }
 }
 
-/// Attributes are read to their end and give the same bytes again.
+/// Attributes are decoded completely and give the same bytes again.
 fn same_attributes(attributes: &Attributes<'_>) {
     let buffer: AttributesBuf = attributes.values().map(Result::unwrap).collect();
     assert_eq!(buffer.as_attributes(), *attributes);
 }
 
-/// The RPC header's length, the fields, and the message written again.
+/// The length of the RPC header, the fields, and the message encoded again.
 fn call(message: &[u8], fields: &mut Fields) -> Vec<u8> {
     let mut reader = Reader::new(message);
     let header = Call::decode(&mut reader).unwrap();

@@ -1,4 +1,4 @@
-//! Any NFSv4 operation, result and callback that can be made is the same after it was encoded and decoded.
+//! Any possible NFSv4 operation, result and callback is the same after it is encoded and decoded.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ use anabranch_nfs_wire::xdr::{Decode, Encode, Writer};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What values are made of.
+/// The source of generated values.
 #[derive(Debug)]
 struct Seed {
     n: [u64; 4],
@@ -138,7 +138,7 @@ impl Seed {
         self.outcome().map(|()| ok)
     }
 
-    /// A status that has no body of its own, in a result where `other` has one.
+    /// A status without a body of its own, in a result where `other` has one.
     fn result_but<T, F: From<Status>>(&self, other: Status, ok: T) -> Result<T, F> {
         if self.b[3] || self.status == other { Ok(ok) } else { Err(self.status.into()) }
     }
@@ -174,7 +174,7 @@ impl Seed {
 
     #[expect(clippy::too_many_lines, reason = "a table: one line an attribute")]
     fn every_value(&self) -> Vec<Value<'static>> {
-        // What borrows has to be static here: names of their own.
+        // Values that are borrowed must be static here, so they have names.
         const WHO: Text<'static> = Text(b"who@example.org");
         let (n, w, b) = (&self.n, &self.w, &self.b);
         let ace = Ace {
@@ -786,14 +786,14 @@ impl Seed {
     }
 }
 
-/// Encodes operations as a COMPOUND and reads them again.
+/// Encodes operations as a COMPOUND and decodes them again.
 fn through_a_compound(operations: &[ArgOp<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     compound::encode_args(&mut Writer::new(&mut bytes), "a tag", 2, operations);
     bytes
 }
 
-/// A COMPOUND's result of these.
+/// A COMPOUND's result with these results.
 fn through_a_result(status: Result<(), Status>, results: &[ResOp<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes);
@@ -888,7 +888,7 @@ proptest! {
     }
 }
 
-/// The operations whose arguments nobody reads: pNFS, patterns, and those of NFSv4.0.
+/// The operations whose arguments are not decoded: pNFS, patterns, and those of NFSv4.0.
 const NOT_SUPPORTED: [u32; 13] = [20, 30, 35, 36, 39, 47, 48, 49, 50, 51, 64, 65, 70];
 
 #[test]

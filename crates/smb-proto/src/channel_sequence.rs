@@ -63,7 +63,8 @@ mod tests {
 
     use super::*;
 
-    /// What the counters stand for: the requests under way, each with its sequence, and the newest sequence.
+    /// What the counters represent: the requests under way, each with its sequence number, and the newest sequence
+    /// number.
     #[derive(Default)]
     struct Model {
         current: u16,
@@ -86,7 +87,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// Sequence, as a distance from the newest so far, and whether it is a replay.
+        /// The sequence number, as a distance from the newest so far, and whether it is a replay.
         Arrive(i16, bool),
         /// One of the requests under way.
         Answer(prop::sample::Index),
@@ -101,8 +102,8 @@ mod tests {
     }
 
     proptest! {
-        /// As long as no sequence comes back while requests from before are under way: the two counters of the
-        /// specification cannot tell a request of 65536 changes ago from one of now.
+        /// As long as no sequence number is repeated while earlier requests are under way: the two counters of the
+        /// specification cannot distinguish a request of 65536 changes ago from a current one.
         #[test]
         fn the_counters_are_those_of_the_requests_under_way(
             start in any::<u16>(),

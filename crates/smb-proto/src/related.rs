@@ -143,7 +143,7 @@ mod tests {
             assert_eq!(chain.file_id(true, FileId::ANY), Ok(FILE));
             chain.leave(true, NtStatus::BUFFER_OVERFLOW);
         }
-        // what a related element names itself does not count
+        // the identifiers in a related element itself are ignored
         chain.enter(true).unwrap();
         assert_eq!(chain.file_id(true, FileId { persistent: 8, volatile: 9 }), Ok(FILE));
     }

@@ -1,5 +1,5 @@
-//! Sessions between Samba's client and server (testdata/SOURCES.md): from the key of the authentication on, every key is
-//! derived, every encrypted message opened and every signature checked, as the client and as the server.
+//! Sessions between Samba's client and server (testdata/SOURCES.md). Starting with the key of the authentication, every
+//! key is derived, every encrypted message opened and every signature checked, as the client and as the server.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -41,8 +41,8 @@ impl Capture {
         self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
     }
 
-    /// What the two sides settled on, from their NEGOTIATE messages. Our own negotiation, offering only what the server
-    /// took, must come to the same.
+    /// What the two sides agreed on, from their NEGOTIATE messages. The negotiation under test, offering only what the
+    /// server selected, must reach the same result.
     fn negotiated(&self) -> Negotiated {
         let response = Response::decode(&self.frames[1].1).unwrap();
         let dialect = Dialect::from_revision(response.dialect.into()).unwrap();
@@ -115,7 +115,7 @@ fn replay(text: &str) -> (Negotiated, Checked) {
     (agreed, checked)
 }
 
-/// The plain frame: opened, if it is encrypted.
+/// The plaintext frame, which is opened if it is encrypted.
 fn open(
     agreed: &Negotiated,
     keys: Option<&SessionKeys>,
@@ -142,7 +142,7 @@ fn check_keys(capture: &Capture, keys: &SessionKeys) {
     }
 }
 
-/// The signature is right; signing again gives the same bytes; and it is not right for anything else.
+/// The signature is right, signing again gives the same bytes, and any change makes it wrong.
 fn check_signature(agreed: &Negotiated, keys: &SessionKeys, sender: Sender, message: &[u8]) {
     let key = SigningKey::new(agreed.signing_algorithm, &keys.signing).unwrap();
     let mut copy = message.to_vec();
@@ -197,8 +197,8 @@ fn encrypted_sessions() {
     }
 }
 
-/// The whole logon of "SMB 2 and SMB 3 security in Windows 10" (Microsoft, 2017): preauthentication hash, keys, and the
-/// signature of the last response, which Windows made.
+/// The complete logon of "SMB 2 and SMB 3 security in Windows 10" (Microsoft, 2017): preauthentication hash, keys, and
+/// the signature of the last response, which Windows made.
 #[test]
 fn microsofts_example_of_smb_3_1_1() {
     let (agreed, checked) = replay(include_str!("../testdata/microsoft-smb311.txt"));

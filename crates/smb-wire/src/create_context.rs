@@ -538,7 +538,7 @@ mod tests {
         assert_eq!(with(0, &[33]), Err(WireError::Misaligned("Next")));
         assert_eq!(with(0, &[56]), Err(WireError::OutOfBounds("Next")));
         assert_eq!(with(0, &[0xF8, 0xFF, 0xFF, 0xFF]), Err(WireError::OutOfBounds("Next")));
-        // Too near: the context does not end before the next one starts.
+        // Too close: the context does not end before the next one starts.
         assert_eq!(with(0, &[8]), Err(WireError::OutOfBounds("create context name")));
     }
 

@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn contexts_are_read_only_for_smb_3_1_1() {
-        // In other dialects the field is ClientStartTime: anything may be there.
+        // In other dialects the field is ClientStartTime and may have any value.
         let bytes = message(&[Dialect::Smb302]);
         let request = Request::decode(&bytes).unwrap();
         assert_eq!((request.dialects, request.contexts), (vec![Dialect::Smb302], vec![]));

@@ -511,7 +511,7 @@ mod tests {
             Request::decode(16, &stub)
         };
         assert_eq!(with(4, 3), Ok(Some(request)));
-        // More characters than there is room for, an offset, none at all, no zero at the end
+        // More characters than there is room for, an offset, no characters at all, no zero at the end
         for (at, lie) in [(4, 2), (8, 1), (12, 0), (12, 200), (20, 1)] {
             assert!(with(at, lie).is_err(), "{at} {lie}");
         }

@@ -1,5 +1,5 @@
-//! Any bytes: decoding answers or refuses, it never panics and always ends; and what it answers stays inside
-//! the bytes.
+//! Arbitrary bytes: decoding succeeds or fails, never panics and always ends; and what it returns stays inside the
+//! bytes.
 
 use std::fs;
 use std::hint::black_box;
@@ -9,14 +9,14 @@ use anabranch_smb_wire as smb;
 use smb::fscc::{FileInfoClass, directory_info, ea, file_info, fs_info, fsctl, notify, reparse};
 use smb::{create_context, dcerpc, srvsvc, wkssvc};
 
-/// Decodes and, where it decodes, looks at all of it.
+/// Decodes and, if that succeeds, formats the whole value.
 fn look(value: impl std::fmt::Debug) {
     black_box(format!("{value:?}"));
 }
 
 type Decode = fn(&[u8]);
 
-/// Every body of the protocol, with the StructureSize that its decoder wants.
+/// Every body of the protocol, with the StructureSize that its decoder expects.
 const BODIES: &[(u16, Decode)] = &[
     (9, |m| look(smb::error_response::Response::decode(m).map(|r| (r.contexts(), r)))),
     (36, |m| look(smb::negotiate::Request::decode(m))),
@@ -53,7 +53,7 @@ const BODIES: &[(u16, Decode)] = &[
     (2, |m| look(smb::set_info::Response::decode(m))),
 ];
 
-/// Decodes as each kind of body, with the right StructureSize and with the one that is there.
+/// Decodes as each kind of body, with the right StructureSize and with the one in the message.
 fn decode_as_every_body(message: &[u8]) {
     look(smb::Header::decode(message));
     for (structure_size, decode) in BODIES {
@@ -140,8 +140,8 @@ fn rpc() {
     bolero::check!().for_each(decode_as_rpc);
 }
 
-/// Messages of a real client and server, each cut short everywhere, and each with every byte replaced: far
-/// from random, close to what a hostile client sends.
+/// Messages of a real client and server, each truncated at every length, and each with every byte replaced: far from
+/// random, and close to what a hostile client sends.
 #[test]
 fn golden_messages_with_a_wrong_byte_or_end() {
     let testdata = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata");

@@ -1,5 +1,5 @@
-//! Messages of Samba 4.17 clients and servers, decoded, compared with what tshark saw in them, and encoded
-//! again. `testdata/SOURCES.md` says how they were captured.
+//! Messages of Samba 4.17 clients and servers: decoded, compared with what tshark saw in them, and encoded again.
+//! `testdata/SOURCES.md` tells how they were captured.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,7 +74,7 @@ fn messages_decode_to_what_tshark_saw_and_encode_to_themselves() {
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Where senders may do as they like, a body is made to look as this crate writes it.
+/// Where senders have a choice, changes a body to the form in which this crate writes it.
 fn canonical(message: &[u8]) -> Vec<u8> {
     let header = Header::decode(message).expect("header");
     let is_request = !header.flags.contains(smb::HeaderFlags::SERVER_TO_REDIR);
@@ -92,14 +92,14 @@ fn canonical(message: &[u8]) -> Vec<u8> {
         Command::Create if is_request && body.get(104..108) == Some(b"MxAc") => body[98..100].fill(0),
         _ => {}
     }
-    // The byte of an ERROR response without data.
+    // The byte in an ERROR response without data.
     if !is_request && body.len() == 9 && body[..8] == [9, 0, 0, 0, 0, 0, 0, 0] {
         body[8] = 0;
     }
     body
 }
 
-/// Clients of before SMB 3 put a process id where the header is reserved, servers send it back.
+/// Clients older than SMB 3 put a process id into a reserved field of the header, and servers return it.
 fn header_without_process_id(message: &[u8]) -> Vec<u8> {
     let mut header = message[..64].to_vec();
     if Header::decode(message).expect("header").tree_id().is_some() {
@@ -137,7 +137,7 @@ fn compounds_split_into_their_messages_and_join_again() {
     }
 }
 
-/// Links the message at `previous` to what follows; its padding is already there.
+/// Links the message at `previous` to the next one; its padding already exists.
 fn previous_is_linked(joined: &mut Vec<u8>, previous: usize) {
     let end = joined.len();
     assert_eq!(smb::chain::link(joined, previous), Ok(end));

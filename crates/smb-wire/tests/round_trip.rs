@@ -1,4 +1,4 @@
-//! What is encoded decodes to itself: every message, every structure, any value.
+//! Every message and every structure, with any values, decodes to what was encoded.
 
 use anabranch_smb_wire as smb;
 use proptest::collection::vec;
@@ -278,7 +278,7 @@ proptest! {
         };
         let bytes = message_with(|out| response.encode(out));
         prop_assert_eq!(smb::read::Response::decode(&bytes), Ok(response));
-        // The payload that a server has read into its place gives the same message.
+        // A payload that a server has read into its place gives the same message.
         let mut in_place = vec![0; smb::read::PAYLOAD_OFFSET];
         let length = u32::try_from(payload.len()).expect("short");
         let head = smb::read::ResponseHead { data_remaining: remaining, flags: response.flags, ..smb::read::ResponseHead::new(length) };
@@ -437,7 +437,7 @@ proptest! {
                 .expect("entries");
             let expected: Vec<_> = entries.iter().take(fit).map(|entry| entry.name.decode()).collect();
             prop_assert_eq!(names, expected);
-            // What did not fit was needed: one more byte for each of its bytes.
+            // With the entry that did not fit, the list would exceed the limit.
             if let Some(next) = entries.get(fit) {
                 let length = directory_info::Entry::byte_len(class, next.name.byte_len()).expect("a directory class");
                 prop_assert!((out.len() - 7).next_multiple_of(8) + length > limit);

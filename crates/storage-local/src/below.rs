@@ -269,7 +269,7 @@ mod tests {
         assert_eq!((behind(b"/a", b"/"), behind(b"/", b"/")), (Some(&b"a"[..]), Some(&b""[..])));
     }
 
-    /// Directories in each other, so many levels, each with a name of four letters.
+    /// Nested directories, this many levels, each with a name of four letters.
     fn deep(top: &std::path::Path, levels: usize) -> OwnedFd {
         let open = |dir: BorrowedFd<'_>| {
             mkdirat(dir, "deep", Mode::from_raw_mode(0o755)).unwrap();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     fn take_apart(top: &std::path::Path) {
-        // Longer than a path may be: what is deep is moved up before it is removed.
+        // Longer than a path may be: deep directories are moved up before they are removed.
         let levels = top.join("deep");
         while levels.join("deep").exists() {
             let (inner, old) = (top.join("inner"), top.join("old"));
@@ -342,7 +342,7 @@ mod tests {
         new.note(Moment(7));
         new.note(Moment(5));
         assert_eq!((old.found(), new.found()), (Moment(5), Moment(7)), "what is newer stays");
-        // One that is too deep for the kernel to tell its path is found by the one above it.
+        // A directory too deep for the kernel to return its path is found through its parent.
         let now = local(1499).store.moves.now();
         local(1499).place.note(now);
         let mut calls = 0;

@@ -178,13 +178,13 @@ mod tests {
     use super::*;
     use crate::{LocalOptions, LocalStore};
 
-    /// What is observed up to the end of what has happened.
+    /// What is observed of everything that has happened.
     fn seen(observer: &dyn Observer) -> Vec<(String, bool, Deed)> {
         let mut all = Vec::new();
         observer.wake();
         let whole = observer.wait(&mut |observed| {
             if let Observed::Entry { name, is_dir, deed, .. } = observed {
-                // Numbers of renames are the kernel's.
+                // The kernel chooses the numbers of renames.
                 let deed = match deed {
                     Deed::MovedHere(_) => Deed::MovedHere(0),
                     Deed::MovedAway(_) => Deed::MovedAway(0),

@@ -1,4 +1,4 @@
-//! Nothing outside of the root is reached, whatever lies in it and whatever happens to it meanwhile.
+//! Nothing outside the root can be reached, whatever is in the root and whatever happens to it meanwhile.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ impl Place {
         self.dir.path().join(path)
     }
 
-    /// Stores opened so share the key of handles, as a server does over a restart.
+    /// Stores opened like this share the key for handles, as over a restart of the server.
     fn open(&self, root: &str) -> LocalStore {
         let state = Some(LocalState { database: Arc::clone(&self.database), name: "share".into() });
         LocalStore::open(&self.at(root), LocalOptions { state, ..LocalOptions::default() }).expect("a store")
@@ -76,7 +76,7 @@ fn symbolic_links_lead_nowhere() {
             assert_eq!(link.read_dir(0, &mut |_| ControlFlow::Continue(())).err(), Some(Error::NotDirectory));
         }
     }
-    // Over a dangling link nothing is made either.
+    // Nothing is created through a dangling link either.
     symlink(place.at("outside/made"), place.at("root/dangling")).expect("a link");
     assert_eq!(root.create(name("dangling"), &NEW_FILE).err(), Some(Error::Exists));
     assert!(!place.at("outside/made").exists());
@@ -117,7 +117,7 @@ fn a_directory_moved_out_while_it_is_held() {
     let d = find(&store.root(), "d").expect("d");
     let e = find(&d, "e").expect("e");
     fs::rename(place.at("root/d"), place.at("outside/d")).expect("moved");
-    // What is held stays itself; the way up is closed.
+    // A held directory stays the same object; the way up is closed.
     assert_eq!(d.parent().err(), Some(Error::Stale));
     assert_eq!(d.path(), Err(Error::Stale));
     assert_eq!(e.path(), Err(Error::Stale));
@@ -135,7 +135,7 @@ fn handles_of_what_lies_outside() {
         eprintln!("skipped: this user may not use the file system's handles");
         return;
     }
-    // Handles with the right key, of directories that are not below the inner root.
+    // Handles with the right key, for directories that are not below the inner root.
     let outside = find(&outer.root(), "outside").expect("outside");
     let deep = find(&outside, "deep").expect("deep");
     for node in [&outer.root(), &outside, &deep] {
@@ -143,7 +143,7 @@ fn handles_of_what_lies_outside() {
         assert_eq!(outer.by_handle(&handle, Wait::May).map(|n| n.id()), Ok(node.id()));
         assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
     }
-    // A directory that was below and is moved out.
+    // A directory that was below the root and is moved out.
     let handle =
         find(&inner.root(), "d").and_then(|d| find(&d, "e")).and_then(|e| e.handle()).expect("a handle");
     drop(inner);
@@ -166,7 +166,7 @@ fn handles_without_the_key() {
     }
     let handle = find(&other.root(), "f").and_then(|f| f.handle()).expect("a handle");
     assert_eq!(known.by_handle(&handle, Wait::May).err(), Some(Error::BadHandle));
-    // The same object, the checksum of another.
+    // The same object with the checksum of another one.
     let mine = find(&known.root(), "f").and_then(|f| f.handle()).expect("a handle");
     let secret = place.open("").root();
     let secret =
@@ -190,7 +190,7 @@ fn special_files_are_never_opened() {
     assert!(fifo.handle().is_ok());
 }
 
-/// A file system mounted inside the root is another store's affair. Needs a mount name space of its own.
+/// A file system that is mounted inside the root does not belong to the store. Needs a mount namespace of its own.
 #[test]
 fn mount_points_are_not_crossed() {
     let place = Place::new();
@@ -220,7 +220,7 @@ fn program() -> String {
     std::env::current_exe().expect("this program").to_string_lossy().into_owned()
 }
 
-/// Run by the test above, among the mounts; by itself it does nothing.
+/// Run by the test above, among the mounts; alone it does nothing.
 #[test]
 fn inside_mounts() {
     let Ok(root) = std::env::var("BELOW_ROOT_INSIDE") else { return };

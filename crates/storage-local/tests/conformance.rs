@@ -1,4 +1,4 @@
-//! The suite that every store passes, on the file systems that are at hand.
+//! The suite that every store passes, on the available file systems.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use storage::Storage;
 use storage::conformance::Subject;
 use tempfile::TempDir;
 
-/// A store in a directory of its own, with its database beside it.
+/// A store in its own directory, with its database beside it.
 struct Local {
     dir: TempDir,
     native_handles: bool,

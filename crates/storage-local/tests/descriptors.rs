@@ -1,5 +1,5 @@
-//! When there are no descriptors left, nodes that nobody uses make room. One test only: the limit is the
-//! process's.
+//! When no descriptors are left, nodes that nobody uses make room. Only one test, since the limit applies to the whole
+//! process.
 
 use anabranch_storage_local::{LocalOptions, LocalStore, raise_descriptor_limit};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -23,7 +23,7 @@ fn few_descriptors_many_files() {
         let node = root.lookup(Name::new(name.as_bytes()).expect("a name"), Wait::May).expect("found");
         assert_eq!(node.read(0, &mut [0; 10], Wait::May), Ok(0));
     }
-    // Held nodes take what there is, and then it is said so.
+    // Held nodes take all descriptors, and then the error says so.
     let held: Vec<_> =
         names.iter().map_while(|n| root.lookup(Name::new(n.as_bytes()).ok()?, Wait::May).ok()).collect();
     assert!(held.len() > 50 && held.len() < 100, "{} nodes", held.len());

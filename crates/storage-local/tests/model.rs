@@ -1,5 +1,5 @@
-//! Random calls on the local store and on the in-memory store, which is the model: both must answer alike
-//! and hold the same tree afterwards.
+//! Random calls on the local store and on the in-memory store, which is the model: both must return the same and hold
+//! the same tree afterwards.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use storage::{
     SetAttributes, SetTime, Stability, Storage, Timestamp, Wait, Want, XattrMode,
 };
 
-/// Few names, so that calls meet each other.
+/// Few names, so that calls interfere with each other.
 const NAMES: [&str; 4] = ["a", "b", "c", "\u{e9}"];
 
 /// Where a call happens: the names to walk down.
@@ -46,12 +46,12 @@ enum Op {
     Copy(Place, u64, Place, u64, u64),
     SetXattr(Place, &'static str, Vec<u8>, XattrMode),
     RemoveXattr(Place, &'static str),
-    /// Holds a node over the calls that follow.
+    /// Holds a node during the following calls.
     Hold(Place),
     ReadHeld(usize),
 }
 
-/// What a call answers, as far as it is the same for every store.
+/// The result of a call, as far as it is the same for every store.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Done,
@@ -68,18 +68,18 @@ fn place() -> impl Strategy<Value = Place> {
     prop_oneof![3 => vec(name(), 0..2), 1 => vec(name(), 2..4)]
 }
 
-/// Where data is likely.
+/// A place where a file is likely.
 fn at_file() -> impl Strategy<Value = Place> {
     let likely = [vec!["b"], vec!["c"], vec!["a", "b"], vec!["a", "a", "c"]];
     prop_oneof![4 => select(likely.to_vec()), 1 => place()]
 }
 
-/// Where names are likely.
+/// A place where a directory is likely.
 fn at_directory() -> impl Strategy<Value = Place> {
     prop_oneof![4 => select(vec![vec![], vec!["a"], vec!["a", "a"]]), 1 => place()]
 }
 
-/// What is there at first.
+/// The initial objects.
 fn start() -> Vec<Op> {
     let create = |place: &[&'static str], at, kind| Op::Create(place.to_vec(), at, kind, 0o755);
     vec![
@@ -234,7 +234,7 @@ fn read(node: &NodeRef, offset: u64, count: usize) -> Result<Answer> {
 
 fn answer_of(node: &NodeRef) -> Result<Answer> {
     let found = node.attributes(Want::all(), Wait::May)?;
-    // The size of a directory is the store's affair, and so are times that nobody set.
+    // The store decides the size of a directory, and the times that nobody has set.
     let is_directory = found.kind == FileKind::Directory;
     Ok(Answer::Attributes {
         kind: found.kind,
@@ -246,11 +246,11 @@ fn answer_of(node: &NodeRef) -> Result<Answer> {
     })
 }
 
-/// What lies at a path.
+/// The object at a path.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     path: String,
-    /// The number, as the order in which it was first met.
+    /// The number, as the order in which it was first seen.
     object: usize,
     attributes: Answer,
     links: Option<u32>,

@@ -1,4 +1,4 @@
-//! Names to which the file system gives a meaning of its own are no names to anybody.
+//! Names with a special meaning to the file system do not exist for clients.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ fn name(text: &str) -> Name<'_> {
     Name::new(text.as_bytes()).expect("a name")
 }
 
-/// A store with `dir/.snap/inside`, which a local program has made.
+/// A store with `dir/.snap/inside`, created by a local program.
 fn open(directory: &TempDir, reserved_names: Option<Vec<String>>) -> (LocalStore, NodeRef) {
     fs::create_dir_all(directory.path().join("dir/.snap/inside")).expect("directories");
     let options = LocalOptions { reserved_names, ..LocalOptions::default() };

@@ -1,4 +1,4 @@
-//! The depot of named streams: what shows it, what is left behind, what is removed at a start.
+//! The depot of named streams: what shows it, what is left in it, and what is removed at a start.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 
 use std::io::IoSlice;
@@ -37,7 +37,7 @@ fn streams(store: &LocalStore, file: &str) -> Vec<String> {
     node.streams().unwrap().into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect()
 }
 
-/// The directories that the depot has, of whatever root.
+/// The directories in the depot, for any root.
 fn folders(root: &Path) -> Vec<PathBuf> {
     let entries = |dir: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(dir).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
@@ -91,7 +91,8 @@ fn nothing_is_made_before_the_first_stream_or_left_after_the_last() {
     assert_eq!(folders(dir.path()), Vec::<PathBuf>::new());
 }
 
-/// What a server that was killed has left, and what was removed behind its back, goes at the next start; nothing else.
+/// A start removes what a killed server has left, and what belongs to objects that a local program removed; nothing
+/// else.
 #[test]
 fn a_start_removes_what_belongs_to_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -115,7 +116,7 @@ fn a_start_removes_what_belongs_to_nothing() {
     assert_eq!(streams(&store, "other"), ["s"]);
 }
 
-/// A copy of the directory does not take the depot in it for its own, and leaves it alone.
+/// A copy of the directory does not take the copied depot for its own, and does not touch it.
 #[test]
 fn a_copy_has_no_streams_but_its_own() {
     let dir = tempfile::tempdir().unwrap();
@@ -135,7 +136,7 @@ fn a_copy_has_no_streams_but_its_own() {
     assert_eq!(streams(&open(&root), "f"), ["s"]);
 }
 
-/// Names that go and streams that come at the same time leave nothing that belongs to nothing.
+/// Names that are removed while streams are created leave nothing without an object.
 #[test]
 fn streams_made_while_the_file_goes_go_with_it() {
     let dir = tempfile::tempdir().unwrap();

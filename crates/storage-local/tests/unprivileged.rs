@@ -1,5 +1,5 @@
-//! The suite that every store passes, as an ordinary user: owners cannot be set, handles go by the index.
-//! The threads of these tests give up their privileges.
+//! The suite that every store passes, as an ordinary user: owners cannot be set, and handles use the index. The threads
+//! of these tests give up their privileges.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use storage::conformance::Subject;
 use storage::{Capabilities, Storage};
 use tempfile::TempDir;
 
-/// Nobody's.
+/// The user nobody.
 const USER: u32 = 65_534;
 
 struct Local {
@@ -20,7 +20,7 @@ struct Local {
     store: Option<LocalStore>,
 }
 
-/// Makes this thread, and those that it starts, an ordinary user's.
+/// Makes this thread, and the threads that it starts, run as an ordinary user.
 fn give_up_privileges() {
     if rustix::process::geteuid().is_root() {
         let (uid, gid) = (Uid::from_raw(USER), Gid::from_raw(USER));

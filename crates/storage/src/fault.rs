@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// Without rules it is a store like any other.
+    /// Without rules the wrapper behaves like any other store.
     fn subject() -> Faulty {
         Faulty(store())
     }

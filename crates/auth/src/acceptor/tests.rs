@@ -59,7 +59,7 @@ fn done(step: Step) -> Authenticated {
     }
 }
 
-/// A client of bare NTLM, whose answer can be bent.
+/// A client of bare NTLM, whose answer can be modified.
 struct Client {
     user: &'static str,
     password: &'static str,
@@ -98,7 +98,7 @@ impl Client {
     }
 }
 
-/// Every way to answer that a client has.
+/// All options for a client's answer.
 fn all_options() -> impl Iterator<Item = AnswerOptions> {
     (0..8).map(|bits| AnswerOptions {
         mic: bits & 1 != 0,
@@ -107,7 +107,7 @@ fn all_options() -> impl Iterator<Item = AnswerOptions> {
     })
 }
 
-/// Takes a message apart, changes it, and puts it together again.
+/// Decodes a message, changes it, and encodes it again.
 fn rebuilt(message: &[u8], change: impl Fn(&mut AuthenticateMessage<'_>)) -> Vec<u8> {
     let mut decoded = AuthenticateMessage::decode(message).unwrap();
     change(&mut decoded);
@@ -126,7 +126,7 @@ fn the_right_password_lets_in_and_agrees_on_the_key() {
     }
 }
 
-/// The trap of the best-known library: with the MIC left out, nobody looks at the proof.
+/// A mistake of the best-known library: if the MIC is left out, the proof is not checked.
 #[test]
 fn a_wrong_password_never_lets_in() {
     for options in all_options() {
@@ -219,7 +219,7 @@ fn the_mic_cannot_be_taken_out_on_the_way() {
     // the field zeroed
     let zeroed = |message: Vec<u8>| rebuilt(&message, |message| message.mic = Some([0; 16]));
     assert_eq!(failed(client.log_on_bent(config(), zeroed)), Reason::WrongMic);
-    // the flag cleared, or the pair turned into another: the proof covers it
+    // the flag cleared, or the pair turned into another one: the proof covers it
     let flags = [6, 0, 4, 0, 2, 0, 0, 0];
     for (at, value) in [(4, 0), (0, 0x0a)] {
         let bend = move |mut message: Vec<u8>| {
@@ -386,8 +386,8 @@ fn log_on_after_kerberos(mech_list_mic: Option<&[u8]>) -> Step {
     next.step(&token.encode(), &accounts())
 }
 
-/// A client that prefers Kerberos: its first token is for Kerberos and is passed over, and the mechanism list must be
-/// protected, so that nobody can take Kerberos out of it.
+/// A client that prefers Kerberos: its first token is for Kerberos and is ignored, and the mechanism list must be
+/// protected, so that nobody can remove Kerberos from it.
 #[test]
 fn ntlm_is_taken_from_a_list_that_begins_with_kerberos() {
     let sign = |oids: &[&[u8]]| {
@@ -430,7 +430,7 @@ fn what_does_not_belong_here_is_refused() {
     let (_, next) = proceed(acceptor(config()).step(&token, &accounts()));
     let reject = NegTokenResp { neg_state: Some(NegState::Reject), ..NegTokenResp::default() };
     assert_eq!(failed(next.step(&reject.encode(), &accounts())), Reason::Malformed);
-    // NTLM's favourite place without a token: the acceptor asks for one
+    // a client that prefers NTLM but sends no token: the acceptor asks for one
     let (_, next) = proceed(acceptor(config()).step(&init(&[NTLMSSP]), &accounts()));
     let token =
         NegTokenResp { response_token: Some(&negotiate_message()), ..NegTokenResp::default() }.encode();
@@ -451,7 +451,7 @@ fn no_token_makes_the_acceptor_panic_or_let_in() {
     });
 }
 
-/// Tokens that were sent by other implementations, with some bytes changed and some cut off.
+/// Tokens from other implementations, with some bytes changed and some cut off.
 #[test]
 fn no_changed_token_makes_the_acceptor_panic_or_let_in() {
     let text = concat!(

@@ -175,7 +175,7 @@ fn smbclient_logs_on() {
     assert_eq!(refused.unwrap_err(), (Reason::WrongPassword, Some("bench".into())));
     let refused = challenge.authenticate(capture.authenticate(), &account("someone", "bench-pass"));
     assert_eq!(refused.unwrap_err(), (Reason::UnknownUser, Some("bench".into())));
-    // any byte of the message that is changed is noticed: by the proof, or by the MIC
+    // any changed byte of the message is noticed: by the proof, or by the MIC
     for at in 0..capture.authenticate().len() {
         let mut forged = capture.authenticate().to_vec();
         forged[at] ^= 0x01;
@@ -231,7 +231,7 @@ fn av_pairs_that_are_none_are_refused() {
         assert!(AvPairs::decode(&good[..length]).is_err(), "no end after {length}");
     }
     assert!(AvPairs::decode(&bytes("0600ffff02000000 00000000")).is_err());
-    // a second MsvAvFlags takes nothing back; one of a wrong size says nothing; what follows the end is not read
+    // a second MsvAvFlags clears nothing; one with a wrong size is ignored; what follows the end is not read
     let flags = |hex| AvPairs::decode(&bytes(hex)).unwrap().flags();
     assert_eq!(flags("0600040002000000 0600040000000000 00000000"), AvFlags::MIC);
     assert_eq!(flags("060002000200 00000000"), AvFlags::empty());
@@ -268,7 +268,7 @@ fn payload_outside_the_message_or_in_its_header_is_refused() {
             );
         }
     }
-    // payload over the MIC: then there is none
+    // payload in the place of the MIC: then there is no MIC
     let mut bad = good;
     bad[16..20].copy_from_slice(&64u32.to_le_bytes());
     assert_eq!(AuthenticateMessage::decode(&bad).unwrap().mic, None);

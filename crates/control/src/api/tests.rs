@@ -32,7 +32,7 @@ fn every_route_is_described_and_nothing_else() {
     }
 }
 
-/// The methods of a route, as its handlers have them: what the table says of them is true.
+/// The handlers of a route have the methods that the table states.
 #[tokio::test]
 async fn routes_have_the_methods_that_they_say() {
     use axum::http::Method;
@@ -121,7 +121,7 @@ fn all_rules() -> RulesChange {
     RulesChange { protocols: none.clone(), clients: none.clone(), read: none.clone(), write: none }
 }
 
-/// The fields of the types are those of their descriptions. The values have everything that may be left out.
+/// The fields of the types match their descriptions. The values contain everything that may be left out.
 #[test]
 fn every_type_is_described_with_its_fields() {
     let described = described();

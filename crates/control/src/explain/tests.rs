@@ -1,4 +1,4 @@
-//! Each finding by a session that has it.
+//! Tests each finding with a session to which it applies.
 
 use std::net::SocketAddr;
 
@@ -104,10 +104,10 @@ fn the_servers_addresses_limit() {
     assert_eq!(channels_possible(&offer(&[poor]), &session(&[poor])), 1);
     assert_eq!(ids(&offer(&[poor]), &session(&[poor])), ["not-rss-capable"]);
     assert_eq!(ids(&offer(&[]), &session(&[poor])), ["no-address-offered"]);
-    // Linux opens one channel more.
+    // Linux opens one more channel.
     assert_eq!(channels_possible(&offer(&[poor]), &session(&[poor, poor])), 2);
     assert_eq!(ids(&offer(&[poor]), &session(&[poor, poor])), ["not-rss-capable"]);
-    // Two addresses of one interface are one.
+    // Two addresses of one interface count as one.
     let other = Interface { address: IpAddr::from([10, 0, 1, 2]), ..poor };
     assert_eq!(channels_possible(&offer(&[poor, other]), &session(&[poor])), 1);
 }
@@ -133,7 +133,7 @@ fn a_refused_binding_is_told_with_its_reason() {
     assert_eq!(ids(&offer(&[one]), &few), ["binding-refused", "binding-refused"]);
     assert_eq!(findings[0].evidence, "3 times: the cipher is another");
     assert!(findings[1].evidence.starts_with("once"), "{findings:?}");
-    // What was refused earlier limits nothing once all channels are there.
+    // Earlier refusals limit nothing once all channels exist.
     let whole = SmbSession { channels: session(&[one; 4]).channels, ..few };
     assert!(smb_session(&offer(&[one]), &whole).iter().all(|finding| !finding.limits));
 }
@@ -149,7 +149,7 @@ fn an_address_without_a_channel_is_named() {
     );
     assert!(findings[0].advice.contains("nc -vz 10.0.2.1 445"), "{findings:?}");
     assert!(findings[1].advice.contains("max_channels=8"), "{findings:?}");
-    // A slower one is not missed.
+    // A slower interface is not missed.
     let slow = interface(2, GBIT / 10, true);
     assert_eq!(ids(&offer(&[one, slow]), &few), ["address-slower", "client-opened-no-more"]);
     let poor = interface(2, 10 * GBIT, false);
@@ -198,7 +198,7 @@ fn an_nfs_client_is_told_of_nconnect() {
         sessions: Vec::new(),
     };
     assert_eq!(nfs_client(&client)[0].id, "one-connection");
-    // That of the mount protocol does not count.
+    // The connection of the mount protocol does not count.
     client.connections.push(NfsConnection { version: None, ..connection });
     assert_eq!(nfs_client(&client)[0].id, "one-connection");
     client.connections = vec![connection; 4];

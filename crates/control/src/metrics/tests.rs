@@ -1,4 +1,4 @@
-//! Every family is described, and everything described is there.
+//! Every metric family is described, and everything described exists.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
 
 const DOCUMENT: &str = include_str!("../../../../docs/metrics.md");
 
-/// A share that has done everything that is measured.
+/// A share with a value for everything that is measured.
 fn busy() -> Look {
     let counts = |limit: Limit| {
         let mut throttled = [0; Limit::ALL.len()];
@@ -89,7 +89,7 @@ fn busy() -> Look {
     }
 }
 
-/// The type and the labels (but `le`) of each family; all its lines have the same labels.
+/// The type and the labels (except `le`) of each family; all its lines have the same labels.
 fn families(text: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
     let mut families: BTreeMap<String, (String, Option<BTreeSet<String>>)> = BTreeMap::new();
     let mut current = String::new();
@@ -121,7 +121,7 @@ fn families(text: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
     families.into_iter().map(with_lines).collect()
 }
 
-/// The cells of the rows of the document's table that begins so.
+/// The cells of the rows in the document's table that begins with `head`.
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
     let after = DOCUMENT.lines().skip_while(|line| !line.starts_with(head)).skip(2);
     let rows = after.take_while(|line| line.starts_with('|'));
@@ -204,7 +204,7 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
         line.unwrap_or_else(|| panic!("{series} is not in\n{text}")).parse().unwrap()
     };
     let kind = "limit=\"metadata-iops\",response_type=\"SuccessWithThrottling\"";
-    // A quarter of a second's worth passes at once, five operations; each of the others waits for what went before.
+    // A quarter of a second's worth, five operations, passes at once; each of the others waits for the previous ones.
     assert!(value(format!("anabranch_throttled_requests_total{{{labels},{kind}}}")) >= 1.0);
     assert!(value(format!("anabranch_request_limit_seconds_sum{{{labels}}}")) > 0.0);
     assert!(value("anabranch_limit_waits_total{share=\"data\",limit=\"metadata-iops\"}".to_owned()) >= 1.0);

@@ -145,8 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// Finding by overlap answers what a walk over everything answers, whatever was inserted and
-        /// removed before.
+        /// A search by overlap finds the same as a walk over everything, whatever was inserted and removed before.
         #[test]
         fn overlapping_misses_nothing(
             ops in prop::collection::vec((any::<bool>(), 0u64..3, 0u64..40, 0u64..12), 1..80),

@@ -80,12 +80,12 @@ fn conflicts_between_locks_and_io() {
         (A, Shared, open(1), true, false),
         (A, Shared, open(2), true, false),
         (A, Shared, Actor::Stateless, true, false),
-        // Advisory locks stop those who count on locks being kept, and no one else.
+        // Advisory locks stop actors that rely on locks being enforced, and nobody else.
         (P, Exclusive, open(2), false, false),
         (P, Shared, open(2), true, false),
         (P, Exclusive, Actor::Advised(OpenKey(2)), true, true),
         (P, Exclusive, Actor::Stateless, true, true),
-        // These are stopped by mandatory ones.
+        // These actors are stopped by mandatory locks.
         (A, Exclusive, Actor::Advised(OpenKey(2)), false, false),
         (A, Shared, Actor::Advised(OpenKey(2)), true, false),
     ];
@@ -144,7 +144,7 @@ fn an_open_unlocks_exactly_what_it_locked() {
         assert_eq!(state.unlock(A, wrong), Err(UnlockError::NotLocked));
     }
     assert_eq!(state.unlock(B, range(0, 10)), Err(UnlockError::NotLocked));
-    // The exclusive lock goes first: the shared one then stops the owner from writing.
+    // The exclusive lock is removed first: the shared one still stops the owner from writing.
     assert!(state.unlock(A, range(0, 10)).is_ok());
     assert_eq!(locks_of(&state, A), [(0, 10, Shared), (20, 10, Shared)]);
     assert!(state.unlock(A, range(0, 10)).is_ok());
@@ -161,11 +161,11 @@ fn a_clients_owner_merges_and_splits() {
     state.lock(P, range(30, 10), Exclusive).unwrap();
     state.lock(P, range(20, 10), Exclusive).unwrap();
     assert_eq!(locks_of(&state, P), [(10, 30, Exclusive)]);
-    // Downgrading the middle frees it.
+    // Downgrading the middle frees part of the lock.
     assert_eq!(state.lock(P, range(20, 5), Shared), Ok(LockChange { freed: true }));
     assert_eq!(locks_of(&state, P), [(10, 10, Exclusive), (20, 5, Shared), (25, 15, Exclusive)]);
     assert!(state.lock(Q, range(20, 5), Shared).is_ok());
-    // An upgrade meets the other's lock and changes nothing.
+    // An upgrade conflicts with the other owner's lock and changes nothing.
     assert!(state.lock(P, range(15, 10), Exclusive).is_err());
     assert_eq!(locks_of(&state, P), [(10, 10, Exclusive), (20, 5, Shared), (25, 15, Exclusive)]);
     assert_eq!(state.unlock(Q, ByteRange::to_end(0)), Ok(LockChange { freed: true }));
@@ -198,7 +198,7 @@ fn the_limit_is_exact_and_merging_is_free() {
     assert_eq!(locks.lock(P, range(22, 5), Shared, 2), Err(LockError::TooMany));
     assert_eq!(locks.unlock(P, range(2, 5), 2), Err(UnlockError::TooMany));
     assert_eq!(locks.len(), 2);
-    // Growing one, and joining both, needs no room.
+    // Growing a lock, and joining both, needs no room.
     assert!(locks.lock(P, range(5, 10), Exclusive, 2).is_ok());
     assert!(locks.lock(P, range(15, 5), Exclusive, 2).is_ok());
     assert_eq!(locks.len(), 1);
@@ -220,7 +220,7 @@ const BYTES: u64 = 24;
 
 fn an_op() -> impl Strategy<Value = Op> {
     let owner = prop::sample::select(vec![A, B, P, Q]);
-    // Few offsets and lengths, so that ranges meet, and equal ones come again.
+    // Few offsets and lengths, so that ranges overlap, and equal ones are repeated.
     let some = (0u64..12, 0u64..8).prop_map(|(o, n)| range(o * 2, n.min(BYTES - o * 2)));
     let kind = prop::sample::select(vec![Shared, Exclusive]);
     prop_oneof![
@@ -232,7 +232,7 @@ fn an_op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The model: opens hold a bag of locks, clients' owners hold a state per byte.
+/// The model: an open holds a bag of locks, a client's owner has a state for each byte.
 #[derive(Debug, Default)]
 struct Model {
     opens: Vec<(LockOwner, ByteRange, LockKind)>,
@@ -243,7 +243,7 @@ fn has(range: ByteRange, byte: u64) -> bool {
     range.offset() <= byte && byte < range.offset() + range.length()
 }
 
-/// Whether a byte is in both, or an empty one lies inside the other.
+/// Whether the two have a byte in common, or an empty one lies inside the other.
 fn meet(a: ByteRange, b: ByteRange) -> bool {
     let inside = |e: ByteRange, r: ByteRange| {
         e.is_empty() && e.offset() > r.offset() && e.offset() < r.offset() + r.length()
@@ -257,8 +257,8 @@ impl Model {
     }
 
     fn locked_by_client(&self, client: usize, range: ByteRange, kind: LockKind) -> bool {
-        // An empty range of an open lies between two bytes; what is locked around it as one, is in the way.
-        // One lock or two that adjoin: a client's owner merges those of one kind.
+        // An empty range of an open lies between two bytes. It conflicts with a lock that covers both, be it one lock
+        // or two that adjoin: a client's owner merges those of one kind.
         let at = |byte: u64| self.bytes[client][usize::try_from(byte).unwrap()];
         if range.is_empty() {
             let n = range.offset();
@@ -313,7 +313,7 @@ impl Model {
         range.is_empty() || (self.may_read(open, range) && !shared)
     }
 
-    /// Whether a client's owner has such a lock on a byte of the range.
+    /// Whether a client's owner has a lock of this kind on a byte of the range.
     fn client_locks(&self, range: ByteRange, kind: LockKind) -> bool {
         let inside = |byte: &u64| meet(self::range(*byte, 1), range);
         (0..BYTES).filter(inside).any(|byte| {
@@ -322,7 +322,7 @@ impl Model {
         })
     }
 
-    /// The locks as they should be kept: runs of equal bytes of clients' owners, the bag of opens.
+    /// The locks as they should be kept: runs of equal bytes for clients' owners, the bag for opens.
     fn locks_of(&self, owner: LockOwner) -> Vec<(u64, u64, LockKind)> {
         let Some(client) = Self::client(owner) else {
             let mine = self.opens.iter().filter(|l| l.0 == owner);

@@ -17,7 +17,7 @@ fn new_state() -> FileState {
     FileState::new(Limits::default())
 }
 
-/// Grants to a holder under which these opens work.
+/// Makes a grant to a holder under which these opens work.
 fn grant(state: &mut FileState, holder: Holder, own: &[OpenKey], wanted: Caching) -> Caching {
     own.iter().for_each(|open| state.work_under(*open, holder));
     state.grant(holder, wanted)
@@ -100,7 +100,7 @@ fn the_holder_itself_is_not_disturbed() {
             assert_eq!(state.breaks(Some(holder), operation), Breaks::default(), "{holder:?} {operation:?}");
         }
     }
-    // Except a level II oplock, which any write or lock ends.
+    // The exception is a level II oplock, which any write or lock ends.
     let mut state = new_state();
     grant(&mut state, OPLOCK, &[], R);
     assert_eq!(state.breaks(Some(OPLOCK), Operation::Read), Breaks::default());
@@ -128,7 +128,7 @@ fn grants_fit_the_kind_of_holder() {
 fn grants_leave_room_for_others() {
     let own = OpenKey(1);
     let other = OpenKey(2);
-    // (the other's open, its sharing, what a lease, an oplock and a delegation get that want all)
+    // (the other's open, its sharing, what a lease, an oplock and a delegation get that ask for everything)
     let cases = [
         (Access::READ_ATTRIBUTES, Sharing::empty(), [RWH, RWH, RWH]),
         (Access::READ_DATA, ALL, [RH, R, RH]),
@@ -150,7 +150,7 @@ fn grants_leave_room_for_others() {
 
 #[test]
 fn one_writes_alone_and_many_read() {
-    // Whatever the opens are: grants themselves are in each other's way.
+    // Grants also limit each other, whatever the opens are.
     let cases = [(R, RWH, RH), (RH, RWH, RH), (RH, RW, R), (RW, R, NONE), (RWH, RWH, NONE), (RH, RH, RH)];
     for (held, wanted, granted) in cases {
         let mut state = new_state();
@@ -158,7 +158,7 @@ fn one_writes_alone_and_many_read() {
         assert_eq!(grant(&mut state, LEASE_2, &[], wanted), granted, "{held:?} {wanted:?}");
         assert_eq!(state.granted(LEASE), held);
     }
-    // A lease that keeps the file open and a level II oplock go ill together.
+    // A lease with handle caching and a level II oplock exclude each other.
     for (first, held, second, wanted, granted) in
         [(LEASE, RH, OPLOCK, R, NONE), (LEASE, R, OPLOCK, RWH, R), (OPLOCK, R, LEASE, RWH, R)]
     {
@@ -170,7 +170,7 @@ fn one_writes_alone_and_many_read() {
             "{first:?} {held:?} {second:?} {wanted:?}"
         );
     }
-    // What is being broken is still held.
+    // What is being broken still counts as held.
     let mut state = new_state();
     grant(&mut state, LEASE, &[], RWH);
     state.breaks(None, Operation::Read);
@@ -202,7 +202,7 @@ fn grants_and_locks() {
 
 #[test]
 fn a_grant_that_others_share_grows_as_far_as_was_wanted_or_not_at_all() {
-    // smbtorture's smb2.lease.upgrade3: what Windows does.
+    // smbtorture's smb2.lease.upgrade3: the behaviour of Windows.
     let cases =
         [(R, RH, RH), (R, RW, R), (R, RWH, R), (RH, RWH, RH), (RH, R, RH), (RH, RW, RH), (R, NONE, R)];
     for (held, wanted, then) in cases {
@@ -215,7 +215,7 @@ fn a_grant_that_others_share_grows_as_far_as_was_wanted_or_not_at_all() {
 
 #[test]
 fn a_grant_grows_but_does_not_shrink() {
-    // [MS-SMB2] 3.3.5.9.8: a lease is upgraded where what is wanted goes beyond what it has.
+    // [MS-SMB2] 3.3.5.9.8: a lease is upgraded if the requested state is a superset of its state.
     let cases = [(R, RH, RH), (R, RWH, RWH), (RH, RWH, RWH), (RH, R, RH), (RH, RW, RH), (RWH, NONE, RWH)];
     for (first, second, then) in cases {
         let mut state = new_state();
@@ -245,7 +245,7 @@ fn acknowledgments() {
     assert_eq!(state.acknowledge(LEASE, RWH), Err(AcknowledgeError::TooMuch));
     assert_eq!(state.acknowledge(LEASE, RW), Err(AcknowledgeError::TooMuch));
     assert_eq!(state.granted(LEASE), RWH);
-    // Asked again, the operation still waits, and nobody is told twice.
+    // When asked again, the operation still waits, and no holder is told twice.
     assert_eq!(state.breaks(None, Operation::Read), Breaks { tell: vec![], wait: true });
     assert_eq!(state.acknowledge(LEASE, R), Ok(None));
     assert_eq!(state.granted(LEASE), R);
@@ -259,7 +259,7 @@ fn an_operation_during_a_break_takes_more_afterwards() {
     grant(&mut state, LEASE, &[], RWH);
     assert!(state.breaks(None, Operation::Read).wait);
     assert_eq!(state.breaks(None, Operation::Write), Breaks { tell: vec![], wait: true });
-    // Step by step, and whoever has waited for the first step waits for all of them.
+    // Step by step; an operation that waits for the first step waits for all of them.
     let next = Break { holder: LEASE, from: RH, to: R, ack_required: true, continues: true };
     assert_eq!(state.acknowledge(LEASE, RH), Ok(Some(next)));
     assert_eq!(state.breaks(None, Operation::Read), Breaks { tell: vec![], wait: true });
@@ -269,7 +269,7 @@ fn an_operation_during_a_break_takes_more_afterwards() {
     assert_eq!(state.breaks(None, Operation::Write), Breaks::default());
     assert!(state.is_idle());
 
-    // What is left may need no answer.
+    // The rest of a break may need no answer.
     grant(&mut state, LEASE, &[], RWH);
     state.breaks(None, Operation::Read);
     state.breaks(None, Operation::Write);
@@ -305,21 +305,21 @@ fn an_oplock_ends_with_its_open() {
     assert!(state.is_idle());
 }
 
-/// A client with a cache, as the protocols mean it to behave.
+/// A client with a cache, which behaves as the protocols intend.
 #[derive(Debug, Clone, Copy)]
 struct Client {
     holder: Holder,
     key: OpenKey,
     open: bool,
-    /// Its open is for attributes only.
+    /// Whether its open is for attributes only.
     quiet: bool,
-    /// What it thinks that it may cache.
+    /// What it believes that it may cache.
     may: Caching,
-    /// It owes an answer.
+    /// Whether it owes an answer.
     owes: bool,
-    /// It keeps data that it read.
+    /// Whether it caches data that it read.
     cached: bool,
-    /// It keeps data that it wrote.
+    /// Whether it caches data that it wrote.
     dirty: bool,
 }
 
@@ -332,7 +332,7 @@ enum Action {
     Close,
 }
 
-/// Clients and a server that answers by the rules under test.
+/// Clients, and a server that follows the rules under test.
 struct World {
     state: FileState,
     clients: Vec<Client>,
@@ -375,7 +375,8 @@ impl World {
         }
     }
 
-    /// Does the operation on the server, for a client or for one without any state; who is asked answers.
+    /// Carries out the operation on the server, for a client or for a caller without state. Holders that are told
+    /// answer.
     fn operate(&mut self, who: Option<usize>, operation: Operation) {
         let own = who.map(|n| self.clients[n].holder);
         for round in 0.. {
@@ -392,7 +393,7 @@ impl World {
                 }
             }
         }
-        // Who opens for attributes only is not promised the newest data.
+        // An open for attributes only is not promised the newest data.
         let quiet = matches!(operation, Operation::Open { access, .. } if is_quiet(access));
         for (n, other) in self.clients.iter().enumerate().filter(|(n, _)| Some(*n) != who) {
             assert!(quiet || !other.dirty, "{n} has data that {who:?} does not see at {operation:?}");
@@ -462,8 +463,8 @@ fn an_action() -> impl Strategy<Value = Action> {
 }
 
 proptest! {
-    /// No client reads old data or loses what it wrote, nobody holds anything beside a writer, and
-    /// nothing waits for ever.
+    /// No client reads old data or loses what it wrote, nobody holds a grant beside a writer, and nothing waits for
+    /// ever.
     #[test]
     fn caches_stay_coherent(
         actions in prop::collection::vec((0usize..5, an_action()), 1..60),
@@ -472,7 +473,7 @@ proptest! {
         for (n, action) in actions {
             match action {
                 _ if n < world.clients.len() => world.act(n, action),
-                // One who has no state at all: NFSv3.
+                // A caller without any state: NFSv3.
                 Action::Read => world.operate(None, Operation::Read),
                 Action::Write => world.operate(None, Operation::Write),
                 _ => {}

@@ -35,7 +35,7 @@ fn subsets(mask: u32) -> Vec<u32> {
 
 #[test]
 fn sharing_is_that_of_the_document_for_every_pair_of_opens() {
-    // All combinations of the bits that count, beside two that do not.
+    // All combinations of the bits that count, with two that do not.
     let counting: Vec<u32> = subsets(0x27).into_iter().flat_map(|a| [a, a | 0x1_0000]).collect();
     let accesses: Vec<u32> = counting.into_iter().flat_map(|a| [a, a | 0x10_0180]).collect();
     let mut refused = 0;
@@ -78,7 +78,7 @@ fn only_these_bits_count() {
 
 #[test]
 fn many_opens_are_counted_right() {
-    // What is in the way is found after any order of opening and closing.
+    // A conflicting open is found after any order of opening and closing.
     let mut state = FileState::default();
     for n in 0..50 {
         let sharing = if n == 30 { Sharing::READ } else { ALL };
@@ -103,7 +103,7 @@ fn an_upgrade_is_checked_against_all_and_added() {
     state.reserve(A, Access::WRITE_DATA, ALL).unwrap();
     let both = Access::READ_DATA | Access::WRITE_DATA;
     assert_eq!(state.reservation(A).map(|r| (r.access, r.sharing)), Some((both, ALL)));
-    // Its own writing is against denying others to write (RFC 8881 9.7), until it is given up.
+    // The open's own writing conflicts with denying others to write (RFC 8881 9.7), until it is given up.
     let deny_write = Sharing::READ | Sharing::DELETE;
     let refused = Err(ReserveError::Sharing { holder: A });
     assert_eq!(state.reserve(A, Access::READ_DATA, deny_write), refused);
@@ -124,7 +124,7 @@ fn an_upgrade_is_checked_against_all_and_added() {
 
 #[test]
 fn one_without_an_open_is_bound_by_the_reservations() {
-    // (sharing of the open, may be read, may be written, may be deleted)
+    // (sharing of the open, whether it may be read, written, deleted)
     for bits in 0..8 {
         let sharing = Sharing::from_bits(bits).unwrap();
         let mut state = FileState::default();
@@ -168,7 +168,7 @@ fn delete_on_close_takes_hold_when_its_open_closes() {
     state.set_delete_on_close(A, true);
     assert!(!state.is_delete_pending());
     state.reserve(B, Access::READ_DATA, ALL).unwrap();
-    // Taking the mark back does not reach it.
+    // Withdrawing the mark has no effect on it.
     state.set_delete_pending(false);
     assert_eq!(state.release(A), Released { last: false, delete: false, freed: false });
     assert!(state.is_delete_pending());
@@ -215,7 +215,7 @@ fn the_limit_of_opens_is_exact() {
     assert_eq!(state.reserve(C, Access::READ_DATA, ALL), Ok(()));
 }
 
-/// [MS-FSA] 2.1.5.1.2.1: deleting a file deletes its streams, so their opens have a say in it, and in nothing else.
+/// [MS-FSA] 2.1.5.1.2.1: deleting a file deletes its streams, so opens of streams can deny that, and nothing else.
 #[test]
 fn opens_of_streams_deny_deletion_only() {
     let shared = Sharing::READ | Sharing::WRITE;
@@ -267,7 +267,7 @@ fn opens_of_streams_are_counted() {
     assert_eq!(state.reserve(C, Access::READ_DATA, ALL), Err(ReserveError::TooMany));
 }
 
-/// What the opens of a grant do together is known without looking at them: held against a look at all of them.
+/// The sum of the opens under a grant, known without looking at them, equals a sum over all of them.
 #[test]
 fn what_opens_do_together_is_that_of_each() {
     let lease = |n: u8| Holder::Lease { client: [n; 16], key: [n; 16] };
@@ -325,7 +325,7 @@ fn what_opens_do_together_is_that_of_each() {
 
 #[test]
 fn as_many_opens_as_there_may_be_are_let_in_and_go() {
-    // A look at all of them for each takes hundreds of millions of steps.
+    // Looking at all opens for each one would take hundreds of millions of steps.
     let mut state = FileState::default();
     let most = u64::try_from(Limits::default().reservations_max).unwrap();
     let (lease, shared) = (Holder::Delegation(1), Access::READ_DATA);

@@ -11,7 +11,7 @@ use crate::{KIB, MIB, Plan};
 const SECOND: Time = Time::from_secs(1);
 const SERVICE: Time = Time::from_micros(200);
 
-/// A client that always has `depth` operations under way, and rests for `think` after each.
+/// A client that always has `depth` operations under way, and pauses for `think` after each.
 struct Load {
     client: u64,
     operation: Operation,
@@ -37,7 +37,7 @@ fn budget(plan: &str) -> Budget {
     Budget::new(plan.parse::<Plan>().unwrap().limits(), Time::ZERO)
 }
 
-/// Runs the clients; what each has done from `from` on is counted.
+/// Runs the clients, and counts what each has done since `from`.
 fn simulate(budget: &mut Budget, loads: &mut [Load], from: Time, to: Time) {
     let mut events = BinaryHeap::new();
     for (index, load) in loads.iter().enumerate() {
@@ -84,7 +84,7 @@ fn assert_within(value: u64, expected: u64, per_mille: u64) {
     assert!(value.abs_diff(expected) * 1000 <= expected * per_mille, "{value} and not {expected}");
 }
 
-/// A minute of these loads: the limit holds within 2 %, and 97 % of it are reached.
+/// Runs these loads for a minute: the limit holds within 2 %, and 97 % of it are reached.
 fn assert_holds(plan: &str, mut loads: Vec<Load>, per_second: u64, unit: impl Fn(&Load) -> u64) {
     simulate(&mut budget(plan), &mut loads, Time::ZERO, 60 * SECOND);
     let done: u64 = loads.iter().map(|load| load.done * unit(load)).sum();
@@ -121,8 +121,8 @@ fn a_large_operation_counts_as_several() {
 
 #[test]
 fn credits_are_exact_over_hours() {
-    // 100 GiB of Azure Files v1: 3,100 and 10,000 operations in a second, 24,840,000 credits. Operations of 100 KiB count
-    // as 100, so that there are fewer to simulate.
+    // 100 GiB of Azure Files v1: 3,100 and 10,000 operations per second, 24,840,000 credits. Operations of 100 KiB
+    // count as 100, so that fewer have to be simulated.
     let mut budget = budget("custom iops=3100 burst-iops=10000 io-unit=1KiB");
     assert_eq!(budget.credits(Time::ZERO), Some(24_840_000));
     let mut loads = [load(1, read(1, 100 * KIB), 8)];
@@ -144,7 +144,7 @@ fn bursts_end_when_the_credits_do() {
 fn credits_accrue_below_the_baseline_and_not_while_throttled() {
     let mut budget = budget("custom iops=3100 burst-iops=10000 throughput=10MiB/s io-unit=1KiB");
     budget.set_credits(0);
-    // 1,000 operations in a second, ten at a time, and nothing waits.
+    // 1,000 operations per second, ten at a time, and nothing waits.
     let mut rest = [load(1, read(1, 10 * KIB), 1)];
     rest[0].think = Duration::from_micros(9_800);
     simulate(&mut budget, &mut rest, Time::ZERO, 3600 * SECOND);
@@ -167,7 +167,7 @@ fn two_greedy_clients_get_equal_parts_and_a_light_one_does_not_wait() {
         let light = || Load { think: Duration::from_millis(20), ..load(3, read(3, 4 * KIB), 1) };
         let mut alone = [light()];
         simulate(&mut budget(plan), &mut alone, SECOND, 60 * SECOND);
-        // One has four times as much under way, and larger operations.
+        // One client has four times as much under way, and larger operations.
         let mut loads = [load(1, read(1, bytes), 64), load(2, read(2, bytes * 2), 16), light()];
         simulate(&mut budget(plan), &mut loads, SECOND, 60 * SECOND);
         let [first, second] = [loads[0].done * bytes, loads[1].done * bytes * 2];
@@ -221,7 +221,7 @@ fn whoever_goes_away_frees_its_place_and_gives_back_what_it_took() {
     assert_eq!(budget.waiting(), 0);
     assert!(budget.schedule.is_empty());
     assert_eq!(budget.advance(Time::ZERO, &mut Vec::new()), None);
-    // What the last one had taken of its file's budget is there again.
+    // What the last operation had taken of its file's budget is available again.
     assert!(budget.others.values().filter(|gate| gate.meter.is_open()).count() >= 4);
 }
 
@@ -286,8 +286,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever happens: everybody who waits is let through at last, once, and what one client asks of one file and
-    /// kind goes in order.
+    /// Whatever happens: every operation that waits is let through eventually, once, and operations of one client, file
+    /// and kind keep their order.
     #[test]
     fn nobody_is_forgotten(steps in proptest::collection::vec(step(), 1..150)) {
         let mut budget = budget("custom iops=50 burst-iops=60 burst-credits=20 read=1MiB/s throughput=2MiB/s \

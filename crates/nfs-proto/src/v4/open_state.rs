@@ -149,12 +149,12 @@ mod tests {
         let mut state = OpenState::new(b"owner", opened(R, ShareDeny::WRITE, 1));
         assert_eq!(state.add(opened(R | W, NONE, 2)), None);
         assert_eq!(state.union(), (R | W, ShareDeny::WRITE));
-        // One that a simpler table lets by: no OPEN asked for reading without denying anything.
+        // A case that a simpler table would accept: no OPEN asked for reading without denying anything.
         assert_eq!(state.downgrade(R, NONE), Err(NoSuchUnion));
         assert_eq!(state.downgrade(W, NONE), Err(NoSuchUnion));
         assert_eq!(state.downgrade(R, ShareDeny::WRITE), Ok(vec![2]));
         assert_eq!((state.for_access(R), state.for_access(W)), (Some(&1), None));
-        // To what it is already.
+        // To its present state.
         assert_eq!(state.downgrade(R, ShareDeny::WRITE), Ok(vec![]));
     }
 

@@ -366,11 +366,11 @@ mod tests {
         let busy = |slot, highest_slot| Request { slot, sequence: 2, highest_slot };
         assert_eq!((slots.usage().kept_bytes, slots.aim(2)), (40, true));
         assert_eq!((slots.highest_slot(), slots.target_highest_slot()), (7, 1));
-        // What was sent before the client could know.
+        // A request that was sent before the client could know.
         assert_eq!(slots.begin(busy(0, 0), || print("")), Ok(Begun::New));
         assert_eq!((slots.begin(busy(5, 5), || print("")), slots.granted()), (Ok(Begun::New), 8));
         slots.end(0, Kept::No);
-        // It has heard, and one is still under way.
+        // The client has learned of it, and one request is still under way.
         run(&mut slots, 0, 3, "a");
         assert_eq!(slots.granted(), 8);
         slots.end(5, Kept::Reply(reply("late"), print("")));
@@ -414,16 +414,16 @@ mod tests {
         assert_eq!(slots.usage().running, 0);
     }
 
-    /// What may happen to a request of a client on an unreliable network.
+    /// What can happen to a client's request on an unreliable network.
     #[derive(Debug, Clone, Copy)]
     enum Fate {
-        /// It arrives, and its reply too.
+        /// The request arrives, and so does its reply.
         Arrives,
-        /// It is lost.
+        /// The request is lost.
         Lost,
-        /// It arrives, and its reply is lost.
+        /// The request arrives, and its reply is lost.
         ReplyLost,
-        /// An older one arrives late.
+        /// An older request arrives late.
         Late(u32),
     }
 
@@ -443,7 +443,7 @@ mod tests {
         fn every_request_runs_exactly_once(fates in proptest::collection::vec(fate(), 1..200)) {
             let mut server = SlotTable::new(3);
             let mut runs = std::collections::HashMap::new();
-            // What the client last sent on each slot, and whether it has the reply.
+            // The last request that the client sent on each slot, and whether it has the reply.
             let mut sent = [(0_u32, true); 3];
             let mut deliver = |slot: u32, sequence: u32| {
                 let name = format!("{slot}/{sequence}");
@@ -462,7 +462,7 @@ mod tests {
                 let (sequence, answered) = &mut sent[slot as usize];
                 if let Fate::Late(back) = fate {
                     if let Some(old) = sequence.checked_sub(back).filter(|old| *old > 0) {
-                        // Nothing has come since, if the newer ones were lost: then it is the last one again.
+                        // If the newer requests were lost, nothing has arrived since: then this is the last one again.
                         let answer = deliver(slot, old);
                         let again = Ok(reply(&format!("{slot}/{old}")));
                         prop_assert!(answer == Err(Status::SeqMisordered) || answer == again, "{:?}", answer);

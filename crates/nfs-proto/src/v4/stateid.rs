@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn reserved_values_have_the_meaning_of_the_table() {
-        // RFC 8881 8.2.3, by hand: seqid, other, what it is.
+        // RFC 8881 8.2.3, by hand: seqid, other, meaning.
         let cases = [
             (0, 0x00, Ok(Designates::Anonymous)),
             (u32::MAX, 0xff, Ok(Designates::ReadBypass)),

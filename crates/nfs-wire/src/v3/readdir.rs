@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_listing_fills_its_budget_exactly() {
         let entry = |cookie| Entry { fileid: 7, name: Name(b"four"), cookie };
-        // 4 (follows) + 8 + 4 + 4 + 8 bytes an entry
+        // 4 (follows) + 8 + 4 + 4 + 8 bytes per entry
         for (budget, expected) in [(7, 0), (8 + 27, 0), (8 + 28, 1), (8 + 55, 1), (8 + 56, 2), (1000, 3)] {
             let mut buffer = b"what was there before".to_vec();
             let start = buffer.len();

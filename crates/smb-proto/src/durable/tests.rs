@@ -100,7 +100,7 @@ fn what_survives_a_disconnection() {
 #[test]
 fn the_same_client_gets_its_open_back() {
     assert_eq!(check_reconnect(&known(), &asked()), Ok(()));
-    // The first version says nothing of the CREATE.
+    // Version 1 does not identify the CREATE.
     assert_eq!(check_reconnect(&known(), &Reconnect { v2: None, ..asked() }), Ok(()));
     // Without a lease neither the client nor the name matters.
     let known = Known { lease: None, ..known() };
@@ -164,7 +164,7 @@ fn a_replay_gets_the_open_that_was_made() {
     assert_eq!(check_replay(&known(), &Replay { lease: None, ..replay() }), Ok(()));
     let persistent = Known { durability: Some(PERSISTENT), ..known() };
     assert_eq!(check_replay(&persistent, &Replay { persistent: true, ..replay() }), Ok(()));
-    // What the open is not, a replay may ask for.
+    // A replay may ask for a property that the open does not have.
     assert_eq!(check_replay(&known(), &Replay { persistent: true, ..replay() }), Ok(()));
 }
 

@@ -132,7 +132,7 @@ proptest! {
         prop_assert!(message.len() < 16 || frame[TRANSFORM_HEADER_LEN..] != message[..]);
         let mut copy = frame.clone();
         prop_assert_eq!(opener.open(&mut copy).unwrap(), &message[..]);
-        // any changed bit is noticed, in the header too
+        // any changed bit is noticed, even in the header
         let mut forged = frame;
         let at = flip.index(forged.len());
         forged[at] ^= 1 << bit;
@@ -144,7 +144,7 @@ proptest! {
 fn no_bytes_make_opening_panic() {
     let openers: Vec<Opener> = Cipher::ALL.into_iter().map(|cipher| pair(cipher).1).collect();
     bolero::check!().for_each(|bytes: &[u8]| {
-        // as they are, and as a message of the right size, so that they get as far as decryption
+        // unchanged, and as a message of the right size, so that they get as far as decryption
         let header = TransformHeader {
             signature: [0; 16],
             nonce: [1; 16],

@@ -76,7 +76,7 @@ fn no_context_may_come_twice_or_empty() {
         let answer = negotiate(&everything(), &request(&[0x0311], contexts));
         assert_eq!(answer.err(), Some(NtStatus::INVALID_PARAMETER));
     }
-    // a context that nobody knows is ignored, and the contexts of older dialects are not looked at
+    // an unknown context is ignored, and the contexts of older dialects are not looked at
     let unknown = NegotiateContext::Other { context_type: 0x0100, data: b"x" };
     assert!(negotiate(&everything(), &request(&[0x0311], vec![preauth(&[1]), unknown])).is_ok());
     assert!(negotiate(&everything(), &request(&[0x0302], vec![])).is_ok());
@@ -104,7 +104,7 @@ fn without_a_common_cipher_the_answer_is_zero_and_signing_falls_back_to_cmac() {
     assert_eq!((agreed.cipher, agreed.signing_algorithm), (None, SigningAlgorithm::AesCmac));
     assert_eq!(agreed.response_contexts(&[7; 32]), [preauth_answer(), ciphers(&[0])]);
 
-    // A list of no ciphers is no encryption, as without the context.
+    // An empty list of ciphers means no encryption, like a missing context.
     for contexts in [vec![preauth(&[1])], vec![preauth(&[1]), ciphers(&[])]] {
         let agreed = negotiate(&everything(), &request(&[0x0311], contexts)).unwrap();
         assert_eq!((agreed.cipher, agreed.signing_algorithm), (None, SigningAlgorithm::AesCmac));

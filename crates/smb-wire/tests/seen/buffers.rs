@@ -1,5 +1,5 @@
-//! What lies in the buffers of QUERY_INFO, SET_INFO, QUERY_DIRECTORY, CHANGE_NOTIFY and IOCTL. Each is
-//! encoded again and must be what it was.
+//! The contents of the buffers of QUERY_INFO, SET_INFO, QUERY_DIRECTORY, CHANGE_NOTIFY and IOCTL. Each is encoded again
+//! and must be unchanged.
 
 use anabranch_smb_wire as smb;
 use smb::dcerpc::{Body, Pdu};
@@ -18,7 +18,7 @@ fn bytes(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// Decodes, encodes and compares a structure whose fields tshark does not tell under names of their own.
+/// Decodes, encodes and compares a structure for whose fields tshark has no names.
 macro_rules! round_trip {
     ($seen:expr, $type:ty, $buffer:expr) => {{
         let value = <$type>::decode($buffer)?;
@@ -157,7 +157,7 @@ pub(super) fn extended_attributes(seen: &mut Seen, buffer: &[u8]) -> Result<(), 
         seen.bytes("smb2.ea.data", attribute.value);
         attribute.push(&mut list).expect("it came from a buffer of this length");
     }
-    // Samba pads behind the last attribute too.
+    // Samba also pads after the last attribute.
     assert!(buffer.len() - out.len() < 4);
     seen.same(&out, &buffer[..out.len()]);
     Ok(())
@@ -205,7 +205,7 @@ pub(super) fn security_descriptor(seen: &mut Seen, buffer: &[u8]) -> Result<(), 
         let size = bytes(|out| acl.encode_into(out).expect("it came from the wire")).len();
         let size = u16::try_from(size).expect("the length of an ACL");
         seen.add("nt.acl.size", size.to_le_bytes());
-        // tshark counts the reserved bytes behind it in.
+        // tshark includes the reserved bytes that follow.
         let count = u32::try_from(acl.aces.len()).expect("a count");
         seen.add("nt.acl.num_aces", count.to_le_bytes());
         for ace in &acl.aces {
@@ -226,7 +226,7 @@ pub(super) fn set_info(seen: &mut Seen, request: &smb::set_info::Request<'_>) ->
             basic(seen, &info);
         }
         FileInfoClass::Rename | FileInfoClass::Link => {
-            // Clients leave anything in the reserved bytes, and pad.
+            // Clients send any value in the reserved bytes, and pad.
             let info = file_info::Rename::decode(request.buffer)?;
             let encoded = bytes(|out| info.encode_into(out).expect("it came from the wire"));
             seen.same(&encoded[8..], &request.buffer[8..encoded.len()]);
@@ -306,7 +306,7 @@ pub(super) fn ioctl_input(seen: &mut Seen, request: &smb::ioctl::Request<'_>) ->
         Fsctl::SrvCopychunk | Fsctl::SrvCopychunkWrite => {
             let copy = fsctl::Copychunk::decode(request.input)?;
             let encoded = bytes(|out| copy.encode_into(out).expect("it came from the wire"));
-            // The client leaves anything in the reserved bytes of the last chunk.
+            // The client sends any value in the reserved bytes of the last chunk.
             let reserved = encoded.len() - 4;
             seen.same(&encoded[..reserved], &request.input[..reserved]);
             seen.add("smb2.fsctl.cchunk.resume_key", copy.source_key);
@@ -392,8 +392,7 @@ fn interfaces(seen: &mut Seen, output: &[u8]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Which interface a golden stub belongs to cannot be read from it: wkssvc has the procedure 0 here, srvsvc
-/// the others.
+/// The interface of a golden stub cannot be read from the stub: here wkssvc has procedure 0, and srvsvc the others.
 fn rpc_request(seen: &mut Seen, input: &[u8]) -> Result<(), WireError> {
     let (pdu, length) = Pdu::decode(input)?;
     assert_eq!(length, input.len());
@@ -470,7 +469,7 @@ fn seen_results(seen: &mut Seen, context: &Context, stub: &[u8]) -> Result<(), W
         return seen_workstation(seen, stub);
     };
     let (response, error) = match srvsvc::Response::decode(opnum.into(), stub) {
-        // smbtorture asks for level 102 too, which this crate does not have; tshark's error is its last word.
+        // smbtorture also asks for level 102, which this crate does not support; tshark's error comes last.
         Err(WireError::Invalid("level of a server")) => {
             seen.add("srvsvc.werror", &stub[stub.len() - 4..]);
             return Ok(());
@@ -511,8 +510,8 @@ fn seen_workstation(seen: &mut Seen, stub: &[u8]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// A stub in which all pointers that point to something have the same referent: which number a pointer has
-/// is up to the sender, and Samba goes on counting from one stub to the next.
+/// A stub in which all pointers that are not null have the same referent: the sender chooses the numbers, and Samba
+/// continues to count from one stub to the next.
 fn without_referents(stub: &[u8]) -> Vec<u8> {
     let one = |word: &[u8]| {
         if word.len() == 4 && word[1..] == [0, 2, 0] { vec![0, 0, 2, 0] } else { word.to_vec() }

@@ -1,4 +1,4 @@
-//! What this crate sees in a message, under the names that tshark has for it.
+//! What this crate sees in a message, under tshark's names.
 
 use anabranch_smb_wire as smb;
 use smb::create_context::{Lease, RequestContext, ResponseContext};
@@ -7,7 +7,7 @@ use smb::{Command, FileId, FileTime, Header, HeaderFlags, Target, Utf16, WireErr
 
 mod buffers;
 
-/// What a response alone does not say: what the request asked for.
+/// What a response alone does not tell: what the request asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     pub(crate) class: Option<u8>,
@@ -37,11 +37,11 @@ impl Context {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     fields: Vec<(&'static str, Vec<u8>)>,
-    /// Where a buffer did not encode to itself.
+    /// Buffers that did not encode to themselves.
     wrong: Vec<String>,
 }
 
-/// tshark shows these as less than they are, or shows more than the field under the same name.
+/// tshark shows only a part of these, or shows more than the field under the same name.
 fn comparable(field: &str, values: &[String]) -> Vec<String> {
     match field {
         // IOCTL responses have another field of this name.
@@ -63,7 +63,7 @@ impl Seen {
         self.add("smb2.fid", [id.persistent.to_le_bytes(), id.volatile.to_le_bytes()].concat());
     }
 
-    /// A buffer that was encoded again must be what it was.
+    /// A buffer that was encoded again must be unchanged.
     fn same(&mut self, encoded: &[u8], original: &[u8]) {
         if encoded != original {
             let (encoded, original) = (super::hex(encoded), super::hex(original));
@@ -71,7 +71,7 @@ impl Seen {
         }
     }
 
-    /// tshark leaves out empty texts.
+    /// tshark omits empty texts.
     fn text(&mut self, field: &'static str, text: Utf16<'_>) {
         self.bytes(field, &text.to_wire());
     }
@@ -87,7 +87,7 @@ impl Seen {
         self.fields.iter().filter(|(name, _)| *name == field).map(|(_, bytes)| hex(bytes)).collect()
     }
 
-    /// Every field that tshark has must be here with the same bytes.
+    /// Every field that tshark shows must be here with the same bytes.
     pub(crate) fn differences(&self, expected: &[(String, Vec<String>)]) -> Vec<String> {
         let mut differences = self.wrong.clone();
         for (field, values) in expected.iter().filter(|(field, _)| !field.starts_with("request.")) {
@@ -102,7 +102,7 @@ impl Seen {
 
 type Decoded = Result<(Seen, Vec<u8>), WireError>;
 
-/// Decodes a message; returns what was seen and the message encoded again.
+/// Decodes a message. Returns what was seen, and the message encoded again.
 pub(crate) fn decode(message: &[u8], context: &Context) -> Decoded {
     let header = Header::decode(message)?;
     let mut seen = Seen::default();
@@ -112,7 +112,7 @@ pub(crate) fn decode(message: &[u8], context: &Context) -> Decoded {
     if !header.flags.contains(HeaderFlags::SERVER_TO_REDIR) {
         request(&mut seen, header.command, message, &mut out)?;
     } else if message[64] == 9 && message.len() == 64 + 9 {
-        // An ERROR response without data: nine bytes. The output buffer responses have eight and their data.
+        // An ERROR response without data has nine bytes. The output buffer responses have eight and their data.
         let response = smb::error_response::Response::decode(message)?;
         seen.add("smb2.error.context_count", [response.context_count]);
         seen.add("smb2.error.byte_count", len32(response.data));

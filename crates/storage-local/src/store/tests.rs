@@ -18,7 +18,7 @@ fn name(text: &str) -> Name<'_> {
     Name::new(text.as_bytes()).unwrap()
 }
 
-/// Where the process's descriptors lead, below a directory.
+/// The paths below a directory to which the process's descriptors lead.
 fn descriptors_below(dir: &TempDir) -> Vec<String> {
     let inside = dir.path().to_str().unwrap();
     let open = std::fs::read_dir("/proc/self/fd").unwrap();
@@ -78,7 +78,7 @@ fn what_is_removed_behind_the_servers_back_goes_with_the_sweeps() {
     store.shared.cache.sweep();
     assert!(descriptors_below(&dir).is_empty());
     assert_eq!(store.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
-    // Whoever looks at its attributes sees at once that it is gone.
+    // A call for its attributes shows at once that it is gone.
     let node = root.create(name("b"), &NEW_FILE).unwrap();
     std::fs::remove_file(dir.path().join("b")).unwrap();
     assert_eq!(node.attributes(Want::empty(), Wait::May).unwrap().links, 0);
@@ -148,10 +148,10 @@ fn by_index_a_rename_behind_the_servers_back_makes_a_handle_stale() {
     std::fs::rename(dir.path().join("a"), dir.path().join("b")).unwrap();
     store.shared.cache.drop_unreferred();
     assert_eq!(store.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
-    // Another file of that name is not it.
+    // Another file with that name is a different object.
     std::fs::write(dir.path().join("a"), "other").unwrap();
     assert_eq!(store.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
-    // Whoever finds the object again enters its new name.
+    // Looking up the object again enters its new name.
     let found = store.root().lookup(name("b"), Wait::May).unwrap();
     assert_eq!(found.handle().unwrap(), handle);
     drop(found);

@@ -44,7 +44,7 @@ fn objects_go_with_their_last_reference() {
     assert_eq!(store.shared.state.lock().objects.len(), 1, "only the root is left");
 }
 
-/// The store has no file on disk: it outlives nothing.
+/// The store has no file on disk, so nothing survives it.
 struct Memory(MemoryStore);
 
 impl crate::conformance::Subject for Memory {

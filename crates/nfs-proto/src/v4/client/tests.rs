@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a record carries here.
+/// The value of a record in these tests.
 #[derive(Debug, PartialEq, Eq)]
 struct Carried {
-    /// In the order in which they were made.
+    /// Numbered in the order in which they were made.
     number: u32,
     came: Instant,
 }
@@ -47,7 +47,7 @@ fn asking(owner: &[u8], run: u8, principal: Principal) -> ExchangeId<'_> {
     ExchangeId { owner, verifier: verifier(run), principal, update: false }
 }
 
-/// A test's side of a client.
+/// The test's view of a client.
 struct Simulated {
     table: Table,
     now: Instant,
@@ -96,7 +96,7 @@ fn a_new_owner_is_confirmed_by_its_first_session() {
     assert!(test.table.confirmed(first.client).is_none());
     assert_eq!(test.create(first.client, 1, ROOT), Ok(1));
     assert!(test.table.confirmed(first.client).is_some());
-    // Case 2: the same client asks again, and is told where its sequence is.
+    // Case 2: the same client asks again, and is told its current sequence ID.
     let again = test.exchange(asking(b"a", 1, ROOT), idle).unwrap();
     assert_eq!(again, Exchanged { client: first.client, sequence: 2, confirmed: true });
     assert_eq!(test.made, 1);
@@ -149,7 +149,7 @@ fn an_owner_that_somebody_uses_is_not_taken_away() {
     let thief = test.exchange(asking(b"a", 9, ALICE), busy).unwrap();
     assert!(!thief.confirmed && test.table.confirmed(owner).is_none());
     assert_eq!(test.gone, [0]);
-    // Who has nothing is in nobody's way.
+    // A client without state prevents nothing.
     assert_eq!(test.create(thief.client, 1, ALICE), Ok(1));
     let session = test.table.by_id[&thief.client].sessions[0];
     assert_eq!(test.exchange(asking(b"a", 1, ROOT), idle), Err(Status::ClidInUse));
@@ -290,7 +290,7 @@ fn a_full_table_of_living_clients_lets_nobody_in() {
     assert_eq!(test.gone, [0], "the one that was silent for longest");
 }
 
-/// One step of a client that an unreliable network lies between.
+/// One step of a client behind an unreliable network.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Exchange { owner: u8, run: u8, alice: bool, update: bool },
@@ -313,8 +313,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever clients do: every record is found by its owner, an owner has at most one record of each kind, what a
-    /// record carried is given back exactly once, and the limit holds.
+    /// Whatever clients do: every record is found by its owner, an owner has at most one record of each kind, the value
+    /// of a record is returned exactly once, and the limit holds.
     #[test]
     fn the_two_indices_agree(steps in proptest::collection::vec(step(), 1..150)) {
         let limits = Limits { clients_max: 4, sessions_max: 3 };

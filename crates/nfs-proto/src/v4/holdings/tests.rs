@@ -26,7 +26,7 @@ fn open(client: &mut Client, owner: &[u8], access: ShareAccess, held: u32) -> St
     client.open(FILE, owner, opened(access, NONE, held)).unwrap().0
 }
 
-/// Locks something for the first time.
+/// Locks a range for the first time.
 fn lock(client: &mut Client, open: Stateid, owner: &[u8]) -> (Stateid, u64) {
     let number = client.begin_locking(owner);
     let stateid = client.locked(open.other, number).unwrap();
@@ -48,12 +48,12 @@ fn opens_of_one_owner_have_one_stateid() {
     assert_eq!(client.open(FILE, b"a", opened(W, NONE, 3)).unwrap().1, Some(3));
     let other_owner = open(&mut client, b"b", R, 4);
     assert_ne!(other_owner.other, first.other);
-    // The first close meant an open that has been upgraded since.
+    // The first CLOSE was for an open that has been upgraded since.
     assert_eq!(client.close(second, FILE), Err(StateidError::Old));
     let ended = client.close(latest(second), FILE).unwrap();
     assert_eq!(ended, Ended { opens: vec![1, 2], lock_owners: vec![] });
     assert_eq!(client.find_open(latest(first), FILE).err(), Some(StateidError::Bad));
-    // A name is never used again.
+    // A stateid's `other` is never reused.
     assert_ne!(open(&mut client, b"a", R, 5).other, first.other);
 }
 
@@ -238,7 +238,7 @@ fn at_the_end_everything_is_given_back() {
 }
 
 proptest! {
-    /// A client that opens, downgrades and closes one file by two owners, against a list of what it has open.
+    /// A client that opens, downgrades and closes one file with two owners, compared with a plain list of its opens.
     #[test]
     fn the_union_is_that_of_a_plain_list(
         steps in prop::collection::vec((0u8..4, 0usize..2, 1u32..4, 0u32..4), 1..60),
@@ -309,7 +309,7 @@ fn what_is_held_of_a_share_ends_with_it() {
     }
     assert!(client.revoked() == Revoked::default() && client.lock_owners().number(b"l").is_none());
     assert_eq!(client.test(kept), Ok(()));
-    // Nothing of it is in the way of what comes later.
+    // Nothing of it conflicts with later opens.
     assert_eq!(open(&mut client, b"a", R, 2).seqid, 1);
     assert!(client.may_delegate(OTHER));
     client.close(kept, elsewhere).unwrap();
