@@ -6,7 +6,7 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 21] = [
+const PARTS: [&str; 22] = [
     "acl",
     "advise",
     "auth",
@@ -20,6 +20,7 @@ const PARTS: [&str; 21] = [
     "nfs_proto",
     "nfs_server",
     "nfs_wire",
+    "peers",
     "report",
     "share",
     "smb_proto",

@@ -57,6 +57,20 @@ impl From<state::Error> for Problem {
     }
 }
 
+impl From<peers::Error> for Problem {
+    fn from(peers::Error { cause, what, advice }: peers::Error) -> Self {
+        match cause {
+            peers::Cause::Missing => {
+                let or = "(or leave it out: --peers samba, --peers ganesha, --peers none)";
+                Self { cause: Cause::Settings, what, advice: format!("{advice}    {or}") }
+            }
+            peers::Cause::Directory => Self { cause: Cause::Directory, what, advice },
+            peers::Cause::Address => Self { cause: Cause::Address, what, advice },
+            peers::Cause::Serving => Self { cause: Cause::Serving, what, advice },
+        }
+    }
+}
+
 pub(crate) type Result<T> = std::result::Result<T, Problem>;
 
 impl From<gateway::Problem> for Problem {

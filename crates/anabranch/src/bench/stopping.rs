@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::peers::daemon;
 use crate::problem::{Cause, Problem, Result};
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -32,7 +31,7 @@ pub(crate) fn flag() -> Result<&'static AtomicBool> {
                 STOP.store(true, Ordering::Relaxed);
                 if asked > 1 {
                     eprintln!("ended at once: what the run had made on the target is still there");
-                    daemon::kill_all();
+                    peers::kill_all();
                     std::process::exit(130);
                 }
             }

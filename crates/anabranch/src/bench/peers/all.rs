@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use load::bench::Progress;
 use load::plan::{Extent, FAMILIES, Family};
 use load::result::Protocol;
+use peers::Place;
 
 use super::budget::{Work, stretched};
 use super::lineup::Lineup;
-use super::{Measured, Place, What, contest, extent_on, over, ratios, save, verdict};
+use super::{Measured, What, contest, extent_on, over, ratios, save, verdict};
 use crate::bench::arguments::BenchAll;
 use crate::bench::{progress, stopping};
 use crate::print::{duration, print};

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use load::plan::{Extent, Family, Plan};
 use load::result::{Mix, Protocol};
+use peers::ganesha::{self, Ganesha};
+use peers::samba::{self, Samba};
+use peers::{Account, Contender, Place, Scratch, Shares};
 
 use super::own::Own;
-use super::samba::{self, Samba};
-use super::scratch::{Account, Scratch};
-use super::{Contender, Place, Shares, ganesha};
 use crate::bench::arguments::{Beside, PeerName};
 use crate::problem::{Cause, Problem, Result};
-use ganesha::Ganesha;
 
 /// A file system in memory that each Linux has.
 const MEMORY: &str = "/dev/shm";

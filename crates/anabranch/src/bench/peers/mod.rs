@@ -2,25 +2,19 @@
 
 pub(super) mod all;
 mod budget;
-pub(crate) mod daemon;
-mod ganesha;
 mod lineup;
 mod own;
 mod ratios;
-mod samba;
-mod scratch;
 mod section;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use load::bench::{Progress, Run, run_in_turns, went_wrong};
 use load::plan::{Extent, Family, Plan};
 use load::result::{Protocol, ResultFile};
-use load::target::Target;
-use load::{Access, Server, ServerProcess};
+use peers::{Contender, Place};
 
 use super::arguments::{BenchPeers, Over, Rows};
 use super::{PROGRAM, choose, extent, known_family, progress, show, stopping};
@@ -30,94 +24,6 @@ use lineup::Lineup;
 
 /// Seconds of load before a share with a plan is measured, at least: as long as its buckets are full, and longer.
 const PROVISIONED_RAMP_SECONDS: f64 = 0.4;
-
-/// Where a server's files are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// In memory: what is measured is the server.
-    Memory,
-    /// On a disk, for what is read past the caches.
-    Disk,
-    /// In memory, and the share has a plan.
-    Provisioned,
-}
-
-impl Place {
-    fn of_family(family: &Family) -> Self {
-        match family.name {
-            "cache-out" => Self::Disk,
-            "limits" => Self::Provisioned,
-            _ => Self::Memory,
-        }
-    }
-
-    /// The share's name.
-    fn share(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Disk => "disk",
-            Self::Provisioned => "provisioned",
-        }
-    }
-
-    /// The place of others than Anabranch: they have no plans. What they let through says what this machine could do.
-    fn peers(self) -> Self {
-        if self == Self::Provisioned { Self::Memory } else { self }
-    }
-}
-
-/// The directories of one server.
-#[derive(Debug, Clone)]
-struct Shares {
-    memory: PathBuf,
-    disk: PathBuf,
-    provisioned: PathBuf,
-}
-
-impl Shares {
-    fn of(&self, place: Place) -> &Path {
-        match place {
-            Place::Memory => &self.memory,
-            Place::Disk => &self.disk,
-            Place::Provisioned => &self.provisioned,
-        }
-    }
-
-    fn all(&self) -> impl Iterator<Item = (Place, &Path)> {
-        [Place::Memory, Place::Disk, Place::Provisioned].into_iter().map(|place| (place, self.of(place)))
-    }
-
-    /// Those of a server that has no plans.
-    fn peers(&self) -> impl Iterator<Item = (Place, &Path)> {
-        self.all().filter(|(place, _)| *place == place.peers())
-    }
-}
-
-/// A server that is measured over a protocol.
-struct Contender {
-    /// Its short name.
-    server: &'static str,
-    target: Target,
-    access: Access,
-}
-
-impl Contender {
-    fn new(
-        server: &'static str,
-        name: &str,
-        target: Target,
-        process: ServerProcess,
-        directory: &Path,
-    ) -> Self {
-        let known = Server {
-            name: Some(name.to_owned()),
-            process: Some(process),
-            directory: Some(directory.to_owned()),
-            ..Server::default()
-        };
-        Self { server, target, access: Access { server: known, ..Access::default() } }
-    }
-}
 
 /// What was measured on a server over a protocol.
 struct Measured {
@@ -253,14 +159,4 @@ fn verdict(measured: &[Measured]) -> Result<()> {
         return Ok(());
     }
     Err(Problem::new(Cause::Measuring, lines.join("\n  "), "What was measured besides is kept."))
-}
-
-/// The version that a program tells.
-fn version(program: &Path, flag: &str) -> String {
-    let said = Command::new(program).arg(flag).output().map(|output| output.stdout).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    let starts_with_digit =
-        |word: &&str| word.trim_start_matches('V').starts_with(|c: char| c.is_ascii_digit());
-    let word = said.split_whitespace().find(starts_with_digit).unwrap_or("of unknown version");
-    word.trim_start_matches('V').trim_end_matches(',').to_owned()
 }

@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 use load::ServerProcess;
 use load::result::Protocol;
 use load::target::{NfsTarget, SmbTarget, Target};
+use peers::{Account, Contender, Daemon, Place, Scratch, Shares, trouble};
 
-use super::daemon::Daemon;
-use super::scratch::{Account, Scratch, trouble};
-use super::{Contender, Place, Shares};
 use crate::bench::counts;
 use crate::control_access::{Access, find};
 use crate::problem::{Cause, Problem, Result};

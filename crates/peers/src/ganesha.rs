@@ -9,10 +9,10 @@ use load::ServerProcess;
 use load::result::Protocol;
 use load::target::{NfsTarget, Target};
 
-use super::daemon::{Daemon, find, free_port, missing};
+use super::daemon::{Daemon, find, free_port, missing, version};
+use super::place::{Contender, Place, Shares};
 use super::scratch::{Account, Scratch, trouble};
-use super::{Contender, Place, Shares, version};
-use crate::problem::{Cause, Problem, Result};
+use crate::error::{Cause, Error, Result};
 
 /// Ganesha 4.3 ends when no port mapper takes its registration, and asks none about the ports that it is given: this answers
 /// its two calls. A port mapper of this machine is not told of servers that are gone in a minute.
@@ -20,7 +20,7 @@ const NO_PORT_MAPPER: &str = "_Bool svc_reg(void) { return 1; }\n_Bool rpcb_unse
 
 /// Ganesha that runs.
 #[derive(Debug)]
-pub(super) struct Ganesha {
+pub struct Ganesha {
     daemon: Daemon,
     name: String,
     port: u16,
@@ -34,7 +34,7 @@ impl Ganesha {
     ///
     /// # Errors
     /// A package is missing, or it does not start.
-    pub(super) fn start(scratch: &Scratch, shares: Shares, account: Account) -> Result<Self> {
+    pub fn start(scratch: &Scratch, shares: Shares, account: Account) -> Result<Self> {
         let program = find("ganesha.nfsd", "nfs-ganesha")?;
         let plugins = plugins()?;
         let state = scratch.path().join("ganesha");
@@ -62,7 +62,9 @@ impl Ganesha {
         Ok(Self { daemon, name, port, mount_port, account, shares })
     }
 
-    pub(super) fn contender(&self, protocol: Protocol, place: Place) -> Contender {
+    /// What is measured of it in a place.
+    #[must_use]
+    pub fn contender(&self, protocol: Protocol, place: Place) -> Contender {
         let (place, v41) = (place.peers(), protocol == Protocol::Nfs41);
         let directory = self.shares.of(place);
         let target = Target::Nfs(NfsTarget {
@@ -96,9 +98,9 @@ fn preloaded(state: &Path) -> Result<PathBuf> {
         Ok(done) if done.status.success() => Ok(library),
         Ok(done) => {
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
-            Err(Problem::new(Cause::Serving, format!("gcc cannot make a library: {said}"), ""))
+            Err(Error::new(Cause::Serving, format!("gcc cannot make a library: {said}"), ""))
         }
-        Err(e) => Err(Problem::new(Cause::Serving, format!("gcc: {e}"), "")),
+        Err(e) => Err(Error::new(Cause::Serving, format!("gcc: {e}"), "")),
     }
 }
 
@@ -141,7 +143,10 @@ LOG {{ Default_Log_Level = EVENT; }}
 }
 
 /// What must be there for it.
-pub(super) fn check_packages() -> Result<()> {
+///
+/// # Errors
+/// A package is missing.
+pub fn check_packages() -> Result<()> {
     find("ganesha.nfsd", "nfs-ganesha")?;
     plugins()?;
     find("gcc", "gcc").map(|_| ())

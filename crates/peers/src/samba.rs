@@ -9,14 +9,14 @@ use std::process::{Command, Stdio};
 use load::ServerProcess;
 use load::target::{SmbTarget, Target};
 
-use super::daemon::{Daemon, find, free_port};
+use super::daemon::{Daemon, find, free_port, version};
+use super::place::{Contender, Place, Shares};
 use super::scratch::{Account, Scratch, trouble};
-use super::{Contender, Place, Shares, version};
-use crate::problem::{Cause, Problem, Result};
+use crate::error::{Cause, Error, Result};
 
 /// Samba that runs.
 #[derive(Debug)]
-pub(super) struct Samba {
+pub struct Samba {
     daemon: Daemon,
     name: String,
     port: u16,
@@ -30,7 +30,7 @@ impl Samba {
     ///
     /// # Errors
     /// A package is missing, or it does not start.
-    pub(super) fn start(scratch: &Scratch, shares: Shares, account: Account, password: &str) -> Result<Self> {
+    pub fn start(scratch: &Scratch, shares: Shares, account: Account, password: &str) -> Result<Self> {
         let smbd = find("smbd", "samba")?;
         let smbpasswd = find("smbpasswd", "samba-common-bin")?;
         let (state, port) = (scratch.path().join("samba"), free_port()?);
@@ -49,7 +49,9 @@ impl Samba {
         Ok(Self { daemon, name, port, account, password: password.to_owned(), shares })
     }
 
-    pub(super) fn contender(&self, place: Place) -> Contender {
+    /// What is measured of it in a place.
+    #[must_use]
+    pub fn contender(&self, place: Place) -> Contender {
         let target = Target::Smb(SmbTarget {
             user: self.account.name.to_owned(),
             password: self.password.clone(),
@@ -115,7 +117,7 @@ fn configuration(state: &Path, port: u16, account: Account, shares: &Shares) -> 
 
 /// An account of Samba's own database; the user of the machine is not touched.
 fn add_account(smbpasswd: &Path, file: &Path, account: Account, password: &str) -> Result<()> {
-    let failed = |why: String| Problem::new(Cause::Serving, format!("smbpasswd: {why}"), "");
+    let failed = |why: String| Error::new(Cause::Serving, format!("smbpasswd: {why}"), "");
     let mut command = Command::new(smbpasswd);
     command.arg("-c").arg(file).args(["-L", "-s", "-a", account.name]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -132,7 +134,10 @@ fn add_account(smbpasswd: &Path, file: &Path, account: Account, password: &str) 
 }
 
 /// What must be there for it.
-pub(super) fn check_packages() -> Result<()> {
+///
+/// # Errors
+/// A package is missing.
+pub fn check_packages() -> Result<()> {
     let programs: [(&str, &str); 2] = [("smbd", "samba"), ("smbpasswd", "samba-common-bin")];
     programs.into_iter().try_for_each(|(program, package)| find(program, package).map(|_: PathBuf| ()))
 }

@@ -4,25 +4,29 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use crate::problem::{Cause, Problem, Result};
+use crate::error::{Cause, Error, Result};
 
 /// A new directory, removed with all that is in it when this is dropped.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub struct Scratch {
     path: PathBuf,
 }
 
 /// Who works in the shares.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Account {
-    pub(super) name: &'static str,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
+pub struct Account {
+    /// Its name.
+    pub name: &'static str,
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
 }
 
 impl Account {
     /// The user of this machine that each Debian has for such things; whoever runs this where that is not root.
-    pub(super) fn of_this_machine() -> Self {
+    #[must_use]
+    pub fn of_this_machine() -> Self {
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
         if uid.is_root() {
             Self { name: "daemon", uid: 1, gid: 1 }
@@ -34,10 +38,13 @@ impl Account {
 
 impl Scratch {
     /// A directory in `parent` that all users can enter.
-    pub(super) fn make(parent: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make(parent: &Path) -> Result<Self> {
         let mut number = [0; 8];
         getrandom::fill(&mut number)
-            .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
+            .map_err(|e| Error::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
         let path = parent.join(format!("anabranch-peers-{:016x}", u64::from_le_bytes(number)));
         fs::create_dir(&path).map_err(|e| trouble(&path, &e))?;
         let made = Self { path };
@@ -47,12 +54,16 @@ impl Scratch {
     }
 
     /// Its path.
-    pub(super) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// A directory in it that belongs to an account.
-    pub(super) fn directory(&self, name: &str, account: Account) -> Result<PathBuf> {
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn directory(&self, name: &str, account: Account) -> Result<PathBuf> {
         let path = self.path.join(name);
         let made = fs::create_dir(&path).and_then(|()| chown(&path, Some(account.uid), Some(account.gid)));
         made.map_err(|e| trouble(&path, &e)).map(|()| path)
@@ -68,6 +79,7 @@ impl Drop for Scratch {
 }
 
 /// A file or directory that cannot be made.
-pub(super) fn trouble(path: &Path, error: &std::io::Error) -> Problem {
-    Problem::new(Cause::Directory, format!("cannot make {}: {error}", path.display()), "")
+#[must_use]
+pub fn trouble(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(Cause::Directory, format!("cannot make {}: {error}", path.display()), "")
 }

@@ -12,7 +12,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
 };
 
-use crate::problem::{Cause, Problem, Result};
+use crate::error::{Cause, Error, Result};
 
 /// How long a server may take to answer.
 const START_TIME: Duration = Duration::from_secs(20);
@@ -26,7 +26,7 @@ static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// A server that runs. It ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Daemon {
+pub struct Daemon {
     name: &'static str,
     child: Child,
     pid: Pid,
@@ -38,7 +38,7 @@ pub(super) struct Daemon {
 ///
 /// # Errors
 /// It is not there.
-pub(super) fn find(program: &str, package: &str) -> Result<PathBuf> {
+pub(crate) fn find(program: &str, package: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places =
         std::env::split_paths(&path).chain(["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from));
@@ -47,13 +47,11 @@ pub(super) fn find(program: &str, package: &str) -> Result<PathBuf> {
 }
 
 /// A package is not installed.
-pub(super) fn missing(what: &str, package: &str) -> Problem {
-    Problem::new(
-        Cause::Settings,
+pub(crate) fn missing(what: &str, package: &str) -> Error {
+    Error::new(
+        Cause::Missing,
         format!("{what} is not installed: it is in the package {package}"),
-        format!(
-            "apt-get install {package}    (or leave it out: --peers samba, --peers ganesha, --peers none)"
-        ),
+        format!("apt-get install {package}"),
     )
 }
 
@@ -61,12 +59,12 @@ pub(super) fn missing(what: &str, package: &str) -> Problem {
 ///
 /// # Errors
 /// There is none.
-pub(super) fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     let bound =
         std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     bound
         .map(|address| address.port())
-        .map_err(|e| Problem::new(Cause::Address, format!("there is no free port: {e}"), ""))
+        .map_err(|e| Error::new(Cause::Address, format!("there is no free port: {e}"), ""))
 }
 
 impl Daemon {
@@ -75,7 +73,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It cannot be started.
-    pub(super) fn start(
+    pub fn start(
         name: &'static str,
         program: &Path,
         arguments: &[&OsStr],
@@ -83,7 +81,7 @@ impl Daemon {
         log: PathBuf,
     ) -> Result<Self> {
         let failed = |e: std::io::Error| {
-            Problem::new(Cause::Serving, format!("{} cannot be started: {e}", program.display()), "")
+            Error::new(Cause::Serving, format!("{} cannot be started: {e}", program.display()), "")
         };
         let out = File::create(&log).map_err(failed)?;
         let mut command = Command::new("setsid");
@@ -97,7 +95,8 @@ impl Daemon {
     }
 
     /// Its process.
-    pub(super) fn pid(&self) -> u32 {
+    #[must_use]
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
@@ -105,7 +104,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It has ended, or says nothing.
-    pub(super) fn wait_for(&self, port: u16) -> Result<()> {
+    pub fn wait_for(&self, port: u16) -> Result<()> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         self.wait_until(|_| TcpStream::connect(address).is_ok().then_some(()))
     }
@@ -114,7 +113,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It has ended, or did not become ready.
-    pub(super) fn wait_until<T>(&self, ready: impl Fn(&str) -> Option<T>) -> Result<T> {
+    pub fn wait_until<T>(&self, ready: impl Fn(&str) -> Option<T>) -> Result<T> {
         let begin = Instant::now();
         loop {
             if let Some(found) = ready(&self.said()) {
@@ -123,7 +122,7 @@ impl Daemon {
             let ended = self.has_ended();
             if ended || begin.elapsed() > START_TIME {
                 let how = if ended { "has ended at once" } else { "does not answer" };
-                return Err(Problem::new(
+                return Err(Error::new(
                     Cause::Serving,
                     format!("{} {how}", self.name),
                     format!("It said:\n  {}", last_lines(&self.said())),
@@ -165,10 +164,20 @@ impl Drop for Daemon {
 }
 
 /// Ends all servers that run, at once.
-pub(crate) fn kill_all() {
+pub fn kill_all() {
     for pid in RUNNING.lock().iter() {
         let _ = kill_process_group(*pid, Signal::KILL);
     }
+}
+
+/// The version that a program tells.
+pub(crate) fn version(program: &Path, flag: &str) -> String {
+    let said = Command::new(program).arg(flag).output().map(|output| output.stdout).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let starts_with_digit =
+        |word: &&str| word.trim_start_matches('V').starts_with(|c: char| c.is_ascii_digit());
+    let word = said.split_whitespace().find(starts_with_digit).unwrap_or("of unknown version");
+    word.trim_start_matches('V').trim_end_matches(',').to_owned()
 }
 
 fn last_lines(text: &str) -> String {
@@ -214,6 +223,6 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_with_its_package() {
         let problem = find("no-such-program", "its-package").unwrap_err();
-        assert!(problem.advice.starts_with("apt-get install its-package "), "{problem}");
+        assert!(problem.advice.starts_with("apt-get install its-package"), "{problem}");
     }
 }
