@@ -147,6 +147,9 @@ const SHARE_NAMES_RESERVED: [&str; 6] = ["ipc$", "admin$", "global", "homes", "p
 const SHARE_NAME_MAX: usize = 80;
 
 /// Whether SMB and NFS can carry this name of a share. [MS-FSCC] 2.1.6
+///
+/// # Errors
+/// Why they cannot, in words.
 pub fn check_share_name(name: &str) -> Result<(), String> {
     check_name("share", name, SHARE_NAME_FORBIDDEN, SHARE_NAME_MAX)?;
     if SHARE_NAMES_RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
@@ -168,11 +171,17 @@ const NO_ID: u32 = u32::MAX;
 const USER_NAME_MAX: usize = 64;
 
 /// Whether this can be the name of an account.
+///
+/// # Errors
+/// Why it cannot, in words.
 pub fn check_user_name(name: &str) -> Result<(), String> {
     check_name("user", name, USER_NAME_FORBIDDEN, USER_NAME_MAX)
 }
 
 /// Whether these can be a user and groups.
+///
+/// # Errors
+/// One of them is nobody's number.
 pub fn check_ids(name: &str, mut ids: impl Iterator<Item = u32>) -> Result<(), String> {
     if ids.any(|id| id == NO_ID) {
         Err(format!("{NO_ID} is nobody's number: the user {name} cannot have it"))
