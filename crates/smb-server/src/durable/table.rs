@@ -95,7 +95,7 @@ pub(crate) enum Before {
     Made(Arc<Open>, Option<u64>),
 }
 
-/// A CREATE that is being carried out: a replay of it must wait. Dropping this ends the wait.
+/// A CREATE that is being carried out: a replay of it is held off until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     key: CreateKey,

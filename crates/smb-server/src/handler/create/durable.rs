@@ -26,7 +26,7 @@ use crate::status::Failure;
 
 /// How a CREATE continues.
 pub(super) enum Start {
-    /// The CREATE makes an open. A replay of the CREATE waits while this is held.
+    /// The CREATE makes an open. A replay of the CREATE is held off while this is held.
     New(Option<Reservation>),
     /// The open exists already.
     Again(Outcome),
