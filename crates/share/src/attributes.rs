@@ -1,4 +1,4 @@
-//! Attributes.
+//! Reading and setting attributes, and finding objects by handle.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct Changed {
 }
 
 impl Share {
-    /// What is known about an object. Whoever holds it may know this.
+    /// The attributes of an object. Permissions are not checked: any caller that has the node may read them.
     ///
     /// # Errors
     /// The store's.
@@ -42,9 +42,9 @@ impl Share {
         }
     }
 
-    /// Changes attributes. Without an open the rules of POSIX hold: modes and given times for the owner,
-    /// the present time for writers, owners for the superuser, groups for an owner who belongs to them.
-    /// Through an open its access decides, except for modes and owners.
+    /// Sets attributes. Without an open the rules of POSIX hold: the owner may set the mode and explicit times, writers may
+    /// set the present time, the superuser may set the owner, and the owner may set a group that it belongs to. Through an
+    /// open, the access of the open decides, except for mode and owner.
     ///
     /// # Errors
     /// [`Error::NotOwner`], [`Error::AccessDenied`], [`Error::GuardFailed`], [`Error::RangeLocked`] and
@@ -87,7 +87,7 @@ impl Share {
         Ok(Admission::Done(Changed { before, after }))
     }
 
-    /// Gives an object that nobody knows yet the attributes that it is to begin with.
+    /// Gives a new object, which no client knows yet, its initial attributes.
     pub(crate) fn dress(
         &self,
         caller: &Caller,
@@ -98,7 +98,8 @@ impl Share {
         Ok(node.set_attributes(&set)?)
     }
 
-    /// Checks a change, and adds to it what must go with it; attributes and security descriptor before.
+    /// Checks a change and adds the changes that must accompany it. Returns the attributes and security descriptor from
+    /// before.
     fn check_change(
         &self,
         caller: &Caller,
@@ -143,7 +144,7 @@ impl Share {
         self.check_cut(file, before, size)
     }
 
-    /// How much the share holds: as much as is provisioned, else as much as its store.
+    /// The size and free space of the share: as provisioned, otherwise those of its store.
     ///
     /// # Errors
     /// The store's.
@@ -152,7 +153,7 @@ impl Share {
         Ok(self.provisioned_space(space))
     }
 
-    /// Finds an object by the handle that it had, also before a restart.
+    /// Finds an object by its handle, even one from before a restart.
     ///
     /// # Errors
     /// [`storage::Error::Stale`], [`storage::Error::BadHandle`].
@@ -166,7 +167,7 @@ impl Share {
         }
     }
 
-    /// The number of the directory that holds a directory; the root's is its own.
+    /// The file number of a directory's parent; for the root, its own.
     ///
     /// # Errors
     /// [`storage::Error::NotDirectory`], [`storage::Error::Stale`].
@@ -175,7 +176,7 @@ impl Share {
         self.consult(move |_| Ok(dir.parent_number()?)).await
     }
 
-    /// The directory and name of an object, as far as the store knows.
+    /// The directory and name of an object, if the store knows them.
     pub(crate) fn locate(&self, node: &NodeRef) -> Option<Location> {
         let path = node.path().ok()?;
         let mut parent = Arc::clone(&self.root);
@@ -190,7 +191,7 @@ impl Share {
         None
     }
 
-    /// What a node is found as when it is reached without its directory.
+    /// Wraps a node that was reached without its directory.
     ///
     /// # Errors
     /// The store's.
@@ -201,7 +202,7 @@ impl Share {
         Ok(found)
     }
 
-    /// Makes pending attribute changes of a directory or file safe: for protocols that promise it.
+    /// Makes pending attribute changes of a directory or file stable, for protocols that promise it.
     ///
     /// # Errors
     /// The store's.
@@ -213,7 +214,7 @@ impl Share {
     }
 }
 
-/// POSIX chmod and chown; a security descriptor says who may change permissions.
+/// POSIX chmod and chown; where there is a security descriptor, it says who may change permissions.
 fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes) -> Result<()> {
     if who.is_superuser() {
         return Ok(());
@@ -235,8 +236,8 @@ fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes
         if !may {
             return Err(Error::NotOwner);
         }
-        // POSIX chmod: the set-group-id bit only for members of the group. And whom a descriptor lets change permissions
-        // does not make others' programs run with their owners' rights.
+        // POSIX chmod: only members of the group may set the set-group-id bit. A user whom only a descriptor allows to
+        // change permissions cannot make a program run with its owner's rights.
         if object.kind != FileKind::Directory {
             if !owns {
                 *mode &= !0o6000;
@@ -248,11 +249,11 @@ fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes
     Ok(())
 }
 
-/// POSIX utimensat: given times for the owner, the present time also for who may write.
+/// POSIX utimensat: the owner may set explicit times; users who may write may also set the present time.
 fn check_times(caller: &Caller, file: &File, object: Object<'_>, set: &SetAttributes) -> Result<()> {
     let given = matches!(set.atime, Some(SetTime::To(_))) || matches!(set.mtime, Some(SetTime::To(_)));
     let given = given || set.btime.is_some() || set.flags.is_some() || set.ctime.is_some();
-    // A new length takes the present time as that of the last write with it.
+    // Setting mtime to the present time along with a new size needs no permission of its own.
     let now = set.atime == Some(SetTime::Now) || (set.mtime == Some(SetTime::Now) && set.size.is_none());
     if !given && !now {
         return Ok(());
@@ -274,7 +275,7 @@ fn check_times(caller: &Caller, file: &File, object: Object<'_>, set: &SetAttrib
     permission::check(who, object, Access::WRITE_DATA)
 }
 
-/// A new owner or a new length takes the privilege bits from a program.
+/// Clears the privilege bits of a program when its owner or size changes.
 pub(crate) fn keep_privilege_honest(who: &Identity, before: &Attributes, set: &mut SetAttributes) {
     let given_away = set.uid.is_some() || set.gid.is_some();
     if before.kind != FileKind::Directory

@@ -1,4 +1,4 @@
-//! Listings.
+//! Listing directories.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::{Caller, Found, Result, Share, Terms, permission};
 /// One entry of a listing.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its name.
+    /// The name of the entry.
     pub name: Vec<u8>,
-    /// Its number.
+    /// The file number of the entry.
     pub id: FileId,
-    /// What it is, where the directory itself tells.
+    /// The kind of the object, if the directory itself tells it.
     pub kind: Option<FileKind>,
-    /// Go on behind this entry with this.
+    /// The cookie to continue after this entry.
     pub cookie: u64,
-    /// The object, when it was asked for and is still there.
+    /// The object, if it was asked for and still exists.
     pub node: Option<(NodeRef, Attributes)>,
 }
 
@@ -30,22 +30,22 @@ pub struct Entry {
 pub struct Listing {
     /// The entries, without `.` and `..`.
     pub entries: Vec<Entry>,
-    /// Whether the directory ends behind them.
+    /// Whether the listing reaches the end of the directory.
     pub end: bool,
     /// The directory's own attributes.
     pub dir: Attributes,
-    /// Go on with this behind the last entry that was looked at, whether it was taken or not.
+    /// The cookie to continue after the last entry that was examined, included or not.
     pub cookie: u64,
 }
 
-/// What to do with an entry, by its name.
+/// What to do with an entry, decided by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pick {
-    /// It belongs into the listing.
+    /// Include it.
     Take,
-    /// It does not.
+    /// Leave it out.
     Skip,
-    /// Neither it nor anything behind it does.
+    /// Leave it out, and end the listing.
     Stop,
 }
 
@@ -57,8 +57,8 @@ impl Share {
             || permission::is_listed(&caller.identity, found.object())
     }
 
-    /// Lists up to `count_max` entries behind `cookie` (0: from the start). With `want` each entry comes with
-    /// its object and attributes; entries that vanish meanwhile are left out then.
+    /// Lists up to `count_max` entries after `cookie` (0: from the start). With `want`, each entry comes with its object and
+    /// attributes, and entries that vanish meanwhile are left out.
     ///
     /// # Errors
     /// [`crate::Error::AccessDenied`], [`storage::Error::NotDirectory`].
@@ -78,8 +78,8 @@ impl Share {
         self.list_picked(caller, dir, cookie, want, pick).await
     }
 
-    /// Lists the entries behind `cookie` that `pick` takes, until it stops: as [`Share::list`], for whoever chooses by
-    /// the names. Only entries that are taken are looked up.
+    /// Lists the entries after `cookie` that `pick` takes, until `pick` stops: as [`Share::list`], for callers that choose
+    /// by name. Only entries that are taken are looked up.
     ///
     /// # Errors
     /// As [`Share::list`].
@@ -147,7 +147,7 @@ fn list_now(
     Ok(Listing { entries, end, dir: attributes, cookie })
 }
 
-/// Whether the caller may read what an entry stands for.
+/// Whether the caller may read the object of an entry.
 fn is_shown(caller: &Caller, dir: &NodeRef, entry: &Entry) -> bool {
     let Some((node, attributes)) = entry.node.clone().or_else(|| look(dir, &entry.name, Want::empty()))
     else {

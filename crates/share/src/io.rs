@@ -1,4 +1,4 @@
-//! Data.
+//! Reading and writing the data of files.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::{
     Api, Caller, Error, Identity, Location, Open, Protocol, Result, Share, permission, provision, timings,
 };
 
-/// A file to work on: through an open that was admitted, or without one, as NFSv3 does.
+/// A file to work on: through an open, or without one, as NFSv3 does.
 #[derive(Debug, Clone)]
 pub enum File {
     /// Access was checked when it was opened.
     Open(Arc<Open>),
-    /// Access is checked for each call; where permission bits decide the owner may always read and write, since the
-    /// client has checked the mode when its user opened the file.
+    /// Access is checked for each call. Where permission bits decide, the owner may always read and write: the client
+    /// checked the mode when its user opened the file.
     Stateless(NodeRef),
 }
 
@@ -46,7 +46,7 @@ impl File {
         }
     }
 
-    /// For the account of who works on it.
+    /// The user or client that the work is accounted to.
     fn used(&self) -> Used {
         let open = match self {
             Self::Open(open) => Some(open.key().0),
@@ -55,7 +55,7 @@ impl File {
         Used { file: self.node().id().0, open }
     }
 
-    /// The caching grant on the file's directory that is not in the way.
+    /// The caching grant on the file's directory that this work does not break.
     fn directory(&self) -> Option<Holder> {
         match self {
             Self::Open(open) => open.directory(),
@@ -63,7 +63,7 @@ impl File {
         }
     }
 
-    /// The caching grant on the file that is not in the way.
+    /// The caching grant on the file that this work does not break.
     pub(crate) fn holder(&self) -> Option<Holder> {
         match self {
             Self::Open(open) => Some(open.holder()),
@@ -82,8 +82,7 @@ pub struct Written {
 }
 
 impl Share {
-    /// Reads from `offset` into the whole of `into`; gives it back with the count, which is short only at
-    /// the end of the file.
+    /// Reads from `offset` and fills `into`. Returns the buffer with the count, which is short only at the end of the file.
     ///
     /// # Errors
     /// [`Error::AccessDenied`], [`Error::RangeLocked`], [`Error::SharingViolation`], the store's.
@@ -111,7 +110,7 @@ impl Share {
         outcome
     }
 
-    /// Reads, whatever is left of the budget.
+    /// Reads without regard to the budget.
     async fn read_now<B: AsMut<[u8]> + Send + 'static>(
         self: &Arc<Self>,
         caller: &Caller,
@@ -125,7 +124,7 @@ impl Share {
         let node = file.node();
         let at_hand = match node.read(offset, into.as_mut(), Wait::Never) {
             Ok(count) if count == into.as_mut().len() => return Ok((into, count)),
-            // A short answer is the end of the file, or the end of what is at hand.
+            // A short count means the end of the file, or of what is available without waiting.
             Ok(count) => count,
             Err(storage::Error::WouldBlock) => 0,
             Err(e) => return Err(e.into()),
@@ -143,7 +142,7 @@ impl Share {
         .await
     }
 
-    /// Whether the caller may read or write a file, and its attributes where they had to be read.
+    /// Checks whether the caller may read or write a file. Returns the attributes if they had to be read.
     async fn permit(
         self: &Arc<Self>,
         caller: &Caller,
@@ -151,7 +150,7 @@ impl Share {
         operation: Operation,
     ) -> Result<Option<Attributes>> {
         let (of_open, of_stateless) = match operation {
-            // Who may execute a program may read it: the client pages it in (RFC 1813 4.4). See `check_data`.
+            // A user who may execute a program may read it: the client pages it in (RFC 1813 4.4). See `check_data`.
             Operation::Read => (Access::READ_DATA | Access::EXECUTE, Access::READ_DATA | Access::EXECUTE),
             _ => {
                 self.check_writable()?;
@@ -164,7 +163,7 @@ impl Share {
         }
     }
 
-    /// [`Share::permit`], and nobody else's locks, opens and caches are in the way; waits until they are not.
+    /// As [`Share::permit`], and waits until no locks, opens or caches of others conflict.
     async fn admitted(
         self: &Arc<Self>,
         caller: &Caller,
@@ -182,7 +181,7 @@ impl Share {
         }
     }
 
-    /// The attributes of a file that a caller without an open may use in any of these ways.
+    /// The attributes of a file, if a caller without an open may use it in any of these ways.
     async fn check_stateless(
         self: &Arc<Self>,
         caller: &Caller,
@@ -198,8 +197,8 @@ impl Share {
         .await
     }
 
-    /// Asks the file's state, if it is open anywhere, whether these bytes may be read or written, and takes back what
-    /// others cache of them; what that has to wait for, if anything. `client` is the grant of who asks without an open.
+    /// Asks the file's state, if the file is open anywhere, whether these bytes may be read or written, and breaks
+    /// conflicting grants. Returns what to wait for, if anything. `client` is the grant of a caller without an open.
     pub(crate) fn check_range(
         &self,
         client: Option<Holder>,
@@ -224,8 +223,8 @@ impl Share {
         }
     }
 
-    /// Writes all of `data` at `offset`; through an open that may append and not write, at the end of the file wherever
-    /// `offset` is, so that nothing is changed that is there (as Windows does: FILE_APPEND_DATA of NtCreateFile).
+    /// Writes all of `data` at `offset`. An open that may append but not write always writes at the end of the file, so that
+    /// existing data is not changed (as Windows does: FILE_APPEND_DATA of NtCreateFile).
     ///
     /// # Errors
     /// [`Error::AccessDenied`], [`Error::RangeLocked`], [`Error::SharingViolation`], the store's.
@@ -283,14 +282,14 @@ impl Share {
         Ok(Written { count: total, stability })
     }
 
-    /// Checks that cutting off or extending a file takes no bytes that somebody has locked.
+    /// Checks that truncating or extending a file affects no bytes locked by others.
     pub(crate) fn check_cut(&self, file: &File, from: u64, to: u64) -> Result<()> {
         let range = ByteRange::new(from.min(to), from.abs_diff(to))?;
         let ask = |entry: &mut crate::files::Entry| entry.state.check_write(file.actor(), range);
         self.files.with(file.node().id(), ask).unwrap_or(Ok(())).map_err(Error::from)
     }
 
-    /// Refuses what neither the open nor, without one, the file's permissions give: any of `access`.
+    /// Requires any of `access`, from the open or, without an open, from the file's permissions.
     pub(crate) async fn check_any(
         self: &Arc<Self>,
         caller: &Caller,
@@ -303,7 +302,7 @@ impl Share {
         }
     }
 
-    /// After a write: a program that somebody else has changed loses its privileges; watchers are told.
+    /// Follows a write: unless the superuser wrote, a program loses its privilege bits. Watchers are told.
     pub(crate) async fn written(
         self: &Arc<Self>,
         caller: &Caller,
@@ -326,8 +325,8 @@ impl Share {
         Ok(())
     }
 
-    /// Tells watchers that data was written; those who cache a listing, when the open that it was written through is
-    /// closed: as long as it is there, more may come.
+    /// Tells watchers that data was written. Holders of cached listings are told when the open used for writing is closed,
+    /// since more writes may come before.
     fn tell_written(&self, file: &File) {
         let kinds = ChangeKinds::SIZE | ChangeKinds::LAST_WRITE;
         match file {
@@ -341,8 +340,8 @@ impl Share {
         }
     }
 
-    /// Tells watchers, and those who cache a listing, that an object changed, when its name is known: it is open, or
-    /// the store knows.
+    /// Tells watchers and holders of cached listings that an object has changed, if its name is known because it is open or
+    /// from the store.
     pub(crate) fn tell_modified(&self, file: &File, kinds: ChangeKinds) {
         if (self.changes.is_watched() || self.caches_listings())
             && let Some(location) = self.publish_modified(file, kinds)
@@ -351,7 +350,8 @@ impl Share {
         }
     }
 
-    /// Tells watchers that an object changed, and says where it is; a named stream's change is none of its directory.
+    /// Tells watchers that an object has changed. Returns its location, or None for a named stream, since that does not
+    /// change its directory.
     fn publish_modified(&self, file: &File, kinds: ChangeKinds) -> Option<Location> {
         let node = file.node();
         if let File::Open(open) = file
@@ -368,8 +368,7 @@ impl Share {
         Some(location)
     }
 
-    /// Makes sure that the first `length` bytes of a file have space, as far as the store can; the file stays as long
-    /// as it is.
+    /// Ensures space for the first `length` bytes of a file, as far as the store can. The size of the file does not change.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`], [`storage::Error::NoSpace`], the store's.
@@ -381,14 +380,14 @@ impl Share {
         self.settled(Protocol::Smb, || Ok(((), take_back()))).await?;
         let node = Arc::clone(open.node());
         self.run(Work::Blocking, move |_| match node.allocate(0, length, false) {
-            // Space is promised, not content: a store that cannot promise it has none of it to take away.
+            // Space is promised, not content: a store that cannot promise space has none to withdraw.
             Err(storage::Error::NotSupported) => Ok(()),
             done => Ok(done?),
         })
         .await
     }
 
-    /// Has the store set space aside for the first `length` bytes of an open file, which does not grow by it.
+    /// Has the store reserve space for the first `length` bytes of an open file. The file does not grow.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] unless the open may write; [`storage::Error::NoSpace`],
@@ -400,7 +399,7 @@ impl Share {
         self.run(Work::Blocking, move |_| Ok(node.allocate(0, length, false)?)).await
     }
 
-    /// The text of a symbolic link.
+    /// The target of a symbolic link.
     ///
     /// # Errors
     /// [`storage::Error::WrongKind`].
@@ -412,7 +411,7 @@ impl Share {
     /// Puts everything written to a file on stable storage.
     ///
     /// # Errors
-    /// The store's: data may be lost then.
+    /// The store's; in that case data may be lost.
     pub async fn commit(self: &Arc<Self>, file: &File) -> Result<()> {
         if let File::Open(open) = file {
             open.require_open()?;
@@ -433,9 +432,9 @@ fn only_appends(file: &File) -> bool {
     }
 }
 
-/// Whether a caller without an open may read or write: by one of these rights, or as the owner where permission bits
-/// decide. Where a list does, the right to execute gives nobody the data: it has a right of its own for that, which may be
-/// denied.
+/// Whether a caller without an open may read or write: by one of these rights or, where permission bits decide, as the
+/// owner. Where an ACL decides, the right to execute does not allow reading: an ACL has a separate right for that, which may
+/// be denied.
 fn check_data(who: &Identity, node: &NodeRef, attributes: &Attributes, rights: Access) -> Result<()> {
     match attributes.kind {
         FileKind::Regular => {}
@@ -452,7 +451,7 @@ fn check_data(who: &Identity, node: &NodeRef, attributes: &Attributes, rights: A
     if allowed.intersects(rights) { Ok(()) } else { Err(Error::AccessDenied) }
 }
 
-/// The first write through an open takes the privilege bits from a program, as the mode is by then.
+/// Clears the privilege bits of a program at the first write through an open, based on its mode at that time.
 pub(crate) fn take_privilege(open: &Open) -> Result<()> {
     if !open.begins_to_write_program() {
         return Ok(());

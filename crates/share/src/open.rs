@@ -1,4 +1,4 @@
-//! Opens: admission, deletion on close.
+//! Opening files, closing them, and deletion on close.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,22 +21,22 @@ use crate::{Caller, Error, Location, Protocol, Result, Share, permission};
 pub struct OpenRequest {
     /// What the opener will do.
     pub access: Access,
-    /// What others may do meanwhile.
+    /// What other opens may do meanwhile.
     pub sharing: Sharing,
-    /// The file goes when this open is closed.
+    /// Delete the file when this open is closed.
     pub delete_on_close: bool,
     /// What the opener wants to cache.
     pub grant: Option<GrantRequest>,
-    /// The caching grant on the file's directory that the opener works under, if any: what is done through the
-    /// open does not break it.
+    /// The caching grant on the file's directory that the opener works under, if any. Changes made through the open do not
+    /// break that grant.
     pub directory: Option<Holder>,
-    /// What of the access is reserved against others; all of it by default. An NFSv4 delegation reserves nothing: whoever
-    /// it is in the way of has it given back.
+    /// The part of the access that is reserved against other opens; by default all of it. An NFSv4 delegation reserves
+    /// nothing: it is recalled if it conflicts with another open.
     pub reserved: Access,
-    /// The opener had this before the server was started: it is let in while others are held back
+    /// The opener had this open before the server was started. It is admitted while new opens are held back
     /// ([`Share::hold_back`]).
     pub is_reclaim: bool,
-    /// For whom the open is counted.
+    /// The users and clients that the open is counted for.
     pub openers: Openers,
 }
 
@@ -63,45 +63,45 @@ pub struct Open {
     key: OpenKey,
     node: NodeRef,
     access: Access,
-    /// Of a named stream: what it holds of its file.
+    /// For an open of a named stream: the open that holds the stream's file.
     file: Option<Arc<Self>>,
     holder: Holder,
     directory: Option<Holder>,
     granted: Granted,
     openers: Openers,
     closed: AtomicBool,
-    /// Whether data was written through it, of which those who cache a listing do not know yet.
+    /// Whether data was written through this open that holders of cached listings have not been told of yet.
     wrote: AtomicBool,
-    /// Whether the first write must take privilege bits from the file's mode.
+    /// Whether the first write must clear the privilege bits in the file's mode.
     is_privileged: AtomicBool,
 }
 
 impl Open {
-    /// Its number, unique in its share.
+    /// The number of the open, unique in its share.
     #[must_use]
     pub fn key(&self) -> OpenKey {
         self.key
     }
 
-    /// The object.
+    /// The object that is open.
     #[must_use]
     pub fn node(&self) -> &NodeRef {
         &self.node
     }
 
-    /// When it is of a named stream: the open that holds the stream's file, and can do nothing with it.
+    /// For an open of a named stream: the open that holds the stream's file. It gives no access to the file.
     #[must_use]
     pub fn file(&self) -> Option<&Arc<Self>> {
         self.file.as_ref()
     }
 
-    /// What was granted.
+    /// The access that was granted.
     #[must_use]
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// The caching grant that the open works under; one that asked for none is told from all others by it.
+    /// The caching grant that the open works under. An open that asked for no grant has a key of its own here.
     #[must_use]
     pub fn holder(&self) -> Holder {
         self.holder
@@ -113,13 +113,13 @@ impl Open {
         self.directory
     }
 
-    /// What its grant was when it was opened.
+    /// The caching grant as it was when the file was opened.
     #[must_use]
     pub fn granted(&self) -> Granted {
         self.granted
     }
 
-    /// Refuses what this open was not made for.
+    /// Refuses an access that this open does not have.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] unless all of `access` was granted; [`Error::Closed`].
@@ -128,7 +128,7 @@ impl Open {
         if self.access.contains(access) { Ok(()) } else { Err(Error::NotOpenedForThis) }
     }
 
-    /// Refuses what this open was not made for.
+    /// Refuses an access that this open does not have.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] unless some of `access` was granted; [`Error::Closed`].
@@ -155,8 +155,8 @@ impl Open {
 }
 
 impl Share {
-    /// All that a caller may do with an object that it has found: its permissions, deletion by those of the
-    /// directory, less what a read-only share or file forbids.
+    /// The most that a caller may do with an object that was found. Permissions on the object and on its directory (for
+    /// deletion) count, less what a read-only share or file forbids.
     #[must_use]
     pub fn maximal_access(&self, caller: &Caller, found: &Found) -> Access {
         let who = &caller.identity;
@@ -165,7 +165,7 @@ impl Share {
         let dir = found.dir_object();
         let deletable = dir.is_some_and(|dir| permission::may_delete(who, dir, found.object()));
         access.set(Access::DELETE, own_delete || deletable);
-        // [MS-FSA] 2.1.5.1.2.1: who may list the directory sees the attributes of what is in it.
+        // [MS-FSA] 2.1.5.1.2.1: a user who may list the directory may read the attributes of its entries.
         if dir.is_some_and(|dir| permission::permitted(who, dir).contains(Access::LIST_DIRECTORY)) {
             access |= Access::READ_ATTRIBUTES;
         }
@@ -177,8 +177,8 @@ impl Share {
         access
     }
 
-    /// Opens an object: checks the permissions, then whether the other opens allow it. Waits for clients who
-    /// must give back what they cache.
+    /// Opens an object: checks the permissions, then whether the other opens allow it. Waits for clients that must give up
+    /// what they cache.
     ///
     /// # Errors
     /// [`Error::AccessDenied`], [`Error::SharingViolation`], [`Error::DeletePending`],
@@ -195,7 +195,7 @@ impl Share {
         self.open_settled(caller.protocol, found, request).await
     }
 
-    /// [`Share::open_granted`], waiting as long as callers of this protocol do.
+    /// As [`Share::open_granted`], but waits as long as callers of this protocol wait.
     ///
     /// # Errors
     /// Those of [`Share::open_granted`]; [`Error::Delayed`].
@@ -214,11 +214,11 @@ impl Share {
         }
     }
 
-    /// Opens an object after the caller's permission was checked, or one that the caller has just made: its
-    /// maker may do what it asked for, whatever mode the object was given. Does not wait.
+    /// Opens an object without checking permissions: the caller has checked them, or has just created the object. The
+    /// creator of an object gets the access that it asked for, whatever the object's mode. Does not wait.
     ///
     /// # Errors
-    /// As [`Share::open`], but for the permissions.
+    /// As [`Share::open`], except those about permissions.
     pub fn open_granted(
         self: &Arc<Self>,
         found: &Found,
@@ -228,9 +228,9 @@ impl Share {
         self.admit(found, request, operation)
     }
 
-    /// Enters an open if the other opens and the caches of others allow it. For an [`Operation::Overwrite`] they
-    /// must allow writing at this moment too, which the open then does not keep. An open of a named stream enters one of
-    /// its file before, which caches nothing.
+    /// Enters an open if the other opens and the caches of other clients allow it. For an [`Operation::Overwrite`] they must
+    /// also allow writing at this moment; the open does not keep that access. For a named stream, an open of the stream's
+    /// file that caches nothing is entered first.
     pub(crate) fn admit(
         self: &Arc<Self>,
         found: &Found,
@@ -258,7 +258,8 @@ impl Share {
         admitted
     }
 
-    /// Ends what an open of a named stream held of its file; the file goes with it, if that was all that it waited for.
+    /// Ends the hold of a stream's open on the stream's file. If the deletion of the file waited only for that, the file is
+    /// deleted.
     fn let_go(self: &Arc<Self>, file: &Arc<Open>) {
         let Some(doomed) = self.release(file) else { return };
         let file = Arc::clone(file);
@@ -319,7 +320,7 @@ impl Share {
             Err(refused) => {
                 self.opens.leave(request.openers);
                 return match refused {
-                    // Nobody has it open any more: whoever wants the name need not know that it is not free yet.
+                    // No open is left. The opener need not know that the name is not free yet.
                     Refused::BeingRemoved(removed) => {
                         let deadline = Instant::now() + self.settings.break_timeout;
                         Ok(Admission::Wait(Answering::new(removed, deadline)))
@@ -349,8 +350,8 @@ impl Share {
         })))
     }
 
-    /// [MS-FSA] 2.1.5.1.2: first the other opens are asked; where one that a client only keeps for later is in the way,
-    /// the client closes it. Then the caches. An open that has to wait for either is refused with what it waits for.
+    /// [MS-FSA] 2.1.5.1.2: the other opens are checked first. A client that keeps a conflicting open only for later use
+    /// closes it. The caches are checked next. If the new open has to wait for either, the refusal says what to wait for.
     fn admit_entry(
         &self,
         entry: &mut Entry,
@@ -377,17 +378,17 @@ impl Share {
             return (Err(Error::Delayed), taken);
         }
         if entry.state.reservation(key).is_some_and(|reservation| reservation.delete_on_close) {
-            // The file is to go: clients that only keep it open for later close it. Until this open is closed there is
-            // nothing to wait for.
+            // The file is to be deleted: clients that keep it open only for later use close it. Nothing waits for that until
+            // this open is closed.
             taken.tell_only(entry.take_back(Some(holder), Operation::Delete, timeout));
         }
         (Ok(()), taken)
     }
 
-    /// Closes an open: its locks are released, and the file goes if it was the last open of a file that is to
-    /// be deleted. A directory with entries stays. Closing twice does nothing.
+    /// Closes an open and releases its locks. If the file is to be deleted and this was its last open, deletes the file. A
+    /// directory with entries stays. Closing twice does nothing.
     ///
-    /// # Errors
+    /// Those of the deletion; the open is closed in any case.
     /// Those of the deletion; the open is closed all the same.
     pub async fn close(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
         if open.node.kind() == FileKind::Directory && self.is_delete_on_close(open) {
@@ -402,15 +403,15 @@ impl Share {
         let open = Arc::clone(open);
         let end = move |share: &Arc<Self>| {
             let ended = doomed.map_or(Ok(()), |doomed| share.end_deletion(&open, &doomed));
-            // A stream's file is held until the stream is gone.
+            // The file of a stream is held until the stream is deleted.
             let file = file.or_else(|| share.release_file(&open));
             file.map_or(Ok(()), |(file, doomed)| share.end_deletion(&file, &doomed)).and(ended)
         };
         self.run(Work::Metadata, end).await
     }
 
-    /// Ends what an open of a named stream holds of its file. The file, with the name that must be deleted now, if that was
-    /// all that it waited for.
+    /// Ends the hold of a stream's open on the stream's file. Returns the file's open and the name to delete if the deletion
+    /// waited only for that.
     fn release_file(&self, open: &Open) -> Option<(Arc<Open>, Doomed)> {
         let file = open.file.as_ref()?;
         Some((Arc::clone(file), self.release(file)?))
@@ -423,7 +424,7 @@ impl Share {
         self.files.with(open.node.id(), marked).unwrap_or(false)
     }
 
-    /// [MS-FSA] 2.1.5.5, phase 1: only an empty directory is marked by the close of an open that is to delete it.
+    /// [MS-FSA] 2.1.5.5, phase 1: the close of a delete-on-close open marks a directory only if it is empty.
     fn close_directory(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
         if is_empty(&open.node).is_ok_and(|empty| !empty) {
             self.files.with(open.node.id(), |entry| entry.state.set_delete_on_close(open.key, false));
@@ -431,12 +432,13 @@ impl Share {
         self.release(open).map_or(Ok(()), |doomed| self.end_deletion(open, &doomed))
     }
 
-    /// Deletes what nobody has open any more, and lets others use its number: here, so that it happens even if nobody
-    /// waits for the answer.
+    /// Deletes a file that has no open left and frees its file number. This is done here, so that it happens even if no
+    /// caller waits for the answer.
     fn end_deletion(&self, open: &Open, doomed: &Doomed) -> Result<()> {
         let result = match open.file {
             Some(_) => self.delete_stream(open, &doomed.location),
-            // Who closes last is spared only where it was the one to ask for the deletion too: so has Windows it.
+            // As on Windows, the grant of the client that closes last survives only if that client also asked for the
+            // deletion.
             None => {
                 let by = open.directory.filter(|own| doomed.under == Some(*own));
                 self.delete_closed(&open.node, &doomed.location, by)
@@ -446,7 +448,7 @@ impl Share {
         result
     }
 
-    /// Ends an open that was refused after all: nothing is deleted.
+    /// Ends an open that was refused after it had been entered: nothing is deleted.
     pub(crate) fn withdraw(self: &Arc<Self>, open: &Arc<Open>) {
         self.files.with(open.node.id(), |entry| entry.state.set_delete_on_close(open.key, false));
         if self.release(open).is_some() {
@@ -457,8 +459,8 @@ impl Share {
         }
     }
 
-    /// Ends an open. The name that must be deleted now, if this was the last open of a file to be deleted: then
-    /// nobody gets in until it is forgotten.
+    /// Ends an open. If this was the last open of a file to be deleted, returns the name to delete; the file cannot be
+    /// opened until its state is forgotten.
     fn release(&self, open: &Arc<Open>) -> Option<Doomed> {
         if open.closed.swap(true, Ordering::AcqRel) {
             return None;
@@ -474,7 +476,7 @@ impl Share {
             self.end_grant(entry, open.holder);
             entry.opens = entry.opens.saturating_sub(1);
             entry.locations.remove(&open.key);
-            // Also those who wait through this very open: their wait is over.
+            // Also wake calls that wait through this very open: their wait is over.
             entry.freed.notify_waiters();
             let doomed = if released.delete { entry.doomed.take() } else { None };
             entry.deleting = doomed.is_some();
@@ -493,7 +495,7 @@ impl Share {
         doomed
     }
 
-    /// Removes the name of a file whose last open is closed, if it still names that file.
+    /// Removes the name of a file whose last open is closed, if the name still refers to that file.
     fn delete_closed(&self, node: &NodeRef, location: &Location, by: Option<Holder>) -> Result<()> {
         let name = Name::new(&location.name)?;
         let dir = &location.parent;
@@ -515,7 +517,7 @@ impl Share {
         Ok(())
     }
 
-    /// Marks a file to be deleted when its last open is closed, or takes the mark back.
+    /// Marks a file for deletion when its last open is closed, or clears the mark.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] without DELETE, [`Error::CannotDelete`] for a file marked read-only,
@@ -559,9 +561,9 @@ impl Share {
         self.files.with(node.id(), |entry| entry.deleting || entry.state.is_delete_pending()).unwrap_or(false)
     }
 
-    /// Whether those who have a directory open let others change its entries without letting them delete it: for an SMB
-    /// client a rename opens the new name's directory in this way. What that has to wait for, if anything: clients that
-    /// only keep it open for later close it.
+    /// Whether the opens of a directory let other callers change its entries without allowing deletion of the directory. A
+    /// rename by an SMB client opens the directory of the new name in this way. Returns what to wait for, if anything:
+    /// clients that keep the directory open only for later use close it.
     pub(crate) fn check_dir_shared(&self, dir: &NodeRef) -> Result<Option<Answering>> {
         let key = OpenKey(self.next_open.fetch_add(1, Ordering::Relaxed));
         let shared = self.files.with(dir.id(), |entry| {
@@ -578,14 +580,13 @@ impl Share {
         }
     }
 
-    /// Whether a named stream of the object is open: such an object cannot be renamed by SMB clients.
+    /// Whether a named stream of the object is open. SMB clients cannot rename such an object.
     #[must_use]
     pub fn has_open_streams(&self, node: &NodeRef) -> bool {
         self.files.with(node.id(), |entry| entry.state.has_stream_opens()).unwrap_or(false)
     }
 
-    /// By which name an open knows its file now, also when it is of one of the file's streams; None when it is closed,
-    /// and for the root.
+    /// The present name of an open's file; for a stream, of the stream's file. None for a closed open and for the root.
     #[must_use]
     pub fn location(&self, open: &Open) -> Option<Location> {
         let open = open.file.as_deref().unwrap_or(open);
@@ -593,7 +594,7 @@ impl Share {
     }
 }
 
-/// Every access that changes something.
+/// Every access that allows changes.
 const CHANGES: Access = Access::WRITE_DATA
     .union(Access::APPEND_DATA)
     .union(Access::WRITE_EA)

@@ -1,8 +1,9 @@
-//! Which of the changes that are observed are the server's own.
+//! Tells the server's own changes from those of local programs.
 //!
-//! Who observes directories sees what the server itself does there too, and watchers have been told of that already. So
-//! the server's own changes are remembered until the observer has come past them. A change is told a moment after it is
-//! made: before the observer judges what it has seen, it waits until every call that was under way then has told.
+//! The observer of directories also sees what the server itself does there, and watchers have been told of that already. So
+//! the server's own changes are remembered until the observer has passed them. The server reports a change a moment after
+//! making it. So before the observer judges what it has seen, it waits until every call that was in progress then has
+//! reported its changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,11 +14,11 @@ use storage::FileId;
 
 use crate::ChangeAction;
 
-/// Changes that are remembered; with more, the older ones are forgotten, and may be told twice.
+/// Changes that are remembered. Beyond this number the oldest are forgotten, and watchers may be told of them twice.
 const TOLD_MAX: usize = 16_384;
-/// The observer comes past within this time, unless the machine is very busy.
+/// The observer passes a change within this time, unless the machine is very busy.
 const TOLD_FOR: Duration = Duration::from_secs(1);
-/// How long the observer waits for calls that are under way, at most, and how often it looks.
+/// How long the observer waits for calls in progress, at most, and how often it checks.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -34,7 +35,7 @@ impl From<ChangeAction> for Effect {
         match action {
             ChangeAction::Added | ChangeAction::RenamedTo => Self::Come,
             ChangeAction::Removed | ChangeAction::RenamedFrom => Self::Gone,
-            // A stream is an attribute of its file, to who observes.
+            // To the observer, a stream is an attribute of its file.
             ChangeAction::Modified
             | ChangeAction::AddedStream
             | ChangeAction::RemovedStream
@@ -47,7 +48,7 @@ impl From<ChangeAction> for Effect {
 struct Told {
     at: Instant,
     effect: Effect,
-    /// Whether it has been seen by the observer: each coming and going is seen once.
+    /// Whether the observer has seen the change. It sees each creation and each removal once.
     seen: bool,
 }
 
@@ -57,30 +58,30 @@ struct Memory {
     count: usize,
 }
 
-/// Where somebody observes.
+/// The directories that are observed.
 #[derive(Debug, Default)]
 struct Places {
     dirs: HashSet<FileId>,
-    /// Also below them: what comes there is looked into.
+    /// Whether whole trees are observed. New directories there are scanned.
     has_tree: bool,
 }
 
-/// The server's own changes, while somebody observes.
+/// The server's own changes. They are kept only while something is observed.
 #[derive(Debug, Default)]
 pub(crate) struct OwnChanges {
-    /// Whether somebody does.
+    /// Whether anything is observed.
     is_observed: AtomicBool,
-    /// Guards where: elsewhere nothing is remembered.
+    /// Guards the observed places. Changes elsewhere are not remembered.
     places: RwLock<Places>,
-    /// Guards what is remembered.
+    /// Guards the remembered changes.
     memory: Mutex<Memory>,
-    /// Which of the counters calls that begin now use.
+    /// Index of the counter that new calls use.
     turn: AtomicUsize,
-    /// Calls under way that may change something.
+    /// Calls in progress that may change something.
     under_way: [AtomicUsize; 2],
 }
 
-/// A call that may change something; until it is dropped.
+/// A call in progress that may change something. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct UnderWay<'a>(&'a AtomicUsize);
 
@@ -91,7 +92,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl OwnChanges {
-    /// Somebody observes from now on, or nobody.
+    /// Sets whether anything is observed from now on.
     pub(crate) fn set_observed(&self, is_observed: bool) {
         self.is_observed.store(is_observed, Ordering::SeqCst);
         if !is_observed {
@@ -100,7 +101,7 @@ impl OwnChanges {
         }
     }
 
-    /// A directory will be observed, or is no more.
+    /// Sets whether a directory is observed from now on.
     pub(crate) fn set_place(&self, dir: FileId, is_observed: bool) {
         let dirs = &mut self.places.write().dirs;
         if is_observed {
@@ -110,12 +111,12 @@ impl OwnChanges {
         };
     }
 
-    /// Trees will be observed, or are no more.
+    /// Sets whether trees are observed from now on.
     pub(crate) fn set_trees(&self, has_tree: bool) {
         self.places.write().has_tree = has_tree;
     }
 
-    /// A call begins that may change something. It tells of that before it ends.
+    /// Begins a call that may change something. The call reports its changes before it ends.
     pub(crate) fn begin(&self) -> Option<UnderWay<'_>> {
         if !self.is_observed.load(Ordering::Relaxed) {
             return None;
@@ -125,7 +126,7 @@ impl OwnChanges {
         Some(UnderWay(counter))
     }
 
-    /// Watchers are told of a change of the server's own.
+    /// Remembers a change by the server that watchers are told of.
     pub(crate) fn tell(&self, dir: FileId, name: &[u8], effect: Effect, at: Instant) {
         if !self.is_observed.load(Ordering::Relaxed) {
             return;
@@ -145,7 +146,7 @@ impl OwnChanges {
         }
         let told = memory.told.entry((dir, name.to_vec())).or_default();
         match told.last_mut() {
-            // A file that is written again and again.
+            // A file that is written repeatedly.
             Some(last) if (last.effect, effect) == (Effect::Modified, Effect::Modified) => last.at = at,
             _ => {
                 told.push(Told { at, effect, seen: false });
@@ -154,10 +155,10 @@ impl OwnChanges {
         }
     }
 
-    /// Waits until every call that is under way now has ended, and so has told what it changed.
+    /// Waits until every call in progress has ended, and so has reported its changes.
     pub(crate) fn settle(&self) {
         let deadline = Instant::now() + PATIENCE;
-        // Twice: a call that began with the counter that was used before the last time is waited for too.
+        // Twice, to include calls that began with the counter in use before the previous switch.
         for _ in 0..2 {
             let before = self.turn.fetch_xor(1, Ordering::SeqCst) & 1;
             while self.under_way[before].load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
@@ -166,13 +167,13 @@ impl OwnChanges {
         }
     }
 
-    /// Whether what is observed was the server's own doing.
+    /// Whether the server made an observed change.
     pub(crate) fn is_own(&self, dir: FileId, name: &[u8], effect: Effect) -> bool {
         let mut memory = self.memory.lock();
         let Some(told) = memory.told.get_mut(&(dir, name.to_vec())) else { return false };
         if effect == Effect::Modified {
-            // What has just been made by the server was not modified by others: it gets its owner, for example. And
-            // of several modifications the kernel may make one.
+            // A modification just after the server created the file is the server's own: it sets the owner, for example. The
+            // kernel may merge several modifications into one.
             return true;
         }
         match told.iter_mut().find(|told| told.effect == effect && !told.seen) {
@@ -184,7 +185,7 @@ impl OwnChanges {
         }
     }
 
-    /// The observer has come past everything that was done until then.
+    /// Forgets the changes up to `until`: the observer has passed them.
     pub(crate) fn forget(&self, until: Instant) {
         self.memory.lock().forget(Some(until));
     }

@@ -1,16 +1,16 @@
-//! 8.3 names ([MS-FSCC] 2.1.5.2.1): what programs use that know no longer ones.
+//! 8.3 names ([MS-FSCC] 2.1.5.2.1), for programs that cannot handle longer ones.
 //!
-//! Nothing is stored. The short name of a long one is computed from it, and means the file of that name where no file has
-//! it as its own: `AJ~0F3KZ.TXT` is made of the first letters of `a journey.text` and of a hash of all of it. And where a
-//! program has made a file by such a name, it is found by the long name too.
+//! Short names are not stored. The short name of a file is computed from its long name: `AJ~0F3KZ.TXT` consists of the first
+//! letters of `a journey.text` and a hash of the whole name. It refers to that file unless another file really has this
+//! name. A file that a program has created by its short name is found by the long name too.
 
 use crate::folded::fold;
 
-/// Characters of a short name beside letters and digits.
+/// Characters allowed in a short name besides letters and digits.
 const SPECIAL: &[u8] = b"!#$%&'()-@^_`{}~";
-/// Before the tilde.
+/// Most characters before the tilde.
 const PREFIX_MAX: usize = 2;
-/// Behind it.
+/// Characters of the hash, after the tilde.
 const HASH_DIGITS: usize = 5;
 const EXTENSION_MAX: usize = 3;
 const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -19,7 +19,7 @@ fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || SPECIAL.contains(&byte)
 }
 
-/// Whether a name is an 8.3 name, but for the case of its letters.
+/// Whether a name is an 8.3 name, regardless of the case of its letters.
 #[must_use]
 pub fn is_short_name(name: &[u8]) -> bool {
     let fits = |part: &[u8], max: usize| {
@@ -33,7 +33,7 @@ pub fn is_short_name(name: &[u8]) -> bool {
     }
 }
 
-/// The short name of a name that is none itself.
+/// The short name for a long name; None if the name is an 8.3 name already.
 #[must_use]
 pub fn short_name(name: &[u8]) -> Option<Vec<u8>> {
     if is_short_name(name) {
@@ -72,7 +72,7 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 fn digits(mut number: u64) -> [u8; HASH_DIGITS] {
-    // The low bits of the hash depend on few of the last byte's.
+    // The low bits of the hash depend on only a few bits of the last byte.
     number ^= number >> 32;
     std::array::from_fn(|_| {
         let digit = usize::try_from(number % 36).unwrap_or(0);

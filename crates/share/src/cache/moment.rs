@@ -1,8 +1,8 @@
 //! One moment for all answers to a request.
 //!
-//! What the cache knows is as of the moment when the store was last asked what has changed. Asking costs a system call, so
-//! that is done once for all that a request looks at before it waits for something: what had changed when the request
-//! came is known then. Who has changed something itself asks anew.
+//! The cache is as fresh as the last time it asked the store for changes. Asking costs a system call. So the cache asks once
+//! for everything that a request reads before it waits: changes made before the request arrived are then known. After a
+//! request has changed something itself, the cache asks again.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What this thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
-    /// No request is known: each answer is a moment of its own.
+    /// No request is known: the cache asks before each answer.
     Unknown,
-    /// A request, and which cache has asked its store since it began or changed something.
+    /// A request, and the cache that has asked its store since the request began or last changed something.
     Request(Option<u64>),
 }
 
@@ -22,7 +22,7 @@ thread_local! {
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// As long as it lives this thread works on one request, and waits for nobody.
+/// While this exists, the thread works on one request, and does not wait.
 #[derive(Debug)]
 pub(crate) struct Moment {
     /// What the thread did before, if that was something else.
@@ -35,12 +35,12 @@ impl Moment {
         Self { before: Some(DOING.replace(Doing::Request(None))) }
     }
 
-    /// Something is done for a request, which may be the one that is polled.
+    /// Work for a request, possibly the one that is being polled.
     pub(crate) fn join() -> Self {
         if DOING.get() == Doing::Unknown { Self::begin() } else { Self { before: None } }
     }
 
-    /// Another thread has done something for the request that is polled here, and may have changed something.
+    /// Another thread has worked for the request that is being polled here, and may have changed something.
     pub(crate) fn renew() {
         end();
     }
@@ -51,30 +51,30 @@ impl Drop for Moment {
         match self.before {
             None => {}
             Some(Doing::Unknown) => DOING.set(Doing::Unknown),
-            // What was known of the directories may have been changed since.
+            // The directories may have changed since the cache asked.
             Some(Doing::Request(_)) => DOING.set(Doing::Request(None)),
         }
     }
 }
 
-/// A number for a cache.
+/// A new number that identifies a cache.
 pub(super) fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Whether this cache has asked in this moment.
+/// Whether this cache has asked its store in this moment.
 pub(super) fn is_settled(cache: u64) -> bool {
     DOING.get() == Doing::Request(Some(cache))
 }
 
-/// It does.
+/// Records that this cache has asked its store in this moment.
 pub(super) fn settle(cache: u64) {
     if DOING.get() != Doing::Unknown {
         DOING.set(Doing::Request(Some(cache)));
     }
 }
 
-/// Something was changed: what was asked before is out of date.
+/// Something was changed: the last answer of the store is out of date.
 pub(super) fn end() {
     if DOING.get() != Doing::Unknown {
         DOING.set(Doing::Request(None));

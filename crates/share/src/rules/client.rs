@@ -1,4 +1,4 @@
-//! What the machines of a network may do: one entry of the list of a share's clients.
+//! What the clients of a network may do: one entry of a share's client list.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,48 +6,48 @@ use std::str::FromStr;
 
 use super::{Names, Network, Protocols};
 
-/// Ports that a system gives to privileged programs only.
+/// Ports that a system reserves for privileged programs.
 const SECURE_PORTS: std::ops::Range<u16> = 1..1024;
 
-/// Whose word about its identity is not taken.
+/// Users whose stated identity is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Squash {
-    /// Everybody's is.
+    /// None: every stated identity is accepted.
     None,
-    /// The superuser's is not.
+    /// The superuser.
     Root,
-    /// Nobody's is.
+    /// All users.
     All,
 }
 
 /// What the clients of a network may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRule {
-    /// Their addresses.
+    /// The addresses of the clients.
     pub network: Network,
-    /// Nothing is changed.
+    /// Whether changes are refused.
     pub read_only: bool,
-    /// Whose word is not taken; None: as the server says of all. Only NFS takes anybody's word.
+    /// Users whose stated identity is not accepted; None: the server's default. Only NFS uses stated identities.
     pub squash: Option<Squash>,
-    /// By which of the share's protocols.
+    /// The protocols that the clients may use.
     pub protocols: Protocols,
-    /// Over NFS from privileged ports only.
+    /// Whether NFS clients must use privileged ports.
     pub secure_port: bool,
 }
 
 impl ClientRule {
-    /// What holds where nothing is said: reading and writing by all protocols.
+    /// The defaults for a network: reading and writing by all protocols.
     #[must_use]
     pub fn of(network: Network) -> Self {
         Self { network, read_only: false, squash: None, protocols: Protocols::all(), secure_port: false }
     }
 
-    /// Whether the rule is the one for a client.
+    /// Whether the rule applies to a client.
     pub(super) fn is_for(&self, names: &Names, client: SocketAddr) -> bool {
         self.network.contains(names, client.ip())
     }
 
-    /// Whether it lets such a client in by this protocol.
+    /// Whether the rule admits such a client by this protocol.
     pub(super) fn lets_in(&self, by: Protocols, client: SocketAddr) -> bool {
         self.protocols.contains(by) && !(self.secure_port && by == Protocols::NFS && !is_privileged(client))
     }
@@ -83,7 +83,7 @@ impl FromStr for ClientRule {
     }
 }
 
-/// Whether an access of this name changes nothing.
+/// Whether this value of `access` means read-only.
 fn is_read_only(access: &str) -> Result<bool, String> {
     match access {
         "rw" => Ok(false),

@@ -1,4 +1,4 @@
-//! The rules that hold now, what their names stand for now, and a number that tells whether either has changed.
+//! The present rules of a share, what the names in them stand for, and a number that changes with either.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use super::client::is_privileged;
 use super::{Asking, Entrance, Names, Protocols, Role, Rules};
 use crate::{Share, Terms};
 
-/// See the top of this file.
+/// The rules and names in force.
 #[derive(Debug)]
 pub(crate) struct Doors {
     /// Counts the changes.
     generation: AtomicU64,
-    /// Whether the rules let everybody in, by all protocols and in the same way.
+    /// Whether the rules admit every client, by all protocols and in the same way.
     for_everybody: AtomicBool,
     /// Guards the rules and the names, each replaced as a whole.
     present: RwLock<(Arc<Rules>, Arc<Names>)>,
@@ -40,13 +40,13 @@ impl Doors {
 }
 
 impl Share {
-    /// Who may use it now.
+    /// The rules that hold now.
     #[must_use]
     pub fn rules(&self) -> Arc<Rules> {
         self.doors.present().0
     }
 
-    /// The rules are others from now on, for every call that comes.
+    /// Replaces the rules, for every later call.
     pub fn set_rules(&self, rules: Rules) {
         let mut present = self.doors.present.write();
         self.doors.for_everybody.store(rules == Rules::default(), Ordering::Relaxed);
@@ -55,7 +55,7 @@ impl Share {
         self.doors.changed();
     }
 
-    /// What the names in its rules stand for from now on.
+    /// Sets what the names in the rules stand for from now on.
     pub fn set_names(&self, names: Names) {
         let mut present = self.doors.present.write();
         if *present.1 != names {
@@ -65,33 +65,34 @@ impl Share {
         }
     }
 
-    /// Another number each time that who may use the share may have changed: what was found out under one holds while it is
-    /// the same. Read it before the rules are asked.
+    /// A number that changes whenever the set of those who may use the share may have changed. A result found under one
+    /// number holds while the number is the same. Read it before asking the rules.
     #[must_use]
     pub fn rules_generation(&self) -> u64 {
         self.doors.generation.load(Ordering::Acquire)
     }
 
-    /// Whether it takes every client that its protocols let in, as far as its rules say.
+    /// Whether the rules admit every client by the share's protocols.
     #[must_use]
     pub fn is_for_everybody(&self) -> bool {
         self.doors.for_everybody.load(Ordering::Relaxed)
     }
 
-    /// What somebody may do in it; None: nothing at all.
+    /// What a user may do in the share; None: nothing.
     #[must_use]
     pub fn role(&self, asking: Asking<'_>) -> Option<Role> {
         let (rules, names) = self.doors.present();
         rules.role(&names, asking)
     }
 
-    /// The protocols that it is served by: of those in its rules the ones that can encrypt, where it must be encrypted.
+    /// The protocols by which the share is served: those in its rules, or only those that can encrypt if the terms require
+    /// encryption.
     #[must_use]
     pub fn served_by(&self) -> Protocols {
         served_by(self.rules().protocols, self.terms())
     }
 
-    /// How a client may use the share by this protocol; None: not at all.
+    /// How a client may use the share by this protocol; None: it may not.
     #[must_use]
     pub fn entrance(&self, by: Protocols, client: SocketAddr) -> Option<Entrance> {
         let (rules, names) = self.doors.present();
@@ -106,7 +107,7 @@ impl Share {
     }
 }
 
-/// Of these protocols, those by which a share of these terms is served: what NFS carries is in the clear.
+/// Of these protocols, those by which a share with these terms is served: NFS is not encrypted.
 #[must_use]
 pub fn served_by(protocols: Protocols, terms: Terms) -> Protocols {
     if terms.contains(Terms::ENCRYPTED) { protocols.difference(Protocols::NFS) } else { protocols }

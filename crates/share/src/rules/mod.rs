@@ -1,4 +1,5 @@
-//! Who may use a share: from where, by which protocol, and how. One list for all protocols; the servers ask, and refuse.
+//! Who may use a share: from which addresses, by which protocol, and how. One set of rules for all protocols; the protocol
+//! servers ask it, and refuse.
 
 mod client;
 mod doors;
@@ -16,7 +17,7 @@ pub use doors::served_by;
 pub use network::{Network, NotANetwork};
 pub use rights::{Asking, Group, NamesNobody, RIGHTS_MAX, Right, Role, Who};
 
-/// Entries of the list of a share's clients.
+/// Entries of a share's client list.
 pub const CLIENT_RULES_MAX: usize = 256;
 
 bitflags::bitflags! {
@@ -67,19 +68,20 @@ impl fmt::Display for Protocols {
 /// Who may use a share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// By which protocols at all.
+    /// The protocols by which the share may be used.
     pub protocols: Protocols,
-    /// From where, and how: the first entry whose network holds a client's address counts, whatever it says. Without entries
-    /// from everywhere; with entries from nowhere else.
+    /// The client list: the first entry whose network holds a client's address decides. An empty list admits every address;
+    /// any other list refuses addresses without an entry.
     pub clients: Vec<ClientRule>,
-    /// Who, and what they may do: the most that any entry gives. Without entries everybody; with entries nobody else.
+    /// The user list: a user may do the most that any matching entry gives. An empty list admits everybody; any other list
+    /// refuses users without an entry.
     pub rights: Vec<Right>,
 }
 
-/// What names in [`Rules`] stand for at present. What is not known is nobody.
+/// What names in [`Rules`] stand for at present. An unknown name matches nobody.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The addresses of machines, in the form of their family, by name.
+    /// The addresses of machines by name, IPv4 addresses in their own form.
     pub hosts: HashMap<String, Vec<IpAddr>>,
     /// The groups of the system, by name.
     pub groups: HashMap<String, Group>,
@@ -87,19 +89,19 @@ pub struct Names {
     pub accounts: HashMap<u32, Vec<String>>,
 }
 
-/// How a client that was let in may use a share.
+/// How an admitted client may use a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entrance {
-    /// It changes nothing.
+    /// Whether changes are refused.
     pub read_only: bool,
-    /// Whose word of it is not taken; None: as the server says of all.
+    /// Users whose stated identity is not accepted; None: the server's default.
     pub squash: Option<Squash>,
-    /// Whether the share has a list of its clients.
+    /// Whether the share has a client list.
     pub is_listed: bool,
 }
 
 impl Rules {
-    /// How a client may use the share by this protocol; None: not at all.
+    /// How a client may use the share by this protocol; None: it may not.
     #[must_use]
     pub fn entrance(&self, names: &Names, by: Protocols, client: SocketAddr) -> Option<Entrance> {
         if !self.protocols.contains(by) {
@@ -113,13 +115,13 @@ impl Rules {
         rule.lets_in(by, client).then_some(Entrance { read_only, squash, is_listed: true })
     }
 
-    /// What somebody may do; None: nothing at all.
+    /// What a user may do; None: nothing.
     #[must_use]
     pub fn role(&self, names: &Names, asking: Asking<'_>) -> Option<Role> {
         rights::role(&self.rights, names, asking)
     }
 
-    /// The names of machines that the rules need to know.
+    /// The names of machines that the rules mention.
     pub fn host_names(&self) -> impl Iterator<Item = &str> {
         self.clients.iter().filter_map(|rule| match &rule.network {
             Network::Host(name) => Some(name.as_str()),

@@ -1,4 +1,4 @@
-//! From where: addresses, networks and the names of machines.
+//! Networks in a client list: addresses, prefixes and names of machines.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,9 +14,9 @@ const HOST_NAME_MAX: usize = 253;
 /// A set of addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
-    /// All there are.
+    /// All addresses.
     Any,
-    /// Those whose first bits are these.
+    /// The addresses that begin with these bits.
     Prefix {
         /// An address of the network.
         address: IpAddr,

@@ -1,4 +1,4 @@
-//! What whom may do in a share: the list of its users, asked before the permissions of any file.
+//! What users may do in a share: its user list, asked before the permissions of any file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,56 +6,56 @@ use std::str::FromStr;
 use super::Names;
 use crate::{Identity, folded_name};
 
-/// Entries of the list of a share's users.
+/// Entries of a share's user list.
 pub const RIGHTS_MAX: usize = 1024;
 
 /// Longest name of a user or a group, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What somebody on the list may do, from the least to the most. Within that, the permissions of each file say.
+/// What a user on the list may do, from least to most. Within that, the permissions of each file decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Changes nothing.
+    /// May change nothing.
     Reader,
-    /// Changes what is in it.
+    /// May change the contents of the share.
     Contributor,
 }
 
-/// Whom an entry of the list means. Names are folded.
+/// The user or group that an entry of the list names. Names are folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     /// The account of this name.
     User(String),
-    /// Those of this group of the system: `@NAME`.
+    /// The members of this group of the system: `@NAME`.
     Group(String),
 }
 
 /// An entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Right {
-    /// Whom it means.
+    /// The user or group.
     pub who: Who,
-    /// What they may do.
+    /// What the user or group may do.
     pub role: Role,
 }
 
 /// A group of the system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Group {
-    /// Its number.
+    /// The gid.
     pub gid: u32,
-    /// Those that the system names as its members, folded.
+    /// The members that the system lists, folded.
     pub members: Vec<String>,
 }
 
-/// Who wants to use a share.
+/// A user who wants to use a share.
 #[derive(Debug, Clone, Copy)]
 pub enum Asking<'a> {
-    /// The account of this name, which has shown that it is the one.
+    /// The account of this name, authenticated.
     Account(&'a str, &'a Identity),
-    /// A user whom a client says to be this one.
+    /// A user whose identity a client states.
     Stated(&'a Identity),
-    /// Nobody in particular.
+    /// A guest.
     Guest,
 }
 
@@ -70,7 +70,7 @@ impl Who {
     }
 }
 
-/// What somebody may do by this list; None: nothing at all. Without a list everybody is a contributor.
+/// What a user may do by this list; None: nothing. With an empty list everybody is a contributor.
 pub(super) fn role(rights: &[Right], names: &Names, asking: Asking<'_>) -> Option<Role> {
     if rights.is_empty() {
         return Some(Role::Contributor);
@@ -104,7 +104,7 @@ impl FromStr for Who {
         if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(bad) {
             return Err(NamesNobody(text.to_owned()));
         }
-        // Names of groups are the system's, which tells their case.
+        // Group names belong to the system, which distinguishes their case.
         Ok(group.map_or_else(|| Self::User(folded_name(name)), |group| Self::Group(group.to_owned())))
     }
 }
