@@ -1,9 +1,8 @@
-//! Caching grants: given with an open, taken back before an operation that goes against them.
+//! Caching grants: given with an open, and broken before a conflicting operation.
 //!
-//! What a client may cache and what an operation takes from it are the rules of `file_state`; here they are
-//! asked, whoever must be told is told, and who must wait waits, until the holder has answered or its time is
-//! over. A grant lives as long as one of the opens that work under it: an NFSv4 delegation keeps an open of
-//! its own.
+//! The rules on what a client may cache, and what an operation takes from it, are in `file_state`. This module applies them:
+//! it tells the holders, and makes operations wait until a holder has answered or its time is over. A grant lives as long as
+//! one of the opens that work under it: an NFSv4 delegation keeps an open of its own.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -21,45 +20,43 @@ use crate::schedule::Work;
 use crate::unwritten::Asked;
 use crate::{Caller, Error, File, Open, Protocol, Result, Share};
 
-/// A client that holds a caching grant, as the share reaches it. It is called from any thread and must not
-/// wait.
+/// A client that holds a caching grant, as the share reaches it. Methods are called from any thread and must not wait.
 pub trait GrantHolder: Send + Sync + std::fmt::Debug {
-    /// The grant shrinks: the client is to be told. Where that says so, it answers with
-    /// [`Share::acknowledge`].
+    /// Tells the client that the grant shrinks. If `told` says so, the client answers with [`Share::acknowledge`].
     fn shrink(&self, told: &Break);
 
-    /// The client did not answer in time: it has nothing left of what it had.
+    /// The client did not answer in time: its whole grant is revoked.
     fn revoked(&self, had: Caching);
 
-    /// Whether the client has been silent for so long that what it holds, opens and locks too, is its own only as long as
-    /// nobody else needs it (RFC 8881 8.4.3). Asked under a lock: it must not call back.
+    /// Whether the client has been silent for so long that it keeps what it holds, opens and locks too, only until another
+    /// client needs it (RFC 8881 8.4.3). Called under a lock: the method must not call the share.
     fn is_late(&self) -> bool {
         false
     }
 
-    /// Asks the client what it keeps of the file that it has written: others are to be told that. None from clients that
+    /// Asks the client what it has written to the file and not sent yet, so that others can be told. None for clients that
     /// cannot be asked, and need not be.
     fn ask(&self) -> Option<Asked> {
         None
     }
 
-    /// Somebody needs what this client, which is late, holds: it is to lose all of it, at once.
+    /// Another client needs what this late client holds: the client loses all of it at once.
     fn evict(&self) {}
 }
 
-/// Under which grant an open works.
+/// The grant that an open works under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantKey {
-    /// One of its own (SMB oplock).
+    /// A grant of its own (SMB oplock).
     Open,
-    /// That of a lease key, with all other opens of the key.
+    /// The grant of a lease key, shared with all other opens of the key.
     Lease {
         /// The client's GUID.
         client: [u8; 16],
         /// The key that the client chose.
         key: [u8; 16],
     },
-    /// That of an NFSv4 delegation; the number is unique on this server.
+    /// The grant of an NFSv4 delegation; the number is unique on this server.
     Delegation(u64),
 }
 
@@ -76,11 +73,11 @@ impl GrantKey {
 /// What an opener wants to cache.
 #[derive(Debug, Clone)]
 pub struct GrantRequest {
-    /// Under which grant.
+    /// The key of the grant.
     pub key: GrantKey,
-    /// The most that is of use; less may be granted, and nothing.
+    /// The most that is of use. Less may be granted, or nothing.
     pub wanted: Caching,
-    /// Whom to tell when it is taken back.
+    /// Whom to tell when the grant is broken.
     pub client: Arc<dyn GrantHolder>,
 }
 
@@ -89,9 +86,9 @@ pub struct GrantRequest {
 pub struct Granted {
     /// What may be cached under the grant.
     pub state: Caching,
-    /// Some of it is being taken back: the client has been told and has not answered yet.
+    /// Part of the grant is being broken: the client has been told and has not answered yet.
     pub breaking: bool,
-    /// This open has added to it.
+    /// This open has enlarged the grant.
     pub grown: bool,
 }
 
@@ -101,7 +98,7 @@ pub struct Granted {
 pub enum Admission<T> {
     /// It was.
     Done(T),
-    /// A client has yet to give back what it caches: wait, look the object up again, and try again.
+    /// A client has yet to give up what it caches: wait, look the object up again, and try again.
     Wait(Answering),
 }
 
@@ -123,12 +120,11 @@ impl Answering {
     }
 }
 
-/// Those under whose grants a file is open, whether they were given anything or not. Which opens these are, the file's state
-/// knows.
+/// The keys under which a file is open, whether or not anything was granted. The file's state knows which opens these are.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     clients: HashMap<Holder, Arc<dyn GrantHolder>>,
-    /// Until when those must have answered that are told to give something up.
+    /// The deadlines of the holders that were told to give something up.
     deadlines: Vec<(Holder, Instant)>,
 }
 
@@ -141,31 +137,31 @@ impl Held {
         self.clients.get(&holder).cloned()
     }
 
-    /// It must have answered by then.
+    /// Expects an answer of the holder by the deadline.
     fn expect(&mut self, holder: Holder, deadline: Instant) {
         self.answered(holder);
         self.deadlines.push((holder, deadline));
     }
 
-    /// Nothing is expected of it any more.
+    /// Expects no further answer of the holder.
     fn answered(&mut self, holder: Holder) {
         self.deadlines.retain(|(other, _)| *other != holder);
     }
 
-    /// Takes out those whose time is over.
+    /// Removes and returns the holders whose time is over.
     fn overdue(&mut self, now: Instant) -> Vec<Holder> {
         let over = self.deadlines.extract_if(.., |(_, deadline)| *deadline <= now);
         over.map(|(holder, _)| holder).collect()
     }
 
-    /// It is one no more; whether it was.
+    /// Removes a holder. Returns whether it was one.
     fn end(&mut self, holder: Holder) -> bool {
         self.answered(holder);
         self.clients.remove(&holder).is_some()
     }
 }
 
-/// Whom to tell, once no lock is held any more, and whether to wait.
+/// Whom to tell, once no lock is held, and whether to wait.
 #[derive(Debug, Default)]
 #[must_use = "clients must be told"]
 pub(crate) struct Taken {
@@ -180,18 +176,19 @@ enum Notice {
     Revoked(Caching),
 }
 
-/// What became of the grants of a share.
+/// Counts of the grants of a share.
 #[derive(Debug, Default)]
 pub struct GrantCounts {
     /// Grants given, or enlarged.
     pub granted: AtomicU64,
     /// Clients told that a grant shrinks.
     pub broken: AtomicU64,
-    /// Grants revoked since the client did not answer in time.
+    /// Grants revoked because the client did not answer in time.
     pub revoked: AtomicU64,
-    /// Grants on directories at present: without any, nobody looks for them.
+    /// Grants on directories at present. While there are none, nothing searches for them.
     pub(crate) on_directories: AtomicUsize,
-    /// A client was granted that keeps written data and is asked for it ([`GrantHolder::ask`]): before, nobody looks for one.
+    /// Whether a grant was ever given to a client that can be asked for unwritten data ([`GrantHolder::ask`]). Before that,
+    /// nothing searches for one.
     pub(crate) writers_are_asked: AtomicBool,
 }
 
@@ -200,12 +197,12 @@ impl Taken {
         self.wait.is_some()
     }
 
-    /// Tells these clients too, without waiting for them.
+    /// Adds clients to tell, without waiting for them.
     pub(crate) fn tell_only(&mut self, more: Self) {
         self.notices.extend(more.notices);
     }
 
-    /// Tells these clients too, and waits for any of them.
+    /// Adds clients to tell, and waits for them too.
     pub(crate) fn and(mut self, more: Self) -> Self {
         self.notices.extend(more.notices);
         self.wait = self.wait.or(more.wait);
@@ -214,8 +211,7 @@ impl Taken {
 }
 
 impl Entry {
-    /// Takes from the grants of others what the operation goes against. `own` is the grant that whoever does
-    /// it works under.
+    /// Takes from the grants of others what conflicts with the operation. `own` is the grant that the caller works under.
     pub(crate) fn take_back(
         &mut self,
         own: Option<Holder>,
@@ -239,13 +235,13 @@ impl Entry {
         taken
     }
 
-    /// Resolves when something of this file is given back, at the latest at `deadline`.
+    /// Resolves when a grant on this file is answered or ends, at the latest at `deadline`.
     fn answering(&self, deadline: Instant) -> Answering {
         Answering::new(Arc::clone(&self.freed).notified_owned(), deadline)
     }
 
-    /// Somebody is refused because of what a holder of this file has: if that client is late, it loses what it has, and who
-    /// is refused tries again.
+    /// A holder of this file is the reason for a refusal: if that client is late, it loses what it holds, and the refused
+    /// caller tries again.
     pub(crate) fn evict_late(&self, in_the_way: Holder, timeout: Duration) -> Taken {
         let mut taken = Taken::default();
         if let Some(client) = self.held.client(in_the_way).filter(|client| client.is_late()) {
@@ -263,7 +259,7 @@ impl Entry {
         taken.notices.push((client, Notice::Shrinks(told)));
     }
 
-    /// Revokes the grants of those who have not answered in time.
+    /// Revokes the grants of holders that have not answered in time.
     fn expire(&mut self, now: Instant, taken: &mut Taken) {
         for holder in self.held.overdue(now) {
             let had = self.state.revoke(holder);
@@ -274,7 +270,7 @@ impl Entry {
         }
     }
 
-    /// Lets an open work under a grant, and grants it what there is room for.
+    /// Lets an open work under a grant, and grants it what the other opens allow.
     fn grant(&mut self, open: OpenKey, request: &GrantRequest) -> Granted {
         let holder = request.key.holder(open);
         self.held.clients.entry(holder).or_insert_with(|| Arc::clone(&request.client));
@@ -285,7 +281,7 @@ impl Entry {
         Granted { state, breaking, grown: state != before }
     }
 
-    /// The client that keeps written data of this file and can be asked, unless it is the one that asks.
+    /// The client that holds unwritten data of this file and can be asked, unless it is the caller itself.
     pub(crate) fn writer(&self, own: Option<Holder>) -> Option<Arc<dyn GrantHolder>> {
         let is_writer =
             |(holder, caching): &(Holder, Caching)| Some(*holder) != own && caching.contains(Caching::WRITE);
@@ -293,14 +289,14 @@ impl Entry {
         self.held.client(holder).filter(|_| matches!(holder, Holder::Delegation(_)))
     }
 
-    /// Grants what a holder had before the server was started, as far as there is room for it.
+    /// Grants again what a holder had before the server was started, as far as the other opens allow.
     pub(crate) fn grant_again(&mut self, holder: Holder, wanted: Caching) {
         if self.held.clients.contains_key(&holder) {
             self.state.grant(holder, wanted);
         }
     }
 
-    /// An open that worked under this grant is closed: a grant ends with its last open.
+    /// Follows the close of an open that worked under this grant: a grant ends with its last open.
     pub(crate) fn end_grant(&mut self, holder: Holder) {
         if !self.state.has_opens_under(holder) && self.held.end(holder) {
             self.state.revoke(holder);
@@ -309,7 +305,7 @@ impl Entry {
 }
 
 impl Share {
-    /// Tells whoever must be told. What the caller has to wait for, if anything.
+    /// Tells the holders. Returns what the caller has to wait for, if anything.
     pub(crate) fn deliver(&self, taken: Taken) -> Option<Answering> {
         for (client, notice) in taken.notices {
             match notice {
@@ -328,7 +324,7 @@ impl Share {
         taken.wait
     }
 
-    /// Takes back what an operation on a file goes against; what it has to wait for, if anything.
+    /// Breaks the grants that conflict with an operation on a file. Returns what to wait for, if anything.
     pub(crate) fn take_back(
         &self,
         id: FileId,
@@ -340,7 +336,7 @@ impl Share {
         self.deliver(taken)
     }
 
-    /// Asks whether an operation may go on, until it need not wait for anybody.
+    /// Calls `ask` until the operation need not wait for any client.
     ///
     /// # Errors
     /// Those of `ask`; [`Error::Delayed`] when it takes longer than a caller of this protocol waits.
@@ -357,7 +353,7 @@ impl Share {
         }
     }
 
-    /// Runs `call` ([`Share::run`]) until it need not wait for anybody.
+    /// Runs `call` ([`Share::run`]) until it need not wait for any client.
     ///
     /// # Errors
     /// Those of `call`; [`Error::Delayed`] when it takes longer than a caller of this protocol waits.
@@ -396,7 +392,7 @@ impl Share {
         Ok(())
     }
 
-    /// Grants a new open what it asks for and there is room for.
+    /// Grants a new open what it asks for, as far as the other opens allow.
     pub(crate) fn grant(
         &self,
         entry: &mut Entry,
@@ -418,7 +414,7 @@ impl Share {
         granted
     }
 
-    /// An open that worked under this grant is closed.
+    /// Follows the close of an open that worked under this grant.
     pub(crate) fn end_grant(&self, entry: &mut Entry, holder: Holder) {
         let before = entry.held.len();
         entry.end_grant(holder);
@@ -427,22 +423,21 @@ impl Share {
         }
     }
 
-    /// How many grants were given so far: for [`Share::written_since`].
+    /// How many grants have been given so far: for [`Share::written_since`].
     pub(crate) fn grants_given(&self) -> u64 {
         self.grants.granted.load(Ordering::Acquire)
     }
 
-    /// Data was changed. A grant that was given after the change was checked may stand for what was there before: it is
-    /// taken back now. `given` is [`Share::grants_given`] from before the check.
+    /// Follows a change of data. A grant given after the check may cover the data from before the change, so it is broken
+    /// now. `given` is [`Share::grants_given`] from before the check.
     pub(crate) fn written_since(&self, given: u64, file: &File) {
         if self.grants_given() != given {
-            // There is nothing to wait for: who holds it has not been told yet that it may rely on it.
+            // There is nothing to wait for: the holder has not been told yet that it may rely on the grant.
             self.take_back(file.node().id(), file.holder(), Operation::Write);
         }
     }
 
-    /// What the grant that an open works under allows at present; while some of it is being taken back, what
-    /// the client may still be caching.
+    /// What the grant of an open allows at present. While part of it is being broken: what the client may still be caching.
     #[must_use]
     pub fn granted(&self, open: &Open) -> Granted {
         let look = |entry: &mut Entry| Granted {
@@ -453,8 +448,8 @@ impl Share {
         self.files.with(open.node().id(), look).unwrap_or_default()
     }
 
-    /// The holder of a grant on a file has given up what it was told to, and keeps `keeps`. It may be told of
-    /// a further break before this returns.
+    /// The holder of a grant on a file has given up what it was told to, and keeps `keeps`. It may be told of a further
+    /// break before this returns.
     ///
     /// # Errors
     /// [`AcknowledgeError`]: nothing was changed.
@@ -482,7 +477,7 @@ impl Share {
         outcome
     }
 
-    /// The holder of a grant on a file has nothing left of it: it gave all back, or cannot be reached.
+    /// Ends a grant on a file: the holder has returned all of it, or cannot be reached.
     pub fn give_up(&self, id: FileId, holder: Holder) {
         self.files.with(id, |entry| {
             entry.state.revoke(holder);
@@ -491,30 +486,30 @@ impl Share {
         });
     }
 
-    /// What became of its caching grants.
+    /// Counts of the caching grants.
     #[must_use]
     pub fn grant_counts(&self) -> &GrantCounts {
         &self.grants
     }
 
-    /// The entries of a directory have changed, or what a listing tells of them: those who cache a listing are
-    /// told, except who has made the change under their own grant. Nobody waits for them.
+    /// The entries of a directory, or what a listing shows of them, have changed. Holders of cached listings are told,
+    /// except the grant that the change was made under. Nothing waits for them.
     pub(crate) fn entries_changed(&self, dir: FileId, by: Option<Holder>) {
         if self.caches_listings() {
             self.take_back(dir, by, Operation::ChangeEntries);
         }
     }
 
-    /// Whether anybody may be caching a listing.
+    /// Whether any client may be caching a listing.
     pub(crate) fn caches_listings(&self) -> bool {
         self.grants.on_directories.load(Ordering::Relaxed) > 0
     }
 }
 
 impl Caller {
-    /// The same caller, whose client caches under this grant wherever it does: what the caller does without an open does
-    /// not break it (RFC 8881 8.2.5: the server "SHOULD note the presence of a delegation even when a special stateid is
-    /// sent").
+    /// The same caller, whose client caches under this grant wherever it does. Operations of the caller without an open do
+    /// not break that grant (RFC 8881 8.2.5: the server "SHOULD note the presence of a delegation even when a special
+    /// stateid is sent").
     #[must_use]
     pub fn of_client(&self, client: Holder) -> Self {
         Self { client: Some(client), ..self.clone() }

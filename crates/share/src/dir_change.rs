@@ -12,18 +12,18 @@ use crate::{Caller, Protocol, Result, Share, permission};
 /// A directory before and after a change, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub struct DirChange {
-    /// Before. None where that was not at hand: somebody else has changed it not long ago.
+    /// Attributes before. None if they were not at hand because of a recent change by another caller.
     pub before: Option<Attributes>,
-    /// After. None for who is not told ([`Protocol::tells_directories`]).
+    /// Attributes after. None for protocols that do not return them ([`Protocol::tells_directories`]).
     pub after: Option<Attributes>,
     /// Certainly nothing but this change lies between the two (RFC 8881 3.3.8, `change_info4`). This cannot be said of a
     /// directory's first change for NFSv4, and where the store tells nothing.
     pub is_atomic: bool,
 }
 
-/// A directory that is about to change, as it is before.
+/// A directory that is about to change.
 pub(crate) struct Changing<'a> {
-    /// Sees all that comes after it was made, so it comes first.
+    /// Sees every change after its creation, so it is created first.
     watch: Watch,
     pub(crate) dir: &'a NodeRef,
     protocol: Protocol,
@@ -31,22 +31,22 @@ pub(crate) struct Changing<'a> {
 }
 
 impl<'a> Changing<'a> {
-    /// A directory that is about to change for a client of this protocol.
+    /// Begins a change of a directory for a client of this protocol.
     pub(crate) fn begin(protocol: Protocol, dir: &'a NodeRef) -> Result<Self> {
         if dir.kind() != FileKind::Directory {
             return Err(storage::Error::NotDirectory.into());
         }
-        // Only NFSv4 tells whether the change was atomic.
+        // Only NFSv4 reports whether the change was atomic.
         let watch = Watch::begin(&**dir, protocol == Protocol::Nfs4);
         let mut protection = dir.protection(Wait::May)?;
         if protocol == Protocol::Nfs4 && protection.attributes.is_none() {
-            // For that both must be known.
+            // That requires both attributes.
             protection.attributes = Some(dir.attributes(Want::empty(), Wait::May)?);
         }
         Ok(Self { watch, dir, protocol, protection })
     }
 
-    /// A directory in which the caller may make an entry.
+    /// Begins a change of a directory in which the caller may create an entry.
     pub(crate) fn adding(share: &Share, caller: &Caller, dir: &'a NodeRef, is_dir: bool) -> Result<Self> {
         let changing = Self::begin(caller.protocol, dir)?;
         let right = if is_dir { Access::ADD_SUBDIRECTORY } else { Access::ADD_FILE };
@@ -61,8 +61,8 @@ impl<'a> Changing<'a> {
 }
 
 impl Share {
-    /// Somebody may make nothing in a directory that belongs to root. In a share that was just set up that is rarely meant: once
-    /// the log says what to do.
+    /// Logs once what to do when a user may not create anything in a directory that belongs to root. In a share that was
+    /// just set up, that is rarely intended.
     fn say_whose_it_is(&self, caller: &Caller, dir: Object<'_>) {
         if dir.uid != 0 || self.root_is_told.swap(true, Ordering::Relaxed) {
             return;
@@ -75,8 +75,8 @@ impl Share {
         );
     }
 
-    /// A directory has changed: `removed` is gone, `added` is new; `own` further callers who change it at present are this one.
-    /// What the client is told of it.
+    /// Ends a change of a directory: `removed` is gone, `added` is new. `own` counts further watches of this same caller.
+    /// Returns what the client is told.
     pub(crate) fn changed_names(
         &self,
         changing: &Changing<'_>,

@@ -1,9 +1,9 @@
-//! The one door to a share: identity, permission, file state, storage, accounting.
+//! The interface of a share: identity, permission, file state, storage, accounting.
 //!
-//! SMB and NFS both come through here, and nothing here knows either. What two protocols must agree on
-//! (who has a file open and how, who has locked which bytes, what changed in a directory) is kept per
-//! share, and every call is counted. Calls are async, but complete at once unless they have to wait for
-//! the device, for a lock or for another client: a server polls them once inline ([`schedule`]).
+//! SMB and NFS both use it, and it knows neither. What the protocols must agree on (who has a file open and how, who has
+//! locked which bytes, what changed in a directory) is kept per share, and every call is counted. Calls are async, but
+//! complete at once unless they have to wait for the device, for a lock or for another client: a server first polls them
+//! inline ([`schedule`]).
 
 mod account;
 mod accounting;
@@ -107,38 +107,38 @@ pub use xattrs::ExtendedAttribute;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShareId(pub u32);
 
-/// What an administrator says of a share.
+/// The configuration of a share. Values given "at first" can be changed later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Its name: clients connect to `\\server\NAME`, or mount `/NAME`.
+    /// The name: clients connect to `\\server\NAME`, or mount `/NAME`.
     pub name: String,
-    /// On what terms clients use it, at first.
+    /// The terms of use, at first.
     pub terms: Terms,
-    /// Who may use it, at first ([`Share::set_rules`]).
+    /// The rules on who may use the share, at first ([`Share::set_rules`]).
     pub rules: Rules,
-    /// What clients that list the shares are told of it, at first ([`Share::set_comment`]).
+    /// The comment for clients that list the shares, at first ([`Share::set_comment`]).
     pub comment: String,
-    /// Opens at a time, of all clients together, at first ([`Share::set_opens_max`]). The last quarter is for those that hold
-    /// less than a quarter ([`limits::may_take`]).
+    /// Opens of all clients together, at first ([`Share::set_opens_max`]). The last quarter is for clients that hold less
+    /// than a quarter ([`limits::may_take`]).
     pub opens_max: usize,
-    /// Open watches for changes at a time, of all clients together.
+    /// Watches for changes of all clients together.
     pub watches_max: usize,
-    /// How long a client may take to give back what it caches, before it is taken from it. [MS-SMB2] 3.3.2.1
-    /// leaves it to the server; Windows waits for 35 seconds.
+    /// How long a client may take to give up what it caches, before its grant is revoked. [MS-SMB2] 3.3.2.1 leaves the time
+    /// to the server; Windows waits for 35 seconds.
     pub break_timeout: Duration,
-    /// How long an NFS request waits for that, before its client is told to come back later: less than the
-    /// client waits before it sends the request again.
+    /// How long an NFS request waits for that, before its client is told to retry: less than the time after which the client
+    /// sends the request again.
     pub nfs_patience: Duration,
-    /// What is provisioned for it at first ([`Share::set_plan`] changes it).
+    /// The plan, at first ([`Share::set_plan`] changes it).
     pub provisioned: limits::Provisioned,
-    /// What was read of names and directories is kept at first, where the store tells what others change
-    /// ([`Share::set_metadata_cache`]).
+    /// Whether the metadata cache is on, at first ([`Share::set_metadata_cache`]). It works only on stores that report the
+    /// changes of others.
     pub metadata_cache: bool,
-    /// What the metadata cache keeps, and the indexes of folded names, in bytes.
+    /// The most memory for the metadata cache and the indexes of folded names, in bytes.
     pub metadata_cache_bytes_max: usize,
-    /// A store that answers in less than this, as a rule, is quick: what changes often there is not kept.
+    /// A store that usually answers in less than this is quick: directories of it that change often are not cached.
     pub quick_answer: Duration,
-    /// What calls cost is counted. Without it nothing of it is told: to measure what the counting costs.
+    /// Whether the cost of calls is counted. Switched off only to measure the cost of counting.
     pub accounting: bool,
 }
 
@@ -173,18 +173,18 @@ pub struct Share {
     /// Guards itself alone.
     comment: parking_lot::Mutex<String>,
     withdrawn: AtomicBool,
-    /// The log has said what to do where root's directories keep users out.
+    /// Whether the log has said what to do about directories of root that keep users out.
     root_is_told: AtomicBool,
     store: Arc<dyn Storage>,
     root: NodeRef,
     gate: schedule::Gate,
     pool: pool::Pool,
     alarms: alarm::Alarms,
-    /// Guards what its store holds up at present.
+    /// Guards the calls that the store holds up at present.
     held: parking_lot::Mutex<Option<inside::Held>>,
     files: files::Files,
     folded: Arc<folded::FoldedNames>,
-    /// Whose turn it is to take long ([`Share::run_long`]). It guards nothing.
+    /// Serializes long calls ([`Share::run_long`]). It guards no data.
     long_calls: tokio::sync::Mutex<()>,
     cache: Option<Arc<cache::Cache>>,
     changes: Changes,
@@ -207,7 +207,7 @@ impl std::fmt::Debug for Share {
 }
 
 impl Share {
-    /// A share on a store.
+    /// Creates a share on a store.
     #[must_use]
     pub fn new(id: ShareId, settings: Settings, store: Arc<dyn Storage>) -> Arc<Self> {
         let budget = Arc::new(cache::Budget::new(settings.metadata_cache_bytes_max));
@@ -248,53 +248,53 @@ impl Share {
         })
     }
 
-    /// Its number.
+    /// The number of the share.
     #[must_use]
     pub fn id(&self) -> ShareId {
         self.id
     }
 
-    /// Its name.
+    /// The name of the share.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.settings.name
     }
 
-    /// On what terms clients use it now.
+    /// The present terms of use.
     #[must_use]
     pub fn terms(&self) -> Terms {
         self.terms.load()
     }
 
-    /// The terms are others from now on. What clients were told when they connected they are not told again.
+    /// Replaces the terms. Clients are not told again what they were told when they connected.
     pub fn set_terms(&self, terms: Terms) {
         self.terms.store(terms);
         self.doors.changed();
     }
 
-    /// What clients that list the shares are told of it.
+    /// The comment for clients that list the shares.
     #[must_use]
     pub fn comment(&self) -> String {
         self.comment.lock().clone()
     }
 
-    /// They are told this from now on.
+    /// Replaces the comment.
     pub fn set_comment(&self, comment: String) {
         *self.comment.lock() = comment;
     }
 
-    /// So many opens there may be from now on; more that there are stay.
+    /// Sets the most opens. Existing opens stay, even if there are more.
     pub fn set_opens_max(&self, opens_max: usize) {
         self.opens.set_most(opens_max);
     }
 
-    /// Whether nothing can be changed through it.
+    /// Whether the share refuses all changes.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.terms().contains(Terms::READ_ONLY)
     }
 
-    /// Whether it is served no more: who has found it in the table before must not begin anything in it.
+    /// Whether the share is no longer served. A caller that found it in the table before must not begin anything in it.
     #[must_use]
     pub fn is_withdrawn(&self) -> bool {
         self.withdrawn.load(Ordering::Acquire)
@@ -304,39 +304,38 @@ impl Share {
         self.withdrawn.store(true, Ordering::Release);
     }
 
-    /// The directory at its top.
+    /// The root directory.
     #[must_use]
     pub fn root(&self) -> &NodeRef {
         &self.root
     }
 
-    /// What its store can do.
+    /// What the store can do.
     #[must_use]
     pub fn capabilities(&self) -> storage::Capabilities {
         self.store.capabilities()
     }
 
-    /// What its calls cost.
+    /// The accounts of what calls cost.
     #[must_use]
     pub fn accounting(&self) -> &Accounting {
         &self.accounting
     }
 
-    /// What its metadata cache has done; None where there is none: it is switched off, or the store cannot tell what others
-    /// change.
+    /// What the metadata cache has done; None if it is switched off or the store cannot report the changes of others.
     #[must_use]
     pub fn cache_counts(&self) -> Option<CacheCounts> {
         self.cache.as_ref().filter(|cache| cache.is_on()).map(|cache| cache.counts())
     }
 
-    /// Switches the metadata cache on or off: when it is off nothing is kept.
+    /// Switches the metadata cache on or off. While it is off, nothing is kept.
     pub fn set_metadata_cache(&self, on: bool) {
         if let Some(cache) = &self.cache {
             cache.switch(on);
         }
     }
 
-    /// What changes in it.
+    /// The changes in the share, for watches.
     #[must_use]
     pub fn changes(&self) -> &Changes {
         &self.changes

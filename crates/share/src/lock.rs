@@ -15,7 +15,7 @@ use crate::{Error, Open, Protocol, Result, Share};
 pub enum LockWait {
     /// Answer at once: [`Error::LockNotGranted`].
     Never,
-    /// Wait as long as it takes. Dropping the call gives up the place.
+    /// Wait as long as it takes. Dropping the call gives up its place.
     UntilGranted,
 }
 
@@ -43,7 +43,7 @@ impl Share {
             let (result, freed, taken) = self
                 .files
                 .with(open.node().id(), |entry| {
-                    // Registered before the attempt, so that no release between the two is missed.
+                    // Registered before the attempt, so that a release in between is not missed.
                     let freed = Arc::clone(&entry.freed).notified_owned();
                     // [MS-FSA] 2.1.5.8: the caches of others come first.
                     let taken = entry.take_back(Some(open.holder()), Operation::Lock, timeout);
@@ -72,7 +72,7 @@ impl Share {
         }
     }
 
-    /// Releases a range that the open has locked: exactly that range.
+    /// Releases a range that the open has locked. The range must match exactly.
     ///
     /// # Errors
     /// [`Error::RangeNotLocked`], [`Error::Closed`].
@@ -94,20 +94,21 @@ impl Share {
     }
 }
 
-/// A byte range as an owner that a client named wants to lock it (NFSv4).
+/// A byte-range lock for an owner that a client named (NFSv4).
 #[derive(Debug, Clone, Copy)]
 pub struct ClientLock {
-    /// The owner's number, unique on this server; its upper half is that of its client.
+    /// The owner's number, unique on this server. Its upper half is the client's number.
     pub owner: u64,
-    /// What is to be locked.
+    /// The range to lock.
     pub range: ByteRange,
-    /// Against whom.
+    /// Exclusive or shared.
     pub kind: LockKind,
 }
 
-/// Locks of owners that a client named. They belong to a file as long as it is open; who closes it releases them before.
+/// Locks of owners that a client named. They last at most as long as the file is open; the caller releases them before it
+/// closes the file.
 impl Share {
-    /// Locks a range of a file that the client has open; or answers the lock that is in the way.
+    /// Locks a range of a file that the client has open, or returns the conflicting lock.
     ///
     /// # Errors
     /// [`Error::LimitReached`], [`Error::Closed`], [`Error::Delayed`].
@@ -145,10 +146,10 @@ impl Share {
         .await
     }
 
-    /// Unlocks whatever the owner has locked in the range, which may be nothing.
+    /// Unlocks whatever the owner has locked in the range. That may be nothing.
     ///
     /// # Errors
-    /// [`Error::LimitReached`] when what is left would be too many locks, [`Error::Closed`].
+    /// [`Error::LimitReached`] if the remaining parts would be too many locks, [`Error::Closed`].
     pub fn unlock_as(&self, open: &Arc<Open>, owner: u64, range: ByteRange) -> Result<()> {
         open.require_open()?;
         let unlock = |entry: &mut Entry| {
@@ -162,21 +163,21 @@ impl Share {
         answer.map_err(|_| Error::LimitReached("locks of one file"))
     }
 
-    /// The lock that keeps an owner from locking a range, if there is one.
+    /// The lock that prevents an owner from locking a range, if there is one.
     #[must_use]
     pub fn test_lock(&self, node: &NodeRef, lock: ClientLock) -> Option<ByteRangeLock> {
         let ClientLock { owner, range, kind } = lock;
         self.files.with(node.id(), |entry| entry.state.test(LockOwner::Client(owner), range, kind)).flatten()
     }
 
-    /// Whether an owner has locked anything of a file.
+    /// Whether an owner has locked any part of a file.
     #[must_use]
     pub fn holds_locks(&self, node: &NodeRef, owner: u64) -> bool {
         let owned = |lock: ByteRangeLock| lock.owner == LockOwner::Client(owner);
         self.files.with(node.id(), |entry| entry.state.locks().any(owned)).unwrap_or(false)
     }
 
-    /// Releases all that an owner has locked of a file.
+    /// Releases all locks of an owner on a file.
     pub fn release_locks(&self, id: FileId, owner: u64) {
         self.files.with(id, |entry| {
             if entry.state.release_owner(LockOwner::Client(owner)).freed {
@@ -185,8 +186,8 @@ impl Share {
         });
     }
 
-    /// Resolves when an owner could lock a range; whether the open is still there then. That it can is not sure: somebody
-    /// else may come first.
+    /// Resolves when an owner could lock a range. Returns whether the open still exists. The lock may still fail: another
+    /// owner may be first.
     pub async fn lockable(self: Arc<Self>, open: Arc<Open>, lock: ClientLock) -> bool {
         loop {
             if open.require_open().is_err() {
@@ -194,7 +195,7 @@ impl Share {
             }
             let ClientLock { owner, range, kind } = lock;
             let asked = self.files.with(open.node().id(), |entry| {
-                // Registered before the look, so that no release between the two is missed.
+                // Registered before the check, so that a release in between is not missed.
                 let freed = Arc::clone(&entry.freed).notified_owned();
                 (entry.state.test(LockOwner::Client(owner), range, kind).is_none(), freed)
             });
@@ -208,7 +209,7 @@ impl Share {
 }
 
 impl Entry {
-    /// A lock of `owner` is in the way: if its client is late, the client loses what it has.
+    /// The lock of `owner` conflicts: if its client is late, the client loses what it holds.
     fn evict_late_locker(&self, owner: LockOwner, timeout: Duration) -> Taken {
         let holder = match owner {
             LockOwner::Open(open) => Some(self.state.holder_of(open)),

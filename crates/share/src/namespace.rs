@@ -1,4 +1,4 @@
-//! Names: finding them. Below it: making, removing and renaming.
+//! Finding names. The modules below it create, remove and rename.
 
 mod make;
 mod remove;
@@ -23,7 +23,7 @@ pub use rename::RenameHow;
 
 /// Symbolic links followed while one path is walked (as Linux' MAXSYMLINKS).
 const LINKS_MAX: usize = 40;
-/// Components of one path, the texts of links included.
+/// Components of one path, including those of link targets.
 const COMPONENTS_MAX: usize = 1024;
 
 /// How names are compared.
@@ -31,7 +31,7 @@ const COMPONENTS_MAX: usize = 1024;
 pub enum Case {
     /// Byte by byte.
     Sensitive,
-    /// Whatever their case; a name that matches exactly comes first.
+    /// Regardless of case; a name that matches exactly is preferred.
     Insensitive,
 }
 
@@ -40,30 +40,30 @@ pub enum Case {
 pub struct Found {
     /// The object.
     pub node: NodeRef,
-    /// What is known about it.
+    /// The attributes of the object.
     pub attributes: Attributes,
-    /// The security descriptor that is in force.
+    /// The security descriptor in force.
     pub security: Option<Arc<SecurityDescriptor>>,
     /// The directory that holds it; None for the root, and when it was not reached by a name.
     pub dir: Option<NodeRef>,
-    /// What decides about access to that directory; for `.` and `..`, to the one where they were looked up.
+    /// What decides about access to that directory; for `.` and `..`, to the directory of the lookup.
     pub dir_protection: Option<Protection>,
-    /// Its name as the directory has it.
+    /// The name as the directory has it.
     pub name: Vec<u8>,
-    /// When a named stream was found, `node` is the stream's: this says whose it is. All else is the file's.
+    /// For a named stream, whose node is in `node`: the stream's file and name. All other fields are the file's.
     pub stream: Option<Arc<Stream>>,
-    /// When it was looked for.
+    /// When the object was looked up.
     pub(crate) epoch: Epoch,
 }
 
 impl Found {
-    /// What decides about access to it.
+    /// What decides about access to the object.
     #[must_use]
     pub fn object(&self) -> Object<'_> {
         Object::new(&self.attributes, self.security.as_deref())
     }
 
-    /// What decides about access to its directory; nothing when it was reached as `.` or `..` of another.
+    /// What decides about access to the directory; None if the object was reached as `.` or `..`.
     pub(crate) fn dir_object(&self) -> Option<Object<'_>> {
         self.dir.as_ref()?;
         self.dir_protection.as_ref().map(Object::from)
@@ -75,7 +75,7 @@ impl Found {
         Ok(self)
     }
 
-    /// An object that is reached without its directory; its descriptor is not read yet.
+    /// An object that was reached without its directory. Its descriptor has not been read yet.
     pub(crate) fn alone(node: NodeRef, attributes: Attributes) -> Self {
         Self {
             node,
@@ -107,7 +107,7 @@ impl Found {
 pub enum Walk {
     /// To an object.
     Found(Found),
-    /// To a directory that has no such name: it can be made there.
+    /// To a name that the directory does not have and that can be created there.
     Missing {
         /// The directory.
         dir: NodeRef,
@@ -117,8 +117,7 @@ pub enum Walk {
 }
 
 impl Share {
-    /// The object of that name in a directory: `.` and `..` too, `..` of the root being the root. Symbolic
-    /// links are not followed.
+    /// Finds a name in a directory, also `.` and `..`; `..` of the root is the root. Symbolic links are not followed.
     ///
     /// # Errors
     /// [`Error::AccessDenied`] without search permission, [`storage::Error::NotFound`], the store's.
@@ -139,11 +138,11 @@ impl Share {
         self.run_long(Work::Metadata, &look).await
     }
 
-    /// Walks a path from the root, following symbolic links as long as they stay inside the share.
+    /// Walks a path from the root, and follows symbolic links that stay inside the share.
     ///
     /// # Errors
-    /// [`storage::Error::NotFound`] or [`storage::Error::NotDirectory`] when a directory on the way is missing
-    /// or is none, [`storage::Error::SymlinkLoop`], [`Error::AccessDenied`] (also for a link that leads out).
+    /// [`storage::Error::NotFound`] or [`storage::Error::NotDirectory`] when a directory on the way is missing or is not a
+    /// directory, [`storage::Error::SymlinkLoop`], [`Error::AccessDenied`] (also for a link that leads out).
     pub async fn walk(
         self: &Arc<Self>,
         caller: &Caller,
@@ -190,7 +189,7 @@ impl Share {
         Ok(Walk::Found(Found::alone(at, attributes).secured()?))
     }
 
-    /// A directory in which the caller may look names up.
+    /// Checks that the caller may look names up in a directory.
     fn enter_directory(&self, caller: &Caller, dir: &NodeRef) -> Result<Protection> {
         if dir.kind() != FileKind::Directory {
             return Err(storage::Error::NotDirectory.into());
@@ -200,7 +199,7 @@ impl Share {
         Ok(protection)
     }
 
-    /// The object of that name, on the way to another.
+    /// Finds a name on the way to another object.
     fn pass_through(&self, caller: &Caller, dir: &NodeRef, name: &[u8], case: Case) -> Result<NodeRef> {
         let protection = self.enter_directory(caller, dir)?;
         if let Some(special) = special(dir, name)? {
@@ -252,13 +251,13 @@ impl Share {
         }
     }
 
-    /// A directory that is about to be deleted takes no new entries.
+    /// Refuses new entries in a directory that is about to be deleted.
     fn check_dir_admits(&self, dir: &NodeRef) -> Result<()> {
         if self.is_delete_pending(dir) { Err(Error::DeletePending) } else { Ok(()) }
     }
 
-    /// Tells watchers, and those who cache a listing, of a name that came or went. `by` is the caching grant on the
-    /// directory of whoever did it.
+    /// Tells watchers and holders of cached listings that a name was created or removed. `by` is the caching grant on the
+    /// directory of the caller that did it.
     pub(crate) fn tell_name(
         &self,
         dir: &NodeRef,
@@ -282,7 +281,8 @@ impl Share {
         self.tell_name(&from.parent, &from.name, gone, is_dir, by);
         self.tell_name(&to.parent, &to.name, come, is_dir, by);
         if !is_dir {
-            // Windows tells those who do not watch for names that the file of the new name has other attributes.
+            // As on Windows, watchers that do not watch for names are told that the file of the new name has changed
+            // attributes.
             self.changes.publish(&Event {
                 dir: &to.parent,
                 name: &to.name,
@@ -294,7 +294,7 @@ impl Share {
     }
 }
 
-/// `.` and `..`, which no directory holds.
+/// Finds `.` and `..`, which no directory stores.
 fn special(dir: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>> {
     Ok(match name {
         b"." => Some(Arc::clone(dir)),
@@ -303,7 +303,7 @@ fn special(dir: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>> {
     })
 }
 
-/// Refuses to remove or rename what the caller may not delete.
+/// Refuses to remove or rename an object that the caller may not delete.
 fn check_deletion(
     caller: &Caller,
     dir: &Changing<'_>,
@@ -315,7 +315,7 @@ fn check_deletion(
     permission::may_delete_checked(&caller.identity, dir.object(), object)
 }
 
-/// Puts the text of a link in front of what is left of a path. An absolute text would lead out of the share.
+/// Puts the target of a link in front of the rest of a path. An absolute target would lead out of the share.
 fn follow(link: &Arc<dyn Node>, path: &mut Vec<Vec<u8>>) -> Result<()> {
     let text = link.read_link()?;
     if text.first() == Some(&b'/') {

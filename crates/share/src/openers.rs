@@ -1,7 +1,7 @@
-//! Who holds how many of a share's opens: so that nobody holds all of them.
+//! Counts the opens of a share by holder, so that none can hold all of them.
 //!
-//! An open is counted for its user and for its client (SMB), or for its client's address (NFS, where a client may call itself
-//! and its users what it likes). Who may have one more is [`limits::may_take`]'s to say.
+//! An open is counted for its user and for its client (SMB), or for its client's address (NFS, where a client may choose its
+//! own name and those of its users). [`limits::may_take`] decides whether a holder may have one more.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-/// Tables, each with a lock of its own: neighbours rarely meet.
+/// Tables, each with its own lock, to reduce contention.
 const TABLES: usize = 16;
 
-/// One for whom opens are counted: a user, a client or an address, as a number that nobody can make up.
+/// A user, client or address that opens are counted for, as a number that cannot be guessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Opener(NonZeroU64);
 
 impl Opener {
-    /// The one that is called so. Names of different kinds must differ.
+    /// The opener with this name. Names of different kinds must differ.
     #[must_use]
     pub fn named(name: impl Hash) -> Self {
         static KEY: OnceLock<RandomState> = OnceLock::new();
@@ -28,15 +28,15 @@ impl Opener {
     }
 }
 
-/// All for whom an open is counted. None for what the server opens by itself.
+/// All openers that an open is counted for. None for opens by the server itself.
 pub type Openers = [Option<Opener>; 2];
 
-/// The opens of a share: how many there are and may be, and whose they are.
+/// The opens of a share: their number, their limit and their openers.
 #[derive(Debug)]
 pub(crate) struct OpenCount {
     all: AtomicUsize,
     most: AtomicUsize,
-    /// Each lock guards how many opens each of its openers has; none has zero.
+    /// Each lock guards the number of opens of each of its openers; none is zero.
     tables: [Mutex<HashMap<Opener, usize>>; TABLES],
 }
 
@@ -49,7 +49,7 @@ impl OpenCount {
         }
     }
 
-    /// So many there may be from now on; more that there are stay.
+    /// Sets the most opens. Existing opens stay, even if there are more.
     pub(crate) fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
     }
@@ -58,7 +58,7 @@ impl OpenCount {
         &self.tables[usize::try_from(opener.0.get() % TABLES as u64).unwrap_or(0)]
     }
 
-    /// Counts one more; how many there were before. None if these may have no more now.
+    /// Counts one more open. Returns how many there were before, or None if these openers may have no more now.
     pub(crate) fn enter(&self, openers: Openers) -> Option<usize> {
         let all = self.all.fetch_add(1, Ordering::Relaxed);
         let counted = openers.into_iter().flatten().map(|opener| {
@@ -75,7 +75,7 @@ impl OpenCount {
         None
     }
 
-    /// Counts one less.
+    /// Counts one open less.
     pub(crate) fn leave(&self, openers: Openers) {
         self.all.fetch_sub(1, Ordering::Relaxed);
         for opener in openers.into_iter().flatten() {
@@ -89,7 +89,7 @@ impl OpenCount {
         }
     }
 
-    /// Whether these may have one more now.
+    /// Whether these openers may have one more open now.
     pub(crate) fn has_room(&self, openers: Openers) -> bool {
         let (all, most) = (self.all.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed));
         if limits::may_take(all, usize::MAX, most) {

@@ -1,8 +1,8 @@
-//! The threads of a store, for calls that may wait.
+//! The threads of a store, for calls that may block.
 //!
-//! Each store has its own, made on demand and ended when there is nothing to do for a while: calls to a store that has stopped
-//! answering wait there, and take neither a thread nor a turn from the calls to another. What the threads cannot take waits in
-//! the futures of its requests, without a job.
+//! Each store has its own threads, started on demand and ended when idle for a while. Calls to a store that has stopped
+//! answering wait there, and take neither threads nor time from calls to other stores. Calls beyond the capacity of the
+//! threads wait in the futures of their requests, without a job.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,15 +18,15 @@ use crate::{Error, Result};
 
 /// Threads of a store.
 pub const STORE_THREADS_MAX: usize = 64;
-/// Calls of a store that threads run or are about to take. Those beyond wait in their requests.
+/// Calls of a store that are running or about to run. Further calls wait in their requests.
 const PLACES: usize = 2 * STORE_THREADS_MAX;
-/// Requests that wait for a place. Beyond that they are refused: whoever sends more gets no answer for those either.
+/// Requests that wait for a place. Further requests are refused: a client that sends more gets no answer to those either.
 pub const STORE_WAITING_MAX: usize = 16_384;
-/// A thread that has nothing to do for so long ends.
+/// An idle thread ends after this time.
 const IDLE: Duration = Duration::from_secs(10);
-/// A store is stuck when a call has taken so long and no other has ended meanwhile.
+/// A store is stuck when a call has taken this long and no other call has ended meanwhile.
 pub(crate) const SILENT: Duration = Duration::from_secs(5);
-/// A store is also stuck when a call has taken so long, whatever else it does.
+/// A store is also stuck when a call has taken this long, whatever other calls do.
 const LONG: Duration = Duration::from_secs(60);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -34,13 +34,14 @@ type Job = Box<dyn FnOnce() + Send>;
 /// How a store answers at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreHealth {
-    /// Calls that wait for it.
+    /// Calls to the store in progress.
     pub under_way: usize,
     /// Requests that wait for a thread to call it.
     pub waiting: usize,
-    /// How long the oldest of the calls has been under way.
+    /// How long the oldest of these calls has been in progress.
     pub longest: Option<Duration>,
-    /// It does not answer: a call has been under way for 5 seconds and no other has ended meanwhile, or for a minute.
+    /// Whether the store has stopped answering: a call has been in progress for 5 seconds and no other has ended meanwhile,
+    /// or for a minute.
     pub is_stuck: bool,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct Pool(Arc<Shared>);
 
 struct Shared {
     name: String,
-    /// Guards the jobs that no thread has taken yet, and what the threads do.
+    /// Guards the jobs that no thread has taken yet, and the state of the threads.
     state: Mutex<State>,
     work: Condvar,
     places: Arc<Semaphore>,
@@ -66,12 +67,12 @@ struct State {
     calls: Calls,
 }
 
-/// The calls that are under way.
+/// The calls in progress.
 #[derive(Debug, Default)]
 struct Calls {
     begun: Vec<(u64, Instant)>,
     next: u64,
-    /// When one has ended last.
+    /// When a call last ended.
     ended: Option<Instant>,
 }
 
@@ -103,7 +104,7 @@ impl Calls {
     }
 }
 
-/// One more request waits, as long as this lives.
+/// Counts one waiting request while it exists.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -123,7 +124,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Pool {
-    /// The threads of the store of the share of this name. There are none before the first call.
+    /// The threads for the store of the share with this name. None are started before the first call.
     pub(crate) fn new(name: &str) -> Self {
         Self(Arc::new(Shared {
             name: format!("store {name}"),
@@ -134,10 +135,10 @@ impl Pool {
         }))
     }
 
-    /// Runs a call on one of the threads. Once it is its turn the call is made, also when nobody waits for it any more.
+    /// Runs a call on one of the threads. A call that has got its place runs even if no caller waits for it any more.
     ///
     /// # Errors
-    /// [`Error::LimitReached`] when too many wait, [`storage::Error::OutOfResources`] without any thread.
+    /// [`Error::LimitReached`] when too many requests wait, [`storage::Error::OutOfResources`] without any thread.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce() -> T + Send + 'static,
@@ -152,7 +153,7 @@ impl Pool {
         answer.await.map_err(|_| Error::Storage(storage::Error::Io(0)))
     }
 
-    /// Has a thread make a call for which nobody waits. What it costs is the caller's to limit.
+    /// Has a thread make a call that nothing waits for. The caller limits the number of such calls.
     pub(crate) fn later(&self, call: impl FnOnce() + Send + 'static) {
         if self.hand_over(Box::new(call)).is_err() {
             tracing::error!("{}: no thread for a call", self.0.name);
@@ -186,7 +187,7 @@ impl Pool {
         thread.map(drop).or_else(|_| self.go_on_with_fewer())
     }
 
-    /// The system has no more threads. Those that there are do the work; without any it is refused.
+    /// The system has no more threads. The existing threads do the work; without any, the call is refused.
     fn go_on_with_fewer(&self) -> Result<()> {
         let mut state = self.0.state.lock();
         state.threads -= 1;
@@ -199,14 +200,14 @@ impl Pool {
         Err(Error::Storage(storage::Error::OutOfResources))
     }
 
-    /// How the store answers.
+    /// How the store is answering.
     pub(crate) fn health(&self) -> StoreHealth {
         let health = self.0.state.lock().calls.health(Instant::now());
         StoreHealth { waiting: self.0.waiting.load(Ordering::Relaxed), ..health }
     }
 }
 
-/// What a call has to tell clients may wait: that goes on in the runtime from which the call was made.
+/// Messages to clients during a call may have to wait: those go on in the runtime from which the call was made.
 fn within_runtime(job: Job) -> Job {
     let Ok(runtime) = Handle::try_current() else { return job };
     Box::new(move || {
@@ -216,7 +217,7 @@ fn within_runtime(job: Job) -> Job {
 }
 
 impl Shared {
-    /// What a thread does.
+    /// The loop of a thread.
     fn work(&self) {
         let mut state = self.state.lock();
         loop {

@@ -1,4 +1,4 @@
-//! Parts of files: holes, zeroes, copies that do not pass through the client.
+//! Ranges of files: holes, zeroes, and copies whose data does not pass through the client.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use crate::notify::ChangeKinds;
 use crate::schedule::Work;
 use crate::{Caller, Error, Open, Result, Share, provision};
 
-/// What is written or copied at once where the store cannot do it alone, in bytes.
+/// Bytes written or copied at a time where the store cannot do the whole operation.
 const PIECE: usize = 256 * 1024;
 
-/// Bytes of a copy or clone that take their turn in the budget at once, as much as a large read or write.
+/// Bytes of a copy or clone that are charged to the budget at a time, as much as a large read or write.
 const PACED_PIECE: u64 = 1 << 20;
 
-/// Which parts of files may come to share blocks.
+/// Which ranges of files may be made to share blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloneRule {
-    /// [MS-FSA] 2.1.5.10.4: neither file's length changes, and what is sparse does not come into what is not.
+    /// [MS-FSA] 2.1.5.10.4: neither file's length changes, and sparse data is not cloned into a file that is not sparse.
     Within,
-    /// RFC 7862 15.13.3: the target grows to hold its part.
+    /// RFC 7862 15.13.3: the target grows to hold the range.
     Grows,
 }
 
 impl Share {
-    /// Makes `length` bytes from `offset` of a file read as zeroes, and frees their space where the store can. The file
-    /// keeps its length: what lies behind its end is left out.
+    /// Makes `length` bytes from `offset` of a file read as zeroes, and frees their space if the store can. The file keeps
+    /// its length: anything beyond its end is ignored.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the file may be written, [`Error::RangeLocked`],
@@ -50,7 +50,7 @@ impl Share {
         self.end_change(caller, file, given).await
     }
 
-    /// Has the store set space aside for `length` bytes from `offset` of a file, which grows to hold them.
+    /// Has the store reserve space for `length` bytes from `offset` of a file. The file grows to hold them.
     ///
     /// # Errors
     /// Those of [`Share::zero_range`]; [`storage::Error::NoSpace`], [`storage::Error::NotSupported`].
@@ -72,8 +72,8 @@ impl Share {
         self.end_change(caller, file, given).await
     }
 
-    /// Where the next data, or the next hole, at or behind `offset` of a file begins: the end of the file is a hole.
-    /// None from the end on, and when no more data follows. A store without holes has data only.
+    /// The start of the next data, or of the next hole, at or after `offset` of a file; the end of the file counts as a
+    /// hole. None at and beyond the end, and when no more data follows. A store without holes has only data.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the file may be read, [`Error::RangeLocked`], the
@@ -86,7 +86,7 @@ impl Share {
         to: SeekTo,
     ) -> Result<Option<u64>> {
         self.check_any(caller, file, Access::READ_DATA | Access::EXECUTE).await?;
-        // What another client has not written yet is data, too.
+        // Data that another client has not written yet counts as data.
         self.bytes_settled(caller, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
         let node = Arc::clone(file.node());
         self.run(Work::Blocking, move |_| match node.seek(offset, to) {
@@ -100,7 +100,7 @@ impl Share {
         .await
     }
 
-    /// Marks an open file as sparse, or takes the mark away: for that an open may write data or attributes.
+    /// Marks an open file as sparse, or clears the mark. The open must allow writing data or attributes.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`], the store's.
@@ -124,9 +124,9 @@ impl Share {
         .await
     }
 
-    /// The parts of `length` bytes from `offset` of a file that hold data, up to `count_max` of them; and whether there
-    /// are more. A store without holes has one part. Locks are not in the way, since no data is told; what another client
-    /// has not written yet is waited for.
+    /// The ranges that hold data within `length` bytes from `offset` of a file, at most `count_max` of them, and whether
+    /// there are more. A store without holes has one range. Locks do not matter, since no data is read. Data that another
+    /// client has not written yet is waited for.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the file may be read, [`Error::SharingViolation`],
@@ -146,14 +146,14 @@ impl Share {
         self.run(Work::Blocking, move |_| data_ranges_now(&node, offset, length, count_max)).await
     }
 
-    /// Copies `length` bytes from one file of this share to another, or inside one; all of them, or an error. They count
-    /// as read and as written, and wait for their turn. Where the store cannot do it alone they are held in memory: the
-    /// caller limits `length`.
+    /// Copies `length` bytes from one file of this share to another, or within one; all of them, or fails. The bytes count
+    /// as read and as written, and wait for the budget. If the store cannot copy by itself, the bytes are held in memory:
+    /// the caller limits `length`.
     ///
     /// # Errors
-    /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the one may be read and the other written,
-    /// [`Error::RangeLocked`], [`Error::InvalidRange`], [`storage::Error::InvalidArgument`] when the source ends before,
-    /// the store's.
+    /// [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the source may be read and the target written,
+    /// [`Error::RangeLocked`], [`Error::InvalidRange`], [`storage::Error::InvalidArgument`] when the source ends before the
+    /// range, the store's.
     pub async fn copy_range(
         self: &Arc<Self>,
         caller: &Caller,
@@ -172,7 +172,7 @@ impl Share {
         outcome
     }
 
-    /// Copies, whatever is left of the budget.
+    /// Copies without regard to the budget.
     async fn copy_paid(
         self: &Arc<Self>,
         caller: &Caller,
@@ -189,8 +189,8 @@ impl Share {
         self.end_copy(caller, to, given).await
     }
 
-    /// Takes the turns of so many bytes that are read from one file and written to another, one piece after the other, so
-    /// that others have theirs in between; what was taken, if there is a budget.
+    /// Charges the bytes of a copy to the budget, as read and as written, one piece after the other so that other operations
+    /// come in between. Returns what was charged, if there is a budget.
     async fn pay_for_copy(
         &self,
         caller: &Caller,
@@ -210,7 +210,7 @@ impl Share {
         (left < length).then(|| of(length - left))
     }
 
-    /// Others have given back what a copy of this part goes against, and their locks leave it alone.
+    /// Waits until the caches and locks of others allow this copy.
     async fn copy_settled(
         self: &Arc<Self>,
         caller: &Caller,
@@ -222,14 +222,14 @@ impl Share {
         self.bytes_settled(caller, to, ByteRange::new(to_offset, length)?, Operation::Write).await
     }
 
-    /// Has a part of one file share the blocks of a part of another, or of its own. Its bytes count as read and as written
-    /// once that is done, and this returns when their turn has come: what a store refuses is refused at once.
+    /// Makes a range of one file share the blocks of a range of another file, or of the same one. The bytes count as read
+    /// and as written after the clone, and this returns when the budget allows: a refusal by the store is reported at once.
     ///
     /// # Errors
-    /// [`storage::Error::NotSupported`] for parts that the rule does not allow, and without
-    /// [`storage::Capabilities::CLONE`]; [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the one may be read
-    /// and the other written, [`Error::RangeLocked`], [`Error::InvalidRange`], [`storage::Error::InvalidArgument`] for
-    /// parts that are no whole blocks, and with [`CloneRule::Grows`] for such that overlap or end behind the source; the
+    /// [`storage::Error::NotSupported`] for ranges that the rule does not allow, and without
+    /// [`storage::Capabilities::CLONE`]; [`Error::NotOpenedForThis`] or [`Error::AccessDenied`] unless the source may be
+    /// read and the target written, [`Error::RangeLocked`], [`Error::InvalidRange`], [`storage::Error::InvalidArgument`] for
+    /// ranges that are not whole blocks, and with [`CloneRule::Grows`] for ranges that overlap or end beyond the source; the
     /// store's.
     pub async fn clone_range(
         self: &Arc<Self>,
@@ -260,18 +260,18 @@ impl Share {
         Ok(())
     }
 
-    /// After bytes of a file were replaced without passing by here.
+    /// Follows a replacement of bytes by the store itself.
     async fn end_copy(self: &Arc<Self>, caller: &Caller, to: &File, given: u64) -> Result<()> {
         if matches!(to, File::Open(open) if open.file().is_some()) {
             let node = Arc::clone(to.node());
-            // The store has not heard of the stream's file.
+            // The store does not know the stream's file.
             let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
             self.consult(move |_| Ok(node.set_attributes(&set)?)).await?;
         }
         self.end_change(caller, to, given).await
     }
 
-    /// After bytes of a file were changed; `given` is [`Share::grants_given`] from before the check.
+    /// Follows a change of bytes of a file; `given` is [`Share::grants_given`] from before the check.
     async fn end_change(self: &Arc<Self>, caller: &Caller, file: &File, given: u64) -> Result<()> {
         let attributes = match file {
             File::Open(_) => None,
@@ -284,8 +284,8 @@ impl Share {
         self.written(caller, file, attributes).await
     }
 
-    /// Whether these bytes may be written, or read, in spite of others' locks and opens; waits until others have given
-    /// back what they cache of them.
+    /// Waits until the caches of others allow these bytes to be written or read; refuses because of locks and opens of
+    /// others.
     async fn bytes_settled(
         &self,
         caller: &Caller,
@@ -341,7 +341,7 @@ fn zero_now(node: &NodeRef, offset: u64, length: u64) -> Result<()> {
     Ok(())
 }
 
-/// As much of `bytes` as `left` asks for.
+/// The part of `bytes` that fits into `left`.
 fn piece(bytes: &[u8], left: u64) -> &[u8] {
     usize::try_from(left).ok().and_then(|left| bytes.get(..left)).unwrap_or(bytes)
 }
@@ -369,7 +369,7 @@ fn data_ranges_now(
             return Ok((ranges, true));
         }
         ranges.push(ByteRange::new(start, stop.saturating_sub(start))?);
-        // Always forward, whatever a file that changes meanwhile makes the store say.
+        // Always advance, even if the file changes meanwhile and the store's answers are inconsistent.
         at = stop.max(at + 1);
     }
     Ok((ranges, false))
@@ -380,7 +380,7 @@ fn copy_now(source: &NodeRef, offset: u64, target: &NodeRef, to_offset: u64, len
     if offset.checked_add(length).is_none_or(|end| end > size) {
         return Err(storage::Error::InvalidArgument.into());
     }
-    // Inside one file the store's call may refuse what overlaps; then, as elsewhere, the data comes by here.
+    // Within one file the store may refuse overlapping ranges. The data is then copied through memory.
     let overlaps = source.id() == target.id() && offset.abs_diff(to_offset) < length;
     let mut done = 0;
     while done < length && !overlaps {

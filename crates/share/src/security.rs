@@ -1,7 +1,7 @@
-//! Security descriptors: what is told, set and inherited, kept in step with the permission bits.
+//! Reading, setting and inheriting security descriptors, which are kept in step with the permission bits.
 //!
-//! A descriptor that says more than permission bits can is stored with its object, which gets the bits that come nearest.
-//! One that says no more is not stored: the bits say it.
+//! A descriptor that says more than permission bits can is stored with its object, and the object gets the closest
+//! permission bits. A descriptor that says no more is not stored: the bits are enough.
 
 use std::sync::Arc;
 
@@ -15,23 +15,22 @@ use crate::permission::Object;
 use crate::schedule::Work;
 use crate::{Caller, Error, File, NewObject, Result, Share, permission};
 
-/// The low bits of a mode, that say who may read, write and execute.
+/// The low bits of a mode, for reading, writing and executing.
 const PERMISSION_BITS: u32 = 0o777;
 
-/// The parts of a security descriptor to set: what is None stays.
+/// The parts of a security descriptor to set. Parts that are None stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SecurityChange {
     /// The owner.
     pub owner: Option<Sid>,
     /// The group.
     pub group: Option<Sid>,
-    /// The DACL (None in it: everybody may do everything), with the control flags that came with it.
+    /// The DACL (None inside: everybody has full access), with the control flags that came with it.
     pub dacl: Option<(Control, Option<Acl>)>,
 }
 
 impl Share {
-    /// Who may do what with an object, in the terms of access control lists: the descriptor that is in force, else what
-    /// the permission bits say.
+    /// The security descriptor of an object: the one in force, or one made from the permission bits.
     ///
     /// # Errors
     /// The store's.
@@ -41,7 +40,7 @@ impl Share {
         Ok(in_force.map_or_else(|| of_mode(&attributes), Arc::unwrap_or_clone))
     }
 
-    /// The descriptor that is in force for an object of these attributes.
+    /// The descriptor in force for an object with these attributes.
     pub(crate) async fn in_force(
         self: &Arc<Self>,
         node: &NodeRef,
@@ -56,13 +55,13 @@ impl Share {
         }
     }
 
-    /// Sets owner, group and DACL of an object ([MS-FSA] 2.1.5.17). Without an open, the object's permissions say who may
-    /// set the DACL.
+    /// Sets the owner, group and DACL of an object ([MS-FSA] 2.1.5.17). Without an open, the object's permissions decide who
+    /// may set the DACL.
     ///
     /// # Errors
-    /// [`Error::NotOpenedForThis`] without WRITE_OWNER or WRITE_DAC for what is set, [`Error::NotOwner`] where the
-    /// permissions do not give them; [`Error::InvalidOwner`] and [`Error::InvalidGroup`]; [`storage::Error::NotSupported`] where the store keeps no descriptors and the permission
-    /// bits would lose what this one says; the store's.
+    /// [`Error::NotOpenedForThis`] without WRITE_OWNER or WRITE_DAC for what is set; [`Error::NotOwner`] where the
+    /// permissions do not give them; [`Error::InvalidOwner`] and [`Error::InvalidGroup`]; [`storage::Error::NotSupported`]
+    /// where the store keeps no descriptors and the permission bits cannot express this one; the store's.
     pub async fn set_security(
         self: &Arc<Self>,
         caller: &Caller,
@@ -101,7 +100,7 @@ impl Share {
         let owners = Owners::of(caller, &before, in_force.as_deref(), &change)?;
         let (uid, gid) = (owners.uid, owners.gid);
         let is_dir = before.kind == FileKind::Directory;
-        // A program is not to run as the new owner because the old one wanted that.
+        // A program must not run as its new owner because the old owner set its mode so.
         let is_handed_on = !is_dir && (uid, gid) != (before.uid, before.gid);
         let had_mode =
             if is_handed_on { permission::mode_without_privilege(before.mode) } else { before.mode };
@@ -146,7 +145,7 @@ impl Share {
     }
 }
 
-/// Who an object is to belong to: in the store, and as its descriptor says.
+/// The owners of an object, in the store and in its descriptor.
 struct Owners {
     uid: u32,
     gid: u32,
@@ -155,9 +154,9 @@ struct Owners {
 }
 
 impl Owners {
-    /// After a change of an object that has these attributes and this descriptor.
+    /// The owners after a change to an object with these attributes and this descriptor.
     ///
-    /// An owner or group that is none of this machine (Everyone, an account of a domain) is one in the descriptor only.
+    /// An owner or group unknown to this machine (Everyone, an account of a domain) is stored only in the descriptor.
     fn of(
         caller: &Caller,
         before: &Attributes,
@@ -174,7 +173,7 @@ impl Owners {
     }
 }
 
-/// Refuses what the permissions do not let the caller set.
+/// Refuses changes that the permissions do not allow.
 fn check_permitted(caller: &Caller, object: Object<'_>, change: &SecurityChange) -> Result<()> {
     let mut needed = Access::empty();
     needed.set(Access::WRITE_DAC, change.dacl.is_some());
@@ -183,7 +182,7 @@ fn check_permitted(caller: &Caller, object: Object<'_>, change: &SecurityChange)
     if may { Ok(()) } else { Err(Error::NotOwner) }
 }
 
-/// Users take ownership for themselves and give objects to groups of theirs; the superuser names anybody.
+/// Users may take ownership and may give objects to their own groups. The superuser may name any owner.
 fn check_owners(caller: &Caller, had: (u32, u32), wanted: (u32, u32)) -> Result<()> {
     let who = &caller.identity;
     if who.is_superuser() {
@@ -195,7 +194,7 @@ fn check_owners(caller: &Caller, had: (u32, u32), wanted: (u32, u32)) -> Result<
     if wanted.1 != had.1 && !who.is_in_group(wanted.1) { Err(Error::InvalidGroup) } else { Ok(()) }
 }
 
-/// A store without privileges cannot give objects away.
+/// The error for a store that lacks the privilege to give objects away.
 fn refused_owner(error: storage::Error, set: &SetAttributes) -> Error {
     match error {
         storage::Error::NotPermitted if set.uid.is_some() => Error::InvalidOwner,
@@ -204,12 +203,12 @@ fn refused_owner(error: storage::Error, set: &SetAttributes) -> Error {
     }
 }
 
-/// The bits alone may allow more than was wanted, or than there was before: with the old ones, what was in force is again.
+/// Restores the old permission bits: without the new descriptor, the new bits might allow more than intended.
 fn put_back(node: &NodeRef, before: &Attributes, set: &SetAttributes) {
     let had = SetAttributes {
         uid: set.uid.map(|_| before.uid),
         gid: set.gid.map(|_| before.gid),
-        // After the owner, whose change may take some.
+        // After the owner, since a change of owner may clear mode bits.
         mode: (*set != SetAttributes::default()).then_some(before.mode),
         ..SetAttributes::default()
     };
@@ -225,8 +224,8 @@ fn of_mode(attributes: &Attributes) -> SecurityDescriptor {
     SecurityDescriptor::of_mode(attributes.mode, is_dir, attributes.uid, attributes.gid)
 }
 
-/// After a change of attributes: other permission bits take the place of the descriptor that was in force, for good; new
-/// owners take theirs in it.
+/// After a change of attributes: new permission bits permanently replace the descriptor in force; new owners replace those
+/// in it.
 pub(crate) fn keep_in_step(
     node: &NodeRef,
     in_force: Option<&SecurityDescriptor>,
@@ -252,7 +251,7 @@ fn newborn(attributes: &Attributes) -> Newborn {
     }
 }
 
-/// How a new object comes to its descriptor.
+/// How a new object gets its descriptor.
 pub(crate) struct Birth<'a> {
     pub(crate) new: &'a NewObject,
     /// The descriptor of its directory.
@@ -261,7 +260,7 @@ pub(crate) struct Birth<'a> {
 }
 
 impl Birth<'_> {
-    /// The owner and group that its maker gives it, where they are of this machine.
+    /// The owner and group that the creator assigns, if this machine knows them.
     ///
     /// # Errors
     /// [`Error::InvalidOwner`], [`Error::InvalidGroup`].
@@ -273,7 +272,7 @@ impl Birth<'_> {
         Ok((uid, gid))
     }
 
-    /// The descriptor that an object of these owners gets: the one that its maker gives it, else what it inherits.
+    /// The descriptor of an object with these owners: the one that the creator assigns, or the inherited one.
     pub(crate) fn descriptor(&self, (uid, gid): (u32, u32)) -> Option<SecurityDescriptor> {
         if !matches!(self.new.kind, FileKind::Regular | FileKind::Directory) {
             return None;
@@ -297,7 +296,7 @@ impl Birth<'_> {
         Some(inherited(&newborn).unwrap_or_else(default))
     }
 
-    /// Stores it with the object, which has been made: its attributes then, and whether it has a descriptor.
+    /// Stores the descriptor with the new object. Returns its attributes after that, and whether it has a descriptor.
     pub(crate) fn secure(&self, node: &NodeRef, made: Attributes) -> Result<(Attributes, bool)> {
         let Some(descriptor) = self.descriptor((made.uid, made.gid)) else { return Ok((made, false)) };
         let mode = made.mode & !PERMISSION_BITS | descriptor.permission_bits();

@@ -1,7 +1,7 @@
-//! Recording what clients ask a share for: so that it can be replayed against a plan.
+//! Recording the operations of clients on a share, so that they can be replayed against a plan.
 //!
-//! What is recorded waits in memory until somebody takes it, and no more than [`HELD_MAX`]; nothing is recorded any more when
-//! its time is over, or nobody has taken anything for [`PATIENCE`].
+//! The recording is held in memory until it is fetched, up to [`HELD_MAX`]. It ends when its time is over, or when nothing
+//! has been fetched for [`PATIENCE`].
 
 use std::time::{Duration, Instant};
 
@@ -9,28 +9,28 @@ use parking_lot::Mutex;
 
 use crate::{Api, Client, Protocol};
 
-/// Operations that wait to be taken; those that come when there are so many are lost, and counted.
+/// Operations that wait to be fetched. Further operations are lost, and counted.
 const HELD_MAX: usize = 262_144;
 
-/// So long it goes on without being asked for what it has.
+/// How long a recording goes on without being fetched.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An operation of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traced {
-    /// When it came, since the recording began.
+    /// When it arrived, since the recording began.
     pub at: Duration,
-    /// What it was.
+    /// The operation's API name.
     pub api: Api,
-    /// How it came.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Whose it was.
+    /// The client.
     pub client: Client,
-    /// What data it moved; none for names and attributes.
+    /// The data that it moved; None for names and attributes.
     pub data: Option<TracedData>,
 }
 
-/// What data an operation has moved.
+/// The data that an operation moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedData {
     /// The number of the file.
@@ -44,15 +44,15 @@ pub struct TracedData {
 /// A part of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recorded {
-    /// What has ended since the last time, in the order in which it ended.
+    /// The operations that ended since the last fetch, in the order in which they ended.
     pub operations: Vec<Traced>,
-    /// Operations that were lost, since the recording began, as nobody took them in time.
+    /// Operations lost since the recording began, because they were not fetched in time.
     pub lost: u64,
-    /// Whether nothing more comes.
+    /// Whether the recording has ended and this is its last part.
     pub is_over: bool,
 }
 
-/// There is a recording of the share already.
+/// The share is being recorded already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the share is being recorded already")]
 pub struct AlreadyRecording;
@@ -72,7 +72,7 @@ impl Recording {
     }
 }
 
-/// Records one share.
+/// The recorder of one share.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder(Mutex<Option<Recording>>);
 
@@ -86,7 +86,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// An operation that came at `arrived` has ended; whether there is more to record.
+    /// Records an operation that arrived at `arrived` and has ended. Returns whether the recording goes on.
     pub(crate) fn note(
         &self,
         arrived: Instant,
@@ -106,14 +106,14 @@ impl Recorder {
             present.lost += 1;
             return true;
         }
-        // What came before the recording began is no part of it.
+        // An operation that arrived before the recording began is not part of it.
         if let Some(at) = arrived.checked_duration_since(present.begun) {
             present.held.push(Traced { at, api, protocol: of.0, client: of.1, data });
         }
         true
     }
 
-    /// What was recorded since the last time; none: nothing is recorded. With the last part the recording is forgotten.
+    /// What was recorded since the last fetch; None if nothing is being recorded. The last part ends the recording.
     pub(crate) fn take(&self, now: Instant) -> Option<Recorded> {
         let mut recording = self.0.lock();
         let present = recording.as_mut()?;

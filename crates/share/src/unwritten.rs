@@ -1,6 +1,6 @@
-//! What a client keeps of a file that it has written and others ask for: an NFSv4 client with a write delegation holds data
-//! that the store does not have yet, so it is asked for the file's size, and whether it has changed it (RFC 8881 10.4.3). One
-//! that does not answer gives the delegation back.
+//! Data that an NFSv4 client with a write delegation has not written to the store yet. When others ask for the attributes of
+//! the file, the server asks the client for the file's size, and whether the client has changed the file (RFC 8881 10.4.3).
+//! Without an answer, the delegation is recalled.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use storage::{Attributes, FileKind, NodeRef, SetAttributes, SetTime, Want};
 use crate::schedule::Work;
 use crate::{Caller, Entry, Error, Result, Share};
 
-/// What a client holds that has written a file.
+/// What a client that writes to a file holds of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unwritten {
     /// The file's size in bytes, as the client has it.
     pub size: u64,
-    /// It holds data that it has not written to the server.
+    /// Whether the client holds data that it has not written to the server.
     pub is_modified: bool,
 }
 
-/// The answer of a client to the question what it holds; None if it does not say.
+/// A client's answer on what it holds; None if the client does not say.
 pub type Asked = Pin<Box<dyn Future<Output = Option<Unwritten>> + Send>>;
 
 impl Share {
-    /// What is known about an object, with what another client has written to it and not sent yet.
+    /// The attributes of an object, including changes that another client has not sent yet.
     ///
     /// # Errors
-    /// The store's; [`Error::Delayed`] when that client takes longer than a caller of this protocol waits.
+    /// The store's; [`Error::Delayed`] if the other client takes longer than a caller of this protocol waits.
     pub async fn present_attributes(
         self: &Arc<Self>,
         caller: &Caller,
@@ -39,7 +39,7 @@ impl Share {
         self.as_written(caller, node, attributes, want).await
     }
 
-    /// What was just read of an object, with what another client has written to it and not sent yet.
+    /// Adds to attributes that were just read the changes that another client has not sent yet.
     ///
     /// # Errors
     /// As [`Share::present_attributes`].
@@ -65,9 +65,9 @@ impl Share {
         }
     }
 
-    /// "If the server determines that the file is currently modified, it will respond to the second client's GETATTR as if the
-    /// file had been modified locally at the server": the times are the present time, and stay at least that, so that they
-    /// and the change attribute never go back. The size is the client's, and is not set.
+    /// "If the server determines that the file is currently modified, it will respond to the second client's GETATTR as if
+    /// the file had been modified locally at the server": the times become the present time and are stored, so that they and
+    /// the change attribute never go back. The size is the client's, and is not stored.
     async fn together(
         self: &Arc<Self>,
         node: &NodeRef,
@@ -85,10 +85,10 @@ impl Share {
         Ok(Attributes { size: unwritten.size, ..attributes })
     }
 
-    /// The same for the entries of a listing.
+    /// As [`Share::as_written`], for the entries of a listing.
     ///
     /// # Errors
-    /// As [`Share::present_attributes`]; what has just gone is told as it was.
+    /// As [`Share::present_attributes`]; an entry that has just vanished keeps the attributes that were read.
     pub(crate) async fn list_as_written(
         self: &Arc<Self>,
         caller: &Caller,

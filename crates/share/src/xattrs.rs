@@ -14,9 +14,9 @@ use crate::{Caller, Changed, File, Result, Share, permission};
 /// An extended attribute: its name, without the name space, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtendedAttribute {
-    /// Its name. Names that differ in the case of ASCII letters only are one and the same to SMB clients.
+    /// The name. SMB clients do not distinguish names that differ only in the case of ASCII letters.
     pub name: Vec<u8>,
-    /// Its value; in a change, an empty one removes it.
+    /// The value. In a change, an empty value removes the attribute.
     pub value: Vec<u8>,
 }
 
@@ -30,8 +30,8 @@ impl Share {
         self.run(Work::Metadata, move |_| read_all(&node)).await
     }
 
-    /// Sets or removes extended attributes, one after the other; removing one that is not there is no error.
-    /// Whether the caller may is the caller's to check (WRITE_EA).
+    /// Sets or removes extended attributes, one after the other. Removing a missing attribute is no error. The caller must
+    /// check its permission (WRITE_EA).
     ///
     /// # Errors
     /// [`storage::Error::NotSupported`], [`storage::Error::AttributeTooLarge`], [`storage::Error::NoSpace`]; the
@@ -55,7 +55,7 @@ impl Share {
 }
 
 impl Share {
-    /// The value of one extended attribute. Without an open, here and below: the object's permissions decide.
+    /// The value of one extended attribute. Here and below there is no open, so the object's permissions decide.
     ///
     /// # Errors
     /// [`crate::Error::AccessDenied`], [`storage::Error::NoAttribute`], the store's.
@@ -68,7 +68,7 @@ impl Share {
         .await
     }
 
-    /// The names of the extended attributes, in their order.
+    /// The names of the extended attributes, in order.
     ///
     /// # Errors
     /// [`crate::Error::AccessDenied`], the store's.
@@ -83,7 +83,7 @@ impl Share {
         .await
     }
 
-    /// Sets one extended attribute, its name compared byte by byte; or removes it, without a value.
+    /// Sets one extended attribute, or removes it if there is no value. The name is compared byte by byte.
     ///
     /// # Errors
     /// [`crate::Error::AccessDenied`], [`storage::Error::Exists`] and [`storage::Error::NoAttribute`] as `mode` says,
@@ -121,7 +121,7 @@ impl Share {
     }
 }
 
-/// Whether the object's permissions allow this.
+/// Checks that the object's permissions allow this.
 fn check(caller: &Caller, node: &NodeRef, right: Access) -> Result<()> {
     let attributes = node.attributes(Want::empty(), Wait::May)?;
     let security = node.security(&attributes, Wait::May)?;
