@@ -1,31 +1,30 @@
-//! The metadata cache: what was read of directories, kept for as long as it is certainly still so.
+//! The metadata cache: what was read of directories, kept while it is certainly still valid.
 //!
-//! It stands between a share and its store, as a store whose nodes answer from memory what they can: which names a
-//! directory has (and has not), where the directories among them are, the attributes, security descriptors and listings
+//! The cache stands between a share and its store. It acts as a store whose nodes answer from memory where they can: the
+//! names that a directory has (and has not), the directories among them, the attributes, security descriptors and listings
 //! of directories, and their filehandles. [`crate::folded`] keeps its indexes by the same rules.
 //!
-//! **Why that is right, whoever changes the directories.** Everything that is kept belongs to a directory that a
-//! [`storage::Feed`] follows. Before anything kept is believed, the feed is drained ([`Cache::settle`]): it has then given
-//! every change that was complete when the request came, and what had changed is forgotten. What is read to be kept was
-//! read after the directory was followed, and is kept only if nothing was given of it meanwhile. Times of change decide
-//! nothing: two changes within a tick of the store's clock have the same.
+//! **Why this is correct, whoever changes the directories.** Everything in the cache belongs to a directory that a
+//! [`storage::Feed`] follows. Before a cached answer is used, the feed is drained ([`Cache::settle`]). It has then reported
+//! every change that was complete when the request arrived, and the cache has forgotten what changed. An answer of the store
+//! is cached only if it was read after the directory was followed, and if the feed has reported no change to it meanwhile.
+//! Times of change decide nothing: two changes within one tick of the store's clock have the same time.
 //!
-//! **What is not kept**: the attributes of files. A file changes without a word through a mapping, through an asynchronous
-//! write, and through a name in another directory; one call asks for them, which pins nothing. (Descriptors of files that
-//! were closed a moment ago are kept by `storage-local`, as long as they are good for something.) A store without a feed is
-//! not cached at all.
+//! **What is not kept**: the attributes of files. A file can change without an event: through a mapping, through an
+//! asynchronous write, and through a name in another directory. One call reads them and pins nothing. (`storage-local` keeps
+//! the descriptors of recently closed files while they are useful.) A store without a feed is not cached at all.
 //!
-//! **A directory's own attributes** need a second watch: while somebody holds a directory its removal is told only to the
-//! directory above. So they are believed only while that is followed too, and nothing has gone from it (see
-//! [`directory::Above`]).
+//! **A directory's own attributes** need a second watch: while a directory is held open, its removal is reported only to its
+//! parent. So its attributes are used only while the parent is followed too, and nothing has been removed from the parent
+//! (see [`directory::Above`]).
 //!
-//! **What is not worth it.** While the store is quick ([`pace`]) nothing is kept of a directory that changes nearly as often as
-//! it is asked ([`worth`]). A directory is also followed, whether anything is kept of it or not (the cache may be switched off),
-//! for its index of names ([`crate::folded`]), and while NFSv4 clients change it, who are told whether somebody else did, too
-//! ([`Watch`]). When nobody needs that any more it is followed no more.
+//! **What is not worth it.** While the store is quick ([`pace`]), a directory that changes nearly as often as it is read is
+//! not cached ([`worth`]). A directory may also be followed without being cached (the cache may be switched off): for its
+//! index of names ([`crate::folded`]), and while NFSv4 clients change it, because they are told whether others changed it
+//! too ([`Watch`]). When nothing needs a directory any more, it is no longer followed.
 //!
 //! **The server's own changes** come back as events like all others. A call that changes a name waits for its own event and
-//! counts: if that was the only one of the name, the outcome is kept ([`Cache::begin`], [`Cache::end`]).
+//! counts events: if its own was the only one for the name, the outcome is cached ([`Cache::begin`], [`Cache::end`]).
 
 mod budget;
 mod directory;
@@ -58,14 +57,14 @@ use unsecured::Unsecured;
 pub(crate) use watch::Watch;
 use worth::Rests;
 
-/// What is kept of a share's directories, in bytes, the indexes of folded names included, unless its settings say otherwise.
+/// The default limit for the memory of a share's cache, in bytes, including the indexes of folded names.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
-/// Tables, each with a lock of its own.
+/// Tables, each with its own lock.
 const STRIPES: usize = 16;
-/// Directories of a stripe that were asked for once: the second time they are followed.
+/// Directories of a stripe that were read once. They are followed from the second time on.
 const SEEN_MAX: usize = 1024;
 
-/// How often the cache could answer, and could not.
+/// How often the cache could answer, and how often it could not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheCount {
     /// Answers from memory.
@@ -79,7 +78,7 @@ pub struct CacheCount {
 pub struct CacheCounts {
     /// Names that were looked up and found to be directories.
     pub names: CacheCount,
-    /// Names that were looked up and are not there. Each miss of a name is counted under [`CacheCounts::names`].
+    /// Names that were looked up and do not exist. Each miss of a name is counted under [`CacheCounts::names`].
     pub absent: u64,
     /// Attributes and security descriptors of directories.
     pub attributes: CacheCount,
@@ -87,11 +86,11 @@ pub struct CacheCounts {
     pub listings: CacheCount,
     /// Filehandles.
     pub handles: CacheCount,
-    /// Changes that were given by the feed, the server's own too.
+    /// Changes that the feed reported, including the server's own.
     pub invalidations: u64,
-    /// Directories of which something is kept.
+    /// Directories in the cache.
     pub directories: usize,
-    /// What is kept, in bytes.
+    /// Memory in use, in bytes.
     pub bytes: usize,
 }
 
@@ -125,24 +124,24 @@ struct Counts {
     invalidations: AtomicU64,
 }
 
-/// A directory of which something may be kept.
+/// A directory that may be cached.
 #[derive(Debug)]
 enum Slot {
-    /// Somebody is about to follow it.
+    /// A call is about to follow it.
     Following,
     Ready(Box<Directory>),
 }
 
-/// What a directory is followed for.
+/// Why a directory is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// To keep what is read of it: from the second time on that it is asked for.
+    /// To cache the directory: from the second read on.
     Keep,
-    /// To keep what is read of a directory in it.
+    /// To cache a directory in it.
     Place,
-    /// To be told of each name that its index must know.
+    /// To report each changed name to its index.
     Index,
-    /// To say whether somebody else changes it: from the second time on.
+    /// To tell whether others change it: from the second time on.
     Watch,
 }
 
@@ -162,17 +161,17 @@ impl Stripe {
     }
 }
 
-/// A name of which something is being read or changed; see [`Cache::begin`].
+/// A name that is being read or changed; see [`Cache::begin`].
 #[derive(Debug)]
 pub(crate) struct Ticket {
     dir: FileId,
     observed: ObservedId,
     name: Vec<u8>,
-    /// What had been given of the name before.
+    /// The events for the name before.
     events: u64,
 }
 
-/// What a directory was when somebody began to read it.
+/// The state of a directory when a read of it began.
 #[derive(Debug, Clone, Copy)]
 struct AsOf {
     observed: ObservedId,
@@ -180,12 +179,12 @@ struct AsOf {
     own_serial: u64,
 }
 
-/// How much of what was read of a directory is surely still so.
+/// How much of what was read of a directory is certainly still valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Still {
-    /// All.
+    /// All of it.
     All,
-    /// What does not change with the names.
+    /// Only what does not change with the names.
     Own,
 }
 
@@ -201,18 +200,18 @@ pub(crate) struct Cache {
     counts: Counts,
     pace: Pace,
     unsecured: Unsecured,
-    /// Tells it from other caches.
+    /// Identifies the cache.
     number: u64,
-    /// Whether something is to be followed no more.
+    /// Whether anything waits to be unfollowed.
     has_leaving: AtomicBool,
     is_on: AtomicBool,
-    /// Guards which directory the feed speaks of.
+    /// Guards the directories by their numbers in the feed.
     observed: Mutex<HashMap<ObservedId, FileId>>,
-    /// Guards the filehandles of directories that are kept.
+    /// Guards the filehandles of cached directories.
     handles: Mutex<HashMap<Handle, FileId>>,
-    /// Guards what is to be followed no more.
+    /// Guards what waits to be unfollowed.
     leaving: Mutex<Vec<ObservedId>>,
-    /// Each lock guards all of its stripe. No storage call is made under it, and no node dropped.
+    /// Each lock guards its whole stripe. While it is held, no storage call is made and no node is dropped.
     stripes: [Mutex<Stripe>; STRIPES],
 }
 
@@ -255,7 +254,7 @@ impl Cache {
         self.is_on.load(Ordering::Acquire)
     }
 
-    /// Switches it on or off: when it is off nothing is kept but indexes.
+    /// Switches the cache on or off. While it is off, only indexes are kept.
     pub(crate) fn switch(&self, on: bool) {
         if self.is_on.swap(on, Ordering::SeqCst) != on {
             let all: Vec<FileId> = self.observed.lock().values().copied().collect();
@@ -264,7 +263,7 @@ impl Cache {
         }
     }
 
-    /// What it has done and what it holds.
+    /// What the cache has done, and what it holds.
     pub(crate) fn counts(&self) -> CacheCounts {
         CacheCounts {
             names: self.counts.names.read(),
@@ -286,12 +285,12 @@ impl Cache {
         self.stripe(id).lock().ready(id).map(look)
     }
 
-    /// Looks at what is kept of a directory.
+    /// Runs `look` on a directory in the cache.
     fn kept<T>(&self, id: FileId, look: impl FnOnce(&mut Directory) -> T) -> Option<T> {
         self.with(id, |directory| directory.is_kept.then(|| look(directory))).flatten()
     }
 
-    /// [`Cache::settle`], if something is kept of a directory; whether it is.
+    /// Calls [`Cache::settle`] if a directory is cached. Returns whether it is.
     fn settle_kept(&self, id: FileId) -> bool {
         let is_kept = self.kept(id, |_| ()).is_some();
         if is_kept {
@@ -300,23 +299,23 @@ impl Cache {
         is_kept
     }
 
-    /// [`Cache::settle`], if the changes of a directory are counted.
+    /// Calls [`Cache::settle`] if the changes of a directory are counted.
     fn settle_counted(&self, id: FileId) {
         if self.with(id, |directory| directory.is_counted()) == Some(true) {
             self.settle();
         }
     }
 
-    /// Forgets what others, and the server itself, have changed until now; within one [`Moment`] only the first time.
+    /// Forgets what has been changed by now, by others or by the server; within one [`Moment`] only the first time.
     fn settle(&self) {
         if !moment::is_settled(self.number) {
             self.settle_anew();
         }
     }
 
-    /// Forgets what others, and the server itself, have changed until now.
+    /// Forgets what has been changed by now, by others or by the server.
     fn settle_anew(&self) {
-        // Before it is looked: what changes meanwhile belongs to the next moment.
+        // Before draining the feed: a change during the drain belongs to the next moment.
         moment::settle(self.number);
         if self.directories.load(Ordering::Acquire) > 0 {
             self.feed.drain(&mut |uncertain| self.apply(uncertain));
@@ -362,8 +361,8 @@ impl Cache {
         }
     }
 
-    /// After a change of a directory: nothing is kept of it for a while if that was not worth it, and it is followed no more
-    /// if nobody needs that.
+    /// Follows a change of a directory: stops caching it for a while if caching was not worth it, and stops following it if
+    /// nothing needs that.
     fn judge(&self, id: FileId) {
         let mut stripe = self.stripe(id).lock();
         let Stripe { slots, rests, .. } = &mut *stripe;
@@ -390,7 +389,7 @@ impl Cache {
         }
     }
 
-    /// Runs a change of what is kept of a directory, and keeps the sum.
+    /// Runs a change of a cached directory, and updates the memory in use.
     fn account<T>(&self, directory: &mut Directory, change: impl FnOnce(&mut Directory) -> T) -> T {
         let before = directory.bytes;
         let result = change(directory);
@@ -398,7 +397,7 @@ impl Cache {
         result
     }
 
-    /// Keeps nothing of a directory any more.
+    /// Drops a directory from the cache.
     fn forget(&self, id: FileId) {
         let directory = {
             let mut stripe = self.stripe(id).lock();
@@ -422,7 +421,7 @@ impl Cache {
         self.folded.forget(id);
     }
 
-    /// Makes room: forgets directories that were not used for some time, those of one stripe.
+    /// Makes room: drops directories of one stripe that were not used for some time.
     fn shrink(&self, stripe: &Mutex<Stripe>) {
         for _ in 0..2 {
             let unused: Vec<FileId> = {
@@ -444,8 +443,8 @@ impl Cache {
         }
     }
 
-    /// Makes room for so many bytes of the index of a directory: forgets others, and at last its listing, which the index
-    /// is worth more than. Whether there is as much room then.
+    /// Makes room for the index of a directory: drops other directories, and at last the listing of this one, which is worth
+    /// less than its index. Returns whether there is enough room then.
     fn make_room(&self, bytes: usize, indexed: FileId) -> bool {
         for stripe in &self.stripes {
             if self.budget.has_room(bytes) {
@@ -466,7 +465,7 @@ impl Cache {
         !self.budget.has_room(1) || self.directories.load(Ordering::Relaxed) >= self.directories_max
     }
 
-    /// Whether a directory is followed, for this purpose or another.
+    /// Follows a directory for this purpose, unless it is followed already. Returns whether it is followed.
     fn follow(&self, node: &NodeRef, purpose: Purpose) -> bool {
         let id = node.id();
         let to_keep = matches!(purpose, Purpose::Keep | Purpose::Place);
@@ -512,7 +511,7 @@ impl Cache {
         let mut directory = Box::new(Directory::new(Arc::clone(node), observed, id == self.root));
         directory.is_kept = is_kept;
         self.stripe(id).lock().slots.insert(id, Slot::Ready(directory));
-        // What ended before it was entered was told to nobody.
+        // An end of following before the directory was entered was not reported.
         let is_followed = self.feed.is_followed(observed) && (!is_kept || self.is_on());
         if !is_followed {
             self.forget(id);
@@ -520,7 +519,7 @@ impl Cache {
         is_followed
     }
 
-    /// Makes sure that the directory above one that is followed is followed too.
+    /// Makes sure that the parent of a followed directory is followed too.
     fn place(&self, node: &NodeRef) {
         let id = node.id();
         let placed = self.with(id, |directory| directory.renew_place().then_some(directory.serial));
@@ -532,14 +531,15 @@ impl Cache {
         }
         let Some(above) = self.with(parent.id(), |parent| parent.as_above()) else { return };
         self.with(id, |directory| {
-            // Else it may have been moved meanwhile.
+            // Otherwise the directory may have been moved meanwhile.
             if directory.serial == serial {
                 directory.above = Some(above);
             }
         });
     }
 
-    /// What somebody who reads a directory must give to [`Cache::keep`]; None when nothing of it can be kept or counted.
+    /// The state to pass to [`Cache::keep`] after a read of a directory; None when the directory can be neither cached nor
+    /// counted.
     fn as_of(&self, node: &NodeRef) -> Option<AsOf> {
         let as_of = |directory: &mut Directory| AsOf {
             observed: directory.observed,
@@ -549,7 +549,7 @@ impl Cache {
         self.with(node.id(), |directory| directory.is_counted().then(|| as_of(directory))).flatten()
     }
 
-    /// Keeps what was read of a directory, as far as it is surely still so.
+    /// Caches what was read of a directory, as far as it is certainly still valid.
     fn keep(&self, id: FileId, as_of: AsOf, keep: impl FnOnce(&mut Directory, Still)) {
         self.kept(id, |directory| {
             if (directory.observed, directory.own_serial) == (as_of.observed, as_of.own_serial) {
@@ -562,8 +562,8 @@ impl Cache {
         }
     }
 
-    /// A name of a directory is about to be read or changed. Of one that is not kept it is not followed further: its index
-    /// doubts the name then.
+    /// Begins a read or a change of a name. A name in a directory that is not cached is not tracked: the index then doubts
+    /// the name.
     pub(crate) fn begin(&self, dir: FileId, name: &[u8]) -> Option<Ticket> {
         let begin = |directory: &mut Directory| Ticket {
             dir,
@@ -574,7 +574,8 @@ impl Cache {
         self.kept(dir, begin)
     }
 
-    /// It was read, or changed by `events` events: what it stands for now is kept, if nothing else has happened to it.
+    /// Ends a read, or a change of `events` events. Caches what the name stands for now, if there was no other event for the
+    /// name.
     pub(crate) fn end(&self, ticket: Option<Ticket>, events: u64, now: Option<Outcome>) {
         if events > 0 {
             moment::end();
@@ -590,7 +591,7 @@ impl Cache {
             let given = directory.finish(&ticket.name);
             let now = now.filter(|_| given == ticket.events.wrapping_add(events))?;
             if events > 0 {
-                // Under the lock: what is given of the name later comes later.
+                // Under the lock, so that later events for the name come after this.
                 self.folded.know(ticket.dir, &ticket.name, !matches!(now, Outcome::Absent));
             }
             let known = match now {
@@ -609,9 +610,9 @@ impl Cache {
         }
     }
 
-    /// The directory of a handle, if that is surely there still.
+    /// The directory with this handle, if it certainly still exists.
     fn by_handle(&self, handle: &Handle) -> Option<NodeRef> {
-        // Only directories are in there: nobody looks for changes to find a file.
+        // The table has only directories, so finding a file does not drain the feed.
         let id = self.handles.lock().get(handle).copied()?;
         self.settle();
         let found = self.kept(id, |directory| {
@@ -627,19 +628,19 @@ impl Cache {
         found
     }
 
-    /// Keeps the handle of a directory that is followed.
+    /// Caches the handle of a followed directory.
     fn keep_handle(&self, id: FileId, handle: Handle) {
         let is_new = self.kept(id, |directory| directory.handle.replace(handle).is_none());
         if is_new == Some(true) {
             self.handles.lock().insert(handle, id);
-            // It may have been forgotten in between.
+            // The directory may have been dropped in between.
             if self.kept(id, |_| ()).is_none() {
                 self.handles.lock().remove(&handle);
             }
         }
     }
 
-    /// Before a directory is read so that it can be kept.
+    /// Prepares a read of a directory, so that the result can be cached.
     fn begin_reading(&self, node: &NodeRef, wait: Wait) -> Option<AsOf> {
         if wait == Wait::May && self.follow(node, Purpose::Keep) {
             self.place(node);
@@ -649,7 +650,7 @@ impl Cache {
         self.as_of(node)
     }
 
-    /// The attributes of a directory, asked of the store and kept if that is possible.
+    /// Reads the attributes of a directory from the store, and caches them if possible.
     fn read_attributes(&self, node: &NodeRef, want: Want, wait: Wait) -> storage::Result<Attributes> {
         let as_of = self.begin_reading(node, wait);
         let mut attributes = self.pace.of(wait, || node.attributes(want, wait))?;
@@ -657,7 +658,7 @@ impl Cache {
         Ok(attributes)
     }
 
-    /// Keeps attributes that were just read, once the changes within the time of the last one are counted.
+    /// Caches attributes that were just read, after counting the changes that share their change time.
     fn keep_attributes(&self, id: FileId, as_of: Option<AsOf>, attributes: &mut Attributes, read: Want) {
         if attributes.links == 0 {
             self.forget(id);
@@ -674,7 +675,7 @@ impl Cache {
         }
     }
 
-    /// What decides about access to a directory, asked of the store and kept if that is possible.
+    /// Reads from the store what decides about access to a directory, and caches it if possible.
     fn read_protection(&self, node: &NodeRef, wait: Wait) -> storage::Result<Protection> {
         let as_of = self.begin_reading(node, wait);
         let mut attributes = self.pace.of(wait, || node.attributes(Want::empty(), wait))?;
@@ -687,11 +688,11 @@ impl Cache {
     }
 }
 
-/// What a name stands for, as far as it can be kept.
+/// What a name stands for, as far as it can be cached.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Absent,
     Directory(NodeRef),
-    /// Something that is no directory.
+    /// Something other than a directory.
     Other,
 }

@@ -373,7 +373,7 @@ impl Share {
         }
     }
 
-    /// Waits, unless a caller of this protocol has waited long enough; `patience` is until when it does.
+    /// Waits, unless a caller of this protocol has waited long enough; `patience` is the end of that time.
     pub(crate) async fn bear(
         &self,
         protocol: Protocol,

@@ -16,8 +16,8 @@ pub struct DirChange {
     pub before: Option<Attributes>,
     /// Attributes after. None for protocols that do not return them ([`Protocol::tells_directories`]).
     pub after: Option<Attributes>,
-    /// Certainly nothing but this change lies between the two (RFC 8881 3.3.8, `change_info4`). This cannot be said of a
-    /// directory's first change for NFSv4, and where the store tells nothing.
+    /// Whether certainly no other change lies between the two (RFC 8881 3.3.8, `change_info4`). This cannot be said of a
+    /// directory's first change for NFSv4, nor for a store that does not report changes.
     pub is_atomic: bool,
 }
 

@@ -35,9 +35,9 @@ pub struct Traced {
 pub struct TracedData {
     /// The number of the file.
     pub file: u64,
-    /// From where on.
+    /// The offset in bytes.
     pub offset: u64,
-    /// How much, in bytes.
+    /// The number of bytes.
     pub bytes: u64,
 }
 

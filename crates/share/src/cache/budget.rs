@@ -1,8 +1,9 @@
-//! How much memory may be taken.
+//! The memory limit of a share's cache.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that are kept of a share, and their bound. What takes more gives back something else first, or keeps less.
+/// The bytes kept for a share, and their limit. To take more, a user of the budget first frees something else, or keeps
+/// less.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes_max: usize,
@@ -26,7 +27,7 @@ impl Budget {
         self.taken().saturating_add(bytes) <= self.bytes_max
     }
 
-    /// What took `before` bytes takes `after`.
+    /// Changes the memory of one item from `before` to `after` bytes.
     pub(crate) fn change(&self, before: usize, after: usize) {
         if after >= before {
             self.taken.fetch_add(after - before, Ordering::Relaxed);

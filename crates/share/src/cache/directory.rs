@@ -1,4 +1,4 @@
-//! What is kept of one directory.
+//! The cached state of one directory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId, Protect
 
 use super::worth::Worth;
 
-/// What a directory costs beside its names: the entry, the node and its descriptor, the kernel's watch.
+/// Memory for a directory besides its names: the entry, the node and its descriptor, the kernel's watch.
 pub(super) const OWN_BYTES: usize = 2048;
-/// What a name costs beside its bytes.
+/// Memory for a name besides its bytes.
 const NAME_BYTES: usize = 96;
 /// Entries of the longest listing that is kept.
 pub(super) const LISTING_MAX: usize = 4096;
-/// What a directory was needed for it is needed for until it was judged so often.
+/// A need for a directory expires after this many judgements.
 const NEEDED_FOR: u8 = 2;
-/// Of a directory that is kept no more: nothing that depended on it is believed.
+/// The number of a directory that is no longer kept: nothing that depended on it is used.
 const ENDED: u64 = u64::MAX;
 
 /// What a name is known to stand for.
@@ -36,8 +36,8 @@ pub(super) struct Listed {
     pub(super) cookie: u64,
 }
 
-/// The directory above another one: each time that a directory goes from it, its number changes. Attributes that were read
-/// while it had a number are those of a directory that is there as long as the number is the same.
+/// The parent of a directory. Its number changes each time a directory is removed from it. Attributes that were read under a
+/// number belong to a directory that exists as long as the number is the same.
 #[derive(Debug)]
 pub(super) struct Above {
     number: Arc<AtomicU64>,
@@ -50,70 +50,70 @@ impl Above {
     }
 }
 
-/// A name that somebody reads or changes.
+/// A name that is being read or changed.
 #[derive(Debug, Default)]
 struct Pending {
     users: u32,
-    /// What was given of it meanwhile.
+    /// The events for the name meanwhile.
     events: u64,
 }
 
-/// Mode, owner and group: other than the attributes in all, they stay what they are when a name changes.
+/// Mode, owner and group: unlike the other attributes, they do not change when a name in the directory does.
 type Guard = (u32, u32, u32);
 
 fn guard_of(attributes: &Attributes) -> Guard {
     (attributes.mode, attributes.uid, attributes.gid)
 }
 
-/// What comes of judging a directory.
+/// The result of judging a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// It is not time, or all stays as it is.
+    /// Not due yet, or nothing changes.
     None,
-    /// It is worth keeping.
+    /// The directory is worth caching.
     Worth,
-    /// It is not, but must be followed all the same.
+    /// It is not, but must still be followed.
     Rest,
     /// It need not be followed.
     Unneeded,
 }
 
-/// What is kept of a directory that is followed.
+/// The state of a followed directory.
 #[derive(Debug)]
 pub(super) struct Directory {
-    /// Pins it: its number stays its own.
+    /// Pins the directory, so that its file number is not reused.
     pub(super) node: NodeRef,
     pub(super) observed: ObservedId,
-    /// How often something was given of it: what is read is kept only if that stays the same.
+    /// Counts the events for the directory: what is read is kept only if the count stays the same.
     pub(super) serial: u64,
-    /// Changes that were given of it: one event may stand for several.
+    /// Changes reported for the directory: one event may stand for several.
     pub(super) changes: u64,
-    /// Callers that are changing its names at present, and how many have begun to.
+    /// Callers that are changing names of the directory at present, and how many have begun to.
     pub(super) changing: u32,
     pub(super) begun: u64,
-    /// How often something was given of the directory itself, and not of a name.
+    /// Counts the events for the directory itself, not for a name.
     pub(super) own_serial: u64,
-    /// Answers are kept, not only counted or told to the index of its names.
+    /// Answers are kept, not only counted or reported to the index of names.
     pub(super) is_kept: bool,
-    /// So many judgements are left until it counts no more that somebody has asked for a name whatever its case, or wanted
-    /// to know whether others change it.
+    /// The judgements left until a lookup regardless of case, or a question whether others change the directory, no longer
+    /// counts.
     indexed: u8,
     watched: u8,
     pub(super) above: Option<Above>,
     pub(super) handle: Option<Handle>,
-    /// Its listing is longer than what is kept.
+    /// The listing is longer than the longest that is kept.
     pub(super) is_long: bool,
-    /// Asked for since the last look for those that are not.
+    /// Used since the last search for unused directories.
     pub(super) used: bool,
-    /// What it costs.
+    /// The memory that the directory takes, in bytes.
     pub(super) bytes: usize,
     is_root: bool,
     worth: Worth,
-    /// Whether keeping it has been worth it, when that is to be judged.
+    /// Whether caching the directory has been worth it, when a judgement is due.
     judged: Option<bool>,
     /// See [`Above`].
     number: Arc<AtomicU64>,
-    /// A time of change, and the serial when it was read first.
+    /// A change time, and the serial when it was first read.
     first_read: Option<(Timestamp, u64)>,
     attributes: Option<(Attributes, Want)>,
     guard: Option<Guard>,
@@ -155,7 +155,7 @@ impl Directory {
         }
     }
 
-    /// So many changes of a name were given: what was known of it.
+    /// Records changes of a name. Returns what was known of the name.
     pub(super) fn name_changed(&mut self, name: &[u8], changes: u32) -> Option<Known> {
         self.serial = self.serial.wrapping_add(1);
         self.changes = self.changes.wrapping_add(changes.max(1).into());
@@ -172,7 +172,7 @@ impl Directory {
         known
     }
 
-    /// Something was given of the directory itself.
+    /// Records an event for the directory itself.
     pub(super) fn itself_changed(&mut self, moved: bool) {
         self.serial = self.serial.wrapping_add(1);
         self.changes = self.changes.wrapping_add(1);
@@ -185,12 +185,12 @@ impl Directory {
         }
     }
 
-    /// Somebody wants to know whether others change it.
+    /// Records that a caller wants to know whether others change the directory.
     pub(super) fn watch(&mut self) {
         self.watched = NEEDED_FOR;
     }
 
-    /// Somebody asks for a name whatever its case.
+    /// Records a lookup regardless of case.
     pub(super) fn index(&mut self) {
         self.used = true;
         self.indexed = NEEDED_FOR;
@@ -200,12 +200,13 @@ impl Directory {
         self.watched > 0
     }
 
-    /// Whether somebody needs to know how often it has changed.
+    /// Whether the changes of the directory must be counted.
     pub(super) fn is_counted(&self) -> bool {
         self.is_kept || self.is_watched()
     }
 
-    /// After a change: what comes of the judgement, if there is one. `has_index` says whether there is one of its names.
+    /// Follows a change: the result of the judgement, if one is due. `has_index` says whether the directory has an index of
+    /// names.
     pub(super) fn judge(&mut self, is_quick: bool, has_index: impl FnOnce() -> bool) -> Judgement {
         let Some(is_worth_it) = self.judged.take() else { return Judgement::None };
         let (is_watched, is_indexed) = (self.is_watched(), self.indexed > 0);
@@ -214,7 +215,7 @@ impl Directory {
         if self.is_kept && (is_worth_it || !is_quick) {
             Judgement::Worth
         } else if is_indexed {
-            // It is told of each name that changes anyway, and what is kept saves more than that.
+            // The index is told of each changed name in any case, and saves more than that costs.
             Judgement::None
         } else if !(is_watched || has_index()) {
             Judgement::Unneeded
@@ -225,7 +226,7 @@ impl Directory {
         }
     }
 
-    /// Nothing is kept of it any more; its handle, by which it is found no more either.
+    /// Stops caching the directory. Returns its handle, which must no longer lead to it.
     pub(super) fn rest(&mut self) -> Option<Handle> {
         self.is_kept = false;
         (self.attributes, self.guard, self.security) = (None, None, None);
@@ -235,12 +236,12 @@ impl Directory {
         self.handle.take()
     }
 
-    /// A directory has gone from this one.
+    /// Records that a directory was removed from this one.
     pub(super) fn leave(&self) {
         self.number.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// It is kept no more.
+    /// Marks the directory as no longer kept.
     pub(super) fn end(&self) {
         self.number.store(ENDED, Ordering::Release);
     }
@@ -250,8 +251,7 @@ impl Directory {
         Above { number: Arc::clone(&self.number), at: self.number.load(Ordering::Acquire) }
     }
 
-    /// What is read from now on is that of a directory that is there now, as far as the one above is followed. False when
-    /// it is not.
+    /// Ties what is read from now on to the present state of the parent. False if the parent is not followed.
     pub(super) fn renew_place(&mut self) -> bool {
         let Some(above) = &mut self.above else { return self.is_root };
         if !above.holds() {
@@ -266,7 +266,7 @@ impl Directory {
         self.is_root || self.above.as_ref().is_some_and(Above::holds)
     }
 
-    /// Its attributes, if what is wanted of them is known.
+    /// The attributes, if those in `want` are known.
     pub(super) fn attributes(&mut self, want: Want) -> Option<Attributes> {
         self.used = true;
         let (attributes, read) = self.attributes.filter(|_| self.is_placed())?;
@@ -275,8 +275,8 @@ impl Directory {
         Some(known)
     }
 
-    /// What was given of it after a time of change was read for the first time, up to `serial`: attributes that were read when
-    /// that was its serial are as new as this.
+    /// The changes reported between the first read of a change time and `serial`. Attributes that were read at that serial
+    /// include these changes.
     pub(super) fn given_within(&mut self, ctime: Timestamp, serial: u64) -> u32 {
         match self.first_read {
             Some((read, first)) if read == ctime || first > serial => {
@@ -297,20 +297,20 @@ impl Directory {
         }
     }
 
-    /// Keeps of attributes what does not change with the names.
+    /// Keeps those attributes that do not change with the names.
     pub(super) fn keep_guard(&mut self, attributes: &Attributes) {
         if self.is_placed() {
             self.guard = Some(guard_of(attributes));
         }
     }
 
-    /// Whether the directory is surely there.
+    /// Whether the directory certainly exists.
     pub(super) fn is_there(&mut self) -> bool {
         self.used = true;
         self.is_placed() && self.guard.is_some()
     }
 
-    /// What decides about access to it, if that is known.
+    /// What decides about access to the directory, if known.
     pub(super) fn protection(&mut self) -> Option<Protection> {
         self.used = true;
         if !self.is_placed() {
@@ -330,7 +330,7 @@ impl Directory {
         })
     }
 
-    /// What is in force with an object of these attributes, if that is known.
+    /// The security descriptor in force for these attributes, if known.
     pub(super) fn security(&self, now: &Attributes) -> Option<Option<Arc<SecurityDescriptor>>> {
         if self.guard? == guard_of(now) { self.security.clone() } else { None }
     }
@@ -339,7 +339,7 @@ impl Directory {
         self.security = Some(security);
     }
 
-    /// What is known of a name: for `look`.
+    /// Runs `look` on what is known of a name.
     pub(super) fn name<T>(&mut self, name: &[u8], look: impl FnOnce(&Known) -> T) -> Option<T> {
         self.used = true;
         let known = self.names.get(name)?;
@@ -347,7 +347,7 @@ impl Directory {
         Some(look(known))
     }
 
-    /// Keeps what a name stands for; gives what was known before.
+    /// Keeps what a name stands for. Returns what was known before.
     pub(super) fn know(&mut self, name: &[u8], known: Known) -> Option<Known> {
         let old = self.names.insert(name.to_vec(), known);
         if old.is_none() {
@@ -356,7 +356,7 @@ impl Directory {
         old
     }
 
-    /// Somebody reads or changes a name: what had been given of it.
+    /// Begins a read or a change of a name. Returns the events for it so far.
     pub(super) fn begin(&mut self, name: &[u8]) -> u64 {
         if let Some(pending) = self.pending.get_mut(name) {
             pending.users += 1;
@@ -366,7 +366,7 @@ impl Directory {
         0
     }
 
-    /// It is done: what has been given of it.
+    /// Ends a read or a change of a name. Returns the events for it so far.
     pub(super) fn finish(&mut self, name: &[u8]) -> u64 {
         let Some(pending) = self.pending.get_mut(name) else { return ENDED };
         pending.users = pending.users.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The store and the nodes that the cache stands in front with.
+//! A store and nodes that answer from the cache.
 
 use std::any::Any;
 use std::io::IoSlice;
@@ -21,12 +21,12 @@ use crate::folded::FoldedNames;
 /// A store behind a cache.
 pub(crate) struct CachedStore {
     cache: Arc<Cache>,
-    /// Whether a directory that is found by its handle was moved.
+    /// Decides when to ask whether a directory found by its handle was moved.
     moved_is_asked: NowAndThen,
 }
 
 impl CachedStore {
-    /// Puts a cache in front of a store. None where the store cannot tell what others change.
+    /// Puts a cache in front of a store. None if the store cannot report the changes of others.
     pub(crate) fn in_front_of(
         store: &Arc<dyn Storage>,
         folded: &Arc<FoldedNames>,
@@ -86,7 +86,7 @@ impl Storage for CachedStore {
     }
 }
 
-/// The store's observer, for nodes of the cache.
+/// The store's observer, unwrapping nodes of the cache.
 #[derive(Debug)]
 struct CachedObserver(Arc<dyn Observer>);
 
@@ -113,8 +113,8 @@ fn inner(node: &dyn Node) -> Result<&NodeRef> {
     Ok(&node.ok_or(Error::CrossDevice)?.inner)
 }
 
-/// Whether a directory is followed: then an index of its names is told of each that changes. What has changed until now has
-/// been told when this returns.
+/// Whether a directory is followed, so that an index of its names is told of each change. All changes so far have been
+/// reported when this returns.
 pub(crate) fn is_followed(dir: &dyn Node) -> bool {
     let node: Option<&CachedNode> = dir.as_any().downcast_ref();
     let Some(node) = node.filter(|node| node.inner.kind() == FileKind::Directory) else { return false };
@@ -125,20 +125,20 @@ pub(crate) fn is_followed(dir: &dyn Node) -> bool {
     is_followed && node.cache.with(node.id(), super::Directory::index).is_some()
 }
 
-/// The cache that a directory is behind, and its node there.
+/// The cache that a directory is behind, and the directory's node.
 pub(super) fn behind(dir: &dyn Node) -> Option<(&Arc<Cache>, &NodeRef)> {
     let node: Option<&CachedNode> = dir.as_any().downcast_ref();
     let node = node.filter(|node| node.inner.kind() == FileKind::Directory)?;
     Some((&node.cache, &node.inner))
 }
 
-/// Makes room for so many bytes, but not at the cost of this directory. Whether there is as much room then.
+/// Makes room for so many bytes without dropping this directory. Returns whether there is enough room then.
 pub(crate) fn make_room(dir: &dyn Node, bytes: usize) -> bool {
     let node: Option<&CachedNode> = dir.as_any().downcast_ref();
     node.is_some_and(|node| node.cache.make_room(bytes, node.id()))
 }
 
-/// A node behind a cache: directories answer from memory, all else is the store's.
+/// A node behind a cache: directories answer from memory, other objects from the store.
 #[derive(Debug)]
 struct CachedNode {
     cache: Arc<Cache>,
@@ -160,12 +160,12 @@ impl CachedNode {
         Ok(&node.inner)
     }
 
-    /// Whether something may be kept of it: it is a directory, and the cache is on.
+    /// Whether the node may be cached: it is a directory, and the cache is on.
     fn is_kept(&self) -> bool {
         self.inner.kind() == FileKind::Directory && self.cache.is_on()
     }
 
-    /// What is known of a name in this directory.
+    /// What the cache knows of a name in this directory.
     fn known(&self, name: Name<'_>) -> Option<Result<NodeRef>> {
         if !self.is_kept() {
             return None;
@@ -197,7 +197,7 @@ impl CachedNode {
         }
     }
 
-    /// Looks a name up in the store, and keeps what can be kept.
+    /// Looks a name up in the store, and caches the result if possible.
     fn ask<T>(
         &self,
         name: Name<'_>,
@@ -230,7 +230,7 @@ impl CachedNode {
         removed
     }
 
-    /// Makes something of a name.
+    /// Creates an object with a name.
     fn make<T>(
         &self,
         name: Name<'_>,
@@ -251,7 +251,7 @@ impl CachedNode {
         made
     }
 
-    /// Changes something of the object itself: what was told before is out of date.
+    /// Changes the object itself, which makes the cached answers invalid.
     fn changing<T>(&self, change: impl FnOnce() -> T) -> T {
         let changed = change();
         if self.inner.kind() == FileKind::Directory {
@@ -260,8 +260,8 @@ impl CachedNode {
         changed
     }
 
-    /// Lists the directory from its start into the cache, up to the longest listing that is kept; None when it cannot be
-    /// kept.
+    /// Lists the directory from its start into the cache, up to the longest listing that is kept. None if the listing cannot
+    /// be cached.
     fn list(&self, reader: Reader) -> Result<Option<Arc<Vec<Listed>>>> {
         self.cache.follow(&self.inner, Purpose::Keep);
         let Some(as_of) = self.cache.as_of(&self.inner) else { return Ok(None) };
@@ -306,7 +306,7 @@ impl CachedNode {
             return Ok(known);
         }
         self.cache.counts.listings.miss();
-        // Who goes on with a listing has begun it elsewhere.
+        // A continued listing was begun without the cache.
         if is_long || cookie != 0 { Ok(None) } else { self.list(reader) }
     }
 
@@ -325,7 +325,7 @@ impl CachedNode {
     }
 }
 
-/// For whom a directory is read.
+/// The reader of a directory.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
     Client,
@@ -347,7 +347,7 @@ impl Reader {
     }
 }
 
-/// Gives the entries behind a cookie; None when no entry has it.
+/// Returns the entries after a cookie; None when no entry has this cookie.
 fn give(
     listing: &[Listed],
     cookie: u64,
@@ -443,7 +443,7 @@ impl Node for CachedNode {
             }
             return Ok(security);
         }
-        // As of the attributes, which were just read: what has changed until then is forgotten already.
+        // As of the attributes, which were just read: what changed before is forgotten already.
         let known = self.cache.kept(self.id(), |directory| directory.security(attributes)).flatten();
         if let Some(security) = known {
             self.cache.counts.attributes.hit();
@@ -529,7 +529,7 @@ impl Node for CachedNode {
     fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
         let changed = self.changing(|| self.inner.set_attributes(set));
         if set.atime.is_some() && set.mtime.is_none() {
-            // For that alone the kernel has no event but the one of each reading (FAN_ACCESS).
+            // The only kernel event for this change would be the one for every read (FAN_ACCESS).
             self.cache.with(self.id(), |directory| directory.itself_changed(false));
         }
         changed
@@ -585,7 +585,7 @@ impl Node for CachedNode {
         let from = self.cache.begin(self.id(), name.as_bytes());
         let target = self.cache.begin(to.id(), to_name.as_bytes());
         let moved = self.inner.rename(name, &**to, to_name, replace);
-        // A name that stays what it was is given twice or not at all: then nothing is kept.
+        // A rename that changes nothing is reported twice or not at all; then nothing is cached.
         self.cache.end(from, 1, moved.is_ok().then_some(Outcome::Absent));
         self.cache.end(target, 1, moved.is_ok().then_some(Outcome::Other));
         moved

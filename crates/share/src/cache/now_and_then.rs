@@ -1,15 +1,15 @@
-//! What nearly every call would ask, and need not know at once: it is asked now and then.
+//! A check that nearly every call would make, but that need not be made at once: it is made now and then.
 //!
-//! A directory that is found by its handle may have been moved out of the share. The feed tells of that when it is drained,
-//! which costs a system call.
+//! A directory found by its handle may have been moved out of the share. The feed reports that when it is drained, which
+//! costs a system call.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// So long nobody asks again.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// When it was asked last.
+/// The time of the last check.
 #[derive(Debug)]
 pub(super) struct NowAndThen {
     began: Instant,
@@ -24,7 +24,7 @@ impl Default for NowAndThen {
 }
 
 impl NowAndThen {
-    /// Whether to ask now; then nobody else need for a while.
+    /// Whether to check now. If so, no other call need check for a while.
     pub(super) fn is_due(&self) -> bool {
         self.is_due_after(self.began.elapsed())
     }

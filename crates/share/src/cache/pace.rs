@@ -1,4 +1,4 @@
-//! How quickly the store answers: what it says in no time is hardly worth knowing beforehand.
+//! How quickly the store answers: a quick answer is hardly worth caching.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,39 +6,40 @@ use std::time::{Duration, Instant};
 
 use storage::Wait;
 
-/// A store is quick when it answers in less than this, as a rule, unless [`crate::Settings`] say otherwise.
+/// A store that usually answers in less than this is quick, unless [`crate::Settings`] say otherwise.
 pub(crate) const QUICK: Duration = Duration::from_micros(20);
-/// One of so many questions of a thread is timed.
+/// One of this many calls of a thread is timed.
 const TIMED: u32 = 4;
-/// Of the last 64 answers so many may have taken longer for the store to be quick; twice as many, half of them, while it is.
+/// The most late answers among the last 64 for the store to become quick. It stays quick with up to twice as many, half of
+/// them.
 const LATE_MAX: u32 = 16;
 
 thread_local! {
     static ASKED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The answers of a store that were timed last.
+/// The last timed answers of a store.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// A bit each, the last one the lowest: whether it was late. As long as nothing is known all were.
+    /// One bit for each answer, the last one lowest: whether it was late. At first all count as late.
     late: AtomicU64,
     is_quick: AtomicBool,
-    /// An answer that takes so long is late.
+    /// An answer that takes this long is late.
     quick: Duration,
 }
 
 impl Pace {
-    /// Nothing was asked yet; an answer that takes as long as `quick` is late.
+    /// Begins without any answer. An answer that takes as long as `quick` is late.
     pub(super) fn new(quick: Duration) -> Self {
         Self { late: AtomicU64::new(u64::MAX), is_quick: AtomicBool::new(false), quick }
     }
 
-    /// Whether the store answers so quickly that little is gained by not asking it.
+    /// Whether the store answers so quickly that caching gains little.
     pub(super) fn is_quick(&self) -> bool {
         self.is_quick.load(Ordering::Relaxed)
     }
 
-    /// Asks the store, and notes now and then how long it takes if it may wait.
+    /// Calls the store, and sometimes measures how long the answer takes, if the call may wait.
     pub(super) fn of<T>(&self, wait: Wait, ask: impl FnOnce() -> T) -> T {
         if wait == Wait::Never {
             return ask();
@@ -53,7 +54,7 @@ impl Pace {
         answer
     }
 
-    /// An answer has taken so long. A race of two threads may lose one of two.
+    /// Notes an answer. If two threads race, one of the two may be lost.
     fn note(&self, took: Duration) {
         let late = self.late.load(Ordering::Relaxed) << 1 | u64::from(took >= self.quick);
         self.late.store(late, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Which files surely have no security descriptor.
+//! Files that certainly have no security descriptor.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use storage::{Attributes, FileId, Timestamp};
 
-/// Tables, each with a lock of its own.
+/// Tables, each with its own lock.
 const STRIPES: usize = 16;
-/// Files of a table.
+/// Files in one table.
 const FILES_MAX: usize = 1024;
-/// For so long it is believed of a new file, though a change may carry the same time; as `storage-local` does. Only another
-/// server on the same directory could change it then.
+/// How long this is assumed of a new file although a change may have the same change time, as `storage-local` does. Only
+/// another server on the same directory could set a descriptor then.
 const BELIEVED_FOR: Duration = Duration::from_millis(100);
 
-/// A file had no descriptor when it was last changed.
+/// A file that had no descriptor when it was last changed.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     ctime: Timestamp,
-    /// None: whatever changes it later carries another time.
+    /// None: any later change has another change time.
     made: Option<Instant>,
 }
 
-/// Files without a security descriptor, each as long as it was last changed at the same time.
+/// Files without a security descriptor, each valid while its change time is the same.
 #[derive(Debug, Default)]
 pub(super) struct Unsecured {
     /// How often a descriptor was stored through this cache.
@@ -37,12 +37,12 @@ impl Unsecured {
         &self.tables[usize::try_from(id.0 % STRIPES as u64).unwrap_or(0)]
     }
 
-    /// What must be given to the calls that enter a file: taken before it is read, or made.
+    /// The count to pass when a file is entered: taken before the file is read or created.
     pub(super) fn as_of(&self) -> u64 {
         self.stored.load(Ordering::Acquire)
     }
 
-    /// Whether a file surely has none.
+    /// Whether a file certainly has no descriptor.
     pub(super) fn has(&self, attributes: &Attributes) -> bool {
         let known = self.table(attributes.id).lock().get(&attributes.id).copied();
         known.is_some_and(|known| {
@@ -50,14 +50,14 @@ impl Unsecured {
         })
     }
 
-    /// It was read that a file has none.
+    /// Enters a file that was read and has no descriptor.
     pub(super) fn read(&self, attributes: &Attributes, as_of: u64) {
         if crate::folded::is_settled(attributes) {
             self.enter(attributes, None, as_of);
         }
     }
 
-    /// A file was made.
+    /// Enters a file that was just created.
     pub(super) fn made(&self, attributes: &Attributes, as_of: u64) {
         self.enter(attributes, Some(Instant::now()), as_of);
     }
@@ -73,10 +73,10 @@ impl Unsecured {
         table.insert(attributes.id, Known { ctime: attributes.ctime, made });
     }
 
-    /// A descriptor was stored with a file.
+    /// Records that a descriptor was stored with a file.
     pub(super) fn stored(&self, id: FileId) {
         let mut table = self.table(id).lock();
-        // Under the lock: who has read before that enters before it, or not at all.
+        // Under the lock: a caller that read the file earlier enters it before this, or not at all.
         self.stored.fetch_add(1, Ordering::AcqRel);
         table.remove(&id);
     }

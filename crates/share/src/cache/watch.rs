@@ -1,4 +1,4 @@
-//! Whether a directory that somebody changes is changed by nobody else meanwhile.
+//! Whether a directory was changed by others during a change by a caller.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use storage::{FileId, Node, ObservedId};
 
 use super::{Cache, Directory, Purpose};
 
-/// Watches a directory from before a caller looks at it until after it was changed. Every change of a directory that is
-/// followed is given, so they are counted. Two callers within this process would not see each other, were the kernel to merge
-/// what they have done: so they count each other, too.
+/// Watches a directory from before a caller first reads it until after the caller has changed it. Every change of a followed
+/// directory is reported, and so counted. The kernel may merge the changes of two callers within this process, which would
+/// hide them from each other. So the callers are counted too.
 #[derive(Debug)]
 pub(crate) struct Watch(Option<Watched>);
 
@@ -17,15 +17,15 @@ struct Watched {
     cache: Arc<Cache>,
     dir: FileId,
     observed: ObservedId,
-    /// What was given of the directory before, and how many have begun to change it.
+    /// The reported changes before, and the number of callers that had begun to change the directory.
     changes: u64,
     begun: u64,
     is_alone: bool,
 }
 
 impl Watch {
-    /// Nothing is seen of a directory that is not followed, or of a store that tells nothing. For one who `wants_to_know` it
-    /// is followed from the second time on.
+    /// Begins a watch. A directory that is not followed, or whose store reports nothing, cannot be watched. With
+    /// `wants_to_know` it is followed from the second time on.
     pub(crate) fn begin(dir: &dyn Node, wants_to_know: bool) -> Self {
         let Some((cache, node)) = super::node::behind(dir) else { return Self(None) };
         if wants_to_know && cache.follow(node, Purpose::Watch) {
@@ -46,7 +46,7 @@ impl Watch {
         }))
     }
 
-    /// Whether nothing but these changes has come since; `own` other watches of the same directory are the caller's.
+    /// Whether only these changes have been reported since; `own` other watches of the same directory belong to the caller.
     pub(crate) fn saw_only(&self, changes: u64, own: u64) -> bool {
         let Some(watched) = &self.0 else { return false };
         watched.cache.settle();

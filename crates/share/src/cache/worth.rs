@@ -1,27 +1,27 @@
-//! Whether a directory is worth keeping in memory: what it has answered, beside what changed in it.
+//! Whether a directory is worth caching: its answers compared with its changes.
 //!
-//! Each change of a directory that is kept costs some microseconds: the kernel tells of it, it is read, and what was known is
-//! forgotten. While the store is quick an answer from memory saves hardly one of them. So directories that change nearly as
-//! often as they are asked rest: nothing of them is kept for a while, longer each time that it turns out so.
+//! Each change of a cached directory costs some microseconds: the kernel reports it, the server reads the report and forgets
+//! what it knew. While the store is quick, an answer from memory hardly saves one microsecond. So directories that change
+//! nearly as often as they are read rest: they are not cached for a while, longer each time that this happens again.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use storage::FileId;
 
-/// A directory is judged each time that so much has changed in it.
+/// A directory is judged after this many changes.
 const CHANGES: u32 = 64;
-/// What a change must bring in answers.
+/// Answers from memory that make up for one change.
 const ANSWERS_PER_CHANGE: u32 = 16;
-/// Entries of a listing that are worth an answer.
+/// Entries of a listing that count as one answer.
 const ENTRIES_PER_ANSWER: usize = 16;
 /// The first rest, and the longest.
 const REST: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_secs(60);
-/// Directories that are remembered for having rested.
+/// Directories whose rests are remembered.
 const RESTED_MAX: usize = 1024;
 
-/// What has been since the last judgement.
+/// What has happened since the last judgement.
 #[derive(Debug, Default)]
 pub(super) struct Worth {
     answers: u32,
@@ -29,18 +29,18 @@ pub(super) struct Worth {
 }
 
 impl Worth {
-    /// It was answered from memory.
+    /// Counts one answer from memory.
     pub(super) fn answered(&mut self) {
         self.answers = self.answers.saturating_add(1);
     }
 
-    /// A listing of so many entries was.
+    /// Counts a listing of this many entries.
     pub(super) fn listed(&mut self, entries: usize) {
         let answers = u32::try_from(1 + entries / ENTRIES_PER_ANSWER).unwrap_or(u32::MAX);
         self.answers = self.answers.saturating_add(answers);
     }
 
-    /// Something has changed: whether it has been worth it, when there is enough to judge by.
+    /// Counts a change. Returns whether caching has been worth it, when a judgement is due.
     pub(super) fn changed(&mut self) -> Option<bool> {
         self.changes += 1;
         if self.changes < CHANGES {
@@ -57,7 +57,7 @@ struct Rest {
     length: Duration,
 }
 
-/// Directories of which nothing is kept, or was not a short time ago.
+/// Directories that are resting, or were a short time ago.
 #[derive(Debug, Default)]
 pub(super) struct Rests(HashMap<FileId, Rest>);
 
@@ -66,7 +66,7 @@ impl Rests {
         self.0.get(&id).is_some_and(|rest| now < rest.until)
     }
 
-    /// A directory was not worth keeping: it rests, for twice as long as the last time if that was not long ago.
+    /// Begins the rest of a directory that was not worth caching, twice as long as the last rest if that was recent.
     pub(super) fn begin(&mut self, id: FileId, now: Instant) {
         if self.0.len() >= RESTED_MAX && !self.0.contains_key(&id) {
             self.0.retain(|_, rest| now < rest.until);
@@ -79,7 +79,7 @@ impl Rests {
         self.0.insert(id, Rest { until: now + length, length });
     }
 
-    /// A directory is worth keeping.
+    /// Forgets the rests of a directory that is worth caching.
     pub(super) fn end(&mut self, id: FileId) {
         self.0.remove(&id);
     }
