@@ -1,8 +1,8 @@
-//! Whose calls are counted: an account for each connection and share, added up by client when somebody looks.
+//! Counts calls by client: an account for each connection and share, added up by client when read.
 //!
-//! Only the thread of a connection touches its counters, so that counting takes no lock and no atomic operation beyond loads
-//! and stores. When a connection has ended its counts go to its client; a client without connections is told apart for a
-//! while, then counted with the others ([`Client::Unknown`]). So sums never become less, and memory is bounded.
+//! Only the thread of a connection touches its counters, so counting takes no lock, and no atomic operation beyond loads and
+//! stores. When a connection has ended, its counts go to its client. A client without connections is listed separately for a
+//! while, then counted with the others ([`Client::Unknown`]). So sums never decrease, and memory is bounded.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -15,19 +15,19 @@ use crate::accounting::Cell;
 use crate::in_use::{InUse, Tally};
 use crate::{Api, Client, Counts, Measure, Outcome, Protocol, Record, Share, ShareId};
 
-/// Clients of a share that are counted apart at a time; all others are counted together.
+/// Clients of a share that are counted separately; all others are counted together.
 pub const CLIENTS_MAX: usize = 1024;
 
-/// Of these, those without a connection. Each is some lines of the metrics.
+/// The most of these clients that may have no connection. Each client is some lines of the metrics.
 pub const CLIENTS_AWAY_MAX: usize = 64;
 
-/// For so long a client without a connection is counted apart.
+/// How long a client without a connection is counted separately.
 const CLIENT_KEPT: Duration = Duration::from_secs(15 * 60);
 
-/// Ended accounts are added up when there are more of them all than this, and twice as many as last time.
+/// Ended accounts are added up when there are more accounts than this in all, and twice as many as last time.
 const SETTLE_AT: usize = 64;
 
-/// Shares that a connection has accounts for at a time.
+/// Shares for which a connection may have accounts at a time.
 const ACCOUNTS_MAX: usize = 64;
 
 /// The counters of one connection.
@@ -40,17 +40,17 @@ impl Default for Cells {
     }
 }
 
-/// What one connection counts of one share. It stays on the connection's thread.
+/// The counts of one connection for one share. It stays on the connection's thread.
 #[derive(Debug)]
 pub struct Account {
     cells: Arc<Cells>,
-    /// Not to be shared between threads: the counters have one writer.
+    /// Not shared between threads: the counters have one writer.
     _stays: std::marker::PhantomData<std::cell::Cell<()>>,
 }
 
 impl Account {
-    /// A call has ended at this time, having moved `bytes` of payload. What it has waited for is taken from the operation that
-    /// is polled ([`timings`](crate::timings)).
+    /// Counts a call that ended at this time and moved `bytes` of payload. The times that it waited are those of the
+    /// operation being polled ([`timings`](crate::timings)).
     pub fn end(&self, measure: &Measure, ended: Instant, bytes: u64, outcome: Outcome) {
         if let Some(cell) = self.cells.0.get(index(measure.api, measure.protocol)) {
             cell.get_or_init(Box::default).count(measure, ended, bytes, outcome);
@@ -73,14 +73,14 @@ fn add(sums: &mut Sums, cells: &Cells) {
     }
 }
 
-/// A client that is counted apart.
+/// A client that is counted separately.
 #[derive(Debug)]
 struct Known {
-    /// What its connections have counted that have ended.
+    /// The counts of its ended connections.
     sums: Sums,
-    /// Accounts that are open.
+    /// The number of open accounts.
     open: usize,
-    /// When the last one of them ended.
+    /// When its last account ended.
     seen: Instant,
 }
 
@@ -91,7 +91,7 @@ pub struct Accounting {
     ledger: Mutex<Ledger>,
 }
 
-/// All of it is guarded by [`Accounting::ledger`].
+/// Guarded as a whole by [`Accounting::ledger`].
 #[derive(Debug)]
 struct Ledger {
     open: Vec<(Client, Arc<Cells>)>,
@@ -100,12 +100,12 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Gives what ended connections have counted to their clients, and what clients have counted that were not seen for long
-    /// to all others together.
+    /// Adds the counts of ended connections to their clients, and the counts of clients not seen for long to those of all
+    /// others.
     fn settle(&mut self, now: Instant) {
         let mut still_open = Vec::with_capacity(self.open.len());
         for (client, mut cells) in self.open.drain(..) {
-            // Nobody else has it any more, and what they counted is seen here.
+            // No other reference is left, so all counts are visible here.
             let has_ended = Arc::get_mut(&mut cells).is_some();
             match self.clients.get_mut(&client) {
                 Some(known) if has_ended => {
@@ -149,7 +149,7 @@ impl Ledger {
         self.clients.entry(client).or_insert_with(new)
     }
 
-    /// As whom a client is counted: where there are too many, the one that was away for longest makes room.
+    /// The client to count as. If there are too many clients, the one away for longest is no longer counted separately.
     fn admit(&mut self, client: Client, now: Instant) -> Client {
         let is_full = |ledger: &Self| {
             let apart = ledger.clients.keys().filter(|client| **client != Client::Unknown).count();
@@ -172,13 +172,13 @@ impl Ledger {
 }
 
 impl Accounting {
-    /// Accounts of a share; `is_on`: whether anything is counted (to measure what counting costs).
+    /// Creates the accounts of a share; `is_on`: whether anything is counted (to measure the cost of counting).
     pub(crate) fn new(is_on: bool) -> Self {
         let ledger = Ledger { open: Vec::new(), clients: HashMap::new(), settle_at: SETTLE_AT };
         Self { is_on, ledger: Mutex::new(ledger) }
     }
 
-    /// Opens an account of a client, for one of its connections.
+    /// Opens an account of a client for one of its connections.
     #[must_use]
     pub fn open(&self, client: Client) -> Account {
         let now = Instant::now();
@@ -193,7 +193,7 @@ impl Accounting {
         Account { cells, _stays: std::marker::PhantomData }
     }
 
-    /// What every client has called by every name, as far as it has.
+    /// The counts of every client by API name and protocol, without those that are zero.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Record> {
         let mut ledger = self.ledger.lock();
@@ -217,7 +217,7 @@ impl Accounting {
         clients.into_iter().flat_map(of_client).collect()
     }
 
-    /// How many files and opens of them a client has read or written within so long.
+    /// How many files and opens a client has used for reads and writes within this time.
     #[must_use]
     pub fn in_use(&self, client: Client, within: Duration) -> InUse {
         let mut tally = Tally::new(Instant::now(), within);
@@ -228,7 +228,7 @@ impl Accounting {
         tally.sum()
     }
 
-    /// What all clients have called by one name of one protocol.
+    /// The counts of all clients for one API name and protocol.
     #[must_use]
     pub fn total(&self, api: Api, protocol: Protocol) -> Counts {
         let mut total = Counts::default();
@@ -243,7 +243,7 @@ impl Accounting {
 pub struct Accounts(RefCell<Vec<(ShareId, Client, Account)>>);
 
 impl Accounts {
-    /// A call of a client about a share has ended at the time that `clock` tells ([`Account::end`]).
+    /// Counts a call of a client on a share that ended at the time that `clock` tells ([`Account::end`]).
     pub fn end(
         &self,
         share: &Share,

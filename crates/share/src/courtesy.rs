@@ -1,4 +1,4 @@
-//! Who has no opens left for somebody first takes back those of clients that keep theirs by courtesy (RFC 8881 8.4.3).
+//! Before an open is refused for lack of room, clients that keep their opens only by courtesy lose them (RFC 8881 8.4.3).
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -11,22 +11,22 @@ use crate::caching::Answering;
 use crate::openers::Openers;
 use crate::{Caller, Error, Result, Share, ShareId};
 
-/// After it was found that nobody is late, nobody is asked again for so long: whoever is refused again and again costs little.
+/// How long the hosts are not asked again after they had no late client, so that repeated refusals cost little.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// Those who let clients hold opens although their time is over, as long as nobody needs them: the NFSv4 server.
+/// A server that lets clients keep opens after their lease time, until another client needs room: the NFSv4 server.
 pub trait Courtesy: Send + Sync {
-    /// Has all clients that hold opens of this share and are late lose what they hold. None when there are none; else what
-    /// is to be waited for.
+    /// Makes all late clients with opens of this share lose what they hold. None when there are none; otherwise what to wait
+    /// for.
     fn end_late(self: Arc<Self>, share: ShareId) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
 }
 
-/// How a share reaches those, and whether it has asked them.
+/// How a share reaches these servers, and whether it has asked them.
 #[derive(Default)]
 pub(crate) struct Courtesies {
-    /// Guards whom to ask.
+    /// Guards the servers to ask.
     hosts: Mutex<Option<Weak<dyn Courtesy>>>,
-    /// Guards what was asked.
+    /// Guards the state of the question.
     asked: Mutex<Asked>,
     ended: Arc<Notify>,
 }
@@ -38,7 +38,8 @@ struct Asked {
 }
 
 impl Share {
-    /// Clients of these are about to open something: they are asked to end those that are late before anybody is refused.
+    /// Registers a server whose clients are about to open files. It is asked to end its late clients before any open is
+    /// refused.
     pub fn open_by_courtesy_of<C: Courtesy + 'static>(&self, host: &Arc<C>) {
         let mut hosts = self.courtesies.hosts.lock();
         if hosts.as_ref().is_none_or(|known| known.strong_count() == 0) {
@@ -47,7 +48,7 @@ impl Share {
         }
     }
 
-    /// Whether these may open one more thing. What to wait for before that is asked again, if anything.
+    /// Whether these openers may have one more open. Returns what to wait for before asking again, if anything.
     ///
     /// # Errors
     /// [`Error::LimitReached`].
@@ -55,7 +56,7 @@ impl Share {
         if self.opens.has_room(openers) { Ok(None) } else { self.take_back_opens().map(Some) }
     }
 
-    /// Waits until the caller may open one more thing, as long as callers of its protocol wait.
+    /// Waits until the caller may have one more open, as long as callers of its protocol wait.
     ///
     /// # Errors
     /// [`Error::LimitReached`], [`Error::Delayed`].
@@ -63,7 +64,7 @@ impl Share {
         self.settled(caller.protocol, || Ok(((), self.room_for_open(caller.openers)?))).await
     }
 
-    /// There is no room for one more open: what to wait for before it is tried again.
+    /// There is no room for one more open. Returns what to wait for before trying again.
     ///
     /// # Errors
     /// [`Error::LimitReached`] when there is nothing to wait for.
@@ -99,7 +100,7 @@ impl Share {
 }
 
 impl Courtesies {
-    /// Nobody is late any more.
+    /// Records that no client is late any more.
     fn end(&self) {
         self.asked.lock().is_under_way = false;
         self.ended.notify_waiters();

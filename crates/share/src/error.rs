@@ -1,34 +1,34 @@
 //! Why a call on a share failed.
 
-/// The share's own reasons, and the store's. Closed on purpose: each server maps it to its own status in
+/// The share's own errors, and the store's. Exhaustive on purpose: each server maps the errors to its own status codes in
 /// one exhaustive match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The store's reason.
+    /// An error of the store.
     #[error(transparent)]
     Storage(#[from] storage::Error),
-    /// The permissions of the object do not allow it to this user (EACCES).
+    /// The permissions of the object do not allow this to the user (EACCES).
     #[error("access denied")]
     AccessDenied,
     /// Only the owner, or the superuser, may do this (EPERM).
     #[error("not the owner")]
     NotOwner,
-    /// Nobody whom the caller may make the owner.
+    /// The caller may not make this user the owner.
     #[error("not a possible owner")]
     InvalidOwner,
-    /// No group that the caller may give the object to.
+    /// The caller may not give the object to this group.
     #[error("not a possible group")]
     InvalidGroup,
-    /// Somebody has the file open in a way that excludes this open or this I/O.
+    /// Another open of the file excludes this open or this I/O.
     #[error("sharing violation")]
     SharingViolation,
     /// The file is about to be deleted: it cannot be opened any more.
     #[error("delete pending")]
     DeletePending,
-    /// Its name was removed after it was found, by the close of its last open: nothing was done, look the name up again.
+    /// The name was removed after the lookup, by the close of its last open. Nothing was done: look the name up again.
     #[error("removed since it was found")]
     Gone,
-    /// A byte range that this I/O needs is locked by somebody else.
+    /// A byte range that this I/O needs is locked by another open.
     #[error("a byte-range lock is in the way")]
     RangeLocked,
     /// The byte-range lock cannot be granted now.
@@ -49,7 +49,7 @@ pub enum Error {
     /// The object changed since the caller looked (the guard of SETATTR3, RFC 1813 3.3.2).
     #[error("changed meanwhile")]
     GuardFailed,
-    /// As many opens as the plan of the share allows: of this object, or of all together.
+    /// The plan of the share allows no more opens, of this object or of all together.
     #[error("as many opens as the plan allows")]
     TooManyOpens,
     /// The share would hold more than its plan allows, whatever room its store has (ENOSPC).
@@ -58,8 +58,8 @@ pub enum Error {
     /// A limit of this server is reached: opens, locks or watches.
     #[error("limit reached: {0}")]
     LimitReached(&'static str),
-    /// A client has yet to give back what it caches, and takes longer than this caller waits
-    /// ([`Settings::nfs_patience`](crate::Settings::nfs_patience)): nothing was done, try again later.
+    /// A client has yet to give up what it caches, and takes longer than this caller waits
+    /// ([`Settings::nfs_patience`](crate::Settings::nfs_patience)): nothing was done, retry later.
     #[error("a client has yet to give back what it caches")]
     Delayed,
     /// The file cannot be deleted: it is marked read-only.

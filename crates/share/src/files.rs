@@ -1,4 +1,4 @@
-//! The files that somebody has open, and what their openers must agree on.
+//! The open files of a share, and what their opens must agree on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::caching::Held;
 use crate::namespace::Found;
 use crate::removed::{Epoch, Removed};
 
-/// Tables, each with a lock of its own: neighbours rarely meet.
+/// Tables, each with its own lock, to reduce contention.
 const TABLES: usize = 64;
 
-/// By which name, in which directory, a file was opened. A rename changes it for all opens by that name.
+/// The directory and name by which a file was opened. A rename changes it for all opens by that name.
 #[derive(Debug, Clone)]
 pub struct Location {
     /// The directory.
@@ -27,47 +27,47 @@ pub struct Location {
     pub name: Vec<u8>,
 }
 
-/// A name that goes when the last open of its object is closed.
+/// A name to delete when the last open of its object is closed.
 #[derive(Debug)]
 pub(crate) struct Doomed {
-    /// That of the open which has asked for the deletion.
+    /// The location of the open that asked for the deletion.
     pub location: Location,
     /// The grant on the directory under which that open works.
     pub under: Option<Holder>,
 }
 
-/// What is kept of a file while it is open.
+/// The state of a file while it is open.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Pins the object, so that its number stays its own.
+    /// Pins the object, so that its file number is not reused.
     pub node: NodeRef,
     pub state: FileState,
-    /// By which name each open came: a file may have several, in directories of different permissions.
+    /// The location by which each open was made: a file may have several, in directories with different permissions.
     pub locations: BTreeMap<OpenKey, Location>,
-    /// The name that goes when the last open is closed.
+    /// The name to delete when the last open is closed.
     pub doomed: Option<Doomed>,
     /// Opens of this file.
     pub opens: usize,
-    /// The last open is closed and the name is being removed: nobody gets in any more.
+    /// The last open is closed and the name is being removed: no new open is admitted.
     pub deleting: bool,
-    /// The holders of caching grants: whom to tell of them.
+    /// The holders of caching grants, who must be told of breaks.
     pub held: Held,
-    /// Wakes those who wait for a byte range, or for a caching grant to be given back.
+    /// Wakes calls that wait for a byte range or for a caching grant.
     pub freed: Arc<Notify>,
 }
 
 impl Entry {
-    /// By which name this open came.
+    /// The location by which this open was made.
     pub(crate) fn location(&self, open: OpenKey) -> Option<&Location> {
         self.locations.get(&open)
     }
 
-    /// The deletion that is pending, if any, is that of this open's name.
+    /// Marks this open's name for deletion.
     pub(crate) fn doom(&mut self, open: OpenKey, under: Option<Holder>) {
         self.doomed = self.location(open).cloned().map(|location| Doomed { location, under });
     }
 
-    /// A name of the object was moved.
+    /// Follows a rename of the object.
     pub(crate) fn moved(&mut self, from: &Location, to: &Location) {
         let doomed = self.doomed.iter_mut().map(|doomed| &mut doomed.location);
         let all = self.locations.values_mut().chain(doomed);
@@ -83,16 +83,16 @@ impl Location {
     }
 }
 
-/// Where open files lie, as far as those know who opened them. All are pinned.
+/// Where open files are, as far as their opens know. All nodes are pinned.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// Directories, each with what was opened by a name in it.
+    /// Directories, each with the objects that were opened by a name in it.
     pub dirs: HashMap<FileId, (NodeRef, Vec<NodeRef>)>,
-    /// What has an open that came by no name, or is being removed.
+    /// Objects that were opened without a name, or are being removed.
     pub unnamed: Vec<NodeRef>,
 }
 
-/// The open files of a share. A table's lock guards its entries; no storage call is made under it.
+/// The open files of a share. A table's lock guards its entries; no storage call is made while it is held.
 #[derive(Debug)]
 pub(crate) struct Files {
     tables: [Mutex<Table>; TABLES],
@@ -109,9 +109,9 @@ struct Table {
 /// Why a file cannot be entered for a new open.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Its name is being removed. Resolves when it is.
+    /// Its name is being removed. Resolves when the name is removed.
     BeingRemoved(OwnedNotified),
-    /// Its name may have been removed since it was found.
+    /// Its name may have been removed after the lookup.
     Gone,
 }
 
@@ -128,17 +128,17 @@ impl Files {
         &self.tables[index]
     }
 
-    /// To be asked before an object is looked for that is to be opened.
+    /// The present epoch. Take it before looking up an object to open.
     pub(crate) fn now(&self) -> Epoch {
         Epoch(self.removals.load(Ordering::Acquire))
     }
 
-    /// Looks at an open file; None when nobody has it open.
+    /// Runs `look` on an open file; None if the file is not open.
     pub(crate) fn with<T>(&self, id: FileId, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         self.table(id).lock().entries.get_mut(&id).map(look)
     }
 
-    /// Enters a file for a new open, unless `admit` refuses or has it wait.
+    /// Enters a file for a new open, unless `admit` refuses or must wait.
     ///
     /// # Errors
     /// [`Refused`].
@@ -176,7 +176,7 @@ impl Files {
         Ok((admitted, more))
     }
 
-    /// Forgets a file if nobody has it open, and wakes those who wait for its name to be removed.
+    /// Drops the state of a file that is not open, and wakes calls that wait for its name to be removed.
     pub(crate) fn forget_unused(&self, id: FileId) {
         let mut table = self.table(id).lock();
         if table.entries.get(&id).is_some_and(|entry| entry.opens == 0)
@@ -189,7 +189,7 @@ impl Files {
         }
     }
 
-    /// Where open files other than `id` lie; for checks that need the store.
+    /// The places of open files other than `id`, for checks that need the store.
     pub(crate) fn places_of_others(&self, id: FileId) -> Places {
         let mut places = Places::default();
         for table in &self.tables {
@@ -203,7 +203,7 @@ impl Files {
 impl Places {
     fn add(&mut self, entry: &Entry) {
         let node = &entry.node;
-        // A stream lies in its file, which is open too.
+        // A stream's directory is its file, which is open too.
         for dir in entry.locations.values().map(|at| &at.parent).filter(|d| d.kind() == FileKind::Directory) {
             let (_, opened) = self.dirs.entry(dir.id()).or_insert_with(|| (Arc::clone(dir), Vec::new()));
             if opened.last().is_none_or(|last| last.id() != node.id()) {

@@ -1,26 +1,26 @@
-//! How many files and opens a client has used lately: an estimate that costs a store for each.
+//! How many files and opens a client has used recently: an estimate that costs one store to memory for each.
 //!
-//! Things are dealt to places by a hash of their number, and each place keeps when anything of it was used last. How many
-//! things there are follows from how many places are taken (linear counting: Whang, Vander-Zanden, Taylor 1990): exact for a dozen, within a
-//! tenth for a few hundred.
+//! Items are assigned to slots by a hash of their number, and each slot keeps the time when one of its items was last used.
+//! The number of items follows from the number of used slots (linear counting: Whang, Vander-Zanden, Taylor 1990): exact for
+//! a dozen, within a tenth for a few hundred.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Places. Beyond about five times as many things they are all taken.
+/// Slots. Beyond about five times as many items, all slots are used.
 const PLACES: usize = 256;
 
-/// What a call has worked on.
+/// The file and open that a call worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Used {
     /// The number of the file.
     pub(crate) file: u64,
-    /// That of the open, where there is one.
+    /// The number of the open, if there is one.
     pub(crate) open: Option<u64>,
 }
 
-/// When the things of each place were used last, in seconds of [`seconds_of`]. One thread writes.
+/// When the items of each slot were last used, in seconds of [`seconds_of`]. One thread writes.
 #[derive(Debug)]
 struct LastUsed([AtomicU32; PLACES]);
 
@@ -32,7 +32,7 @@ impl Default for LastUsed {
 
 impl LastUsed {
     fn note(&self, number: u64, at: u32) {
-        // Fibonacci hashing: numbers that follow each other go to different places.
+        // Fibonacci hashing: consecutive numbers go to different slots.
         let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES.ilog2());
         if let Some(last) = self.0.get(usize::try_from(place).unwrap_or(0)) {
             last.store(at, Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl LastUsed {
     }
 }
 
-/// What the calls of one API name of one connection have used.
+/// What the calls of one connection with one API name have used.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
     files: LastUsed,
@@ -48,7 +48,7 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    /// A call that ended at this time has worked on something.
+    /// Notes what a call that ended at this time worked on.
     pub(crate) fn note(&self, used: Used, ended: Instant) {
         let at = seconds_of(ended);
         self.files.note(used.file, at);
@@ -58,14 +58,14 @@ impl Uses {
     }
 }
 
-/// Seconds from some moment before the first call to this one, and one more: 0 is never.
+/// Seconds since a fixed moment before the first call of this function, plus one: 0 means never.
 fn seconds_of(time: Instant) -> u32 {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     let began = *BEGAN.get_or_init(|| time);
     u32::try_from(time.saturating_duration_since(began).as_secs()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// Files and opens that were used lately.
+/// Files and opens that were used recently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InUse {
     /// Files.
@@ -74,7 +74,7 @@ pub struct InUse {
     pub opens: u64,
 }
 
-/// Adds up what connections have used since some time.
+/// Adds up what connections have used since a given time.
 pub(crate) struct Tally {
     since: u32,
     files: [bool; PLACES],
@@ -82,7 +82,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What was used within so long before `now`.
+    /// Counts what was used within this time before `now`.
     pub(crate) fn new(now: Instant, within: Duration) -> Self {
         let within = u32::try_from(within.as_secs()).unwrap_or(u32::MAX);
         let since = seconds_of(now).saturating_sub(within).max(1);

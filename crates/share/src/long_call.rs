@@ -1,9 +1,9 @@
 //! Calls that turn out to take long.
 //!
-//! Most calls that look names up take microseconds and run inline ([`crate::schedule`]). One that must read a large directory
-//! first, to find a name whatever its case, would hold up all others of its shard for as long as that takes. So what reads a
-//! directory for that gives up after some entries while it [`must_be_brief`]; the call is made again on the pool, and finds
-//! the index that is read there by itself or by another: of a share, one is read at a time.
+//! Most calls that look names up take microseconds and run inline ([`crate::schedule`]). To find a name regardless of case,
+//! a call may have to read a large directory first. That would delay all other calls of its shard. So reading a directory
+//! for this purpose stops after some entries while the call [`must_be_brief`]. The call is then made again on the pool,
+//! where it reads the index or finds one that another call has read: each share reads one index at a time.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ thread_local! {
     static IS_BRIEF: Cell<bool> = const { Cell::new(false) };
 }
 
-/// As long as it lives this thread must not be held up.
+/// While this exists, the thread must not be held up.
 struct Brief;
 
 impl Brief {
@@ -31,23 +31,22 @@ impl Drop for Brief {
     }
 }
 
-/// Whether what would take long is to end with [`TOO_LONG`] instead.
+/// Whether a step that would take long must end with [`TOO_LONG`] instead.
 pub(crate) fn must_be_brief() -> bool {
     IS_BRIEF.get()
 }
 
-/// It would have taken long.
+/// The step would have taken long.
 pub(crate) const TOO_LONG: Error = Error::Storage(storage::Error::WouldBlock);
 
-/// What may take long, and is then done again.
+/// A call that may take long, and is then made again.
 pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>) -> Result<T> + Send + Sync>;
 
 impl Share {
-    /// Runs `call` as [`Share::run`] does, and on the pool when it turns out to take long. What it changes it changes after it
-    /// has found all that it looks for.
+    /// Runs `call` as [`Share::run`] does, and again on the pool if it turns out to take long. The call must make its
+    /// changes only after it has found all names that it needs.
     ///
-    /// The call is behind a pointer: it is some hundred bytes, and a future has room of its own for each place in which it
-    /// keeps it.
+    /// The call is behind a pointer: it takes some hundred bytes, and a future reserves room for each place that holds it.
     pub(crate) async fn run_long<T: Send + 'static>(
         self: &Arc<Self>,
         work: Work,

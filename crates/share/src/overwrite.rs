@@ -11,7 +11,7 @@ use crate::notify::ChangeKinds;
 use crate::schedule::Work;
 use crate::{Admission, Caller, File, Open, OpenRequest, Result, Share, streams};
 
-/// An open that is ended again unless the work that it was made for succeeds.
+/// An open that ends again unless the work that it was made for succeeds.
 struct Tentative<'a> {
     share: &'a Arc<Share>,
     open: Option<Arc<Open>>,
@@ -31,13 +31,13 @@ fn open_of_file(file: &File) -> bool {
 }
 
 impl Share {
-    /// Opens a file or a named stream and empties it, after the caller's permission was checked. A file loses its named
-    /// streams by it. The other opens must allow
-    /// writing, whatever `request` asks for; that they have locked bytes of the file is no hindrance
-    /// ([MS-FSA] 2.1.5.1.2). Does not wait for clients who must give back what they cache. `flags` replaces those of the file. Returns the attributes as they are then.
+    /// Opens a file or a named stream and empties it, after the caller's permission was checked. Emptying a file also
+    /// removes its named streams. The other opens must allow writing, whatever `request` asks for; their byte-range locks do
+    /// not matter ([MS-FSA] 2.1.5.1.2). Does not wait for clients that must give up what they cache. `flags` replaces those
+    /// of the file. Returns the attributes after the change.
     ///
     /// # Errors
-    /// Those of [`Share::open`] and of the store; the file is not open then.
+    /// Those of [`Share::open`] and of the store; in that case the file is not open.
     pub async fn open_overwriting(
         self: &Arc<Self>,
         caller: &Caller,

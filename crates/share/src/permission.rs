@@ -1,7 +1,7 @@
-//! May they: permission bits and security descriptors in the terms of access masks.
+//! Permission checks: permission bits and security descriptors in terms of access masks.
 //!
-//! This is the one place where both protocols are told what a user may do. Where an object has a security descriptor in
-//! force, that decides; elsewhere the permission bits do.
+//! This module alone decides, for both protocols, what a user may do. A security descriptor in force decides; without one,
+//! the permission bits do.
 
 use acl::SecurityDescriptor;
 use file_state::Access;
@@ -13,29 +13,29 @@ const STICKY: u32 = 0o1000;
 const SET_UID: u32 = 0o4000;
 const SET_GID: u32 = 0o2000;
 
-/// What everybody may do who reaches an object: look at it.
+/// What any user who reaches an object may do: look at it.
 const ALWAYS: Access = Access::READ_ATTRIBUTES.union(Access::READ_CONTROL).union(Access::SYNCHRONIZE);
-/// The read bit.
+/// What the read bit allows.
 const READ: Access = Access::READ_DATA.union(Access::READ_EA);
-/// The write bit.
+/// What the write bit allows.
 const WRITE: Access =
     Access::WRITE_DATA.union(Access::APPEND_DATA).union(Access::WRITE_EA).union(Access::WRITE_ATTRIBUTES);
 /// What the owner may do whatever the bits say.
 const OWNER: Access = Access::WRITE_ATTRIBUTES.union(Access::WRITE_EA).union(Access::WRITE_DAC);
 
-/// What decides who may do what with an object.
+/// The attributes and descriptor that decide who may do what with an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<'a> {
     pub(crate) kind: FileKind,
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    /// The security descriptor that is in force; without one the permission bits decide.
+    /// The security descriptor in force; without one the permission bits decide.
     pub(crate) security: Option<&'a SecurityDescriptor>,
 }
 
 impl<'a> Object<'a> {
-    /// An object of these attributes, with the security descriptor that is in force.
+    /// An object with these attributes and the security descriptor in force.
     #[must_use]
     pub fn new(attributes: &Attributes, security: Option<&'a SecurityDescriptor>) -> Self {
         let &Attributes { kind, mode, uid, gid, .. } = attributes;
@@ -54,12 +54,12 @@ impl<'a> From<&'a Protection> for Object<'a> {
     }
 }
 
-/// What `who` may do with an object. Deleting also depends on the directory: [`may_delete`].
+/// What `who` may do with an object. Deletion also depends on the directory: [`may_delete`].
 #[must_use]
 pub fn permitted(who: &Identity, object: Object<'_>) -> Access {
     if who.is_superuser() {
         let all = Access::all();
-        // A file that nobody may execute is no program for the superuser either.
+        // Not even the superuser may execute a file that has no execute bit.
         let executable = object.is_dir() || object.mode & 0o111 != 0;
         return if executable { all } else { all.difference(Access::EXECUTE) };
     }
@@ -94,14 +94,14 @@ fn class_bits(who: &Identity, object: Object<'_>) -> u32 {
     (object.mode >> shift) & 0o7
 }
 
-/// Whether `who` may remove or rename `object` of `dir`: where its own descriptor says so, or by the permissions of the
-/// directory (write and search) and, where that is sticky, ownership of the one or the other.
+/// Whether `who` may remove or rename `object` in `dir`: if its own descriptor allows deletion, or by the permissions of the
+/// directory (write and search) and, in a sticky directory, ownership of the object or the directory.
 #[must_use]
 pub fn may_delete(who: &Identity, dir: Object<'_>, object: Object<'_>) -> bool {
     may_delete_checked(who, dir, object).is_ok()
 }
 
-/// [`may_delete`] with the reason: no permission in the directory (EACCES), or a sticky one (EPERM in POSIX).
+/// [`may_delete`] with the reason: no permission in the directory (EACCES), or a sticky directory (EPERM in POSIX).
 pub(crate) fn may_delete_checked(who: &Identity, dir: Object<'_>, object: Object<'_>) -> Result<()> {
     // [MS-FSA] 2.1.5.1.2.1: DELETE of the object, or FILE_DELETE_CHILD of its directory.
     if object.security.is_some() && permitted(who, object).contains(Access::DELETE) {
@@ -113,7 +113,7 @@ pub(crate) fn may_delete_checked(who: &Identity, dir: Object<'_>, object: Object
     if dir.mode & STICKY != 0 && !owns { Err(Error::NotOwner) } else { Ok(()) }
 }
 
-/// Refuses what the object's permissions do not give.
+/// Requires `wanted` from the object's permissions.
 ///
 /// # Errors
 /// [`Error::AccessDenied`].
@@ -121,8 +121,8 @@ pub(crate) fn check(who: &Identity, object: Object<'_>, wanted: Access) -> Resul
     if permitted(who, object).contains(wanted) { Ok(()) } else { Err(Error::AccessDenied) }
 }
 
-/// Refuses to look names up in a directory. Where a descriptor is in force the owner may anyhow, as it could give itself
-/// that right at any time: lists made on Windows rely on everybody's privilege to pass through.
+/// Requires the right to look names up in a directory. Where a descriptor is in force the owner always may, since it could
+/// grant itself that right at any time: ACLs made on Windows rely on everybody's privilege to bypass traverse checks.
 ///
 /// # Errors
 /// [`Error::AccessDenied`].
@@ -131,7 +131,7 @@ pub(crate) fn check_traverse(who: &Identity, dir: Object<'_>) -> Result<()> {
     if owns { Ok(()) } else { check(who, dir, Access::TRAVERSE) }
 }
 
-/// Refuses to make an entry in a directory; `right` says of which kind (ADD_FILE, ADD_SUBDIRECTORY).
+/// Requires the right to create an entry in a directory; `right` says of which kind (ADD_FILE, ADD_SUBDIRECTORY).
 ///
 /// # Errors
 /// [`Error::AccessDenied`].
@@ -140,21 +140,21 @@ pub(crate) fn check_add(who: &Identity, dir: Object<'_>, right: Access) -> Resul
     check_traverse(who, dir)
 }
 
-/// Whether a directory whose listings depend on permissions shows `object` to `who`: who may read all of it sees it.
+/// Whether a directory with permission-based listings shows `object` to `who`: only to users who may read all of it.
 #[must_use]
 pub(crate) fn is_listed(who: &Identity, object: Object<'_>) -> bool {
     permitted(who, object).contains(ALWAYS | READ)
 }
 
-/// The mode that is left after `who` has written data or changed the owner: other users' privilege bits go
-/// (the set-group-id bit only where the group may execute, as it marks mandatory locking otherwise).
+/// The mode after a user without privilege has written data or changed the owner: the set-user-id bit is cleared, and the
+/// set-group-id bit only where the group may execute, as it marks mandatory locking otherwise.
 pub(crate) fn mode_without_privilege(mode: u32) -> u32 {
     let group = if mode & 0o010 != 0 { SET_GID } else { 0 };
     mode & !(SET_UID | group)
 }
 
-/// The mode that a new object gets: in a set-group-id directory a directory inherits the bit, and a
-/// file loses it when its maker does not belong to the group.
+/// The mode of a new object. In a set-group-id directory, a new directory inherits the bit, and a new file loses it when its
+/// creator does not belong to the group.
 pub(crate) fn mode_of_new(who: &Identity, dir: Object<'_>, mode: u32, is_dir: bool) -> u32 {
     let inherits = dir.mode & SET_GID != 0;
     let group = group_of_new(who, dir);
@@ -167,7 +167,7 @@ pub(crate) fn mode_of_new(who: &Identity, dir: Object<'_>, mode: u32, is_dir: bo
     mode
 }
 
-/// The group that a new object in `dir` gets.
+/// The group of a new object in `dir`.
 pub(crate) fn group_of_new(who: &Identity, dir: Object<'_>) -> u32 {
     if dir.mode & SET_GID != 0 { dir.gid } else { who.gid }
 }

@@ -1,4 +1,4 @@
-//! What is provisioned for a share: its budget, and how much of it is left.
+//! The provisioning of a share: its plan, and what is left of its budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -16,9 +16,9 @@ use crate::{Api, Caller, Share, timings};
 /// The plan of a share.
 #[derive(Debug)]
 pub(crate) struct Provision {
-    /// The plan that holds now.
+    /// The present plan.
     provisioned: Mutex<Provisioned>,
-    /// [`PACED`] and [`RECORDED`]: all that a share asks that is neither.
+    /// [`PACED`] and [`RECORDED`]. A share that is neither checks only this.
     asked: AtomicU8,
     recorder: Recorder,
     throttle: Arc<Throttle>,
@@ -26,7 +26,7 @@ pub(crate) struct Provision {
     opens: OpensMax,
 }
 
-/// Opens at a time; `u64::MAX` where nothing is said of that.
+/// Limits on opens; `u64::MAX` where the plan says nothing.
 #[derive(Debug)]
 struct OpensMax {
     root: AtomicU64,
@@ -58,24 +58,24 @@ const PACED: u8 = 1;
 /// Operations are recorded.
 const RECORDED: u8 = 2;
 
-/// How a share stands against its plan.
+/// The present state of a share's plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitsStatus {
     /// The plan.
     pub plan: Plan,
-    /// What it comes to.
+    /// The limits that follow from the plan.
     pub limits: Limits,
-    /// Bytes that the files have, once they were counted: only for a plan with a size.
+    /// The sum of the files' sizes in bytes, once counted: only for a plan with a size.
     pub used: Option<u64>,
-    /// Files and directories, as they were counted last (Azure Monitor: FileCount).
+    /// The number of files and directories when last counted (Azure Monitor: FileCount).
     pub files: Option<u64>,
-    /// Burst credits that are left; `None` without bursts.
+    /// Burst credits left; `None` without bursts.
     pub credits: Option<u64>,
-    /// What operations are waiting for at this moment.
+    /// The limits that operations are waiting for at this moment.
     pub throttled: Vec<Limit>,
     /// Operations that are waiting.
     pub waiting: usize,
-    /// How much has waited for each limit, for which anything has.
+    /// How much operations have waited for each limit; only limits that caused waits.
     pub waits: Vec<(Limit, Waits)>,
 }
 
@@ -105,18 +105,18 @@ impl Provision {
     }
 }
 
-/// How an operation counts.
+/// How an operation counts against the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// Where the data is moved ([`Share::read`], [`Share::write`]), by its size.
     ByData,
     /// It waits for its turn.
     Waits,
-    /// It counts, but is not held back: others wait for what it gives up, or it waits for something else.
+    /// It counts, but does not wait: others wait for what it releases, or it waits for something else.
     Charged,
 }
 
-/// How the operation of this name counts against the budget.
+/// How the operation with this name counts against the budget.
 #[must_use]
 pub fn turn(api: Api) -> Turn {
     match api {
@@ -137,8 +137,8 @@ pub fn turn(api: Api) -> Turn {
 }
 
 impl Share {
-    /// Takes an operation's part of the budget, and waits for it if there is none left: before anything else is done for
-    /// the operation. Reads and writes take theirs when their permission is checked, by their size.
+    /// Charges an operation to the budget, and waits if there is none left, before anything else is done for the operation.
+    /// Reads and writes are charged by their size, after their permission was checked.
     pub async fn take_turn(&self, caller: &Caller, api: Api) {
         if !self.asks_for_turns() || turn(api) == Turn::ByData {
             return;
@@ -154,8 +154,8 @@ impl Share {
         }
     }
 
-    /// Whether the plan allows one more open of an object that has so many, in a share that has so many. Those that are more
-    /// than a new plan allows stay.
+    /// Whether the plan allows one more open, given the present number of opens of the object and of the share. Opens beyond
+    /// the limits of a new plan stay.
     pub(crate) fn check_opens(&self, node: &NodeRef, of_object: usize, of_share: usize) -> crate::Result<()> {
         let opens = &self.provision.opens;
         let of_object_max = if node.id() == self.root().id() { &opens.root } else { &opens.file };
@@ -170,18 +170,18 @@ impl Share {
         &self.provision.capacity
     }
 
-    /// Whether operations may have to wait for its budget.
+    /// Whether operations may have to wait for the budget of the share.
     pub(crate) fn is_paced(&self) -> bool {
         self.provision.asks(PACED)
     }
 
-    /// Whether operations may have to wait for its budget, or are recorded.
+    /// Whether operations may have to wait for the budget of the share, or are recorded.
     #[must_use]
     pub fn asks_for_turns(&self) -> bool {
         self.provision.asks(PACED | RECORDED)
     }
 
-    /// Records what clients ask it for, for so long.
+    /// Records the operations of clients on the share for this time.
     ///
     /// # Errors
     /// [`AlreadyRecording`].
@@ -191,7 +191,7 @@ impl Share {
         Ok(())
     }
 
-    /// What was recorded since it was last asked for; none: nothing is recorded, or all of it was told.
+    /// What was recorded since the last fetch; None if nothing is being recorded or everything was fetched.
     #[must_use]
     pub fn take_recorded(&self) -> Option<Recorded> {
         let taken = self.provision.recorder.take(Instant::now());
@@ -201,7 +201,7 @@ impl Share {
         taken
     }
 
-    /// Records an operation that came at this time, or has just come, if they are recorded.
+    /// If recording is on, records an operation that arrived at this time, or just now.
     pub(crate) fn note(&self, caller: &Caller, api: Api, arrived: Option<Instant>, data: Option<TracedData>) {
         if self.provision.asks(RECORDED) {
             let arrived = arrived.unwrap_or_else(Instant::now);
@@ -211,7 +211,7 @@ impl Share {
         }
     }
 
-    /// Waits until an operation may go on.
+    /// Waits until the budget allows an operation.
     pub(crate) async fn pass(&self, caller: &Caller, operation: Operation) {
         if !self.is_paced() {
             return;
@@ -221,35 +221,35 @@ impl Share {
         }
     }
 
-    /// A read that was let through has found so many bytes fewer than it asked for.
+    /// Returns budget of a read that found `unused` bytes fewer than it asked for.
     pub(crate) fn put_back(&self, caller: &Caller, operation: Operation, unused: usize) {
         if unused > 0 && self.is_paced() {
             self.provision.throttle.put_back(caller.machine.number(), operation, unused as u64);
         }
     }
 
-    /// What is provisioned for it.
+    /// The plan of the share.
     #[must_use]
     pub fn plan(&self) -> Plan {
         self.provision.provisioned.lock().plan.clone()
     }
 
-    /// What is provisioned for it, and when that was last increased: to be kept over a restart of the server
+    /// The plan of the share, and when it was last increased: to be kept over a restart of the server
     /// ([`Settings::provisioned`](crate::Settings::provisioned)).
     #[must_use]
     pub fn provisioned(&self) -> Provisioned {
         self.provision.provisioned.lock().clone()
     }
 
-    /// Changes what is provisioned, while clients work. Those who wait go on waiting by the new plan.
+    /// Changes the plan while clients work. Waiting operations continue under the new plan.
     ///
     /// # Errors
-    /// [`ChangeError`] for what may not be decreased yet.
+    /// [`ChangeError`] for a limit that may not be decreased yet.
     pub fn set_plan(&self, plan: Plan, now: SystemTime) -> Result<(), ChangeError> {
         let mut provisioned = self.provision.provisioned.lock();
         *provisioned = provisioned.change(plan, now)?;
         let limits = provisioned.plan.limits();
-        // Both with the plan's lock held, so that of two changes the later one holds in all of them.
+        // Both under the plan's lock, so that of two changes the later one wins in both.
         self.provision.ask(PACED, limits.has_rates());
         self.provision.capacity.change(&limits);
         self.provision.opens.change(&limits);
@@ -257,12 +257,13 @@ impl Share {
         Ok(())
     }
 
-    /// So many burst credits were left before a restart ([`LimitsStatus::credits`]). None accrue while nothing is served.
+    /// Restores the burst credits left before a restart ([`LimitsStatus::credits`]). None accrue while the share is not
+    /// served.
     pub fn set_credits(&self, left: u64) {
         self.provision.throttle.look(|budget, _| budget.set_credits(left));
     }
 
-    /// How it stands against its plan.
+    /// The present state of the plan and its budget.
     #[must_use]
     pub fn limits_status(&self) -> LimitsStatus {
         let plan = self.plan();

@@ -1,4 +1,4 @@
-//! Opens that outlive the server: what is written down of them, and how they are there again when it starts.
+//! Opens that outlive the server: what is stored of them, and how they are restored when the server starts.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::removed::Epoch;
 use crate::schedule::Work;
 use crate::{Error, GrantKey, GrantRequest, Open, OpenRequest, Openers, Result, Share};
 
-/// What an open holds against others.
+/// What an open holds against other opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
-    /// What it may do.
+    /// The access that the open has.
     pub access: Access,
-    /// What it lets others do.
+    /// The access that the open lets others have.
     pub sharing: Sharing,
-    /// The file goes when it is closed.
+    /// Delete the file when this open is closed.
     pub delete_on_close: bool,
-    /// The file goes when the last open is closed.
+    /// The file is deleted when its last open is closed.
     pub delete_pending: bool,
-    /// What it has locked.
+    /// The byte ranges that the open has locked.
     pub locks: Vec<(ByteRange, LockKind)>,
-    /// What its client may cache.
+    /// What the client may cache.
     pub caching: Caching,
 }
 
 impl Share {
-    /// The handle by which the store finds an object again, also after a restart.
+    /// The handle by which the store finds the object again, also after a restart.
     ///
     /// # Errors
     /// [`storage::Error::NotSupported`] for a named stream, the store's.
@@ -41,15 +41,15 @@ impl Share {
         self.run(Work::Metadata, move |_| Ok(node.handle()?)).await
     }
 
-    /// The number of the object with this handle. It blocks.
+    /// The file number of the object with this handle. Blocks.
     ///
     /// # Errors
-    /// [`storage::Error::Stale`] when it is gone, the store's.
+    /// [`storage::Error::Stale`] when the object no longer exists, the store's.
     pub fn file_of(&self, handle: &Handle) -> Result<storage::FileId> {
         Ok(self.store.by_handle(handle, Wait::May)?.id())
     }
 
-    /// What an open holds; None when it is closed.
+    /// What an open holds; None if the open is closed.
     #[must_use]
     pub fn holding(&self, open: &Open) -> Option<Holding> {
         let look = |entry: &mut crate::files::Entry| {
@@ -68,13 +68,13 @@ impl Share {
         self.files.with(open.node().id(), look).flatten()
     }
 
-    /// Lets an open in again that there was before the server was started: with its access, share mode and locks. What its
-    /// client caches, and a deletion that was asked for, come with [`Share::settle_restored`], once all are in. Nobody is told
-    /// and nothing waits, so nobody else may have been let in yet. It blocks.
+    /// Restores an open from before the server was started, with its access, share mode and locks. The cached state of its
+    /// client and a requested deletion follow with [`Share::settle_restored`], once all opens are restored. No client is
+    /// told and nothing waits, so no other client may have been admitted yet. Blocks.
     ///
     /// # Errors
-    /// [`storage::Error::Stale`] when the file is gone, [`Error::SharingViolation`] or [`Error::LockNotGranted`] when it
-    /// contradicts another one, the store's.
+    /// [`storage::Error::Stale`] when the file no longer exists, [`Error::SharingViolation`] or [`Error::LockNotGranted`]
+    /// when the open conflicts with another one, the store's.
     pub fn restore(
         self: &Arc<Self>,
         handle: &Handle,
@@ -106,8 +106,8 @@ impl Share {
         Err(Error::LockNotGranted)
     }
 
-    /// Grants a restored open what its client could cache, as far as the others leave room for it, and marks its file to be
-    /// deleted if it was.
+    /// Grants a restored open what its client could cache, as far as the other opens allow, and marks its file for deletion
+    /// again.
     pub fn settle_restored(&self, open: &Open, key: GrantKey, holding: &Holding) {
         self.files.with(open.node().id(), |entry| {
             entry.grant_again(key.holder(open.key()), holding.caching);

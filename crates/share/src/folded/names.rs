@@ -1,4 +1,4 @@
-//! The names of a directory, each found whatever its case: as little memory a name as there can be.
+//! The names of a directory, found regardless of case, with as little memory per name as possible.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,10 +7,10 @@ use hashbrown::HashTable;
 use super::fold;
 use crate::short_name::short_name;
 
-/// Names lie in chunks, so that a large directory does not take twice its bytes while it grows.
+/// Names are stored in chunks, so that a growing directory does not take twice its bytes.
 const CHUNK_BITS: u32 = 16;
 const CHUNK: usize = 1 << CHUNK_BITS;
-/// Names that are put in order at once where others wait for it.
+/// Most names to sort in one step while others wait.
 const MOVED_MAX: usize = 65_536;
 /// The longest name; its length is one byte.
 const NAME_MAX: usize = 255;
@@ -33,7 +33,7 @@ pub(super) fn is_folded(name: &[u8], folded: &[u8]) -> bool {
     if name.is_ascii() { name.eq_ignore_ascii_case(folded) } else { fold(name) == folded }
 }
 
-/// Names one behind the other, each with its length in front, none across chunks.
+/// Names one after the other, each with its length in front. No name crosses a chunk boundary.
 #[derive(Debug, Default)]
 struct Text(Vec<Vec<u8>>);
 
@@ -48,11 +48,11 @@ impl Text {
         name.unwrap_or_default()
     }
 
-    /// Puts a name behind the others: its place, None for one that is too long or one too many.
+    /// Appends a name. Returns its place, or None if the name is too long or there are too many.
     fn push(&mut self, name: &[u8]) -> Option<u32> {
         let length = u8::try_from(name.len()).ok()?;
         if self.0.last().is_none_or(|chunk| chunk.len() + 1 + name.len() > CHUNK) {
-            // A small directory takes as little as it needs.
+            // A small directory allocates only what it needs.
             let room = if self.0.is_empty() { 0 } else { CHUNK };
             self.0.push(Vec::with_capacity(room));
         }
@@ -70,16 +70,16 @@ impl Text {
     }
 }
 
-/// The names.
+/// The names of one directory.
 #[derive(Debug)]
 pub(super) struct Names {
     hasher: RandomState,
     text: Text,
-    /// Places, by the hash of the folded form.
+    /// Places by the hash of the folded form.
     by_folded: HashTable<u32>,
-    /// Places of those that have a short name, by the hash of that, once somebody has asked for one.
+    /// Places of names that have a short name, by the hash of the short name, once one was asked for.
     by_short: Option<HashTable<u32>>,
-    /// Bytes of names that are gone.
+    /// Bytes of removed names.
     gone: usize,
 }
 
@@ -103,13 +103,13 @@ impl Names {
         self.by_short.is_some()
     }
 
-    /// What they take.
+    /// The memory that the names take, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let short = self.by_short.as_ref().map_or(0, HashTable::allocation_size);
         self.text.bytes() + self.by_folded.allocation_size() + short
     }
 
-    /// Whether the next change may have to move all names, which are many.
+    /// Whether the next change may have to move all names, and there are many.
     pub(super) fn is_to_be_moved(&self) -> bool {
         let is_full = self.by_folded.len() >= self.by_folded.capacity();
         self.len() > MOVED_MAX && (is_full || self.is_untidy())
@@ -124,14 +124,14 @@ impl Names {
         self.by_folded.find(hash, |place| self.text.at(*place) == name).copied()
     }
 
-    /// A name of this folded form: of several, which NFS or local users have made, the one that was entered first.
+    /// A name with this folded form. If NFS clients or local programs have created several, the one that was entered first.
     pub(super) fn like(&self, folded: &[u8]) -> Option<&[u8]> {
         let places = self.by_folded.iter_hash(self.hasher.hash_one(folded)).copied();
         let place = places.filter(|place| is_folded(self.text.at(*place), folded)).min()?;
         Some(self.text.at(place))
     }
 
-    /// A name that has this short name.
+    /// A name with this short name.
     pub(super) fn of_short(&self, short: &[u8]) -> Option<&[u8]> {
         let places = self.by_short.as_ref()?.iter_hash(self.hasher.hash_one(short)).copied();
         let has_it = |place: &u32| short_name(self.text.at(*place)).is_some_and(|name| name == short);
@@ -171,7 +171,7 @@ impl Names {
         }
     }
 
-    /// Closes the gaps.
+    /// Closes the gaps left by removed names.
     fn tidy(&mut self) {
         let mut places: Vec<u32> = self.by_folded.iter().copied().collect();
         places.sort_unstable();

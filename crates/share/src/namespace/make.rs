@@ -1,4 +1,4 @@
-//! Making objects, and further names of them.
+//! Creating objects, and hard links to them.
 
 use std::sync::Arc;
 
@@ -15,44 +15,44 @@ use crate::schedule::Work;
 use crate::security::Birth;
 use crate::{Caller, Result, Share, permission};
 
-/// An object that was made.
+/// A newly created object.
 #[derive(Debug, Clone)]
 pub struct Created {
     /// The object, with its directory as it is now.
     pub found: Found,
-    /// Its directory before and after.
+    /// The directory before and after.
     pub dir: DirChange,
 }
 
-/// An object to make.
+/// An object to create.
 #[derive(Debug, Clone)]
 pub struct NewObject {
-    /// What to make, the text of a symbolic link apart.
+    /// The kind of object.
     pub kind: FileKind,
-    /// The text of a symbolic link; empty otherwise.
+    /// The target of a symbolic link; empty otherwise.
     pub target: Vec<u8>,
-    /// The device of a device's name.
+    /// The device number of a device node.
     pub device: storage::Device,
-    /// The low 12 bits of its mode.
+    /// The low 12 bits of the mode.
     pub mode: u32,
-    /// What goes of its mode where it inherits no security descriptor.
+    /// Bits to clear in the mode if the object inherits no security descriptor.
     pub umask: u32,
-    /// Attributes to set at once; mode and owners of it are checked as for a change by the new owner.
+    /// Attributes to set at once. Mode and owner among them are checked as for a change by the new owner.
     pub set: SetAttributes,
     /// Which attributes to return.
     pub want: Want,
-    /// The security descriptor that its maker gives it, instead of what it would inherit.
+    /// The security descriptor that the creator assigns, instead of the inherited one.
     pub security: Option<SecurityDescriptor>,
-    /// What it inherits gives nobody more than `mode` does, as with POSIX default ACLs.
+    /// The inherited descriptor gives nobody more than `mode` does, as with POSIX default ACLs.
     pub mode_bounds: bool,
 }
 
 impl Share {
-    /// Makes an object. With [`Case::Insensitive`] a name that differs in case only is in the way too.
+    /// Creates an object. With [`Case::Insensitive`] a name that differs only in case also conflicts.
     ///
     /// # Errors
-    /// [`storage::Error::Exists`], [`Error::AccessDenied`] without write and search permission in the
-    /// directory, [`Error::NotOwner`] for owners and modes that the caller may not give, the store's.
+    /// [`storage::Error::Exists`], [`Error::AccessDenied`] without write and search permission in the directory,
+    /// [`Error::NotOwner`] for owners and modes that the caller may not set, the store's.
     pub async fn create(
         self: &Arc<Self>,
         caller: &Caller,
@@ -96,7 +96,7 @@ impl Share {
             Ok((attributes, false)) => Found::alone(node, attributes),
             Ok((attributes, true)) => Found::alone(node, attributes).secured()?,
             Err(e) => {
-                // Nothing half-made stays behind.
+                // No incomplete object stays behind.
                 let _ = if is_dir { dir.remove_dir(name) } else { dir.remove_file(name) };
                 return Err(e);
             }
@@ -112,7 +112,7 @@ impl Share {
         Ok(Created { found, dir: change })
     }
 
-    /// Refuses a name that another has but for its case.
+    /// Refuses a name that differs only in case from an existing name.
     fn check_free(&self, changing: &Changing<'_>, name: Name<'_>, case: Case) -> Result<()> {
         if case == Case::Sensitive {
             return Ok(());
@@ -124,7 +124,7 @@ impl Share {
         }
     }
 
-    /// Gives a new object the attributes that it is to begin with.
+    /// Gives a new object its initial attributes.
     fn dress_new(
         &self,
         caller: &Caller,
@@ -135,7 +135,7 @@ impl Share {
         if new.set == SetAttributes::default() { Ok(made) } else { self.dress(caller, node, new.set) }
     }
 
-    /// Gives an object a further name. `opened` is the caching grant of the open through which that is done, if any.
+    /// Gives an object a further name. `opened` is the caching grant of the open that the link is made through, if any.
     ///
     /// # Errors
     /// [`storage::Error::Exists`], [`storage::Error::IsDirectory`], [`Error::AccessDenied`], the store's.

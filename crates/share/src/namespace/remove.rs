@@ -13,8 +13,8 @@ use crate::schedule::Work;
 use crate::{Caller, Result, Share};
 
 impl Share {
-    /// Removes a name; `is_dir` says whether of a directory. A file that SMB clients have open stays with
-    /// them, unless they do not share deletion.
+    /// Removes a name; `is_dir` says whether it must be a directory. A file that SMB clients have open stays available to
+    /// them; unless they share deletion, the removal is refused.
     ///
     /// # Errors
     /// [`Error::AccessDenied`], [`Error::NotOwner`] in a sticky directory, [`Error::SharingViolation`],
@@ -64,8 +64,8 @@ impl Share {
         Ok(Admission::Done(change))
     }
 
-    /// Whether everybody who has the object open lets others delete or rename it; what that has to wait for, if anything:
-    /// clients that only keep it open for later close it, or give back what goes with its name.
+    /// Whether all opens of the object allow others to delete or rename it. Returns what to wait for, if anything: clients
+    /// that keep the object open only for later use close it, or give up the grants that depend on its name.
     pub(super) fn make_removable(
         &self,
         node: &NodeRef,

@@ -1,4 +1,4 @@
-//! Moving names.
+//! Renaming.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use crate::permission::Object;
 use crate::schedule::Work;
 use crate::{Caller, Location, Result, Share, permission};
 
-/// How a name is moved.
+/// How a rename is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenameHow {
-    /// What happens to an object of the new name.
+    /// What happens to an existing object with the new name.
     pub replace: Replace,
     /// How names are compared.
     pub case: Case,
-    /// The caller has the object open for deletion, so that the other opens have agreed already; and the caching grant
-    /// that this open works under.
+    /// The caller has the object open for deletion, so the other opens have agreed already: the caching grant that this open
+    /// works under.
     pub opened: Option<Holder>,
 }
 
 impl Share {
-    /// Moves a name. The object keeps its opens; they know it by the new name.
+    /// Renames an object. Its opens remain, and know it by the new name.
     ///
     /// # Errors
-    /// [`storage::Error::Exists`] with [`Replace::Never`] (with [`Case::Insensitive`] also for a name that
-    /// differs in case only, unless it is the object's own), [`Error::AccessDenied`], [`Error::NotOwner`],
-    /// [`Error::SharingViolation`], [`Error::DeletePending`], the store's.
+    /// [`storage::Error::Exists`] with [`Replace::Never`] (with [`Case::Insensitive`] also for a name that differs only in
+    /// case, unless it is the object's own), [`Error::AccessDenied`], [`Error::NotOwner`], [`Error::SharingViolation`],
+    /// [`Error::DeletePending`], the store's.
     pub async fn rename(
         self: &Arc<Self>,
         caller: &Caller,
@@ -91,7 +91,7 @@ impl Share {
                 }
                 (target.name, replaced) = (other_name, Some(attributes));
             }
-            // Two names of one object: POSIX rename does nothing then.
+            // Both names refer to one object: POSIX rename does nothing then.
             Some((_, same)) if same == target.name => replace = Replace::Yes,
             Some(_) | None => {}
         }
@@ -99,7 +99,7 @@ impl Share {
         from.rename(name, &**to, to_name, replace)?;
         replaced.iter().for_each(|attributes| self.removed(attributes));
         let changes = if from.id() == to.id() {
-            // `to_parent` looks on.
+            // `to_parent` is watched too.
             let change = self.changed_names(&parent, Some(name), Some(to_name), 1)?;
             (change, change)
         } else {
@@ -112,8 +112,8 @@ impl Share {
     }
 }
 
-/// The `..` of a directory that moves changes: POSIX wants write permission in the directory itself. A descriptor has
-/// said all by the right to delete it.
+/// Moving a directory changes its `..`: POSIX requires write permission in the directory itself. With a descriptor, the
+/// right to delete the directory is enough.
 fn check_moved(caller: &Caller, node: &NodeRef, attributes: &Attributes) -> Result<()> {
     if node.security(attributes, Wait::May)?.is_some() {
         return Ok(());
