@@ -1,4 +1,4 @@
-//! What calls cost: counters and histograms of one API name and protocol. [`crate::account`] says whose.
+//! What calls cost: counters and histograms for one API name and protocol. [`crate::account`] keeps them by client.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,16 +11,16 @@ use crate::{Client, Protocol, timings};
 
 macro_rules! apis {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// What a client asked for: an SMB command, an NFSv3 procedure or an NFSv4 operation. Where two have one of the
-        /// same name and meaning they share it; [`Protocol`] tells them apart.
+        /// What a client asked for: an SMB command, an NFSv3 procedure or an NFSv4 operation. Those with the same name and
+        /// meaning share an API name; [`Protocol`] tells them apart.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Api { $($(#[$doc])* $name),+ }
 
         impl Api {
-            /// All of them, in the order of their numbers.
+            /// All API names, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// Its name in metrics.
+            /// The name in metrics.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name)),+ }
@@ -120,7 +120,7 @@ apis! {
     ReadPlus,
     /// NFSv4.2 COPY.
     Copy,
-    /// What of an NFSv4.2 COPY was done behind its answer.
+    /// The part of an NFSv4.2 COPY that was done after the reply.
     Offload,
     /// NFSv4.2 OFFLOAD_STATUS.
     OffloadStatus,
@@ -141,7 +141,7 @@ apis! {
 }
 
 impl Api {
-    /// Whether it moves data; all else is about names and attributes, as in the metadata share of Azure Files.
+    /// Whether the operation moves data. All others are about names and attributes, as in the metadata share of Azure Files.
     #[must_use]
     pub fn moves_data(self) -> bool {
         self.is_read() || self.is_write()
@@ -187,7 +187,7 @@ fn size_bucket_of(bytes: u64) -> usize {
     bits(bytes.saturating_sub(1) / 512).min(SIZE_BUCKETS - 1)
 }
 
-/// How many bits a number has; 0 has none.
+/// The position of the highest bit set, from 1; 0 for zero.
 fn bits(number: u64) -> usize {
     (u64::BITS - number.leading_zeros()) as usize
 }
@@ -195,15 +195,15 @@ fn bits(number: u64) -> usize {
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// As it was asked for.
+    /// Successfully.
     Done,
-    /// With an error that is the client's affair: a name that is not there, a permission, a lock.
+    /// With an error that concerns the client: a missing name, a permission, a lock.
     Refused,
     /// With an error of the server or of its storage (Azure Monitor: it counts against Availability).
     Failed,
 }
 
-/// The counters of one API name of one protocol, of one connection. Only that connection's thread counts: what others do is
+/// The counters of one connection for one API name and protocol. Only the connection's thread writes them; other threads
 /// read.
 #[derive(Debug)]
 pub(crate) struct Cell {
@@ -213,14 +213,14 @@ pub(crate) struct Cell {
     bytes: AtomicU64,
     nanos: AtomicU64,
     latency: [AtomicU64; HISTOGRAM_BUCKETS],
-    /// The round trips of the connection, one for each call.
+    /// The round-trip times of the connection, one for each call.
     network: WaitCell,
-    /// Calls by `latency` and round trip together.
+    /// Calls by the sum of `latency` and round trip.
     end_to_end: [AtomicU64; HISTOGRAM_BUCKETS],
     sizes: [AtomicU64; SIZE_BUCKETS],
-    /// Of calls that waited, if any did.
+    /// Counters of calls that waited, if any did.
     waits: OnceLock<Box<WaitCells>>,
-    /// What reads and writes have worked on.
+    /// The files and opens that reads and writes have used.
     uses: OnceLock<Box<Uses>>,
 }
 
@@ -229,7 +229,8 @@ pub(crate) struct Cell {
 struct WaitCells {
     limit: WaitCell,
     queue: WaitCell,
-    /// Those that waited, by their whole time, and by what of it is left for the storage: the others wait for nothing else.
+    /// Calls that waited, by their whole time, and by the part left for the storage. For all other calls the two are the
+    /// same.
     latency: [AtomicU64; HISTOGRAM_BUCKETS],
     storage: [AtomicU64; HISTOGRAM_BUCKETS],
     throttled: [AtomicU64; Limit::ALL.len()],
@@ -250,12 +251,12 @@ impl WaitCell {
     }
 }
 
-/// No more than a store: nobody else counts here.
+/// Only a store to memory: no other thread writes this counter.
 fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
-/// As 64 bits, which are some centuries.
+/// Nanoseconds in 64 bits, enough for some centuries.
 fn nanos(time: Duration) -> u64 {
     time.as_secs().saturating_mul(1_000_000_000).saturating_add(time.subsec_nanos().into())
 }
@@ -322,7 +323,7 @@ impl Cell {
         }
     }
 
-    /// Calls by the time that was left for the storage: of those that did not wait that is all of it.
+    /// Calls by the time left for the storage. For calls that did not wait that is their whole time.
     fn storage(&self) -> [u64; HISTOGRAM_BUCKETS] {
         let waits = self.waits.get().map(|waits| (read(&waits.latency), read(&waits.storage)));
         let all = read(&self.latency);
@@ -330,7 +331,7 @@ impl Cell {
         std::array::from_fn(|n| (all[n] + left[n]).saturating_sub(waited[n]))
     }
 
-    /// What its calls have worked on.
+    /// The files and opens that the calls have used.
     pub(crate) fn uses(&self) -> Option<&Uses> {
         self.uses.get().map(Box::as_ref)
     }
@@ -360,74 +361,75 @@ impl Cell {
     }
 }
 
-/// What one client has called by one name of one protocol, at a moment.
+/// The counts of one client for one API name and protocol at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// The client; [`Client::Unknown`] for those that are not counted apart, all together.
+    /// The client; [`Client::Unknown`] for all clients together that are not counted separately.
     pub client: Client,
     /// The protocol.
     pub protocol: Protocol,
-    /// The name.
+    /// The API name.
     pub api: Api,
-    /// How much.
+    /// The counts.
     pub counts: Counts,
 }
 
-/// Counters, read at a moment. The mean queue depth of an interval is what `time` has grown by, divided by its length
-/// (Little's law).
+/// Counters at one moment. The mean queue depth over an interval is the growth of `time` divided by the length of the
+/// interval (Little's law).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Calls that ended (Azure Monitor: Transactions).
     pub calls: u64,
     /// Calls that failed.
     pub errors: u64,
-    /// Of these, those that failed for a fault of the server or of its storage.
+    /// Those of the errors that were faults of the server or of its storage.
     pub faults: u64,
     /// Payload bytes (Azure Monitor: Egress of reads, Ingress of writes).
     pub bytes: u64,
-    /// Time from the arrival of the request to its answer, summed (Azure Monitor: SuccessServerLatency, of one call).
+    /// Time from the arrival of the request to its reply, summed (Azure Monitor: SuccessServerLatency, of one call).
     pub time: Duration,
     /// Calls by that time ([`bucket_limit`]).
     pub latency: [u64; HISTOGRAM_BUCKETS],
-    /// The round trip of the connection that each call came over, as far as it was known.
+    /// The round-trip time of each call's connection, where known.
     pub network: Waited,
-    /// Calls by `time` and `network` together (Azure Monitor: SuccessE2ELatency).
+    /// Calls by the sum of `time` and `network` (Azure Monitor: SuccessE2ELatency).
     pub end_to_end: [u64; HISTOGRAM_BUCKETS],
-    /// Calls by what of their time is left for the work itself ([`Counts::storage_time`]).
+    /// Calls by the part of their time left for the work itself ([`Counts::storage_time`]).
     pub storage: [u64; HISTOGRAM_BUCKETS],
     /// Reads and writes by their size ([`size_limit`]).
     pub sizes: [u64; SIZE_BUCKETS],
-    /// Time waited for the budget of the share.
+    /// Time that calls waited for the budget of the share.
     pub limit: Waited,
-    /// Time waited for a thread of the pool that does what may block.
+    /// Time that calls waited for a thread of the pool for blocking work.
     pub queue: Waited,
     /// Calls by the limit that they waited for longest, in the order of [`Limit::ALL`].
     pub throttled: [u64; Limit::ALL.len()],
 }
 
-/// What calls have waited for something.
+/// How long calls have waited for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waited {
-    /// Summed.
+    /// The sum.
     pub time: Duration,
     /// Calls that waited, by how long ([`bucket_limit`]).
     pub histogram: [u64; HISTOGRAM_BUCKETS],
 }
 
 impl Counts {
-    /// The time that is left for the work itself: the storage, and what the server does around it.
+    /// The time left for the work itself: the storage, and what the server does around it.
     #[must_use]
     pub fn storage_time(&self) -> Duration {
         self.time.saturating_sub(self.limit.time).saturating_sub(self.queue.time)
     }
 
-    /// The time of all calls together, with the way to the client and back (Azure Monitor: SuccessE2ELatency, of one call).
+    /// The time of all calls together, including the round trips to the clients (Azure Monitor: SuccessE2ELatency, of one
+    /// call).
     #[must_use]
     pub fn end_to_end_time(&self) -> Duration {
         self.time + self.network.time
     }
 
-    /// Adds what others have counted.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.errors += other.errors;
@@ -456,7 +458,7 @@ fn add_each<const N: usize>(counts: &mut [u64; N], others: &[u64; N]) {
     counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
 }
 
-/// Azure Monitor's ResponseType of a call that succeeded after it had waited for a limit.
+/// Azure Monitor's ResponseType of a call that succeeded after it waited for a limit.
 #[must_use]
 pub fn response_type(api: Api, limit: Limit) -> &'static str {
     match limit {
@@ -484,12 +486,12 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// A call begins at this time.
+    /// Begins to measure a call that began at this time.
     pub fn begin(api: Api, protocol: Protocol, begun: Instant) -> Self {
         Self { api, protocol, begun, round_trip: Duration::ZERO }
     }
 
-    /// It came over a connection on which it takes so long to the client and back, where that is known.
+    /// Sets the round-trip time of the call's connection, where known.
     pub fn over(self, round_trip: Option<Duration>) -> Self {
         Self { round_trip: round_trip.unwrap_or_default(), ..self }
     }

@@ -1,7 +1,7 @@
-//! Alarms: what has happened to a store that its share needs somebody for.
+//! Alarms: problems of a store that an administrator must solve.
 //!
-//! An alarm is raised by a call that fails, and is over when the store says that its reason is gone and no call has failed for
-//! a while. So a disk on which the last bytes come and go is one alarm, and two lines in the log.
+//! A failed call raises an alarm. The alarm ends when the store says that the reason is gone and no call has failed for a
+//! while. So a disk that is nearly full, where the last bytes come and go, causes one alarm, and two lines in the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,28 +12,28 @@ use storage::{Error as StoreError, Space};
 
 use crate::Share;
 
-/// An alarm is over at the earliest so long after the last call that failed.
+/// An alarm ends at the earliest this long after the last failed call.
 const QUIET: Duration = Duration::from_secs(10);
-/// A store has room again when a hundredth of it is free, or so many bytes.
+/// A store has room again when a hundredth of it is free, or this many bytes.
 const ROOM: u64 = 64 << 20;
 
-/// What is wrong with a store.
+/// A problem of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alarm {
-    /// It has no room left for what clients write (ENOSPC); a plan that is used up is none.
+    /// The store has no room left for what clients write (ENOSPC). An exhausted plan is not an alarm.
     Full,
-    /// It takes no changes any more (EROFS), though the share is not declared read-only.
+    /// The store accepts no changes any more (EROFS), although the share is not declared read-only.
     ReadOnly,
-    /// The path by which it was opened leads somewhere else, or nowhere: its directory was renamed or replaced. Clients still use
-    /// the one that was opened.
+    /// The path of the share leads to another directory, or nowhere: the directory was renamed or replaced. Clients still
+    /// use the directory that was opened.
     Moved,
 }
 
 impl Alarm {
-    /// All of them.
+    /// All alarms.
     pub const ALL: [Self; 3] = [Self::Full, Self::ReadOnly, Self::Moved];
 
-    /// Its name: for metrics and the API.
+    /// The name for metrics and the API.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,19 +64,19 @@ impl Alarm {
 /// The alarms of a share.
 #[derive(Debug, Default)]
 pub(crate) struct Alarms {
-    /// For each of [`Alarm::ALL`]: when a call has failed for it last, as long as it lasts.
+    /// For each of [`Alarm::ALL`]: when a call last failed for this reason, while the alarm lasts.
     failed: Mutex<[Option<Instant>; 3]>,
-    /// The store is being asked whether they are over.
+    /// Whether the store is being asked if the alarms are over.
     is_asking: AtomicBool,
 }
 
 impl Alarms {
-    /// A call has failed: whether that is news.
+    /// Records a failed call. Returns whether the alarm is new.
     fn raise(&self, alarm: Alarm, now: Instant) -> bool {
         alarm.among(&mut self.failed.lock()).replace(now).is_none()
     }
 
-    /// The store says that the reason is gone: whether the alarm is over by that.
+    /// Records that the reason is gone. Returns whether the alarm ends.
     fn end(&self, alarm: Alarm, now: Instant) -> bool {
         let mut all = self.failed.lock();
         let failed = alarm.among(&mut all);
@@ -90,14 +90,14 @@ impl Alarms {
     }
 }
 
-/// Whether there is room worth the name.
+/// Whether there is a useful amount of room.
 fn has_room(space: &Space) -> bool {
     let names = space.files == 0 || space.files_free > 0;
     names && space.available >= ROOM.min(space.total / 100).max(1)
 }
 
 impl Share {
-    /// A call to the store has failed.
+    /// Records a failed call to the store.
     pub(crate) fn heed(&self, error: StoreError) {
         let Some(alarm) = Alarm::of(error) else { return };
         if alarm == Alarm::ReadOnly && self.is_read_only() {
@@ -122,14 +122,14 @@ impl Share {
         }
     }
 
-    /// What is wrong with its store at present.
+    /// The present alarms of the store.
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
         self.alarms.present().collect()
     }
 
-    /// Has the store asked, by a thread of its own, whether it is in its place and whether what was wrong with it is over: to be
-    /// called every few seconds. It does not wait.
+    /// Has a separate thread ask the store whether its path still leads to it and whether alarms are over. To be called
+    /// every few seconds. Does not wait.
     pub fn review_alarms(self: &Arc<Self>) {
         if self.alarms.is_asking.swap(true, Ordering::Relaxed) {
             return;

@@ -1,9 +1,9 @@
-//! Which call to which store a thread is in: for whoever looks after threads that a store holds up.
+//! Records which call to which store each thread is in, so that stores that hold up threads are found.
 //!
-//! A local store is called on the threads that serve connections, as long as it is quick. It may stop answering all the same
-//! (a disk that stalls, a file system that is frozen), and a call that has begun cannot be moved. So each is noted where others
-//! can see it. That costs three stores to memory and no clock: whoever looks twice sees that a call takes long. A store that
-//! holds up a thread is held: it is called by its own threads only, until it answers again.
+//! A local store is called on the threads that serve connections while it is quick. It may still stop answering (a disk that
+//! stalls, a file system that is frozen), and a call that has begun cannot be moved. So each call is recorded where other
+//! threads can see it. That costs three stores to memory and reads no clock: an observer that looks twice sees that a call
+//! takes long. A store that holds up a thread is held: only its own threads call it until it answers again.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::{Share, Shares};
 
-/// A store that keeps a thread waiting for so long is held.
+/// A store that keeps a thread waiting for this long is held.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// All threads that have called a store. The lock guards the list.
@@ -29,14 +29,14 @@ thread_local! {
 #[derive(Debug)]
 struct Slot {
     thread: i32,
-    /// Odd while it is in a call; another number for each.
+    /// Odd while the thread is in a call; a different number for each call.
     turn: AtomicU64,
-    /// To the store of the share at this place.
+    /// The place of the share whose store is called.
     share: AtomicUsize,
 }
 
-/// Where a share is in memory, which tells it from all others for as long as it is called. Its number does not: each table of
-/// shares in a process counts from one.
+/// The address of a share in memory, which identifies it while it is called. Its number does not: each table of shares in a
+/// process counts from one.
 fn place(share: &Share) -> usize {
     std::ptr::from_ref(share).addr()
 }
@@ -59,15 +59,15 @@ impl Slot {
     }
 }
 
-/// As long as it lives this thread is in a call to a store.
+/// While this exists, the thread is in a call to a store.
 #[derive(Debug)]
 pub(crate) struct Inside {
-    /// Another one is around it.
+    /// Whether it is nested in another one.
     is_within: bool,
 }
 
 impl Inside {
-    /// The store of this share is called.
+    /// Begins a call to the store of this share.
     pub(crate) fn begin(share: &Share) -> Self {
         OWN.with(|own| {
             let slot = own.get_or_init(Slot::of_this_thread);
@@ -87,7 +87,7 @@ impl Drop for Inside {
         if self.is_within {
             return;
         }
-        // The thread may be ending: then nobody looks any more.
+        // The thread may be ending: then nothing looks at it any more.
         let _ = OWN.try_with(|own| {
             if let Some(slot) = own.get() {
                 slot.turn.store(slot.turn.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
@@ -103,10 +103,10 @@ pub(crate) struct Held {
     pub(crate) threads: usize,
 }
 
-/// Looks after the threads that call stores. To be asked ten times a second.
+/// Watches over the threads that call stores. Call [`StoreWatch::look`] ten times a second.
 #[derive(Debug, Default)]
 pub struct StoreWatch {
-    /// The call that each thread was in at the last look, since when, and how often it had waited before.
+    /// For each thread: its call at the last look, the start of that call, and how often the thread had waited before.
     seen: HashMap<i32, Seen>,
 }
 
@@ -118,8 +118,8 @@ struct Seen {
 }
 
 impl StoreWatch {
-    /// Finds the stores that hold up threads, and those that no longer do. `waits` says of a thread that sleeps how often it has
-    /// gone to sleep so far: one that sleeps on is told by that from one that is only busy, or kept from the processor.
+    /// Finds the stores that hold up threads, and those that no longer do. `waits` returns how often a sleeping thread has
+    /// gone to sleep so far. That tells a thread that is still asleep from one that is busy or waits for the processor.
     pub fn look(&mut self, shares: &Shares, now: Instant, waits: impl Fn(i32) -> Option<u64>) {
         let slots: Vec<Arc<Slot>> = THREADS.lock().iter().filter_map(Weak::upgrade).collect();
         let mut held: HashMap<usize, Held> = HashMap::new();
@@ -149,10 +149,10 @@ impl Seen {
 }
 
 impl Share {
-    /// Its store holds up threads, or none.
+    /// Sets whether the store holds up threads.
     fn hold(&self, held: Option<Held>) {
         let before = std::mem::replace(&mut *self.held.lock(), held);
-        // Its own threads may wait for it longer than those that it held up.
+        // The store's own threads may still wait for it after the held-up threads have returned.
         let answers = || self.pool.health().longest.is_none_or(|longest| longest < PATIENCE);
         if held.is_some() && !self.gate.set_held(true) {
             tracing::error!(share = self.name(), "the storage does not answer: a thread waits for it");

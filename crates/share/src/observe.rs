@@ -1,8 +1,8 @@
-//! Changes by others: programs of this machine that work on the directory of a share behind the server's back.
+//! Changes by local programs in the directory of a share.
 //!
-//! While somebody watches, one thread a share observes the watched directories (and what lies below them, where the tree
-//! is watched) and tells the watchers what the server did not do itself. Where the system allows no more of it, the
-//! server's own changes are still told.
+//! While there are watches, one thread per share observes the watched directories (and the trees below them, for watches on
+//! trees) and tells the watchers of changes that the server did not make itself. Where the system allows no more
+//! observation, the server's own changes are still reported.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -19,13 +19,13 @@ use crate::notify::Event;
 use crate::own_changes::{Effect, OwnChanges};
 use crate::{ChangeAction, ChangeKinds, Share};
 
-/// Directories of a share that are observed at a time: each takes a descriptor.
+/// Directories of a share that are observed at a time. Each takes a descriptor.
 const DIRECTORIES_MAX: usize = 4096;
-/// Entries of a directory that has just come which are told one by one.
+/// Entries of a new directory that are reported one by one.
 const ENTRIES_MAX: usize = 4096;
-/// How far apart the two halves of a rename may be.
+/// How far apart the two halves of a rename may be, in events.
 const NEAR: usize = 16;
-/// What may have changed when the kernel says that attributes have.
+/// What may have changed when the kernel reports a change of attributes.
 const ANY_ATTRIBUTES: ChangeKinds = ChangeKinds::ATTRIBUTES
     .union(ChangeKinds::LAST_WRITE)
     .union(ChangeKinds::LAST_ACCESS)
@@ -33,7 +33,7 @@ const ANY_ATTRIBUTES: ChangeKinds = ChangeKinds::ATTRIBUTES
     .union(ChangeKinds::EA)
     .union(ChangeKinds::SECURITY);
 
-/// What the thread is to do.
+/// A command for the thread.
 #[derive(Debug)]
 enum Command {
     Begin { dir: NodeRef, recursive: bool },
@@ -41,7 +41,7 @@ enum Command {
     Stop,
 }
 
-/// What the thread finds when it is woken. Guards the list.
+/// The commands that the thread finds when it wakes. Guards the list.
 #[derive(Debug, Default)]
 struct Inbox(Mutex<Vec<Command>>);
 
@@ -54,8 +54,8 @@ impl Inbox {
         std::mem::take(&mut *self.0.lock())
     }
 
-    /// A watch has ended. One that the thread has not heard of yet never was: watches that come and go faster than the
-    /// thread can follow pile up nothing.
+    /// Ends a watch. If the thread has not heard of the watch yet, both commands are dropped, so that short watches do not
+    /// pile up.
     fn end(&self, dir: &NodeRef, recursive: bool) {
         let mut commands = self.0.lock();
         let begun = commands.iter().rposition(|command| match command {
@@ -69,7 +69,7 @@ impl Inbox {
     }
 }
 
-/// The way to the thread that observes.
+/// The link to the observing thread.
 #[derive(Debug, Clone)]
 struct Link {
     observer: Arc<dyn Observer>,
@@ -82,19 +82,19 @@ struct Running {
     watches: usize,
 }
 
-/// What a share has to do with observing.
+/// The observation of a share.
 #[derive(Debug, Default)]
 pub(crate) struct Observation {
     pub(crate) own: OwnChanges,
-    /// Guards the way to the thread and the number of watches that it serves.
+    /// Guards the link to the thread and the number of watches that it serves.
     running: Mutex<Running>,
     has_complained: AtomicBool,
-    /// How many directories are observed.
+    /// The number of observed directories.
     pub(crate) directories: AtomicUsize,
 }
 
 impl Observation {
-    /// Observes for a watch that begins.
+    /// Begins observation for a new watch.
     pub(crate) fn begin(&self, share: &Arc<Share>, dir: &NodeRef, recursive: bool) {
         let (mut new, mut tried) = (None, false);
         let link = loop {
@@ -116,7 +116,7 @@ impl Observation {
         }
     }
 
-    /// A watch has ended.
+    /// Ends observation for a watch.
     pub(crate) fn end(&self, dir: &NodeRef, recursive: bool) {
         let link = {
             let mut running = self.running.lock();
@@ -168,7 +168,7 @@ impl Observation {
         }
     }
 
-    /// Says, once, that not everything is observed.
+    /// Logs once that not everything is observed.
     fn complain(&self, share: &Share, error: StoreError) {
         if !self.has_complained.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -180,17 +180,17 @@ impl Observation {
     }
 }
 
-/// A directory that is observed.
+/// An observed directory.
 #[derive(Debug)]
 struct Directory {
     node: NodeRef,
-    /// Watches on itself.
+    /// Watches on the directory itself.
     watches: usize,
-    /// Whether it belongs to a tree that is watched.
+    /// Whether it belongs to a watched tree.
     in_tree: bool,
 }
 
-/// What was observed, kept for a moment.
+/// An observed event, kept for a moment.
 #[derive(Debug)]
 enum Seen {
     Entry { dir: ObservedId, name: Vec<u8>, is_dir: bool, deed: Deed },
@@ -210,19 +210,19 @@ impl From<Observed<'_>> for Seen {
     }
 }
 
-/// The thread that observes for a share, and all that it knows.
+/// The thread that observes for a share, with its state.
 #[derive(Debug)]
 struct Thread {
     share: Weak<Share>,
     link: Link,
     dirs: HashMap<ObservedId, Directory>,
     numbers: HashMap<FileId, ObservedId>,
-    /// The tops of the trees that are watched, one for each watch.
+    /// The top directories of watched trees, one for each watch.
     trees: Vec<NodeRef>,
 }
 
 impl Drop for Thread {
-    /// However it ends: the next watch starts another one.
+    /// However the thread ends: the next watch starts another one.
     fn drop(&mut self) {
         let Some(share) = self.share.upgrade() else { return };
         let observation = share.changes().observation();
@@ -255,7 +255,8 @@ impl Thread {
             if !seen.is_empty() {
                 share.changes().observation().own.settle();
             }
-            // First: what was seen after the last watch had ended is nobody's concern, and was not remembered.
+            // Commands come first: events after the end of the last watch concern no watcher, and own changes were not
+            // remembered then.
             for command in self.link.inbox.take() {
                 match command {
                     Command::Begin { dir, recursive } => self.begin(&share, dir, recursive),
@@ -264,7 +265,7 @@ impl Thread {
                 }
             }
             self.judge(&share, &seen);
-            // Everything done before the first of these was given is among them.
+            // The batch has everything that was done before its first event was reported.
             if let (true, Some(first)) = (whole, first) {
                 share.changes().observation().own.forget(first);
             }
@@ -299,14 +300,14 @@ impl Thread {
         }
     }
 
-    /// Observes a directory, if that is possible.
+    /// Observes a directory, if possible.
     fn observe(&mut self, share: &Share, dir: &NodeRef) -> Option<&mut Directory> {
         let complain = |error| share.changes().observation().complain(share, error);
         if self.dirs.len() >= DIRECTORIES_MAX && !self.numbers.contains_key(&dir.id()) {
             complain(StoreError::OutOfResources);
             return None;
         }
-        // Before: what the server does there from now on is seen.
+        // Set the place first, so that the server's own changes from now on are remembered.
         share.changes().observation().own.set_place(dir.id(), true);
         match self.link.observer.observe(&**dir) {
             Ok(id) => {
@@ -316,7 +317,7 @@ impl Thread {
             }
             Err(e) => {
                 share.changes().observation().own.set_place(dir.id(), false);
-                // Else it is gone already.
+                // Otherwise the directory no longer exists.
                 if !matches!(e, StoreError::NotFound | StoreError::Stale | StoreError::NotDirectory) {
                     complain(e);
                 }
@@ -325,7 +326,7 @@ impl Thread {
         }
     }
 
-    /// Observes the tree below a directory. Where the tree has just come, what is in it is told.
+    /// Observes the tree below a directory. The contents of a new tree are reported if `tell` is set.
     fn cover(&mut self, share: &Share, top: NodeRef, tell: bool) {
         let mut left = vec![top];
         while let Some(dir) = left.pop() {
@@ -342,7 +343,7 @@ impl Thread {
                 if tell {
                     tell_found(share, &dir, &name, is_dir);
                 }
-                // Each that is left takes a descriptor too.
+                // Each directory left takes a descriptor too.
                 if is_dir && left.len() >= DIRECTORIES_MAX {
                     share.changes().observation().complain(share, StoreError::OutOfResources);
                 } else if is_dir
@@ -355,7 +356,7 @@ impl Thread {
         }
     }
 
-    /// After a tree is watched no more: finds out which directories still belong to one.
+    /// Follows the end of a watch on a tree: finds the directories that still belong to one.
     fn uncover(&mut self, share: &Share) {
         let tops: Vec<Vec<u8>> = self.trees.iter().filter_map(|tree| tree.path().ok()).collect();
         for directory in self.dirs.values_mut().filter(|directory| directory.in_tree) {
@@ -374,13 +375,13 @@ impl Thread {
         }
     }
 
-    /// Tells the watchers of what others have done.
+    /// Tells the watchers what others have done.
     fn judge(&mut self, share: &Share, all: &[Seen]) {
         for (index, seen) in all.iter().enumerate() {
             match seen {
                 Seen::Lost => {
                     share.changes().overflow();
-                    // Directories may have come unseen.
+                    // New directories may have been missed.
                     let mut covered = HashSet::new();
                     for tree in self.trees.clone() {
                         if covered.insert(tree.id()) {
@@ -399,7 +400,7 @@ impl Thread {
                     let (dir, in_tree) = (Arc::clone(node), *in_tree);
                     let (action, kinds) = change(*deed, *is_dir, |half| is_near(all, index, *id, half));
                     let is_own = share.changes().observation().own.is_own(dir.id(), name, action.into());
-                    // What is done in a directory that was moved out of the share is nobody's business here.
+                    // Changes in a directory that was moved out of the share are not reported.
                     if !is_own && dir.check_place().is_ok() {
                         announce(share, &dir, name, action, kinds);
                     }
@@ -409,7 +410,7 @@ impl Thread {
                         && let Ok(name) = Name::new(name)
                         && let Ok(child) = dir.lookup(name, Wait::May)
                     {
-                        // What is moved here as a whole is told as a whole.
+                        // A tree that is moved here is reported as one change.
                         self.cover(share, child, matches!(deed, Deed::Made));
                     }
                 }
@@ -418,7 +419,8 @@ impl Thread {
     }
 }
 
-/// What a deed is to watchers. A rename is one only within a directory; `is_within` finds its other half there.
+/// What watchers are told of a deed. A rename is reported as such only within one directory; `is_within` finds its other
+/// half there.
 fn change(deed: Deed, is_dir: bool, is_within: impl Fn(Deed) -> bool) -> (ChangeAction, ChangeKinds) {
     let names = if is_dir { ChangeKinds::DIR_NAME } else { ChangeKinds::FILE_NAME };
     match deed {
@@ -433,7 +435,7 @@ fn change(deed: Deed, is_dir: bool, is_within: impl Fn(Deed) -> bool) -> (Change
     }
 }
 
-/// Whether the other half of a rename is there: the kernel gives both at once, and little comes in between.
+/// Whether the other half of a rename is near: the kernel reports both at once, with few events in between.
 fn is_near(all: &[Seen], index: usize, id: ObservedId, half: Deed) -> bool {
     let around = index.saturating_sub(NEAR)..index.saturating_add(NEAR).min(all.len());
     let mut near = all.get(around).unwrap_or_default().iter();
@@ -445,7 +447,7 @@ fn announce(share: &Share, dir: &NodeRef, name: &[u8], action: ChangeAction, kin
     share.changes().announce(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() });
 }
 
-/// Tells of an entry that was found in a directory that has just come, unless that was or will be told otherwise.
+/// Reports an entry found in a new directory, unless it has been or will be reported otherwise.
 fn tell_found(share: &Share, dir: &NodeRef, name: &[u8], is_dir: bool) {
     let own = &share.changes().observation().own;
     if own.is_own(dir.id(), name, Effect::Modified) {
@@ -456,8 +458,8 @@ fn tell_found(share: &Share, dir: &NodeRef, name: &[u8], is_dir: bool) {
     announce(share, dir, name, action, kinds);
 }
 
-/// The entries of a directory, and whether these are all; unless all are wanted the directories only, one more than can be
-/// observed at most.
+/// The entries of a directory, and whether the list is complete. Unless `all` is set, only directories are listed, at most
+/// one more than can be observed.
 fn entries(dir: &NodeRef, all: bool) -> (Vec<(Vec<u8>, bool)>, bool) {
     let mut found = Vec::new();
     let listed = dir.survey(&mut |entry| {
@@ -475,7 +477,7 @@ fn entries(dir: &NodeRef, all: bool) -> (Vec<(Vec<u8>, bool)>, bool) {
     (found, !all || listed.unwrap_or(true))
 }
 
-/// Whether a path is that of a directory or lies below it.
+/// Whether a path is that of a directory, or below it.
 fn is_below(top: &[u8], path: &[u8]) -> bool {
     top.is_empty() || path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }

@@ -1,16 +1,15 @@
-//! Inline while it is fast, on the store's own threads when it may wait.
+//! Where calls to a store run: inline while they are fast, on the store's own threads when they may block.
 //!
-//! Calls to a store that is not known to be local ([`storage::Capabilities::LOCAL`]) go to its threads ([`crate::pool`]), all
-//! of them: it may stop answering, and a call that has begun cannot be moved. So do those to a local one as long as it holds
-//! up a thread ([`crate::inside`]). What follows is about local ones that answer.
+//! All calls to a store that is not known to be local ([`storage::Capabilities::LOCAL`]) run on its threads
+//! ([`crate::pool`]): the store may stop answering, and a call that has begun cannot be moved. The same holds for a local
+//! store while it holds up a thread ([`crate::inside`]). The rest of this text is about local stores that answer.
 //!
-//! A call that changes a directory or writes data usually returns from memory in microseconds, and handing
-//! it to another thread would cost several times that. Sometimes it waits for a journal or for dirty pages
-//! to drain, and then it must not hold up the other clients of its shard. So each kind of work runs inline
-//! as long as it is quick. After a slow call it is watched: a slow call that gave up the processor of its own
-//! accord has waited for something; one that was only pushed off the processor, as on a busy machine, has not.
-//! A kind of work that has waited for a tenth of the time goes to the threads for a while. Less than that costs less
-//! than the threads: two shards that change one directory wait for each other's turn in the kernel now and then.
+//! A call that changes a directory or writes data usually returns from memory in microseconds. Handing it to another thread
+//! would cost several times that. Sometimes such a call waits for a journal or for dirty pages to drain, and must not hold
+//! up the other clients of its shard. So each kind of work runs inline while it is quick. After a slow call it is watched: a
+//! slow call that gave up the processor voluntarily has waited; one that was preempted, as on a busy machine, has not. A
+//! kind of work that has waited for a tenth of the time goes to the threads for a while. Waiting less than that costs less
+//! than the threads: two shards that change one directory sometimes wait for each other in the kernel.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,53 +22,53 @@ use crate::inside::Inside;
 use crate::pool::SILENT;
 use crate::{Error, Result, Share, StoreHealth, timings};
 
-/// A call that takes longer may have waited for something.
+/// A call that takes longer may have waited.
 const SLOW: Duration = Duration::from_millis(1);
-/// For so long a kind of work is watched after a slow call.
+/// How long a kind of work is watched after a slow call.
 const WATCH: Duration = Duration::from_secs(2);
-/// For so long the threads do the work after calls that waited.
+/// How long the threads do the work after calls that waited.
 const REST: Duration = Duration::from_millis(100);
-/// So long calls may wait within [`REST`] before the threads get them.
+/// How long calls may wait within [`REST`] before the threads do the work.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// What kind of work a call is; each kind has a gate of its own.
+/// The kind of work that a call does. Each kind is scheduled separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Names and attributes.
     Metadata,
     /// Data into the page cache.
     Write,
-    /// Surely waits: reads that were not at hand, and everything that goes to stable storage.
+    /// Work that certainly blocks: reads of data that was not in memory, and all writes to stable storage.
     Blocking,
 }
 
-/// Whether a kind of work runs inline at present.
+/// Decides whether a kind of work runs inline at present.
 #[derive(Debug)]
 pub struct Gate {
     is_local: bool,
-    /// It has held up a thread and does not answer yet ([`crate::inside`]).
+    /// Whether the store has held up a thread and does not answer yet ([`crate::inside`]).
     is_held: AtomicBool,
     started: Instant,
     metadata: Door,
     write: Door,
 }
 
-/// Moments in microseconds after [`Gate::started`].
+/// Times are in microseconds after [`Gate::started`].
 #[derive(Debug, Default)]
 struct Door {
     /// Until then the store's threads do the work.
     pool_until: AtomicU64,
     /// Until then calls are watched.
     watch_until: AtomicU64,
-    /// When the first of the waits that are added up began to count.
+    /// Start of the period in which waits are added up.
     waits_since: AtomicU64,
-    /// Their length, in microseconds.
+    /// Sum of the waits, in microseconds.
     waited: AtomicU64,
 }
 
 impl Door {
-    /// Calls have waited for `length` more at `now`, in microseconds: whether that is too much by now. A race of two
-    /// shards may lose one of the waits; the next one counts.
+    /// Adds a wait of `length` that ended at `now`, in microseconds. Returns whether calls wait too much. If two shards
+    /// race, one wait may be lost; the next one counts.
     fn is_waiting_too_much(&self, now: u64, length: u64) -> bool {
         if now.saturating_sub(self.waits_since.load(Ordering::Relaxed)) > micros(REST) {
             self.waits_since.store(now, Ordering::Relaxed);
@@ -83,16 +82,16 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A call under way.
+/// A call in progress.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     at: Instant,
-    /// How often the thread had waited before, when the call is watched.
+    /// How often the thread had waited before, if the call is watched.
     waits: Option<i64>,
 }
 
 impl Gate {
-    /// The gate of a store that is known to be local, or is not.
+    /// Creates the gate of a store.
     #[must_use]
     pub fn new(is_local: bool) -> Self {
         Self {
@@ -104,7 +103,7 @@ impl Gate {
         }
     }
 
-    /// Whether any work may run inline: of a store that is local, and answers.
+    /// Whether any work may run inline: the store is local, and answers.
     #[must_use]
     pub fn is_near(&self) -> bool {
         self.is_local && !self.is_held()
@@ -114,7 +113,7 @@ impl Gate {
         self.is_held.load(Ordering::Relaxed)
     }
 
-    /// The store does not answer, or does again; whether that was so before.
+    /// Sets whether the store has stopped answering. Returns the previous value.
     pub(crate) fn set_held(&self, held: bool) -> bool {
         self.is_held.swap(held, Ordering::Relaxed)
     }
@@ -142,12 +141,12 @@ impl Gate {
         self.door(work).is_some_and(|door| door.watch_until.load(Ordering::Relaxed) > self.since_start(now))
     }
 
-    /// A call begins on this thread.
+    /// Begins a call on this thread.
     fn begin(&self, work: Work, at: Instant) -> Begun {
         Begun { at, waits: self.is_watched(work, at).then(voluntary_waits) }
     }
 
-    /// The call has ended, on the same thread.
+    /// Ends the call, on the same thread.
     fn end(&self, work: Work, begun: Begun) {
         let now = Instant::now();
         let length = now.saturating_duration_since(begun.at);
@@ -157,7 +156,7 @@ impl Gate {
         }
     }
 
-    /// A slow call has ended, which waited so long for something as far as is known: only of a watched one it is.
+    /// Follows the end of a slow call that waited this long. The wait is known only for a watched call.
     fn was_slow(&self, work: Work, now: Instant, waited: Duration) {
         let Some(door) = self.door(work) else { return };
         door.watch_until.store(self.since_start(now + WATCH), Ordering::Relaxed);
@@ -167,13 +166,13 @@ impl Gate {
     }
 }
 
-/// How often this thread has given up the processor of its own accord (ru_nvcsw of getrusage(2)).
+/// How often this thread has given up the processor voluntarily (ru_nvcsw of getrusage(2)).
 fn voluntary_waits() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.voluntary_context_switches())
 }
 
 impl Share {
-    /// Runs `call` inline or on the store's threads, as its kind of work goes at present.
+    /// Runs `call` inline or on the store's threads, as is decided for its kind of work at present.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         work: Work,
@@ -200,14 +199,14 @@ impl Share {
             (share.heeded(result), queued)
         };
         let answer = self.pool.run(job).await;
-        // On a busy machine it may have been there at once: this is the poll, and the moment, in which it was asked for.
+        // On a busy machine the outcome may be there at once, in the same poll and moment in which the call was made.
         Moment::renew();
         let (result, queued) = answer?;
         timings::queued(queued);
         result
     }
 
-    /// The outcome of a call to the store; one that failed may be an alarm.
+    /// Passes on the outcome of a call to the store. A failure may raise an alarm.
     pub(crate) fn heeded<T>(&self, outcome: Result<T>) -> Result<T> {
         if let Err(Error::Storage(error)) = &outcome {
             self.heed(*error);
@@ -215,7 +214,8 @@ impl Share {
         outcome
     }
 
-    /// Has the store say what a local one knows without waiting, attributes above all: there at once, elsewhere by its threads.
+    /// Asks the store for what a local store knows without waiting, above all attributes: inline for a local store,
+    /// otherwise on its threads.
     pub(crate) async fn consult<T: Send + 'static>(
         self: &Arc<Self>,
         call: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
@@ -227,7 +227,7 @@ impl Share {
         call(self)
     }
 
-    /// Does something for which nobody waits: at once, or by the threads of a store that is not known to be local.
+    /// Runs a call that nothing waits for: inline, or on the threads of a store that is not known to be local.
     pub(crate) fn afterwards(self: &Arc<Self>, call: impl FnOnce(&Arc<Self>) + Send + 'static) {
         if self.gate.is_near() {
             let _inside = Inside::begin(self);
@@ -237,7 +237,7 @@ impl Share {
         self.pool.later(move || call(&share));
     }
 
-    /// How its store answers. It asks the store nothing.
+    /// How the store is answering. This does not call the store.
     #[must_use]
     pub fn store_health(&self) -> StoreHealth {
         let health = self.pool.health();

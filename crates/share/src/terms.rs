@@ -1,33 +1,33 @@
-//! On what terms clients use a share. They change while clients work.
+//! The terms on which clients use a share. They can change while clients work.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
 bitflags::bitflags! {
-    /// What an administrator says of all clients of a share. What a protocol has no word for means nothing there.
+    /// The terms for all clients of a share. A protocol ignores terms that it cannot express.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub struct Terms: u16 {
-        /// Nothing can be changed through it.
+        /// The share refuses all changes.
         const READ_ONLY = 1;
-        /// Listings show only what their reader may read.
+        /// Listings show only objects that the user may read.
         const ACCESS_BASED_ENUMERATION = 1 << 1;
-        /// Clients without an account are let in, as nobody.
+        /// Clients without an account are admitted as guests.
         const GUESTS = 1 << 2;
-        /// What goes to and from it is encrypted, whatever the protocol demands elsewhere.
+        /// All traffic of the share is encrypted, whatever the protocol requires elsewhere.
         const ENCRYPTED = 1 << 3;
         /// Clients may have opens that outlive the server.
         const CONTINUOUSLY_AVAILABLE = 1 << 4;
-        /// The superuser of an NFS client makes device nodes, also where the share has a list of its clients.
+        /// The superuser of an NFS client may create device nodes, even if the share has a client list.
         const DEVICES = 1 << 5;
-        /// Likewise it sets the set-user-id and set-group-id bits of files.
+        /// Likewise it may set the set-user-id and set-group-id bits of files.
         const SET_ID = 1 << 6;
-        /// NFS clients come from privileged ports.
+        /// NFS clients must use privileged ports.
         const SECURE_PORT = 1 << 7;
-        /// Who lists the shares is not told of it.
+        /// The share does not appear in lists of shares.
         const HIDDEN = 1 << 8;
     }
 }
 
-/// The terms that hold now.
+/// The present terms.
 #[derive(Debug)]
 pub(crate) struct Present(AtomicU16);
 

@@ -1,8 +1,8 @@
-//! Where the time of an operation goes.
+//! How the time of an operation is spent.
 //!
-//! An operation is one future, polled on one thread at a time. While it is polled, what it waits for is noted with it,
-//! however deep the call that waits is, and without a clock being read when nothing waits. All that it looks at in one poll
-//! is as of one moment (see [`crate::cache::Moment`]).
+//! An operation is one future, polled on one thread at a time. While it is polled, its waits are recorded with it, however
+//! deep the call that waits, and no clock is read unless something waits. Everything that the operation reads in one poll is
+//! as of one moment (see [`crate::cache::Moment`]).
 
 use std::cell::Cell;
 use std::future::Future;
@@ -15,40 +15,39 @@ use limits::Limit;
 use crate::cache::Moment;
 use crate::in_use::Used;
 
-/// What an operation has waited for, and worked on.
+/// How long an operation has waited, and what it worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timings {
-    /// For a thread of the pool that does what may block.
+    /// Time waited for a thread of the pool for blocking work.
     pub queue: Duration,
-    /// For the budget of the share.
+    /// Time waited for the budget of the share.
     pub limit: Duration,
-    /// Which limit it waited for longest.
+    /// The limit that it waited for longest.
     pub throttled: Option<Limit>,
-    /// What it has worked on.
+    /// The file and open that it worked on.
     pub used: Option<Used>,
 }
 
 impl Timings {
-    /// Whether it has waited for anything.
+    /// Whether the operation has waited at all.
     pub(crate) fn has_waited(&self) -> bool {
         !self.queue.is_zero() || !self.limit.is_zero()
     }
 }
 
 thread_local! {
-    /// Of the operation that is polled on this thread.
+    /// Of the operation being polled on this thread.
     static CURRENT: Cell<Timings> = const {
         Cell::new(Timings { queue: Duration::ZERO, limit: Duration::ZERO, throttled: None, used: None })
     };
 }
 
-/// Runs an operation: what it waits for is noted with it, and with nothing else. It is pinned by the caller, so that it is
-/// not moved.
+/// Runs an operation and records its waits with it alone. The caller pins the operation, so that it is not moved.
 pub fn scope<F: Future>(operation: Pin<&mut F>) -> impl Future<Output = F::Output> {
     Scope { operation, timings: Timings::default() }
 }
 
-/// What the operation that is polled has waited for since the last time.
+/// The timings of the operation being polled since the last call of this function.
 #[must_use]
 pub fn take() -> Timings {
     CURRENT.take()
@@ -71,7 +70,7 @@ impl<F: Future> Future for Scope<'_, F> {
     }
 }
 
-/// The operation that is polled has waited for the budget.
+/// Records that the operation being polled has waited for the budget.
 pub(crate) fn waited(limit: Limit, time: Duration) {
     let mut timings = CURRENT.get();
     timings.limit += time;
@@ -79,12 +78,12 @@ pub(crate) fn waited(limit: Limit, time: Duration) {
     CURRENT.set(timings);
 }
 
-/// The operation that is polled reads or writes this.
+/// Records what the operation being polled reads or writes.
 pub(crate) fn uses(used: Used) {
     CURRENT.set(Timings { used: Some(used), ..CURRENT.get() });
 }
 
-/// The operation that is polled has waited for a thread.
+/// Records that the operation being polled has waited for a thread.
 pub(crate) fn queued(time: Duration) {
     let mut timings = CURRENT.get();
     timings.queue += time;

@@ -1,4 +1,4 @@
-//! What of an object is open: itself, or what is below it when it is a directory.
+//! Finds what is open of an object: the object itself or, for a directory, anything below it.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use storage::{FileKind, NodeRef};
 use crate::Share;
 use crate::files::Places;
 
-/// Where what is open stands in the way of an object's rename.
+/// Where an open conflicts with the rename of an object.
 enum Place {
-    /// It is the object.
+    /// On the object itself.
     Itself,
-    /// Below a directory of this path.
+    /// Below the directory with this path.
     Below(Vec<u8>),
     /// The directory has no name any more.
     Nowhere,
@@ -26,7 +26,7 @@ impl Place {
         node.path().map_or(Self::Nowhere, Self::Below)
     }
 
-    /// Whether an object lies there now, by the name that the store knows.
+    /// Whether an object is at this place now, by the name that the store knows.
     fn holds(&self, node: &NodeRef) -> bool {
         match self {
             Self::Itself => true,
@@ -40,20 +40,20 @@ impl Place {
 }
 
 impl Share {
-    /// Whether the object is open, or anything below it when it is a directory: such cannot be renamed or
-    /// replaced by SMB clients.
+    /// Whether the object or, for a directory, anything below it is open. SMB clients cannot rename or replace such an
+    /// object.
     #[must_use]
     pub fn is_open(&self, node: &NodeRef) -> bool {
         let place = Place::of(node);
         self.perhaps_open_within(node, &place).iter().any(|other| place.holds(other))
     }
 
-    /// As [`Share::is_open`], once clients that have something open there only to use it again later were asked to close it:
-    /// one after the other, and nobody more when one keeps it open ([MS-FSA] 2.1.4.2). What is opened meanwhile counts.
+    /// As [`Share::is_open`], after asking clients that keep files open there only for later use to close them. The clients
+    /// are asked one after the other, until one keeps its file open ([MS-FSA] 2.1.4.2). Files opened meanwhile count.
     pub async fn stays_open(&self, node: &NodeRef) -> bool {
         let place = Place::of(node);
         let mut others = self.perhaps_open_within(node, &place);
-        // Those whom nobody needs to ask.
+        // Objects that no client needs to be asked about come first.
         others.sort_by_key(|other| {
             self.files.with(other.id(), |entry| entry.state.has_grants()).unwrap_or(true)
         });
@@ -68,9 +68,9 @@ impl Share {
         self.is_open(node)
     }
 
-    /// What of the object may be open: itself, or what was opened by a name below it when it is a directory. So the store is
-    /// asked once for each directory in which something is open, not for each open file. What a local program has moved there
-    /// from a directory elsewhere while it was open is not known to be there.
+    /// What may be open of the object: the object itself, or objects opened by a name below it. This asks the store once for
+    /// each directory with open files, not for each open file. It misses files that a local program has moved there from
+    /// another directory while they were open.
     fn perhaps_open_within(&self, node: &NodeRef, place: &Place) -> Vec<NodeRef> {
         match place {
             Place::Itself => {
