@@ -1,4 +1,4 @@
-//! Who is asking.
+//! The caller of an operation: protocol, user and client.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use file_state::Holder;
 
 use crate::openers::{Opener, Openers};
 
-/// The protocol that a request came by.
+/// The protocol of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// SMB 2 and 3.
@@ -21,10 +21,10 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them, in the order of their numbers.
+    /// All protocols, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::Smb, Self::Nfs3, Self::Nfs4];
 
-    /// Its name in metrics.
+    /// The name in metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,8 +34,8 @@ impl Protocol {
         }
     }
 
-    /// Whether who changes a directory is told what that was before and is then (RFC 1813 2.6 `wcc_data`, RFC 8881 3.3.1
-    /// `change_info4`).
+    /// Whether a client that changes a directory is told the directory's attributes before and after (RFC 1813 2.6
+    /// `wcc_data`, RFC 8881 3.3.1 `change_info4`).
     #[must_use]
     pub fn tells_directories(self) -> bool {
         match self {
@@ -45,11 +45,11 @@ impl Protocol {
     }
 }
 
-/// The machine that a request came from, as far as its protocol tells: budgets are shared out between these, and what they
-/// do is counted for each.
+/// The machine that a request came from, as far as its protocol tells. Budgets are divided among clients, and operations are
+/// counted per client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Client {
-    /// This server itself, or nobody knows.
+    /// The server itself, or an unknown client.
     #[default]
     Unknown,
     /// The ClientGuid of an SMB connection: the same for all connections of a client.
@@ -59,7 +59,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// A number that tells it from others.
+    /// A number that identifies the client.
     pub(crate) fn number(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
@@ -77,25 +77,25 @@ impl std::fmt::Display for Client {
     }
 }
 
-/// A user in the terms of the store.
+/// A user as the store knows users.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// User.
+    /// The uid.
     pub uid: u32,
-    /// Primary group: new objects get it.
+    /// The primary group, which new objects get.
     pub gid: u32,
     /// Further groups.
     pub groups: Vec<u32>,
 }
 
 impl Identity {
-    /// Whether permission bits do not bind this user.
+    /// Whether the user is exempt from permission bits.
     #[must_use]
     pub fn is_superuser(&self) -> bool {
         self.uid == 0
     }
 
-    /// In the terms of access control lists.
+    /// The user in terms of access control lists.
     #[must_use]
     pub fn token(&self) -> Token<'_> {
         Token { uid: self.uid, gid: self.gid, groups: &self.groups }
@@ -108,25 +108,25 @@ impl Identity {
     }
 }
 
-/// Who is asking, and by which protocol. Cheap to clone.
+/// The user, client and protocol of a request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// How the request came.
+    /// The protocol of the request.
     pub protocol: Protocol,
     /// The user.
     pub identity: Arc<Identity>,
-    /// From which machine.
+    /// The client.
     pub machine: Client,
     /// The caching grant on a directory under which the caller changes its entries, if any ([`Caller::under`]).
     pub directory: Option<Holder>,
     /// The grant under which the caller's client caches any file ([`Caller::of_client`]).
     pub client: Option<Holder>,
-    /// For whom what the caller opens is counted.
+    /// The openers that the caller's opens are counted for.
     pub openers: Openers,
 }
 
 impl Caller {
-    /// A caller.
+    /// Creates a caller.
     #[must_use]
     pub fn new(protocol: Protocol, identity: Identity) -> Self {
         Self {
@@ -139,14 +139,14 @@ impl Caller {
         }
     }
 
-    /// The same caller, from this machine.
+    /// The same caller, from this client.
     #[must_use]
     pub fn at(mut self, machine: Client) -> Self {
         self.machine = machine;
         self
     }
 
-    /// The same caller, whose opens are counted for this client or address.
+    /// The same caller, with its opens counted for this client or address.
     #[must_use]
     pub fn counted_for(mut self, client: Opener) -> Self {
         let [_, user] = self.openers;
@@ -154,7 +154,7 @@ impl Caller {
         self
     }
 
-    /// The same caller, whose opens are counted for this user too.
+    /// The same caller, with its opens also counted for this user.
     #[must_use]
     pub fn counted_for_user(mut self, user: Opener) -> Self {
         let [client, _] = self.openers;

@@ -1,9 +1,10 @@
-//! The size of a share: what it holds at most, and how much of that is used.
+//! The size of a share: how much it may hold, and how much of that is used.
 //!
-//! Used is the sum of the files' lengths, as Azure Files counts it, whatever the store needs for them; of several names of
-//! a file one counts; named streams count from their writing until the next walk. It is counted once with a walk through the share, beside everything else, then
-//! kept by what the server itself changes; what local programs change is found by the next walk ([`WALK_AGAIN`]). Until the
-//! first walk has ended nothing is refused. A share without a plan that has a size pays one look at a number.
+//! The used size is the sum of the files' lengths, as Azure Files counts it, whatever the store needs for them. A file with
+//! several names counts once. Named streams count from when they are written until the next walk. The size is counted once
+//! by a walk through the share in the background, then updated with the server's own changes. The next walk finds the
+//! changes of local programs ([`WALK_AGAIN`]). Until the first walk has ended, nothing is refused. A share whose plan has no
+//! size only checks one number.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -17,9 +18,9 @@ use storage::{Attributes, FileKind, Name, NodeRef, Space, Wait, Want};
 
 use crate::{Error, Result, Share};
 
-/// What local programs have changed is found so late at most, while the share is in use.
+/// Changes by local programs are found after this time at most, while the share is in use.
 const WALK_AGAIN: Duration = Duration::from_secs(600);
-/// So often it is walked again when something has changed meanwhile.
+/// How often a walk is repeated if something changed meanwhile.
 const WALKS_MAX: u32 = 3;
 /// No limit.
 const NONE: u64 = u64::MAX;
@@ -28,41 +29,41 @@ const NONE: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Capacity {
     limit: AtomicU64,
-    /// Of the largest file.
+    /// The limit for one file.
     file: AtomicU64,
     used: Mutex<Used>,
 }
 
-/// All of it is guarded by [`Capacity::used`].
+/// Guarded as a whole by [`Capacity::used`].
 #[derive(Debug, Default)]
 struct Used {
-    /// Bytes, once they were counted.
+    /// Bytes in use, once counted.
     bytes: Option<i128>,
-    /// What has changed since the walk that is under way began, and how often.
+    /// The bytes changed since the present walk began, and the number of changes.
     since_walk: i128,
     changes: u64,
     files: Option<u64>,
     walked: Option<Instant>,
     is_walking: bool,
-    /// Files that are growing at this moment, by their numbers.
+    /// Files that are growing at this moment, by file number.
     growing: HashMap<u64, Growing>,
 }
 
 #[derive(Debug)]
 struct Growing {
-    /// The length that is counted for it.
+    /// The length that is counted for the file.
     counted: u64,
     writers: usize,
 }
 
-/// What a walk has found.
+/// The result of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Content {
     pub(crate) bytes: u64,
     pub(crate) objects: u64,
 }
 
-/// A file is growing. When the last of those who make it grow is done, what it really has become is counted.
+/// A growing file. When the last call that makes it grow has ended, its actual length is counted.
 #[derive(Debug)]
 pub(crate) struct Growth {
     share: Arc<Share>,
@@ -103,7 +104,7 @@ impl Capacity {
         self.file.store(limits.file_size.unwrap_or(NONE), Ordering::Relaxed);
     }
 
-    /// Bytes that a file may have; `u64::MAX` where nothing is said of that.
+    /// The most bytes of one file; `u64::MAX` where the plan says nothing.
     fn file(&self) -> u64 {
         self.file.load(Ordering::Relaxed)
     }
@@ -112,8 +113,8 @@ impl Capacity {
         Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit != NONE)
     }
 
-    /// Counts, and takes over what was found. Whether nothing has changed meanwhile: else a change may be counted twice, which
-    /// is the safe side.
+    /// Counts with `walk`, and adopts the result. Returns whether nothing changed meanwhile; otherwise a change may be
+    /// counted twice, which errs on the safe side.
     fn recount(&self, walk: impl FnOnce() -> storage::Result<Content>) -> storage::Result<(Content, bool)> {
         let before = {
             let mut used = self.used.lock();
@@ -128,19 +129,19 @@ impl Capacity {
         Ok((content, is_exact))
     }
 
-    /// Files and directories, once they were counted: as the last walk has found.
+    /// The number of files and directories found by the last walk, once counted.
     pub(crate) fn files(&self) -> Option<u64> {
         self.used.lock().files
     }
 
-    /// Bytes in use, once they were counted.
+    /// Bytes in use, once counted.
     pub(crate) fn used(&self) -> Option<u64> {
         self.used.lock().bytes.map(|bytes| u64::try_from(bytes).unwrap_or(0))
     }
 }
 
 impl Share {
-    /// [`Share::grow`], without a store being asked that may stop answering.
+    /// As [`Share::grow`], but does not block if the store may stop answering.
     ///
     /// # Errors
     /// Those of [`Share::grow`].
@@ -153,14 +154,14 @@ impl Share {
         self.consult(move |share| share.grow(&node, end)).await
     }
 
-    /// A file is about to reach up to `end`: refused if it would be larger than a file may be then, or the share would hold
-    /// more than it may. To be kept until that is done.
+    /// Prepares the growth of a file up to `end`. Refuses if the file or the share would become too large. Keep the result
+    /// until the write has ended.
     ///
     /// # Errors
     /// [`storage::Error::TooLarge`], [`Error::PlanFull`], the store's.
     pub(crate) fn grow(self: &Arc<Self>, node: &NodeRef, end: u64) -> Result<Option<Growth>> {
         let capacity = self.capacity();
-        // What is larger already, by an earlier plan or by local programs, may be changed and not grow.
+        // A file that is too large already, because of an earlier plan or local programs, may be changed but not grow.
         if end > capacity.file() && end > node.attributes(Want::empty(), Wait::May)?.size {
             return Err(storage::Error::TooLarge.into());
         }
@@ -199,7 +200,7 @@ impl Share {
         }
     }
 
-    /// A file has lost so many bytes.
+    /// Counts bytes that a file has lost.
     pub(crate) fn freed(&self, bytes: u64) {
         let capacity = self.capacity();
         if capacity.limit().is_some() {
@@ -207,20 +208,20 @@ impl Share {
         }
     }
 
-    /// A name of an object with these attributes is gone.
+    /// Counts the removal of a name of an object with these attributes.
     pub(crate) fn removed(&self, attributes: &Attributes) {
         if attributes.kind == FileKind::Regular && attributes.links <= 1 {
             self.freed(attributes.size);
         }
     }
 
-    /// Bytes that a file of it may have by its plan; `u64::MAX` where that says nothing.
+    /// The most bytes of one file by the plan; `u64::MAX` where the plan says nothing.
     #[must_use]
     pub fn file_bytes_max(&self) -> u64 {
         self.capacity().file()
     }
 
-    /// The size of the share as its clients see it: what is provisioned, and what is left of that, if the store has as much.
+    /// The size of the share as its clients see it: the provisioned size and what is left of it, at most what the store has.
     pub(crate) fn provisioned_space(self: &Arc<Self>, store: Space) -> Space {
         let Some(limit) = self.capacity().limit() else { return store };
         self.keep_count();
@@ -229,7 +230,7 @@ impl Share {
         Space { total: limit, free: left.min(store.free), available: left.min(store.available), ..store }
     }
 
-    /// Counts what the share holds, beside everything else, when that was not done for a while.
+    /// Starts a count in the background if the last one was some time ago.
     fn keep_count(self: &Arc<Self>) {
         let mut used = self.capacity().used.lock();
         let is_due = used.walked.is_none_or(|walked| walked.elapsed() >= WALK_AGAIN);
@@ -239,7 +240,8 @@ impl Share {
         used.is_walking = true;
         drop(used);
         let share = Arc::clone(self);
-        // A thread of its own: it takes as long as there are files, and keeps no call from one of the store's.
+        // A separate thread: the walk takes time in proportion to the number of files, and must not occupy a thread of the
+        // store.
         let walk = std::thread::Builder::new().name("count".to_owned()).spawn(move || share.count_all());
         if let Err(e) = walk {
             tracing::warn!(share = self.name(), "cannot count what it holds: {e}");
@@ -247,7 +249,7 @@ impl Share {
         }
     }
 
-    /// Counts what the share holds, again as long as it changes meanwhile.
+    /// Counts what the share holds. Repeats the count if the share changed meanwhile.
     fn count_all(&self) {
         for walk in 1..=WALKS_MAX {
             match self.capacity().recount(|| count(self.root())) {
@@ -262,7 +264,7 @@ impl Share {
     }
 }
 
-/// Walks through a directory and all below it. What vanishes meanwhile is left out.
+/// Walks a directory and everything below it. Objects that vanish meanwhile are left out.
 pub(crate) fn count(root: &NodeRef) -> storage::Result<Content> {
     let (mut content, mut several) = (Content::default(), HashSet::new());
     let mut dirs = vec![Arc::clone(root)];

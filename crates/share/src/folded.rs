@@ -1,15 +1,16 @@
-//! The folded-name index: finding a name whatever its case.
+//! The folded-name index: finds names regardless of case.
 //!
-//! A directory that is asked for a name without regard to case gets an index from folded names to the
-//! names that it holds, so opening one name in a directory of a million entries costs the same as in a directory of ten. A
-//! name that has no match is looked for as an 8.3 name (see [`crate::short_name()`]).
+//! A directory that is searched for a name without regard to case gets an index from folded names to its names. So opening
+//! one name costs the same in a directory of a million entries as in a directory of ten. A name without a match is tried as
+//! an 8.3 name (see [`crate::short_name()`]).
 //!
-//! The index of a directory that the metadata cache follows (see [`crate::cache`]) is told of each name that changes, by
-//! whomever: that name is doubtful then, and looked up by itself when somebody asks for one like it. Elsewhere an index is
-//! good as long as the directory's time of change stays the same; the server's own changes are carried into it.
+//! The index of a directory that the metadata cache follows (see [`crate::cache`]) is told of each changed name, whoever
+//! changed it. That name is then doubtful, and is looked up by itself the next time a similar name is searched. The index of
+//! any other directory is valid while the directory's change time stays the same; the server enters its own changes into the
+//! index.
 //!
-//! Indexes take their memory from the budget of the cache, and the cache lets go of directories for them. A directory whose
-//! names do not fit all the same has no index: it is read for each name that is not found as it is given.
+//! Indexes take their memory from the budget of the cache, and the cache drops directories for them. A directory whose names
+//! still do not fit has no index: it is read for each name that is not found exactly as given.
 
 mod names;
 
@@ -27,30 +28,29 @@ use crate::long_call::{TOO_LONG, must_be_brief};
 use crate::short_name::{is_made, short_name};
 use names::{Names, is_folded};
 
-/// A directory that changed so short a time before it was read may change again within the same tick of
-/// the store's clock: the index is used, but not believed when it says that there is no such name.
+/// If a directory changed this short a time before it was read, it may change again within the same tick of the store's
+/// clock: the index is used, but not trusted when it does not have a name.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
-/// Doubtful names of an index that are kept one by one, as a part of its names but at least so many; with more the
+/// Doubtful names of an index that are kept one by one, as a fraction of its names but at least this many. With more, the
 /// directory is read again.
 const DOUBTFUL_MIN: usize = 1024;
 const DOUBTFUL_PART: usize = 16;
-/// Doubtful names that are looked at with each question when half as many are there.
+/// Doubtful names that each search checks when half of the limit is reached.
 const LOOKED_AT: usize = 4;
-/// What a doubtful name takes beside twice its bytes.
+/// Memory for a doubtful name besides twice its bytes.
 const DOUBTFUL_BYTES: usize = 160;
-/// How often a name that changes all the time is looked at before the directory is read again.
+/// How often a name that keeps changing is looked up before the directory is read again.
 const TRIES: usize = 4;
-/// Entries that are read of a directory where nobody may be held up.
+/// Entries read of a directory when other calls must not be held up.
 const BRIEF_ENTRIES: usize = 2048;
-/// What one index may take of the budget.
+/// The most that one index may take of the budget.
 const PART_OF_BUDGET: (usize, usize) = (3, 4);
-/// For so long nobody tries to make an index of a directory that had too many names.
+/// How long no index is attempted for a directory that had too many names.
 const TOO_LONG_FOR: Duration = Duration::from_secs(60);
-/// Directories that are remembered for that.
+/// Such directories that are remembered.
 const TOO_LONG_MAX: usize = 1024;
 
-/// The form in which names are compared: every character by its simple upper case.
-/// Bytes that are not UTF-8 stand for themselves.
+/// The form in which names are compared: each character in its simple upper case. Bytes that are not UTF-8 stay as they are.
 pub(crate) fn fold(name: &[u8]) -> Vec<u8> {
     if name.is_ascii() {
         return name.to_ascii_uppercase();
@@ -59,7 +59,7 @@ pub(crate) fn fold(name: &[u8]) -> Vec<u8> {
     text.chars().map(upper).collect::<String>().into_bytes()
 }
 
-/// The simple upper case: one character for one, as in NTFS' table (a sharp s stays).
+/// The simple upper case: one character for one, as in the table of NTFS (a sharp s stays).
 fn upper(c: char) -> char {
     let mut full = c.to_uppercase();
     match (full.next(), full.next()) {
@@ -68,7 +68,7 @@ fn upper(c: char) -> char {
     }
 }
 
-/// Bytes of the budget, given back when they are needed no more.
+/// Bytes taken from the budget, freed when no longer needed.
 #[derive(Debug)]
 struct Taken {
     budget: Arc<Budget>,
@@ -76,7 +76,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// As many as `bytes` from now on; false when there is no room for more.
+    /// Changes the number of bytes taken. False when there is no room for more.
     fn becomes(&mut self, bytes: usize) -> bool {
         let has_room = bytes <= self.bytes || self.budget.has_room(bytes - self.bytes);
         if has_room {
@@ -93,16 +93,16 @@ impl Drop for Taken {
     }
 }
 
-/// Why an index is believed.
+/// Why an index is valid.
 #[derive(Debug)]
 enum Basis {
-    /// The directory was last changed at this time, which lay safely in the past when it was read, or did not.
+    /// The change time of the directory when it was read, and whether that time was safely in the past.
     Time { as_of: Timestamp, is_settled: bool },
-    /// The directory is followed: all names that have changed since they were entered are among these.
+    /// The directory is followed: these are all names that have changed since they were entered.
     Told(Doubtful),
 }
 
-/// Folded names, and the names of this form that have changed, each with the number of the change.
+/// Folded names and the names with this form that have changed, each with the number of the change.
 #[derive(Debug, Default)]
 struct Doubtful {
     names: HashMap<Vec<u8>, Vec<(Vec<u8>, u64)>>,
@@ -123,7 +123,7 @@ impl Doubtful {
         }
     }
 
-    /// A name is doubtful no more, if its last change is the one given; whether it is so.
+    /// Removes a name from the doubtful ones if `change` is its last change. Returns whether it was removed.
     fn remove(&mut self, name: &[u8], change: Option<u64>) -> bool {
         if self.count == 0 {
             return false;
@@ -151,11 +151,11 @@ struct Index {
     used: u64,
 }
 
-/// A directory that is followed and being read.
+/// A followed directory that is being read.
 #[derive(Debug)]
 struct Building {
     dir: FileId,
-    /// The names that have changed since that began; None: too many.
+    /// The names that have changed since the reading began; None: too many.
     changed: Option<Vec<Vec<u8>>>,
 }
 
@@ -163,7 +163,7 @@ struct Building {
 struct Indexes {
     by_dir: HashMap<FileId, Index>,
     clock: u64,
-    /// Each with a number.
+    /// Each reading with a number.
     building: HashMap<u64, Building>,
     /// Directories that had too many names, and when.
     too_long: HashMap<FileId, Instant>,
@@ -176,7 +176,7 @@ impl Indexes {
         self.by_dir.insert(dir, index);
     }
 
-    /// Changes an index; it goes if it does not fit any more, or would have to be put in order for long.
+    /// Changes an index. The index is dropped if it no longer fits, or if sorting it would take long.
     fn change(&mut self, dir: FileId, change: impl FnOnce(&mut Index)) {
         if let Some(index) = self.by_dir.get_mut(&dir) {
             if index.names.is_to_be_moved() {
@@ -190,7 +190,7 @@ impl Indexes {
         }
     }
 
-    /// Lets go of the index that was not used for longest. False when there is none.
+    /// Drops the index that was not used for longest. False when there is none.
     fn let_go(&mut self) -> bool {
         let oldest = self.by_dir.iter().min_by_key(|(_, index)| index.used).map(|(dir, _)| *dir);
         oldest.is_some_and(|oldest| self.by_dir.remove(&oldest).is_some())
@@ -201,17 +201,17 @@ impl Indexes {
 #[derive(Debug)]
 pub(crate) struct FoldedNames {
     budget: Arc<Budget>,
-    /// Guards the indexes. No storage call is made under it.
+    /// Guards the indexes. No storage call is made while it is held.
     indexes: Mutex<Indexes>,
 }
 
-/// A name that is looked for.
+/// A name to search for.
 #[derive(Debug)]
 struct Wanted {
     folded: Vec<u8>,
-    /// Its short name, if it is none itself: there may be a file that was made by that.
+    /// Its short name, if it is a long name: a file may have been created by the short name.
     short: Option<Vec<u8>>,
-    /// It may be the short name of another.
+    /// Whether it may be the short name of another name.
     is_short: bool,
 }
 
@@ -222,19 +222,19 @@ impl Wanted {
     }
 }
 
-/// Names that a wanted one may mean, the better ones first.
+/// Names that may match, best first.
 #[derive(Debug, Default)]
 struct Candidates([Option<Vec<u8>>; 3]);
 
 impl Candidates {
-    /// Those of an index.
+    /// The candidates in an index.
     fn of(names: &Names, wanted: &Wanted) -> Self {
         let short = wanted.short.as_ref().and_then(|short| names.like(short));
         let by_short = if wanted.is_short { names.of_short(&wanted.folded) } else { None };
         Self([names.like(&wanted.folded), short, by_short].map(|name| name.map(<[u8]>::to_vec)))
     }
 
-    /// A name that the directory has.
+    /// Considers a name of the directory.
     fn see(&mut self, name: &[u8], wanted: &Wanted) {
         let [exact, short, by_short] = &mut self.0;
         let or = |slot: &mut Option<Vec<u8>>| _ = slot.get_or_insert_with(|| name.to_vec());
@@ -252,7 +252,7 @@ impl Candidates {
     }
 }
 
-/// What the index says.
+/// The answer of the index.
 #[derive(Debug, PartialEq, Eq)]
 enum Known {
     Name(Vec<u8>),
@@ -268,8 +268,8 @@ impl FoldedNames {
         Self { budget, indexes: Mutex::default() }
     }
 
-    /// The name in `dir` that equals `wanted` but for case, or of which it is the short name; `known` are the directory's
-    /// attributes, if they were read just now.
+    /// The name in `dir` that equals `wanted` except for case, or whose short name is `wanted`. `known` are the directory's
+    /// attributes, if they were just read.
     pub(crate) fn find(
         &self,
         dir: &dyn Node,
@@ -325,7 +325,7 @@ impl FoldedNames {
         let mut indexes = self.indexes.lock();
         let building = indexes.building.remove(&number);
         let (index, found) = read?;
-        // None: it is followed no more.
+        // None: the directory is no longer followed.
         if let (Some(mut index), Some(Building { changed: Some(changed), .. })) = (index, building) {
             changed.iter().for_each(|name| _ = index.doubt(name, number));
             if index.fits() {
@@ -335,7 +335,7 @@ impl FoldedNames {
         Ok(found)
     }
 
-    /// Some doubtful names, when there are many: so that they do not become too many.
+    /// Some doubtful names to check, if there are many, to limit their number.
     fn old_doubts(&self, dir: FileId) -> Vec<(Vec<u8>, u64)> {
         let indexes = self.indexes.lock();
         match indexes.by_dir.get(&dir).map(|index| &index.basis) {
@@ -378,7 +378,7 @@ impl FoldedNames {
             Err(e) => return Err(e.into()),
         };
         self.indexes.lock().change(dir.id(), |index| {
-            // Else it has changed once more.
+            // Otherwise it has changed once more.
             if index.trust(name, Some(change)) {
                 index.enter(name, is_there);
             }
@@ -386,7 +386,7 @@ impl FoldedNames {
         Ok(())
     }
 
-    /// A name in a directory that is followed has changed.
+    /// Notes that a name in a followed directory has changed.
     pub(crate) fn touch(&self, dir: FileId, name: &[u8]) {
         let mut indexes = self.indexes.lock();
         for building in indexes.building.values_mut().filter(|building| building.dir == dir) {
@@ -403,7 +403,7 @@ impl FoldedNames {
         }
     }
 
-    /// A name in a directory that is followed is surely there now, or not.
+    /// Notes whether a name in a followed directory certainly exists now.
     pub(crate) fn know(&self, dir: FileId, name: &[u8], is_there: bool) {
         self.indexes.lock().change(dir, |index| {
             if matches!(index.basis, Basis::Told(_)) {
@@ -413,14 +413,14 @@ impl FoldedNames {
         });
     }
 
-    /// A directory is followed no more.
+    /// Drops the index of a directory that is no longer followed.
     pub(crate) fn forget(&self, dir: FileId) {
         let mut indexes = self.indexes.lock();
         indexes.building.retain(|_, building| building.dir != dir);
         indexes.by_dir.remove(&dir);
     }
 
-    /// No directory is followed any more.
+    /// Drops the indexes of all followed directories.
     pub(crate) fn forget_followed(&self) {
         let mut indexes = self.indexes.lock();
         indexes.building.clear();
@@ -446,26 +446,26 @@ impl FoldedNames {
 
     fn keep(&self, dir: FileId, index: Index) {
         let mut indexes = self.indexes.lock();
-        // Else somebody has begun to follow it meanwhile.
+        // Otherwise the directory has been followed meanwhile.
         if indexes.by_dir.get(&dir).is_none_or(|index| matches!(index.basis, Basis::Time { .. })) {
             indexes.keep(dir, index);
         }
     }
 
-    /// Whether there is an index of a directory that is believed as long as the directory has the same time of change.
+    /// Whether a directory has an index that is valid while the change time stays the same.
     pub(crate) fn goes_by_time(&self, dir: FileId) -> bool {
         let indexes = self.indexes.lock();
         indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Time { .. }))
     }
 
-    /// Whether there is an index of a directory that must be told of each name that changes.
+    /// Whether a directory has an index that must be told of each changed name.
     pub(crate) fn is_told(&self, dir: FileId) -> bool {
         let indexes = self.indexes.lock();
         indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Told(_)))
     }
 
-    /// This server has changed a directory from `before` to `after`: `removed` is gone, `added` is new.
-    /// An index that agreed with `before` agrees with `after` then; any other is dropped.
+    /// Records a change of a directory by this server from `before` to `after`: `removed` is gone, `added` is new. An index
+    /// that was valid at `before` is then valid at `after`; any other is dropped.
     pub(crate) fn changed(
         &self,
         dir: FileId,
@@ -490,8 +490,8 @@ impl FoldedNames {
         });
     }
 
-    /// Reads a directory into an index, as long as there is room for it, and looks for a name on the way. Changes meanwhile
-    /// make the directory's change time differ, or are told, so that the index is not used again as it is.
+    /// Reads a directory into an index, while there is room for it, and searches for a name on the way. Changes meanwhile
+    /// give the directory another change time or are reported, so that the index is not used as it is.
     fn read(
         &self,
         dir: &dyn Node,
@@ -542,7 +542,7 @@ impl FoldedNames {
         }
     }
 
-    /// Makes room for an index that is being read, if there can be enough.
+    /// Makes room for an index that is being read, if possible.
     fn makes_room(&self, dir: &dyn Node, index: &mut Index) -> bool {
         if index.fits() {
             return true;
@@ -554,7 +554,7 @@ impl FoldedNames {
             let mut indexes = self.indexes.lock();
             while !self.budget.has_room(more) && indexes.let_go() {}
             drop(indexes);
-            // Not under the lock: the cache tells of directories that it lets go.
+            // Not under the lock: the cache reports the directories that it drops.
             if self.budget.has_room(more) || cache::make_room(dir, more) {
                 return index.fits();
             }
@@ -569,7 +569,7 @@ impl FoldedNames {
 }
 
 impl Index {
-    /// What it takes.
+    /// The memory that the index takes, in bytes.
     fn bytes(&self) -> usize {
         let doubtful = match &self.basis {
             Basis::Time { .. } => 0,
@@ -578,14 +578,14 @@ impl Index {
         size_of::<Self>() + self.names.bytes() + doubtful
     }
 
-    /// Takes of the budget what it needs; false when there is not as much.
+    /// Takes the memory that the index needs from the budget. False when there is not enough.
     fn fits(&mut self) -> bool {
         let bytes = self.bytes();
         let (part, of) = PART_OF_BUDGET;
         bytes <= self.taken.budget.bytes_max() / of * part && self.taken.becomes(bytes)
     }
 
-    /// A name may have changed; false when that is so of too many.
+    /// Marks a name as doubtful. False when there are too many.
     fn doubt(&mut self, name: &[u8], change: u64) -> bool {
         let enough = DOUBTFUL_MIN.max(self.names.len() / DOUBTFUL_PART);
         let Basis::Told(doubtful) = &mut self.basis else { return true };
@@ -593,7 +593,7 @@ impl Index {
         doubtful.count <= enough && self.fits()
     }
 
-    /// A name is doubtful no more, if its last change is the one given; whether it is so.
+    /// Removes a name from the doubtful ones if `change` is its last change. Returns whether it was removed.
     fn trust(&mut self, name: &[u8], change: Option<u64>) -> bool {
         match &mut self.basis {
             Basis::Told(doubtful) => doubtful.remove(name, change),
@@ -613,7 +613,7 @@ impl Index {
     }
 }
 
-/// Whether a change after the present moment surely gives the object another time of change.
+/// Whether any later change certainly gives the object another change time.
 pub(crate) fn is_settled(attributes: &Attributes) -> bool {
     let changed = Duration::new(u64::try_from(attributes.ctime.secs).unwrap_or(0), attributes.ctime.nanos);
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What changes in a share, for whoever watches it.
+//! Watches for changes in a share.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,19 +15,18 @@ use crate::observe::Observation;
 use crate::permission::{self, Object};
 use crate::{Caller, Error, Identity, Result};
 
-/// Changes that wait in a watch until they are asked for; beyond that they are given up and the watch
-/// says so.
+/// Changes that wait in a watch until they are fetched. With more, the watch drops them and reports an overflow.
 const CHANGES_MAX: usize = 4096;
-/// Bytes of changes that wait in all watches of a share together; beyond that the watch that sees one more gives up.
+/// Bytes of changes that wait in all watches of a share together. Beyond that, a watch with a further change overflows.
 const CHANGES_BYTES_MAX: usize = 64 << 20;
 
 bitflags! {
     /// Kinds of changes: the bits of CompletionFilter, [MS-SMB2] 2.2.35.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub struct ChangeKinds: u32 {
-        /// A name of a file came, went or changed.
+        /// The name of a file was created, removed or changed.
         const FILE_NAME = 0x001;
-        /// A name of a directory came, went or changed.
+        /// The name of a directory was created, removed or changed.
         const DIR_NAME = 0x002;
         /// Attributes.
         const ATTRIBUTES = 0x004;
@@ -43,7 +42,7 @@ bitflags! {
         const EA = 0x080;
         /// Owner or permissions.
         const SECURITY = 0x100;
-        /// A named stream came, went or changed its name.
+        /// The name of a named stream was created, removed or changed.
         const STREAM_NAME = 0x200;
         /// Length of a named stream.
         const STREAM_SIZE = 0x400;
@@ -55,19 +54,19 @@ bitflags! {
 /// What happened to a name: the values of FILE_NOTIFY_INFORMATION, [MS-FSCC] 2.7.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeAction {
-    /// It is new.
+    /// The name was created.
     Added = 1,
-    /// It is gone.
+    /// The name was removed.
     Removed = 2,
-    /// The object behind it changed.
+    /// The object with this name changed.
     Modified = 3,
-    /// It was renamed: the old name.
+    /// The object was renamed: the old name.
     RenamedFrom = 4,
-    /// It was renamed: the new name.
+    /// The object was renamed: the new name.
     RenamedTo = 5,
-    /// A named stream is new. The name is the file's, a colon, and the stream's, which has no colon.
+    /// A named stream was created. The name consists of the file's name, a colon, and the stream's name, which has no colon.
     AddedStream = 6,
-    /// A named stream is gone.
+    /// A named stream was removed.
     RemovedStream = 7,
     /// A named stream changed.
     ModifiedStream = 8,
@@ -78,23 +77,23 @@ pub enum ChangeAction {
 pub struct Change {
     /// What happened.
     pub action: ChangeAction,
-    /// To which name, from the watched directory: `a/b`.
+    /// The path of the name, relative to the watched directory: `a/b`.
     pub path: Vec<u8>,
 }
 
-/// A change as it happens: in which directory, to which name.
+/// A change as it happens: its directory and name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {
     pub dir: &'a NodeRef,
     pub name: &'a [u8],
     pub action: ChangeAction,
     pub kinds: ChangeKinds,
-    /// Those who watch for these kinds hear of it by another event.
+    /// Watches for these kinds are told by another event.
     pub unless: ChangeKinds,
 }
 
 impl Event<'_> {
-    /// The name without that of a stream, which has no colon of its own.
+    /// The name of the file, without that of a stream, which has no colon of its own.
     fn file_name(&self) -> &[u8] {
         let is_stream = matches!(
             self.action,
@@ -108,7 +107,7 @@ impl Event<'_> {
 #[derive(Debug)]
 struct Watcher {
     dir: NodeRef,
-    /// Who watches.
+    /// The user that watches.
     identity: Arc<Identity>,
     recursive: bool,
     /// Bytes that wait in all watches of the share.
@@ -122,7 +121,7 @@ struct Watcher {
 struct Queue {
     kinds: ChangeKinds,
     changes: VecDeque<Change>,
-    /// What they take of `waiting_bytes`.
+    /// The part of `waiting_bytes` that this queue takes.
     bytes: usize,
     overflow: bool,
     /// The watched directory itself is being deleted.
@@ -135,7 +134,7 @@ type Watchers = HashMap<FileId, Vec<Arc<Watcher>>>;
 #[derive(Debug)]
 pub struct Changes {
     root: NodeRef,
-    /// Guards the lists of watchers, by watched directory; recursive ones apart.
+    /// Guards the lists of watchers by watched directory, with recursive ones separate.
     watchers: Mutex<(Watchers, Watchers)>,
     waiting_bytes: Arc<AtomicUsize>,
     count: AtomicUsize,
@@ -143,7 +142,7 @@ pub struct Changes {
     observation: Observation,
 }
 
-/// A watch on a directory. Changes are collected from its beginning; it ends when dropped.
+/// A watch on a directory. It collects changes from its creation until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     share: Arc<crate::Share>,
@@ -155,7 +154,7 @@ pub struct Watch {
 pub enum Seen {
     /// These changes, oldest first.
     Changes(Vec<Change>),
-    /// So many that the list was given up: the client must look for itself.
+    /// There were too many changes, and the list was dropped: the client must read the directory again.
     Overflow,
     /// The watched directory is being deleted.
     Gone,
@@ -173,25 +172,25 @@ impl Changes {
         }
     }
 
-    /// How many directories are observed for what others do there: a moment after a watch begins its own is, and a
-    /// moment after the last has ended none.
+    /// The number of directories that are observed for changes by local programs. It follows the watches with a short delay:
+    /// an ended watch may still be counted, and a new one not yet.
     #[must_use]
     pub fn observed_directories(&self) -> usize {
         self.observation.directories.load(Ordering::Relaxed)
     }
 
-    /// What others do behind the server's back.
+    /// The observation of local programs.
     pub(crate) fn observation(&self) -> &Observation {
         &self.observation
     }
 
-    /// Whether anybody watches anything.
+    /// Whether there are any watches.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Tells a change of the server's own to those who watch for it.
+    /// Publishes a change by the server to its watchers.
     pub(crate) fn publish(&self, event: &Event<'_>) {
         if !self.is_watched() {
             return;
@@ -200,7 +199,7 @@ impl Changes {
         self.announce(event);
     }
 
-    /// Tells a change, whoever made it, to those who watch for it.
+    /// Publishes a change by the server or by others to its watchers.
     pub(crate) fn announce(&self, event: &Event<'_>) {
         let (direct, is_deep) = {
             let watchers = self.watchers.lock();
@@ -214,8 +213,8 @@ impl Changes {
         }
     }
 
-    /// Tells a change to those who watch the tree below a directory above it and could find it there. The way is walked
-    /// once, however many watch.
+    /// Publishes a change to the watchers of trees above it that could find it there. The path upwards is walked once for
+    /// all of them.
     fn publish_upwards(&self, event: &Event<'_>) {
         let Ok(mut path) = event.dir.path() else { return };
         let parts: Vec<usize> = path.split(|b| *b == b'/').map(<[u8]>::len).filter(|len| *len > 0).collect();
@@ -225,7 +224,7 @@ impl Changes {
         path.extend_from_slice(event.name);
         let (mut dir, mut start) = (Arc::clone(&self.root), 0);
         let mut parts = parts.into_iter();
-        // Who watches, and where the path begins that it sees.
+        // The watchers, and where the path that each sees begins.
         let mut watching: Vec<(Arc<Watcher>, usize)> = Vec::new();
         loop {
             let here = self.watchers.lock().1.get(&dir.id()).cloned().unwrap_or_default();
@@ -234,7 +233,7 @@ impl Changes {
             let end = start.saturating_add(length);
             let name = Name::new(path.get(start..end).unwrap_or_default());
             let Ok(next) = name.and_then(|name| dir.lookup(name, Wait::May)) else {
-                // It has just been moved or removed: who could find the change is not known any more.
+                // The directory was just moved or removed: it is no longer known who could find the change.
                 return watching.iter().for_each(|(watcher, _)| watcher.overflow());
             };
             (dir, start) = (next, end.saturating_add(1));
@@ -246,7 +245,7 @@ impl Changes {
         }
     }
 
-    /// So much has changed that it is not known what: all who watch must look for themselves.
+    /// Makes all watches overflow, because the changes are not known individually.
     pub(crate) fn overflow(&self) {
         let watchers = self.watchers.lock();
         for watcher in [&watchers.0, &watchers.1].into_iter().flat_map(HashMap::values).flatten() {
@@ -254,7 +253,7 @@ impl Changes {
         }
     }
 
-    /// Tells those who watch a directory that it is being deleted.
+    /// Tells the watchers of a directory that it is being deleted.
     pub(crate) fn publish_gone(&self, dir: FileId) {
         if !self.is_watched() {
             return;
@@ -267,8 +266,8 @@ impl Changes {
     }
 }
 
-/// Leaves those who may go through a directory above a change, and have the further right in it: a watch gives no names away
-/// that are kept from them.
+/// Keeps only watchers that may traverse a directory above a change and have the further right in it, so that a watch
+/// reveals no names hidden from its user.
 fn retain_who_may(watching: &mut Vec<(Arc<Watcher>, usize)>, dir: &NodeRef, needed: Access) {
     if watching.iter().all(|(watcher, _)| watcher.identity.is_superuser()) {
         return;
@@ -298,7 +297,7 @@ impl Watcher {
             return;
         }
         let change = Change { action: event.action, path: path.to_vec() };
-        // The same object changed again before anybody asked: once is enough.
+        // The same object changed again before the changes were fetched: one entry is enough.
         let once = matches!(change.action, ChangeAction::Modified | ChangeAction::ModifiedStream);
         if !once || queue.changes.back() != Some(&change) {
             let bytes = size_of::<Change>().saturating_add(path.len());
@@ -313,7 +312,7 @@ impl Watcher {
         self.ready.notify_one();
     }
 
-    /// Takes out what waits.
+    /// Removes and returns the waiting changes.
     fn empty(&self, queue: &mut Queue) -> VecDeque<Change> {
         self.waiting_bytes.fetch_sub(std::mem::take(&mut queue.bytes), Ordering::Relaxed);
         std::mem::take(&mut queue.changes)
@@ -321,8 +320,8 @@ impl Watcher {
 }
 
 impl crate::Share {
-    /// Watches a directory, which the caller may list, or the whole tree below it, for changes of these kinds. In the tree
-    /// the caller sees what it could find by listing: changes in directories that it may reach and list.
+    /// Watches a directory that the caller may list, or the whole tree below it, for changes of these kinds. In a tree the
+    /// caller sees what it could find by listing: changes in directories that it may reach and list.
     ///
     /// # Errors
     /// [`Error::LimitReached`].
@@ -358,7 +357,7 @@ impl crate::Share {
 }
 
 impl Watch {
-    /// What has been seen so far, if anything; it is then forgotten.
+    /// Removes and returns what has been seen so far, if anything.
     #[must_use]
     pub fn take(&self) -> Option<Seen> {
         let mut queue = self.watcher.queue.lock();
@@ -371,21 +370,21 @@ impl Watch {
         (!queue.changes.is_empty()).then(|| Seen::Changes(self.watcher.empty(&mut queue).into()))
     }
 
-    /// Whether something has been seen: [`Watch::take`] gives it.
+    /// Whether [`Watch::take`] would return anything.
     #[must_use]
     pub fn has_seen(&self) -> bool {
         let queue = self.watcher.queue.lock();
         queue.gone || queue.overflow || !queue.changes.is_empty()
     }
 
-    /// Waits until something is seen, which stays to be taken.
+    /// Waits until something is seen. It remains to be taken.
     pub async fn until_seen(&self) {
         while !self.has_seen() {
             self.watcher.ready.notified().await;
         }
     }
 
-    /// Waits until something is seen.
+    /// Waits until something is seen, and takes it.
     pub async fn seen(&self) -> Seen {
         loop {
             if let Some(seen) = self.take() {

@@ -1,33 +1,33 @@
-//! Names that were removed by the close of their last open: an object that was found before cannot be opened any more.
+//! Names removed by the close of their last open. An object that was looked up before cannot be opened any more.
 
 use std::collections::VecDeque;
 
 use storage::FileId;
 
-/// Removed objects that are remembered: more than are removed between the look for a name and its opening.
+/// Removed objects that are remembered: more than are removed between a lookup and its open.
 const REMOVED_MAX: usize = 32;
 
-/// The last objects whose names were removed.
+/// The objects whose names were removed last.
 #[derive(Debug, Default)]
 pub(crate) struct Removed {
     last: VecDeque<(Epoch, FileId)>,
-    /// When the last one was that is not among them any more.
+    /// When the last object that is no longer remembered was removed.
     forgotten: Epoch,
 }
 
-/// When an object was looked for, in removals: one that has been removed since cannot be opened.
+/// When an object was looked up, counted in removals. An object removed since cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Epoch(pub(crate) u64);
 
 impl Epoch {
-    /// Of an object that no name led to, whether it has one or not; and of one that was just made: its maker is not sent to look
-    /// for it again, which would find it there already.
+    /// For an object that was reached without a name, and for one that was just created: its creator must not look it up
+    /// again, since the name would exist already.
     pub(crate) const NEVER_GONE: Self = Self(u64::MAX);
 }
 
 impl Removed {
     pub(crate) fn add(&mut self, when: Epoch, id: FileId) {
-        // Where one name after another is made and removed, the objects have the same number.
+        // When names are created and removed repeatedly, the objects get the same number again.
         self.last.retain(|(_, earlier)| *earlier != id);
         if self.last.len() == REMOVED_MAX
             && let Some((when, _)) = self.last.pop_front()
@@ -37,7 +37,7 @@ impl Removed {
         self.last.push_back((when, id));
     }
 
-    /// Whether an object that was looked for then may have been removed since.
+    /// Whether an object that was looked up then may have been removed since.
     pub(crate) fn may_have(&self, id: FileId, epoch: Epoch) -> bool {
         let mut since = self.last.iter().rev().take_while(|(when, _)| *when > epoch);
         since.any(|(_, removed)| *removed == id) || self.forgotten > epoch

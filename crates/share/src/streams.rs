@@ -1,7 +1,7 @@
 //! Named streams of files and directories.
 //!
-//! A stream has data, opens, locks and caching grants of its own; all else that is known about it is its file's: identity,
-//! times, attributes, permissions. So it is a node that is made of two, and an open of it holds its file too.
+//! A stream has its own data, opens, locks and caching grants. Everything else is its file's: identity, times, attributes,
+//! permissions. So a stream is a node made of two nodes, and an open of it also holds its file.
 
 use std::any::Any;
 use std::io::IoSlice;
@@ -25,12 +25,12 @@ use crate::{Error, Location, Open, Result, Share};
 /// Named streams of one file.
 const STREAMS_MAX: usize = 4096;
 
-/// Whose stream an object is, and which.
+/// The file and name of a named stream.
 #[derive(Debug, Clone)]
 pub struct Stream {
     /// The file or directory.
     pub file: NodeRef,
-    /// The stream's name, as it was made with.
+    /// The name that the stream was created with.
     pub name: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl Share {
         .await
     }
 
-    /// The named stream of a file that was found, whatever its case; a stream whose name matches exactly comes first.
+    /// The named stream of a file that was found, regardless of case. A name that matches exactly is preferred.
     ///
     /// # Errors
     /// [`storage::Error::NotSupported`], the store's.
@@ -69,10 +69,10 @@ impl Share {
         .await
     }
 
-    /// Makes a named stream of a file that was found, after the caller's permission to write to it was checked.
+    /// Creates a named stream of a file that was found, after the caller's permission to write to the file was checked.
     ///
     /// # Errors
-    /// [`storage::Error::Exists`] also for a name that differs in case only, [`Error::DeletePending`],
+    /// [`storage::Error::Exists`] also for a name that differs only in case, [`Error::DeletePending`],
     /// [`Error::LimitReached`], [`storage::Error::NotSupported`], the store's.
     pub async fn create_stream(self: &Arc<Self>, file: &Found, name: &[u8]) -> Result<Found> {
         self.check_writable()?;
@@ -100,7 +100,7 @@ impl Share {
         .await
     }
 
-    /// Removes a stream that was made and cannot be used after all.
+    /// Removes a stream that was just created but cannot be used.
     ///
     /// # Errors
     /// The store's.
@@ -110,12 +110,12 @@ impl Share {
             .await
     }
 
-    /// Gives the open stream another name. A stream of that name goes if the caller wants that, nobody has it open and it
-    /// is empty ([MS-FSA] 2.1.5.15.12.1).
+    /// Renames the open stream. An existing stream with the new name is replaced if the caller asks for that, it is not
+    /// open, and it is empty ([MS-FSA] 2.1.5.15.12.1).
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] without DELETE, [`storage::Error::Exists`] with [`Replace::Never`],
-    /// [`storage::Error::InvalidArgument`] for what is no stream and for a stream that cannot be replaced.
+    /// [`storage::Error::InvalidArgument`] if the open is not of a stream or the existing stream cannot be replaced.
     pub async fn rename_stream(
         self: &Arc<Self>,
         open: &Arc<Open>,
@@ -156,19 +156,19 @@ impl Share {
         Ok(())
     }
 
-    /// The name of the stream that is open; None when it is the file itself.
+    /// The name of the open stream; None if the file itself is open.
     #[must_use]
     pub fn stream_name(&self, open: &Open) -> Option<Vec<u8>> {
         self.stream_location(open).map(|location| location.name)
     }
 
-    /// Which stream of which file is open.
+    /// The file and name of the open stream.
     fn stream_location(&self, open: &Open) -> Option<Location> {
         open.file()?;
         self.files.with(open.node().id(), |entry| entry.location(open.key()).cloned()).flatten()
     }
 
-    /// Removes a stream whose last open is closed, if its name still is that stream's.
+    /// Removes a stream whose last open is closed, if the name still refers to that stream.
     pub(crate) fn delete_stream(&self, open: &Open, stream: &Location) -> Result<()> {
         let name = StreamName::new(&stream.name)?;
         if stream.parent.stream(name)?.id() != open.node().id() {
@@ -181,7 +181,7 @@ impl Share {
         Ok(())
     }
 
-    /// Tells watchers that the data of an open stream changed, and its file with it.
+    /// Tells watchers that the data of an open stream changed, and thereby its file.
     pub(crate) fn tell_stream_modified(&self, open: &Open, kinds: ChangeKinds) {
         if !self.changes.is_watched() {
             return;
@@ -200,7 +200,7 @@ impl Share {
         });
     }
 
-    /// Tells watchers of a stream: its name is that of the file, a colon, and its own.
+    /// Tells watchers of a change of a stream. Its name there is the file's name, a colon, and the stream's name.
     fn tell_stream(&self, file: Option<&Location>, stream: &[u8], action: ChangeAction, kinds: ChangeKinds) {
         let Some(file) = file else { return };
         let name = [&file.name, &b":"[..], stream].concat();
@@ -209,7 +209,7 @@ impl Share {
     }
 }
 
-/// Removes all named streams of a file that is being overwritten: those that somebody has open stay with them.
+/// Removes all named streams of a file that is being overwritten. A stream that is open remains available to its opens.
 pub(crate) fn remove_all(node: &NodeRef) -> Result<()> {
     let streams = match node.streams() {
         Err(StoreError::NotSupported | StoreError::WrongKind) => return Ok(()),
@@ -224,13 +224,13 @@ pub(crate) fn remove_all(node: &NodeRef) -> Result<()> {
     Ok(())
 }
 
-/// The stream of a name that differs in case at most.
+/// The stream whose name is the same regardless of case.
 fn same_name<'a>(streams: &'a [StreamEntry], name: &[u8]) -> Option<&'a StreamEntry> {
     let folded = fold(name);
     streams.iter().find(|stream| fold(&stream.name) == folded)
 }
 
-/// A stream's own name and data.
+/// The stored name and the data of a stream.
 fn look(file: &NodeRef, name: &[u8]) -> Result<Option<(Vec<u8>, NodeRef)>> {
     match file.stream(StreamName::new(name)?) {
         Ok(data) => return Ok(Some((name.to_vec(), data))),
@@ -246,7 +246,7 @@ fn look(file: &NodeRef, name: &[u8]) -> Result<Option<(Vec<u8>, NodeRef)>> {
     }
 }
 
-/// What a stream is found as: in its file's place.
+/// Describes a stream as found in the directory of its file.
 fn found(file: &Found, name: Vec<u8>, data: NodeRef) -> Result<Found> {
     let attributes = combine(&file.attributes, &data.attributes(Want::empty(), Wait::May)?, true);
     let node: NodeRef = Arc::new(StreamNode { file: Arc::clone(&file.node), data });
@@ -254,9 +254,9 @@ fn found(file: &Found, name: Vec<u8>, data: NodeRef) -> Result<Found> {
     Ok(Found { node, attributes, stream, ..file.clone() })
 }
 
-/// What is known about a stream: its own size, and all else of the file. A directory's stream is no directory.
+/// The attributes of a stream: its own size, and otherwise those of its file. A directory's stream is not a directory.
 fn combine(file: &Attributes, data: &Attributes, has_flags: bool) -> Attributes {
-    // A file that has no flags of its own has others than a directory that has none.
+    // A file without stored flags has other default flags than a directory.
     let none = (has_flags && file.kind == FileKind::Directory).then_some(FileFlags::empty());
     Attributes {
         kind: FileKind::Regular,
@@ -267,7 +267,7 @@ fn combine(file: &Attributes, data: &Attributes, has_flags: bool) -> Attributes 
     }
 }
 
-/// A named stream as a node: its data, and the file that it belongs to.
+/// A named stream as a node: its data, and its file.
 #[derive(Debug)]
 struct StreamNode {
     file: NodeRef,
@@ -275,7 +275,7 @@ struct StreamNode {
 }
 
 impl StreamNode {
-    /// The file has been modified; that it cannot say when, takes nothing from what was written.
+    /// Marks the file as modified. If the time cannot be set, the write still succeeds.
     fn modified(&self) {
         let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
         if let Err(e) = self.file.set_attributes(&set) {
@@ -286,7 +286,7 @@ impl StreamNode {
 
 #[deny(clippy::missing_trait_methods, reason = "each call is for the data, for the file, or for neither")]
 impl Node for StreamNode {
-    /// The store knows the data for its own.
+    /// The store recognizes its own node by the data.
     fn as_any(&self) -> &dyn Any {
         self.data.as_any()
     }

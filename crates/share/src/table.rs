@@ -1,4 +1,4 @@
-//! The shares that are served: one table for all protocols. It changes while they read it.
+//! The table of served shares, one for all protocols. It can change while it is being read.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -10,58 +10,58 @@ use thiserror::Error;
 
 use crate::{Share, ShareId};
 
-/// Shares served at a time: each has tables, threads and descriptors of its own.
+/// Shares served at a time: each has its own tables, threads and descriptors.
 pub const SHARES_MAX: usize = 4096;
 
-/// The shares as they were at a moment.
+/// The shares at one moment.
 #[derive(Debug, Default, Clone)]
 pub struct Shares {
     by_id: HashMap<ShareId, Arc<Share>>,
-    /// By their names, folded.
+    /// The shares by folded name.
     by_name: HashMap<String, Arc<Share>>,
-    /// The names of those that are served as soon as their stores answer.
+    /// The names of shares that will be served once their stores answer.
     awaited: BTreeMap<ShareId, String>,
 }
 
-/// Why a share is not entered.
+/// Why a share cannot be entered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotEntered {
-    /// There is one of this name; names are the same whatever their case.
+    /// A share with this name exists. Case does not distinguish names.
     #[error("there is a share {0} already")]
     Name(String),
-    /// There is one of this number.
+    /// A share with this number exists.
     #[error("the number of the share is that of the share {0}")]
     Number(String),
-    /// There are [`SHARES_MAX`].
+    /// There are [`SHARES_MAX`] shares already.
     #[error("there are {SHARES_MAX} shares already")]
     Full,
 }
 
-/// A share's name, so that names that differ in case only are the same.
+/// The folded name of a share: names that differ only in case are the same.
 #[must_use]
 pub fn folded_name(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
 impl Shares {
-    /// The share of this number.
+    /// The share with this number.
     #[must_use]
     pub fn by_id(&self, id: ShareId) -> Option<&Arc<Share>> {
         self.by_id.get(&id)
     }
 
-    /// The share of this name, whatever its case.
+    /// The share with this name, regardless of case.
     #[must_use]
     pub fn by_name(&self, name: &str) -> Option<&Arc<Share>> {
         self.by_name.get(&folded_name(name))
     }
 
-    /// All of them, in no order.
+    /// All shares, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Share>> {
         self.by_id.values()
     }
 
-    /// All of them, by name.
+    /// All shares, by name.
     #[must_use]
     pub fn in_order(&self) -> Vec<Arc<Share>> {
         let mut shares: Vec<_> = self.by_id.values().cloned().collect();
@@ -69,31 +69,31 @@ impl Shares {
         shares
     }
 
-    /// The shares that are not served because their stores do not answer, and will be when they do: their numbers and names.
+    /// The numbers and names of shares that will be served once their stores answer.
     pub fn awaited(&self) -> impl Iterator<Item = (ShareId, &str)> {
         self.awaited.iter().map(|(id, name)| (*id, name.as_str()))
     }
 
-    /// Whether the share of this number is one of those.
+    /// Whether the share with this number waits for its store.
     #[must_use]
     pub fn is_awaited(&self, id: ShareId) -> bool {
         self.awaited.contains_key(&id)
     }
 
-    /// The share of this name, whatever its case, that is one of those.
+    /// The share with this name, regardless of case, if it waits for its store.
     #[must_use]
     pub fn awaited_by_name(&self, name: &str) -> Option<ShareId> {
         let name = folded_name(name);
         self.awaited().find(|(_, awaited)| folded_name(awaited) == name).map(|(id, _)| id)
     }
 
-    /// How many there are.
+    /// The number of shares.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no shares.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
@@ -115,20 +115,20 @@ impl Shares {
     }
 }
 
-/// The shares that are served.
+/// The table of served shares.
 #[derive(Debug, Default)]
 pub struct ShareTable {
-    /// Counts the changes, so that readers know without the lock whether there was one.
+    /// Counts the changes, so that readers notice a change without taking the lock.
     version: AtomicU64,
     /// Guards the present shares, which are replaced as a whole.
     present: Mutex<Arc<Shares>>,
 }
 
 impl ShareTable {
-    /// A table of these shares.
+    /// Creates a table with these shares.
     ///
     /// # Errors
-    /// Two have the same name or number, or there are too many.
+    /// Two shares have the same name or number, or there are too many.
     pub fn new(shares: impl IntoIterator<Item = Arc<Share>>) -> Result<Arc<Self>, NotEntered> {
         let table = Self::default();
         for share in shares {
@@ -137,7 +137,7 @@ impl ShareTable {
         Ok(Arc::new(table))
     }
 
-    /// The shares as they are now: for what is rare. What comes with every request has a [`ShareView`].
+    /// The present shares, for rare uses. For every request, use a [`ShareView`].
     #[must_use]
     pub fn present(&self) -> Arc<Shares> {
         Arc::clone(&self.present.lock())
@@ -146,7 +146,7 @@ impl ShareTable {
     /// Serves a share from now on.
     ///
     /// # Errors
-    /// Its name or number is taken, or there are too many.
+    /// The name or number is taken, or there are too many shares.
     pub fn enter(&self, share: &Arc<Share>) -> Result<(), NotEntered> {
         let mut present = self.present.lock();
         present.check_new(share)?;
@@ -158,7 +158,7 @@ impl ShareTable {
         Ok(())
     }
 
-    /// A share is not served before its store answers, which is when it is entered.
+    /// Notes that a share waits for its store. It is entered when the store answers.
     pub fn await_store(&self, id: ShareId, name: &str) {
         let mut present = self.present.lock();
         let mut next = Shares::clone(&present);
@@ -167,7 +167,7 @@ impl ShareTable {
         self.replace(&mut present, next);
     }
 
-    /// The share of this name is not waited for any more.
+    /// Stops waiting for the store of the share with this name.
     pub fn await_no_more(&self, name: &str) {
         let mut present = self.present.lock();
         if present.awaited_by_name(name).is_some() {
@@ -177,8 +177,8 @@ impl ShareTable {
         }
     }
 
-    /// Serves a share no more: nobody finds it, and [`Share::is_withdrawn`] says so to those who have found it. What is
-    /// open in it is for the servers to close. None: there is no such share.
+    /// Stops serving a share: it can no longer be found, and [`Share::is_withdrawn`] tells callers that have found it
+    /// already. The servers must close its opens. None if there is no such share.
     pub fn withdraw(&self, id: ShareId) -> Option<Arc<Share>> {
         let mut present = self.present.lock();
         let mut next = Shares::clone(&present);
@@ -195,7 +195,7 @@ impl ShareTable {
     }
 }
 
-/// One reader's view of the table, for what comes with every request: a look at a counter while nothing changes.
+/// A reader's view of the table, for use with every request. It only reads a counter while nothing changes.
 #[derive(Debug)]
 pub struct ShareView {
     table: Arc<ShareTable>,
@@ -203,21 +203,21 @@ pub struct ShareView {
 }
 
 impl ShareView {
-    /// A view of this table.
+    /// Creates a view of this table.
     #[must_use]
     pub fn new(table: &Arc<ShareTable>) -> Self {
-        // The counter first: a change in between is looked up once more than needed, and never missed.
+        // The counter first: a change in between costs one extra lookup, and is never missed.
         let version = table.version.load(Ordering::Acquire);
         Self { table: Arc::clone(table), seen: RefCell::new((version, table.present())) }
     }
 
-    /// Whether the share of this number is not served because its store does not answer.
+    /// Whether the share with this number waits for its store.
     #[must_use]
     pub fn is_awaited(&self, id: ShareId) -> bool {
         self.table.present().is_awaited(id)
     }
 
-    /// The share of this number, as the table is now.
+    /// The share with this number, as the table is now.
     #[must_use]
     pub fn by_id(&self, id: ShareId) -> Option<Arc<Share>> {
         let version = self.table.version.load(Ordering::Acquire);

@@ -1,7 +1,7 @@
-//! Holding operations to a budget: who waits, and who wakes them.
+//! Holds operations to a budget.
 //!
-//! An operation over budget waits in a future of its own; its shard, its connection and the locks of the share are free
-//! meanwhile. One task for each share, while anybody waits, lets those through whose turn has come.
+//! An operation over budget waits in its own future. Its shard, its connection and the locks of the share are free
+//! meanwhile. While operations wait, one task for each share releases those whose turn has come.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use limits::{Answer, Budget, Limits, Operation, Released, Ticket, Time};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
-/// The budget of a share, and those who wait for it.
+/// The budget of a share, and the operations that wait for it.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     origin: Instant,
     state: Mutex<State>,
-    /// Wakes the task that lets operations through, when it is needed earlier than it thinks.
+    /// Wakes the releasing task when it is needed earlier than planned.
     earlier: Notify,
 }
 
-/// All of it is guarded by [`Throttle::state`].
+/// Guarded as a whole by [`Throttle::state`].
 #[derive(Debug)]
 struct State {
     budget: Budget,
     waiting: HashMap<Ticket, oneshot::Sender<Released>>,
-    /// Whether there is a task that lets operations through, and when it looks again.
+    /// Whether there is a releasing task, and when it checks again.
     pace: Pace,
 }
 
@@ -35,7 +35,7 @@ enum Pace {
     Until(Time),
 }
 
-/// The place of an operation that waits: given up when nobody waits for it any more.
+/// The place of a waiting operation, released when the operation is dropped.
 struct Place<'a> {
     throttle: &'a Throttle,
     ticket: Ticket,
@@ -55,8 +55,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// The task that lets operations through. If it ends before its time, with the thread that it ran on, nobody is left
-/// waiting.
+/// The releasing task. If it ends early, with the thread that it ran on, no operation is left waiting.
 struct Pacer {
     throttle: Arc<Throttle>,
     finished: bool,
@@ -83,10 +82,10 @@ impl Throttle {
         self.origin.elapsed()
     }
 
-    /// Waits until an operation may go on; what it waited for, if it had to. Dropped, it frees its place.
+    /// Waits until an operation may go on. Returns what it waited for, if it had to. Dropping the future frees its place.
     pub(crate) async fn pass(self: &Arc<Self>, client: u64, operation: Operation) -> Option<Released> {
         let (mut place, released) = self.ask(client, operation)?;
-        // Where nobody is there any more to let it through it goes on, and its place is freed.
+        // If nothing is left to release the operation, it goes on and its place is freed.
         let released = released.await.ok();
         place.passed = released.is_some();
         released
@@ -106,7 +105,7 @@ impl Throttle {
         Some((Place { throttle: self, ticket, client, operation, passed: false }, released))
     }
 
-    /// Sees to it that somebody looks when the next operation may go on.
+    /// Makes sure that the budget is checked when the next operation may go on.
     fn keep_pace(self: &Arc<Self>, state: &mut State) {
         let Some(due) = state.budget.due() else { return };
         match state.pace {
@@ -122,17 +121,17 @@ impl Throttle {
         }
     }
 
-    /// An operation that is not held back, but counts.
+    /// Charges an operation without holding it back.
     pub(crate) fn charge(&self, client: u64, operation: Operation) {
         self.state.lock().budget.charge(self.now(), client, operation);
     }
 
-    /// An operation that went on has moved so many bytes fewer than it asked for.
+    /// Returns budget of an operation that moved `unused` bytes fewer than it asked for.
     pub(crate) fn put_back(&self, client: u64, operation: Operation, unused: u64) {
         self.state.lock().budget.put_back(self.now(), client, operation, unused);
     }
 
-    /// Other limits, for those who wait too.
+    /// Changes the limits, also for operations that are waiting.
     pub(crate) fn change(&self, limits: Limits) {
         let mut released = Vec::new();
         let mut state = self.state.lock();
@@ -141,12 +140,12 @@ impl Throttle {
         self.earlier.notify_one();
     }
 
-    /// Looks at the budget, as it is now.
+    /// Runs `look` on the budget as it is now.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut Budget, Time) -> T) -> T {
         look(&mut self.state.lock().budget, self.now())
     }
 
-    /// Wakes those who may go on, without the lock.
+    /// Wakes the released operations, after releasing the lock.
     fn let_go(&self, mut state: parking_lot::MutexGuard<'_, State>, released: Vec<Released>) {
         let senders: Vec<_> = released
             .into_iter()
@@ -158,7 +157,7 @@ impl Throttle {
         }
     }
 
-    /// Lets through whoever may go on; when the next one may.
+    /// Releases the operations that may go on. Returns when the next one may.
     fn advance(&self) -> Option<Time> {
         let mut released = Vec::new();
         let mut state = self.state.lock();
