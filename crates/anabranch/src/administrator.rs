@@ -45,8 +45,11 @@ impl Administrator {
         if intent == Intent::Look && !state::exists(&directory) {
             return Err(Problem::new(
                 Cause::Asking,
-                format!("no server runs with the state directory {}, and none has", directory.display()),
-                "Start it, or name the directory of the one that runs: --state DIR",
+                format!(
+                    "no server is running with the state directory {}, and none ever has",
+                    directory.display()
+                ),
+                "Start a server, or pass the state directory of a running one: --state DIR",
             ));
         }
         if !asking.is_state_given() {
@@ -56,13 +59,15 @@ impl Administrator {
             let directory = directory.display();
             Problem::new(
                 Cause::Asking,
-                format!("a server has the state directory {directory}, but does not answer: it starts, ends, or hangs: {holder}"),
+                format!("a server uses the state directory {directory}, but does not answer; it is starting, stopping or stuck: {holder}"),
                 "Try again, or pass its control address: --control ADDR:PORT",
             )
         })?;
         if intent == Intent::Change {
-            let said =
-                format!("no server runs: this is written into {}, for its next start\n", directory.display());
+            let said = format!(
+                "no server is running: the change is stored in {} for the next start\n",
+                directory.display()
+            );
             log::say(std::io::stderr(), &said);
         }
         Ok(Self::Here(Box::new(Administration::of_state(state))))

@@ -43,7 +43,7 @@ pub(crate) fn call<T: DeserializeOwned>(access: &Access, method: &str, path: &st
         Problem::new(
             Cause::Asking,
             format!("the answer of {} is not understood: {}", access.address, harmless(&e.to_string())),
-            "Use the program of the server's version.",
+            "Use an anabranch program of the same version as the server.",
         )
     })
 }
@@ -124,8 +124,8 @@ fn unreachable(access: &Access, error: &io::Error) -> Problem {
     if error.kind() == ErrorKind::ConnectionRefused {
         return Problem::new(
             Cause::Asking,
-            format!("no server answers at {address}: it has ended without a word, or uses another address"),
-            "Start it, or pass its address: --control ADDR:PORT",
+            format!("no server answers at {address}: it was killed, or it uses another address"),
+            "Start the server, or pass its address: --control ADDR:PORT",
         );
     }
     Problem::new(Cause::Asking, format!("cannot ask {address}: {error}"), "")
@@ -136,8 +136,8 @@ fn refused(access: &Access, status: u16, body: &[u8]) -> Problem {
     if status == 401 {
         return Problem::new(
             Cause::Asking,
-            format!("the server at {address} does not take the token of this state directory"),
-            "It is another server: pass the state directory of that one (--state DIR), or leave --control out.",
+            format!("the server at {address} does not accept the token of this state directory"),
+            "It is another server. Pass its state directory (--state DIR), or omit --control.",
         );
     }
     match serde_json::from_slice::<ApiError>(body) {

@@ -33,8 +33,9 @@ pub(crate) fn of_file(given: &PasswordFileGiven) -> Result<String> {
             let open = File::open(file).map_err(trouble)?;
             let found = open.metadata().map_err(trouble)?;
             if found.is_file() && found.mode() & READ_BY_OTHERS != 0 {
-                let what =
-                    format!("others than its owner may read {place}, which has the password of {name}");
+                let what = format!(
+                    "users other than its owner may read {place}, which contains the password of {name}"
+                );
                 return Err(wrong(what, format!("chmod 600 {place}")));
             }
             first_line(open).map_err(trouble)?
@@ -43,7 +44,7 @@ pub(crate) fn of_file(given: &PasswordFileGiven) -> Result<String> {
     if line.is_empty() {
         return Err(wrong(
             format!("there is no password for {name} in {place}"),
-            "It is the first line.".to_owned(),
+            "The password is the first line.".to_owned(),
         ));
     }
     Ok(line)
@@ -136,7 +137,7 @@ mod tests {
         for mode in [0o604, 0o640, 0o644] {
             fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
             let refused = of_file(&given).unwrap_err();
-            assert!(refused.what.contains("others than its owner may read"), "{mode:o}: {refused}");
+            assert!(refused.what.contains("users other than its owner may read"), "{mode:o}: {refused}");
             assert!(refused.advice.starts_with("chmod 600 "), "{refused}");
         }
         fs::set_permissions(&file, Permissions::from_mode(0o400)).unwrap();

@@ -59,16 +59,20 @@ fn explain(role: Role, address: SocketAddr, error: &io::Error) -> Problem {
             let any = if instead.port() == 0 { " (any free port)" } else { "" };
             (
                 format!("port {port} is taken{by}"),
-                format!("Stop that, or pass another: {flag} {instead}{any}"),
+                format!("Stop that program, or pass another port: {flag} {instead}{any}"),
             )
         }
         ErrorKind::PermissionDenied if port < PRIVILEGED_BELOW => (
-            format!("port {port} is below {PRIVILEGED_BELOW}, for root or with CAP_NET_BIND_SERVICE only"),
-            format!("Start as root, or pass a port that anyone may take: {flag} {instead}"),
+            format!(
+                "port {port} is below {PRIVILEGED_BELOW}, which only root, or a process with CAP_NET_BIND_SERVICE, may use"
+            ),
+            format!("Start as root, or pass a port that every user may use: {flag} {instead}"),
         ),
         ErrorKind::AddrNotAvailable => (
             format!("this machine does not have the address {}", address.ip()),
-            format!("Pass one that it has (`ip address` lists them), or all of them: {flag} 0.0.0.0:{port}"),
+            format!(
+                "Pass an address that it has (`ip address` lists them), or listen on all of them: {flag} 0.0.0.0:{port}"
+            ),
         ),
         _ => (error.to_string(), format!("Pass another address with {flag} ADDR:PORT.")),
     };

@@ -124,7 +124,7 @@ impl From {
         if let Some(file) = &self.exposed {
             let file = file.display();
             tracing::warn!(
-                "others than its owner may read {file}, which has passwords: chmod 600 {file}, or keep them in files of \
+                "users other than its owner may read {file}, which contains passwords: chmod 600 {file}, or keep them in files of \
                  their own (password-file)"
             );
         }
@@ -259,7 +259,7 @@ fn with_availability(shares: Vec<ShareGiven>, names: &[String]) -> Result<Vec<Sh
             Problem::new(
                 Cause::Settings,
                 format!("there is no share {name} to be continuously available"),
-                "Name one that --share or the file gives.",
+                "Name a share that --share or the file declares.",
             )
         })?;
         share.terms |= Terms::CONTINUOUSLY_AVAILABLE;
@@ -279,7 +279,7 @@ fn certificate_files(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Resu
                 if one.is_some() { "certificate" } else { "key" },
                 if one.is_some() { "key" } else { "certificate" }
             ),
-            "Give both, control-certificate and control-key, or none of them.",
+            "Give both control-certificate and control-key, or neither.",
         )),
     }
 }
@@ -301,7 +301,7 @@ fn check_consistent(given: &Given) -> Result<()> {
         Some(share) if given.smb_encryption == Some(Requirement::Off) => Err(Problem::new(
             Cause::Settings,
             format!("the share {} is encrypted, and smb-encryption is off", share.0.name),
-            "Nobody could use it: leave smb-encryption out, or take `encrypted` from the share.",
+            "Nobody could use it. Remove smb-encryption, or remove `encrypted` from the share.",
         )),
         _ => Ok(()),
     }
@@ -319,14 +319,14 @@ impl Settings {
         if !(1..=MAX_CHANNELS).contains(&max_channels) {
             return wrong(
                 format!("max-channels is {max_channels}"),
-                "It can be from 1, which switches multichannel off, to 32.",
+                "Give a number from 1 (multichannel off) to 32.",
             );
         }
         let nfs_lease = given.nfs_lease.unwrap_or(NFS_LEASE);
         if !(NFS_LEASE_MIN..=NFS_LEASE_MAX).contains(&nfs_lease) {
             return wrong(
                 format!("nfs-lease is {nfs_lease}"),
-                "It can be from 10 to 3600 seconds: clients renew it several times in that time.",
+                "Give 10 to 3600 seconds: clients renew the lease several times within it.",
             );
         }
         let nfs_lease = Duration::from_secs(nfs_lease.into());

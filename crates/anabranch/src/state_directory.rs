@@ -27,7 +27,7 @@ pub(crate) fn confirm_default() -> Result<()> {
     }
     Err(Problem::new(
         Cause::State,
-        format!("no state directory is given, and {DEFAULT} is not there"),
+        format!("no state directory is given, and {DEFAULT} does not exist"),
         format!("Name one: --state DIR, or {VARIABLE}=DIR. To use the default: mkdir -m 700 {DEFAULT}"),
     ))
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(command: &TokenCommand) -> Result<()> {
 }
 
 fn tell_made(MadeToken { name, scope, token, .. }: &MadeToken) -> String {
-    format!("The token {name} ({scope}) is made. This is the one time that it is shown:\n{token}\n")
+    format!("Created the token {name} ({scope}). It is shown only this once:\n{token}\n")
 }
 
 fn render(tokens: &Tokens) -> String {

@@ -160,7 +160,7 @@ fn the_log_warns_of_a_configuration_file_with_passwords_that_others_may_read() {
         drop(Server::start_logging(&flags, File::create(&log).unwrap().into()));
         let said = fs::read_to_string(&log).unwrap();
         assert!(said.contains("serving the share data") && !said.contains("hush"), "{said}");
-        said.contains(&format!("others than its owner may read {file}, which has passwords"))
+        said.contains(&format!("users other than its owner may read {file}, which contains passwords"))
     };
     let with_password = "[[user]]\nname = \"anna\"\nuid = 1000\npassword = \"hush-hush\"\n";
     assert!(warned(with_password, 0o644) && warned(with_password, 0o640));

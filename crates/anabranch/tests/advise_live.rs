@@ -211,7 +211,7 @@ fn what_is_not_to_be_changed_is_refused() {
     let mut running = running;
     assert_eq!(running.server.end_with("TERM"), Some(0));
     let (status, said) = running.refused(&["advise", "--client", "anna"]);
-    assert!(status == Some(6) && said.contains("no server runs"), "{said}");
+    assert!(status == Some(6) && said.contains("no server is running"), "{said}");
 }
 
 #[test]

@@ -177,11 +177,14 @@ fn an_nfs_clients_connections_are_counted() {
 
 #[test]
 fn a_server_that_is_not_there_is_explained() {
-    assert!(refused(&["client", "list", "--state", "/no/such"]).contains("no server runs"));
+    assert!(refused(&["client", "list", "--state", "/no/such"]).contains("no server is running"));
     let mut running = Running::start(&[]);
     let state = running.state();
     assert_eq!(running.server.end_with("TERM"), Some(0));
-    assert!(refused(&["client", "list", "--state", &state]).contains("no server runs"), "ended cleanly");
+    assert!(
+        refused(&["client", "list", "--state", &state]).contains("no server is running"),
+        "ended cleanly"
+    );
     let running = Running::start(&[]);
     let (state, control) = (running.state(), running.server.address("control").to_owned());
     let Running { directory: _directory, mut server } = running;
@@ -196,7 +199,7 @@ fn the_token_of_another_server_is_refused() {
     let (one, other) = (Running::start(&[]), Running::start(&[]));
     let said =
         refused(&["client", "list", "--state", &one.state(), "--control", other.server.address("control")]);
-    assert!(said.contains("does not take the token") && said.contains("--state DIR"), "{said}");
+    assert!(said.contains("does not accept the token") && said.contains("--state DIR"), "{said}");
     // Something that is no server of ours.
     let said = refused(&["client", "list", "--state", &one.state(), "--control", one.server.address("nfs")]);
     assert!(said.contains("does not answer as HTTP") || said.contains("cannot ask"), "{said}");

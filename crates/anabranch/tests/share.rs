@@ -399,7 +399,10 @@ fn without_a_server_it_is_done_in_the_state_directory() {
     assert!(none.status.code() == Some(6) && said.contains(&state) && said.contains("--state DIR"), "{said}");
     let made = machine.run(&["share", "create", "place", &place, "--json"], "");
     let said = String::from_utf8(made.stderr).unwrap();
-    assert!(made.status.success() && said.contains("no server runs") && said.contains(&state), "{said}");
+    assert!(
+        made.status.success() && said.contains("no server is running") && said.contains(&state),
+        "{said}"
+    );
     machine.done_with(&["user", "add", "otto", "--uid", "1234"], "correct horse\n");
     assert_eq!(machine.json(&["share", "show", "place"])["served"], false);
     machine.refused(&["share", "create", "PLACE", &place], &["is taken"]);
@@ -421,7 +424,7 @@ fn a_server_that_cannot_be_reached_is_not_worked_around() {
     std::fs::remove_file(path(&machine.directory, "state/control-address")).unwrap();
     let Output { status, stderr, .. } = machine.run(&["share", "list"], "");
     let said = String::from_utf8(stderr).unwrap();
-    assert!(status.code() == Some(6) && said.contains("a server has the state directory"), "{said}");
+    assert!(status.code() == Some(6) && said.contains("a server uses the state directory"), "{said}");
     assert!(said.contains("--control ADDR:PORT"), "{said}");
     let control = machine.server().address("control").to_owned();
     assert!(machine.done(&["share", "list", "--control", &control]).contains("data"));

@@ -134,7 +134,7 @@ fn a_storage_that_fails_in_the_end_is_told_and_tried_again_by_command() {
         listed.contains("late is not served: share late: ") && !listed.contains("does not answer"),
         "{listed}"
     );
-    logged(&log, "put that right, and send the server SIGHUP");
+    logged(&log, "correct this, and send the server SIGHUP");
 
     let set = program(&["share", "set", "late", "--state", &state]).output().unwrap();
     assert!(set.status.success(), "{}", String::from_utf8_lossy(&set.stderr));

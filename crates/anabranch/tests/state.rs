@@ -196,11 +196,11 @@ fn a_copy_of_a_state_directory_does_not_talk_to_the_server_of_the_first() {
     let server = started(&directory);
     assert!(Command::new("cp").args(["-a", &state, &copy]).status().unwrap().success());
     let (status, said) = ended(&["client", "list", "--state", &copy]);
-    assert!(status == Some(6) && said.contains("no server runs") && said.contains("a copy"), "{said}");
+    assert!(status == Some(6) && said.contains("no server is running") && said.contains("a copy"), "{said}");
     let place = path(&directory, "place");
     fs::create_dir(&place).unwrap();
     let said = done(&["share", "create", "place", &place, "--state", &copy]);
-    assert!(said.contains("no server runs"), "{said}");
+    assert!(said.contains("no server is running"), "{said}");
     assert!(done(&["share", "list", "--state", &copy]).contains("place"));
     assert!(!done(&["share", "list", "--state", &state]).contains("place"));
     drop(server);

@@ -68,7 +68,7 @@ fn stands_for_nobody(name: &str) -> Problem {
     Problem::new(
         Cause::Settings,
         format!(
-            "it is not said who the user {name} is to the files: no uid is given, and this machine has no such user, or it is root"
+            "the user {name} has no uid: none is given, and on this machine the user does not exist or is root"
         ),
         format!(
             "Give it a uid: --user {name}=UID[:GID]:PASSWORD, or uid = N in its [[user]] of the file given by --config"
@@ -87,7 +87,7 @@ fn hash_of(user: &UserSettings, stored: Option<&UserRecord>, state: &State) -> R
         Problem::new(
             Cause::Settings,
             format!("the user {} has no password, and the state database holds none", user.name),
-            format!("Give it one, once: --password-file {}=FILE, or password = \"...\" in the file given by --config", user.name),
+            format!("Give the user a password once: --password-file {}=FILE, or password = \"...\" in the file given by --config", user.name),
         )
     })
 }
@@ -102,7 +102,7 @@ pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook
         let account = added(&user);
         if account.disabled && !user.disabled {
             tracing::warn!(
-                "the user {} cannot log on: give it a uid, for it is not on this machine any more, or is its root",
+                "the user {} cannot log on: on this machine the user no longer exists, or is root; give the user a uid",
                 user.name
             );
         }

@@ -113,7 +113,7 @@ pub fn find(state: &Path, given: Option<SocketAddr>) -> Result<Access> {
             let text = read(state, ADDRESS_FILE)?;
             let (address, of) = text.split_once('\n').unwrap_or((&text, ""));
             if of != identity(state)? {
-                let what = format!("no server runs with the state directory {}", state.display());
+                let what = format!("no server is running with the state directory {}", state.display());
                 let copy = "It is a copy of one. Start a server with it, or name the directory of the one that runs: --state DIR";
                 return Err(Problem::new(Cause::Asking, what, copy));
             }
@@ -173,8 +173,8 @@ fn read(state: &Path, name: &str) -> Result<String> {
         Ok(_) => Ok(text.trim().to_owned()),
         Err(e) if e.kind() == ErrorKind::NotFound => Err(Problem::new(
             Cause::Asking,
-            format!("no server runs with the state directory {} (there is no {name})", state.display()),
-            "Start it, or name the directory of the one that runs: --state DIR",
+            format!("no server is running with the state directory {} (there is no {name})", state.display()),
+            "Start a server, or pass the state directory of a running one: --state DIR",
         )),
         Err(e) if e.kind() == ErrorKind::PermissionDenied => Err(Problem::new(
             Cause::Asking,
@@ -195,7 +195,7 @@ mod tests {
     fn a_running_server_is_found_until_it_ends() {
         let state = tempfile::tempdir().unwrap();
         let missing = find(state.path(), None).unwrap_err();
-        assert!(missing.cause == Cause::Asking && missing.what.contains("no server runs"), "{missing}");
+        assert!(missing.cause == Cause::Asking && missing.what.contains("no server is running"), "{missing}");
         let token = make_token(state.path()).unwrap();
         let published = publish(state.path(), "0.0.0.0:8080".parse().unwrap(), None).unwrap();
         let access = find(state.path(), None).unwrap();
@@ -208,7 +208,7 @@ mod tests {
         let given = "[::]:1".parse().unwrap();
         assert_eq!(find(state.path(), Some(given)).unwrap().address, "[::1]:1".parse().unwrap());
         drop(published);
-        assert!(find(state.path(), None).unwrap_err().what.contains("no server runs"));
+        assert!(find(state.path(), None).unwrap_err().what.contains("no server is running"));
         assert!(find(state.path(), Some(given)).is_ok());
     }
 
@@ -229,7 +229,10 @@ mod tests {
         }
         assert!(is_published(state.path()) && !is_published(copy.path()));
         let problem = find(copy.path(), None).unwrap_err();
-        assert!(problem.what.contains("no server runs") && problem.advice.contains("a copy"), "{problem}");
+        assert!(
+            problem.what.contains("no server is running") && problem.advice.contains("a copy"),
+            "{problem}"
+        );
         let moved = copy.path().join("moved");
         fs::rename(state.path(), &moved).unwrap();
         assert!(find(&moved, None).is_ok());

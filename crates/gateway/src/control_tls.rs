@@ -143,7 +143,7 @@ fn check_private(file: &Path) -> Result<()> {
     Err(Problem::new(
         Cause::Settings,
         format!("others may read the key {} (mode {:o})", file.display(), mode & 0o777),
-        format!("Keep it to the server's user: chmod 600 {}", file.display()),
+        format!("Restrict it to the server's user: chmod 600 {}", file.display()),
     ))
 }
 

@@ -235,7 +235,7 @@ impl Said {
         match self {
             Self::Unknown => {
                 tracing::warn!(
-                    "there is no {kind} {name}, which the rules of a share name: nobody is let in by it"
+                    "the rules of a share name the {kind} {name}, which does not exist: the entry admits nobody"
                 );
             }
             Self::Kept => tracing::warn!(

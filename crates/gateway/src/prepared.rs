@@ -37,7 +37,7 @@ pub fn check_something_to_serve(settings: &Settings) -> Result<()> {
     Err(Problem::new(
         Cause::Settings,
         "there is no share to serve",
-        "Pass --share NAME=DIR, name one in the file given by --config, or make one: anabranch share create NAME DIR",
+        "Pass --share NAME=DIR, declare a share in the file given by --config, or create one: anabranch share create NAME DIR",
     ))
 }
 
@@ -61,7 +61,7 @@ impl Prepared {
         let (shares, idle) = opening::open_all(&declared, &state, descriptors.opens)?;
         if shares.present().is_empty() && shares.present().awaited().next().is_none() {
             tracing::warn!(
-                "there is no share to serve: pass --share NAME=DIR, or make one with `anabranch share create`"
+                "there is no share to serve: pass --share NAME=DIR, or create a share with `anabranch share create`"
             );
         }
         declared.accounts = accounts::declared(settings, &state)?;

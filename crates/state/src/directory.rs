@@ -35,7 +35,7 @@ pub fn prepare(directory: &Path) -> Result<()> {
     if owner != me {
         return Err(Error::new(
             format!("the state directory {directory} is another user's (uid {owner})"),
-            format!("Whose it is can put others' passwords there. Make it yours: chown {me} {directory}"),
+            format!("Its owner could store other passwords in it. Make it yours: chown {me} {directory}"),
         ));
     }
     if mode & OTHERS == 0 {
@@ -43,7 +43,7 @@ pub fn prepare(directory: &Path) -> Result<()> {
     }
     Err(Error::new(
         format!("others may enter the state directory {directory} (mode {:o})", mode & 0o777),
-        format!("Keys and password hashes are in it. Keep it to its owner: chmod 700 {directory}"),
+        format!("It contains keys and password hashes. Restrict it to its owner: chmod 700 {directory}"),
     ))
 }
 

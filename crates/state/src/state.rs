@@ -71,7 +71,7 @@ impl State {
         Self::open_within(PATIENCE, directory)?.map_err(|holder| {
             Error::new(
                 format!("the state directory {} is in use by another server: {holder}", directory.display()),
-                "Stop that one, or pass another directory: --state DIR",
+                "Stop that server, or pass another directory: --state DIR",
             )
         })
     }
@@ -467,7 +467,7 @@ fn make(directory: &Path, file: &Path) -> Result<()> {
     drop(Database::create(&new).map_err(|e| refuse(&e))?);
     fs::rename(&new, file).map_err(|e| refuse(&e))?;
     tracing::info!(
-        "the state directory {} is new: so is this server to its clients, and nothing was made by command yet",
+        "the state directory {} is new: clients see a new server, and nothing has been created by command yet",
         directory.display()
     );
     Ok(())

@@ -160,7 +160,7 @@ fn state(share: &Share) -> String {
     let state = match (share.served, &share.problem) {
         (true, _) => "served",
         (false, Some(_)) => "not served",
-        (false, None) => "no server runs",
+        (false, None) => "no server is running",
     };
     let alarms = share.alarms.iter().map(|alarm| format!(", {alarm}"));
     [state.to_owned()].into_iter().chain(alarms).collect()

@@ -77,7 +77,7 @@ fn create(path: &Path) -> Result<std::fs::File> {
         Problem::new(
             Cause::Refused,
             format!("cannot make {}: {e}", path.display()),
-            "Name a file that is not there yet: --out FILE",
+            "Name a file that does not exist yet: --out FILE",
         )
     })
 }

@@ -61,7 +61,7 @@ impl Machine {
         [output.stdout, output.stderr].map(|said| {
             let said = self.there(&String::from_utf8(said).unwrap());
             said.lines()
-                .filter(|line| !line.starts_with("no server runs: this is written"))
+                .filter(|line| !line.starts_with("no server is running: the change"))
                 .map(str::to_owned)
                 .collect()
         })

@@ -107,7 +107,7 @@ impl Administration {
                 let mut idle = self.idle.lock();
                 if self.still(awaited).is_some() {
                     tracing::error!(
-                        "the share {name} is not served: {what}; put that right, and send the server SIGHUP"
+                        "the share {name} is not served: {what}; correct this, and send the server SIGHUP"
                     );
                     serving.shares.await_no_more(name);
                     idle.insert(folded_name(name), what);

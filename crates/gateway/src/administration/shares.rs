@@ -179,7 +179,7 @@ impl Administration {
                 Refusal::new(
                     RefusalKind::Plan,
                     what,
-                    "It is the rule of the plan; an increase is possible at any time.",
+                    "This is a rule of the plan. An increase is possible at any time.",
                 )
             })?;
         }
@@ -265,11 +265,7 @@ impl Administration {
     fn check_name_is_free(&self, name: &str, made: &[ShareRecord]) -> Result<()> {
         let taken = |taken: &str, how: &str| {
             let what = format!("the name {name} is taken: the share {taken} {how}");
-            Refusal::new(
-                RefusalKind::NameTaken,
-                what,
-                "Names are the same whatever their case; take another one.",
-            )
+            Refusal::new(RefusalKind::NameTaken, what, "Names do not differ by case. Choose another name.")
         };
         let declared = self.declared();
         if let Some(share) = declared.share(name) {
@@ -428,7 +424,7 @@ fn check_directory(name: &str, directory: &str, terms: Terms) -> Result<PathBuf>
         return Err(Refusal::new(
             RefusalKind::Directory,
             format!("share {name}: the directory {directory:?} is not absolute"),
-            "Give the whole path, from / on: the server may run elsewhere.",
+            "Give an absolute path: the server may run in another directory.",
         ));
     }
     directories::check_in_time(name, Path::new(directory), terms).map_err(of_directory)

@@ -70,9 +70,7 @@ impl Administration {
             return Err(Refusal::new(
                 RefusalKind::NameTaken,
                 format!("there is a user {taken} already"),
-                format!(
-                    "Names are the same whatever their case. To change this one: anabranch user set {taken}"
-                ),
+                format!("Names do not differ by case. To change this user: anabranch user set {taken}"),
             ));
         }
         if added.len() >= USERS_MAX {
@@ -157,12 +155,12 @@ fn hash_of(name: &str, Password(password): &Password) -> Result<[u8; 16]> {
     if password.is_empty() {
         return Err(invalid(
             format!("the password of the user {name} is empty"),
-            "Give one: there is no logon without.",
+            "Give the user a password: nobody can log on without one.",
         ));
     }
     if password.chars().count() > PASSWORD_MAX {
         let what = format!("the password of the user {name} is longer than {PASSWORD_MAX} characters");
-        return Err(invalid(what, "Clients take no longer ones."));
+        return Err(invalid(what, "Clients do not accept longer passwords."));
     }
     if password.chars().any(char::is_control) {
         let what = format!("the password of the user {name} has a control character");
@@ -181,7 +179,7 @@ fn check_identity(user: &UserRecord) -> Result<()> {
     check_ids(&user.name, ids).map_err(|why| invalid(why, ""))?;
     if identities::of_record(user).is_none() {
         let what =
-            format!("no uid is given, and there is no user {} on this machine, or it is root", user.name);
+            format!("no uid is given, and on this machine the user {} does not exist or is root", user.name);
         return Err(invalid(what, "Say who it is to the files: --uid N"));
     }
     Ok(())
