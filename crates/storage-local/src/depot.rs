@@ -9,10 +9,10 @@
 //!   generation, so it names no later object with the same number, and it does not change when the object is renamed or
 //!   linked;
 //! * in that, a file for each stream (see [`crate::streams`]).
+//!
 //! An object's directory is removed with the object's last name. If the server is killed in between, or if a local
 //! program removes a name, a directory without an object remains. It is removed when the store is opened again, if the
 //! file system itself reports that the object does not exist. Only a server that may use handles
-//! (`CAP_DAC_READ_SEARCH`) can ask that; other servers leave such directories.
 //! (`CAP_DAC_READ_SEARCH`) can ask that; other servers leave such directories.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
