@@ -127,8 +127,19 @@ fn cell(cell: &str) -> String {
         words.push(shape);
     }
     let joined = words.join(" ");
-    joined.replace("# TIME - # TIME", "# TIME").replace("# TIME # TIME", "# TIME")
+    let joined = joined.replace("# TIME - # TIME", "# TIME").replace("# TIME # TIME", "# TIME");
+    COUNTED.iter().fold(joined, |cell, (one, many)| cell.replace(&format!("# {many}"), &format!("# {one}")))
 }
+
+/// What is counted: one, and several.
+const COUNTED: [(&str, &str); 6] = [
+    ("file or directory", "files and directories"),
+    ("directory", "directories"),
+    ("operation", "operations"),
+    ("hit", "hits"),
+    ("miss", "misses"),
+    ("change", "changes"),
+];
 
 /// A word in which each figure is a `#`.
 fn figures(word: &str) -> String {
@@ -167,5 +178,6 @@ fn figures_have_a_shape_and_words_stay() {
     );
     assert_eq!(shapes("x  1.45x (95 %: 0.77 to 3.01)"), shapes("x  no measurable effect"));
     assert_eq!(shapes("0x5b8de400  anna  10.0.2.15:43100  -"), "ID | anna | #:# | #");
+    assert_eq!(shapes("1 KiB, 7 files and directories"), shapes("2 MiB, 1 file or directory"));
     assert_eq!(shapes("about 1,234 of 10.0.2.2, and 3.1.1;"), "about # of #, and #;");
 }
