@@ -432,7 +432,7 @@ impl Share {
         self.release(open).map_or(Ok(()), |doomed| self.end_deletion(open, &doomed))
     }
 
-    /// Deletes a file that has no open left and frees its file number. This is done here, so that it happens even if no
+    /// Deletes a file that has no open left, and then drops its state. This is done here, so that it happens even if no
     /// caller waits for the answer.
     fn end_deletion(&self, open: &Open, doomed: &Doomed) -> Result<()> {
         let result = match open.file {

@@ -20,7 +20,7 @@ pub enum Network {
     Prefix {
         /// An address of the network.
         address: IpAddr,
-        /// How many of its bits count.
+        /// The length of the prefix in bits.
         bits: u8,
     },
     /// Those of the machine of this name, in lower case, as [`Names`] knows them.
@@ -54,7 +54,7 @@ fn is_in_prefix(network: IpAddr, bits: u8, client: IpAddr) -> bool {
     }
 }
 
-/// The text is no network.
+/// The text is not a network.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "{0:?} is no network: expected an address (192.0.2.7), a network (192.0.2.0/24, 2001:db8::/32), the name of a machine, \

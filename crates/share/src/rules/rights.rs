@@ -89,7 +89,7 @@ pub(super) fn role(rights: &[Right], names: &Names, asking: Asking<'_>) -> Optio
     }
 }
 
-/// The text names nobody.
+/// The text names no user or group.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} names nobody: expected the name of a user, or @ and the name of a group")]
 pub struct NamesNobody(String);
