@@ -181,7 +181,8 @@ async fn administer<T: Send + 'static>(
 /// Decodes the body of a request, whatever its Content-Type: a browser cannot send the token unasked.
 fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|e| {
-        // Not the error's own text alone: what it quotes may be a password, which no field but that of its name is.
+        // The text may quote a value of the body, and a password if it stands in the wrong field: it goes back to its sender only, and
+        // into no log.
         Refusal::new(RefusalKind::Invalid, format!("the body of the request: {e}"), CALLS)
     })
 }
