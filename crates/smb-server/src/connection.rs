@@ -55,10 +55,20 @@ pub struct Connection {
     failed_logons: Cell<u32>,
     /// Set when too many logons have failed.
     ends_behind_answer: Cell<bool>,
-    /// Opens whose CREATE was answered, each with the number of messages that had been queued before.
-    answered: RefCell<Vec<(u64, Weak<Open>)>>,
+    /// Answers to CREATE that grant something.
+    answered: RefCell<Vec<Answered>>,
     /// Set when the connection ends because of a fault, so that nothing more is answered.
     dropped: Cell<bool>,
+}
+
+/// An answer to a CREATE.
+#[derive(Debug)]
+struct Answered {
+    /// Messages that had been queued before the answer.
+    queued_before: u64,
+    open: Weak<Open>,
+    /// Which answer about the open it is ([`Open::note_heard`]).
+    number: u64,
 }
 
 /// A session on a connection.
@@ -217,22 +227,24 @@ impl Connection {
     /// A CREATE that grants something is answered. If the answer is certain not to be sent, the client is not asked to
     /// give anything up.
     pub(crate) fn note_answered(&self, open: &Arc<Open>) {
-        open.note_heard();
+        let number = open.note_heard();
         if self.endpoint.ended.is_set() {
-            return open.note_unheard();
+            return open.note_unheard(number);
         }
         let sent = self.outbox.sent_messages();
         let mut answered = self.answered.borrow_mut();
-        answered.retain(|(before, _)| sent <= *before);
-        answered.push((self.outbox.queued_messages(), Arc::downgrade(open)));
+        answered.retain(|answered| sent <= answered.queued_before);
+        let queued_before = self.outbox.queued_messages();
+        answered.push(Answered { queued_before, open: Arc::downgrade(open), number });
     }
 
     /// The connection has ended: an answer was not sent if not even the messages before it were.
     fn note_unsent(&self) {
         let sent = self.outbox.sent_messages();
         let answered = std::mem::take(&mut *self.answered.borrow_mut());
-        let unsent = answered.into_iter().filter(|(before, _)| sent <= *before);
-        unsent.filter_map(|(_, open)| open.upgrade()).for_each(|open| open.note_unheard());
+        for Answered { open, number, .. } in answered.into_iter().filter(|a| sent <= a.queued_before) {
+            open.upgrade().into_iter().for_each(|open| open.note_unheard(number));
+        }
     }
 
     /// Whether the connection ends because of a fault, so that nothing more is answered.

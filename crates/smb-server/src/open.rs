@@ -1,6 +1,7 @@
 //! Open: a file or pipe that a client has open. [MS-SMB2] 3.3.1.10.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -60,6 +61,8 @@ pub(crate) struct Open {
     sequence: Arc<Mutex<ChannelSequence>>,
     /// Open.OplockLevel, Open.Lease; None for pipes, and after the open is closed.
     pub(crate) grant: Mutex<Option<Grant>>,
+    /// How often the client has been answered, or is about to be, that the open is there. Changed under the lock of `grant`.
+    answers: AtomicU64,
     /// Where QUERY_DIRECTORY continues. Requests wait for each other here, in order.
     pub(crate) enumeration: tokio::sync::Mutex<Option<Enumeration>>,
     /// What the open keeps when its session ends; only for opens that are visible to other sessions.
@@ -184,6 +187,7 @@ impl Open {
             state: Mutex::default(),
             sequence: Arc::default(),
             grant: Mutex::default(),
+            answers: AtomicU64::new(0),
             enumeration: tokio::sync::Mutex::default(),
             durable: OnceLock::new(),
             closed: Signal::default(),
@@ -204,6 +208,7 @@ impl Open {
             state: Mutex::new(before.state.lock().clone()),
             sequence: Arc::clone(&before.sequence),
             grant: Mutex::default(),
+            answers: AtomicU64::new(0),
             enumeration: tokio::sync::Mutex::default(),
             durable: before.durable.clone(),
             closed: Signal::default(),
@@ -272,23 +277,30 @@ impl Open {
         *self.grant.lock() = grant;
     }
 
-    /// The answer that tells the client of the open will never be sent.
-    pub(crate) fn note_unheard(&self) {
+    /// This answer ([`Self::note_heard`]), which tells the client of the open, will never be sent. If the client has been answered
+    /// again since, over another channel, it may know of the open.
+    pub(crate) fn note_unheard(&self, answer: u64) {
         let Target::File(open) = &self.target else { return };
-        match &*self.grant.lock() {
+        let grant = self.grant.lock();
+        if self.answers.load(Ordering::Relaxed) != answer {
+            return;
+        }
+        match &*grant {
             Some(Grant::Oplock(oplock)) => oplock.note_unheard(open.holder()),
             Some(Grant::Lease(hold)) => hold.note_unheard(),
             None => {}
         }
     }
 
-    /// The client asks for that answer again.
-    pub(crate) fn note_heard(&self) {
-        match &*self.grant.lock() {
+    /// The client is answered (again): the number of the answer.
+    pub(crate) fn note_heard(&self) -> u64 {
+        let grant = self.grant.lock();
+        match &*grant {
             Some(Grant::Oplock(oplock)) => oplock.note_heard(),
             Some(Grant::Lease(hold)) => hold.lease().note_heard(),
             None => {}
         }
+        self.answers.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     /// The session has ended: wakes requests that wait for the open.

@@ -8,17 +8,17 @@ use anabranch_smb_server::Config;
 use parking_lot::Mutex;
 use share::Settings;
 use smb_proto::dialect::Dialect;
-use smb_wire::Guid;
 use smb_wire::create::OplockLevel;
 use smb_wire::create_context::LeaseState;
 use smb_wire::negotiate::Capabilities;
 use smb_wire::oplock_break::Notification;
+use smb_wire::{Command, Guid};
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
 
 use crate::client::{Client, PASSWORD, SHARE, TestServer, USER};
 use crate::durable::{Asking, finish, lease, request_v2};
-use crate::oplock::{asking, notification};
+use crate::oplock::{asking, notification, pending};
 
 const GUID: Guid = Guid([0x11; 16]);
 const KEY: [u8; 16] = [0x77; 16];
@@ -103,19 +103,39 @@ fn nobody_is_asked_for_a_grant_that_was_never_heard_of() {
 
 #[test]
 fn who_asks_for_the_answer_again_has_the_grant() {
+    for channel_is_gone in [true, false] {
+        asks_again(channel_is_gone);
+    }
+}
+
+/// Before the first channel is gone, the answer that is lost with it comes to its end after the one that is sent.
+fn asks_again(channel_is_gone: bool) {
     let (server, store, release) = server();
     let mut other = session(&server, 2);
     let wanted = LeaseState::READ | LeaseState::HANDLE | LeaseState::WRITE;
     let create = Asking::new(OplockLevel::Lease, vec![lease(KEY, wanted), request_v2(GUID, 0, false)]);
     let mut second = create_unheard(&server, &store, &create);
-    release.send(()).unwrap();
-    wait_for_one_channel(&server);
     second.tree_id = 1;
-    let again = create.replayed().send(&mut second, "file").unwrap();
+    if channel_is_gone {
+        release.send(()).unwrap();
+        wait_for_one_channel(&server);
+    }
+    create.replayed().start(&mut second, "file");
+    if !channel_is_gone {
+        // Time for the other shard to answer, if the second channel is there; else both answers come now, one after the other.
+        std::thread::sleep(Duration::from_millis(200));
+        release.send(()).unwrap();
+    }
+    let again = finish(&mut second).unwrap();
+    wait_for_one_channel(&server);
     assert_eq!(again.lease.unwrap().state, wanted);
     asking(OplockLevel::None).start(&mut other, "file");
     let (_, told) = notification(&mut second);
     assert!(matches!(told, Notification::Lease(told) if told.lease_key == KEY), "{told:?}");
+    // The other waits for its answer.
+    pending(&mut other);
+    other.send(Command::Echo, &[4, 0, 0, 0]);
+    assert_eq!(other.receive().header.command, Command::Echo);
     second.close(again.id).unwrap();
     assert!(finish(&mut other).is_ok());
 }
