@@ -80,6 +80,8 @@ struct Slot {
     /// The sequence ID of the last request.
     sequence: u32,
     state: State,
+    /// Whether a retry of the last request came while that request was running.
+    is_awaited: bool,
     /// Which reduction of the target the reply to the last request announced.
     told: u32,
 }
@@ -207,7 +209,10 @@ impl SlotTable {
         if request.sequence == slot.sequence && !is_anew {
             return match &slot.state {
                 State::Unused | State::Retired => Err(Status::SeqMisordered),
-                State::Running => Err(Status::Delay),
+                State::Running => {
+                    slot.is_awaited = true;
+                    Err(Status::Delay)
+                }
                 State::Done(Kept::No) => Ok(Begun::Uncached),
                 State::Done(Kept::Reply(_, first)) if *first != fingerprint() => Err(Status::SeqFalseRetry),
                 State::Done(Kept::Reply(reply, _)) => Ok(Begun::Replay(Arc::clone(reply))),
@@ -218,6 +223,7 @@ impl SlotTable {
             return Err(Status::SeqMisordered);
         }
         slot.sequence = request.sequence;
+        slot.is_awaited = false;
         // The client has received the reply to the previous request, which announced the target, and reports that it
         // has no request under way above the target. A request sent before the client knew of the target may not be the
         // last one above it.
@@ -234,13 +240,15 @@ impl SlotTable {
         Ok(Begun::New)
     }
 
-    /// A request for which [`SlotTable::begin`] returned `New` has run.
-    pub fn end(&mut self, slot: u32, kept: Kept) {
+    /// A request for which [`SlotTable::begin`] returned `New` has run. Returns whether a retry of it came meanwhile and
+    /// was answered with [`Status::Delay`].
+    pub fn end(&mut self, slot: u32, kept: Kept) -> bool {
         let slot = usize::try_from(slot).ok().and_then(|index| self.slots.get_mut(index));
-        let Some(slot) = slot.filter(|slot| matches!(slot.state, State::Running)) else { return };
+        let Some(slot) = slot.filter(|slot| matches!(slot.state, State::Running)) else { return false };
         slot.state = State::Done(kept);
         self.kept_bytes = self.kept_bytes.saturating_add(slot.state.bytes());
         self.running = self.running.saturating_sub(1);
+        slot.is_awaited
     }
 
     /// How the slots are used.
@@ -309,9 +317,10 @@ mod tests {
         assert_eq!(begin(&mut slots, 0, 1, "a"), Ok(Begun::New));
         assert_eq!(begin(&mut slots, 0, 1, "a"), Err(Status::Delay));
         assert_eq!(begin(&mut slots, 0, 2, "b"), Err(Status::SeqMisordered), "the client did not wait");
-        slots.end(0, Kept::No);
+        assert!(slots.end(0, Kept::No), "the retry waits");
         assert_eq!(begin(&mut slots, 0, 1, "a"), Ok(Begun::Uncached));
         assert_eq!(begin(&mut slots, 0, 2, "b"), Ok(Begun::New));
+        assert!(!slots.end(0, Kept::No), "no retry of this request came");
     }
 
     #[test]

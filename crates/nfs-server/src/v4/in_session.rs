@@ -61,8 +61,10 @@ impl InSession {
 
     fn release(&mut self, kept: Kept) {
         self.ended = true;
-        self.session.state.lock().slots.end(self.slot, kept);
-        self.session.ended.notify_waiters();
+        let is_awaited = self.session.state.lock().slots.end(self.slot, kept);
+        if is_awaited {
+            self.session.ended.notify_waiters();
+        }
     }
 }
 

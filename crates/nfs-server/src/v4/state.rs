@@ -95,7 +95,7 @@ pub(crate) struct Session {
     pub(crate) fore: ChannelAttributes,
     pub(crate) back: BackChannel,
     is_gone: AtomicBool,
-    /// Notified whenever a request has ended, and when the session is gone, for requests that wait to repeat a reply.
+    /// Notified when a request ends of which a retry waits for the reply, and when the session is gone.
     pub(crate) ended: Arc<Notify>,
     /// The session's part of the replies that all sessions may cache, in bytes. Changed under the lock of the tables.
     reserved: AtomicU64,
