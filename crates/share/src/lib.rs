@@ -169,7 +169,7 @@ pub struct Share {
     id: ShareId,
     settings: Settings,
     terms: terms::Present,
-    doors: rules::Doors,
+    rules: rules::CurrentRules,
     /// Guards itself alone.
     comment: parking_lot::Mutex<String>,
     withdrawn: AtomicBool,
@@ -223,7 +223,7 @@ impl Share {
             id,
             changes: Changes::new(Arc::clone(&root), settings.watches_max),
             terms: terms::Present::new(settings.terms),
-            doors: rules::Doors::new(settings.rules.clone()),
+            rules: rules::CurrentRules::new(settings.rules.clone()),
             comment: parking_lot::Mutex::new(settings.comment.clone()),
             withdrawn: AtomicBool::new(false),
             root_is_told: AtomicBool::new(false),
@@ -269,7 +269,7 @@ impl Share {
     /// Replaces the terms. Clients are not told again what they were told when they connected.
     pub fn set_terms(&self, terms: Terms) {
         self.terms.store(terms);
-        self.doors.changed();
+        self.rules.changed();
     }
 
     /// The comment for clients that list the shares.

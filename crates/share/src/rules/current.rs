@@ -12,7 +12,7 @@ use crate::{Share, Terms};
 
 /// The rules and names in force.
 #[derive(Debug)]
-pub(crate) struct Doors {
+pub(crate) struct CurrentRules {
     /// Counts the changes.
     generation: AtomicU64,
     /// Whether the rules admit every client, by all protocols and in the same way.
@@ -21,7 +21,7 @@ pub(crate) struct Doors {
     present: RwLock<(Arc<Rules>, Arc<Names>)>,
 }
 
-impl Doors {
+impl CurrentRules {
     pub(crate) fn new(rules: Rules) -> Self {
         Self {
             generation: AtomicU64::new(0),
@@ -43,25 +43,25 @@ impl Share {
     /// The rules that hold now.
     #[must_use]
     pub fn rules(&self) -> Arc<Rules> {
-        self.doors.present().0
+        self.rules.present().0
     }
 
     /// Replaces the rules, for every later call.
     pub fn set_rules(&self, rules: Rules) {
-        let mut present = self.doors.present.write();
-        self.doors.for_everybody.store(rules == Rules::default(), Ordering::Relaxed);
+        let mut present = self.rules.present.write();
+        self.rules.for_everybody.store(rules == Rules::default(), Ordering::Relaxed);
         present.0 = Arc::new(rules);
         drop(present);
-        self.doors.changed();
+        self.rules.changed();
     }
 
     /// Sets what the names in the rules stand for from now on.
     pub fn set_names(&self, names: Names) {
-        let mut present = self.doors.present.write();
+        let mut present = self.rules.present.write();
         if *present.1 != names {
             present.1 = Arc::new(names);
             drop(present);
-            self.doors.changed();
+            self.rules.changed();
         }
     }
 
@@ -69,19 +69,19 @@ impl Share {
     /// number holds while the number is the same. Read it before asking the rules.
     #[must_use]
     pub fn rules_generation(&self) -> u64 {
-        self.doors.generation.load(Ordering::Acquire)
+        self.rules.generation.load(Ordering::Acquire)
     }
 
     /// Whether the rules admit every client by the share's protocols.
     #[must_use]
     pub fn is_for_everybody(&self) -> bool {
-        self.doors.for_everybody.load(Ordering::Relaxed)
+        self.rules.for_everybody.load(Ordering::Relaxed)
     }
 
     /// What a user may do in the share; None: nothing.
     #[must_use]
     pub fn role(&self, asking: Asking<'_>) -> Option<Role> {
-        let (rules, names) = self.doors.present();
+        let (rules, names) = self.rules.present();
         rules.role(&names, asking)
     }
 
@@ -95,7 +95,7 @@ impl Share {
     /// How a client may use the share by this protocol; None: it may not.
     #[must_use]
     pub fn entrance(&self, by: Protocols, client: SocketAddr) -> Option<Entrance> {
-        let (rules, names) = self.doors.present();
+        let (rules, names) = self.rules.present();
         if !served_by(by, self.terms()).contains(by) {
             return None;
         }

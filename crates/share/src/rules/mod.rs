@@ -2,7 +2,7 @@
 //! servers ask it, and refuse.
 
 mod client;
-mod doors;
+mod current;
 mod network;
 mod rights;
 
@@ -12,8 +12,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 pub use client::{ClientRule, Squash};
-pub(crate) use doors::Doors;
-pub use doors::served_by;
+pub(crate) use current::CurrentRules;
+pub use current::served_by;
 pub use network::{Network, NotANetwork};
 pub use rights::{Asking, Group, NamesNobody, RIGHTS_MAX, Right, Role, Who};
 
