@@ -48,27 +48,27 @@ impl Named<'_> {
 }
 
 /// Why a call did not run.
-pub(crate) enum NotRun {
+pub(crate) enum CallError {
     /// The call was accepted, but did not run for this reason.
     Accepted(AcceptStatus),
     /// The caller was not authenticated.
     Denied(AuthStatus),
 }
 
-impl From<AcceptStatus> for NotRun {
+impl From<AcceptStatus> for CallError {
     fn from(status: AcceptStatus) -> Self {
         Self::Accepted(status)
     }
 }
 
-impl From<AuthStatus> for NotRun {
+impl From<AuthStatus> for CallError {
     fn from(status: AuthStatus) -> Self {
         Self::Denied(status)
     }
 }
 
 /// The arguments of a procedure.
-pub(crate) fn decode<'a, T: Decode<'a>>(mut arguments: Reader<'a>) -> Result<T, NotRun> {
+pub(crate) fn decode<'a, T: Decode<'a>>(mut arguments: Reader<'a>) -> Result<T, CallError> {
     let decoded = T::decode(&mut arguments).and_then(|value| arguments.finish().map(|()| value));
     decoded.map_err(|_| AcceptStatus::GarbageArgs.into())
 }

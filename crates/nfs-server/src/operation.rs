@@ -13,7 +13,7 @@ pub(crate) struct Operation<N> {
     /// The operation's name in metrics, which also decides how it counts against a share's budget. `None`: it concerns
     /// no share.
     pub(crate) api: Option<Api>,
-    pub(crate) for_whom: ForWhom,
+    pub(crate) callers: Callers,
     /// Whether it changes something in a share. If so, it is refused where the caller may only read.
     pub(crate) changes: bool,
     /// NFSv3: whether a second run would find what the first has changed, and return another result. Such a call is
@@ -29,7 +29,7 @@ pub(crate) struct Operation<N> {
 
 /// Which callers may use an operation on a share, under the share's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ForWhom {
+pub(crate) enum Callers {
     /// Callers for whom the share is served.
     Members,
     /// Also callers that may only mount the share, on its top directory: for operations by which a client mounts. The
@@ -58,7 +58,7 @@ impl<N> Operation<N> {
         Self {
             number,
             api: Some(api),
-            for_whom: ForWhom::Members,
+            callers: Callers::Members,
             changes: false,
             is_kept: false,
             needs: Needs::FileHandle,
@@ -71,7 +71,7 @@ impl<N> Operation<N> {
         Self {
             number,
             api: None,
-            for_whom: ForWhom::Anybody,
+            callers: Callers::Anybody,
             changes: false,
             is_kept: false,
             needs: Needs::Session,

@@ -10,7 +10,7 @@ use nfs_wire::xdr::Reader;
 use nfs_wire::{mount as mount_wire, v3 as v3_wire, v4 as v4_wire};
 use share::timings;
 
-use crate::call::{NotRun, Request};
+use crate::call::{CallError, Request};
 use crate::connection::Connection;
 use crate::reply::{reply, success};
 use crate::{credentials, mount, v3, v4};
@@ -22,8 +22,8 @@ pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes) -> Option<
     let answer = timings::scope(pin!(dispatch(&connection, &record, &call, arguments))).await;
     Some(answer.unwrap_or_else(|not_run| {
         let body = match not_run {
-            NotRun::Accepted(status) => ReplyBody::accepted(status),
-            NotRun::Denied(status) => ReplyBody::Denied(Denied::AuthError(status)),
+            CallError::Accepted(status) => ReplyBody::accepted(status),
+            CallError::Denied(status) => ReplyBody::Denied(Denied::AuthError(status)),
         };
         reply(&Reply { xid: call.xid, body }, &())
     }))
@@ -34,7 +34,7 @@ async fn dispatch(
     record: &Bytes,
     call: &Call<'_>,
     arguments: Reader<'_>,
-) -> Result<Buffer, NotRun> {
+) -> Result<Buffer, CallError> {
     let (low, high) = match call.program {
         v3_wire::PROGRAM => (v3_wire::VERSION, v4_wire::VERSION),
         mount_wire::PROGRAM => (mount_wire::VERSION, mount_wire::VERSION),

@@ -11,11 +11,11 @@ use super::mounted::Mounted;
 use crate::call::Request;
 use crate::counted::Counted;
 use crate::object::Object;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::status;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::Mnt, Api::Mount) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::Mnt, Api::Mount) };
 
 pub(super) async fn handle(
     request: &Request<'_>,

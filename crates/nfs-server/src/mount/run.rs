@@ -6,12 +6,12 @@ use nfs_wire::rpc::AcceptStatus;
 use nfs_wire::xdr::Reader;
 
 use super::{dump, export, mnt, umnt, umnt_all};
-use crate::call::{NotRun, Request, decode};
+use crate::call::{CallError, Request, decode};
 use crate::counted::Counted;
 use crate::status;
 
 /// Runs a call.
-pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, NotRun> {
+pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallError> {
     let operation = super::operation(request.call.procedure).ok_or(AcceptStatus::ProcedureUnavailable)?;
     let counted = Counted::begin(request.connection, operation.api);
     Ok(match operation.number {

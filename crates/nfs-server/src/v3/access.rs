@@ -9,14 +9,14 @@ use storage::{FileKind, Want};
 use super::for_object::ForObject;
 use crate::call::Request;
 use crate::object::Object;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::status;
 
 /// Every right that changes something.
 const CHANGES: Access = Access::MODIFY.union(Access::EXTEND).union(Access::DELETE);
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::Access, Api::Access) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::Access, Api::Access) };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

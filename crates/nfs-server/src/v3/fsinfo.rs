@@ -10,7 +10,7 @@ use crate::attributes::FILE_BYTES_MAX;
 use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
 use crate::object::Object;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 
 /// What the size of a transfer should be a multiple of: a page.
 const TRANSFER_MULTIPLE_BYTES: u32 = 4096;
@@ -20,7 +20,7 @@ const READDIR_BYTES: u32 = 64 * 1024;
 const TIME_DELTA: Time = Time { seconds: 0, nanoseconds: 1 };
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::FsInfo, Api::FsInfo) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::FsInfo, Api::FsInfo) };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

@@ -9,11 +9,11 @@ use storage::Space;
 use super::for_object::ForObject;
 use crate::call::Request;
 use crate::object::Object;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::status;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::FsStat, Api::FsStat) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::FsStat, Api::FsStat) };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

@@ -8,10 +8,10 @@ use share::Api;
 use super::for_object::ForObject;
 use crate::call::Request;
 use crate::object::Object;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::GetAttr, Api::GetAttr) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::GetAttr, Api::GetAttr) };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

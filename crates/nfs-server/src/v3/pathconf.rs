@@ -8,13 +8,13 @@ use share::Api;
 use super::for_object::ForObject;
 use crate::call::Request;
 use crate::object::Object;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 
 /// Names of one object, at most: what the local file systems of Linux have in common.
 const LINKS_MAX: u32 = 65_000;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Procedure::PathConf, Api::PathConf) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::PathConf, Api::PathConf) };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

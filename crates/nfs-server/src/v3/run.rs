@@ -12,14 +12,14 @@ use super::{
     access, commit, create, fsinfo, fsstat, getattr, link, lookup, mkdir, mknod, pathconf, read, readdir,
     readdirplus, readlink, remove, rename, rmdir, setattr, symlink, write,
 };
-use crate::call::{NotRun, Request, decode};
+use crate::call::{CallError, Request, decode};
 use crate::counted::Counted;
 use crate::object::Object;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::status;
 
 /// Runs a call. Calls with large futures run in boxes, so that the others need no room for them.
-pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, NotRun> {
+pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallError> {
     let operation = super::operation(request.call.procedure).ok_or(AcceptStatus::ProcedureUnavailable)?;
     let call = Running { request, operation, counted: Counted::begin(request.connection, operation.api) };
     /// Finds the object that the call is for, runs the handler, and makes the reply.
@@ -91,9 +91,9 @@ impl Running<'_, '_> {
         let share = &named.share;
         self.counted.is_for(share);
         let (caller, standing) = self.request.caller(Protocol::Nfs3, share);
-        let is_enough = match self.operation.for_whom {
-            ForWhom::Members => standing.is_member(),
-            ForWhom::Mounting | ForWhom::Anybody => !standing.is_refused(),
+        let is_enough = match self.operation.callers {
+            Callers::Members => standing.is_member(),
+            Callers::Mounting | Callers::Anybody => !standing.is_refused(),
         };
         if !is_enough {
             return Err(Status::Acces);

@@ -29,7 +29,7 @@ use super::sequence;
 use super::state::{Client, Session};
 use crate::call::Request;
 use crate::object::Object;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::server::ServerState;
 use crate::standing::Standing;
 
@@ -181,10 +181,10 @@ impl<'a> Compound<'a> {
     pub(super) fn check_standing(&self, operation: &Operation<Number>) -> Result<(), Status> {
         let Some(object) = self.counted() else { return Ok(()) };
         let is_top = || object.node.id() == object.share.root().id();
-        let may = match (operation.for_whom, object.standing) {
-            (ForWhom::Anybody, _) | (_, Standing::Member(_)) => true,
-            (ForWhom::Mounting, Standing::Visitor) => is_top(),
-            (ForWhom::Mounting, Standing::Refused) | (ForWhom::Members, _) => false,
+        let may = match (operation.callers, object.standing) {
+            (Callers::Anybody, _) | (_, Standing::Member(_)) => true,
+            (Callers::Mounting, Standing::Visitor) => is_top(),
+            (Callers::Mounting, Standing::Refused) | (Callers::Members, _) => false,
         };
         if may { Ok(()) } else { Err(Status::Access) }
     }

@@ -17,7 +17,7 @@ use super::operation;
 use super::reply::Reply;
 use super::sequence::{self, Entry, Highest};
 use super::state::Session;
-use crate::call::{NotRun, Request};
+use crate::call::{CallError, Request};
 use crate::operation::Needs;
 use crate::status;
 
@@ -27,7 +27,7 @@ use crate::status;
 const REPEATED_WAITS: Duration = Duration::from_secs(20);
 
 /// Runs a call.
-pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, NotRun> {
+pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallError> {
     match Procedure::try_from(request.call.procedure) {
         Ok(Procedure::Compound) => answer(request, arguments).await,
         Ok(Procedure::Null) | Err(_) => Err(AcceptStatus::ProcedureUnavailable.into()),
@@ -35,7 +35,7 @@ pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Re
 }
 
 /// Runs a COMPOUND.
-async fn answer(request: &Request<'_>, mut arguments: Reader<'_>) -> Result<Buffer, NotRun> {
+async fn answer(request: &Request<'_>, mut arguments: Reader<'_>) -> Result<Buffer, CallError> {
     let wire::Args { tag, minor_version, mut operations } =
         wire::Args::decode(&mut arguments).map_err(|_| AcceptStatus::GarbageArgs)?;
     let mut reply = Reply::begin(request.call.xid, tag);

@@ -6,7 +6,7 @@ use nfs_wire::v4::status::Status;
 use share::{Access as May, Api};
 use storage::{FileKind, Want};
 
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
@@ -15,7 +15,7 @@ const CHANGES: Access = Access::MODIFY.union(Access::EXTEND).union(Access::DELET
 const XATTRS: Access = Access::XATTR_READ.union(Access::XATTR_WRITE).union(Access::XATTR_LIST);
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::Access, Api::Access) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Number::Access, Api::Access) };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let (known, rights) = match c.place()? {

@@ -7,12 +7,12 @@ use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
 use share::Api;
 
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::v4::compound::Compound;
 use crate::v4::files::{file_of, refused};
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { for_whom: ForWhom::Anybody, result_bytes: 48, ..Operation::of(Number::Close, Api::Close) };
+    Operation { callers: Callers::Anybody, result_bytes: 48, ..Operation::of(Number::Close, Api::Close) };
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let object = c.object()?;

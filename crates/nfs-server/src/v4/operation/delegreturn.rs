@@ -5,12 +5,12 @@ use nfs_wire::v4::delegreturn::Args;
 use nfs_wire::v4::status::Status;
 use share::Api;
 
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::v4::compound::Compound;
 use crate::v4::files::{file_of, refused};
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { for_whom: ForWhom::Anybody, ..Operation::of(Number::DelegReturn, Api::DelegReturn) };
+    Operation { callers: Callers::Anybody, ..Operation::of(Number::DelegReturn, Api::DelegReturn) };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     let object = c.object()?;

@@ -5,13 +5,13 @@ use nfs_wire::v4::getattr::Args;
 use nfs_wire::v4::status::Status;
 use share::Api;
 
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::v4::attributes::{Needs, Telling};
 use crate::v4::compound::Compound;
 use crate::v4::describe;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::GetAttr, Api::GetAttr) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Number::GetAttr, Api::GetAttr) };
 
 /// About what the longest access control list takes: all of a security descriptor has 64 KiB at most.
 const LIST_BYTES_MAX: usize = 64 << 10;

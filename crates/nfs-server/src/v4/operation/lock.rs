@@ -44,7 +44,7 @@ pub(super) async fn run(c: &mut Compound<'_>, args: Args<'_>) {
 }
 
 /// Who locks, under which open.
-struct Place {
+struct LockOpen {
     open: Other,
     held: Held,
     owner: u64,
@@ -58,35 +58,35 @@ async fn lock(c: &Compound<'_>, args: &Args<'_>) -> Result<Result<Stateid, ByteR
     let range = range(args.offset, args.length)?;
     let (client, recovery) = (c.client(), &c.server().v4.recovery);
     recovery.check_locking(client, args.reclaim, c.now).await?;
-    let place = place(c, args)?;
-    let wanted = ClientLock { owner: place.owner, range, kind: kind(args.lock_type) };
-    let locked = place.held.share.lock_as(Protocol::Nfs4, &place.held.open, wanted).await;
+    let locker = locker(c, args)?;
+    let wanted = ClientLock { owner: locker.owner, range, kind: kind(args.lock_type) };
+    let locked = locker.held.share.lock_as(Protocol::Nfs4, &locker.held.open, wanted).await;
     let outcome = match locked {
-        Ok(None) => client.files.with(|holdings| match place.set {
+        Ok(None) => client.files.with(|holdings| match locker.set {
             Some(set) => holdings.changed(set).map(Ok).map_err(refused),
-            None => holdings.locked(place.open, place.owner).map(Ok).map_err(|_| Status::Delay),
+            None => holdings.locked(locker.open, locker.owner).map(Ok).map_err(|_| Status::Delay),
         }),
         // RFC 8881 15.1.9.3, NFS4ERR_RECLAIM_CONFLICT.
         Ok(Some(_)) if args.reclaim => Err(Status::ReclaimConflict),
         Ok(Some(conflict)) => {
             if args.lock_type.waits() {
-                tell_when_free(c, &place, wanted);
+                tell_when_free(c, &locker, wanted);
             }
             Ok(Err(conflict))
         }
         Err(error) => Err(status::v4(error)),
     };
     if matches!((&locked, &outcome), (Ok(None), Err(_))) {
-        let _ = place.held.share.unlock_as(&place.held.open, place.owner, range);
+        let _ = locker.held.share.unlock_as(&locker.held.open, locker.owner, range);
     }
-    if place.set.is_none() {
-        client.files.with(|holdings| holdings.end_locking(place.owner));
+    if locker.set.is_none() {
+        client.files.with(|holdings| holdings.end_locking(locker.owner));
     }
     outcome
 }
 
 /// Finds the open and the owner, and whether the file was opened for such a lock.
-fn place(c: &Compound<'_>, args: &Args<'_>) -> Result<Place, Status> {
+fn locker(c: &Compound<'_>, args: &Args<'_>) -> Result<LockOpen, Status> {
     let file = file_of(c.object()?);
     // As POSIX has it: a shared lock of a file that is open for reading, an exclusive one where it is for writing.
     let access = if args.lock_type.is_exclusive() { ShareAccess::WRITE } else { ShareAccess::READ };
@@ -96,26 +96,26 @@ fn place(c: &Compound<'_>, args: &Args<'_>) -> Result<Place, Status> {
             let open = holdings.find_open(sent, file).map_err(refused)?;
             let held = open.for_access(access).cloned().ok_or(Status::OpenMode)?;
             let owner = holdings.begin_locking(owner.owner.0);
-            Ok(Place { open: sent.other, held, owner, set: None })
+            Ok(LockOpen { open: sent.other, held, owner, set: None })
         }
         Locker::Existing { lock_stateid, .. } => {
             let sent = c.stateid(lock_stateid)?;
             let (lock, open) = holdings.find_lock(sent, file).map_err(refused)?;
             let held = open.for_access(access).cloned().ok_or(Status::OpenMode)?;
-            Ok(Place { open: lock.open(), held, owner: lock.owner, set: Some(sent.other) })
+            Ok(LockOpen { open: lock.open(), held, owner: lock.owner, set: Some(sent.other) })
         }
     })
 }
 
 /// Tells the client when the lock that it waits for could be had: CB_NOTIFY_LOCK. That is a hint; with too many of them, or
 /// after a while, it asks again by itself.
-fn tell_when_free(c: &Compound<'_>, place: &Place, wanted: ClientLock) {
+fn tell_when_free(c: &Compound<'_>, locker: &LockOpen, wanted: ClientLock) {
     let client = Arc::clone(c.client());
     if client.files.awaited_locks.fetch_add(1, Ordering::Relaxed) >= AWAITED_LOCKS_MAX {
         client.files.awaited_locks.fetch_sub(1, Ordering::Relaxed);
         return;
     }
-    let (server, held) = (Arc::clone(c.server()), place.held.clone());
+    let (server, held) = (Arc::clone(c.server()), locker.held.clone());
     let name = client.files.with(|holdings| holdings.lock_owners().name(wanted.owner).map(<[u8]>::to_vec));
     tokio::spawn(async move {
         let free = Arc::clone(&held.share).lockable(Arc::clone(&held.open), wanted);

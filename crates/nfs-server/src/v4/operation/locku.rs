@@ -7,13 +7,13 @@ use share::Api;
 
 use super::data::check_regular;
 use super::lock::range;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::files::{file_of, refused};
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { for_whom: ForWhom::Anybody, result_bytes: 48, ..Operation::of(Number::LockU, Api::Unlock) };
+    Operation { callers: Callers::Anybody, result_bytes: 48, ..Operation::of(Number::LockU, Api::Unlock) };
 
 pub(super) fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let object = c.object()?;

@@ -6,13 +6,13 @@ use share::{Api, Case};
 use storage::Want;
 
 use super::directory;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::LookupP, Api::Lookup) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Number::LookupP, Api::Lookup) };
 
 pub(super) async fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
     let parent = parent(c).await?;

@@ -6,11 +6,11 @@ use nfs_wire::v4::status::Status;
 use share::Api;
 
 use super::verify;
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::NVerify, Api::Verify) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Number::NVerify, Api::Verify) };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<(), Status> {
     if verify::is_same(c, &args.attributes).await? { Err(Status::Same) } else { Ok(()) }

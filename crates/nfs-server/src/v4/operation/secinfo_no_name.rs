@@ -6,11 +6,11 @@ use nfs_wire::v4::status::Status;
 use share::Api;
 
 use super::{lookupp, secinfo};
-use crate::operation::{ForWhom, Operation};
+use crate::operation::{Callers, Operation};
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { for_whom: ForWhom::Mounting, ..Operation::of(Number::SecInfoNoName, Api::SecInfo) };
+    Operation { callers: Callers::Mounting, ..Operation::of(Number::SecInfoNoName, Api::SecInfo) };
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk<'static>, Status> {
     match args.style {
