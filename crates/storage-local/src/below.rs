@@ -51,9 +51,9 @@ struct Moment(u64);
 
 /// When a directory was last found below the root.
 #[derive(Debug, Default)]
-pub(crate) struct Place(AtomicU64);
+pub(crate) struct LastFound(AtomicU64);
 
-impl Place {
+impl LastFound {
     fn found(&self) -> Moment {
         Moment(self.0.load(Ordering::Relaxed))
     }
@@ -251,7 +251,7 @@ mod tests {
     fn a_place_is_believed_for_a_second_and_until_something_is_moved() {
         let moves = Moves::default();
         let first = moves.now();
-        assert!(!Moment(Place::default().0.into_inner()).holds(first), "nothing is known at first");
+        assert!(!Moment(LastFound::default().0.into_inner()).holds(first), "nothing is known at first");
         assert!(first.holds(first));
         let at = |ms: u64, moves: u64| Moment(ms << MOVE_BITS | moves);
         assert!(at(5000, 3).holds(at(5999, 3)) && !at(5000, 3).holds(at(6000, 3)));
@@ -337,7 +337,7 @@ mod tests {
         let local = |n: usize| nodes[n].as_any().downcast_ref::<LocalNode>().unwrap();
         let found = |n: usize| local(n).place.found();
         assert!((1..=1500).all(|n| found(n) != Moment(0)), "each is vouched for by the one above");
-        let (old, new) = (Place::default(), Place::default());
+        let (old, new) = (LastFound::default(), LastFound::default());
         old.note(Moment(5));
         new.note(Moment(7));
         new.note(Moment(5));

@@ -63,7 +63,7 @@ pub(crate) struct Depot {
 
 /// An object that may be losing its last name.
 #[derive(Debug)]
-pub(crate) struct Parting(OwnedFd);
+pub(crate) struct PinnedForRemoval(OwnedFd);
 
 impl Depot {
     /// The depot of a root, if the root can have one: this needs lasting handles and a place for the directory.
@@ -234,17 +234,22 @@ impl LocalNode {
 impl Shared {
     /// Called before a name is removed: holds the object of the name, if it may have streams that are to be removed
     /// with it.
-    pub(crate) fn part_with(&self, dir: &OwnedFd, name: &[u8], kind: FileKind) -> Option<Parting> {
+    pub(crate) fn pin_for_removal(
+        &self,
+        dir: &OwnedFd,
+        name: &[u8],
+        kind: FileKind,
+    ) -> Option<PinnedForRemoval> {
         self.depot.as_ref()?.dir.get()?;
         if !matches!(kind, FileKind::Regular | FileKind::Directory) {
             return None;
         }
-        self.pin(dir, name, rustix::fs::ResolveFlags::empty()).ok().map(Parting)
+        self.pin(dir, name, rustix::fs::ResolveFlags::empty()).ok().map(PinnedForRemoval)
     }
 
     /// Called after a name was removed: removes the streams of the object, unless it has another name.
-    pub(crate) fn end_streams(&self, parting: Option<Parting>) {
-        let Some(Parting(fd)) = parting else { return };
+    pub(crate) fn end_streams(&self, pinned: Option<PinnedForRemoval>) {
+        let Some(PinnedForRemoval(fd)) = pinned else { return };
         // A name that the object was given meanwhile counts. The streams stay unless the object is certainly gone.
         if !stat(&fd).is_ok_and(|stat| stat.stx_nlink == 0) {
             return;

@@ -162,7 +162,7 @@ impl LocalNode {
     /// is removed.
     pub(crate) fn remove_known(&self, name: Name<'_>, id: FileId, kind: FileKind, links: u32) -> Result<()> {
         self.check_has(name)?;
-        let parting = self.store.part_with(&self.fd, name.as_bytes(), kind);
+        let pinned = self.store.pin_for_removal(&self.fd, name.as_bytes(), kind);
         let flags = if kind == FileKind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&self.fd, name.as_bytes(), flags).map_err(|errno| match errno {
             // rmdir(2) allows either error.
@@ -170,7 +170,7 @@ impl LocalNode {
             other => from_errno(other),
         })?;
         self.store.let_go(id, kind, links);
-        self.store.end_streams(parting);
+        self.store.end_streams(pinned);
         Ok(())
     }
 
@@ -193,9 +193,9 @@ impl LocalNode {
             Replace::Never => (RenameFlags::NOREPLACE, None),
             Replace::Yes => (RenameFlags::empty(), stat_name(&to.fd, to_name.as_bytes()).ok()),
         };
-        let parting = replaced
+        let pinned = replaced
             .as_ref()
-            .and_then(|stat| self.store.part_with(&to.fd, to_name.as_bytes(), kind_of(stat)));
+            .and_then(|stat| self.store.pin_for_removal(&to.fd, to_name.as_bytes(), kind_of(stat)));
         let moved = renameat_with(&self.fd, name.as_bytes(), &to.fd, to_name.as_bytes(), flags);
         moved.map_err(|errno| match errno {
             Errno::EXIST if replace == Replace::Yes => Error::NotEmpty,
@@ -204,7 +204,7 @@ impl LocalNode {
         if let Some(stat) = replaced {
             self.store.let_go(FileId(stat.stx_ino), kind_of(&stat), stat.stx_nlink);
         }
-        self.store.end_streams(parting);
+        self.store.end_streams(pinned);
         self.store.handles.moved(to, to_name);
         Ok(())
     }

@@ -17,7 +17,7 @@ use storage::{
 };
 
 use crate::attributes::{btime_of, kind_of};
-use crate::below::Place;
+use crate::below::LastFound;
 use crate::errno::from_errno;
 use crate::handle::Handles;
 use crate::store::Shared;
@@ -42,7 +42,7 @@ pub(crate) struct LocalNode {
     writer: OnceLock<OwnedFd>,
     pub(crate) handle: OnceLock<Handle>,
     /// For a directory: when it was last found below the root.
-    pub(crate) place: Place,
+    pub(crate) place: LastFound,
     /// The generation in the index of handles.
     pub(crate) generation: OnceLock<u64>,
     /// Guards the flags and birth time as last read.
@@ -80,7 +80,7 @@ impl LocalNode {
             reader: OnceLock::new(),
             writer: OnceLock::new(),
             handle: OnceLock::new(),
-            place: Place::default(),
+            place: LastFound::default(),
             generation: OnceLock::new(),
             dos: Mutex::new(None),
             security: Mutex::new(None),

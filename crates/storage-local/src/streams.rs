@@ -29,13 +29,13 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The place of a stream's file below its object's directory.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct StreamPath {
     /// The directories on the way, from the top, as paths.
     directories: Vec<Vec<u8>>,
     path: Vec<u8>,
 }
 
-impl Place {
+impl StreamPath {
     fn of(name: StreamName<'_>) -> Self {
         let (mut directories, mut path) = (Vec::new(), Vec::new());
         let mut rest = name.as_bytes();
@@ -102,13 +102,13 @@ impl LocalNode {
 
     pub(crate) fn find_stream(&self, name: StreamName<'_>) -> Result<Arc<Self>> {
         let folder = self.stream_folder(false)?.ok_or(Error::NotFound)?;
-        let fd = self.store.pin(&folder, &Place::of(name).path, ResolveFlags::empty())?;
+        let fd = self.store.pin(&folder, &StreamPath::of(name).path, ResolveFlags::empty())?;
         let node = self.store.adopt(fd, false)?;
         if node.kind == FileKind::Regular { Ok(node) } else { Err(Error::NotFound) }
     }
 
     pub(crate) fn make_stream(&self, name: StreamName<'_>) -> Result<Arc<Self>> {
-        let place = Place::of(name);
+        let place = StreamPath::of(name);
         let (folder, fd) = self.in_folder(&place, |folder| {
             self.store.with_descriptor(|| openat2(folder, &place.path, NEW_FILE, PRIVATE, BELOW))
         })?;
@@ -139,7 +139,7 @@ impl LocalNode {
 
     /// Runs a call at a place in this object's directory. The directory is created if it is missing, and again if
     /// another call has removed it meanwhile because it was empty.
-    fn in_folder<T>(&self, place: &Place, call: impl Fn(&OwnedFd) -> Result<T>) -> Result<(OwnedFd, T)> {
+    fn in_folder<T>(&self, place: &StreamPath, call: impl Fn(&OwnedFd) -> Result<T>) -> Result<(OwnedFd, T)> {
         for _ in 0..ATTEMPTS_MAX {
             let Some(folder) = self.stream_folder(true)? else { continue };
             match place.make_directories(&folder).and_then(|()| call(&folder)) {
@@ -151,7 +151,7 @@ impl LocalNode {
     }
 
     pub(crate) fn delete_stream(&self, name: StreamName<'_>) -> Result<()> {
-        let place = Place::of(name);
+        let place = StreamPath::of(name);
         let folder = self.stream_folder(false)?.ok_or(Error::NotFound)?;
         let stat = stat_name(&folder, place.path.as_slice())?;
         if kind_of(&stat) != FileKind::Regular {
@@ -170,7 +170,7 @@ impl LocalNode {
         to: StreamName<'_>,
         replace: Replace,
     ) -> Result<()> {
-        let (from, to) = (Place::of(name), Place::of(to));
+        let (from, to) = (StreamPath::of(name), StreamPath::of(to));
         let folder = self.stream_folder(false)?.ok_or(Error::NotFound)?;
         stat_name(&folder, from.path.as_slice())?;
         let replaced = stat_name(&folder, to.path.as_slice()).ok();
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn path(name: &[u8]) -> Vec<u8> {
-        Place::of(StreamName::new(name).unwrap()).path
+        StreamPath::of(StreamName::new(name).unwrap()).path
     }
 
     #[test]
@@ -201,10 +201,10 @@ mod tests {
         assert_eq!(path(b"."), b":.");
         assert_eq!(path(b".."), b":..");
         let long = [&[b'a'; 254][..], b"."].concat();
-        let place = Place::of(StreamName::new(&long).unwrap());
+        let place = StreamPath::of(StreamName::new(&long).unwrap());
         assert_eq!(place.directories, [[b":", &[b'a'; 254][..]].concat()]);
         assert_eq!(place.path, [b":", &[b'a'; 254][..], b"/:."].concat());
-        let longest = Place::of(StreamName::new(&[b'a'; 765]).unwrap());
+        let longest = StreamPath::of(StreamName::new(&[b'a'; 765]).unwrap());
         assert_eq!(longest.directories.len(), 3);
         assert!(longest.path.split(|b| *b == b'/').all(|piece| piece.len() <= 255));
     }
