@@ -16,13 +16,13 @@ use crate::problem::{Cause, Problem, Result};
 #[derive(Debug)]
 pub(crate) struct Apart {
     mounts: Vec<Mount>,
-    state: Place,
-    shares: Vec<(String, Place)>,
+    state: Location,
+    shares: Vec<(String, Location)>,
 }
 
 /// Where a directory is.
 #[derive(Debug)]
-struct Place {
+struct Location {
     /// Absolute, without symbolic links.
     path: PathBuf,
     /// The file system, and the path on it; None: the system does not say.
@@ -50,18 +50,18 @@ impl Apart {
     /// Apart from this state directory, which may not be there yet.
     pub(crate) fn from_state(directory: &Path) -> Self {
         let mounts = read_mounts(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
-        let state = Place::of(directory, &mounts);
+        let state = Location::of(directory, &mounts);
         Self { mounts, state, shares: Vec::new() }
     }
 
     /// Takes the directory of a share.
     pub(crate) fn take(&mut self, name: &str, directory: &Path) {
-        self.shares.push((name.to_owned(), Place::of(directory, &self.mounts)));
+        self.shares.push((name.to_owned(), Location::of(directory, &self.mounts)));
     }
 
     /// Takes the directory of a share whose storage does not answer, by the path that it was given by.
     pub(crate) fn take_unseen(&mut self, name: &str, directory: &Path) {
-        self.shares.push((name.to_owned(), Place::at(absolute(directory), &self.mounts)));
+        self.shares.push((name.to_owned(), Location::at(absolute(directory), &self.mounts)));
     }
 
     /// Whether a share may serve this directory.
@@ -69,7 +69,7 @@ impl Apart {
     /// # Errors
     /// The directory is, holds or lies in that of another share, or the state directory.
     pub(crate) fn check(&self, name: &str, directory: &Path) -> Result<()> {
-        let place = Place::of(directory, &self.mounts);
+        let place = Location::of(directory, &self.mounts);
         if let Some(lie) = place.lie(&self.state) {
             let how = match lie {
                 Lie::Same => "is",
@@ -109,7 +109,7 @@ fn overlap(name: &str, directory: &Path, lie: Lie, other: &str, other_directory:
     )
 }
 
-impl Place {
+impl Location {
     fn of(directory: &Path, mounts: &[Mount]) -> Self {
         let path = directory.to_owned();
         let resolved = in_time::answer(move || resolved(&path));
@@ -243,7 +243,7 @@ mod tests {
              32 22 8:2 /x /mnt/x rw - ext4 /dev/sda2 rw\n",
         );
         let lie = |one: &str, other: &str| {
-            Place::of(Path::new(one), &mounts).lie(&Place::of(Path::new(other), &mounts))
+            Location::of(Path::new(one), &mounts).lie(&Location::of(Path::new(other), &mounts))
         };
         assert_eq!(lie("/mnt/other/state", "/srv/a b"), Some(Lie::In));
         assert_eq!(lie("/srv", "/mnt/other"), Some(Lie::Around));

@@ -77,7 +77,7 @@ impl Sockets {
 
 /// What a job needs to know about its shard.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct OnShard {
     /// The number of the shard.
     pub(crate) shard: usize,
     /// True when the shard is to end.
@@ -155,11 +155,11 @@ impl Crew {
     }
 
     /// Gives a job to a shard; the shards take turns.
-    pub(crate) fn deal(&self, turn: usize, job: impl FnOnce(Place) -> Option<Job>) {
+    pub(crate) fn deal(&self, turn: usize, job: impl FnOnce(OnShard) -> Option<Job>) {
         let posts = self.posts.lock();
         let shard = turn.checked_rem(posts.len()).unwrap_or(0);
         let Some(post) = posts.get(shard) else { return };
-        let place = Place { shard, stop: post.stop.subscribe(), sockets: Arc::clone(&post.sockets) };
+        let place = OnShard { shard, stop: post.stop.subscribe(), sockets: Arc::clone(&post.sockets) };
         if let Some(job) = job(place) {
             let _ = post.jobs.send(job); // the shard may have ended
         }

@@ -237,12 +237,12 @@ fn end_when_peer_is_gone(stream: &TcpStream) -> io::Result<()> {
 fn hand_over<S: Service>(
     stream: TcpStream,
     address: SocketAddr,
-    post: crew::Place,
+    post: crew::OnShard,
     service: &Arc<S>,
     place: Place,
     shared: &Shared,
 ) -> Option<Job> {
-    let crew::Place { shard, stop, sockets } = post;
+    let crew::OnShard { shard, stop, sockets } = post;
     let peer = Peer { address, local: stream.local_addr().ok()?, shard };
     stream.set_nodelay(true).ok()?;
     end_when_peer_is_gone(&stream).ok()?;

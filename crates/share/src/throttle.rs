@@ -36,7 +36,7 @@ enum Pace {
 }
 
 /// The place of a waiting operation, released when the operation is dropped.
-struct Place<'a> {
+struct Waiting<'a> {
     throttle: &'a Throttle,
     ticket: Ticket,
     client: u64,
@@ -44,7 +44,7 @@ struct Place<'a> {
     passed: bool,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if !self.passed {
             let now = self.throttle.now();
@@ -95,14 +95,14 @@ impl Throttle {
         self: &Arc<Self>,
         client: u64,
         operation: Operation,
-    ) -> Option<(Place<'_>, oneshot::Receiver<Released>)> {
+    ) -> Option<(Waiting<'_>, oneshot::Receiver<Released>)> {
         let mut state = self.state.lock();
         let Answer::Wait(ticket) = state.budget.ask(self.now(), client, operation) else { return None };
         let (sender, released) = oneshot::channel();
         state.waiting.insert(ticket, sender);
         self.keep_pace(&mut state);
         drop(state);
-        Some((Place { throttle: self, ticket, client, operation, passed: false }, released))
+        Some((Waiting { throttle: self, ticket, client, operation, passed: false }, released))
     }
 
     /// Makes sure that the budget is checked when the next operation may go on.

@@ -9,7 +9,7 @@ use crate::Share;
 use crate::files::Places;
 
 /// Where an open conflicts with the rename of an object.
-enum Place {
+enum Conflict {
     /// On the object itself.
     Itself,
     /// Below the directory with this path.
@@ -18,7 +18,7 @@ enum Place {
     Nowhere,
 }
 
-impl Place {
+impl Conflict {
     fn of(node: &NodeRef) -> Self {
         if node.kind() != FileKind::Directory {
             return Self::Itself;
@@ -44,14 +44,14 @@ impl Share {
     /// object.
     #[must_use]
     pub fn is_open(&self, node: &NodeRef) -> bool {
-        let place = Place::of(node);
+        let place = Conflict::of(node);
         self.perhaps_open_within(node, &place).iter().any(|other| place.holds(other))
     }
 
     /// As [`Share::is_open`], after asking clients that keep files open there only for later use to close them. The clients
     /// are asked one after the other, until one keeps its file open ([MS-FSA] 2.1.4.2). Files opened meanwhile count.
     pub async fn stays_open(&self, node: &NodeRef) -> bool {
-        let place = Place::of(node);
+        let place = Conflict::of(node);
         let mut others = self.perhaps_open_within(node, &place);
         // Objects that no client needs to be asked about come first.
         others.sort_by_key(|other| {
@@ -71,13 +71,13 @@ impl Share {
     /// What may be open of the object: the object itself, or objects opened by a name below it. This asks the store once for
     /// each directory with open files, not for each open file. It misses files that a local program has moved there from
     /// another directory while they were open.
-    fn perhaps_open_within(&self, node: &NodeRef, place: &Place) -> Vec<NodeRef> {
+    fn perhaps_open_within(&self, node: &NodeRef, place: &Conflict) -> Vec<NodeRef> {
         match place {
-            Place::Itself => {
+            Conflict::Itself => {
                 self.files.with(node.id(), |entry| Arc::clone(&entry.node)).into_iter().collect()
             }
-            Place::Nowhere => Vec::new(),
-            Place::Below(_) => {
+            Conflict::Nowhere => Vec::new(),
+            Conflict::Below(_) => {
                 let Places { dirs, unnamed } = self.files.places_of_others(node.id());
                 let dirs = dirs.into_values().filter(|(dir, _)| dir.id() == node.id() || place.holds(dir));
                 dirs.flat_map(|(_, opened)| opened).chain(unnamed).collect()

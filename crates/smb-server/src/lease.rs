@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use crate::clients::Clients;
 use crate::durable::PersistentLease;
 use crate::endpoint::Endpoint;
-use crate::oplock::{Delivery, Place, Site};
+use crate::oplock::{Delivery, GrantTarget, Site};
 use crate::session::Session;
 
 /// The Linux kernel's client knows a directory's lease only some time after the answer that granted it has arrived, and does
@@ -105,7 +105,7 @@ impl LeaseTable {
     pub(crate) fn hold(
         self: &Arc<Self>,
         id: LeaseId,
-        place: Place<'_>,
+        place: GrantTarget<'_>,
         asked: &create_context::Lease,
         session: Weak<Session>,
     ) -> Result<LeaseHold, NtStatus> {
@@ -222,7 +222,7 @@ struct State {
 impl Lease {
     fn new(
         id: LeaseId,
-        place: Place<'_>,
+        place: GrantTarget<'_>,
         asked: &create_context::Lease,
         clients: &Arc<Clients>,
     ) -> Arc<Self> {
@@ -245,7 +245,7 @@ impl Lease {
         })
     }
 
-    fn is_at(&self, place: Place<'_>) -> bool {
+    fn is_at(&self, place: GrantTarget<'_>) -> bool {
         Arc::ptr_eq(&self.site.share, place.share) && self.site.file == place.file
     }
 

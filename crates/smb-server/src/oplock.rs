@@ -36,7 +36,7 @@ pub(crate) fn level_of(caching: Caching) -> OplockLevel {
 
 /// The file on which a grant is requested.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct GrantTarget<'a> {
     /// The share.
     pub(crate) share: &'a Arc<Share>,
     /// The number of the file.
@@ -74,7 +74,7 @@ pub(crate) struct Site {
 
 impl Site {
     /// The site for a grant at this place.
-    pub(crate) fn new(place: Place<'_>) -> Self {
+    pub(crate) fn new(place: GrantTarget<'_>) -> Self {
         Self {
             share: Arc::clone(place.share),
             file: place.file,
@@ -138,7 +138,7 @@ struct Told {
 
 impl Oplock {
     /// The oplock that an open with this identifier may get.
-    pub(crate) fn new(id: FileId, session: Weak<Session>, place: &Place<'_>) -> Arc<Self> {
+    pub(crate) fn new(id: FileId, session: Weak<Session>, place: &GrantTarget<'_>) -> Arc<Self> {
         let state = State { id, session, told: None, is_unheard: false };
         Arc::new(Self { site: Site::new(*place), state: Mutex::new(state) })
     }

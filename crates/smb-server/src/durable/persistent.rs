@@ -19,7 +19,7 @@ use super::{Durable, Origin};
 use crate::admission::TreeAdmission;
 use crate::lease::LeaseId;
 use crate::open::{Grant, Open, Target};
-use crate::oplock::{Oplock, Place};
+use crate::oplock::{GrantTarget, Oplock};
 use crate::server::Server;
 use crate::status::Failure;
 use crate::tree::{self, Tree};
@@ -239,7 +239,7 @@ impl Server {
         let share_encrypts = share.terms().contains(Terms::ENCRYPTED);
         let file = share.file_of(handle)?;
         // Opens of directories are never persistent.
-        let place = Place { share, file, is_directory: false, share_encrypts, durable: &self.durable };
+        let place = GrantTarget { share, file, is_directory: false, share_encrypts, durable: &self.durable };
         let no_session = std::sync::Weak::new();
         let Some(lease) = record.lease else {
             let oplock = Oplock::new(id, no_session, &place);

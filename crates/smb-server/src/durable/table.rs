@@ -65,12 +65,12 @@ type CreateKey = (Guid, Guid);
 #[derive(Debug)]
 struct Entry {
     open: Arc<Open>,
-    place: Place,
+    place: OpenSession,
 }
 
 /// Open.Session
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum OpenSession {
     /// The session with this SessionId.
     Session(u64),
     /// None: it is kept until then.
@@ -183,7 +183,7 @@ impl DurableOpens {
 
     /// Enters an open that belongs to a session.
     pub(crate) fn enter(&self, open: &Arc<Open>, session_id: u64) {
-        self.tables.lock().enter(open, Place::Session(session_id));
+        self.tables.lock().enter(open, OpenSession::Session(session_id));
     }
 
     /// Enters an open that has waited for its client since before the server was started.
@@ -191,7 +191,7 @@ impl DurableOpens {
         let timeout = open.durable.get().and_then(|durable| durable.durability()).map(|had| had.timeout);
         let deadline = timeout.and_then(|timeout| now.checked_add(timeout)).unwrap_or(now);
         let mut tables = self.tables.lock();
-        tables.enter(open, Place::Disconnected(deadline));
+        tables.enter(open, OpenSession::Disconnected(deadline));
         tables.deadlines.insert((deadline, open.id.persistent));
         drop(tables);
         self.changed.notify_one();
@@ -214,7 +214,7 @@ impl DurableOpens {
                 return false;
             }
             let deadline = now.checked_add(durability.timeout).unwrap_or(now);
-            entry.place = Place::Disconnected(deadline);
+            entry.place = OpenSession::Disconnected(deadline);
             tables.deadlines.insert((deadline, id));
         }
         open.detach();
@@ -237,7 +237,7 @@ impl DurableOpens {
     ) -> Result<Arc<Open>, Failure> {
         let tables = &mut *self.tables.lock();
         let entry = tables.opens.get_mut(&id.persistent).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
-        let Place::Disconnected(deadline) = entry.place else {
+        let OpenSession::Disconnected(deadline) = entry.place else {
             return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
         };
         if !is_same_share(&entry.open.tree, tree) {
@@ -248,7 +248,7 @@ impl DurableOpens {
         session.add_open(&again)?;
         again.take_grant(&entry.open, session);
         entry.open = Arc::clone(&again);
-        entry.place = Place::Session(session.id);
+        entry.place = OpenSession::Session(session.id);
         tables.deadlines.remove(&(deadline, id.persistent));
         Ok(again)
     }
@@ -323,10 +323,9 @@ impl DurableOpens {
         let (mut ends, mut goes_on) = (Vec::new(), false);
         // One that is still with a session will not be for long: if that cannot be told, its last connection is ending.
         // Then the open is closed, since something is being taken from it.
-        let mut waits = tables
-            .opens
-            .values()
-            .any(|entry| matches!(entry.place, Place::Session(_)) && entry.open.works_under(share, holder));
+        let mut waits = tables.opens.values().any(|entry| {
+            matches!(entry.place, OpenSession::Session(_)) && entry.open.works_under(share, holder)
+        });
         for &(deadline, id) in &tables.deadlines {
             let Some(entry) = tables.opens.get(&id).filter(|entry| entry.open.works_under(share, holder))
             else {
@@ -340,7 +339,7 @@ impl DurableOpens {
         }
         for (deadline, id) in &ends {
             if let Some(entry) = tables.opens.get_mut(id) {
-                entry.place = Place::Disconnected(now);
+                entry.place = OpenSession::Disconnected(now);
                 tables.deadlines.remove(&(*deadline, *id));
                 tables.deadlines.insert((now, *id));
             }
@@ -415,10 +414,10 @@ impl DurableOpens {
 }
 
 impl Tables {
-    fn enter(&mut self, open: &Arc<Open>, place: Place) {
+    fn enter(&mut self, open: &Arc<Open>, place: OpenSession) {
         let Some(durable) = open.durable.get() else { return };
         let (id, origin) = (open.id.persistent, &durable.origin);
-        if let Place::Disconnected(_) = place {
+        if let OpenSession::Disconnected(_) = place {
             // Of an earlier server. That of a CREATE of this one is entered when it is over ([`Reservation::made`]).
             self.creates.insert((origin.client_guid, origin.create_guid), Create::Made(id));
         }
@@ -441,7 +440,7 @@ impl Tables {
             self.persistent = self.persistent.saturating_sub(1);
             forget(&mut self.names, &folded_name(&open.path), id);
         }
-        if let Place::Disconnected(deadline) = place {
+        if let OpenSession::Disconnected(deadline) = place {
             self.deadlines.remove(&(deadline, id));
         }
         if let Some(durable) = open.durable.get() {
@@ -477,7 +476,7 @@ impl Entry {
     }
 }
 
-impl Place {
+impl OpenSession {
     fn session(self) -> Option<u64> {
         match self {
             Self::Session(id) => Some(id),

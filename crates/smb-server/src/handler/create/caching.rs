@@ -14,7 +14,7 @@ use super::wish::Wish;
 use crate::context::OnShare;
 use crate::lease::{self, LeaseId};
 use crate::open::Grant;
-use crate::oplock::{self, Oplock, Place};
+use crate::oplock::{self, GrantTarget, Oplock};
 use crate::status::Failure;
 
 /// An open that is about to be made, with the caching that it asks for.
@@ -85,7 +85,7 @@ pub(super) fn ask(ctx: &OnShare<'_>, wish: &Wish, found: &Found) -> Result<Askin
     let id = ctx.server.file_id();
     let (share_encrypts, durable) = (ctx.tree.encrypt_data, &ctx.server.durable);
     let is_directory = found.attributes.kind == FileKind::Directory;
-    let place = Place { share, file, is_directory, share_encrypts, durable };
+    let place = GrantTarget { share, file, is_directory, share_encrypts, durable };
     let lease = lease_asked(ctx, wish).and_then(|lease| Some((lease, lease_id(ctx, lease.key)?)));
     let Some((lease, lease_id)) = lease else {
         let oplock = Oplock::new(id, Arc::downgrade(session), &place);
