@@ -50,12 +50,12 @@ const DIRECTORY: [(&str, Format); 3] =
 /// A file cannot be read, is no result, or the report cannot be written.
 pub(crate) fn run(command: &ReportCommand) -> Result<()> {
     // A form that there is not is told before anything is read.
-    let place = Place::of(command)?;
+    let place = Destination::of(command)?;
     let report = Report::of(&read_all(&command.results)?, command.profile.into());
     match place {
-        Place::Output(format) => print(&text(&report, format)?),
-        Place::File(path, format) => write(path, &text(&report, format)?),
-        Place::Directory(path) => {
+        Destination::Output(format) => print(&text(&report, format)?),
+        Destination::File(path, format) => write(path, &text(&report, format)?),
+        Destination::Directory(path) => {
             fs::create_dir_all(path).map_err(|e| cannot_write(path, &e))?;
             DIRECTORY.iter().try_for_each(|(name, format)| write(&path.join(name), &text(&report, *format)?))
         }
@@ -64,13 +64,13 @@ pub(crate) fn run(command: &ReportCommand) -> Result<()> {
 
 /// Where a report goes.
 #[derive(Debug, PartialEq, Eq)]
-enum Place<'a> {
+enum Destination<'a> {
     Output(Format),
     File(&'a Path, Format),
     Directory(&'a Path),
 }
 
-impl<'a> Place<'a> {
+impl<'a> Destination<'a> {
     fn of(command: &'a ReportCommand) -> Result<Self> {
         let Some(path) = &command.out else {
             return Ok(Self::Output(command.format.unwrap_or(Format::Markdown)));
@@ -166,10 +166,10 @@ mod tests {
     fn the_form_comes_from_the_ending() {
         let of = |out, format| {
             let command = command(out, format);
-            match Place::of(&command) {
-                Ok(Place::Output(format)) => format!("output {format:?}"),
-                Ok(Place::File(path, format)) => format!("{} {format:?}", path.display()),
-                Ok(Place::Directory(path)) => format!("{}/", path.display()),
+            match Destination::of(&command) {
+                Ok(Destination::Output(format)) => format!("output {format:?}"),
+                Ok(Destination::File(path, format)) => format!("{} {format:?}", path.display()),
+                Ok(Destination::Directory(path)) => format!("{}/", path.display()),
                 Err(problem) => problem.what,
             }
         };

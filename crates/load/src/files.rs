@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::pattern::{GRANULE_MAX, Place};
+use crate::pattern::{GRANULE_MAX, GranuleVersion};
 
 /// The files of a run.
 #[derive(Debug)]
@@ -111,19 +111,19 @@ impl Files {
             {
                 continue;
             }
-            let places: Vec<Place> = (0..=generations(*oldest, newest))
+            let places: Vec<GranuleVersion> = (0..=generations(*oldest, newest))
                 .map(|g| self.place(file, offset, n, after(*oldest, g)))
                 .collect();
-            let Some((bytes, first)) = Place::wrong(&places, granule) else { continue };
+            let Some((bytes, first)) = GranuleVersion::wrong(&places, granule) else { continue };
             let at = offset + (n * self.granule + first) as u64;
             found = Some(found.map_or(Wrong { bytes, at }, |w| Wrong { bytes: w.bytes + bytes, ..w }));
         }
         found
     }
 
-    fn place(&self, file: usize, offset: u64, n: usize, generation: u16) -> Place {
+    fn place(&self, file: usize, offset: u64, n: usize, generation: u16) -> GranuleVersion {
         let granule = offset / self.granule as u64 + n as u64;
-        Place { run: self.run, file: u32::try_from(file).unwrap_or(u32::MAX), granule, generation }
+        GranuleVersion { run: self.run, file: u32::try_from(file).unwrap_or(u32::MAX), granule, generation }
     }
 
     fn states(&self, file: usize, offset: u64, length: usize) -> &[AtomicU32] {

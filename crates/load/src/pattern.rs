@@ -21,7 +21,7 @@ static RANDOM: LazyLock<Vec<u8>> = LazyLock::new(|| {
 
 /// A place that was written: which granule of which file, how often.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct GranuleVersion {
     /// The run's own number.
     pub(crate) run: u64,
     pub(crate) file: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Place {
     pub(crate) generation: u16,
 }
 
-impl Place {
+impl GranuleVersion {
     fn number(self) -> u64 {
         let who = mixed(self.run ^ (u64::from(self.file) << 20) ^ u64::from(self.generation));
         mixed(who ^ self.granule.wrapping_mul(0x9E37_79B9_7F4A_7C15))
@@ -88,7 +88,7 @@ pub(crate) fn mixed(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { run: 7, file: 3, granule: 1000, generation: 2 };
+    const PLACE: GranuleVersion = GranuleVersion { run: 7, file: 3, granule: 1000, generation: 2 };
 
     #[test]
     fn every_wrong_byte_is_found() {
@@ -98,7 +98,7 @@ mod tests {
         for at in 0..granule.len() {
             granule[at] ^= 1;
             assert!(!PLACE.is(&granule), "byte {at}");
-            assert_eq!(Place::wrong(&[PLACE], &granule), Some((1, at)));
+            assert_eq!(GranuleVersion::wrong(&[PLACE], &granule), Some((1, at)));
             granule[at] ^= 1;
         }
     }
@@ -108,18 +108,18 @@ mod tests {
         let mut granule = vec![0; 512];
         PLACE.fill(&mut granule);
         let others = [
-            Place { run: 8, ..PLACE },
-            Place { file: 2, ..PLACE },
-            Place { granule: 1001, ..PLACE },
-            Place { generation: 1, ..PLACE },
-            Place { generation: 0, ..PLACE },
+            GranuleVersion { run: 8, ..PLACE },
+            GranuleVersion { file: 2, ..PLACE },
+            GranuleVersion { granule: 1001, ..PLACE },
+            GranuleVersion { generation: 1, ..PLACE },
+            GranuleVersion { generation: 0, ..PLACE },
         ];
         assert!(others.iter().all(|other| !other.is(&granule)));
     }
 
     #[test]
     fn what_was_never_written_is_zero() {
-        let never = Place { generation: 0, ..PLACE };
+        let never = GranuleVersion { generation: 0, ..PLACE };
         assert!(never.is(&[0; 4096]) && !never.is(&[[0; 4095].as_slice(), &[1]].concat()));
     }
 }

@@ -10,7 +10,7 @@ use load::result::Protocol;
 use load::target::{NfsTarget, Target};
 
 use super::daemon::{Daemon, find, free_port, missing, version};
-use super::place::{Contender, Place, Shares};
+use super::place::{Contender, Medium, Shares};
 use super::scratch::{Account, Scratch, trouble};
 use crate::error::{Cause, Error, Result};
 
@@ -64,7 +64,7 @@ impl Ganesha {
 
     /// What is measured of it in a place.
     #[must_use]
-    pub fn contender(&self, protocol: Protocol, place: Place) -> Contender {
+    pub fn contender(&self, protocol: Protocol, place: Medium) -> Contender {
         let (place, v41) = (place.peers(), protocol == Protocol::Nfs41);
         let directory = self.shares.of(place);
         let target = Target::Nfs(NfsTarget {

@@ -15,5 +15,5 @@ mod scratch;
 
 pub use daemon::{Daemon, kill_all};
 pub use error::{Cause, Error, Result};
-pub use place::{Contender, Place, Shares};
+pub use place::{Contender, Medium, Shares};
 pub use scratch::{Account, Scratch, trouble};

@@ -8,7 +8,7 @@ use load::{Access, Server, ServerProcess};
 
 /// Where a server's files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Medium {
     /// In memory: what is measured is the server.
     Memory,
     /// On a disk, for what is read past the caches.
@@ -17,7 +17,7 @@ pub enum Place {
     Provisioned,
 }
 
-impl Place {
+impl Medium {
     /// The place that a family is measured in.
     #[must_use]
     pub fn of_family(family: &Family) -> Self {
@@ -48,32 +48,32 @@ impl Place {
 /// The directories of one server.
 #[derive(Debug, Clone)]
 pub struct Shares {
-    /// That of [`Place::Memory`].
+    /// That of [`Medium::Memory`].
     pub memory: PathBuf,
-    /// That of [`Place::Disk`].
+    /// That of [`Medium::Disk`].
     pub disk: PathBuf,
-    /// That of [`Place::Provisioned`].
+    /// That of [`Medium::Provisioned`].
     pub provisioned: PathBuf,
 }
 
 impl Shares {
     /// The directory of a place.
     #[must_use]
-    pub fn of(&self, place: Place) -> &Path {
+    pub fn of(&self, place: Medium) -> &Path {
         match place {
-            Place::Memory => &self.memory,
-            Place::Disk => &self.disk,
-            Place::Provisioned => &self.provisioned,
+            Medium::Memory => &self.memory,
+            Medium::Disk => &self.disk,
+            Medium::Provisioned => &self.provisioned,
         }
     }
 
     /// The directories of all places.
-    pub fn all(&self) -> impl Iterator<Item = (Place, &Path)> {
-        [Place::Memory, Place::Disk, Place::Provisioned].into_iter().map(|place| (place, self.of(place)))
+    pub fn all(&self) -> impl Iterator<Item = (Medium, &Path)> {
+        [Medium::Memory, Medium::Disk, Medium::Provisioned].into_iter().map(|place| (place, self.of(place)))
     }
 
     /// Those of a server that has no plans.
-    pub fn peers(&self) -> impl Iterator<Item = (Place, &Path)> {
+    pub fn peers(&self) -> impl Iterator<Item = (Medium, &Path)> {
         self.all().filter(|(place, _)| *place == place.peers())
     }
 }

@@ -10,7 +10,7 @@ use load::ServerProcess;
 use load::target::{SmbTarget, Target};
 
 use super::daemon::{Daemon, find, free_port, version};
-use super::place::{Contender, Place, Shares};
+use super::place::{Contender, Medium, Shares};
 use super::scratch::{Account, Scratch, trouble};
 use crate::error::{Cause, Error, Result};
 
@@ -51,7 +51,7 @@ impl Samba {
 
     /// What is measured of it in a place.
     #[must_use]
-    pub fn contender(&self, place: Place) -> Contender {
+    pub fn contender(&self, place: Medium) -> Contender {
         let target = Target::Smb(SmbTarget {
             user: self.account.name.to_owned(),
             password: self.password.clone(),

@@ -56,7 +56,12 @@ pub(super) enum Test {
         expected: Range,
     },
     /// Rows in an order: what becomes of a figure on the way.
-    Trend { families: &'static [&'static str], of: Figure, place: fn(&Key) -> Option<Place>, way: Way },
+    Trend {
+        families: &'static [&'static str],
+        of: Figure,
+        place: fn(&Key) -> Option<TrendPosition>,
+        way: Way,
+    },
     /// Figures as they are, which hold for one service on one kind of machine.
     Absolute { families: &'static [&'static str], of: Figure, row: fn(&Key) -> bool, expected: Range },
     /// The rows of two results of one family, told apart by a note that they carry.
@@ -74,7 +79,7 @@ pub(super) enum Test {
 
 /// A row's place in a trend.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TrendPosition {
     /// What rows of one trend have in common: the key without what varies.
     pub with: Key,
     /// What varies, growing along the way.

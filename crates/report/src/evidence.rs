@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::claim::{Figure, Place, Test, Way};
+use super::claim::{Figure, Test, TrendPosition, Way};
 use super::range::{Position, Range};
 use super::units;
 use super::words;
@@ -87,10 +87,15 @@ fn absolute_case(protocol: Protocol, of: Figure, row: &Row, expected: Range) -> 
     Some(case)
 }
 
-fn trend_cases(result: &ResultFile, of: Figure, place: fn(&Key) -> Option<Place>, way: Way) -> Vec<Case> {
+fn trend_cases(
+    result: &ResultFile,
+    of: Figure,
+    place: fn(&Key) -> Option<TrendPosition>,
+    way: Way,
+) -> Vec<Case> {
     let mut trends: BTreeMap<Key, Vec<(u64, &Row)>> = BTreeMap::new();
     for row in &result.rows {
-        if let Some(Place { with, at }) = place(&row.key) {
+        if let Some(TrendPosition { with, at }) = place(&row.key) {
             trends.entry(with).or_default().push((at, row));
         }
     }

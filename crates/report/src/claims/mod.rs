@@ -7,7 +7,7 @@ mod azure_files_smb;
 mod netapp_linux;
 mod netapp_smb;
 
-use super::claim::{Claim, Place};
+use super::claim::{Claim, TrendPosition};
 use load::result::{Key, Mix, Protocol};
 
 /// A document.
@@ -57,16 +57,16 @@ fn over_four(key: &Key) -> Key {
 }
 
 /// Block sizes that grow, the rest as it is, for pure reads and pure writes over one connection and over four.
-fn by_block_size(key: &Key) -> Option<Place> {
+fn by_block_size(key: &Key) -> Option<TrendPosition> {
     let wanted = (reads(key) || writes(key)) && matches!(key.connections, 1 | 4);
-    wanted.then(|| Place { with: Key { block_bytes: 0, ..key.clone() }, at: key.block_bytes })
+    wanted.then(|| TrendPosition { with: Key { block_bytes: 0, ..key.clone() }, at: key.block_bytes })
 }
 
 /// Writes that grow in a mix, from pure reads to pure writes.
-fn by_writes(key: &Key) -> Option<Place> {
+fn by_writes(key: &Key) -> Option<TrendPosition> {
     let Mix::ReadPercent(reads) = key.mix else { return None };
     let with = Key { mix: Mix::ReadPercent(0), ..key.clone() };
-    Some(Place { with, at: 100 - u64::from(reads.min(100)) })
+    Some(TrendPosition { with, at: 100 - u64::from(reads.min(100)) })
 }
 
 #[cfg(test)]

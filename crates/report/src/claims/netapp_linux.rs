@@ -1,6 +1,6 @@
 //! "Azure NetApp Files: Linux benchmarks".
 
-use super::super::claim::{AZURE_NETAPP_FILES, Claim, Figure, NETWORK, NONE, Place, Test, Way};
+use super::super::claim::{AZURE_NETAPP_FILES, Claim, Figure, NETWORK, NONE, Test, TrendPosition, Way};
 use super::super::range::Range;
 use super::{KIB, MIB, by_block_size, by_writes, over_one, reads, writes};
 use load::result::{Key, Mix};
@@ -236,7 +236,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             of: Figure::Rate,
             place: |key| {
                 let with = Key { queue_depth: 0, ..key.clone() };
-                (key.block_bytes == 64 * KIB).then(|| Place { with, at: key.queue_depth.into() })
+                (key.block_bytes == 64 * KIB).then(|| TrendPosition { with, at: key.queue_depth.into() })
             },
             way: Way::Rises,
         },

@@ -1,6 +1,6 @@
 //! "Azure NetApp Files: SMB performance".
 
-use super::super::claim::{Claim, Figure, NETWORK, NONE, Place, Test, Way};
+use super::super::claim::{Claim, Figure, NETWORK, NONE, Test, TrendPosition, Way};
 use super::super::range::Range;
 use super::{KIB, over_four, over_one, reads, writes};
 use load::result::{Key, Mix};
@@ -136,9 +136,9 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-fn sequential_beyond_four(key: &Key) -> Option<Place> {
+fn sequential_beyond_four(key: &Key) -> Option<TrendPosition> {
     let wanted = !key.random && key.block_bytes == 64 * KIB && key.connections >= 4;
-    wanted.then(|| Place { with: Key { connections: 0, ..key.clone() }, at: key.connections.into() })
+    wanted.then(|| TrendPosition { with: Key { connections: 0, ..key.clone() }, at: key.connections.into() })
 }
 
 /// The name under which rows have how messages are protected.

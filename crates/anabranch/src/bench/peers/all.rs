@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use load::bench::Progress;
 use load::plan::{Extent, FAMILIES, Family};
 use load::result::Protocol;
-use peers::Place;
+use peers::Medium;
 
 use super::budget::{Work, stretched};
 use super::lineup::Lineup;
@@ -56,7 +56,7 @@ fn parts(lineup: &Lineup, arguments: &BenchAll, extent: &Extent) -> Result<Vec<P
         let over = over(family, &arguments.beside.over);
         let what = What { family, over, extent: extent.clone(), rows: None };
         let plans = what.plans(&lineup.contenders(family, &what.over))?;
-        let provisioned = Place::of_family(family) == Place::Provisioned;
+        let provisioned = Medium::of_family(family) == Medium::Provisioned;
         let work = Work::of(&plans, &extent_on(family, extent), provisioned);
         Ok(Part { what, work })
     };

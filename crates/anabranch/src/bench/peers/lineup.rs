@@ -6,7 +6,7 @@ use load::plan::{Extent, Family, Plan};
 use load::result::{Mix, Protocol};
 use peers::ganesha::{self, Ganesha};
 use peers::samba::{self, Samba};
-use peers::{Account, Contender, Place, Scratch, Shares};
+use peers::{Account, Contender, Medium, Scratch, Shares};
 
 use super::own::Own;
 use crate::bench::arguments::{Beside, PeerName};
@@ -62,7 +62,7 @@ impl Lineup {
 
     /// Who is measured: over each protocol the peer and Anabranch.
     pub(super) fn contenders(&self, family: &Family, over: &[Protocol]) -> Vec<Contender> {
-        let place = Place::of_family(family);
+        let place = Medium::of_family(family);
         let mut contenders = Vec::new();
         for &protocol in over {
             let peer = match protocol {
@@ -88,8 +88,8 @@ impl Lineup {
         contenders
     }
 
-    fn parent(&self, place: Place) -> &Path {
-        if place == Place::Disk { self.disk.path() } else { self.memory.path() }
+    fn parent(&self, place: Medium) -> &Path {
+        if place == Medium::Disk { self.disk.path() } else { self.memory.path() }
     }
 
     /// The files of all must have room.
@@ -97,7 +97,7 @@ impl Lineup {
     /// # Errors
     /// They have not.
     pub(super) fn check_space(&self, family: &Family, plans: &[Plan], extent: &Extent) -> Result<()> {
-        let parent = self.parent(Place::of_family(family));
+        let parent = self.parent(Medium::of_family(family));
         let files: u64 = plans.iter().map(|plan| u64::from(files(plan))).sum();
         let needed = files.saturating_mul(extent.file_bytes);
         let Ok(found) = rustix::fs::statvfs(parent) else { return Ok(()) };

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use load::bench::{Progress, Run, run_in_turns, went_wrong};
 use load::plan::{Extent, Family, Plan};
 use load::result::{Protocol, ResultFile};
-use peers::{Contender, Place};
+use peers::{Contender, Medium};
 
 use super::arguments::{BenchPeers, Over, Rows};
 use super::{PROGRAM, choose, extent, known_family, progress, show, stopping};
@@ -124,7 +124,7 @@ fn contest(
 fn extent_on(family: &Family, extent: &Extent) -> Extent {
     const PROVISIONED_FILE_BYTES: u64 = 4 << 20;
     let mut extent = extent.clone();
-    if Place::of_family(family) == Place::Provisioned {
+    if Medium::of_family(family) == Medium::Provisioned {
         extent.file_bytes = extent.file_bytes.min(PROVISIONED_FILE_BYTES);
         extent.ramp_seconds = extent.ramp_seconds.max(PROVISIONED_RAMP_SECONDS);
     }

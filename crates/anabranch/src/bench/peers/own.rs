@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use load::ServerProcess;
 use load::result::Protocol;
 use load::target::{NfsTarget, SmbTarget, Target};
-use peers::{Account, Contender, Daemon, Place, Scratch, Shares, trouble};
+use peers::{Account, Contender, Daemon, Medium, Scratch, Shares, trouble};
 
 use crate::bench::counts;
 use crate::control_access::{Access, find};
@@ -57,7 +57,7 @@ impl Own {
         Ok(Self { daemon, smb_port, nfs_port, control, account, password, shares })
     }
 
-    pub(super) fn contender(&self, protocol: Protocol, place: Place) -> Contender {
+    pub(super) fn contender(&self, protocol: Protocol, place: Medium) -> Contender {
         let (host, share) = ("127.0.0.1".to_owned(), place.share().to_owned());
         let target = match protocol {
             Protocol::Smb | Protocol::Directory => Target::Smb(SmbTarget {
@@ -81,7 +81,7 @@ impl Own {
         let name = concat!("Anabranch ", env!("CARGO_PKG_VERSION"));
         let mut contender = Contender::new("anabranch", name, target, process, self.shares.of(place));
         contender.access.server.counts = Some(counts::of_share(self.control.clone(), place.share()));
-        if place == Place::Provisioned {
+        if place == Medium::Provisioned {
             contender.access.server.settings.insert("plan".to_owned(), PLAN.to_owned());
         }
         contender
@@ -116,7 +116,7 @@ fn configuration(state: &Path, account: Account, password: &str, shares: &Shares
     for (place, directory) in shares.all() {
         let (share, directory) = (place.share(), directory.display());
         text.push_str(&format!("[[share]]\nname = \"{share}\"\ndirectory = \"{directory}\"\n"));
-        if place == Place::Provisioned {
+        if place == Medium::Provisioned {
             text.push_str(&format!("plan = \"{PLAN}\"\n"));
         }
     }
