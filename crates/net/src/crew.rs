@@ -159,8 +159,8 @@ impl Crew {
         let posts = self.posts.lock();
         let shard = turn.checked_rem(posts.len()).unwrap_or(0);
         let Some(post) = posts.get(shard) else { return };
-        let place = OnShard { shard, stop: post.stop.subscribe(), sockets: Arc::clone(&post.sockets) };
-        if let Some(job) = job(place) {
+        let on_shard = OnShard { shard, stop: post.stop.subscribe(), sockets: Arc::clone(&post.sockets) };
+        if let Some(job) = job(on_shard) {
             let _ = post.jobs.send(job); // the shard may have ended
         }
     }

@@ -26,8 +26,8 @@ impl Conflict {
         node.path().map_or(Self::Nowhere, Self::Below)
     }
 
-    /// Whether an object is at this place now, by the name that the store knows.
-    fn holds(&self, node: &NodeRef) -> bool {
+    /// Whether an open of this object conflicts now, by the name that the store knows.
+    fn covers(&self, node: &NodeRef) -> bool {
         match self {
             Self::Itself => true,
             Self::Nowhere => false,
@@ -44,20 +44,20 @@ impl Share {
     /// object.
     #[must_use]
     pub fn is_open(&self, node: &NodeRef) -> bool {
-        let place = Conflict::of(node);
-        self.perhaps_open_within(node, &place).iter().any(|other| place.holds(other))
+        let conflict = Conflict::of(node);
+        self.perhaps_open_within(node, &conflict).iter().any(|other| conflict.covers(other))
     }
 
     /// As [`Share::is_open`], after asking clients that keep files open there only for later use to close them. The clients
     /// are asked one after the other, until one keeps its file open ([MS-FSA] 2.1.4.2). Files opened meanwhile count.
     pub async fn stays_open(&self, node: &NodeRef) -> bool {
-        let place = Conflict::of(node);
-        let mut others = self.perhaps_open_within(node, &place);
+        let conflict = Conflict::of(node);
+        let mut others = self.perhaps_open_within(node, &conflict);
         // Objects that no client needs to be asked about come first.
         others.sort_by_key(|other| {
             self.files.with(other.id(), |entry| entry.state.has_grants()).unwrap_or(true)
         });
-        for other in others.iter().filter(|other| place.holds(other)) {
+        for other in others.iter().filter(|other| conflict.covers(other)) {
             while let Some(answering) = self.take_back(other.id(), None, Operation::SharingViolation) {
                 answering.over().await;
             }
@@ -71,15 +71,16 @@ impl Share {
     /// What may be open of the object: the object itself, or objects opened by a name below it. This asks the store once for
     /// each directory with open files, not for each open file. It misses files that a local program has moved there from
     /// another directory while they were open.
-    fn perhaps_open_within(&self, node: &NodeRef, place: &Conflict) -> Vec<NodeRef> {
-        match place {
+    fn perhaps_open_within(&self, node: &NodeRef, conflict: &Conflict) -> Vec<NodeRef> {
+        match conflict {
             Conflict::Itself => {
                 self.files.with(node.id(), |entry| Arc::clone(&entry.node)).into_iter().collect()
             }
             Conflict::Nowhere => Vec::new(),
             Conflict::Below(_) => {
                 let Places { dirs, unnamed } = self.files.places_of_others(node.id());
-                let dirs = dirs.into_values().filter(|(dir, _)| dir.id() == node.id() || place.holds(dir));
+                let dirs =
+                    dirs.into_values().filter(|(dir, _)| dir.id() == node.id() || conflict.covers(dir));
                 dirs.flat_map(|(_, opened)| opened).chain(unnamed).collect()
             }
         }

@@ -65,7 +65,7 @@ type CreateKey = (Guid, Guid);
 #[derive(Debug)]
 struct Entry {
     open: Arc<Open>,
-    place: OpenSession,
+    session: OpenSession,
 }
 
 /// Open.Session
@@ -152,7 +152,7 @@ impl DurableOpens {
             Some(Create::Pending) => return Err(NtStatus::FILE_NOT_AVAILABLE),
             Some(Create::Made(id)) => {
                 if let Some(entry) = tables.opens.get(id).filter(|entry| entry.is_replayable()) {
-                    return Ok(Before::Made(Arc::clone(&entry.open), entry.place.session()));
+                    return Ok(Before::Made(Arc::clone(&entry.open), entry.session.id()));
                 }
             }
             None => {}
@@ -214,7 +214,7 @@ impl DurableOpens {
                 return false;
             }
             let deadline = now.checked_add(durability.timeout).unwrap_or(now);
-            entry.place = OpenSession::Disconnected(deadline);
+            entry.session = OpenSession::Disconnected(deadline);
             tables.deadlines.insert((deadline, id));
         }
         open.detach();
@@ -237,7 +237,7 @@ impl DurableOpens {
     ) -> Result<Arc<Open>, Failure> {
         let tables = &mut *self.tables.lock();
         let entry = tables.opens.get_mut(&id.persistent).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
-        let OpenSession::Disconnected(deadline) = entry.place else {
+        let OpenSession::Disconnected(deadline) = entry.session else {
             return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
         };
         if !is_same_share(&entry.open.tree, tree) {
@@ -248,7 +248,7 @@ impl DurableOpens {
         session.add_open(&again)?;
         again.take_grant(&entry.open, session);
         entry.open = Arc::clone(&again);
-        entry.place = OpenSession::Session(session.id);
+        entry.session = OpenSession::Session(session.id);
         tables.deadlines.remove(&(deadline, id.persistent));
         Ok(again)
     }
@@ -265,8 +265,8 @@ impl DurableOpens {
             // Registered before the look, so that nothing between the two is missed.
             let mut left = std::pin::pin!(self.left.notified());
             left.as_mut().enable();
-            let place = self.tables.lock().opens.get(&id).and_then(|entry| entry.place.session());
-            if place.is_none_or(|place| place == session_id)
+            let session = self.tables.lock().opens.get(&id).and_then(|entry| entry.session.id());
+            if session.is_none_or(|session| session == session_id)
                 || tokio::time::timeout_at(end.into(), left).await.is_err()
             {
                 return;
@@ -287,7 +287,7 @@ impl DurableOpens {
         let tables = self.tables.lock();
         let ids = tables.instances.get(&instance).map_or(&[][..], Vec::as_slice);
         let entries = ids.iter().filter_map(|id| tables.opens.get(id));
-        entries.map(|entry| (Arc::clone(&entry.open), entry.place.session())).collect()
+        entries.map(|entry| (Arc::clone(&entry.open), entry.session.id())).collect()
     }
 
     /// Records the current state of the persistent opens of a lease.
@@ -311,7 +311,7 @@ impl DurableOpens {
         let tables = self.tables.lock();
         let ids = tables.names.get(name).map_or(&[][..], Vec::as_slice);
         let mut entries = ids.iter().filter_map(|id| tables.opens.get(id));
-        entries.any(|entry| entry.place.session().is_none() && is_it(&entry.open))
+        entries.any(|entry| entry.session.id().is_none() && is_it(&entry.open))
     }
 
     /// Part of what this holder caches is to be taken away, and the holder cannot be told. Its durable opens without a
@@ -324,7 +324,7 @@ impl DurableOpens {
         // One that is still with a session will not be for long: if that cannot be told, its last connection is ending.
         // Then the open is closed, since something is being taken from it.
         let mut waits = tables.opens.values().any(|entry| {
-            matches!(entry.place, OpenSession::Session(_)) && entry.open.works_under(share, holder)
+            matches!(entry.session, OpenSession::Session(_)) && entry.open.works_under(share, holder)
         });
         for &(deadline, id) in &tables.deadlines {
             let Some(entry) = tables.opens.get(&id).filter(|entry| entry.open.works_under(share, holder))
@@ -339,7 +339,7 @@ impl DurableOpens {
         }
         for (deadline, id) in &ends {
             if let Some(entry) = tables.opens.get_mut(id) {
-                entry.place = OpenSession::Disconnected(now);
+                entry.session = OpenSession::Disconnected(now);
                 tables.deadlines.remove(&(*deadline, *id));
                 tables.deadlines.insert((now, *id));
             }
@@ -397,7 +397,7 @@ impl DurableOpens {
         for id in ids {
             let such = {
                 let mut tables = self.tables.lock();
-                let entry = tables.opens.get(&id).filter(|entry| entry.place.session().is_none());
+                let entry = tables.opens.get(&id).filter(|entry| entry.session.id().is_none());
                 if entry.is_some_and(|entry| is_such(&entry.open)) { tables.remove(id) } else { None }
             };
             let Some(open) = such else { continue };
@@ -414,10 +414,10 @@ impl DurableOpens {
 }
 
 impl Tables {
-    fn enter(&mut self, open: &Arc<Open>, place: OpenSession) {
+    fn enter(&mut self, open: &Arc<Open>, session: OpenSession) {
         let Some(durable) = open.durable.get() else { return };
         let (id, origin) = (open.id.persistent, &durable.origin);
-        if let OpenSession::Disconnected(_) = place {
+        if let OpenSession::Disconnected(_) = session {
             // Of an earlier server. That of a CREATE of this one is entered when it is over ([`Reservation::made`]).
             self.creates.insert((origin.client_guid, origin.create_guid), Create::Made(id));
         }
@@ -431,16 +431,16 @@ impl Tables {
         if let Some(lease) = open.persistent_lease() {
             self.leases.entry(lease).or_default().push(id);
         }
-        self.opens.insert(id, Entry { open: Arc::clone(open), place });
+        self.opens.insert(id, Entry { open: Arc::clone(open), session });
     }
 
     fn remove(&mut self, id: u64) -> Option<Arc<Open>> {
-        let Entry { open, place } = self.opens.remove(&id)?;
+        let Entry { open, session } = self.opens.remove(&id)?;
         if open.is_persistent() {
             self.persistent = self.persistent.saturating_sub(1);
             forget(&mut self.names, &folded_name(&open.path), id);
         }
-        if let OpenSession::Disconnected(deadline) = place {
+        if let OpenSession::Disconnected(deadline) = session {
             self.deadlines.remove(&(deadline, id));
         }
         if let Some(durable) = open.durable.get() {
@@ -477,7 +477,8 @@ impl Entry {
 }
 
 impl OpenSession {
-    fn session(self) -> Option<u64> {
+    /// The SessionId.
+    fn id(self) -> Option<u64> {
         match self {
             Self::Session(id) => Some(id),
             Self::Disconnected(_) => None,
