@@ -122,6 +122,8 @@ fn parse_part(part: &str) -> std::result::Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
 
     #[test]
@@ -169,9 +171,13 @@ mod tests {
 
     #[test]
     fn every_crate_is_a_part() {
-        let crates = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
-        let names = crates.map(|entry| entry.unwrap().file_name().into_string().unwrap().replace('-', "_"));
-        let mut names: Vec<String> = names.filter(|name| name != PROGRAM).collect();
+        let within = |folder: &Path| -> Vec<PathBuf> {
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
+        let layers = within(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        let layers = layers.iter().filter(|layer| !layer.ends_with(PROGRAM));
+        let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().replace('-', "_");
+        let mut names: Vec<String> = layers.flat_map(|layer| within(layer)).map(name).collect();
         names.sort();
         assert_eq!(names, PARTS);
     }

@@ -11,10 +11,10 @@ use smb_proto::dialect::Dialect;
 use tempfile::TempDir;
 
 mod disk;
-#[path = "../../smb-server/tests/socket/client/protection.rs"]
+#[path = "../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
 #[expect(dead_code, reason = "not all that the tests of the SMB server do is done here")]
-#[path = "../../smb-server/tests/socket/client/raw.rs"]
+#[path = "../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;
 mod server;
 

@@ -13,10 +13,10 @@ use smb_wire::negotiate::Capabilities;
 use smb_wire::{AccessMask, Command, FileAttributes, FileId, Guid, HeaderFlags, NtStatus, header, lock};
 use tempfile::TempDir;
 
-#[path = "../../smb-server/tests/socket/client/protection.rs"]
+#[path = "../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
 #[expect(dead_code, reason = "not all that the tests of the SMB server do is done here")]
-#[path = "../../smb-server/tests/socket/client/raw.rs"]
+#[path = "../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;
 mod server;
 

@@ -13,10 +13,10 @@ use tempfile::TempDir;
 #[expect(dead_code, reason = "not all that other tests ask is asked here")]
 mod nfs;
 mod nfs4;
-#[path = "../../smb-server/tests/socket/client/protection.rs"]
+#[path = "../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
 #[expect(dead_code, reason = "not all that the tests of the SMB server do is done here")]
-#[path = "../../smb-server/tests/socket/client/raw.rs"]
+#[path = "../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;
 mod server;
 

@@ -10,10 +10,10 @@ mod fuse;
 mod logged;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod nfs;
-#[path = "../../smb-server/tests/socket/client/protection.rs"]
+#[path = "../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
 #[expect(dead_code, reason = "not all that the tests of the SMB server do is done here")]
-#[path = "../../smb-server/tests/socket/client/raw.rs"]
+#[path = "../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod server;

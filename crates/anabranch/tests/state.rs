@@ -11,10 +11,10 @@ use std::process::{Command, Output, Stdio};
 use smb_proto::dialect::Dialect;
 use tempfile::TempDir;
 
-#[path = "../../smb-server/tests/socket/client/protection.rs"]
+#[path = "../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
 #[expect(dead_code, reason = "not all that the tests of the SMB server do is done here")]
-#[path = "../../smb-server/tests/socket/client/raw.rs"]
+#[path = "../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;
 mod server;
 

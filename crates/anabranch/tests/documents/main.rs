@@ -13,10 +13,10 @@ mod clients;
 mod machine;
 mod measured;
 mod page;
-#[path = "../../../smb-server/tests/socket/client/protection.rs"]
+#[path = "../../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
 #[expect(dead_code, reason = "not all that the tests of the SMB server do is done here")]
-#[path = "../../../smb-server/tests/socket/client/raw.rs"]
+#[path = "../../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;
 #[expect(dead_code, reason = "the flags of these servers are in a file")]
 #[path = "../server/mod.rs"]

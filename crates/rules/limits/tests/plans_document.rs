@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use anabranch_limits::{Burst, GIB, Limits, MIB, Plan, Provisioned, TIB, check_pools};
 
-const DOCUMENT: &str = include_str!("../../../docs/plans.md");
+const DOCUMENT: &str = include_str!("../../../../docs/plans.md");
 
 /// The rows of the only table whose heading begins with `head`, without the heading. Text in a cell is without markup.
 fn table(head: &str) -> Vec<Vec<String>> {

@@ -42,7 +42,7 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     assert!(!text.contains("api=\"Write\"") && !text.contains("nfs3"));
 }
 
-const DOCUMENT: &str = include_str!("../../../../docs/metrics.md");
+const DOCUMENT: &str = include_str!("../../../../../docs/metrics.md");
 
 /// A share with a value for everything that is measured.
 fn busy() -> Look {
