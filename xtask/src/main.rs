@@ -1,0 +1,77 @@
+//! The chores of this repository: `cargo xtask --help`.
+
+mod bench;
+mod check;
+mod command;
+mod repository;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use command::Chore;
+
+/// The chores of this repository.
+#[derive(Parser)]
+#[command(name = "xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chosen,
+}
+
+#[derive(Subcommand)]
+enum Chosen {
+    /// Format, clippy, layers and tidy: what takes a minute before a commit
+    Check,
+    /// All that CI runs, or the steps that are named; `list` names them (scripts/test)
+    Test(Given),
+    /// Imports go up the table of ARCHITECTURE.md, and no circle of files crosses a folder
+    Layers(Given),
+    /// What no other tool looks at: lengths, names, words, links of sources and pages
+    Tidy,
+    /// All of smbtorture, or the suites that are named; `nfs` in front: all of pynfs, or the tests that are named
+    Conformance(Given),
+    /// The Linux kernel's clients in a guest (tests/interop/lab.sh); `long` in front: their long runs
+    Lab(Given),
+    /// A measurement; without a name: which there are
+    Bench(bench::Chosen),
+    /// The fuzz targets for SECONDS each (60), or those with a PART in their name
+    Fuzz(Given),
+    /// One page of a report of `anabranch report`, on standard output: REPORT.json [--note TEXT]
+    Report(Given),
+}
+
+/// What a chore is given, as its script takes it.
+#[derive(Args)]
+struct Given {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+}
+
+impl Given {
+    /// Runs `usual` with the arguments, or `other` with those behind the word that asks for it.
+    fn either(&self, usual: &str, word: &str, other: &str) -> Chore {
+        match self.arguments.split_first() {
+            Some((first, rest)) if first == word => command::script(other, rest),
+            _ => command::script(usual, &self.arguments),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chosen::Check => check::run(),
+        Chosen::Test(given) => command::script("scripts/test", &given.arguments),
+        Chosen::Layers(given) => command::script("scripts/check-layers", &given.arguments),
+        Chosen::Tidy => command::script("scripts/tidy", &[]),
+        Chosen::Conformance(given) => given.either("scripts/conformance", "nfs", "scripts/conformance-nfs"),
+        Chosen::Lab(given) => given.either("tests/interop/lab.sh", "long", "scripts/lab-long"),
+        Chosen::Bench(chosen) => bench::run(&chosen),
+        Chosen::Fuzz(given) => command::script("scripts/fuzz", &given.arguments),
+        Chosen::Report(given) => command::script("scripts/report-summary", &given.arguments),
+    };
+    done.unwrap_or_else(|problem| {
+        eprintln!("cargo xtask: {problem}");
+        ExitCode::FAILURE
+    })
+}
