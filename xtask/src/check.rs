@@ -3,25 +3,19 @@
 use std::process::{Command, ExitCode};
 
 use crate::command::Chore;
-use crate::repository;
-
-/// What each check is called, and its command.
-const CHECKS: [(&str, &[&str]); 4] = [
-    ("fmt", &["cargo", "fmt", "--all", "--check"]),
-    ("clippy", &["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
-    ("layers", &["scripts/check-layers"]),
-    ("tidy", &["scripts/tidy"]),
-];
+use crate::{layers, repository, tidy};
 
 /// Runs all checks, whatever the ones before have found, and says at the end which failed.
 pub(crate) fn run() -> Chore {
     let mut failed = Vec::new();
-    for (name, words) in CHECKS {
+    for (name, check) in CHECKS {
         println!("== {name}");
-        let status = Command::new(words[0]).args(&words[1..]).current_dir(repository::top()).status();
-        if !status.map_err(|e| format!("{}: {e}", words[0]))?.success() {
-            failed.push(name);
+        match check() {
+            Ok(ExitCode::SUCCESS) => continue,
+            Ok(_) => {}
+            Err(problem) => println!("{problem}"),
         }
+        failed.push(name);
     }
     if failed.is_empty() {
         println!("nothing failed");
@@ -29,4 +23,20 @@ pub(crate) fn run() -> Chore {
     }
     println!("failed: {}", failed.join(", "));
     Ok(ExitCode::FAILURE)
+}
+
+type Check = (&'static str, fn() -> Chore);
+
+const CHECKS: [Check; 4] = [
+    ("fmt", || cargo(&["fmt", "--all", "--check"])),
+    ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])),
+    ("layers", || layers::run(&layers::Chosen::default())),
+    ("tidy", tidy::run),
+];
+
+fn cargo(arguments: &[&str]) -> Chore {
+    let mut command = Command::new("cargo");
+    let status = command.args(arguments).current_dir(repository::top()).status();
+    let status = status.map_err(|e| format!("cargo: {e}"))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

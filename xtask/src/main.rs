@@ -3,7 +3,10 @@
 mod bench;
 mod check;
 mod command;
+mod layers;
 mod repository;
+mod tidy;
+mod words;
 
 use std::process::ExitCode;
 
@@ -26,7 +29,7 @@ enum Chosen {
     /// All that CI runs, or the steps that are named; `list` names them (scripts/test)
     Test(Given),
     /// Imports go up the table of ARCHITECTURE.md, and no circle of files crosses a folder
-    Layers(Given),
+    Layers(layers::Chosen),
     /// What no other tool looks at: lengths, names, words, links of sources and pages
     Tidy,
     /// All of smbtorture, or the suites that are named; `nfs` in front: all of pynfs, or the tests that are named
@@ -62,8 +65,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chosen::Check => check::run(),
         Chosen::Test(given) => command::script("scripts/test", &given.arguments),
-        Chosen::Layers(given) => command::script("scripts/check-layers", &given.arguments),
-        Chosen::Tidy => command::script("scripts/tidy", &[]),
+        Chosen::Layers(chosen) => layers::run(&chosen),
+        Chosen::Tidy => tidy::run(),
         Chosen::Conformance(given) => given.either("scripts/conformance", "nfs", "scripts/conformance-nfs"),
         Chosen::Lab(given) => given.either("tests/interop/lab.sh", "long", "scripts/lab-long"),
         Chosen::Bench(chosen) => bench::run(&chosen),

@@ -1,0 +1,109 @@
+//! The packages of a workspace, and what ends up in a build of each: what Cargo says of the manifests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A member of the workspace. Names of members have no `anabranch-` in front.
+pub(super) struct Package {
+    id: String,
+    /// Its folder, from the top.
+    pub(super) place: String,
+    /// The workspace's packages that it uses.
+    pub(super) uses: Vec<String>,
+    /// Those that its tests use.
+    pub(super) tests: Vec<String>,
+}
+
+pub(super) struct Packages {
+    pub(super) members: BTreeMap<String, Package>,
+    /// The name of each package, as it stands in its manifest.
+    names: BTreeMap<String, String>,
+    /// What each package needs in a build, tests apart.
+    needs: BTreeMap<String, Vec<String>>,
+}
+
+impl Packages {
+    /// Those of the workspace at `top`.
+    pub(super) fn read(top: &Path) -> Result<Self, String> {
+        let metadata = output(
+            Command::new("cargo")
+                .args(["metadata", "--format-version", "1", "--all-features", "--filter-platform", &host()?])
+                .current_dir(top),
+        )?;
+        let metadata: Value = serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
+        let of_workspace: BTreeSet<_> = list(&metadata["workspace_members"]).iter().map(text).collect();
+        let mut read = Self { members: BTreeMap::new(), names: BTreeMap::new(), needs: BTreeMap::new() };
+        for package in list(&metadata["packages"]) {
+            let id = text(&package["id"]);
+            if of_workspace.contains(id) {
+                read.members.insert(short(text(&package["name"])).to_owned(), member(package, top));
+            }
+            read.names.insert(id.to_owned(), text(&package["name"]).to_owned());
+        }
+        for node in list(&metadata["resolve"]["nodes"]) {
+            let built = |dep: &&Value| list(&dep["dep_kinds"]).iter().any(|of| of["kind"].is_null());
+            let needs = list(&node["deps"]).iter().filter(built).map(|dep| text(&dep["pkg"]).to_owned());
+            read.needs.insert(text(&node["id"]).to_owned(), needs.collect());
+        }
+        Ok(read)
+    }
+
+    /// Names of all that ends up in a build of a member, without what only tests use.
+    pub(super) fn reached(&self, member: &Package) -> BTreeSet<&str> {
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![&member.id];
+        while let Some(id) = todo.pop() {
+            todo.extend(self.needs.get(id).into_iter().flatten().filter(|need| seen.insert(*need)));
+        }
+        seen.into_iter().filter_map(|id| self.names.get(id)).map(String::as_str).collect()
+    }
+}
+
+/// The name of a crate in the table.
+pub(super) fn short(name: &str) -> &str {
+    name.strip_prefix("anabranch-").unwrap_or(name)
+}
+
+fn member(package: &Value, top: &Path) -> Package {
+    let manifest = Path::new(text(&package["manifest_path"]));
+    let folder = manifest.parent().unwrap_or(manifest);
+    let uses = |tests: bool| {
+        let with_path = list(&package["dependencies"]).iter().filter(|d| !text(&d["path"]).is_empty());
+        let wanted = with_path.filter(|d| (d["kind"] == "dev") == tests);
+        let names: BTreeSet<_> = wanted.map(|d| short(text(&d["name"])).to_owned()).collect();
+        names.into_iter().collect()
+    };
+    Package {
+        id: text(&package["id"]).to_owned(),
+        place: folder.strip_prefix(top).unwrap_or(folder).display().to_string(),
+        uses: uses(false),
+        tests: uses(true),
+    }
+}
+
+fn host() -> Result<String, String> {
+    let said = output(Command::new("rustc").arg("-vV"))?;
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| "rustc -vV names no host".to_owned())
+}
+
+/// What a command writes on standard output.
+fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().display().to_string();
+    let done = command.stderr(std::process::Stdio::inherit()).output().map_err(|e| format!("{name}: {e}"))?;
+    if !done.status.success() {
+        return Err(format!("{name}: {}", done.status));
+    }
+    String::from_utf8(done.stdout).map_err(|e| format!("{name}: {e}"))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

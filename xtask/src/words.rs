@@ -1,0 +1,30 @@
+//! Words in text: runs of letters, digits and underscores.
+
+pub(crate) fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The words of a text, each with the place where it begins.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let begin = rest + text[rest..].find(is_word)?;
+        rest = begin + word_at(&text[begin..]).len();
+        Some((begin, &text[begin..rest]))
+    })
+}
+
+/// The word with which a text begins, or nothing.
+pub(crate) fn word_at(text: &str) -> &str {
+    &text[..text.find(|c| !is_word(c)).unwrap_or(text.len())]
+}
+
+/// What comes before a place.
+pub(crate) fn before(text: &str, at: usize) -> Option<char> {
+    text[..at].chars().next_back()
+}
+
+/// The places of `wanted` in a text that are not the end of a longer word.
+pub(crate) fn places<'a>(text: &'a str, wanted: &'a str) -> impl Iterator<Item = usize> {
+    text.match_indices(wanted).map(|(at, _)| at).filter(|at| !before(text, *at).is_some_and(is_word))
+}
