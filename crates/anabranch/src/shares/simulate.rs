@@ -8,7 +8,7 @@ use control::trace::Line;
 use limits::simulation::{Outcome, Simulation};
 use limits::{Operation, Plan};
 use serde::Serialize;
-use share::{Turn, turn};
+use share::Turn;
 
 use crate::cli::ShareSimulate;
 use crate::print::{bytes, counted, json, latency, print};
@@ -77,16 +77,16 @@ fn replay(plan: &Plan, credits: Option<u64>, lines: Vec<Line>) -> Report {
     let mut clients: HashMap<String, u64> = HashMap::new();
     let begun = lines.first().map_or(Duration::ZERO, |line| line.at);
     let mut moved = 0_u64;
-    for Line { at, api, client, data, .. } in lines {
+    for Line { at, operation: asked, client, data } in lines {
         let next = clients.len() as u64;
         let client = *clients.entry(client).or_insert(next);
         let operation = match data {
-            Some(data) if api.is_write() => Operation::Write { file: data.file, bytes: data.bytes },
+            Some(data) if asked.is_write() => Operation::Write { file: data.file, bytes: data.bytes },
             Some(data) => Operation::Read { file: data.file, bytes: data.bytes },
             None => Operation::Metadata,
         };
         moved = moved.saturating_add(data.map_or(0, |data| data.bytes));
-        simulation.come(at - begun, client, operation, turn(api) != Turn::Charged);
+        simulation.come(at - begun, client, operation, asked.turn != Turn::Charged);
     }
     report(plan, simulation.finish(), clients.len(), moved)
 }

@@ -11,7 +11,7 @@ use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::{Decode, Encode, Reader};
-use share::{Caller, Protocol, Share, ShareId};
+use share::{Caller, Share, ShareId};
 use storage::{Handle, NodeRef};
 
 use crate::connection::Connection;
@@ -41,9 +41,9 @@ impl Named<'_> {
     ///
     /// # Errors
     /// [`Status::BadHandle`]; [`Status::Stale`] when the object no longer exists.
-    pub(crate) async fn node(&self) -> Result<NodeRef, Status> {
+    pub(crate) async fn node(&self, call: &share::Call) -> Result<NodeRef, Status> {
         let handle = Handle::new(self.storage_handle).map_err(|_| Status::BadHandle)?;
-        self.share.by_handle(&handle).await.map_err(status::of)
+        self.share.by_handle(call, &handle).await.map_err(status::of)
     }
 }
 
@@ -104,15 +104,15 @@ impl Request<'_> {
         if !Arc::ptr_eq(&named.share, &first.share) {
             return Err(Status::XDev);
         }
-        Ok(first.beside(named.node().await?))
+        Ok(first.beside(named.node(&first.call).await?))
     }
 
-    /// The caller in a share over this version of NFS, and the caller's standing there.
-    pub(crate) fn caller(&self, protocol: Protocol, share: &Share) -> (Caller, Standing) {
+    /// The caller in a share, and the caller's standing there.
+    pub(crate) fn caller(&self, share: &Share) -> (Caller, Standing) {
         let Self { connection, call, stated, .. } = self;
         let server = &connection.server;
         let (caller, standing) =
-            connection.callers.caller(protocol, share, &server.squashing, &call.credential, stated.as_ref());
+            connection.callers.caller(share, &server.squashing, &call.credential, stated.as_ref());
         (caller, if server.encryption_required { Standing::Refused } else { standing })
     }
 

@@ -1,40 +1,47 @@
 //! A call that is counted for a share when it ends.
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use net::turn_clock;
-use share::{Api, Client, Measure, Outcome, Protocol, Share};
+use share::{Call, Caller, Ending, Outcome, Share};
 
 use crate::connection::Connection;
+use crate::operation::Operation;
 
 /// A call of NFSv3 or MOUNT under way.
 pub(crate) struct Counted<'r> {
     connection: &'r Connection,
-    /// `None` if the call concerns no share.
-    measure: Option<Measure>,
+    operation: &'static share::Operation,
+    begun: Instant,
     /// The share that the call concerns, once it is known.
-    share: OnceCell<Arc<Share>>,
+    on_share: OnceCell<(Arc<Share>, Rc<Call>)>,
 }
 
 impl<'r> Counted<'r> {
     /// Starts the clock of the call.
-    pub(crate) fn begin(connection: &'r Connection, api: Option<Api>) -> Self {
-        let measure = api.map(|api| Measure::begin(api, Protocol::Nfs3, turn_clock::now()));
-        Self { connection, measure, share: OnceCell::new() }
+    pub(crate) fn begin<N>(connection: &'r Connection, operation: &'static Operation<N>) -> Self {
+        let (operation, begun) = (&operation.on_share, turn_clock::now());
+        Self { connection, operation, begun, on_share: OnceCell::new() }
     }
 
-    /// Notes that the call concerns this share.
-    pub(crate) fn is_for(&self, share: &Arc<Share>) {
-        self.share.get_or_init(|| Arc::clone(share));
+    /// The call concerns this share, where it is this caller's.
+    pub(crate) fn on(&self, share: &Arc<Share>, caller: Caller) -> Rc<Call> {
+        let new = || (Arc::clone(share), Rc::new(Call::new(self.operation, caller, self.begun)));
+        Rc::clone(&self.on_share.get_or_init(new).1)
     }
 
     /// Counts the call, with this many bytes of payload.
     pub(crate) fn end(&self, bytes: u64, outcome: Outcome) {
-        if let (Some(measure), Some(share)) = (&self.measure, self.share.get()) {
-            let (client, accounts) = (Client::Address(self.connection.client), &self.connection.accounts);
-            let measure = measure.over(self.connection.traffic.round_trip.time());
-            accounts.end(share, client, &measure, turn_clock::read, bytes, outcome);
+        if let Some((share, call)) = self.on_share.get() {
+            self.connection.accounts.end(share, call, || Ending {
+                at: turn_clock::read(),
+                round_trip: self.connection.traffic.round_trip.time(),
+                bytes,
+                outcome,
+            });
         }
     }
 }

@@ -7,9 +7,7 @@ use std::net::SocketAddr;
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AuthStatus, OpaqueAuth, flavor};
 use nfs_wire::xdr::Decode;
-use share::{
-    Asking, Caller, Client, Entrance, Identity, Opener, Protocol, Protocols, Role, Share, ShareId, Squash,
-};
+use share::{Asking, Caller, Client, Entrance, Identity, Opener, Protocols, Role, Share, ShareId, Squash};
 
 use crate::config::{Anonymous, Squashing};
 use crate::standing::{Standing, Terms};
@@ -45,7 +43,6 @@ pub(crate) struct CallerCache {
 #[derive(Debug)]
 struct Known {
     share: ShareId,
-    protocol: Protocol,
     generation: u64,
     caller: Caller,
     standing: Standing,
@@ -62,10 +59,9 @@ impl CallerCache {
         Claimant::new(self.client, stated)
     }
 
-    /// The caller in a share over this version of NFS, and the caller's standing there, under the current rules.
+    /// The caller in a share, and the caller's standing there, under the current rules.
     pub(crate) fn caller(
         &self,
-        protocol: Protocol,
         share: &Share,
         squashing: &Squashing,
         credential: &OpaqueAuth<'_>,
@@ -73,14 +69,14 @@ impl CallerCache {
     ) -> (Caller, Standing) {
         let generation = share.rules_generation();
         let mut known = self.known.borrow_mut();
-        let is_here = |known: &Known| known.share == share.id() && known.protocol == protocol;
+        let is_here = |known: &Known| known.share == share.id();
         let found = known.get(credential.body).and_then(|seen| seen.iter().find(|known| is_here(known)));
         if let Some(found) = found.filter(|known| known.generation == generation) {
             return (found.caller.clone(), found.standing);
         }
         let (identity, standing) = admit(share, self.client, squashing, stated.map(Stated::from));
         let machine = Client::Address(self.client.ip().to_canonical());
-        let caller = Caller::new(protocol, identity).at(machine);
+        let caller = Caller::new(identity).at(machine);
         // Who the user is, and which client, is what the client says.
         let caller = caller.counted_for(Opener::named(("address", machine)));
         if known.len() >= CALLERS_MAX {
@@ -88,7 +84,7 @@ impl CallerCache {
         }
         let seen = known.entry(credential.body.into()).or_default();
         seen.retain(|known| !is_here(known));
-        seen.push(Known { share: share.id(), protocol, generation, caller: caller.clone(), standing });
+        seen.push(Known { share: share.id(), generation, caller: caller.clone(), standing });
         (caller, standing)
     }
 }

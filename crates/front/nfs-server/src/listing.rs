@@ -22,7 +22,7 @@ pub(crate) async fn next_part(
 ) -> Result<Listing> {
     let mut count = batch;
     loop {
-        let part = dir.share.list(&dir.caller, &dir.node, position, count, want).await?;
+        let part = dir.share.list(&dir.call, &dir.node, position, count, want).await?;
         if part.end || !part.entries.is_empty() {
             return Ok(part);
         }

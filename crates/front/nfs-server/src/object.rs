@@ -1,5 +1,6 @@
-//! The object that a filehandle names, with the caller.
+//! The object that a filehandle names, with the call that works on it.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use nfs_proto::filehandle::{FileHandleCodec, Target};
@@ -7,18 +8,19 @@ use nfs_wire::v3::attr::{Attributes, WccData};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Caller, File, Found, Share};
+use share::{Call, File, Found, Share};
 use storage::{FileKind, NodeRef, Want};
 
 use crate::attributes::told;
 use crate::standing::Standing;
 use crate::status;
 
-/// An object, and the caller as known to its share.
+/// An object, and the call that works on it, with the caller as known to the share.
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
     pub(crate) share: Arc<Share>,
-    pub(crate) caller: Caller,
+    /// The call that works on it, or did so last.
+    pub(crate) call: Rc<Call>,
     pub(crate) node: NodeRef,
     /// The caller's standing under the share's rules.
     pub(crate) standing: Standing,
@@ -27,12 +29,12 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    pub(crate) fn new(share: Arc<Share>, caller: Caller, node: NodeRef, standing: Standing) -> Self {
+    pub(crate) fn new(share: Arc<Share>, call: Rc<Call>, node: NodeRef, standing: Standing) -> Self {
         let read_only = standing.is_read_only() || share.is_read_only();
-        Self { share, caller, node, standing, read_only }
+        Self { share, call, node, standing, read_only }
     }
 
-    /// Another object of the same share, for the same caller.
+    /// Another object of the same share, for the same call.
     pub(crate) fn beside(&self, node: NodeRef) -> Self {
         Self { node, ..self.clone() }
     }
@@ -50,7 +52,7 @@ impl Object {
     /// Whether the caller may create an object of this kind here, with these permission bits. Only the superuser may
     /// create devices (mknod(2)), and not everywhere.
     pub(crate) fn admits(&self, kind: FileKind, mode: Option<u32>) -> bool {
-        if !self.caller.identity.is_superuser() {
+        if !self.call.caller.identity.is_superuser() {
             return !matches!(kind, FileKind::BlockDevice | FileKind::CharDevice);
         }
         self.standing.admits_kind(kind) && mode.is_none_or(|mode| self.standing.admits_mode(kind, mode))
@@ -58,13 +60,13 @@ impl Object {
 
     /// Whether the share's rules let the caller give this object these permission bits.
     pub(crate) fn admits_mode(&self, mode: Option<u32>) -> bool {
-        let (kind, who) = (self.node.kind(), &self.caller.identity);
+        let (kind, who) = (self.node.kind(), &self.call.caller.identity);
         !who.is_superuser() || mode.is_none_or(|mode| self.standing.admits_mode(kind, mode))
     }
 
     /// The current attributes, as the share has them.
     pub(crate) async fn look(&self) -> Result<storage::Attributes, Status> {
-        self.share.present_attributes(&self.caller, &self.node, Want::empty()).await.map_err(status::of)
+        self.share.present_attributes(&self.call, &self.node, Want::empty()).await.map_err(status::of)
     }
 
     /// The attributes of this directory, in which `found` was looked up.
@@ -74,7 +76,7 @@ impl Object {
     pub(crate) async fn of_directory(&self, found: &Found) -> share::Result<storage::Attributes> {
         match found.dir_protection.as_ref().and_then(|protection| protection.attributes) {
             Some(attributes) => Ok(attributes),
-            None => self.share.attributes(&self.node, Want::empty()).await,
+            None => self.share.attributes(&self.call, &self.node, Want::empty()).await,
         }
     }
 

@@ -1,7 +1,10 @@
 //! The properties of an operation, known before it runs: a row beside its handler. Each protocol has a table of its
 //! rows.
 
-use share::Api;
+use nfs_wire::v4::Operation as Number;
+use nfs_wire::{mount as mount_wire, v3 as v3_wire};
+
+use crate::front::{NFS3, NFS4};
 
 /// Bytes of an NFSv4 result that consists only of a status: its operation and the status.
 pub(crate) const STATUS_BYTES: usize = 8;
@@ -10,9 +13,10 @@ pub(crate) const STATUS_BYTES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Operation<N> {
     pub(crate) number: N,
-    /// The operation's name in metrics, which also decides how it counts against a share's budget. `None`: it concerns
-    /// no share.
-    pub(crate) api: Option<Api>,
+    /// The operation as one on a share.
+    pub(crate) on_share: share::Operation,
+    /// Whether it concerns a share, and is counted there.
+    pub(crate) is_counted: bool,
     pub(crate) callers: Callers,
     /// Whether it changes something in a share. If so, it is refused where the caller may only read.
     pub(crate) changes: bool,
@@ -52,12 +56,62 @@ pub(crate) enum Needs {
     FileHandle,
 }
 
+impl Operation<v3_wire::Procedure> {
+    /// A procedure on an object of a share that changes nothing, with its name in metrics.
+    pub(crate) const fn v3(number: v3_wire::Procedure, name: &'static str) -> Self {
+        Self::on_share(number, share::Operation::new(&NFS3, number as usize, name))
+    }
+}
+
+/// MOUNT's procedures come over the connections of NFSv3: their numbers begin behind.
+const MOUNT_NUMBERS: usize = 32;
+
+impl Operation<mount_wire::Procedure> {
+    /// A procedure on a share, with its name in metrics.
+    pub(crate) const fn mount(number: mount_wire::Procedure, name: &'static str) -> Self {
+        Self::on_share(number, share::Operation::new(&NFS3, MOUNT_NUMBERS + number as usize, name))
+    }
+
+    /// A procedure that concerns no share.
+    pub(crate) const fn mount_of_no_share(number: mount_wire::Procedure) -> Self {
+        Self { is_counted: false, callers: Callers::Anybody, ..Self::mount(number, "") }
+    }
+}
+
+/// NFSv4's operations may come over a connection that NFSv3 uses, too: their numbers begin behind.
+const V4_NUMBERS: usize = 40;
+
+impl Operation<Number> {
+    /// An operation on an object of a share that changes nothing, with its name in metrics.
+    pub(crate) const fn v4(number: Number, name: &'static str) -> Self {
+        Self::on_share(number, share::Operation::new(&NFS4, V4_NUMBERS + of_protocol(number), name))
+    }
+
+    /// An operation that concerns no share.
+    pub(crate) const fn v4_of_no_share(number: Number) -> Self {
+        Self { is_counted: false, callers: Callers::Anybody, needs: Needs::Session, ..Self::v4(number, "") }
+    }
+}
+
+/// Work for an NFSv4 client that is no operation of the protocol, with its name in metrics.
+pub(crate) const fn beside(number: usize, name: &'static str) -> share::Operation {
+    share::Operation::new(&NFS4, V4_NUMBERS + LAST_NUMBER + number, name)
+}
+
+/// The last operation that the protocol defines: REMOVEXATTR (RFC 8276 8.2).
+const LAST_NUMBER: usize = 75;
+
+/// The number of an operation in the protocol; all that the protocol does not define have one (RFC 8881 16.2.3, OP_ILLEGAL).
+const fn of_protocol(number: Number) -> usize {
+    if matches!(number, Number::Illegal) { 2 } else { number as usize }
+}
+
 impl<N> Operation<N> {
-    /// An operation on an object of a share that changes nothing.
-    pub(crate) const fn of(number: N, api: Api) -> Self {
+    const fn on_share(number: N, on_share: share::Operation) -> Self {
         Self {
             number,
-            api: Some(api),
+            on_share,
+            is_counted: true,
             callers: Callers::Members,
             changes: false,
             is_kept: false,
@@ -66,16 +120,11 @@ impl<N> Operation<N> {
         }
     }
 
-    /// An operation that concerns no share.
-    pub(crate) const fn of_no_share(number: N) -> Self {
-        Self {
-            number,
-            api: None,
-            callers: Callers::Anybody,
-            changes: false,
-            is_kept: false,
-            needs: Needs::Session,
-            result_bytes: STATUS_BYTES,
-        }
+    /// The same operation, which counts in this way against the budget of a share.
+    pub(crate) const fn with(self, turn: share::Turn) -> Self
+    where
+        N: Copy,
+    {
+        Self { on_share: self.on_share.with(turn), ..self }
     }
 }

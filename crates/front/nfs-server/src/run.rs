@@ -8,7 +8,7 @@ use net::Buffer;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody, flavor};
 use nfs_wire::xdr::Reader;
 use nfs_wire::{mount as mount_wire, v3 as v3_wire, v4 as v4_wire};
-use share::timings;
+use share::as_of_one_moment;
 
 use crate::call::{CallError, Request};
 use crate::connection::Connection;
@@ -19,7 +19,7 @@ use crate::{credentials, mount, v3, v4};
 pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes) -> Option<Buffer> {
     let mut arguments = Reader::new(&record);
     let call = Call::decode(&mut arguments).ok()?;
-    let answer = timings::scope(pin!(dispatch(&connection, &record, &call, arguments))).await;
+    let answer = as_of_one_moment(pin!(dispatch(&connection, &record, &call, arguments))).await;
     Some(answer.unwrap_or_else(|not_run| {
         let body = match not_run {
             CallError::Accepted(status) => ReplyBody::accepted(status),

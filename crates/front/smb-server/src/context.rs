@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use net::{Buffer, Room};
-use share::{Caller, Share};
+use share::{Call, Caller, Share};
 use smb_proto::channel::Channel;
 use smb_proto::channel_sequence::Late;
 use smb_proto::dialect::Dialect;
@@ -26,7 +26,7 @@ use crate::operation::Operation;
 use crate::server::Server;
 use crate::session::Session;
 use crate::status::Failure;
-use crate::tree::{Target, Tree};
+use crate::tree::Tree;
 
 /// A request. Owned by the request's future.
 pub(crate) struct RequestContext {
@@ -119,6 +119,8 @@ pub(crate) struct OnShare<'r> {
     admitted: Admitted<'r>,
     /// The share.
     pub(crate) share: &'r Arc<Share>,
+    /// The operation that the request is for the share.
+    pub(crate) call: &'r Call,
     /// Whether the request may have to wait for the share's budget.
     pub(crate) takes_turns: bool,
 }
@@ -250,18 +252,14 @@ impl<'r> InSession<'r> {
     }
 }
 
-impl<'r> Admitted<'r> {
-    /// This request as one about a share.
-    ///
-    /// # Errors
-    /// STATUS_INVALID_DEVICE_REQUEST on IPC$.
-    pub(crate) fn on_share(self) -> Result<OnShare<'r>, Failure> {
-        match &self.tree.target {
-            Target::Disk(share) => Ok(OnShare { admitted: self, share, takes_turns: share.asks_for_turns() }),
-            Target::Pipe => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
-        }
+impl<'r> OnShare<'r> {
+    /// A request on the tree connect of a share.
+    pub(crate) fn new(admitted: Admitted<'r>, share: &'r Arc<Share>, call: &'r Call) -> Self {
+        Self { admitted, share, call, takes_turns: share.asks_for_turns() }
     }
+}
 
+impl<'r> Admitted<'r> {
     /// The open that the request names; in a related request, the one of the previous request.
     ///
     /// # Errors

@@ -2,9 +2,10 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use net::{Buffer, turn_clock};
-use share::{Measure, Outcome, Protocol, timings};
+use share::{Call, Ending, Outcome, Share, as_of_one_moment};
 use smb_proto::sequence_window::check_charge;
 use smb_wire::{Command, NtStatus};
 
@@ -17,14 +18,13 @@ use crate::{handler, status};
 
 /// Answers an admitted request. Requests about a share are counted there.
 pub(crate) async fn dispatch(ctx: &mut RequestContext, subject: &Subject) -> Result<Buffer, Failure> {
-    timings::scope(pin!(dispatch_counted(ctx, subject))).await
+    as_of_one_moment(pin!(dispatch_counted(ctx, subject))).await
 }
 
 async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result<Buffer, Failure> {
-    let now = turn_clock::now();
-    let measure = ctx.operation.api.map(|api| Measure::begin(api, Protocol::Smb, now));
-    if let Some(measure) = &measure {
-        ctx.connection.endpoint.note_request(measure.begun());
+    let begun = turn_clock::now();
+    if ctx.operation.on_share.is_some() {
+        ctx.connection.endpoint.note_request(begun);
     }
     match subject {
         Subject::Connection(named) => dispatch_connection(ctx, named.as_ref()).await,
@@ -32,41 +32,58 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
             let (reply, tree) = dispatch_session(&InSession::new(ctx, session, login)).await?;
             if let Some(tree) = &tree {
                 ctx.envelope.tree_id = Some(tree.id);
-                count(&InSession::new(ctx, session, login), tree, measure, status::outcome(ctx.status()));
+                count_tree_connect(&InSession::new(ctx, session, login), tree, begun);
             }
             Ok(reply)
         }
         Subject::Tree(session, login, tree) => {
             let ctx = InSession::new(ctx, session, login).on_tree(tree);
-            let answered = dispatch_tree(&ctx).await;
-            let outcome = answered.as_ref().map_or_else(Failure::outcome, |_| status::outcome(ctx.status()));
-            count(&ctx, tree, measure, outcome);
-            answered
+            match (&tree.target, &ctx.operation.on_share) {
+                (Target::Disk(share), Some(operation)) => {
+                    let call = Call::new(operation, ctx.caller().clone(), begun);
+                    let answered = dispatch_share(&OnShare::new(ctx, share, &call)).await;
+                    let succeeded = |_: &Buffer| status::outcome(ctx.status());
+                    let outcome = answered.as_ref().map_or_else(Failure::outcome, succeeded);
+                    count(&ctx, share, &call, outcome);
+                    answered
+                }
+                (Target::Disk(_), None) => Err(NtStatus::INVALID_PARAMETER.into()),
+                (Target::Pipe, _) => dispatch_pipe(&ctx).await,
+            }
         }
     }
 }
 
-/// Counts a request that has ended, if it was about a share.
-fn count(ctx: &InSession<'_>, tree: &Tree, measure: Option<Measure>, outcome: Outcome) {
-    if let (Some(measure), Target::Disk(share)) = (measure, &tree.target) {
-        let measure = measure.over(ctx.connection.endpoint.round_trip.time());
-        let (bytes, accounts) = (ctx.payload_bytes(), &ctx.connection.accounts);
-        accounts.end(share, ctx.caller().machine, &measure, turn_clock::read, bytes, outcome);
+/// Counts a TREE_CONNECT that has succeeded, if it was to a share.
+fn count_tree_connect(ctx: &InSession<'_>, tree: &Tree, begun: Instant) {
+    if let (Target::Disk(share), Some(operation)) = (&tree.target, &ctx.operation.on_share) {
+        let call = Call::new(operation, ctx.caller().clone(), begun);
+        call.needs_no_turn();
+        count(ctx, share, &call, status::outcome(ctx.status()));
     }
 }
 
-async fn dispatch_tree(ctx: &Admitted<'_>) -> Result<Buffer, Failure> {
-    let Ok(on_share) = ctx.on_share() else { return dispatch_pipe(ctx).await };
-    let ctx = &on_share;
-    check_tree(ctx).await?;
-    if ctx.takes_turns
-        && let Some(api) = ctx.operation.api
-    {
-        let turn = pin!(async {
-            ctx.share.take_turn(ctx.caller(), api).await;
-            Ok(())
-        });
-        ctx.until_cancelled(turn).await?;
+/// Counts a request about a share that has ended.
+fn count(ctx: &InSession<'_>, share: &Share, call: &Call, outcome: Outcome) {
+    ctx.connection.accounts.end(share, call, || Ending {
+        at: turn_clock::read(),
+        round_trip: ctx.connection.endpoint.round_trip.time(),
+        bytes: ctx.payload_bytes(),
+        outcome,
+    });
+}
+
+async fn dispatch_share(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
+    // What is refused here costs the share nothing.
+    check_tree(ctx).await.inspect_err(|_| ctx.call.needs_no_turn())?;
+    let turn = pin!(async {
+        ctx.share.take_turn(ctx.call).await;
+        Ok(())
+    });
+    if ctx.takes_turns {
+        ctx.until_cancelled(turn).await?
+    } else {
+        turn.await?
     }
     dispatch_file(ctx).await
 }
@@ -117,7 +134,7 @@ async fn dispatch_file(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
             let sent = request.input.len().saturating_add(request.output_count as usize);
             let expected = request.max_input_response.saturating_add(request.max_output_response);
             check_payload(ctx, sent, expected)?;
-            Box::pin(handler::ioctl::handle(ctx, request)).await
+            Box::pin(handler::ioctl::handle(ctx, Some(ctx), request)).await
         }
         Command::Flush => {
             Box::pin(handler::flush::handle(ctx, smb_wire::flush::Request::decode(message)?)).await
@@ -145,7 +162,7 @@ async fn dispatch_pipe(ctx: &Admitted<'_>) -> Result<Buffer, Failure> {
         Command::Read => handler::pipe::read(ctx, &smb_wire::read::Request::decode(message)?),
         Command::Write => handler::pipe::write(ctx, &smb_wire::write::Request::decode(message)?),
         Command::Flush => handler::pipe::flush(ctx, &smb_wire::flush::Request::decode(message)?),
-        Command::Ioctl => handler::ioctl::handle(ctx, smb_wire::ioctl::Request::decode(message)?).await,
+        Command::Ioctl => handler::ioctl::handle(ctx, None, smb_wire::ioctl::Request::decode(message)?).await,
         Command::TreeDisconnect => {
             handler::tree_disconnect::handle(ctx, smb_wire::tree_disconnect::Request::decode(message)?).await
         }

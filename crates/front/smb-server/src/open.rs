@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use share::{Caching, Holder, Share};
+use share::{Caching, Call, Holder, Share};
 use smb_proto::channel_sequence::{ChannelSequence, Late};
 use smb_wire::create::CreateOptions;
 use smb_wire::{AccessMask, FileId, FileTime};
@@ -314,17 +314,49 @@ impl Open {
     ///
     /// # Errors
     /// Those of the deletion; the open is closed all the same.
-    pub(crate) async fn close(&self) -> Result<(), Failure> {
-        self.detach();
-        if !self.leave_durable() {
+    pub(crate) async fn close(&self, call: &Call) -> Result<(), Failure> {
+        if !self.leave() {
             return Ok(());
         }
-        let closed = match (&self.target, &self.tree.target) {
-            (Target::File(open), crate::tree::Target::Disk(share)) => share.close(open).await,
-            _ => Ok(()),
+        let closed = match self.on_share() {
+            Some((share, open)) => share.close(call, open).await,
+            None => Ok(()),
         };
+        self.end().await;
+        Ok(closed?)
+    }
+
+    /// As [`Open::close`], for a pipe, or a client that has gone or has lost the open.
+    ///
+    /// # Errors
+    /// Those of the deletion; the open is closed all the same.
+    pub(crate) async fn close_unasked(&self) -> Result<(), Failure> {
+        if !self.leave() {
+            return Ok(());
+        }
+        let closed = match self.on_share() {
+            Some((share, open)) => share.close_unasked(open).await,
+            None => Ok(()),
+        };
+        self.end().await;
+        Ok(closed?)
+    }
+
+    /// Begins to close the open. Returns false if its client has reclaimed it.
+    fn leave(&self) -> bool {
+        self.detach();
+        self.leave_durable()
+    }
+
+    fn on_share(&self) -> Option<(&Arc<Share>, &Arc<share::Open>)> {
+        match (&self.target, &self.tree.target) {
+            (Target::File(open), crate::tree::Target::Disk(share)) => Some((share, open)),
+            _ => None,
+        }
+    }
+
+    async fn end(&self) {
         *self.grant.lock() = None;
         self.forget().await;
-        Ok(closed?)
     }
 }

@@ -1,7 +1,6 @@
 //! The properties of a command, known before any request is examined: one row for each command, beside its handler.
 //! [`OPERATIONS`](crate::handler::OPERATIONS) lists them all.
 
-use share::Api;
 use smb_wire::Command;
 
 /// The properties of a command.
@@ -9,9 +8,8 @@ use smb_wire::Command;
 pub(crate) struct Operation {
     /// The command.
     pub(crate) command: Command,
-    /// The command's name in metrics, which also decides how it counts against the budget of a share ([`share::turn`]).
-    /// None: the command does not concern a share, and is not counted.
-    pub(crate) api: Option<Api>,
+    /// The command as an operation on a share. None: the command does not concern a share, and is not counted.
+    pub(crate) on_share: Option<share::Operation>,
     /// What the command requires.
     pub(crate) needs: Needs,
     /// 3.3.5.2.9: whether an expired session still serves the command.
@@ -56,7 +54,7 @@ impl Operation {
     pub(crate) const fn of(command: Command) -> Self {
         Self {
             command,
-            api: None,
+            on_share: None,
             needs: Needs::Nothing,
             serves_expired: false,
             effect: Effect::None,

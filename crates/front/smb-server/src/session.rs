@@ -326,7 +326,7 @@ impl Session {
 
 async fn close_all(opens: Vec<Arc<Open>>) {
     for open in opens {
-        if let Err(failure) = open.close().await {
+        if let Err(failure) = open.close_unasked().await {
             tracing::warn!(path = open.path, status = %failure.status, "closing for a client that has gone");
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use share::{Api, CacheCounts, Counts, InUse, Protocol, Record, Share, size_limit};
+use share::{CacheCounts, Counts, InUse, Operation, Record, Share, size_limit};
 
 /// The largest small read or write. The documentation's advice depends on this value (docs/advice.md).
 const SMALL_BYTES: u64 = 16 * 1024;
@@ -188,13 +188,13 @@ fn apis(share: &Share) -> Vec<ApiActivity> {
     add_up(&share.accounting().snapshot()).into_iter().map(api_activity).collect()
 }
 
-fn api_activity((protocol, api, counts): (Protocol, Api, Counts)) -> ApiActivity {
+fn api_activity((operation, counts): (&Operation, Counts)) -> ApiActivity {
     let is_small = |bucket: &usize| size_limit(*bucket).is_some_and(|bytes| bytes <= SMALL_BYTES);
     let small =
         counts.sizes.iter().enumerate().filter(|(bucket, _)| is_small(bucket)).map(|(_, calls)| calls);
     ApiActivity {
-        protocol: protocol.name().to_owned(),
-        api: api.name().to_owned(),
+        protocol: operation.front.name.to_owned(),
+        api: operation.name.to_owned(),
         calls: counts.calls,
         errors: counts.errors,
         bytes: counts.bytes,
@@ -228,12 +228,11 @@ pub(crate) fn of_client(shares: &[Arc<Share>], name: &str) -> Option<ClientActiv
     (!shares.is_empty()).then(|| ClientActivity { client: name.to_owned(), shares })
 }
 
-/// The calls of all clients together, by protocol and name, in the order of their numbers.
-pub(crate) fn add_up(records: &[Record]) -> Vec<(Protocol, Api, Counts)> {
-    let mut sums = BTreeMap::new();
-    for Record { protocol, api, counts, .. } in records {
-        let key = (*protocol as usize, *api as usize);
-        sums.entry(key).or_insert_with(|| (*protocol, *api, Counts::default())).2.add(counts);
+/// The calls of all clients together, by operation.
+pub(crate) fn add_up(records: &[Record]) -> BTreeMap<&'static Operation, Counts> {
+    let mut sums: BTreeMap<_, Counts> = BTreeMap::new();
+    for Record { operation, counts, .. } in records {
+        sums.entry(*operation).or_default().add(counts);
     }
-    sums.into_values().collect()
+    sums
 }

@@ -73,8 +73,8 @@ fn stuck_store(health: &StoreHealth) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use share::{Caller, Case, Identity, NewObject, Protocol, Settings, ShareId, ShareTable};
-    use storage::fault::{Call, Fault, FaultyStore, Rule};
+    use share::{Call, Caller, Case, Identity, NewObject, Settings, ShareId, ShareTable};
+    use storage::fault::{self, Fault, FaultyStore, Rule};
     use storage::memory::MemoryStore;
 
     use super::*;
@@ -86,12 +86,15 @@ mod tests {
     #[tokio::test]
     async fn a_store_that_is_full_or_read_only_is_named() {
         let store = FaultyStore::new(Arc::new(MemoryStore::new()));
-        let fail = |error| store.inject(Rule::once(Call::Create, Fault::Fail(error)));
+        let fail = |error| store.inject(Rule::once(fault::Call::Create, Fault::Fail(error)));
         fail(storage::Error::NoSpace);
         fail(storage::Error::ReadOnly);
         let data = Share::new(ShareId(1), Settings::new("data"), Arc::new(store));
         let table = ShareTable::new([Arc::clone(&data)]).unwrap();
-        let root = Caller::new(Protocol::Nfs3, Identity { uid: 0, gid: 0, groups: Vec::new() });
+        let create = crate::trace::operation("nfs3", "Create").unwrap();
+        let root = Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() });
+        let root = Call::new(create, root, std::time::Instant::now());
+        root.needs_no_turn();
         for expected in ["share data: its storage is full\n", "share data: its storage is read-only\n"] {
             let new = NewObject {
                 kind: storage::FileKind::Regular,

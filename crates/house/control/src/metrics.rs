@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use limits::Limit;
 use share::{
-    Api, CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, Protocol, Record, SIZE_BUCKETS, Share,
+    CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, Operation, Record, SIZE_BUCKETS, Share,
     Shares, Waited, bucket_limit, response_type, size_limit,
 };
 
@@ -46,9 +46,10 @@ impl Look {
 
     /// The calls of all clients, by name and protocol, with their labels.
     fn calls(&self) -> impl Iterator<Item = Called> {
-        add_up(&self.records).into_iter().map(|(protocol, api, counts)| {
-            let labels = format!("{},protocol=\"{}\",api=\"{}\"", self.labels(), protocol.name(), api.name());
-            Called { labels, api, counts }
+        add_up(&self.records).into_iter().map(|(operation, counts)| {
+            let (protocol, api) = (operation.front.name, operation.name);
+            let labels = format!("{},protocol=\"{protocol}\",api=\"{api}\"", self.labels());
+            Called { labels, operation, counts }
         })
     }
 }
@@ -56,7 +57,7 @@ impl Look {
 /// The calls of one name over one protocol.
 struct Called {
     labels: String,
-    api: Api,
+    operation: &'static Operation,
     counts: Counts,
 }
 
@@ -119,10 +120,10 @@ fn write_calls(text: &mut Text, calls: &[Called]) {
             Some(called.counts.bytes)
         }),
         ("anabranch_ingress_bytes_total", "Bytes that clients wrote.", |called| {
-            called.api.is_write().then_some(called.counts.bytes)
+            called.operation.is_write().then_some(called.counts.bytes)
         }),
         ("anabranch_egress_bytes_total", "Bytes that clients read.", |called| {
-            called.api.is_read().then_some(called.counts.bytes)
+            called.operation.is_read().then_some(called.counts.bytes)
         }),
     ];
     for (name, help, counter) in counters {
@@ -134,7 +135,7 @@ fn write_calls(text: &mut Text, calls: &[Called]) {
         }
     }
     text.family("anabranch_io_size_bytes", "histogram", "Reads and writes by their size.");
-    for called in calls.iter().filter(|called| called.api.moves_data()) {
+    for called in calls.iter().filter(|called| called.operation.moves_data()) {
         let limit = |n| size_limit(n).map(|bytes| bytes.to_string());
         text.histogram(&called.labels, &called.counts.sizes[..SIZE_BUCKETS], limit, called.counts.bytes);
     }
@@ -193,9 +194,9 @@ fn write_latency(text: &mut Text, calls: &[Called]) {
 fn write_throttled(text: &mut Text, calls: &[Called]) {
     let help = "Requests that waited for a limit, by the one that they waited for longest.";
     text.family("anabranch_throttled_requests_total", "counter", help);
-    for Called { labels, api, counts } in calls {
+    for Called { labels, operation, counts } in calls {
         for (limit, count) in Limit::ALL.iter().zip(counts.throttled).filter(|(_, count)| *count > 0) {
-            let (limit, kind) = (limit.name(), response_type(*api, *limit));
+            let (limit, kind) = (limit.name(), response_type(operation, *limit));
             text.line("", &format!("{labels},limit=\"{limit}\",response_type=\"{kind}\""), count);
         }
     }
@@ -205,8 +206,8 @@ fn write_throttled(text: &mut Text, calls: &[Called]) {
 fn write_clients(text: &mut Text, looks: &[Look]) {
     let mut clients: BTreeMap<String, Counts> = BTreeMap::new();
     for look in looks {
-        for Record { client, protocol, counts, .. } in &look.records {
-            let labels = client_labels(look, *client, *protocol);
+        for Record { client, operation, counts } in &look.records {
+            let labels = client_labels(look, *client, operation.front.name);
             clients.entry(labels).or_default().add(counts);
         }
     }
@@ -237,8 +238,8 @@ fn write_clients(text: &mut Text, looks: &[Look]) {
     }
 }
 
-fn client_labels(look: &Look, client: Client, protocol: Protocol) -> String {
-    format!("{},protocol=\"{}\",client=\"{client}\"", look.labels(), protocol.name())
+fn client_labels(look: &Look, client: Client, protocol: &str) -> String {
+    format!("{},protocol=\"{protocol}\",client=\"{client}\"", look.labels())
 }
 
 fn write_limits(text: &mut Text, looks: &[Look]) {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use share::{Api, Protocol, Traced, TracedData};
+use share::{Operation, Traced, TracedData};
 
 /// The first line of a file.
 pub const HEAD: &str = "# anabranch trace 1";
@@ -36,10 +36,8 @@ pub struct TracePart {
 pub struct Line {
     /// When the operation arrived, since the recording began.
     pub at: Duration,
-    /// The kind of the operation.
-    pub api: Api,
-    /// The protocol of the operation.
-    pub protocol: Protocol,
+    /// The operation.
+    pub operation: &'static Operation,
     /// The client, named as in the metrics.
     pub client: String,
     /// The data that was moved; none for names and attributes.
@@ -49,8 +47,8 @@ pub struct Line {
 /// The lines of these operations.
 pub(crate) fn write(operations: &[Traced]) -> String {
     let mut text = String::with_capacity(operations.len().saturating_mul(64));
-    for Traced { at, api, protocol, client, data } in operations {
-        let (at, api, protocol) = (at.as_micros(), api.name(), protocol.name());
+    for Traced { at, operation, client, data } in operations {
+        let (at, api, protocol) = (at.as_micros(), operation.name, operation.front.name);
         let _ = write!(text, "{at}\t{api}\t{protocol}\t{client}\t");
         let _ = match data {
             Some(TracedData { file, offset, bytes }) => writeln!(text, "{file}\t{offset}\t{bytes}"),
@@ -72,21 +70,18 @@ pub fn parse(line: &str) -> Result<Line, String> {
     let number = |what: &str, text: &str| {
         text.parse::<u64>().map_err(|_| format!("{what} is {text:?} and not a whole number"))
     };
-    let known_api = Api::ALL.iter().find(|known| known.name() == api);
-    let api = *known_api.ok_or_else(|| format!("there is no API name {api:?}"))?;
-    let known = Protocol::ALL.iter().find(|known| known.name() == protocol);
-    let names = || Protocol::ALL.map(Protocol::name).join(", ");
-    let protocol =
-        *known.ok_or_else(|| format!("the protocol is {protocol:?} and not one of {}", names()))?;
+    let operation = operation(protocol, api)?;
     if client.is_empty() {
         return Err("the client is missing".to_owned());
     }
     let data = match (file, offset, bytes) {
-        ("-", "-", "-") if api.moves_data() => {
-            return Err(format!("{} has no file, offset and bytes", api.name()));
+        ("-", "-", "-") if operation.moves_data() => {
+            return Err(format!("{} has no file, offset and bytes", operation.name));
         }
         ("-", "-", "-") => None,
-        _ if !api.moves_data() => return Err(format!("{} moves no data, but has a file", api.name())),
+        _ if !operation.moves_data() => {
+            return Err(format!("{} moves no data, but has a file", operation.name));
+        }
         (file, offset, bytes) => Some(TracedData {
             file: number("the file", file)?,
             offset: number("the offset", offset)?,
@@ -94,7 +89,26 @@ pub fn parse(line: &str) -> Result<Line, String> {
         }),
     };
     let at = Duration::from_micros(number("the time", at)?);
-    Ok(Line { at, api, protocol, client: client.to_owned(), data })
+    Ok(Line { at, operation, client: client.to_owned(), data })
+}
+
+/// The operations of all protocols that concern shares.
+fn operations() -> impl Iterator<Item = &'static Operation> {
+    smb_server::operations().chain(nfs_server::operations())
+}
+
+/// The operation of this protocol and name.
+///
+/// # Errors
+/// A description of what does not exist.
+pub fn operation(protocol: &str, api: &str) -> Result<&'static Operation, String> {
+    let fronts = [&smb_server::FRONT, &nfs_server::NFS3, &nfs_server::NFS4].map(|front| front.name);
+    if !fronts.contains(&protocol) {
+        return Err(format!("the protocol is {protocol:?} and not one of {}", fronts.join(", ")));
+    }
+    let mut of_protocol = operations().filter(|known| known.front.name == protocol);
+    let known = of_protocol.find(|known| known.name == api);
+    known.ok_or_else(|| format!("there is no API name {api:?} in {protocol}"))
 }
 
 #[cfg(test)]
@@ -107,15 +121,13 @@ mod tests {
     fn lines_are_read_as_they_are_written() {
         let client = Client::Address([192, 0, 2, 1].into());
         let data = Some(TracedData { file: 7, offset: 1 << 40, bytes: 4096 });
-        for protocol in Protocol::ALL {
-            for api in Api::ALL.iter().copied() {
-                let data = data.filter(|_| api.moves_data());
-                let traced = Traced { at: Duration::from_micros(1_500_000), api, protocol, client, data };
-                let line = write(&[traced]);
-                let parsed = parse(line.strip_suffix('\n').unwrap()).unwrap();
-                let client = "192.0.2.1".to_owned();
-                assert_eq!(parsed, Line { at: traced.at, api, protocol, client, data }, "{line}");
-            }
+        for operation in operations() {
+            let data = data.filter(|_| operation.moves_data());
+            let traced = Traced { at: Duration::from_micros(1_500_000), operation, client, data };
+            let line = write(&[traced]);
+            let parsed = parse(line.strip_suffix('\n').unwrap()).unwrap();
+            let client = "192.0.2.1".to_owned();
+            assert_eq!(parsed, Line { at: traced.at, operation, client, data }, "{line}");
         }
     }
 
@@ -127,7 +139,7 @@ mod tests {
             ("1\tRead\tsmb\tc\t1\t2\t3\t4", "8 fields"),
             ("x\tRead\tsmb\tc\t1\t2\t3", "the time is \"x\" and not a whole number"),
             ("-1\tRead\tsmb\tc\t1\t2\t3", "the time is \"-1\""),
-            ("1\tReed\tsmb\tc\t1\t2\t3", "no API name \"Reed\""),
+            ("1\tReed\tsmb\tc\t1\t2\t3", "no API name \"Reed\" in smb"),
             ("1\tRead\tftp\tc\t1\t2\t3", "not one of smb, nfs3, nfs4"),
             ("1\tRead\tsmb\t\t1\t2\t3", "the client is missing"),
             ("1\tRead\tsmb\tc\t-\t-\t-", "Read has no file"),

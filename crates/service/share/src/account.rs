@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 
 use crate::accounting::Cell;
 use crate::in_use::{InUse, Tally};
-use crate::{Api, Client, Counts, Measure, Outcome, Protocol, Record, Share, ShareId};
+use crate::operation::OPERATIONS_MAX;
+use crate::{Call, Client, Counts, Ending, Operation, Outcome, Record, Share, ShareId};
 
 /// Clients of a share that are counted separately; all others are counted together.
 pub const CLIENTS_MAX: usize = 1024;
@@ -30,13 +31,20 @@ const SETTLE_AT: usize = 64;
 /// Shares for which a connection may have accounts at a time.
 const ACCOUNTS_MAX: usize = 64;
 
-/// The counters of one connection.
+/// The counters of one connection, by the numbers of the operations.
 #[derive(Debug)]
-struct Cells(Box<[OnceLock<Box<Cell>>]>);
+struct Cells(Box<[OnceLock<Box<Counted>>]>);
+
+/// The counters of one operation.
+#[derive(Debug)]
+struct Counted {
+    operation: &'static Operation,
+    cell: Cell,
+}
 
 impl Default for Cells {
     fn default() -> Self {
-        Self((0..Protocol::ALL.len() * Api::ALL.len()).map(|_| OnceLock::new()).collect())
+        Self((0..OPERATIONS_MAX).map(|_| OnceLock::new()).collect())
     }
 }
 
@@ -49,27 +57,32 @@ pub struct Account {
 }
 
 impl Account {
-    /// Counts a call that ended at this time and moved `bytes` of payload. The times that it waited are those of the
-    /// operation being polled ([`timings`](crate::timings)).
-    pub fn end(&self, measure: &Measure, ended: Instant, bytes: u64, outcome: Outcome) {
-        if let Some(cell) = self.cells.0.get(index(measure.api, measure.protocol)) {
-            cell.get_or_init(Box::default).count(measure, ended, bytes, outcome);
-        }
+    /// Counts a call that has ended.
+    pub fn end(&self, call: &Call, ending: &Ending) {
+        debug_assert!(
+            call.has_had_turn() || ending.outcome != Outcome::Done,
+            "{} has succeeded without its turn in the budget",
+            call.operation().name
+        );
+        let operation = call.operation();
+        let Some(counted) = self.cells.0.get(operation.number) else { return };
+        let counted = counted.get_or_init(|| Box::new(Counted { operation, cell: Cell::default() }));
+        debug_assert!(
+            counted.operation == operation,
+            "{} and {} have one number",
+            counted.operation.name,
+            operation.name
+        );
+        counted.cell.count(call, ending);
     }
 }
 
-fn index(api: Api, protocol: Protocol) -> usize {
-    protocol as usize * Api::ALL.len() + api as usize
-}
-
-/// The counts of one client, by API name and protocol.
-type Sums = BTreeMap<usize, Counts>;
+/// The counts of one client, by operation.
+type Sums = BTreeMap<&'static Operation, Counts>;
 
 fn add(sums: &mut Sums, cells: &Cells) {
-    for (index, cell) in cells.0.iter().enumerate() {
-        if let Some(cell) = cell.get() {
-            sums.entry(index).or_default().add(&cell.counts());
-        }
+    for counted in cells.0.iter().filter_map(OnceLock::get) {
+        sums.entry(counted.operation).or_default().add(&counted.cell.counts());
     }
 }
 
@@ -141,7 +154,10 @@ impl Ledger {
         }
         let Some(known) = self.clients.remove(&client) else { return };
         let others = self.know(Client::Unknown, now);
-        known.sums.iter().for_each(|(index, counts)| others.sums.entry(*index).or_default().add(counts));
+        known
+            .sums
+            .iter()
+            .for_each(|(operation, counts)| others.sums.entry(operation).or_default().add(counts));
     }
 
     fn know(&mut self, client: Client, now: Instant) -> &mut Known {
@@ -193,7 +209,7 @@ impl Accounting {
         Account { cells, _stays: std::marker::PhantomData }
     }
 
-    /// The counts of every client by API name and protocol, without those that are zero.
+    /// The counts of every client by operation, without those that are zero.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Record> {
         let mut ledger = self.ledger.lock();
@@ -204,15 +220,8 @@ impl Accounting {
             add(clients.entry(*client).or_default(), cells);
         }
         drop(ledger);
-        let apis =
-            Protocol::ALL.into_iter().flat_map(|protocol| Api::ALL.iter().map(move |api| (*api, protocol)));
-        let apis: Vec<(Api, Protocol)> = apis.collect();
         let of_client = |(client, sums): (Client, Sums)| {
-            let record = |(index, counts): (usize, Counts)| {
-                let (api, protocol) = *apis.get(index)?;
-                Some(Record { client, protocol, api, counts })
-            };
-            sums.into_iter().filter_map(record).collect::<Vec<_>>()
+            sums.into_iter().map(move |(operation, counts)| Record { client, operation, counts })
         };
         clients.into_iter().flat_map(of_client).collect()
     }
@@ -224,15 +233,15 @@ impl Accounting {
         let ledger = self.ledger.lock();
         let of_client =
             ledger.open.iter().filter(|(of, _)| *of == client).flat_map(|(_, cells)| cells.0.iter());
-        of_client.filter_map(|cell| cell.get()?.uses()).for_each(|uses| tally.add(uses));
+        of_client.filter_map(|counted| counted.get()?.cell.uses()).for_each(|uses| tally.add(uses));
         tally.sum()
     }
 
-    /// The counts of all clients for one API name and protocol.
+    /// The counts of all clients for the operation of this front and name.
     #[must_use]
-    pub fn total(&self, api: Api, protocol: Protocol) -> Counts {
+    pub fn total(&self, front: &str, name: &str) -> Counts {
         let mut total = Counts::default();
-        let of_name = |record: &Record| record.api == api && record.protocol == protocol;
+        let of_name = |record: &Record| (record.operation.front.name, record.operation.name) == (front, name);
         self.snapshot().iter().filter(|record| of_name(record)).for_each(|record| total.add(&record.counts));
         total
     }
@@ -243,30 +252,22 @@ impl Accounting {
 pub struct Accounts(RefCell<Vec<(ShareId, Client, Account)>>);
 
 impl Accounts {
-    /// Counts a call of a client on a share that ended at the time that `clock` tells ([`Account::end`]).
-    pub fn end(
-        &self,
-        share: &Share,
-        client: Client,
-        measure: &Measure,
-        clock: impl FnOnce() -> Instant,
-        bytes: u64,
-        outcome: Outcome,
-    ) {
+    /// Counts a call on a share. `ending` is asked only where calls are counted.
+    pub fn end(&self, share: &Share, call: &Call, ending: impl FnOnce() -> Ending) {
         if !share.accounting().is_on {
             return;
         }
-        let ended = clock();
+        let (ending, client) = (ending(), call.caller.machine);
         let mut accounts = self.0.borrow_mut();
         let is_it = |(id, of, _): &(ShareId, Client, Account)| *id == share.id() && *of == client;
         if let Some((_, _, account)) = accounts.iter().find(|account| is_it(account)) {
-            return account.end(measure, ended, bytes, outcome);
+            return account.end(call, &ending);
         }
         if accounts.len() >= ACCOUNTS_MAX {
             accounts.remove(0);
         }
         let account = share.accounting().open(client);
-        account.end(measure, ended, bytes, outcome);
+        account.end(call, &ending);
         accounts.push((share.id(), client, account));
     }
 }
@@ -277,42 +278,45 @@ mod tests {
 
     use super::*;
     use crate::accounting::{bucket_limit, response_type};
+    use crate::call::of_tests::{CLOSE, READ, WRITE, call};
     use crate::in_use::Used;
-    use crate::timings;
 
     fn client(n: usize) -> Client {
         Client::Guid(u128::try_from(n).unwrap().to_le_bytes())
     }
 
-    fn count(account: &Account, api: Api, bytes: u64, outcome: Outcome) {
-        let now = Instant::now();
-        account.end(&Measure::begin(api, Protocol::Smb, now), now, bytes, outcome);
+    fn ending(at: Instant, bytes: u64, outcome: Outcome) -> Ending {
+        Ending { at, round_trip: None, bytes, outcome }
+    }
+
+    fn count(account: &Account, operation: &'static Operation, bytes: u64, outcome: Outcome) {
+        account.end(&call(operation, Client::Unknown), &ending(Instant::now(), bytes, outcome));
     }
 
     #[test]
     fn calls_are_counted_by_their_name() {
         let accounting = Accounting::new(true);
         let account = accounting.open(Client::Unknown);
-        count(&account, Api::Read, 4096, Outcome::Done);
-        count(&account, Api::Read, 0, Outcome::Refused);
-        count(&account, Api::Read, 0, Outcome::Failed);
-        let counts = accounting.total(Api::Read, Protocol::Smb);
+        count(&account, &READ, 4096, Outcome::Done);
+        count(&account, &READ, 0, Outcome::Refused);
+        count(&account, &READ, 0, Outcome::Failed);
+        let counts = accounting.total("test", "Read");
         assert_eq!((counts.calls, counts.errors, counts.faults, counts.bytes), (3, 2, 1, 4096));
         assert_eq!((counts.latency.iter().sum::<u64>(), counts.sizes.iter().sum::<u64>()), (3, 1));
-        assert_eq!(accounting.total(Api::Read, Protocol::Nfs3), Counts::default());
-        assert_eq!(accounting.total(Api::Close, Protocol::Smb), Counts::default());
+        assert_eq!(accounting.total("other", "Read"), Counts::default());
+        assert_eq!(accounting.total("test", "Close"), Counts::default());
     }
 
     #[test]
     fn clients_are_counted_apart_and_those_above_the_limit_together() {
         let accounting = Accounting::new(true);
         let accounts: Vec<Account> = (0..CLIENTS_MAX + 10).map(|n| accounting.open(client(n))).collect();
-        accounts.iter().for_each(|account| count(account, Api::Read, 4096, Outcome::Done));
+        accounts.iter().for_each(|account| count(account, &READ, 4096, Outcome::Done));
         let records = accounting.snapshot();
         assert_eq!(records.len(), CLIENTS_MAX + 1);
         assert_eq!((records[0].client, records[0].counts.calls), (Client::Unknown, 10));
         assert!(records[1..].iter().all(|r| r.counts.calls == 1 && r.counts.sizes[3] == 1));
-        assert_eq!(accounting.total(Api::Read, Protocol::Smb).bytes, 4096 * (CLIENTS_MAX as u64 + 10));
+        assert_eq!(accounting.total("test", "Read").bytes, 4096 * (CLIENTS_MAX as u64 + 10));
     }
 
     #[test]
@@ -321,9 +325,9 @@ mod tests {
         let accounting = Accounting::new(true);
         let stays = accounting.open(client(CLIENTS));
         for n in 0..CLIENTS {
-            count(&accounting.open(client(n)), Api::Close, 1, Outcome::Done);
+            count(&accounting.open(client(n)), &CLOSE, 1, Outcome::Done);
         }
-        count(&stays, Api::Close, 1, Outcome::Done);
+        count(&stays, &CLOSE, 1, Outcome::Done);
         let records = accounting.snapshot();
         assert!(accounting.ledger.lock().open.len() == 1);
         let stayed = records.iter().find(|record| record.client == client(CLIENTS)).unwrap();
@@ -332,7 +336,7 @@ mod tests {
             (1, CLIENTS_AWAY_MAX + 2),
             "and all others together"
         );
-        assert_eq!(accounting.total(Api::Close, Protocol::Smb).calls, CLIENTS as u64 + 1);
+        assert_eq!(accounting.total("test", "Close").calls, CLIENTS as u64 + 1);
 
         // After a while without a connection they are counted with the others.
         accounting.ledger.lock().settle(Instant::now() + CLIENT_KEPT);
@@ -346,46 +350,41 @@ mod tests {
     fn a_connection_that_comes_again_is_the_same_client() {
         let accounting = Accounting::new(true);
         for _ in 0..3 * SETTLE_AT {
-            count(&accounting.open(client(1)), Api::Read, 2, Outcome::Done);
+            count(&accounting.open(client(1)), &READ, 2, Outcome::Done);
         }
         assert!(accounting.ledger.lock().open.len() <= SETTLE_AT);
         let records = accounting.snapshot();
         assert_eq!((records.len(), records[0].counts.bytes), (1, 6 * SETTLE_AT as u64));
     }
 
-    #[tokio::test]
-    async fn what_a_call_waited_for_is_told_apart() {
+    #[test]
+    fn what_a_call_waited_for_is_told_apart() {
         let accounting = Accounting::new(true);
         let account = accounting.open(Client::Unknown);
         let second = Duration::from_secs(1);
-        let call = std::pin::pin!(async {
-            timings::waited(Limit::Throughput, second);
-            timings::queued(second * 2);
-            tokio::task::yield_now().await;
-            count(&account, Api::Write, 1, Outcome::Done);
-            count(&account, Api::Write, 1, Outcome::Done);
-        });
-        timings::scope(call).await;
+        let waits = call(&WRITE, Client::Unknown);
+        waits.waited_for_budget(Limit::Throughput, second);
+        waits.waited_for_thread(second * 2);
+        account.end(&waits, &ending(Instant::now(), 1, Outcome::Done));
+        count(&account, &WRITE, 1, Outcome::Done);
         let counts = accounting.snapshot()[0].counts;
         assert_eq!((counts.limit.time, counts.queue.time), (second, second * 2), "once");
         assert_eq!(counts.throttled[Limit::Throughput as usize], 1);
-        assert_eq!(response_type(Api::Write, Limit::Throughput), "SuccessWithShareIngressThrottling");
+        assert_eq!(response_type(&WRITE, Limit::Throughput), "SuccessWithShareIngressThrottling");
         assert_eq!(counts.limit.histogram.iter().sum::<u64>(), 1);
     }
 
-    #[tokio::test]
-    async fn files_in_use_are_those_of_all_connections_of_the_client() {
+    #[test]
+    fn files_in_use_are_those_of_all_connections_of_the_client() {
         let accounting = Accounting::new(true);
         let [one, two, other] = [1, 1, 2].map(|n| accounting.open(client(n)));
         for (account, file, open) in
             [(&one, 1, Some(7)), (&two, 1, Some(8)), (&two, 2, None), (&other, 9, Some(9))]
         {
-            let read = std::pin::pin!(async {
-                timings::uses(Used { file, open });
-                count(account, Api::Read, 1, Outcome::Done);
-                count(account, Api::Write, 1, Outcome::Done);
-            });
-            timings::scope(read).await;
+            let read = call(&READ, Client::Unknown);
+            read.uses(Used { file, open });
+            account.end(&read, &ending(Instant::now(), 1, Outcome::Done));
+            count(account, &WRITE, 1, Outcome::Done);
         }
         let within = Duration::from_secs(10);
         assert_eq!(accounting.in_use(client(1), within), InUse { files: 2, opens: 2 });
@@ -397,22 +396,26 @@ mod tests {
         assert!(records.iter().all(|record| record.counts.limit == crate::Waited::default()));
     }
 
-    #[tokio::test]
-    async fn limit_queue_storage_and_network_are_all_of_the_time() {
+    #[test]
+    fn limit_queue_storage_and_network_are_all_of_the_time() {
         let accounting = Accounting::new(true);
         let account = accounting.open(Client::Unknown);
         let (begun, ms) = (Instant::now(), Duration::from_millis);
-        let end = |took| {
-            let measure = Measure::begin(Api::Read, Protocol::Nfs3, begun).over(Some(ms(3)));
-            account.end(&measure, begun + took, 1, Outcome::Done);
+        let read = || {
+            let caller = call(&READ, Client::Unknown).caller.clone();
+            let read = Call::new(&READ, caller, begun);
+            read.takes_turn();
+            read
         };
-        let waits = std::pin::pin!(async {
-            timings::waited(Limit::Iops, ms(900));
-            timings::queued(ms(40));
-            end(ms(950));
-        });
-        timings::scope(waits).await;
-        end(ms(11)); // waits for nothing
+        let end = |read: &Call, took| {
+            let round_trip = Some(ms(3));
+            account.end(read, &Ending { round_trip, ..ending(begun + took, 1, Outcome::Done) });
+        };
+        let waits = read();
+        waits.waited_for_budget(Limit::Iops, ms(900));
+        waits.waited_for_thread(ms(40));
+        end(&waits, ms(950));
+        end(&read(), ms(11)); // waits for nothing
         let counts = accounting.snapshot()[0].counts;
         assert_eq!((counts.time, counts.end_to_end_time()), (ms(961), ms(967)));
         let parts = counts.limit.time + counts.queue.time + counts.storage_time() + counts.network.time;

@@ -1,4 +1,4 @@
-//! What calls cost: counters and histograms for one API name and protocol. [`crate::account`] keeps them by client.
+//! What calls cost: counters and histograms for one operation. [`crate::account`] keeps them by client.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,158 +7,7 @@ use std::time::{Duration, Instant};
 use limits::Limit;
 
 use crate::in_use::Uses;
-use crate::{Client, Protocol, timings};
-
-macro_rules! apis {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// What a client asked for: an SMB command, an NFSv3 procedure or an NFSv4 operation. Those with the same name and
-        /// meaning share an API name; [`Protocol`] tells them apart.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Api { $($(#[$doc])* $name),+ }
-
-        impl Api {
-            /// All API names, in the order of their numbers.
-            pub const ALL: &'static [Self] = &[$(Self::$name),+];
-
-            /// The name in metrics.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$name => stringify!($name)),+ }
-            }
-        }
-    };
-}
-
-apis! {
-    /// SMB CREATE, NFS CREATE.
-    Create,
-    /// SMB CLOSE, NFSv4 CLOSE.
-    Close,
-    /// SMB READ, NFS READ.
-    Read,
-    /// SMB WRITE, NFS WRITE.
-    Write,
-    /// SMB FLUSH.
-    Flush,
-    /// SMB LOCK, NFSv4 LOCK.
-    Lock,
-    /// SMB IOCTL.
-    Ioctl,
-    /// SMB QUERY_DIRECTORY.
-    QueryDirectory,
-    /// SMB CHANGE_NOTIFY.
-    ChangeNotify,
-    /// SMB QUERY_INFO.
-    QueryInfo,
-    /// SMB SET_INFO.
-    SetInfo,
-    /// SMB OPLOCK_BREAK acknowledgment.
-    OplockBreak,
-    /// SMB TREE_CONNECT.
-    TreeConnect,
-    /// SMB TREE_DISCONNECT.
-    TreeDisconnect,
-    /// NFS GETATTR.
-    GetAttr,
-    /// NFS SETATTR.
-    SetAttr,
-    /// NFS LOOKUP.
-    Lookup,
-    /// NFS ACCESS.
-    Access,
-    /// NFS READLINK.
-    ReadLink,
-    /// NFS MKDIR.
-    MkDir,
-    /// NFS SYMLINK.
-    SymLink,
-    /// NFS MKNOD.
-    MkNod,
-    /// NFS REMOVE.
-    Remove,
-    /// NFS RMDIR.
-    RmDir,
-    /// NFS RENAME.
-    Rename,
-    /// NFS LINK.
-    Link,
-    /// NFS READDIR.
-    ReadDir,
-    /// NFS READDIRPLUS.
-    ReadDirPlus,
-    /// NFS FSSTAT.
-    FsStat,
-    /// NFS FSINFO.
-    FsInfo,
-    /// NFS PATHCONF.
-    PathConf,
-    /// NFS COMMIT.
-    Commit,
-    /// MOUNT MNT.
-    Mount,
-    /// NFSv4 OPEN.
-    Open,
-    /// NFSv4 OPEN_DOWNGRADE.
-    OpenDowngrade,
-    /// NFSv4 LOCKT.
-    LockTest,
-    /// NFSv4 LOCKU.
-    Unlock,
-    /// NFSv4 DELEGRETURN.
-    DelegReturn,
-    /// NFSv4 VERIFY and NVERIFY.
-    Verify,
-    /// NFSv4 SECINFO and SECINFO_NO_NAME.
-    SecInfo,
-    /// NFSv4.2 SEEK.
-    Seek,
-    /// NFSv4.2 ALLOCATE.
-    Allocate,
-    /// NFSv4.2 DEALLOCATE.
-    Deallocate,
-    /// NFSv4.2 READ_PLUS.
-    ReadPlus,
-    /// NFSv4.2 COPY.
-    Copy,
-    /// The part of an NFSv4.2 COPY that was done after the reply.
-    Offload,
-    /// NFSv4.2 OFFLOAD_STATUS.
-    OffloadStatus,
-    /// NFSv4.2 OFFLOAD_CANCEL.
-    OffloadCancel,
-    /// NFSv4.2 CLONE.
-    Clone,
-    /// NFSv4.2 IO_ADVISE.
-    IoAdvise,
-    /// NFSv4 GETXATTR (RFC 8276).
-    GetXattr,
-    /// NFSv4 SETXATTR (RFC 8276).
-    SetXattr,
-    /// NFSv4 LISTXATTRS (RFC 8276).
-    ListXattrs,
-    /// NFSv4 REMOVEXATTR (RFC 8276).
-    RemoveXattr,
-}
-
-impl Api {
-    /// Whether the operation moves data. All others are about names and attributes, as in the metadata share of Azure Files.
-    #[must_use]
-    pub fn moves_data(self) -> bool {
-        self.is_read() || self.is_write()
-    }
-
-    /// Whether its bytes are sent to the client: Egress.
-    #[must_use]
-    pub fn is_read(self) -> bool {
-        matches!(self, Self::Read | Self::ReadPlus)
-    }
-
-    /// Whether its bytes are received from the client: Ingress.
-    #[must_use]
-    pub fn is_write(self) -> bool {
-        self == Self::Write
-    }
-}
+use crate::{Call, Client, Operation};
 
 /// Buckets of a latency histogram: [`bucket_limit`].
 pub const HISTOGRAM_BUCKETS: usize = 24;
@@ -203,7 +52,7 @@ pub enum Outcome {
     Failed,
 }
 
-/// The counters of one connection for one API name and protocol. Only the connection's thread writes them; other threads
+/// The counters of one connection for one operation. Only the connection's thread writes them; other threads
 /// read.
 #[derive(Debug)]
 pub(crate) struct Cell {
@@ -285,16 +134,17 @@ impl Default for Cell {
 }
 
 impl Cell {
-    pub(crate) fn count(&self, measure: &Measure, ended: Instant, bytes: u64, outcome: Outcome) {
-        let latency = nanos(ended.saturating_duration_since(measure.begun));
-        let round_trip = nanos(measure.round_trip);
+    pub(crate) fn count(&self, call: &Call, ending: &Ending) {
+        let Ending { at, round_trip, bytes, outcome } = *ending;
+        let latency = nanos(at.saturating_duration_since(call.begun()));
+        let round_trip = nanos(round_trip.unwrap_or_default());
         add(&self.calls, 1);
         add(&self.nanos, latency);
         add(&self.latency[bucket_of(latency)], 1);
         self.network.add(round_trip);
         add(&self.end_to_end[bucket_of(latency.saturating_add(round_trip))], 1);
         match outcome {
-            Outcome::Done if measure.api.moves_data() => add(&self.sizes[size_bucket_of(bytes)], 1),
+            Outcome::Done if call.operation().moves_data() => add(&self.sizes[size_bucket_of(bytes)], 1),
             Outcome::Done => {}
             Outcome::Refused => add(&self.errors, 1),
             Outcome::Failed => {
@@ -305,11 +155,11 @@ impl Cell {
         if bytes > 0 {
             add(&self.bytes, bytes);
         }
-        let spent = timings::take();
-        if let Some(used) = spent.used {
-            self.uses.get_or_init(Box::default).note(used, ended);
+        if let Some(used) = call.used() {
+            self.uses.get_or_init(Box::default).note(used, at);
         }
-        if spent.has_waited() {
+        let spent = call.waits();
+        if spent.is_any() {
             let waits = self.waits.get_or_init(Box::default);
             let (limit, queue) = (nanos(spent.limit), nanos(spent.queue));
             waits.limit.add(limit);
@@ -361,15 +211,13 @@ impl Cell {
     }
 }
 
-/// The counts of one client for one API name and protocol at one moment.
+/// The counts of one client for one operation at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// The client; [`Client::Unknown`] for all clients together that are not counted separately.
     pub client: Client,
-    /// The protocol.
-    pub protocol: Protocol,
-    /// The API name.
-    pub api: Api,
+    /// The operation, or one of those that are counted together with it.
+    pub operation: &'static Operation,
     /// The counts.
     pub counts: Counts,
 }
@@ -460,12 +308,12 @@ fn add_each<const N: usize>(counts: &mut [u64; N], others: &[u64; N]) {
 
 /// Azure Monitor's ResponseType of a call that succeeded after it waited for a limit.
 #[must_use]
-pub fn response_type(api: Api, limit: Limit) -> &'static str {
+pub fn response_type(operation: &Operation, limit: Limit) -> &'static str {
     match limit {
         Limit::Iops => "SuccessWithShareIopsThrottling",
         Limit::Read => "SuccessWithShareEgressThrottling",
         Limit::Write => "SuccessWithShareIngressThrottling",
-        Limit::Throughput if api.is_write() => "SuccessWithShareIngressThrottling",
+        Limit::Throughput if operation.is_write() => "SuccessWithShareIngressThrottling",
         Limit::Throughput => "SuccessWithShareEgressThrottling",
         Limit::ClientIops
         | Limit::ClientThroughput
@@ -475,32 +323,17 @@ pub fn response_type(api: Api, limit: Limit) -> &'static str {
     }
 }
 
-/// One call under measurement.
+/// How a call has ended.
 #[derive(Debug, Clone, Copy)]
-#[must_use = "a call that is begun must be ended to be counted"]
-pub struct Measure {
-    pub(crate) api: Api,
-    pub(crate) protocol: Protocol,
-    begun: Instant,
-    round_trip: Duration,
-}
-
-impl Measure {
-    /// Begins to measure a call that began at this time.
-    pub fn begin(api: Api, protocol: Protocol, begun: Instant) -> Self {
-        Self { api, protocol, begun, round_trip: Duration::ZERO }
-    }
-
-    /// Sets the round-trip time of the call's connection, where known.
-    pub fn over(self, round_trip: Option<Duration>) -> Self {
-        Self { round_trip: round_trip.unwrap_or_default(), ..self }
-    }
-
-    /// When the call began.
-    #[must_use]
-    pub fn begun(&self) -> Instant {
-        self.begun
-    }
+pub struct Ending {
+    /// When.
+    pub at: Instant,
+    /// The round-trip time of the call's connection, where known.
+    pub round_trip: Option<Duration>,
+    /// The bytes of payload that it has moved.
+    pub bytes: u64,
+    /// With what outcome.
+    pub outcome: Outcome,
 }
 
 #[cfg(test)]
@@ -524,12 +357,5 @@ mod tests {
         assert_eq!((bucket(0), bucket(512), bucket(513)), (Some(512), Some(512), Some(1024)));
         assert_eq!((bucket(16_384), bucket(16_385)), (Some(16_384), Some(32_768)));
         assert_eq!((bucket(8 << 20), bucket((8 << 20) + 1)), (Some(8 << 20), None));
-    }
-
-    #[test]
-    fn apis_are_numbered_in_order() {
-        for (number, api) in Api::ALL.iter().enumerate() {
-            assert_eq!(*api as usize, number);
-        }
     }
 }

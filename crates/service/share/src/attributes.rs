@@ -13,7 +13,7 @@ use crate::namespace::Found;
 use crate::notify::ChangeKinds;
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Caller, Error, File, Identity, Location, Result, Share, permission, security};
+use crate::{Call, Caller, Error, File, Identity, Location, Result, Share, permission, security};
 
 /// A change is made only if the object's change time is still this one (RFC 1813 3.3.2).
 pub type Guard = Option<Timestamp>;
@@ -32,11 +32,11 @@ impl Share {
     ///
     /// # Errors
     /// The store's.
-    pub async fn attributes(self: &Arc<Self>, node: &NodeRef, want: Want) -> Result<Attributes> {
+    pub async fn attributes(self: &Arc<Self>, call: &Call, node: &NodeRef, want: Want) -> Result<Attributes> {
         match node.attributes(want, Wait::Never) {
             Err(storage::Error::WouldBlock) => {
                 let node = Arc::clone(node);
-                self.run(Work::Blocking, move |_| Ok(node.attributes(want, Wait::May)?)).await
+                self.run(call, Work::Blocking, move |_| Ok(node.attributes(want, Wait::May)?)).await
             }
             answer => Ok(answer?),
         }
@@ -51,15 +51,15 @@ impl Share {
     /// [`Error::SharingViolation`] for the size, the store's.
     pub async fn set_attributes(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         set: &SetAttributes,
         guard: Guard,
     ) -> Result<Changed> {
         self.check_writable()?;
-        let (caller_protocol, caller, file, set) = (caller.protocol, caller.clone(), file.clone(), *set);
+        let (caller, file, set) = (call.caller.clone(), file.clone(), *set);
         let change = move |share: &Arc<Self>| share.set_attributes_now(&caller, &file, set, guard);
-        self.run_settled(caller_protocol, Work::Metadata, change).await
+        self.run_settled(call, Work::Metadata, change).await
     }
 
     fn set_attributes_now(
@@ -148,8 +148,8 @@ impl Share {
     ///
     /// # Errors
     /// The store's.
-    pub async fn space(self: &Arc<Self>) -> Result<Space> {
-        let space = self.run(Work::Metadata, |share| Ok(share.store.space()?)).await?;
+    pub async fn space(self: &Arc<Self>, call: &Call) -> Result<Space> {
+        let space = self.run(call, Work::Metadata, |share| Ok(share.store.space()?)).await?;
         Ok(self.provisioned_space(space))
     }
 
@@ -157,11 +157,12 @@ impl Share {
     ///
     /// # Errors
     /// [`storage::Error::Stale`], [`storage::Error::BadHandle`].
-    pub async fn by_handle(self: &Arc<Self>, handle: &storage::Handle) -> Result<NodeRef> {
+    pub async fn by_handle(self: &Arc<Self>, call: &Call, handle: &storage::Handle) -> Result<NodeRef> {
         match self.store.by_handle(handle, Wait::Never) {
             Err(storage::Error::WouldBlock) => {
                 let handle = *handle;
-                self.run(Work::Blocking, move |share| Ok(share.store.by_handle(&handle, Wait::May)?)).await
+                self.run(call, Work::Blocking, move |share| Ok(share.store.by_handle(&handle, Wait::May)?))
+                    .await
             }
             answer => Ok(answer?),
         }
@@ -171,9 +172,9 @@ impl Share {
     ///
     /// # Errors
     /// [`storage::Error::NotDirectory`], [`storage::Error::Stale`].
-    pub async fn parent_of(self: &Arc<Self>, dir: &NodeRef) -> Result<storage::FileId> {
+    pub async fn parent_of(self: &Arc<Self>, call: &Call, dir: &NodeRef) -> Result<storage::FileId> {
         let dir = Arc::clone(dir);
-        self.consult(move |_| Ok(dir.parent_number()?)).await
+        self.consult(call, move |_| Ok(dir.parent_number()?)).await
     }
 
     /// The directory and name of an object, if the store knows them.
@@ -195,10 +196,10 @@ impl Share {
     ///
     /// # Errors
     /// The store's.
-    pub async fn found(self: &Arc<Self>, node: &NodeRef, want: Want) -> Result<Found> {
-        let attributes = self.attributes(node, want).await?;
+    pub async fn found(self: &Arc<Self>, call: &Call, node: &NodeRef, want: Want) -> Result<Found> {
+        let attributes = self.attributes(call, node, want).await?;
         let mut found = Found::alone(Arc::clone(node), attributes);
-        found.security = self.in_force(node, &found.attributes).await?;
+        found.security = self.in_force(call, node, &found.attributes).await?;
         Ok(found)
     }
 
@@ -206,11 +207,16 @@ impl Share {
     ///
     /// # Errors
     /// The store's.
-    pub async fn commit_node(self: &Arc<Self>, node: &NodeRef, stability: Stability) -> Result<()> {
+    pub async fn commit_node(
+        self: &Arc<Self>,
+        call: &Call,
+        node: &NodeRef,
+        stability: Stability,
+    ) -> Result<()> {
         if stability == Stability::Unstable {
             return Ok(());
         }
-        self.commit(&File::Stateless(Arc::clone(node))).await
+        self.commit(call, &File::Stateless(Arc::clone(node))).await
     }
 }
 

@@ -50,6 +50,7 @@ use crate::folded::FoldedNames;
 pub(crate) use budget::Budget;
 use directory::{Directory, Judgement, Known, OWN_BYTES};
 pub(crate) use moment::Moment;
+pub use moment::as_of_one_moment;
 pub(crate) use node::{CachedStore, is_followed, make_room};
 use pace::Pace;
 pub(crate) use pace::QUICK;

@@ -16,9 +16,10 @@ use tokio::sync::futures::OwnedNotified;
 
 use crate::files::Entry;
 use crate::long_call::LongCall;
+use crate::operation::Patience;
 use crate::schedule::Work;
 use crate::unwritten::Asked;
-use crate::{Caller, Error, File, Open, Protocol, Result, Share};
+use crate::{Call, Caller, Error, File, Open, Result, Share};
 
 /// A client that holds a caching grant, as the share reaches it. Methods are called from any thread and must not wait.
 pub trait GrantHolder: Send + Sync + std::fmt::Debug {
@@ -339,52 +340,51 @@ impl Share {
     /// Calls `ask` until the operation need not wait for any client.
     ///
     /// # Errors
-    /// Those of `ask`; [`Error::Delayed`] when it takes longer than a caller of this protocol waits.
+    /// Those of `ask`; [`Error::Delayed`] when it takes longer than the call's front waits.
     pub(crate) async fn settled<T>(
         &self,
-        protocol: Protocol,
+        call: &Call,
         mut ask: impl FnMut() -> Result<(T, Option<Answering>)>,
     ) -> Result<T> {
         let mut patience = None;
         loop {
             let (answer, answering) = ask()?;
             let Some(answering) = answering else { return Ok(answer) };
-            self.bear(protocol, &mut patience, answering).await?;
+            self.bear(call, &mut patience, answering).await?;
         }
     }
 
     /// Runs `call` ([`Share::run`]) until it need not wait for any client.
     ///
     /// # Errors
-    /// Those of `call`; [`Error::Delayed`] when it takes longer than a caller of this protocol waits.
+    /// Those of `call`; [`Error::Delayed`] when it takes longer than the call's front waits.
     pub(crate) async fn run_settled<T: Send + 'static>(
         self: &Arc<Self>,
-        protocol: Protocol,
+        call: &Call,
         work: Work,
-        call: impl Fn(&Arc<Self>) -> Result<Admission<T>> + Send + Sync + 'static,
+        job: impl Fn(&Arc<Self>) -> Result<Admission<T>> + Send + Sync + 'static,
     ) -> Result<T> {
-        let call: LongCall<Admission<T>> = Arc::new(call);
+        let job: LongCall<Admission<T>> = Arc::new(job);
         let mut patience = None;
         loop {
-            match self.run_long(work, &call).await? {
+            match self.run_long(call, work, &job).await? {
                 Admission::Done(done) => return Ok(done),
-                Admission::Wait(answering) => self.bear(protocol, &mut patience, answering).await?,
+                Admission::Wait(answering) => self.bear(call, &mut patience, answering).await?,
             }
         }
     }
 
-    /// Waits, unless a caller of this protocol has waited long enough; `patience` is the end of that time.
+    /// Waits, unless the call has waited long enough for its front; `patience` is the end of that time.
     pub(crate) async fn bear(
         &self,
-        protocol: Protocol,
+        call: &Call,
         patience: &mut Option<Instant>,
         answering: Answering,
     ) -> Result<()> {
-        match protocol {
-            // As long as the holder may take.
-            Protocol::Smb => answering.over().await,
-            Protocol::Nfs3 | Protocol::Nfs4 => {
-                let end = *patience.get_or_insert_with(|| Instant::now() + self.settings.nfs_patience);
+        match call.patience() {
+            Patience::AsLongAsHolders => answering.over().await,
+            Patience::UntilRetry => {
+                let end = *patience.get_or_insert_with(|| Instant::now() + self.settings.retry_after);
                 let waited = tokio::time::timeout_at(end.into(), answering.over()).await;
                 waited.map_err(|_| Error::Delayed)?;
             }
@@ -513,11 +513,5 @@ impl Caller {
     #[must_use]
     pub fn of_client(&self, client: Holder) -> Self {
         Self { client: Some(client), ..self.clone() }
-    }
-
-    /// The same caller, working under this grant on a directory: changes to its entries do not break it.
-    #[must_use]
-    pub fn under(&self, directory: Option<Holder>) -> Self {
-        Self { directory, ..self.clone() }
     }
 }

@@ -1,4 +1,4 @@
-//! The caller of an operation: protocol, user and client.
+//! The caller of an operation: user and client.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
@@ -8,42 +8,6 @@ use acl::Token;
 use file_state::Holder;
 
 use crate::openers::{Opener, Openers};
-
-/// The protocol of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// SMB 2 and 3.
-    Smb,
-    /// NFS version 3 and MOUNT.
-    Nfs3,
-    /// NFS version 4.1 and 4.2.
-    Nfs4,
-}
-
-impl Protocol {
-    /// All protocols, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Smb, Self::Nfs3, Self::Nfs4];
-
-    /// The name in metrics.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Smb => "smb",
-            Self::Nfs3 => "nfs3",
-            Self::Nfs4 => "nfs4",
-        }
-    }
-
-    /// Whether a client that changes a directory is told the directory's attributes before and after (RFC 1813 2.6
-    /// `wcc_data`, RFC 8881 3.3.1 `change_info4`).
-    #[must_use]
-    pub fn tells_directories(self) -> bool {
-        match self {
-            Self::Smb => false,
-            Self::Nfs3 | Self::Nfs4 => true,
-        }
-    }
-}
 
 /// The machine that a request came from, as far as its protocol tells. Budgets are divided among clients, and operations are
 /// counted per client.
@@ -108,17 +72,13 @@ impl Identity {
     }
 }
 
-/// The user, client and protocol of a request. Cheap to clone.
+/// The user and client of a request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The protocol of the request.
-    pub protocol: Protocol,
     /// The user.
     pub identity: Arc<Identity>,
     /// The client.
     pub machine: Client,
-    /// The caching grant on a directory under which the caller changes its entries, if any ([`Caller::under`]).
-    pub directory: Option<Holder>,
     /// The grant under which the caller's client caches any file ([`Caller::of_client`]).
     pub client: Option<Holder>,
     /// The openers that the caller's opens are counted for.
@@ -128,12 +88,10 @@ pub struct Caller {
 impl Caller {
     /// Creates a caller.
     #[must_use]
-    pub fn new(protocol: Protocol, identity: Identity) -> Self {
+    pub fn new(identity: Identity) -> Self {
         Self {
-            protocol,
             identity: Arc::new(identity),
             machine: Client::Unknown,
-            directory: None,
             client: None,
             openers: Openers::default(),
         }

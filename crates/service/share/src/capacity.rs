@@ -16,7 +16,7 @@ use limits::Limits;
 use parking_lot::Mutex;
 use storage::{Attributes, FileKind, Name, NodeRef, Space, Wait, Want};
 
-use crate::{Error, Result, Share};
+use crate::{Call, Error, Result, Share};
 
 /// Changes by local programs are found after this time at most, while the share is in use.
 const WALK_AGAIN: Duration = Duration::from_secs(600);
@@ -145,13 +145,18 @@ impl Share {
     ///
     /// # Errors
     /// Those of [`Share::grow`].
-    pub(crate) async fn make_room(self: &Arc<Self>, node: &NodeRef, end: u64) -> Result<Option<Growth>> {
+    pub(crate) async fn make_room(
+        self: &Arc<Self>,
+        call: &Call,
+        node: &NodeRef,
+        end: u64,
+    ) -> Result<Option<Growth>> {
         let capacity = self.capacity();
         if end <= capacity.file() && capacity.limit().is_none() {
             return Ok(None);
         }
         let node = Arc::clone(node);
-        self.consult(move |share| share.grow(&node, end)).await
+        self.consult(call, move |share| share.grow(&node, end)).await
     }
 
     /// Prepares the growth of a file up to `end`. Refuses if the file or the share would become too large. Keep the result

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::caching::Answering;
 use crate::openers::Openers;
-use crate::{Caller, Error, Result, Share, ShareId};
+use crate::{Call, Error, Result, Share, ShareId};
 
 /// How long the hosts are not asked again after they had no late client, so that repeated refusals cost little.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -56,12 +56,12 @@ impl Share {
         if self.opens.has_room(openers) { Ok(None) } else { self.take_back_opens().map(Some) }
     }
 
-    /// Waits until the caller may have one more open, as long as callers of its protocol wait.
+    /// Waits until the caller may have one more open, as long as the call's front waits.
     ///
     /// # Errors
     /// [`Error::LimitReached`], [`Error::Delayed`].
-    pub async fn wait_for_open(self: &Arc<Self>, caller: &Caller) -> Result<()> {
-        self.settled(caller.protocol, || Ok(((), self.room_for_open(caller.openers)?))).await
+    pub async fn wait_for_open(self: &Arc<Self>, call: &Call) -> Result<()> {
+        self.settled(call, || Ok(((), self.room_for_open(call.caller.openers)?))).await
     }
 
     /// There is no room for one more open. Returns what to wait for before trying again.

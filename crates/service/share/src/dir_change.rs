@@ -6,15 +6,17 @@ use file_state::Access;
 use storage::{Attributes, FileKind, Name, NodeRef, Protection, Wait, Want};
 
 use crate::cache::Watch;
+use crate::call::Author;
+use crate::operation::DirectoryReport;
 use crate::permission::Object;
-use crate::{Caller, Protocol, Result, Share, permission};
+use crate::{Caller, Result, Share, permission};
 
 /// A directory before and after a change, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub struct DirChange {
     /// Attributes before. None if they were not at hand because of a recent change by another caller.
     pub before: Option<Attributes>,
-    /// Attributes after. None for protocols that do not return them ([`Protocol::tells_directories`]).
+    /// Attributes after. None for clients that are not told them ([`DirectoryReport::Nothing`]).
     pub after: Option<Attributes>,
     /// Whether certainly no other change lies between the two (RFC 8881 3.3.8, `change_info4`). This cannot be said of a
     /// directory's first change for NFSv4, nor for a store that does not report changes.
@@ -26,32 +28,31 @@ pub(crate) struct Changing<'a> {
     /// Sees every change after its creation, so it is created first.
     watch: Watch,
     pub(crate) dir: &'a NodeRef,
-    protocol: Protocol,
+    report: DirectoryReport,
     pub(crate) protection: Protection,
 }
 
 impl<'a> Changing<'a> {
-    /// Begins a change of a directory for a client of this protocol.
-    pub(crate) fn begin(protocol: Protocol, dir: &'a NodeRef) -> Result<Self> {
+    /// Begins a change of a directory for a client that is told this about it.
+    pub(crate) fn begin(report: DirectoryReport, dir: &'a NodeRef) -> Result<Self> {
         if dir.kind() != FileKind::Directory {
             return Err(storage::Error::NotDirectory.into());
         }
-        // Only NFSv4 reports whether the change was atomic.
-        let watch = Watch::begin(&**dir, protocol == Protocol::Nfs4);
+        let watch = Watch::begin(&**dir, report == DirectoryReport::Change);
         let mut protection = dir.protection(Wait::May)?;
-        if protocol == Protocol::Nfs4 && protection.attributes.is_none() {
+        if report == DirectoryReport::Change && protection.attributes.is_none() {
             // That requires both attributes.
             protection.attributes = Some(dir.attributes(Want::empty(), Wait::May)?);
         }
-        Ok(Self { watch, dir, protocol, protection })
+        Ok(Self { watch, dir, report, protection })
     }
 
     /// Begins a change of a directory in which the caller may create an entry.
-    pub(crate) fn adding(share: &Share, caller: &Caller, dir: &'a NodeRef, is_dir: bool) -> Result<Self> {
-        let changing = Self::begin(caller.protocol, dir)?;
+    pub(crate) fn adding(share: &Share, author: &Author, dir: &'a NodeRef, is_dir: bool) -> Result<Self> {
+        let changing = Self::begin(author.report, dir)?;
         let right = if is_dir { Access::ADD_SUBDIRECTORY } else { Access::ADD_FILE };
-        permission::check_add(&caller.identity, changing.object(), right)
-            .inspect_err(|_| share.say_whose_it_is(caller, changing.object()))?;
+        permission::check_add(&author.caller.identity, changing.object(), right)
+            .inspect_err(|_| share.say_whose_it_is(&author.caller, changing.object()))?;
         Ok(changing)
     }
 
@@ -84,10 +85,10 @@ impl Share {
         added: Option<Name<'_>>,
         own: u64,
     ) -> Result<DirChange> {
-        let Changing { dir, protocol, protection: Protection { attributes: before, .. }, watch } = changing;
+        let Changing { dir, report, protection: Protection { attributes: before, .. }, watch } = changing;
         let before = *before;
         let by_time = self.folded.goes_by_time(dir.id());
-        let after = if by_time || protocol.tells_directories() {
+        let after = if by_time || *report != DirectoryReport::Nothing {
             Some(dir.attributes(Want::empty(), Wait::May)?)
         } else {
             None
@@ -97,7 +98,7 @@ impl Share {
             self.folded.changed(dir.id(), ctime(before), ctime(after), removed, added);
         }
         let changes = [removed, added].iter().flatten().count() as u64;
-        let is_told = *protocol == Protocol::Nfs4 && before.is_some();
+        let is_told = *report == DirectoryReport::Change && before.is_some();
         Ok(DirChange { before, after, is_atomic: is_told && watch.saw_only(changes, own) })
     }
 }

@@ -8,7 +8,7 @@ use storage::{Attributes, FileId, FileKind, Name, NodeRef, Wait, Want};
 
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Caller, Found, Result, Share, Terms, permission};
+use crate::{Call, Caller, Found, Result, Share, Terms, permission};
 
 /// One entry of a listing.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl Share {
     /// [`crate::Error::AccessDenied`], [`storage::Error::NotDirectory`].
     pub async fn list(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         dir: &NodeRef,
         cookie: u64,
         count_max: usize,
@@ -75,7 +75,7 @@ impl Share {
             count += 1;
             if count > count_max { Pick::Stop } else { Pick::Take }
         };
-        self.list_picked(caller, dir, cookie, want, pick).await
+        self.list_picked(call, dir, cookie, want, pick).await
     }
 
     /// Lists the entries after `cookie` that `pick` takes, until `pick` stops: as [`Share::list`], for callers that choose
@@ -85,15 +85,15 @@ impl Share {
     /// As [`Share::list`].
     pub async fn list_picked(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         dir: &NodeRef,
         cookie: u64,
         want: Option<Want>,
         mut pick: impl FnMut(&[u8]) -> Pick + Send + 'static,
     ) -> Result<Listing> {
-        let (asking, caller, dir) = (caller, caller.clone(), Arc::clone(dir));
+        let (caller, dir) = (call.caller.clone(), Arc::clone(dir));
         let hides = self.terms().contains(Terms::ACCESS_BASED_ENUMERATION);
-        let listing = self.run(Work::Metadata, move |_| {
+        let listing = self.run(call, Work::Metadata, move |_| {
             let mut listing = list_now(&caller, &dir, cookie, want, &mut pick)?;
             if hides {
                 listing.entries.retain(|entry| is_shown(&caller, &dir, entry));
@@ -102,7 +102,7 @@ impl Share {
         });
         let mut listing = listing.await?;
         if let Some(want) = want {
-            self.list_as_written(asking, &mut listing.entries, want).await?;
+            self.list_as_written(call, &mut listing.entries, want).await?;
         }
         Ok(listing)
     }

@@ -59,7 +59,7 @@ pub enum Error {
     #[error("limit reached: {0}")]
     LimitReached(&'static str),
     /// A client has yet to give up what it caches, and takes longer than this caller waits
-    /// ([`Settings::nfs_patience`](crate::Settings::nfs_patience)): nothing was done, retry later.
+    /// ([`Settings::retry_after`](crate::Settings::retry_after)): nothing was done, retry later.
     #[error("a client has yet to give back what it caches")]
     Delayed,
     /// The file cannot be deleted: it is marked read-only.

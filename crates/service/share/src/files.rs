@@ -222,16 +222,17 @@ mod tests {
     use storage::{Device, SetAttributes, Want};
 
     use super::*;
+    use crate::call::of_tests::{LOOKUP, call};
     use crate::{
-        Access, Admission, Caller, Case, Error, Identity, NewObject, OpenRequest, Protocol, Settings, Share,
-        ShareId, Sharing, Walk,
+        Access, Admission, Case, Client, Error, NewObject, OpenRequest, Settings, Share, ShareId, Sharing,
+        Walk,
     };
 
     /// Its maker would find it there already (NFS4ERR_EXIST), if it were sent to look again.
     #[tokio::test]
     async fn what_was_just_made_is_opened_whatever_was_removed_meanwhile() {
         let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
-        let caller = Caller::new(Protocol::Nfs4, Identity { uid: 0, gid: 0, groups: vec![] });
+        let call = call(&LOOKUP, Client::Unknown);
         let new = NewObject {
             kind: FileKind::Regular,
             target: Vec::new(),
@@ -243,8 +244,8 @@ mod tests {
             security: None,
             mode_bounds: false,
         };
-        let made = share.create(&caller, share.root(), b"file", Case::Sensitive, new).await.unwrap().found;
-        let look = || share.walk(&caller, vec![b"file".to_vec()], Case::Sensitive, Want::empty());
+        let made = share.create(&call, share.root(), b"file", Case::Sensitive, new).await.unwrap().found;
+        let look = || share.walk(&call, vec![b"file".to_vec()], Case::Sensitive, Want::empty());
         let Walk::Found(found) = look().await.unwrap() else { panic!("it is there") };
         // The removal of another that had the number before.
         let id = made.node.id();

@@ -14,9 +14,7 @@ use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::trace::TracedData;
-use crate::{
-    Api, Caller, Error, Identity, Location, Open, Protocol, Result, Share, permission, provision, timings,
-};
+use crate::{Call, Error, Identity, Location, Open, Result, Share, permission, provision};
 
 /// A file to work on: through an open, or without one, as NFSv3 does.
 #[derive(Debug, Clone)]
@@ -88,39 +86,40 @@ impl Share {
     /// [`Error::AccessDenied`], [`Error::RangeLocked`], [`Error::SharingViolation`], the store's.
     pub async fn read<B: AsMut<[u8]> + Send + 'static>(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         offset: u64,
         mut into: B,
     ) -> Result<(B, usize)> {
-        timings::uses(file.used());
+        call.takes_turn();
+        call.uses(file.used());
         if !self.asks_for_turns() {
-            return self.read_now(caller, file, offset, into).await;
+            return self.read_now(call, file, offset, into).await;
         }
         let length = into.as_mut().len();
-        self.permit(caller, file, Operation::Read).await?;
+        self.permit(call, file, Operation::Read).await?;
         let arrived = Instant::now();
         let operation = provision::read(file.node(), length as u64);
-        self.pass(caller, operation).await;
-        let outcome = self.read_now(caller, file, offset, into).await;
+        self.pass(call, operation).await;
+        let outcome = self.read_now(call, file, offset, into).await;
         let moved = outcome.as_ref().map_or(0, |(_, count)| *count);
-        self.put_back(caller, operation, length.saturating_sub(moved));
+        self.put_back(call, operation, length.saturating_sub(moved));
         let data = TracedData { file: file.node().id().0, offset, bytes: moved as u64 };
-        self.note(caller, Api::Read, Some(arrived), Some(data));
+        self.note(call, Some(arrived), Some(data));
         outcome
     }
 
     /// Reads without regard to the budget.
     async fn read_now<B: AsMut<[u8]> + Send + 'static>(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         offset: u64,
         mut into: B,
     ) -> Result<(B, usize)> {
         let length = into.as_mut().len();
         let range = || ByteRange::new(offset, length as u64);
-        self.admitted(caller, file, range, Operation::Read).await?;
+        self.admitted(call, file, range, Operation::Read).await?;
         let node = file.node();
         let at_hand = match node.read(offset, into.as_mut(), Wait::Never) {
             Ok(count) if count == into.as_mut().len() => return Ok((into, count)),
@@ -134,7 +133,7 @@ impl Share {
             return Ok((into, at_hand));
         }
         let node = Arc::clone(node);
-        self.run(Work::Blocking, move |_| {
+        self.run(call, Work::Blocking, move |_| {
             let rest = into.as_mut().get_mut(at_hand..).unwrap_or_default();
             let count = node.read(end, rest, Wait::May)?;
             Ok((into, at_hand + count))
@@ -145,7 +144,7 @@ impl Share {
     /// Checks whether the caller may read or write a file. Returns the attributes if they had to be read.
     async fn permit(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         operation: Operation,
     ) -> Result<Option<Attributes>> {
@@ -159,24 +158,24 @@ impl Share {
         };
         match file {
             File::Open(open) => open.require_any(of_open).map(|()| None),
-            File::Stateless(node) => self.check_stateless(caller, node, of_stateless).await.map(Some),
+            File::Stateless(node) => self.check_stateless(call, node, of_stateless).await.map(Some),
         }
     }
 
     /// As [`Share::permit`], and waits until no locks, opens or caches of others conflict.
     async fn admitted(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         range: impl Fn() -> std::result::Result<ByteRange, file_state::InvalidRange>,
         operation: Operation,
     ) -> Result<Option<Attributes>> {
         let mut patience = None;
         loop {
-            let attributes = self.permit(caller, file, operation).await?;
-            match self.check_range(caller.client, file, range()?, operation)? {
+            let attributes = self.permit(call, file, operation).await?;
+            match self.check_range(call.caller.client, file, range()?, operation)? {
                 None => return Ok(attributes),
-                Some(answering) => self.bear(caller.protocol, &mut patience, answering).await?,
+                Some(answering) => self.bear(call, &mut patience, answering).await?,
             }
         }
     }
@@ -184,12 +183,12 @@ impl Share {
     /// The attributes of a file, if a caller without an open may use it in any of these ways.
     async fn check_stateless(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         node: &NodeRef,
         rights: Access,
     ) -> Result<Attributes> {
-        let (identity, node) = (Arc::clone(&caller.identity), Arc::clone(node));
-        self.consult(move |_| {
+        let (identity, node) = (Arc::clone(&call.caller.identity), Arc::clone(node));
+        self.consult(call, move |_| {
             let attributes = node.attributes(Want::empty(), Wait::May)?;
             check_data(&identity, &node, &attributes, rights)?;
             Ok(attributes)
@@ -223,6 +222,17 @@ impl Share {
         }
     }
 
+    /// Writes nothing: says whether the open may write, and counts as one operation against the budget.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`].
+    pub async fn write_nothing(&self, call: &Call, open: &Arc<Open>) -> Result<()> {
+        open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
+        call.takes_turn();
+        self.pass(call, provision::write(open.node(), 0)).await;
+        Ok(())
+    }
+
     /// Writes all of `data` at `offset`. An open that may append but not write always writes at the end of the file, so that
     /// existing data is not changed (as Windows does: FILE_APPEND_DATA of NtCreateFile).
     ///
@@ -230,27 +240,31 @@ impl Share {
     /// [`Error::AccessDenied`], [`Error::RangeLocked`], [`Error::SharingViolation`], the store's.
     pub async fn write<B: AsRef<[u8]> + Send + 'static>(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         offset: u64,
         data: B,
         stability: Stability,
     ) -> Result<Written> {
-        timings::uses(file.used());
+        call.takes_turn();
+        call.uses(file.used());
         let total = data.as_ref().len();
         if self.asks_for_turns() {
-            self.permit(caller, file, Operation::Write).await?;
+            self.permit(call, file, Operation::Write).await?;
             let data = TracedData { file: file.node().id().0, offset, bytes: total as u64 };
-            self.note(caller, Api::Write, None, Some(data));
-            self.pass(caller, provision::write(file.node(), total as u64)).await;
+            self.note(call, None, Some(data));
+            self.pass(call, provision::write(file.node(), total as u64)).await;
         }
         let given = self.grants_given();
-        let offset =
-            if only_appends(file) { self.attributes(file.node(), Want::empty()).await?.size } else { offset };
+        let offset = if only_appends(file) {
+            self.attributes(call, file.node(), Want::empty()).await?.size
+        } else {
+            offset
+        };
         let range = || ByteRange::new(offset, total as u64);
-        let attributes = self.admitted(caller, file, range, Operation::Write).await?;
+        let attributes = self.admitted(call, file, range, Operation::Write).await?;
         let node = Arc::clone(file.node());
-        let _growth = self.make_room(&node, offset.saturating_add(total as u64)).await?;
+        let _growth = self.make_room(call, &node, offset.saturating_add(total as u64)).await?;
         let _under_way = self.changes.observation().own.begin();
         let mut count = 0;
         if stability == Stability::Unstable && self.gate.is_near() {
@@ -266,7 +280,7 @@ impl Share {
         }
         if count < total {
             let work = if stability == Stability::Unstable { Work::Write } else { Work::Blocking };
-            self.run(work, move |_| {
+            self.run(call, work, move |_| {
                 let rest = data.as_ref().get(count..).unwrap_or_default();
                 Ok(node.write(
                     offset.saturating_add(count as u64),
@@ -278,7 +292,7 @@ impl Share {
             .await?;
         }
         self.written_since(given, file);
-        self.written(caller, file, attributes).await?;
+        self.written(call, file, attributes).await?;
         Ok(Written { count: total, stability })
     }
 
@@ -290,27 +304,22 @@ impl Share {
     }
 
     /// Requires any of `access`, from the open or, without an open, from the file's permissions.
-    pub(crate) async fn check_any(
-        self: &Arc<Self>,
-        caller: &Caller,
-        file: &File,
-        access: Access,
-    ) -> Result<()> {
+    pub(crate) async fn check_any(self: &Arc<Self>, call: &Call, file: &File, access: Access) -> Result<()> {
         match file {
             File::Open(open) => open.require_any(access),
-            File::Stateless(node) => self.check_stateless(caller, node, access).await.map(drop),
+            File::Stateless(node) => self.check_stateless(call, node, access).await.map(drop),
         }
     }
 
     /// Follows a write: unless the superuser wrote, a program loses its privilege bits. Watchers are told.
     pub(crate) async fn written(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         attributes: Option<Attributes>,
     ) -> Result<()> {
-        let (is_superuser, file) = (caller.identity.is_superuser(), file.clone());
-        self.consult(move |share| share.written_now(is_superuser, &file, attributes)).await
+        let (is_superuser, file) = (call.caller.identity.is_superuser(), file.clone());
+        self.consult(call, move |share| share.written_now(is_superuser, &file, attributes)).await
     }
 
     fn written_now(&self, is_superuser: bool, file: &File, attributes: Option<Attributes>) -> Result<()> {
@@ -372,14 +381,14 @@ impl Share {
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`], [`storage::Error::NoSpace`], the store's.
-    pub async fn allocate(self: &Arc<Self>, open: &Arc<Open>, length: u64) -> Result<()> {
+    pub async fn allocate(self: &Arc<Self>, call: &Call, open: &Arc<Open>, length: u64) -> Result<()> {
         self.check_writable()?;
         open.require(Access::WRITE_DATA)?;
         // [MS-FSA] 2.1.4.12: it counts as a change of the size.
         let take_back = || self.take_back(open.node().id(), Some(open.holder()), Operation::Write);
-        self.settled(Protocol::Smb, || Ok(((), take_back()))).await?;
+        self.settled(call, || Ok(((), take_back()))).await?;
         let node = Arc::clone(open.node());
-        self.run(Work::Blocking, move |_| match node.allocate(0, length, false) {
+        self.run(call, Work::Blocking, move |_| match node.allocate(0, length, false) {
             // Space is promised, not content: a store that cannot promise space has none to withdraw.
             Err(storage::Error::NotSupported) => Ok(()),
             done => Ok(done?),
@@ -392,32 +401,32 @@ impl Share {
     /// # Errors
     /// [`Error::NotOpenedForThis`] unless the open may write; [`storage::Error::NoSpace`],
     /// [`storage::Error::NotSupported`].
-    pub async fn reserve_space(self: &Arc<Self>, open: &Arc<Open>, length: u64) -> Result<()> {
+    pub async fn reserve_space(self: &Arc<Self>, call: &Call, open: &Arc<Open>, length: u64) -> Result<()> {
         self.check_writable()?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
         let node = Arc::clone(open.node());
-        self.run(Work::Blocking, move |_| Ok(node.allocate(0, length, false)?)).await
+        self.run(call, Work::Blocking, move |_| Ok(node.allocate(0, length, false)?)).await
     }
 
     /// The target of a symbolic link.
     ///
     /// # Errors
     /// [`storage::Error::WrongKind`].
-    pub async fn read_link(self: &Arc<Self>, node: &NodeRef) -> Result<Vec<u8>> {
+    pub async fn read_link(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<Vec<u8>> {
         let node = Arc::clone(node);
-        self.run(Work::Metadata, move |_| Ok(node.read_link()?)).await
+        self.run(call, Work::Metadata, move |_| Ok(node.read_link()?)).await
     }
 
     /// Puts everything written to a file on stable storage.
     ///
     /// # Errors
     /// The store's; in that case data may be lost.
-    pub async fn commit(self: &Arc<Self>, file: &File) -> Result<()> {
+    pub async fn commit(self: &Arc<Self>, call: &Call, file: &File) -> Result<()> {
         if let File::Open(open) = file {
             open.require_open()?;
         }
         let node = Arc::clone(file.node());
-        self.run(Work::Blocking, move |_| Ok(node.commit()?)).await
+        self.run(call, Work::Blocking, move |_| Ok(node.commit()?)).await
     }
 
     pub(crate) fn check_writable(&self) -> Result<()> {

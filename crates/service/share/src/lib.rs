@@ -11,6 +11,7 @@ mod alarm;
 mod attributes;
 mod cache;
 mod caching;
+mod call;
 mod caller;
 mod capacity;
 mod courtesy;
@@ -29,6 +30,7 @@ mod notify;
 mod observe;
 mod open;
 mod openers;
+mod operation;
 mod overwrite;
 mod own_changes;
 mod permission;
@@ -46,7 +48,6 @@ mod streams;
 mod table;
 mod terms;
 mod throttle;
-pub mod timings;
 mod trace;
 mod unwritten;
 mod within;
@@ -60,14 +61,15 @@ use storage::{NodeRef, Storage};
 
 pub use account::{Account, Accounting, Accounts, CLIENTS_AWAY_MAX, CLIENTS_MAX};
 pub use accounting::{
-    Api, Counts, HISTOGRAM_BUCKETS, Measure, Outcome, Record, SIZE_BUCKETS, Waited, bucket_limit,
-    response_type, size_limit,
+    Counts, Ending, HISTOGRAM_BUCKETS, Outcome, Record, SIZE_BUCKETS, Waited, bucket_limit, response_type,
+    size_limit,
 };
 pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
-pub use cache::{CacheCount, CacheCounts};
+pub use cache::{CacheCount, CacheCounts, as_of_one_moment};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
-pub use caller::{Caller, Client, Identity, Protocol};
+pub use call::{Call, Waits};
+pub use caller::{Caller, Client, Identity};
 pub use courtesy::Courtesy;
 pub use dir_change::DirChange;
 pub use directory::{Entry, Listing, Pick};
@@ -85,9 +87,10 @@ pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};
 pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
 pub use openers::{Opener, Openers};
+pub use operation::{Direction, DirectoryReport, Front, OPERATIONS_MAX, Operation, Patience, Turn};
 pub use permission::{Object, may_delete, permitted};
 pub use pool::{STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth};
-pub use provision::{LimitsStatus, Turn, turn};
+pub use provision::LimitsStatus;
 pub use ranges::CloneRule;
 pub use restore::Holding;
 pub use rules::{
@@ -126,9 +129,9 @@ pub struct Settings {
     /// How long a client may take to give up what it caches, before its grant is revoked. [MS-SMB2] 3.3.2.1 leaves the time
     /// to the server; Windows waits for 35 seconds.
     pub break_timeout: Duration,
-    /// How long an NFS request waits for that, before its client is told to retry: less than the time after which the client
-    /// sends the request again.
-    pub nfs_patience: Duration,
+    /// How long an operation with [`Patience::UntilRetry`] waits for that, before its client is told to retry: less than the
+    /// time after which the client sends the request again.
+    pub retry_after: Duration,
     /// The plan, at first ([`Share::set_plan`] changes it).
     pub provisioned: limits::Provisioned,
     /// Whether the metadata cache is on, at first ([`Share::set_metadata_cache`]). It works only on stores that report the
@@ -154,7 +157,7 @@ impl Settings {
             opens_max: 262_144,
             watches_max: 65_536,
             break_timeout: Duration::from_secs(35),
-            nfs_patience: Duration::from_secs(3),
+            retry_after: Duration::from_secs(3),
             provisioned: limits::Provisioned::default(),
             metadata_cache: true,
             metadata_cache_bytes_max: cache::BYTES_MAX,

@@ -8,7 +8,7 @@ use storage::{FileId, NodeRef};
 
 use crate::caching::Taken;
 use crate::files::Entry;
-use crate::{Error, Open, Protocol, Result, Share};
+use crate::{Call, Error, Open, Result, Share};
 
 /// Whether a lock waits until it can be granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,13 +114,13 @@ impl Share {
     /// [`Error::LimitReached`], [`Error::Closed`], [`Error::Delayed`].
     pub async fn lock_as(
         self: &Arc<Self>,
-        protocol: Protocol,
+        call: &Call,
         open: &Arc<Open>,
         lock: ClientLock,
     ) -> Result<Option<ByteRangeLock>> {
         let timeout = self.settings.break_timeout;
         let ClientLock { owner, range, kind } = lock;
-        self.settled(protocol, || {
+        self.settled(call, || {
             open.require_open()?;
             let asked = self.files.with(open.node().id(), |entry| {
                 let taken = entry.take_back(Some(open.holder()), Operation::Lock, timeout);

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::schedule::Work;
-use crate::{Error, Result, Share};
+use crate::{Call, Error, Result, Share};
 
 thread_local! {
     static IS_BRIEF: Cell<bool> = const { Cell::new(false) };
@@ -49,28 +49,34 @@ impl Share {
     /// The call is behind a pointer: it takes some hundred bytes, and a future reserves room for each place that holds it.
     pub(crate) async fn run_long<T: Send + 'static>(
         self: &Arc<Self>,
+        call: &Call,
         work: Work,
-        call: &LongCall<T>,
+        job: &LongCall<T>,
     ) -> Result<T> {
-        match self.try_briefly(work, call).await {
+        match self.try_briefly(call, work, job).await {
             Err(TOO_LONG) => {}
             outcome => return outcome,
         }
         let _turn = self.long_calls.lock().await;
-        match self.try_briefly(work, call).await {
+        match self.try_briefly(call, work, job).await {
             Err(TOO_LONG) => {}
             outcome => return outcome,
         }
-        let call = Arc::clone(call);
-        self.run(Work::Blocking, move |share| call(share)).await
+        let job = Arc::clone(job);
+        self.run(call, Work::Blocking, move |share| job(share)).await
     }
 
-    async fn try_briefly<T: Send + 'static>(self: &Arc<Self>, work: Work, call: &LongCall<T>) -> Result<T> {
-        let call = Arc::clone(call);
+    async fn try_briefly<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: &Call,
+        work: Work,
+        job: &LongCall<T>,
+    ) -> Result<T> {
+        let job = Arc::clone(job);
         let briefly = move |share: &Arc<Self>| {
             let _brief = Brief::begin();
-            call(share)
+            job(share)
         };
-        self.run(work, briefly).await
+        self.run(call, work, briefly).await
     }
 }

@@ -16,7 +16,7 @@ use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::removed::Epoch;
 use crate::schedule::Work;
-use crate::{Caller, Error, Location, Result, Share, Stream, permission};
+use crate::{Call, Caller, Error, Location, Result, Share, Stream, permission};
 
 pub use make::{Created, NewObject};
 pub use rename::RenameHow;
@@ -123,19 +123,19 @@ impl Share {
     /// [`Error::AccessDenied`] without search permission, [`storage::Error::NotFound`], the store's.
     pub async fn lookup(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         dir: &NodeRef,
         name: &[u8],
         case: Case,
         want: Want,
     ) -> Result<Found> {
-        let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
+        let (caller, dir, name) = (call.caller.clone(), Arc::clone(dir), name.to_vec());
         let look: LongCall<_> =
             Arc::new(move |share| match share.step(&caller, &dir, &name, case, want)? {
                 Walk::Found(found) => found.secured(),
                 Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
             });
-        self.run_long(Work::Metadata, &look).await
+        self.run_long(call, Work::Metadata, &look).await
     }
 
     /// Walks a path from the root, and follows symbolic links that stay inside the share.
@@ -145,14 +145,14 @@ impl Share {
     /// directory, [`storage::Error::SymlinkLoop`], [`Error::AccessDenied`] (also for a link that leads out).
     pub async fn walk(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         path: Vec<Vec<u8>>,
         case: Case,
         want: Want,
     ) -> Result<Walk> {
-        let caller = caller.clone();
+        let caller = call.caller.clone();
         let walk: LongCall<_> = Arc::new(move |share| share.walk_now(&caller, path.clone(), case, want));
-        self.run_long(Work::Metadata, &walk).await
+        self.run_long(call, Work::Metadata, &walk).await
     }
 
     fn walk_now(&self, caller: &Caller, mut path: Vec<Vec<u8>>, case: Case, want: Want) -> Result<Walk> {

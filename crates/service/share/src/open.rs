@@ -13,8 +13,9 @@ use crate::files::{Doomed, Entry, Refused};
 use crate::namespace::Found;
 use crate::notify::ChangeAction;
 use crate::openers::Openers;
+use crate::operation::DirectoryReport;
 use crate::schedule::Work;
-use crate::{Caller, Error, Location, Protocol, Result, Share, permission};
+use crate::{Call, Caller, Error, Location, Result, Share, permission};
 
 /// How a file is to be opened.
 #[derive(Debug, Clone)]
@@ -185,23 +186,23 @@ impl Share {
     /// [`Error::CannotDelete`], [`Error::LimitReached`].
     pub async fn open(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         found: &Found,
         request: &OpenRequest,
     ) -> Result<Arc<Open>> {
-        if !self.maximal_access(caller, found).contains(request.access) {
+        if !self.maximal_access(&call.caller, found).contains(request.access) {
             return Err(Error::AccessDenied);
         }
-        self.open_settled(caller.protocol, found, request).await
+        self.open_settled(call, found, request).await
     }
 
-    /// As [`Share::open_granted`], but waits as long as callers of this protocol wait.
+    /// As [`Share::open_granted`], but waits as long as the call's front does.
     ///
     /// # Errors
     /// Those of [`Share::open_granted`]; [`Error::Delayed`].
     pub async fn open_settled(
         self: &Arc<Self>,
-        protocol: Protocol,
+        call: &Call,
         found: &Found,
         request: &OpenRequest,
     ) -> Result<Arc<Open>> {
@@ -209,7 +210,7 @@ impl Share {
         loop {
             match self.open_granted(found, request)? {
                 Admission::Done(open) => return Ok(open),
-                Admission::Wait(answering) => self.bear(protocol, &mut patience, answering).await?,
+                Admission::Wait(answering) => self.bear(call, &mut patience, answering).await?,
             }
         }
     }
@@ -388,26 +389,52 @@ impl Share {
     /// Closes an open and releases its locks. If the file is to be deleted and this was its last open, deletes the file. A
     /// directory with entries stays. Closing twice does nothing.
     ///
-    /// Those of the deletion; the open is closed in any case.
+    /// # Errors
     /// Those of the deletion; the open is closed all the same.
-    pub async fn close(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
-        if open.node.kind() == FileKind::Directory && self.is_delete_on_close(open) {
-            let open = Arc::clone(open);
-            return self.run(Work::Metadata, move |share| share.close_directory(&open)).await;
+    pub async fn close(self: &Arc<Self>, call: &Call, open: &Arc<Open>) -> Result<()> {
+        match self.released(open) {
+            Some(end) => self.run(call, Work::Metadata, end).await,
+            None => Ok(()),
         }
-        let doomed = self.release(open);
-        let file = if doomed.is_none() { self.release_file(open) } else { None };
-        if doomed.is_none() && file.is_none() {
-            return Ok(());
+    }
+
+    /// As [`Share::close`], for a client that has gone or has lost the open.
+    ///
+    /// # Errors
+    /// Those of the deletion; the open is closed all the same.
+    pub async fn close_unasked(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
+        match self.released(open) {
+            Some(end) => self.run_unasked(Work::Metadata, end).await.0,
+            None => Ok(()),
         }
+    }
+
+    /// Releases an open. Returns what remains to be done in the store.
+    fn released(
+        self: &Arc<Self>,
+        open: &Arc<Open>,
+    ) -> Option<impl FnOnce(&Arc<Self>) -> Result<()> + Send + 'static + use<>> {
+        let is_directory = open.node.kind() == FileKind::Directory && self.is_delete_on_close(open);
+        let (doomed, file) = if is_directory {
+            (None, None)
+        } else {
+            let doomed = self.release(open);
+            let file = if doomed.is_none() { self.release_file(open) } else { None };
+            if doomed.is_none() && file.is_none() {
+                return None;
+            }
+            (doomed, file)
+        };
         let open = Arc::clone(open);
-        let end = move |share: &Arc<Self>| {
+        Some(move |share: &Arc<Self>| {
+            if is_directory {
+                return share.close_directory(&open);
+            }
             let ended = doomed.map_or(Ok(()), |doomed| share.end_deletion(&open, &doomed));
             // The file of a stream is held until the stream is deleted.
             let file = file.or_else(|| share.release_file(&open));
             file.map_or(Ok(()), |(file, doomed)| share.end_deletion(&file, &doomed)).and(ended)
-        };
-        self.run(Work::Metadata, end).await
+        })
     }
 
     /// Ends the hold of a stream's open on the stream's file. Returns the file's open and the name to delete if the deletion
@@ -503,7 +530,7 @@ impl Share {
         if named.id() != node.id() {
             return Ok(());
         }
-        let changing = Changing::begin(Protocol::Smb, dir)?;
+        let changing = Changing::begin(DirectoryReport::Nothing, dir)?;
         let is_dir = node.kind() == FileKind::Directory;
         if is_dir {
             dir.remove_dir(name)?;
@@ -522,14 +549,19 @@ impl Share {
     /// # Errors
     /// [`Error::NotOpenedForThis`] without DELETE, [`Error::CannotDelete`] for a file marked read-only,
     /// [`storage::Error::NotEmpty`] for a directory with entries.
-    pub async fn set_delete_pending(self: &Arc<Self>, open: &Arc<Open>, pending: bool) -> Result<()> {
+    pub async fn set_delete_pending(
+        self: &Arc<Self>,
+        call: &Call,
+        open: &Arc<Open>,
+        pending: bool,
+    ) -> Result<()> {
         open.require(Access::DELETE)?;
         if pending {
             self.check_writable()?;
             let node = Arc::clone(&open.node);
-            self.run(Work::Metadata, move |share| share.check_deletable(&node)).await?;
+            self.run(call, Work::Metadata, move |share| share.check_deletable(&node)).await?;
             let take_back = || self.take_back(open.node.id(), Some(open.holder), Operation::Delete);
-            self.settled(Protocol::Smb, || Ok(((), take_back()))).await?;
+            self.settled(call, || Ok(((), take_back()))).await?;
         }
         self.files.with(open.node.id(), |entry| {
             entry.state.set_delete_pending(pending);

@@ -9,7 +9,7 @@ use crate::attributes::keep_privilege_honest;
 use crate::namespace::Found;
 use crate::notify::ChangeKinds;
 use crate::schedule::Work;
-use crate::{Admission, Caller, File, Open, OpenRequest, Result, Share, streams};
+use crate::{Admission, Call, File, Open, OpenRequest, Result, Share, streams};
 
 /// An open that ends again unless the work that it was made for succeeds.
 struct Tentative<'a> {
@@ -40,7 +40,7 @@ impl Share {
     /// Those of [`Share::open`] and of the store; in that case the file is not open.
     pub async fn open_overwriting(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         found: &Found,
         request: &OpenRequest,
         flags: Option<FileFlags>,
@@ -53,11 +53,11 @@ impl Share {
         let mut tentative = Tentative { share: self, open: Some(Arc::clone(&open)) };
         let mut set =
             SetAttributes { size: Some(0), mtime: Some(SetTime::Now), flags, ..SetAttributes::default() };
-        keep_privilege_honest(&caller.identity, &found.attributes, &mut set);
+        keep_privilege_honest(&call.caller.identity, &found.attributes, &mut set);
         let file = File::Open(Arc::clone(&open));
         let before = found.attributes.size;
         let after = self
-            .run(Work::Metadata, move |share| {
+            .run(call, Work::Metadata, move |share| {
                 if open_of_file(&file) {
                     streams::remove_all(file.node())?;
                 }

@@ -9,9 +9,10 @@ use parking_lot::Mutex;
 use storage::NodeRef;
 
 use crate::capacity::Capacity;
+use crate::operation::Turn;
 use crate::throttle::Throttle;
 use crate::trace::{AlreadyRecording, Recorded, Recorder, TracedData};
-use crate::{Api, Caller, Share, timings};
+use crate::{Call, Share};
 
 /// The plan of a share.
 #[derive(Debug)]
@@ -105,52 +106,28 @@ impl Provision {
     }
 }
 
-/// How an operation counts against the budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    /// Where the data is moved ([`Share::read`], [`Share::write`]), by its size.
-    ByData,
-    /// It waits for its turn.
-    Waits,
-    /// It counts, but does not wait: others wait for what it releases, or it waits for something else.
-    Charged,
-}
-
-/// How the operation with this name counts against the budget.
-#[must_use]
-pub fn turn(api: Api) -> Turn {
-    match api {
-        Api::Read | Api::ReadPlus | Api::Write => Turn::ByData,
-        Api::Close
-        | Api::OplockBreak
-        | Api::TreeConnect
-        | Api::TreeDisconnect
-        | Api::Mount
-        | Api::ChangeNotify
-        | Api::Lock
-        | Api::Unlock
-        | Api::DelegReturn
-        | Api::OffloadCancel
-        | Api::OpenDowngrade => Turn::Charged,
-        _ => Turn::Waits,
-    }
-}
-
 impl Share {
     /// Charges an operation to the budget, and waits if there is none left, before anything else is done for the operation.
     /// Reads and writes are charged by their size, after their permission was checked.
-    pub async fn take_turn(&self, caller: &Caller, api: Api) {
-        if !self.asks_for_turns() || turn(api) == Turn::ByData {
+    pub async fn take_turn(&self, call: &Call) {
+        let turn = call.operation().turn;
+        if matches!(turn, Turn::ByData(_)) {
             return;
         }
-        self.note(caller, api, None, None);
+        call.takes_turn();
+        if !self.asks_for_turns() {
+            return;
+        }
+        self.note(call, None, None);
         if !self.is_paced() {
             return;
         }
-        match turn(api) {
-            Turn::ByData => {}
-            Turn::Charged => self.provision.throttle.charge(caller.machine.number(), Operation::Metadata),
-            Turn::Waits => self.pass(caller, Operation::Metadata).await,
+        match turn {
+            Turn::ByData(_) => {}
+            Turn::Charged => {
+                self.provision.throttle.charge(call.caller.machine.number(), Operation::Metadata)
+            }
+            Turn::Waits => self.pass(call, Operation::Metadata).await,
         }
     }
 
@@ -202,29 +179,29 @@ impl Share {
     }
 
     /// If recording is on, records an operation that arrived at this time, or just now.
-    pub(crate) fn note(&self, caller: &Caller, api: Api, arrived: Option<Instant>, data: Option<TracedData>) {
+    pub(crate) fn note(&self, call: &Call, arrived: Option<Instant>, data: Option<TracedData>) {
         if self.provision.asks(RECORDED) {
             let arrived = arrived.unwrap_or_else(Instant::now);
-            if !self.provision.recorder.note(arrived, api, (caller.protocol, caller.machine), data) {
+            if !self.provision.recorder.note(arrived, call, data) {
                 self.provision.ask(RECORDED, false);
             }
         }
     }
 
     /// Waits until the budget allows an operation.
-    pub(crate) async fn pass(&self, caller: &Caller, operation: Operation) {
+    pub(crate) async fn pass(&self, call: &Call, operation: Operation) {
         if !self.is_paced() {
             return;
         }
-        if let Some(released) = self.provision.throttle.pass(caller.machine.number(), operation).await {
-            timings::waited(released.limit, released.waited);
+        if let Some(released) = self.provision.throttle.pass(call.caller.machine.number(), operation).await {
+            call.waited_for_budget(released.limit, released.waited);
         }
     }
 
     /// Returns budget of a read that found `unused` bytes fewer than it asked for.
-    pub(crate) fn put_back(&self, caller: &Caller, operation: Operation, unused: usize) {
+    pub(crate) fn put_back(&self, call: &Call, operation: Operation, unused: usize) {
         if unused > 0 && self.is_paced() {
-            self.provision.throttle.put_back(caller.machine.number(), operation, unused as u64);
+            self.provision.throttle.put_back(call.caller.machine.number(), operation, unused as u64);
         }
     }
 

@@ -9,7 +9,7 @@ use storage::{Attributes, FileFlags, NodeRef, SeekTo, SetAttributes, SetTime, St
 use crate::io::File;
 use crate::notify::ChangeKinds;
 use crate::schedule::Work;
-use crate::{Caller, Error, Open, Result, Share, provision};
+use crate::{Call, Error, Open, Result, Share, provision};
 
 /// Bytes written or copied at a time where the store cannot do the whole operation.
 const PIECE: usize = 256 * 1024;
@@ -35,19 +35,19 @@ impl Share {
     /// [`Error::InvalidRange`], the store's.
     pub async fn zero_range(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         offset: u64,
         length: u64,
     ) -> Result<()> {
         self.check_writable()?;
-        self.check_any(caller, file, Access::WRITE_DATA).await?;
+        self.check_any(call, file, Access::WRITE_DATA).await?;
         let given = self.grants_given();
-        self.bytes_settled(caller, file, ByteRange::new(offset, length)?, Operation::Write).await?;
+        self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
         let _under_way = self.changes.observation().own.begin();
-        self.run(Work::Blocking, move |_| zero_now(&node, offset, length)).await?;
-        self.end_change(caller, file, given).await
+        self.run(call, Work::Blocking, move |_| zero_now(&node, offset, length)).await?;
+        self.end_change(call, file, given).await
     }
 
     /// Has the store reserve space for `length` bytes from `offset` of a file. The file grows to hold them.
@@ -56,20 +56,20 @@ impl Share {
     /// Those of [`Share::zero_range`]; [`storage::Error::NoSpace`], [`storage::Error::NotSupported`].
     pub async fn reserve_range(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         offset: u64,
         length: u64,
     ) -> Result<()> {
         self.check_writable()?;
-        self.check_any(caller, file, Access::WRITE_DATA).await?;
+        self.check_any(call, file, Access::WRITE_DATA).await?;
         let given = self.grants_given();
-        self.bytes_settled(caller, file, ByteRange::new(offset, length)?, Operation::Write).await?;
+        self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
-        let _growth = self.make_room(&node, offset.saturating_add(length)).await?;
+        let _growth = self.make_room(call, &node, offset.saturating_add(length)).await?;
         let _under_way = self.changes.observation().own.begin();
-        self.run(Work::Blocking, move |_| Ok(node.allocate(offset, length, true)?)).await?;
-        self.end_change(caller, file, given).await
+        self.run(call, Work::Blocking, move |_| Ok(node.allocate(offset, length, true)?)).await?;
+        self.end_change(call, file, given).await
     }
 
     /// The start of the next data, or of the next hole, at or after `offset` of a file; the end of the file counts as a
@@ -80,16 +80,16 @@ impl Share {
     /// store's.
     pub async fn seek(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         offset: u64,
         to: SeekTo,
     ) -> Result<Option<u64>> {
-        self.check_any(caller, file, Access::READ_DATA | Access::EXECUTE).await?;
+        self.check_any(call, file, Access::READ_DATA | Access::EXECUTE).await?;
         // Data that another client has not written yet counts as data.
-        self.bytes_settled(caller, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
+        self.bytes_settled(call, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
         let node = Arc::clone(file.node());
-        self.run(Work::Blocking, move |_| match node.seek(offset, to) {
+        self.run(call, Work::Blocking, move |_| match node.seek(offset, to) {
             Err(storage::Error::NotSupported) => {
                 let size = node.attributes(Want::empty(), Wait::May)?.size;
                 let found = if to == SeekTo::Data { offset } else { size };
@@ -104,12 +104,12 @@ impl Share {
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`], the store's.
-    pub async fn set_sparse(self: &Arc<Self>, open: &Arc<Open>, sparse: bool) -> Result<()> {
+    pub async fn set_sparse(self: &Arc<Self>, call: &Call, open: &Arc<Open>, sparse: bool) -> Result<()> {
         self.check_writable()?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA | Access::WRITE_ATTRIBUTES)?;
         let open = Arc::clone(open);
         let _under_way = self.changes.observation().own.begin();
-        self.run(Work::Metadata, move |share| {
+        self.run(call, Work::Metadata, move |share| {
             let node = open.node();
             // A file without any flags counts as changed since the last backup.
             let before = node.attributes(Want::FLAGS, Wait::May)?.flags.unwrap_or(FileFlags::ARCHIVE);
@@ -133,17 +133,17 @@ impl Share {
     /// [`Error::InvalidRange`], the store's.
     pub async fn data_ranges(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         offset: u64,
         length: u64,
         count_max: usize,
     ) -> Result<(Vec<ByteRange>, bool)> {
-        self.check_any(caller, file, Access::READ_DATA).await?;
+        self.check_any(call, file, Access::READ_DATA).await?;
         ByteRange::new(offset, length)?;
-        self.bytes_settled(caller, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
+        self.bytes_settled(call, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
         let node = Arc::clone(file.node());
-        self.run(Work::Blocking, move |_| data_ranges_now(&node, offset, length, count_max)).await
+        self.run(call, Work::Blocking, move |_| data_ranges_now(&node, offset, length, count_max)).await
     }
 
     /// Copies `length` bytes from one file of this share to another, or within one; all of them, or fails. The bytes count
@@ -156,18 +156,18 @@ impl Share {
     /// range, the store's.
     pub async fn copy_range(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         (from, offset): (&File, u64),
         (to, to_offset): (&File, u64),
         length: u64,
     ) -> Result<()> {
         self.check_writable()?;
-        self.check_any(caller, from, Access::READ_DATA | Access::EXECUTE).await?;
-        self.check_any(caller, to, Access::WRITE_DATA).await?;
-        let paid = self.pay_for_copy(caller, from, to, length).await;
-        let outcome = self.copy_paid(caller, (from, offset), (to, to_offset), length).await;
+        self.check_any(call, from, Access::READ_DATA | Access::EXECUTE).await?;
+        self.check_any(call, to, Access::WRITE_DATA).await?;
+        let paid = self.pay_for_copy(call, from, to, length).await;
+        let outcome = self.copy_paid(call, (from, offset), (to, to_offset), length).await;
         if outcome.is_err() {
-            paid.into_iter().flatten().for_each(|operation| self.put_back(caller, operation, usize::MAX));
+            paid.into_iter().flatten().for_each(|operation| self.put_back(call, operation, usize::MAX));
         }
         outcome
     }
@@ -175,25 +175,26 @@ impl Share {
     /// Copies without regard to the budget.
     async fn copy_paid(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         (from, offset): (&File, u64),
         (to, to_offset): (&File, u64),
         length: u64,
     ) -> Result<()> {
         let given = self.grants_given();
-        self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
+        self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _under_way = self.changes.observation().own.begin();
-        let _growth = self.make_room(&target, to_offset.saturating_add(length)).await?;
-        self.run(Work::Blocking, move |_| copy_now(&source, offset, &target, to_offset, length)).await?;
-        self.end_copy(caller, to, given).await
+        let _growth = self.make_room(call, &target, to_offset.saturating_add(length)).await?;
+        self.run(call, Work::Blocking, move |_| copy_now(&source, offset, &target, to_offset, length))
+            .await?;
+        self.end_copy(call, to, given).await
     }
 
     /// Charges the bytes of a copy to the budget, as read and as written, one piece after the other so that other operations
     /// come in between. Returns what was charged, if there is a budget.
     async fn pay_for_copy(
         &self,
-        caller: &Caller,
+        call: &Call,
         from: &File,
         to: &File,
         length: u64,
@@ -203,7 +204,7 @@ impl Share {
         while left > 0 && self.is_paced() {
             let piece = left.min(PACED_PIECE);
             for operation in of(piece) {
-                self.pass(caller, operation).await;
+                self.pass(call, operation).await;
             }
             left -= piece;
         }
@@ -213,13 +214,13 @@ impl Share {
     /// Waits until the caches and locks of others allow this copy.
     async fn copy_settled(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         (from, offset): (&File, u64),
         (to, to_offset): (&File, u64),
         length: u64,
     ) -> Result<()> {
-        self.bytes_settled(caller, from, ByteRange::new(offset, length)?, Operation::Read).await?;
-        self.bytes_settled(caller, to, ByteRange::new(to_offset, length)?, Operation::Write).await
+        self.bytes_settled(call, from, ByteRange::new(offset, length)?, Operation::Read).await?;
+        self.bytes_settled(call, to, ByteRange::new(to_offset, length)?, Operation::Write).await
     }
 
     /// Makes a range of one file share the blocks of a range of another file, or of the same one. The bytes count as read
@@ -233,68 +234,67 @@ impl Share {
     /// store's.
     pub async fn clone_range(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         (from, offset): (&File, u64),
         (to, to_offset): (&File, u64),
         length: u64,
         rule: CloneRule,
     ) -> Result<()> {
         self.check_writable()?;
-        self.check_any(caller, from, Access::READ_DATA).await?;
-        self.check_any(caller, to, Access::WRITE_DATA).await?;
+        self.check_any(call, from, Access::READ_DATA).await?;
+        self.check_any(call, to, Access::WRITE_DATA).await?;
         if length == 0 {
             return Ok(());
         }
         let given = self.grants_given();
-        self.copy_settled(caller, (from, offset), (to, to_offset), length).await?;
+        self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
-        let _growth = self.make_room(&target, to_offset.saturating_add(length)).await?;
+        let _growth = self.make_room(call, &target, to_offset.saturating_add(length)).await?;
         let clone = move |_: &Arc<Self>| {
             check_cloneable((&source, offset), (&target, to_offset), length, rule)?;
             Ok(source.clone_range(offset, &*target, to_offset, length)?)
         };
         let _under_way = self.changes.observation().own.begin();
-        self.run(Work::Blocking, clone).await?;
-        self.end_copy(caller, to, given).await?;
-        self.pay_for_copy(caller, from, to, length).await;
+        self.run(call, Work::Blocking, clone).await?;
+        self.end_copy(call, to, given).await?;
+        self.pay_for_copy(call, from, to, length).await;
         Ok(())
     }
 
     /// Follows a replacement of bytes by the store itself.
-    async fn end_copy(self: &Arc<Self>, caller: &Caller, to: &File, given: u64) -> Result<()> {
+    async fn end_copy(self: &Arc<Self>, call: &Call, to: &File, given: u64) -> Result<()> {
         if matches!(to, File::Open(open) if open.file().is_some()) {
             let node = Arc::clone(to.node());
             // The store does not know the stream's file.
             let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
-            self.consult(move |_| Ok(node.set_attributes(&set)?)).await?;
+            self.consult(call, move |_| Ok(node.set_attributes(&set)?)).await?;
         }
-        self.end_change(caller, to, given).await
+        self.end_change(call, to, given).await
     }
 
     /// Follows a change of bytes of a file; `given` is [`Share::grants_given`] from before the check.
-    async fn end_change(self: &Arc<Self>, caller: &Caller, file: &File, given: u64) -> Result<()> {
+    async fn end_change(self: &Arc<Self>, call: &Call, file: &File, given: u64) -> Result<()> {
         let attributes = match file {
             File::Open(_) => None,
             File::Stateless(node) => {
                 let node = Arc::clone(node);
-                Some(self.consult(move |_| Ok(node.attributes(Want::empty(), Wait::May)?)).await?)
+                Some(self.consult(call, move |_| Ok(node.attributes(Want::empty(), Wait::May)?)).await?)
             }
         };
         self.written_since(given, file);
-        self.written(caller, file, attributes).await
+        self.written(call, file, attributes).await
     }
 
     /// Waits until the caches of others allow these bytes to be written or read; refuses because of locks and opens of
     /// others.
     async fn bytes_settled(
         &self,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         range: ByteRange,
         operation: Operation,
     ) -> Result<()> {
-        self.settled(caller.protocol, || Ok(((), self.check_range(caller.client, file, range, operation)?)))
-            .await
+        self.settled(call, || Ok(((), self.check_range(call.caller.client, file, range, operation)?))).await
     }
 }
 

@@ -9,7 +9,7 @@ use crate::caching::Admission;
 use crate::namespace::Found;
 use crate::removed::Epoch;
 use crate::schedule::Work;
-use crate::{Error, GrantKey, GrantRequest, Open, OpenRequest, Openers, Result, Share};
+use crate::{Call, Error, GrantKey, GrantRequest, Open, OpenRequest, Openers, Result, Share};
 
 /// What an open holds against other opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,12 +33,12 @@ impl Share {
     ///
     /// # Errors
     /// [`storage::Error::NotSupported`] for a named stream, the store's.
-    pub async fn handle(self: &Arc<Self>, open: &Arc<Open>) -> Result<Handle> {
+    pub async fn handle(self: &Arc<Self>, call: &Call, open: &Arc<Open>) -> Result<Handle> {
         if open.file().is_some() {
             return Err(storage::Error::NotSupported.into());
         }
         let node = Arc::clone(open.node());
-        self.run(Work::Metadata, move |_| Ok(node.handle()?)).await
+        self.run(call, Work::Metadata, move |_| Ok(node.handle()?)).await
     }
 
     /// The file number of the object with this handle. Blocks.

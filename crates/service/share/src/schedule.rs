@@ -20,7 +20,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use crate::cache::Moment;
 use crate::inside::Inside;
 use crate::pool::SILENT;
-use crate::{Error, Result, Share, StoreHealth, timings};
+use crate::{Call, Error, Result, Share, StoreHealth};
 
 /// A call that takes longer may have waited.
 const SLOW: Duration = Duration::from_millis(1);
@@ -172,38 +172,48 @@ fn voluntary_waits() -> i64 {
 }
 
 impl Share {
-    /// Runs `call` inline or on the store's threads, as is decided for its kind of work at present.
+    /// Runs `job` inline or on the store's threads, as is decided for its kind of work at present.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
+        call: &Call,
         work: Work,
-        call: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
+        job: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let (result, queued) = self.run_unasked(work, job).await;
+        call.waited_for_thread(queued);
+        result
+    }
+
+    /// As [`Share::run`], for no call. Also returns how long the job has waited for a thread.
+    pub(crate) async fn run_unasked<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: Work,
+        job: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
+    ) -> (Result<T>, Duration) {
         let now = Instant::now();
         if self.gate.is_inline(work, now) {
             let begun = self.gate.begin(work, now);
             let _inside = Inside::begin(self);
             let _moment = Moment::join();
             let _under_way = self.changes.observation().own.begin();
-            let result = call(self);
+            let result = job(self);
             self.gate.end(work, begun);
-            return self.heeded(result);
+            return (self.heeded(result), Duration::ZERO);
         }
         let share = Arc::clone(self);
-        let job = move || {
+        let on_thread = move || {
             let begun = share.gate.begin(work, Instant::now());
             let queued = begun.at.saturating_duration_since(now);
             let _moment = Moment::join();
             let _under_way = share.changes.observation().own.begin();
-            let result = call(&share);
+            let result = job(&share);
             share.gate.end(work, begun);
             (share.heeded(result), queued)
         };
-        let answer = self.pool.run(job).await;
+        let answer = self.pool.run(on_thread).await;
         // On a busy machine the outcome may be there at once, in the same poll and moment in which the call was made.
         Moment::renew();
-        let (result, queued) = answer?;
-        timings::queued(queued);
-        result
+        answer.unwrap_or_else(|error| (Err(error), Duration::ZERO))
     }
 
     /// Passes on the outcome of a call to the store. A failure may raise an alarm.
@@ -218,13 +228,14 @@ impl Share {
     /// otherwise on its threads.
     pub(crate) async fn consult<T: Send + 'static>(
         self: &Arc<Self>,
-        call: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
+        call: &Call,
+        job: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         if !self.gate.is_near() {
-            return self.run(Work::Blocking, call).await;
+            return self.run(call, Work::Blocking, job).await;
         }
         let _inside = Inside::begin(self);
-        call(self)
+        job(self)
     }
 
     /// Runs a call that nothing waits for: inline, or on the threads of a store that is not known to be local.
@@ -286,9 +297,9 @@ mod tests {
         let times = Some(SetTime::To(time));
         let set = SetAttributes { atime: times, mtime: times, ..SetAttributes::default() };
         let node = Arc::clone(&dir);
-        let mut change = pin!(share.run(Work::Metadata, move |_| Ok(node.set_attributes(&set)?)));
+        let mut change = pin!(share.run_unasked(Work::Metadata, move |_| Ok(node.set_attributes(&set)?)));
         let mut context = Context::from_waker(Waker::noop());
-        while change.as_mut().poll(&mut context).map(Result::unwrap).is_pending() {
+        while change.as_mut().poll(&mut context).map(|(changed, _)| changed.unwrap()).is_pending() {
             std::thread::yield_now();
         }
         let seen = look();

@@ -13,7 +13,7 @@ use crate::caching::Admission;
 use crate::notify::ChangeKinds;
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Caller, Error, File, NewObject, Result, Share, permission};
+use crate::{Call, Caller, Error, File, NewObject, Result, Share, permission};
 
 /// The low bits of a mode, for reading, writing and executing.
 const PERMISSION_BITS: u32 = 0o777;
@@ -34,22 +34,23 @@ impl Share {
     ///
     /// # Errors
     /// The store's.
-    pub async fn security(self: &Arc<Self>, node: &NodeRef) -> Result<SecurityDescriptor> {
-        let attributes = self.attributes(node, Want::empty()).await?;
-        let in_force = self.in_force(node, &attributes).await?;
+    pub async fn security(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<SecurityDescriptor> {
+        let attributes = self.attributes(call, node, Want::empty()).await?;
+        let in_force = self.in_force(call, node, &attributes).await?;
         Ok(in_force.map_or_else(|| of_mode(&attributes), Arc::unwrap_or_clone))
     }
 
     /// The descriptor in force for an object with these attributes.
     pub(crate) async fn in_force(
         self: &Arc<Self>,
+        call: &Call,
         node: &NodeRef,
         attributes: &Attributes,
     ) -> Result<Option<Arc<SecurityDescriptor>>> {
         match node.security(attributes, Wait::Never) {
             Err(storage::Error::WouldBlock) => {
                 let (node, attributes) = (Arc::clone(node), *attributes);
-                self.run(Work::Blocking, move |_| Ok(node.security(&attributes, Wait::May)?)).await
+                self.run(call, Work::Blocking, move |_| Ok(node.security(&attributes, Wait::May)?)).await
             }
             answer => Ok(answer?),
         }
@@ -64,7 +65,7 @@ impl Share {
     /// where the store keeps no descriptors and the permission bits cannot express this one; the store's.
     pub async fn set_security(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         change: SecurityChange,
     ) -> Result<()> {
@@ -74,8 +75,8 @@ impl Share {
             open.require(if owners { Access::WRITE_OWNER } else { Access::empty() })?;
             open.require(if change.dacl.is_some() { Access::WRITE_DAC } else { Access::empty() })?;
         }
-        let (protocol, caller, file) = (caller.protocol, caller.clone(), file.clone());
-        self.run_settled(protocol, Work::Metadata, move |share| {
+        let (caller, file) = (call.caller.clone(), file.clone());
+        self.run_settled(call, Work::Metadata, move |share| {
             let node = file.node();
             if let Some(answering) =
                 share.take_back(node.id(), file.holder().or(caller.client), Operation::SetAttributes)

@@ -20,7 +20,7 @@ use crate::folded::fold;
 use crate::namespace::Found;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::schedule::Work;
-use crate::{Error, Location, Open, Result, Share};
+use crate::{Call, Error, Location, Open, Result, Share};
 
 /// Named streams of one file.
 const STREAMS_MAX: usize = 4096;
@@ -45,9 +45,9 @@ impl Share {
     ///
     /// # Errors
     /// The store's.
-    pub async fn streams(self: &Arc<Self>, node: &NodeRef) -> Result<Vec<StreamEntry>> {
+    pub async fn streams(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<Vec<StreamEntry>> {
         let node = Arc::clone(node);
-        self.run(Work::Metadata, move |_| match node.streams() {
+        self.run(call, Work::Metadata, move |_| match node.streams() {
             Err(StoreError::NotSupported | StoreError::WrongKind) => Ok(Vec::new()),
             listed => Ok(listed?),
         })
@@ -58,9 +58,14 @@ impl Share {
     ///
     /// # Errors
     /// [`storage::Error::NotSupported`], the store's.
-    pub async fn find_stream(self: &Arc<Self>, file: &Found, name: &[u8]) -> Result<Option<Found>> {
+    pub async fn find_stream(
+        self: &Arc<Self>,
+        call: &Call,
+        file: &Found,
+        name: &[u8],
+    ) -> Result<Option<Found>> {
         let (file, name) = (file.clone(), name.to_vec());
-        self.run(Work::Metadata, move |_| {
+        self.run(call, Work::Metadata, move |_| {
             Ok(match look(&file.node, &name)? {
                 Some((name, data)) => Some(found(&file, name, data)?),
                 None => None,
@@ -74,10 +79,10 @@ impl Share {
     /// # Errors
     /// [`storage::Error::Exists`] also for a name that differs only in case, [`Error::DeletePending`],
     /// [`Error::LimitReached`], [`storage::Error::NotSupported`], the store's.
-    pub async fn create_stream(self: &Arc<Self>, file: &Found, name: &[u8]) -> Result<Found> {
+    pub async fn create_stream(self: &Arc<Self>, call: &Call, file: &Found, name: &[u8]) -> Result<Found> {
         self.check_writable()?;
         let (file, name) = (file.clone(), name.to_vec());
-        self.run(Work::Metadata, move |share| {
+        self.run(call, Work::Metadata, move |share| {
             if share.is_delete_pending(&file.node) {
                 return Err(Error::DeletePending);
             }
@@ -104,10 +109,12 @@ impl Share {
     ///
     /// # Errors
     /// The store's.
-    pub async fn discard_stream(self: &Arc<Self>, found: &Found) -> Result<()> {
+    pub async fn discard_stream(self: &Arc<Self>, call: &Call, found: &Found) -> Result<()> {
         let Some(stream) = found.stream.clone() else { return Ok(()) };
-        self.run(Work::Metadata, move |_| Ok(stream.file.remove_stream(StreamName::new(&stream.name)?)?))
-            .await
+        self.run(call, Work::Metadata, move |_| {
+            Ok(stream.file.remove_stream(StreamName::new(&stream.name)?)?)
+        })
+        .await
     }
 
     /// Renames the open stream. An existing stream with the new name is replaced if the caller asks for that, it is not
@@ -118,6 +125,7 @@ impl Share {
     /// [`storage::Error::InvalidArgument`] if the open is not of a stream or the existing stream cannot be replaced.
     pub async fn rename_stream(
         self: &Arc<Self>,
+        call: &Call,
         open: &Arc<Open>,
         to: &[u8],
         replace: Replace,
@@ -125,7 +133,7 @@ impl Share {
         self.check_writable()?;
         open.require(Access::DELETE)?;
         let (open, to) = (Arc::clone(open), to.to_vec());
-        self.run(Work::Metadata, move |share| share.rename_stream_now(&open, &to, replace)).await
+        self.run(call, Work::Metadata, move |share| share.rename_stream_now(&open, &to, replace)).await
     }
 
     fn rename_stream_now(&self, open: &Open, to: &[u8], replace: Replace) -> Result<()> {

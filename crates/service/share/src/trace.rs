@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::{Api, Client, Protocol};
+use crate::{Call, Client, Operation};
 
 /// Operations that wait to be fetched. Further operations are lost, and counted.
 const HELD_MAX: usize = 262_144;
@@ -20,10 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Traced {
     /// When it arrived, since the recording began.
     pub at: Duration,
-    /// The operation's API name.
-    pub api: Api,
-    /// The protocol.
-    pub protocol: Protocol,
+    /// The operation.
+    pub operation: &'static Operation,
     /// The client.
     pub client: Client,
     /// The data that it moved; None for names and attributes.
@@ -87,13 +85,7 @@ impl Recorder {
     }
 
     /// Records an operation that arrived at `arrived` and has ended. Returns whether the recording goes on.
-    pub(crate) fn note(
-        &self,
-        arrived: Instant,
-        api: Api,
-        of: (Protocol, Client),
-        data: Option<TracedData>,
-    ) -> bool {
+    pub(crate) fn note(&self, arrived: Instant, call: &Call, data: Option<TracedData>) -> bool {
         let mut recording = self.0.lock();
         let Some(present) = recording.as_mut() else { return false };
         if present.is_over(arrived) {
@@ -108,7 +100,7 @@ impl Recorder {
         }
         // An operation that arrived before the recording began is not part of it.
         if let Some(at) = arrived.checked_duration_since(present.begun) {
-            present.held.push(Traced { at, api, protocol: of.0, client: of.1, data });
+            present.held.push(Traced { at, operation: call.operation(), client: call.caller.machine, data });
         }
         true
     }
@@ -130,38 +122,41 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::of_tests::{CLOSE, READ, call};
+
+    const CLIENT: Client = Client::Guid([7; 16]);
 
     const SECOND: Duration = Duration::from_secs(1);
-    const OF: (Protocol, Client) = (Protocol::Smb, Client::Unknown);
 
     #[test]
     fn what_comes_in_its_time_is_told_once() {
+        let read = call(&READ, CLIENT);
         let (recorder, now) = (Recorder::default(), Instant::now());
-        assert!(!recorder.note(now, Api::Read, OF, None) && recorder.take(now).is_none());
+        assert!(!recorder.note(now, &read, None) && recorder.take(now).is_none());
         recorder.begin(now, SECOND).unwrap();
         assert_eq!(recorder.begin(now, SECOND), Err(AlreadyRecording));
         let data = Some(TracedData { file: 7, offset: 4096, bytes: 512 });
-        assert!(recorder.note(now + SECOND / 2, Api::Read, OF, data));
+        assert!(recorder.note(now + SECOND / 2, &read, data));
         let taken = recorder.take(now + SECOND / 2).unwrap();
-        let (protocol, client) = OF;
-        let expected = Traced { at: SECOND / 2, api: Api::Read, protocol, client, data };
+        let expected = Traced { at: SECOND / 2, operation: &READ, client: CLIENT, data };
         assert_eq!((taken.operations, taken.lost, taken.is_over), (vec![expected], 0, false));
-        assert!(!recorder.note(now + SECOND, Api::Read, OF, data), "its time is over");
+        assert!(!recorder.note(now + SECOND, &read, data), "its time is over");
         assert_eq!(recorder.take(now + SECOND), Some(Recorded { is_over: true, ..Recorded::default() }));
         assert_eq!(recorder.take(now + SECOND), None);
     }
 
     #[test]
     fn what_nobody_takes_is_bounded_and_forgotten() {
+        let close = call(&CLOSE, CLIENT);
         let (recorder, now) = (Recorder::default(), Instant::now());
         recorder.begin(now, SECOND * 3600).unwrap();
         for _ in 0..HELD_MAX + 3 {
-            assert!(recorder.note(now, Api::Close, OF, None));
+            assert!(recorder.note(now, &close, None));
         }
         let taken = recorder.take(now).unwrap();
         assert_eq!((taken.operations.len(), taken.lost), (HELD_MAX, 3));
-        assert!(recorder.note(now, Api::Close, OF, None));
-        assert!(!recorder.note(now + PATIENCE, Api::Close, OF, None));
+        assert!(recorder.note(now, &close, None));
+        assert!(!recorder.note(now + PATIENCE, &close, None));
         assert!(recorder.0.lock().is_none());
         recorder.begin(now + PATIENCE, SECOND).unwrap();
     }

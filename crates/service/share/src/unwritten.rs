@@ -10,7 +10,7 @@ use file_state::Operation;
 use storage::{Attributes, FileKind, NodeRef, SetAttributes, SetTime, Want};
 
 use crate::schedule::Work;
-use crate::{Caller, Entry, Error, Result, Share};
+use crate::{Call, Entry, Error, Result, Share};
 
 /// What a client that writes to a file holds of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,15 +28,15 @@ impl Share {
     /// The attributes of an object, including changes that another client has not sent yet.
     ///
     /// # Errors
-    /// The store's; [`Error::Delayed`] if the other client takes longer than a caller of this protocol waits.
+    /// The store's; [`Error::Delayed`] if the other client takes longer than the call's front waits.
     pub async fn present_attributes(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         node: &NodeRef,
         want: Want,
     ) -> Result<Attributes> {
-        let attributes = self.attributes(node, want).await?;
-        self.as_written(caller, node, attributes, want).await
+        let attributes = self.attributes(call, node, want).await?;
+        self.as_written(call, node, attributes, want).await
     }
 
     /// Adds to attributes that were just read the changes that another client has not sent yet.
@@ -45,7 +45,7 @@ impl Share {
     /// As [`Share::present_attributes`].
     pub async fn as_written(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         node: &NodeRef,
         attributes: Attributes,
         want: Want,
@@ -53,14 +53,14 @@ impl Share {
         if attributes.kind != FileKind::Regular || !self.grants.writers_are_asked.load(Ordering::Acquire) {
             return Ok(attributes);
         }
-        let writer = self.files.with(node.id(), |entry| entry.writer(caller.client)).flatten();
+        let writer = self.files.with(node.id(), |entry| entry.writer(call.caller.client)).flatten();
         let Some(asked) = writer.and_then(|writer| writer.ask()) else { return Ok(attributes) };
-        match tokio::time::timeout(self.settings.nfs_patience, asked).await {
-            Ok(Some(unwritten)) => self.together(node, attributes, unwritten, want).await,
+        match tokio::time::timeout(self.settings.retry_after, asked).await {
+            Ok(Some(unwritten)) => self.together(call, node, attributes, unwritten, want).await,
             Ok(None) | Err(_) => {
-                let ask = || Ok(((), self.take_back(node.id(), caller.client, Operation::Read)));
-                self.settled(caller.protocol, ask).await?;
-                self.attributes(node, want).await
+                let ask = || Ok(((), self.take_back(node.id(), call.caller.client, Operation::Read)));
+                self.settled(call, ask).await?;
+                self.attributes(call, node, want).await
             }
         }
     }
@@ -70,6 +70,7 @@ impl Share {
     /// the change attribute never go back. The size is the client's, and is not stored.
     async fn together(
         self: &Arc<Self>,
+        call: &Call,
         node: &NodeRef,
         attributes: Attributes,
         unwritten: Unwritten,
@@ -80,8 +81,8 @@ impl Share {
         }
         let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
         let touched = Arc::clone(node);
-        self.run(Work::Metadata, move |_| Ok(touched.set_attributes(&set)?)).await?;
-        let attributes = self.attributes(node, want).await?;
+        self.run(call, Work::Metadata, move |_| Ok(touched.set_attributes(&set)?)).await?;
+        let attributes = self.attributes(call, node, want).await?;
         Ok(Attributes { size: unwritten.size, ..attributes })
     }
 
@@ -91,7 +92,7 @@ impl Share {
     /// As [`Share::present_attributes`]; an entry that has just vanished keeps the attributes that were read.
     pub(crate) async fn list_as_written(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         entries: &mut [Entry],
         want: Want,
     ) -> Result<()> {
@@ -99,7 +100,7 @@ impl Share {
             return Ok(());
         }
         for (node, attributes) in entries.iter_mut().filter_map(|entry| entry.node.as_mut()) {
-            match self.as_written(caller, node, *attributes, want).await {
+            match self.as_written(call, node, *attributes, want).await {
                 Ok(present) => *attributes = present,
                 Err(Error::Storage(storage::Error::Stale | storage::Error::NotFound)) => {}
                 Err(error) => return Err(error),

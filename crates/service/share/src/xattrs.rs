@@ -9,7 +9,7 @@ use crate::caching::Admission;
 use crate::notify::ChangeKinds;
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Caller, Changed, File, Result, Share, permission};
+use crate::{Call, Caller, Changed, File, Result, Share, permission};
 
 /// An extended attribute: its name, without the name space, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +25,13 @@ impl Share {
     ///
     /// # Errors
     /// The store's.
-    pub async fn extended_attributes(self: &Arc<Self>, node: &NodeRef) -> Result<Vec<ExtendedAttribute>> {
+    pub async fn extended_attributes(
+        self: &Arc<Self>,
+        call: &Call,
+        node: &NodeRef,
+    ) -> Result<Vec<ExtendedAttribute>> {
         let node = Arc::clone(node);
-        self.run(Work::Metadata, move |_| read_all(&node)).await
+        self.run(call, Work::Metadata, move |_| read_all(&node)).await
     }
 
     /// Sets or removes extended attributes, one after the other. Removing a missing attribute is no error. The caller must
@@ -38,12 +42,13 @@ impl Share {
     /// changes before the one that failed are made.
     pub async fn set_extended_attributes(
         self: &Arc<Self>,
+        call: &Call,
         file: &File,
         changes: Vec<ExtendedAttribute>,
     ) -> Result<()> {
         self.check_writable()?;
         let file = file.clone();
-        self.run(Work::Metadata, move |share| {
+        self.run(call, Work::Metadata, move |share| {
             for change in &changes {
                 set(file.node(), change)?;
             }
@@ -59,9 +64,9 @@ impl Share {
     ///
     /// # Errors
     /// [`crate::Error::AccessDenied`], [`storage::Error::NoAttribute`], the store's.
-    pub async fn xattr(self: &Arc<Self>, caller: &Caller, node: &NodeRef, name: &[u8]) -> Result<Vec<u8>> {
-        let (caller, node, name) = (caller.clone(), Arc::clone(node), name.to_vec());
-        self.run(Work::Metadata, move |_| {
+    pub async fn xattr(self: &Arc<Self>, call: &Call, node: &NodeRef, name: &[u8]) -> Result<Vec<u8>> {
+        let (caller, node, name) = (call.caller.clone(), Arc::clone(node), name.to_vec());
+        self.run(call, Work::Metadata, move |_| {
             check(&caller, &node, Access::READ_EA)?;
             Ok(node.xattr(&name)?)
         })
@@ -72,9 +77,9 @@ impl Share {
     ///
     /// # Errors
     /// [`crate::Error::AccessDenied`], the store's.
-    pub async fn xattr_names(self: &Arc<Self>, caller: &Caller, node: &NodeRef) -> Result<Vec<Vec<u8>>> {
-        let (caller, node) = (caller.clone(), Arc::clone(node));
-        self.run(Work::Metadata, move |_| {
+    pub async fn xattr_names(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<Vec<Vec<u8>>> {
+        let (caller, node) = (call.caller.clone(), Arc::clone(node));
+        self.run(call, Work::Metadata, move |_| {
             check(&caller, &node, Access::READ_EA)?;
             let mut names = node.xattrs()?;
             names.sort_unstable();
@@ -90,17 +95,16 @@ impl Share {
     /// the store's.
     pub async fn set_xattr(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         file: &File,
         name: &[u8],
         value: Option<&[u8]>,
         mode: XattrMode,
     ) -> Result<Changed> {
         self.check_writable()?;
-        let protocol = caller.protocol;
-        let (caller, file, name) = (caller.clone(), file.clone(), name.to_vec());
+        let (caller, file, name) = (call.caller.clone(), file.clone(), name.to_vec());
         let value = value.map(<[u8]>::to_vec);
-        self.run_settled(protocol, Work::Metadata, move |share| {
+        self.run_settled(call, Work::Metadata, move |share| {
             let node = file.node();
             check(&caller, node, Access::WRITE_EA)?;
             if let Some(answering) =

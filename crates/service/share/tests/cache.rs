@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_share::{
-    CacheCounts, Caller, Case, Error, File, Found, Identity, Location, NewObject, Protocol, RenameHow,
-    Settings, Share, ShareId, Walk,
+    CacheCounts, Call, Caller, Case, Error, File, Found, Identity, Location, NewObject, RenameHow, Settings,
+    Share, ShareId, Walk,
 };
 use storage::memory::MemoryStore;
 use storage::{
@@ -19,9 +19,14 @@ use storage::{
 };
 use storage_local::{LocalOptions, LocalStore};
 
-fn root() -> Caller {
+#[expect(dead_code, reason = "what other tests use")]
+mod fronts;
+
+use fronts::{SMB, call};
+
+fn root() -> Call {
     let own = std::fs::metadata("/proc/self").unwrap();
-    Caller::new(Protocol::Smb, Identity { uid: own.uid(), gid: own.gid(), groups: vec![] })
+    call(&SMB, Caller::new(Identity { uid: own.uid(), gid: own.gid(), groups: vec![] }))
 }
 
 /// What a call gives; calls that go to the pool run on a runtime.
@@ -487,7 +492,7 @@ fn a_directory_that_only_changes_rests() {
             let _ = server.walk("d/none", Case::Sensitive);
         }
         let before = server.counts().attributes.hits;
-        (0..10).for_each(|_| _ = done(server.share.attributes(&dir, Want::empty())).unwrap());
+        (0..10).for_each(|_| _ = done(server.share.attributes(&root(), &dir, Want::empty())).unwrap());
         (server.counts().attributes.hits - before, server.counts().directories)
     };
     let is_kept = || {
@@ -602,10 +607,10 @@ fn a_directory_that_is_held_and_removed_behind_the_server_is_gone() {
     let held = server.walk("a/b", Case::Sensitive).unwrap().node;
     std::fs::create_dir(server.at("other")).unwrap();
     std::fs::rename(server.at("a/b"), server.at("other/b")).unwrap();
-    assert_eq!(done(server.share.attributes(&held, Want::empty())).unwrap().links, 2);
+    assert_eq!(done(server.share.attributes(&root(), &held, Want::empty())).unwrap().links, 2);
     warm(&server, "other/b");
     std::fs::remove_dir(server.at("other/b")).unwrap();
-    assert_eq!(done(server.share.attributes(&held, Want::empty())).unwrap().links, 0);
+    assert_eq!(done(server.share.attributes(&root(), &held, Want::empty())).unwrap().links, 0);
     server.walk("other/b", Case::Sensitive).unwrap_err();
 }
 
@@ -808,7 +813,7 @@ fn a_directory_where_names_change_all_the_time_keeps_its_permissions_until_they_
     let after = server.counts().attributes;
     assert_eq!(after.misses, before.misses, "{before:?} {after:?}");
     let mode = |mode| std::fs::set_permissions(server.at("d"), PermissionsExt::from_mode(mode)).unwrap();
-    let other = Caller::new(Protocol::Smb, Identity { uid: 12_345, gid: 12_345, groups: vec![] });
+    let other = call(&SMB, Caller::new(Identity { uid: 12_345, gid: 12_345, groups: vec![] }));
     let look = || {
         let path = vec![b"d".to_vec(), b"0".to_vec()];
         server.run(server.share.walk(&other, path, Case::Sensitive, Want::empty())).map(drop)

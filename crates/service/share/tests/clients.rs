@@ -9,13 +9,17 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use anabranch_share::{
-    Access, Admission, Break, ByteRange, Caching, Caller, Case, ClientLock, Error, File, Found, GrantHolder,
-    GrantKey, GrantRequest, Holder, Identity, LockKind, LockOwner, LockWait, NewObject, Open, OpenRequest,
-    Protocol, Settings, Share, ShareId, Sharing,
+    Access, Admission, Break, ByteRange, Caching, Call, Caller, Case, ClientLock, Error, File, Found,
+    GrantHolder, GrantKey, GrantRequest, Holder, Identity, LockKind, LockOwner, LockWait, NewObject, Open,
+    OpenRequest, Operation, Settings, Share, ShareId, Sharing,
 };
 use parking_lot::Mutex;
 use storage::memory::MemoryStore;
 use storage::{Device, FileKind, SetAttributes, Stability, Want};
+
+mod fronts;
+
+use fronts::{NFS3, NFS4, SMB, call};
 
 const READ: Access = Access::READ_DATA;
 const BOTH: Access = Access::READ_DATA.union(Access::WRITE_DATA);
@@ -23,12 +27,12 @@ const READ_DELEGATION: Caching = Caching::READ.union(Caching::HANDLE);
 const WRITE_DELEGATION: Caching = Caching::all();
 
 fn share() -> Arc<Share> {
-    let settings = Settings { nfs_patience: Duration::from_millis(20), ..Settings::new("data") };
+    let settings = Settings { retry_after: Duration::from_millis(20), ..Settings::new("data") };
     Share::new(ShareId(1), settings, Arc::new(MemoryStore::new()))
 }
 
-fn caller(protocol: Protocol) -> Caller {
-    Caller::new(protocol, Identity { uid: 0, gid: 0, groups: vec![] })
+fn caller(operation: &'static Operation) -> Call {
+    call(operation, Caller::new(Identity { uid: 0, gid: 0, groups: vec![] }))
 }
 
 async fn file(share: &Arc<Share>) -> Found {
@@ -44,7 +48,7 @@ async fn file(share: &Arc<Share>) -> Found {
         mode_bounds: false,
     };
     let root = Arc::clone(share.root());
-    share.create(&caller(Protocol::Smb), &root, b"file", Case::Sensitive, new).await.unwrap().found
+    share.create(&caller(&SMB), &root, b"file", Case::Sensitive, new).await.unwrap().found
 }
 
 /// A client of NFSv4, as the share sees it.
@@ -72,7 +76,7 @@ impl GrantHolder for Client {
             for owner in [1 << 32 | 5, 2 << 32 | 5] {
                 share.release_locks(open.node().id(), owner);
             }
-            now(share.close(&open)).unwrap();
+            now(share.close(&caller(&SMB), &open)).unwrap();
         }
     }
 }
@@ -113,18 +117,18 @@ async fn locks_of_either_protocol_are_locks_to_the_other() {
     let windows = open(&share, &found, &smb(BOTH, Sharing::all())).unwrap();
     let exclusive = LockKind::Exclusive;
     let mine = lock(1 << 32 | 5, 0, exclusive);
-    assert_eq!(share.lock_as(Protocol::Nfs4, &nfs, mine).await, Ok(None));
+    assert_eq!(share.lock_as(&caller(&NFS4), &nfs, mine).await, Ok(None));
     let refused = share.lock(&windows, mine.range, exclusive, LockWait::Never).await;
     assert_eq!(refused, Err(Error::LockNotGranted));
     // SMB's reads and writes count on locks being kept, as those of the one who took the lock do not.
-    let (smb, nfs4) = (caller(Protocol::Smb), caller(Protocol::Nfs4));
+    let (smb, nfs4) = (caller(&SMB), caller(&NFS4));
     let through = |open: &Arc<Open>| File::Open(Arc::clone(open));
     let written = share.write(&smb, &through(&windows), 5, b"x", Stability::Unstable).await;
     assert_eq!(written.unwrap_err(), Error::RangeLocked);
     assert!(share.write(&nfs4, &through(&nfs), 5, b"x", Stability::Unstable).await.is_ok());
     // The other way round.
     share.lock(&windows, ByteRange::new(100, 10).unwrap(), exclusive, LockWait::Never).await.unwrap();
-    let theirs = share.lock_as(Protocol::Nfs4, &nfs, lock(mine.owner, 105, exclusive)).await.unwrap();
+    let theirs = share.lock_as(&caller(&NFS4), &nfs, lock(mine.owner, 105, exclusive)).await.unwrap();
     assert_eq!(theirs.unwrap().owner, LockOwner::Open(windows.key()));
     let written = share.write(&nfs4, &through(&nfs), 105, b"x", Stability::Unstable).await;
     assert_eq!(written.unwrap_err(), Error::RangeLocked);
@@ -133,7 +137,7 @@ async fn locks_of_either_protocol_are_locks_to_the_other() {
     let waiting =
         tokio::spawn(Arc::clone(&share).lockable(Arc::clone(&nfs), lock(mine.owner, 105, exclusive)));
     tokio::task::yield_now().await;
-    share.close(&windows).await.unwrap();
+    share.close(&caller(&SMB), &windows).await.unwrap();
     assert!(waiting.await.unwrap());
     assert!(share.holds_locks(nfs.node(), mine.owner));
     share.unlock_as(&nfs, mine.owner, ByteRange::to_end(0)).unwrap();
@@ -150,34 +154,31 @@ async fn a_read_delegation_stands_for_readers_and_goes_for_a_writer() {
     let delegation =
         OpenRequest { reserved: Access::READ_ATTRIBUTES, ..request(1, &one, READ, Caching::empty()) };
     let delegation = open(&share, &found, &delegation).unwrap();
-    share.close(&first).await.unwrap();
+    share.close(&caller(&SMB), &first).await.unwrap();
     let second = open(&share, &found, &request(2, &two, READ, READ_DELEGATION)).unwrap();
     assert_eq!(second.granted().state, READ_DELEGATION, "readers share");
-    share.close(&second).await.unwrap();
+    share.close(&caller(&SMB), &second).await.unwrap();
     assert_eq!(one.told.load(Ordering::Relaxed), 0);
     // It is there without any other open, and data is read through it.
-    let data = share.read(&caller(Protocol::Nfs4), &File::Open(Arc::clone(&delegation)), 0, [0; 4]).await;
+    let data = share.read(&caller(&NFS4), &File::Open(Arc::clone(&delegation)), 0, [0; 4]).await;
     assert_eq!(data.unwrap().1, 0);
     // One's own client is not in the way, whether it has an open or not.
     assert!(open(&share, &found, &request(1, &one, BOTH, Caching::empty())).is_ok());
-    let own = caller(Protocol::Nfs4).of_client(Holder::Delegation(1));
+    let own = call(&NFS4, caller(&NFS4).caller.of_client(Holder::Delegation(1)));
     let stateless = File::Stateless(Arc::clone(&found.node));
     assert!(share.write(&own, &stateless, 0, b"x", Stability::Unstable).await.is_ok());
     assert_eq!(one.told.load(Ordering::Relaxed), 0);
     // Writers of any protocol are.
-    for protocol in [Protocol::Nfs3, Protocol::Nfs4] {
+    for protocol in [&NFS3, &NFS4] {
         let written = share.write(&caller(protocol), &stateless, 0, b"x", Stability::Unstable).await;
         assert_eq!(written.unwrap_err(), Error::Delayed, "{protocol:?}");
     }
     assert_eq!(open(&share, &found, &smb(BOTH, Sharing::all())).unwrap_err(), Error::Delayed);
     let dir = Arc::clone(share.root());
-    assert_eq!(
-        share.remove(&caller(Protocol::Nfs3), &dir, b"file", false).await.unwrap_err(),
-        Error::Delayed
-    );
+    assert_eq!(share.remove(&caller(&NFS3), &dir, b"file", false).await.unwrap_err(), Error::Delayed);
     assert_eq!(one.told.load(Ordering::Relaxed), 1, "told once");
     share.acknowledge(found.node.id(), Holder::Delegation(1), Caching::empty()).unwrap();
-    share.close(&delegation).await.unwrap();
+    share.close(&caller(&SMB), &delegation).await.unwrap();
     assert!(open(&share, &found, &smb(BOTH, Sharing::all())).is_ok());
 }
 
@@ -191,7 +192,7 @@ async fn a_delegation_denies_nothing_once_it_is_returned() {
     let delegation =
         OpenRequest { reserved: Access::READ_ATTRIBUTES, ..request(1, &one, BOTH, Caching::empty()) };
     let delegation = open(&share, &found, &delegation).unwrap();
-    share.close(&first).await.unwrap();
+    share.close(&caller(&SMB), &first).await.unwrap();
     // A deny mode that the delegation's reading and writing would be against, were they reserved.
     assert_eq!(open(&share, &found, &smb(BOTH, Sharing::empty())).unwrap_err(), Error::Delayed);
     assert_eq!(one.told.load(Ordering::Relaxed), 1);
@@ -210,18 +211,18 @@ async fn a_late_client_loses_what_somebody_needs() {
     one.opens.lock().push((Arc::clone(&share), first));
     assert_eq!(open(&share, &found, &smb(READ, Sharing::all())).unwrap_err(), Error::SharingViolation);
     one.is_late.store(true, Ordering::Relaxed);
-    let admitted = share.open(&caller(Protocol::Smb), &found, &smb(READ, Sharing::all())).await;
+    let admitted = share.open(&caller(&SMB), &found, &smb(READ, Sharing::all())).await;
     assert!(admitted.is_ok(), "it is told to go, and the open tries again");
     // Locks too.
     let second = open(&share, &found, &request(2, &two, BOTH, Caching::empty())).unwrap();
     let third = open(&share, &found, &request(3, &one, BOTH, Caching::empty())).unwrap();
-    let taken = share.lock_as(Protocol::Nfs4, &second, lock(2 << 32 | 5, 0, LockKind::Exclusive)).await;
+    let taken = share.lock_as(&caller(&NFS4), &second, lock(2 << 32 | 5, 0, LockKind::Exclusive)).await;
     assert_eq!(taken, Ok(None));
     two.opens.lock().push((Arc::clone(&share), second));
     let wanted = lock(3 << 32 | 1, 0, LockKind::Exclusive);
-    assert!(share.lock_as(Protocol::Nfs4, &third, wanted).await.unwrap().is_some());
+    assert!(share.lock_as(&caller(&NFS4), &third, wanted).await.unwrap().is_some());
     two.is_late.store(true, Ordering::Relaxed);
-    assert_eq!(share.lock_as(Protocol::Nfs4, &third, wanted).await, Ok(None));
+    assert_eq!(share.lock_as(&caller(&NFS4), &third, wanted).await, Ok(None));
 }
 
 #[tokio::test]
@@ -233,29 +234,25 @@ async fn while_clients_reclaim_nobody_else_gets_in() {
     assert_eq!(open(&share, &found, &smb(READ, Sharing::all())).unwrap_err(), Error::Delayed);
     assert!(open(&share, &found, &smb(Access::READ_ATTRIBUTES, Sharing::all())).is_ok());
     let stateless = File::Stateless(Arc::clone(&found.node));
-    assert_eq!(share.read(&caller(Protocol::Nfs3), &stateless, 0, [0; 1]).await.unwrap_err(), Error::Delayed);
+    assert_eq!(share.read(&caller(&NFS3), &stateless, 0, [0; 1]).await.unwrap_err(), Error::Delayed);
     let dir = Arc::clone(share.root());
-    assert_eq!(
-        share.remove(&caller(Protocol::Nfs3), &dir, b"file", false).await.unwrap_err(),
-        Error::Delayed
-    );
+    assert_eq!(share.remove(&caller(&NFS3), &dir, b"file", false).await.unwrap_err(), Error::Delayed);
     let reclaim = OpenRequest { is_reclaim: true, ..request(1, &client, BOTH, WRITE_DELEGATION) };
     let reclaimed = open(&share, &found, &reclaim).unwrap();
     assert_eq!(reclaimed.granted().state, WRITE_DELEGATION);
     let waiting = {
         let (share, found) = (Arc::clone(&share), found.clone());
-        tokio::spawn(async move {
-            share.open(&caller(Protocol::Smb), &found, &smb(Access::READ_DATA, Sharing::all())).await
-        })
+        async move { share.open(&caller(&SMB), &found, &smb(Access::READ_DATA, Sharing::all())).await }
     };
-    tokio::task::yield_now().await;
+    let mut waiting = pin!(waiting);
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     assert_eq!(client.told.load(Ordering::Relaxed), 0);
-    share.close(&reclaimed).await.unwrap();
+    share.close(&caller(&SMB), &reclaimed).await.unwrap();
     share.let_in();
-    assert!(waiting.await.unwrap().is_ok());
+    assert!(waiting.await.is_ok());
     // Its time is over even if nobody says so.
     share.hold_back(Instant::now());
-    assert!(share.read(&caller(Protocol::Nfs3), &stateless, 0, [0; 1]).await.is_ok());
+    assert!(share.read(&caller(&NFS3), &stateless, 0, [0; 1]).await.is_ok());
 }
 
 #[tokio::test]
@@ -266,12 +263,12 @@ async fn which_parts_hold_data_is_asked_when_others_have_written_it() {
     let delegation = open(&share, &found, &request(1, &client, BOTH, WRITE_DELEGATION)).unwrap();
     assert_eq!(delegation.granted().state, WRITE_DELEGATION);
     let stateless = File::Stateless(Arc::clone(&found.node));
-    let nfs = caller(Protocol::Nfs4);
+    let nfs = caller(&NFS4);
     let early = share.data_ranges(&nfs, &stateless, 0, 100, 4).await;
     assert_eq!((early, client.told.load(Ordering::Relaxed)), (Err(Error::Delayed), 1));
     let own = File::Open(Arc::clone(&delegation));
     share.write(&nfs, &own, 0, b"late".to_vec(), Stability::Unstable).await.unwrap();
-    share.close(&delegation).await.unwrap();
+    share.close(&caller(&SMB), &delegation).await.unwrap();
     let told = share.data_ranges(&nfs, &stateless, 0, 100, 4).await;
     assert_eq!(told, Ok((vec![ByteRange::new(0, 4).unwrap()], false)));
 }

@@ -7,10 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_share::{
-    Api, Caller, Case, Client, Error, File, Identity, NewObject, Protocol, Settings, Share, ShareId, timings,
+    Access, Call, Caller, Case, Client, Error, File, Identity, NewObject, OpenRequest, Operation, Settings,
+    Share, ShareId, Sharing, Waits,
 };
 use storage::memory::MemoryStore;
 use storage::{Device, FileKind, SetAttributes, Stability, Want};
+
+#[expect(dead_code, reason = "what other tests use")]
+mod fronts;
+
+use fronts::{NFS3, SMB, call};
 
 fn share(plan: &str) -> Arc<Share> {
     let mut settings = Settings::new("data");
@@ -18,8 +24,9 @@ fn share(plan: &str) -> Arc<Share> {
     Share::new(ShareId(1), settings, Arc::new(MemoryStore::new()))
 }
 
-fn caller(protocol: Protocol, number: u8) -> Caller {
-    Caller::new(protocol, Identity { uid: 0, gid: 0, groups: vec![] }).at(Client::Guid([number; 16]))
+fn caller(operation: &'static Operation, number: u8) -> Call {
+    let caller = Caller::new(Identity { uid: 0, gid: 0, groups: vec![] });
+    call(operation, caller.at(Client::Guid([number; 16])))
 }
 
 async fn file(share: &Arc<Share>, name: &str) -> File {
@@ -35,15 +42,14 @@ async fn file(share: &Arc<Share>, name: &str) -> File {
         mode_bounds: false,
     };
     let root = Arc::clone(share.root());
-    let made =
-        share.create(&caller(Protocol::Smb, 0), &root, name.as_bytes(), Case::Sensitive, new).await.unwrap();
+    let made = share.create(&caller(&SMB, 0), &root, name.as_bytes(), Case::Sensitive, new).await.unwrap();
     File::Stateless(made.found.node)
 }
 
 /// Reads 4 KiB again and again, so many at a time, until all together have done what was to be done; how often.
 async fn read_until_done(
     share: &Arc<Share>,
-    caller: &Caller,
+    caller: &Rc<Call>,
     file: &File,
     depth: usize,
     to_do: &Rc<Cell<u64>>,
@@ -54,7 +60,7 @@ async fn read_until_done(
     local
         .run_until(async {
             for _ in 0..depth {
-                let (share, caller, file) = (Arc::clone(share), caller.clone(), file.clone());
+                let (share, caller, file) = (Arc::clone(share), Rc::clone(caller), file.clone());
                 let to_do = Rc::clone(to_do);
                 readers.spawn_local(async move {
                     let mut count = 0_u64;
@@ -80,8 +86,8 @@ async fn both_protocols_draw_on_one_budget_and_get_equal_parts() {
     const ALL: u64 = 1000;
     let share = share("custom iops=500");
     let file = file(&share, "f").await;
-    share.write(&caller(Protocol::Smb, 1), &file, 0, vec![1; 4096], Stability::Unstable).await.unwrap();
-    let (smb, nfs) = (caller(Protocol::Smb, 1), caller(Protocol::Nfs3, 2));
+    share.write(&caller(&SMB, 1), &file, 0, vec![1; 4096], Stability::Unstable).await.unwrap();
+    let (smb, nfs) = (Rc::new(caller(&SMB, 1)), Rc::new(caller(&NFS3, 2)));
     let (begun, to_do) = (Instant::now(), Rc::new(Cell::new(ALL)));
     let (smb, nfs) = tokio::join!(
         read_until_done(&share, &smb, &file, 96, &to_do),
@@ -100,17 +106,16 @@ async fn both_protocols_draw_on_one_budget_and_get_equal_parts() {
 async fn what_waits_is_told_with_its_reason_and_can_be_dropped() {
     let share = share("custom write=1KiB/s");
     let file = file(&share, "f").await;
-    let smb = caller(Protocol::Smb, 1);
+    let smb = caller(&SMB, 1);
     let write = |bytes: usize| share.write(&smb, &file, 0, vec![1; bytes], Stability::Unstable);
     write(1000).await.unwrap();
     let waits = tokio::time::timeout(Duration::from_millis(50), write(10_000)).await;
     assert!(waits.is_err());
     assert_eq!(share.limits_status().waiting, 0, "it has freed its place");
-    let waiting = std::pin::pin!(async {
-        write(1).await.unwrap();
-        timings::take()
-    });
-    let spent = timings::scope(waiting).await;
+    let before = smb.waits();
+    write(1).await.unwrap();
+    let spent = smb.waits();
+    assert_eq!(before, Waits::default());
     assert_eq!(spent.throttled.map(|limit| limit.name()), Some("write"));
     assert!(spent.limit > Duration::from_millis(500), "{spent:?}");
     assert!(share.read(&smb, &file, 0, vec![0; 1000]).await.is_ok());
@@ -120,8 +125,8 @@ async fn what_waits_is_told_with_its_reason_and_can_be_dropped() {
 async fn a_plan_changes_while_operations_wait() {
     let share = share("custom iops=1");
     let file = file(&share, "f").await;
-    let smb = caller(Protocol::Smb, 1);
-    share.take_turn(&smb, Api::Lookup).await;
+    let smb = caller(&SMB, 1);
+    share.take_turn(&smb).await;
     let begun = Instant::now();
     let change = async {
         while share.limits_status().throttled.len() != 1 {
@@ -144,7 +149,7 @@ async fn a_plan_changes_while_operations_wait() {
 async fn the_end_of_a_file_is_not_paid_for() {
     let share = share("custom read=1MiB/s");
     let file = file(&share, "f").await;
-    let smb = caller(Protocol::Smb, 1);
+    let smb = caller(&SMB, 1);
     let begun = Instant::now();
     for _ in 0..PAID {
         let (_, count) = share.read(&smb, &file, 0, vec![0; 1 << 20]).await.unwrap();
@@ -157,9 +162,9 @@ async fn the_end_of_a_file_is_not_paid_for() {
 async fn who_may_not_read_does_not_wait() {
     let share = share("custom iops=1");
     let file = file(&share, "f").await;
-    let other = Caller::new(Protocol::Nfs3, Identity { uid: 9, gid: 9, groups: vec![] });
+    let other = call(&NFS3, Caller::new(Identity { uid: 9, gid: 9, groups: vec![] }));
     let set = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
-    share.set_attributes(&caller(Protocol::Smb, 1), &file, &set, None).await.unwrap();
+    share.set_attributes(&caller(&SMB, 1), &file, &set, None).await.unwrap();
     let begun = Instant::now();
     for _ in 0..PAID {
         assert!(share.read(&other, &file, 0, vec![0; 1]).await.is_err());
@@ -177,7 +182,7 @@ const PAID_TIME: Duration = Duration::from_secs(60);
 async fn counted(share: &Arc<Share>) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        share.space().await.unwrap();
+        share.space(&caller(&SMB, 1)).await.unwrap();
         if let Some(used) = share.limits_status().used {
             return used;
         }
@@ -189,19 +194,19 @@ async fn counted(share: &Arc<Share>) -> u64 {
 #[tokio::test]
 async fn a_full_share_is_a_full_disk_and_nothing_is_half_written() {
     let share = share("custom capacity=64KiB");
-    let smb = caller(Protocol::Smb, 1);
+    let smb = caller(&SMB, 1);
     let (one, two) = (file(&share, "one").await, file(&share, "two").await);
     let write = |file: &File, offset: usize, bytes: usize| {
-        let (share, smb, file) = (Arc::clone(&share), smb.clone(), file.clone());
-        async move { share.write(&smb, &file, offset as u64, vec![1; bytes], Stability::Unstable).await }
+        let (share, smb, file) = (Arc::clone(&share), &smb, file.clone());
+        async move { share.write(smb, &file, offset as u64, vec![1; bytes], Stability::Unstable).await }
     };
     assert_eq!(counted(&share).await, 0);
     write(&one, 0, 40 * KIB).await.unwrap();
-    let space = share.space().await.unwrap();
+    let space = share.space(&smb).await.unwrap();
     assert_eq!((space.total, space.free), (64 * KIB as u64, 24 * KIB as u64));
     let full = Err(Error::PlanFull);
     assert_eq!(write(&two, 0, 25 * KIB).await.map(|_| ()), full);
-    assert_eq!(share.attributes(two.node(), Want::empty()).await.unwrap().size, 0);
+    assert_eq!(share.attributes(&smb, two.node(), Want::empty()).await.unwrap().size, 0);
     let grow = |size| SetAttributes { size: Some(size), ..SetAttributes::default() };
     let grown = share.set_attributes(&smb, &two, &grow(25 * KIB as u64), None).await;
     assert_eq!(grown.map(|_| ()), full);
@@ -219,12 +224,12 @@ async fn a_full_share_is_a_full_disk_and_nothing_is_half_written() {
 #[tokio::test]
 async fn a_size_below_what_is_used_loses_nothing() {
     let share = share("custom capacity=64KiB");
-    let smb = caller(Protocol::Smb, 1);
+    let smb = caller(&SMB, 1);
     let one = file(&share, "one").await;
     share.write(&smb, &one, 0, vec![7; 32 * KIB], Stability::Unstable).await.unwrap();
     assert_eq!(counted(&share).await, 32 * KIB as u64);
     share.set_plan("custom capacity=16KiB".parse().unwrap(), SystemTime::now()).unwrap();
-    let space = share.space().await.unwrap();
+    let space = share.space(&smb).await.unwrap();
     assert_eq!((space.total, space.free), (16 * KIB as u64, 0));
     let (data, count) = share.read(&smb, &one, 0, vec![0; 32 * KIB]).await.unwrap();
     assert!(count == 32 * KIB && data.iter().all(|byte| *byte == 7));
@@ -235,20 +240,25 @@ async fn a_size_below_what_is_used_loses_nothing() {
 #[tokio::test]
 async fn writers_of_one_file_are_counted_once() {
     let share = share("custom capacity=64KiB");
-    let smb = caller(Protocol::Smb, 1);
+    let smb = caller(&SMB, 1);
     let one = file(&share, "one").await;
     counted(&share).await;
     for _ in 0..20 {
-        let mut writers = tokio::task::JoinSet::new();
-        for block in (0..16).rev() {
-            let (share, smb, one) = (Arc::clone(&share), smb.clone(), one.clone());
-            writers.spawn(async move {
-                share.write(&smb, &one, block * 4096, vec![1; 4 * KIB], Stability::Data).await
-            });
-        }
-        while let Some(written) = writers.join_next().await {
-            written.unwrap().unwrap();
-        }
+        let local = tokio::task::LocalSet::new();
+        let write_all = async {
+            let mut writers = tokio::task::JoinSet::new();
+            for block in (0..16).rev() {
+                let (share, one) = (Arc::clone(&share), one.clone());
+                writers.spawn_local(async move {
+                    let smb = caller(&SMB, 1);
+                    share.write(&smb, &one, block * 4096, vec![1; 4 * KIB], Stability::Data).await
+                });
+            }
+            while let Some(written) = writers.join_next().await {
+                written.unwrap().unwrap();
+            }
+        };
+        local.run_until(write_all).await;
         assert_eq!(share.limits_status().used, Some(64 * KIB as u64));
         let cut = SetAttributes { size: Some(0), ..SetAttributes::default() };
         share.set_attributes(&smb, &one, &cut, None).await.unwrap();
@@ -261,7 +271,7 @@ async fn copies_and_clones_count_as_read_and_as_written() {
     const BYTES: usize = 4 << 20;
     let share = share("unlimited");
     let (from, to) = (file(&share, "from").await, file(&share, "to").await);
-    let smb = caller(Protocol::Smb, 1);
+    let smb = caller(&SMB, 1);
     share.write(&smb, &from, 0, vec![7; BYTES], Stability::Unstable).await.unwrap();
     let copied = async |plan: &str, clone: bool| {
         share.set_plan(plan.parse().unwrap(), SystemTime::now()).unwrap();
@@ -294,4 +304,24 @@ async fn copies_and_clones_count_as_read_and_as_written() {
         assert!(share.clone_range(&smb, behind, (&to, 0), 1 << 40, rule).await.is_err());
     }
     assert!(begun.elapsed() < PAID_TIME / 2, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_write_of_nothing_counts_as_an_operation() {
+    let share = share("custom iops=1");
+    let File::Stateless(node) = file(&share, "f").await else { panic!("it is not open") };
+    let smb = caller(&SMB, 1);
+    let found = share.lookup(&smb, share.root(), b"f", Case::Sensitive, Want::empty()).await.unwrap();
+    assert_eq!(found.node.id(), node.id());
+    let request = OpenRequest::new(Access::WRITE_DATA, Sharing::all());
+    let open = share.open(&smb, &found, &request).await.unwrap();
+    let all = async {
+        for _ in 0..PAID {
+            share.write_nothing(&smb, &open).await.unwrap();
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_millis(100), all).await.is_err(), "nothing waits");
+    let readable = share.open(&smb, &found, &OpenRequest::new(Access::READ_DATA, Sharing::all())).await;
+    let refused = share.write_nothing(&smb, &readable.unwrap()).await;
+    assert_eq!(refused.unwrap_err(), Error::NotOpenedForThis);
 }

@@ -7,16 +7,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anabranch_share::{
-    Caller, Case, ChangeAction, ChangeKinds, Identity, NewObject, Protocol, Seen, Settings, Share, ShareId,
-    Watch,
+    Caller, Case, ChangeAction, ChangeKinds, Identity, NewObject, Seen, Settings, Share, ShareId, Watch,
 };
 use parking_lot::{Condvar, Mutex};
-use storage::fault::{Call, Fault, FaultyStore, Rule};
+use storage::fault::{self, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
 use storage::{
     Capabilities, Deed, Device, Error, FileKind, Handle, Name, NewKind, NewNode, Node, NodeRef, Observed,
     ObservedId, Observer, Result, SetAttributes, Space, Storage, Wait, Want,
 };
+
+#[expect(dead_code, reason = "what other tests use")]
+mod fronts;
+
+use fronts::{SMB, call};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -120,8 +124,8 @@ impl Scripted {
 
     fn watch(&self, recursive: bool) -> Watch {
         let kinds = ChangeKinds::FILE_NAME | ChangeKinds::SIZE;
-        let superuser = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: Vec::new() });
-        self.share.watch(&superuser, &Arc::clone(self.share.root()), recursive, kinds).unwrap()
+        let superuser = call(&SMB, Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() }));
+        self.share.watch(&superuser.caller, &Arc::clone(self.share.root()), recursive, kinds).unwrap()
     }
 
     async fn observed(&self, directories: usize) {
@@ -131,7 +135,7 @@ impl Scripted {
     }
 
     async fn make(&self, name: &str) {
-        let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: Vec::new() });
+        let caller = call(&SMB, Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() }));
         let new = NewObject {
             kind: FileKind::Regular,
             target: Vec::new(),
@@ -232,7 +236,7 @@ async fn a_tree_with_very_many_directories_takes_few_of_them() {
             looked_up.fetch_add(1, Ordering::SeqCst);
         }))
     };
-    store.inject(Rule::always(Call::Lookup, count));
+    store.inject(Rule::always(fault::Call::Lookup, count));
     let test = Scripted::around(Arc::new(store));
     let _watch = test.watch(true);
     test.observed(OBSERVED).await;

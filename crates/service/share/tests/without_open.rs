@@ -5,18 +5,22 @@ use std::sync::Arc;
 
 use acl::{AccessMask, Ace, AceFlags, Acl, Control, Sid};
 use anabranch_share::{
-    Caller, Case, CloneRule, Error, File, Identity, NewObject, Protocol, SecurityChange, Settings, Share,
-    ShareId,
+    Call, Caller, Case, CloneRule, Error, File, Identity, NewObject, SecurityChange, Settings, Share, ShareId,
 };
 use storage::memory::MemoryStore;
 use storage::{Device, Error as StorageError, FileKind, SeekTo, SetAttributes, Stability, Want, XattrMode};
+
+#[expect(dead_code, reason = "what other tests use")]
+mod fronts;
+
+use fronts::{NFS3, call};
 
 fn share() -> Arc<Share> {
     Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()))
 }
 
-fn user(uid: u32) -> Caller {
-    Caller::new(Protocol::Nfs3, Identity { uid, gid: uid, groups: vec![] })
+fn user(uid: u32) -> Call {
+    call(&NFS3, Caller::new(Identity { uid, gid: uid, groups: vec![] }))
 }
 
 /// A file of user 7.
@@ -47,7 +51,7 @@ async fn read(share: &Arc<Share>, file: &File) -> Vec<u8> {
 }
 
 async fn size(share: &Arc<Share>, file: &File) -> u64 {
-    share.attributes(file.node(), Want::empty()).await.unwrap().size
+    share.attributes(&user(0), file.node(), Want::empty()).await.unwrap().size
 }
 
 const DENIED: Error = Error::AccessDenied;
@@ -57,7 +61,7 @@ async fn extended_attributes_need_the_data_rights() {
     let share = share();
     let file = file(&share, "f", 0o640).await;
     let node = file.node();
-    let set = |who: Caller, mode| {
+    let set = |who: Call, mode| {
         let (share, file) = (Arc::clone(&share), file.clone());
         async move { share.set_xattr(&who, &file, b"one", Some(b"1"), mode).await }
     };

@@ -374,12 +374,20 @@ macro_rules! wire_enum {
             }
         }
 
+        impl $name {
+            /// The value on the wire.
+            #[must_use]
+            pub const fn number(self) -> $repr {
+                match self {
+                    $(Self::$variant => $value,)+
+                    Self::Unknown(other) => other,
+                }
+            }
+        }
+
         impl From<$name> for $repr {
             fn from(value: $name) -> Self {
-                match value {
-                    $($name::$variant => $value,)+
-                    $name::Unknown(other) => other,
-                }
+                value.number()
             }
         }
     };

@@ -6,7 +6,7 @@ use nfs_wire::xdr::{Encode, Writer};
 use crate::call::Request;
 use crate::operation::Operation;
 
-pub(super) const OPERATION: Operation<Procedure> = Operation::of_no_share(Procedure::Dump);
+pub(super) const OPERATION: Operation<Procedure> = Operation::mount_of_no_share(Procedure::Dump);
 
 /// DUMP's list in owned strings, from which the wire type borrows.
 pub(super) struct MountList(Vec<(String, String)>);

@@ -10,7 +10,7 @@ use crate::call::Request;
 use crate::operation::Operation;
 use crate::server::ServerState;
 
-pub(super) const OPERATION: Operation<Procedure> = Operation::of_no_share(Procedure::Export);
+pub(super) const OPERATION: Operation<Procedure> = Operation::mount_of_no_share(Procedure::Export);
 
 /// EXPORT's list in owned strings, from which the wire type borrows.
 pub(super) struct ExportList(Vec<(String, Vec<String>)>);

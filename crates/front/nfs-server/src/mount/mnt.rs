@@ -4,7 +4,7 @@ use nfs_wire::mount::{DirPath, MntOk, MntRes, Procedure};
 use nfs_wire::rpc::flavor;
 use nfs_wire::v3::status::Status;
 use nfs_wire::xdr::Failure;
-use share::{Api, Case, Protocol, Walk};
+use share::{Case, Turn, Walk};
 use storage::{FileKind, Want};
 
 use super::mounted::Mounted;
@@ -15,7 +15,7 @@ use crate::operation::{Callers, Operation};
 use crate::status;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::Mnt, Api::Mount) };
+    Operation { callers: Callers::Mounting, ..Operation::mount(Procedure::Mnt, "Mount").with(Turn::Charged) };
 
 pub(super) async fn handle(
     request: &Request<'_>,
@@ -42,16 +42,18 @@ async fn find(request: &Request<'_>, counted: &Counted<'_>, path: &[u8]) -> Resu
     // MOUNT has no word for "later" (RFC 1813 5.1.5); the client may try this one again.
     let missing = || if exports.is_awaited(name) { Status::JukeBox } else { Status::NoEnt };
     let share = exports.by_name(name).ok_or_else(missing)?;
-    let (caller, standing) = request.caller(Protocol::Nfs3, &share);
+    let (caller, standing) = request.caller(&share);
     let below: Vec<_> = parts.map(<[u8]>::to_vec).collect();
     if standing.is_refused() || !standing.is_member() && !below.is_empty() {
         return Err(Status::Acces);
     }
-    counted.is_for(&share);
-    let walked = share.walk(&caller, below, Case::Sensitive, Want::empty()).await;
+    let call = counted.on(&share, caller);
+    // Others wait for budget: who mounts is not held back.
+    call.needs_no_turn();
+    let walked = share.walk(&call, below, Case::Sensitive, Want::empty()).await;
     match walked.map_err(status::of)? {
         Walk::Found(found) if found.attributes.kind == FileKind::Directory => {
-            Ok(Object::new(share, caller, found.node, standing))
+            Ok(Object::new(share, call, found.node, standing))
         }
         Walk::Found(_) => Err(Status::NotDir),
         Walk::Missing { .. } => Err(Status::NoEnt),

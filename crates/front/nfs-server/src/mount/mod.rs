@@ -13,7 +13,7 @@ use nfs_wire::mount::Procedure;
 use crate::operation::Operation;
 
 /// A row for each procedure but NULL, in the order of their numbers.
-const OPERATIONS: [&Operation<Procedure>; 5] =
+pub(crate) const OPERATIONS: [&Operation<Procedure>; 5] =
     [&mnt::OPERATION, &dump::OPERATION, &umnt::OPERATION, &umnt_all::OPERATION, &export::OPERATION];
 
 const _: () = {

@@ -13,7 +13,7 @@ use crate::status;
 /// Runs a call.
 pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallError> {
     let operation = super::operation(request.call.procedure).ok_or(AcceptStatus::ProcedureUnavailable)?;
-    let counted = Counted::begin(request.connection, operation.api);
+    let counted = Counted::begin(request.connection, operation);
     Ok(match operation.number {
         Procedure::Null => request.success(&()),
         Procedure::Mnt => {

@@ -5,7 +5,7 @@ use nfs_wire::mount::{DirPath, Procedure};
 use crate::call::Request;
 use crate::operation::Operation;
 
-pub(super) const OPERATION: Operation<Procedure> = Operation::of_no_share(Procedure::Umnt);
+pub(super) const OPERATION: Operation<Procedure> = Operation::mount_of_no_share(Procedure::Umnt);
 
 pub(super) fn handle(request: &Request<'_>, DirPath(path): DirPath<'_>) {
     request.connection.server.mounts.forget(request.connection.client, Some(path));

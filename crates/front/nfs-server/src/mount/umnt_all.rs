@@ -5,7 +5,7 @@ use nfs_wire::mount::Procedure;
 use crate::call::Request;
 use crate::operation::Operation;
 
-pub(super) const OPERATION: Operation<Procedure> = Operation::of_no_share(Procedure::UmntAll);
+pub(super) const OPERATION: Operation<Procedure> = Operation::mount_of_no_share(Procedure::UmntAll);
 
 pub(super) fn handle(request: &Request<'_>) {
     request.connection.server.mounts.forget(request.connection.client, None);

@@ -3,7 +3,7 @@
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::access::{Access, Args, Res, ResOk};
 use nfs_wire::v3::types::FileHandle;
-use share::{Access as May, Api};
+use share::Access as May;
 use storage::{FileKind, Want};
 
 use super::for_object::ForObject;
@@ -16,7 +16,7 @@ use crate::status;
 const CHANGES: Access = Access::MODIFY.union(Access::EXTEND).union(Access::DELETE);
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::Access, Api::Access) };
+    Operation { callers: Callers::Mounting, ..Operation::v3(Procedure::Access, "Access") };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {
@@ -25,15 +25,14 @@ impl ForObject for Args {
 }
 
 pub(super) async fn handle(_: &Request<'_>, object: &Object, args: Args) -> Res {
-    let found = object.share.found(&object.node, Want::empty()).await.map_err(status::of)?;
-    let mut access = rights(object.share.maximal_access(&object.caller, &found), found.attributes.kind);
+    let found = object.share.found(&object.call, &object.node, Want::empty()).await.map_err(status::of)?;
+    let mut access = rights(object.share.maximal_access(&object.call.caller, &found), found.attributes.kind);
     if !object.standing.is_member() {
         access = Access::empty();
     } else if object.is_read_only() {
         access &= !CHANGES;
     }
-    let present =
-        object.share.as_written(&object.caller, &object.node, found.attributes, Want::empty()).await;
+    let present = object.share.as_written(&object.call, &object.node, found.attributes, Want::empty()).await;
     let object_attributes = present.ok().map(|attributes| object.told(&attributes));
     Ok(ResOk { object_attributes, access: access & args.access })
 }

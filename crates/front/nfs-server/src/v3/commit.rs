@@ -4,7 +4,6 @@ use nfs_wire::v3::Procedure;
 use nfs_wire::v3::commit::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
-use share::Api;
 use storage::FileKind;
 
 use super::for_object::ForObject;
@@ -14,7 +13,7 @@ use crate::operation::Operation;
 use crate::status;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, ..Operation::of(Procedure::Commit, Api::Commit) };
+    Operation { changes: true, ..Operation::v3(Procedure::Commit, "Commit") };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {
@@ -26,7 +25,7 @@ pub(super) async fn handle(request: &Request<'_>, file: &Object, _: Args) -> Res
     if file.node.kind() != FileKind::Regular {
         return Err(file.failed_change(Status::Inval).await);
     }
-    match file.share.commit(&file.file()).await {
+    match file.share.commit(&file.call, &file.file()).await {
         Ok(()) => {
             Ok(ResOk { file_wcc: file.wcc_after().await, verifier: request.connection.server.write_verifier })
         }

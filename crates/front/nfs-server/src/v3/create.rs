@@ -7,7 +7,7 @@ use nfs_wire::v3::attr::{SetAttributes, WccData};
 use nfs_wire::v3::create::{Args, How, Res};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{CreateVerifier, CreatedOk, FileHandle, Name};
-use share::{Api, Case, File, Found};
+use share::{Case, File, Found};
 use storage::{FileKind, SetTime, Want};
 
 use super::for_object::ForObject;
@@ -20,7 +20,7 @@ use crate::operation::Operation;
 use crate::{name, status};
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::Create, Api::Create) };
+    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::Create, "Create") };
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {
@@ -70,7 +70,7 @@ async fn unchecked(
     if let Some(size) = attributes.size {
         let set = to_set(&SetAttributes { size: Some(size), ..SetAttributes::default() })?;
         let file = File::Stateless(Arc::clone(&found.node));
-        let changed = dir.share.set_attributes(&dir.caller, &file, &set, None).await;
+        let changed = dir.share.set_attributes(&dir.call, &file, &set, None).await;
         found.attributes = changed.map_err(status::of)?.after;
     }
     taken(request, dir, &found).await
@@ -102,7 +102,7 @@ async fn exclusive(
 /// The object of that name, if there is one.
 async fn existing(dir: &Object, name: Name<'_>) -> Result<Option<Found>, Status> {
     let name = name::to_make(name)?;
-    match dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::empty()).await {
+    match dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await {
         Ok(found) => Ok(Some(found)),
         Err(error) => match status::of(error) {
             Status::NoEnt => Ok(None),

@@ -3,7 +3,6 @@
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::fsinfo::{Args, Properties, Res, ResOk};
 use nfs_wire::v3::types::{FileHandle, Time};
-use share::Api;
 
 use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
@@ -20,7 +19,7 @@ const READDIR_BYTES: u32 = 64 * 1024;
 const TIME_DELTA: Time = Time { seconds: 0, nanoseconds: 1 };
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::FsInfo, Api::FsInfo) };
+    Operation { callers: Callers::Mounting, ..Operation::v3(Procedure::FsInfo, "FsInfo") };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

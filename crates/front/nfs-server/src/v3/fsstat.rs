@@ -3,7 +3,6 @@
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::fsstat::{Args, Res, ResOk};
 use nfs_wire::v3::types::FileHandle;
-use share::Api;
 use storage::Space;
 
 use super::for_object::ForObject;
@@ -13,7 +12,7 @@ use crate::operation::{Callers, Operation};
 use crate::status;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::FsStat, Api::FsStat) };
+    Operation { callers: Callers::Mounting, ..Operation::v3(Procedure::FsStat, "FsStat") };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {
@@ -22,7 +21,7 @@ impl ForObject for Args {
 }
 
 pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
-    match object.share.space().await {
+    match object.share.space(&object.call).await {
         Ok(Space { total, free, available, files, files_free, block: _ }) => Ok(ResOk {
             object_attributes: object.attributes().await,
             total_bytes: total,

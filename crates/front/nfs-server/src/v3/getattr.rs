@@ -3,7 +3,6 @@
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::getattr::{Args, Res, ResOk};
 use nfs_wire::v3::types::FileHandle;
-use share::Api;
 
 use super::for_object::ForObject;
 use crate::call::Request;
@@ -11,7 +10,7 @@ use crate::object::Object;
 use crate::operation::{Callers, Operation};
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::GetAttr, Api::GetAttr) };
+    Operation { callers: Callers::Mounting, ..Operation::v3(Procedure::GetAttr, "GetAttr") };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

@@ -5,7 +5,7 @@ use nfs_wire::v3::link::{Args, FileAndDir, Res};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Api, Case, DirChange};
+use share::{Case, DirChange};
 
 use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
@@ -15,7 +15,7 @@ use crate::operation::Operation;
 use crate::{name, status};
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::Link, Api::Link) };
+    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::Link, "Link") };
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {
@@ -38,5 +38,5 @@ pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args<'_>)
 
 async fn link(file: &Object, dir: &Object, args: &Args<'_>) -> Result<DirChange, Status> {
     let name = name::to_make(args.link.name)?;
-    dir.share.link(&dir.caller, &file.node, &dir.node, name, Case::Sensitive, None).await.map_err(status::of)
+    dir.share.link(&dir.call, &file.node, &dir.node, name, Case::Sensitive, None).await.map_err(status::of)
 }

@@ -99,7 +99,7 @@ async fn parent_of(dir: &Object, cookie: u64, part: &Listing) -> Option<FileId> 
     if !matches!(cookie, 0 | AFTER_DOT) {
         return None;
     }
-    Some(dir.share.parent_of(&dir.node).await.unwrap_or(part.dir.id))
+    Some(dir.share.parent_of(&dir.call, &dir.node).await.unwrap_or(part.dir.id))
 }
 
 /// An entry to be told.

@@ -4,7 +4,7 @@ use nfs_wire::v3::Procedure;
 use nfs_wire::v3::lookup::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileHandle, Name};
-use share::{Api, Case};
+use share::Case;
 use storage::Want;
 
 use super::for_object::ForObject;
@@ -13,7 +13,7 @@ use crate::object::Object;
 use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::Lookup, Api::Lookup);
+pub(super) const OPERATION: Operation<Procedure> = Operation::v3(Procedure::Lookup, "Lookup");
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {
@@ -30,9 +30,9 @@ pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) 
 
 async fn find(request: &Request<'_>, dir: &Object, name: Name<'_>) -> Result<ResOk, Status> {
     let name = name::to_find(name)?;
-    let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::empty()).await;
+    let found = dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await;
     let found = found.map_err(status::of)?;
-    let present = dir.share.as_written(&dir.caller, &found.node, found.attributes, Want::empty()).await;
+    let present = dir.share.as_written(&dir.call, &found.node, found.attributes, Want::empty()).await;
     Ok(ResOk {
         object: dir.file_handle_of(&request.connection.server.file_handles, &found.node)?,
         object_attributes: present.ok().map(|attributes| dir.told(&attributes)),

@@ -3,7 +3,6 @@
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::mkdir::{Args, Res};
 use nfs_wire::v3::types::FileHandle;
-use share::Api;
 use storage::FileKind;
 
 use super::for_object::ForObject;
@@ -13,7 +12,7 @@ use crate::object::Object;
 use crate::operation::Operation;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::MkDir, Api::MkDir) };
+    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::MkDir, "MkDir") };
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

@@ -5,7 +5,7 @@ use nfs_wire::v3::attr::SetAttributes;
 use nfs_wire::v3::mknod::{Args, Res, What};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileHandle, SpecData};
-use share::{Api, Created};
+use share::Created;
 use storage::FileKind;
 
 use super::for_object::ForObject;
@@ -16,7 +16,7 @@ use crate::object::Object;
 use crate::operation::Operation;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::MkNod, Api::MkNod) };
+    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::MkNod, "MkNod") };
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

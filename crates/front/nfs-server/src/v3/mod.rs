@@ -1,7 +1,7 @@
 //! NFS version 3: the table of its procedures. Each has a file, with the name of its codec in [`nfs_wire::v3`].
 //!
 //! ```text
-//! pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::ReadLink, Api::ReadLink);
+//! pub(super) const OPERATION: Operation<Procedure> = Operation::v3(Procedure::ReadLink, "ReadLink");
 //! pub(super) async fn handle(request: &Request<'_>, object: &Object, args: Args) -> Res
 //! ```
 //!
@@ -39,7 +39,7 @@ use nfs_wire::v3::Procedure;
 use crate::operation::Operation;
 
 /// A row for each procedure but NULL, in the order of their numbers.
-const OPERATIONS: [&Operation<Procedure>; 21] = [
+pub(crate) const OPERATIONS: [&Operation<Procedure>; 21] = [
     &getattr::OPERATION,
     &setattr::OPERATION,
     &lookup::OPERATION,

@@ -17,7 +17,7 @@ pub(super) fn new_object(
     kind: FileKind,
     attributes: &SetAttributes,
 ) -> Result<NewObject, Status> {
-    let who = &dir.caller.identity;
+    let who = &dir.call.caller.identity;
     let mut set = to_set(attributes)?;
     if !dir.admits(kind, set.mode) {
         return Err(Status::Perm); // as mknod(2) and chmod(2)
@@ -31,7 +31,7 @@ pub(super) fn new_object(
 /// Creates an object.
 pub(super) async fn make(dir: &Object, name: Name<'_>, new: NewObject) -> Result<Created, Status> {
     let name = name::to_make(name)?;
-    dir.share.create(&dir.caller, &dir.node, name, Case::Sensitive, new).await.map_err(status::of)
+    dir.share.create(&dir.call, &dir.node, name, Case::Sensitive, new).await.map_err(status::of)
 }
 
 /// What the client receives about a new object.

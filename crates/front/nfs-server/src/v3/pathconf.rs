@@ -3,7 +3,6 @@
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::pathconf::{Args, Res, ResOk};
 use nfs_wire::v3::types::{FileHandle, NAME_BYTES_MAX};
-use share::Api;
 
 use super::for_object::ForObject;
 use crate::call::Request;
@@ -14,7 +13,7 @@ use crate::operation::{Callers, Operation};
 const LINKS_MAX: u32 = 65_000;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Procedure::PathConf, Api::PathConf) };
+    Operation { callers: Callers::Mounting, ..Operation::v3(Procedure::PathConf, "PathConf") };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

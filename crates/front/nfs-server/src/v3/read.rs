@@ -8,7 +8,7 @@ use nfs_wire::v3::read::{Args, Head};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::{Encode, Failure, Writer, padding};
-use share::Api;
+use share::{Direction, Turn};
 
 use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
@@ -30,7 +30,8 @@ pub(super) struct Data {
     reply: Buffer,
 }
 
-pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::Read, Api::Read);
+pub(super) const OPERATION: Operation<Procedure> =
+    Operation::v3(Procedure::Read, "Read").with(Turn::ByData(Direction::Read));
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {
@@ -45,7 +46,7 @@ pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args) -> 
     reply.append(&[0; FRONT_BYTES]);
     reply.mark();
     reply.grow(count);
-    let (mut reply, count) = match file.share.read(&file.caller, &file.file(), offset, reply).await {
+    let (mut reply, count) = match file.share.read(&file.call, &file.file(), offset, reply).await {
         Ok(read) => read,
         Err(error) => {
             // RFC 1813 3.3.6: NFS3ERR_INVAL for whatever is no regular file.

@@ -3,7 +3,6 @@
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::readdir::Args;
 use nfs_wire::v3::types::{FileHandle, ResWithAttributes};
-use share::Api;
 
 use super::for_object::ForObject;
 use super::listing::{Ask, Encoded, list};
@@ -11,7 +10,7 @@ use crate::call::Request;
 use crate::object::Object;
 use crate::operation::Operation;
 
-pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::ReadDir, Api::ReadDir);
+pub(super) const OPERATION: Operation<Procedure> = Operation::v3(Procedure::ReadDir, "ReadDir");
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {

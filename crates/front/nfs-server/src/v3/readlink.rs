@@ -5,7 +5,6 @@ use nfs_wire::v3::attr::Attributes;
 use nfs_wire::v3::readlink::{Args, ResOk};
 use nfs_wire::v3::types::{FileHandle, Path, ResWithAttributes};
 use nfs_wire::xdr::{Encode, Writer};
-use share::Api;
 
 use super::for_object::ForObject;
 use crate::call::Request;
@@ -25,7 +24,7 @@ impl Encode for Text {
     }
 }
 
-pub(super) const OPERATION: Operation<Procedure> = Operation::of(Procedure::ReadLink, Api::ReadLink);
+pub(super) const OPERATION: Operation<Procedure> = Operation::v3(Procedure::ReadLink, "ReadLink");
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {
@@ -34,7 +33,7 @@ impl ForObject for Args {
 }
 
 pub(super) async fn handle(_: &Request<'_>, symlink: &Object, _: Args) -> ResWithAttributes<Text> {
-    match symlink.share.read_link(&symlink.node).await {
+    match symlink.share.read_link(&symlink.call, &symlink.node).await {
         Ok(data) => Ok(Text { symlink_attributes: symlink.attributes().await, data }),
         Err(error) => Err(symlink.failed(status::of(error)).await),
     }

@@ -4,7 +4,7 @@ use nfs_wire::v3::Procedure;
 use nfs_wire::v3::remove::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileHandle, Name};
-use share::{Api, DirChange};
+use share::DirChange;
 
 use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
@@ -14,7 +14,7 @@ use crate::operation::Operation;
 use crate::{name, status};
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::Remove, Api::Remove) };
+    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::Remove, "Remove") };
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {
@@ -31,5 +31,5 @@ pub(super) async fn handle(_: &Request<'_>, dir: &Object, args: Args<'_>) -> Res
 
 async fn remove(dir: &Object, name: Name<'_>) -> Result<DirChange, Status> {
     let name = name::to_take_away(name)?;
-    dir.share.remove(&dir.caller, &dir.node, name, false).await.map_err(status::of)
+    dir.share.remove(&dir.call, &dir.node, name, false).await.map_err(status::of)
 }

@@ -7,7 +7,7 @@ use nfs_wire::v3::rename::{Args, DirsWcc, Res};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Api, Case, DirChange, Location, RenameHow};
+use share::{Case, DirChange, Location, RenameHow};
 use storage::Replace;
 
 use super::for_object::ForObject;
@@ -18,7 +18,7 @@ use crate::operation::Operation;
 use crate::{name, status};
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::Rename, Api::Rename) };
+    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::Rename, "Rename") };
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {
@@ -46,5 +46,5 @@ async fn rename(from: &Object, to: &Object, args: &Args<'_>) -> Result<(DirChang
     let old = Location { parent: Arc::clone(&from.node), name: old };
     let new = Location { parent: Arc::clone(&to.node), name: new };
     let how = RenameHow { replace: Replace::Yes, case: Case::Sensitive, opened: None };
-    from.share.rename(&from.caller, old, new, how).await.map_err(status::of)
+    from.share.rename(&from.call, old, new, how).await.map_err(status::of)
 }

@@ -5,7 +5,7 @@ use nfs_wire::rpc::AcceptStatus;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::{Procedure, write as write_wire};
 use nfs_wire::xdr::{Encode, Failure, Reader};
-use share::{Outcome, Protocol};
+use share::Outcome;
 
 use super::for_object::ForObject;
 use super::{
@@ -21,7 +21,7 @@ use crate::status;
 /// Runs a call. Calls with large futures run in boxes, so that the others need no room for them.
 pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallError> {
     let operation = super::operation(request.call.procedure).ok_or(AcceptStatus::ProcedureUnavailable)?;
-    let call = Running { request, operation, counted: Counted::begin(request.connection, operation.api) };
+    let call = Running { request, operation, counted: Counted::begin(request.connection, operation) };
     /// Finds the object that the call is for, runs the handler, and makes the reply.
     macro_rules! run {
         ($procedure:ident) => {
@@ -89,23 +89,22 @@ impl Running<'_, '_> {
     async fn enter(&self, args: &impl ForObject) -> Result<Object, Status> {
         let named = self.request.named(args.object())?;
         let share = &named.share;
-        self.counted.is_for(share);
-        let (caller, standing) = self.request.caller(Protocol::Nfs3, share);
+        let (caller, standing) = self.request.caller(share);
+        let call = self.counted.on(share, caller);
         let is_enough = match self.operation.callers {
             Callers::Members => standing.is_member(),
             Callers::Mounting | Callers::Anybody => !standing.is_refused(),
         };
         if !is_enough {
+            call.needs_no_turn();
             return Err(Status::Acces);
         }
-        if let Some(api) = self.operation.api {
-            share.take_turn(&caller, api).await;
-        }
-        let node = named.node().await?;
+        share.take_turn(&call).await;
+        let node = named.node(&call).await?;
         if !standing.is_member() && node.id() != share.root().id() {
             return Err(Status::Acces);
         }
-        let object = Object::new(named.share, caller, node, standing);
+        let object = Object::new(named.share, call, node, standing);
         if self.operation.changes && object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
     }
 

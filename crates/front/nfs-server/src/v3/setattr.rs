@@ -4,7 +4,7 @@ use nfs_wire::v3::Procedure;
 use nfs_wire::v3::setattr::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
-use share::{Api, Changed};
+use share::Changed;
 
 use super::for_object::ForObject;
 use crate::attributes::{timestamp, to_set, wcc};
@@ -14,7 +14,7 @@ use crate::operation::Operation;
 use crate::status;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::SetAttr, Api::SetAttr) };
+    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::SetAttr, "SetAttr") };
 
 impl ForObject for Args {
     fn object(&self) -> &FileHandle {
@@ -35,7 +35,7 @@ async fn set(object: &Object, args: &Args) -> Result<Changed, Status> {
         return Err(Status::Perm); // as chmod(2)
     }
     let guard = args.guard.map(timestamp).transpose()?;
-    let changed = object.share.set_attributes(&object.caller, &object.file(), &set, guard).await;
+    let changed = object.share.set_attributes(&object.call, &object.file(), &set, guard).await;
     changed.map_err(|error| match status::of(error) {
         // The size of a directory: RFC 1813 3.3.2 has NFS3ERR_INVAL only.
         Status::IsDir => Status::Inval,

@@ -4,7 +4,7 @@ use nfs_wire::v3::Procedure;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::symlink::{Args, Res};
 use nfs_wire::v3::types::FileHandle;
-use share::{Api, Created};
+use share::Created;
 use storage::FileKind;
 
 use super::for_object::ForObject;
@@ -14,7 +14,7 @@ use crate::object::Object;
 use crate::operation::Operation;
 
 pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::of(Procedure::SymLink, Api::SymLink) };
+    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::SymLink, "SymLink") };
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

@@ -5,7 +5,7 @@ use nfs_wire::v3::Procedure;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileHandle, StableHow};
 use nfs_wire::v3::write::{Args, Res, ResOk};
-use share::{Api, Written};
+use share::{Direction, Turn, Written};
 use storage::Stability;
 
 use super::for_object::ForObject;
@@ -16,8 +16,10 @@ use crate::object::Object;
 use crate::operation::Operation;
 use crate::status;
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, ..Operation::of(Procedure::Write, Api::Write) };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    changes: true,
+    ..Operation::v3(Procedure::Write, "Write").with(Turn::ByData(Direction::Write))
+};
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {
@@ -46,7 +48,7 @@ async fn write(request: &Request<'_>, file: &Object, args: &Args<'_>) -> Result<
         return Err(Status::FBig);
     }
     let stability = stability(args.stable);
-    let written = file.share.write(&file.caller, &file.file(), args.offset, data, stability).await;
+    let written = file.share.write(&file.call, &file.file(), args.offset, data, stability).await;
     written.map_err(|error| match status::of(error) {
         // RFC 1813 3.3.7: NFS3ERR_INVAL for whatever is no regular file.
         Status::IsDir => Status::Inval,

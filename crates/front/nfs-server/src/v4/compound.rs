@@ -4,11 +4,12 @@
 //! none, so a request without it cannot reach any client's state.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use net::{Buffer, Room};
+use net::{Buffer, Room, turn_clock};
 use nfs_proto::v4::holdings::Through;
 use nfs_proto::v4::open_state::ShareAccess;
 use nfs_proto::v4::stateid::{Designates, designates};
@@ -19,7 +20,7 @@ use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
 use nfs_wire::v4::{Operation as Number, read};
 use nfs_wire::xdr::padding;
-use share::{Caller, File, Protocol, Share};
+use share::{Call, Caller, File, Share};
 
 use super::files::{file_of, refused, unusable};
 use super::in_session::InSession;
@@ -170,8 +171,26 @@ impl<'a> Compound<'a> {
 
     /// The caller in a share, and the caller's standing there.
     pub(super) fn caller(&self, share: &Share) -> (Caller, Standing) {
-        let (caller, standing) = self.request.caller(Protocol::Nfs4, share);
+        let (caller, standing) = self.request.caller(share);
         (caller.of_client(self.client().files.holder()), standing)
+    }
+
+    /// The operation under way as one of this caller, in a share that the operation has reached by itself: no budget is asked.
+    pub(super) fn call_on_the_way(&self, caller: Caller) -> Rc<Call> {
+        let call = Call::new(&self.operation.on_share, caller, turn_clock::now());
+        call.needs_no_turn();
+        Rc::new(call)
+    }
+
+    /// Begins the next operation on the current object, if there is one.
+    pub(super) fn begin_call(
+        &mut self,
+        operation: &'static Operation<Number>,
+    ) -> Option<(Arc<Share>, Rc<Call>)> {
+        let Some(Position { place: Place::Object(object), .. }) = &mut self.current else { return None };
+        let call = Call::new(&operation.on_share, object.call.caller.clone(), turn_clock::now());
+        object.call = Rc::new(call);
+        Some((Arc::clone(&object.share), Rc::clone(&object.call)))
     }
 
     /// Checks whether the caller may use this operation on the current object, under the rules of its share.
@@ -259,7 +278,11 @@ impl<'a> Compound<'a> {
         let held = held.map_err(unusable)?;
         // RFC 8881 18.16.3: "the server is REQUIRED to perform access checking on the READs and WRITEs themselves". Who has
         // opened the file has been checked.
-        if *held.identity == *object.caller.identity { Ok(File::Open(held.open)) } else { Ok(object.file()) }
+        if *held.identity == *object.call.caller.identity {
+            Ok(File::Open(held.open))
+        } else {
+            Ok(object.file())
+        }
     }
 
     fn to_change<'o>(&self, object: &'o Object) -> Result<&'o Object, Status> {

@@ -34,9 +34,9 @@ pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) 
             let fs = file_system(c, object, &needs).await?;
             let share = &object.share;
             let seen = if needs.written {
-                share.present_attributes(&object.caller, &object.node, needs.want).await
+                share.present_attributes(&object.call, &object.node, needs.want).await
             } else {
-                share.attributes(&object.node, needs.want).await
+                share.attributes(&object.call, &object.node, needs.want).await
             };
             let seen = seen.map_err(status::v4)?;
             describe(c, object, fs, &object.node, seen, &needs).await?
@@ -61,7 +61,7 @@ pub(super) async fn file_system(
     needs: &Needs,
 ) -> Result<FileSystem, Status> {
     let share = &object.share;
-    let space = if needs.space { Some(share.space().await.map_err(status::v4)?) } else { None };
+    let space = if needs.space { Some(share.space(&object.call).await.map_err(status::v4)?) } else { None };
     let capabilities = share.capabilities();
     Ok(FileSystem {
         fsid: Fsid { major: crate::attributes::fsid(share.id()), minor: 0 },
@@ -88,7 +88,7 @@ pub(super) async fn describe(
         subject.mounted_on = entry_id(share);
     }
     if needs.acl {
-        subject.acl = Some(Told::of(&share.security(node).await.map_err(status::v4)?));
+        subject.acl = Some(Told::of(&share.security(&of.call, node).await.map_err(status::v4)?));
     }
     if needs.handle {
         subject.handle = Some(filehandle::of_node(c.server(), share.id(), node)?);

@@ -13,7 +13,7 @@ use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, Stateid};
 use parking_lot::Mutex;
-use share::{GrantKey, Holder, Identity, Open, Share, ShareId};
+use share::{Call, GrantKey, Holder, Identity, Open, Share, ShareId};
 
 use super::running::Running;
 use crate::credentials::Claimant;
@@ -204,7 +204,7 @@ pub(super) async fn give_up(all: Everything<Held, Delegated>) {
         }
     }
     for held in &opens {
-        held.close().await;
+        held.close_unasked().await;
     }
 }
 
@@ -215,10 +215,19 @@ impl Held {
     }
 
     /// Closes the open. A file that clients of another protocol have marked for deletion may be deleted with it.
-    pub(super) async fn close(&self) {
-        if let Err(error) = self.share.close(&self.open).await {
-            tracing::debug!("a file that was to be deleted stays: {error}");
-        }
+    pub(super) async fn close(&self, call: &Call) {
+        note_kept(self.share.close(call, &self.open).await);
+    }
+
+    /// As [`Held::close`], for a client that has gone or has lost the open.
+    pub(super) async fn close_unasked(&self) {
+        note_kept(self.share.close_unasked(&self.open).await);
+    }
+}
+
+fn note_kept(closed: share::Result<()>) {
+    if let Err(error) = closed {
+        tracing::debug!("a file that was to be deleted stays: {error}");
     }
 }
 

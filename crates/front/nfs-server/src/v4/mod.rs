@@ -17,7 +17,7 @@ pub(crate) mod files;
 mod in_session;
 pub(crate) mod link;
 mod locations;
-mod operation;
+pub(crate) mod operation;
 mod owner;
 mod place;
 mod pseudo_fs;

@@ -50,7 +50,7 @@ pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
         return Err(Status::Access);
     }
     let node = Arc::clone(share.root());
-    Ok(Object::new(share, caller, node, standing))
+    Ok(Object::new(share, c.call_on_the_way(caller), node, standing))
 }
 
 /// The root's attributes: everybody may list it, nobody may change it. Its change attribute changes when the client

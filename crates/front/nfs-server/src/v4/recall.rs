@@ -63,7 +63,7 @@ impl GrantHolder for Reach {
             revoked
         });
         if let Some(delegated) = revoked {
-            self.runtime().spawn(async move { delegated.held.close().await });
+            self.runtime().spawn(async move { delegated.held.close_unasked().await });
         }
     }
 

@@ -9,7 +9,7 @@ use nfs_wire::v4::sequence::Args;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::{MINOR_VERSION_MAX, MINOR_VERSION_MIN, Operation as Number, Procedure};
 use nfs_wire::xdr::{Decode, Reader};
-use share::{Api, Measure, Protocol};
+use share::{Ending, Outcome};
 
 use super::compound::Compound;
 use super::in_session::InSession;
@@ -143,9 +143,10 @@ impl<'a> Runner<'a> {
         if let Err(status) = c.check_room(operation.result_bytes).and_then(|()| c.check_standing(operation)) {
             return c.refuse(args.operation(), status);
         }
-        let measure = operation.api.map(|api| Measure::begin(api, Protocol::Nfs4, turn_clock::now()));
-        if let (Some(api), Some(object)) = (operation.api, c.counted()) {
-            object.share.take_turn(&object.caller, api).await;
+        if operation.is_counted
+            && let Some((share, call)) = c.begin_call(operation)
+        {
+            share.take_turn(&call).await;
         }
         let (number, has_file_handle) = (args.operation(), c.place().is_ok());
         c.begin_operation(operation);
@@ -154,11 +155,9 @@ impl<'a> Runner<'a> {
             has_file_handle || operation.needs != Needs::FileHandle || c.outcome().is_err(),
             "{number:?} needs a filehandle and has had none"
         );
-        if let Some(measure) = measure {
-            self.count(&measure);
-        }
-        if let Some(api) = operation.api {
-            self.note_traffic(api);
+        if operation.is_counted {
+            self.count();
+            self.note_traffic(&operation.on_share);
         }
         let c = &mut self.compound;
         if let Err(status) = c.check_room(0) {
@@ -167,22 +166,24 @@ impl<'a> Runner<'a> {
     }
 
     /// Counts an operation for the share of the current object.
-    fn count(&self, measure: &Measure) {
+    fn count(&self) {
         let c = &self.compound;
         let Some(object) = c.counted() else { return };
-        let outcome = c.outcome().map_or_else(status::v4_outcome, |()| share::Outcome::Done);
         let connection = c.request.connection;
-        let measure = measure.over(connection.traffic.round_trip.time());
-        let (share, client) = (&object.share, object.caller.machine);
-        connection.accounts.end(share, client, &measure, turn_clock::read, c.moved_bytes(), outcome);
+        connection.accounts.end(&object.share, &object.call, || Ending {
+            at: turn_clock::read(),
+            round_trip: connection.traffic.round_trip.time(),
+            bytes: c.moved_bytes(),
+            outcome: c.outcome().map_or_else(status::v4_outcome, |()| Outcome::Done),
+        });
     }
 
     /// Counts for the connection what an operation has moved.
-    fn note_traffic(&self, api: Api) {
+    fn note_traffic(&self, operation: &share::Operation) {
         let (traffic, bytes) = (&self.compound.request.connection.traffic, self.compound.moved_bytes());
-        if api.is_read() {
+        if operation.is_read() {
             traffic.reads.add(bytes);
-        } else if api.is_write() {
+        } else if operation.is_write() {
             traffic.writes.add(bytes);
         }
     }

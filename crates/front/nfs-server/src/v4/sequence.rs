@@ -19,7 +19,7 @@ use crate::operation::{Needs, Operation};
 
 /// SEQUENCE runs before there is a context for operations, and nowhere else.
 pub(super) const OPERATION: Operation<Number> =
-    Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::Sequence) };
+    Operation { needs: Needs::Nothing, ..Operation::v4_of_no_share(Number::Sequence) };
 
 /// Bytes of SEQUENCE's result, operation and status included.
 const RESULT_BYTES: usize = 4 + 4 + 16 + 5 * 4;

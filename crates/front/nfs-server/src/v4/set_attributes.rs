@@ -152,7 +152,7 @@ impl<'a> Wanted<'a> {
         if set == SetAttributes::default() {
             return Ok(());
         }
-        let changed = object.share.set_attributes(&object.caller, file, &set, None).await;
+        let changed = object.share.set_attributes(&object.call, file, &set, None).await;
         changed.map_err(|error| match status::v4(error) {
             // The size of what is no regular file (RFC 8881 15.2 has no NFS4ERR_ISDIR for SETATTR, but clients know it).
             Status::WrongType => Status::Inval,
@@ -168,7 +168,8 @@ impl<'a> Wanted<'a> {
         if !flagged && self.masked.is_none() {
             return Ok(set);
         }
-        let now = object.share.attributes(&object.node, Want::FLAGS).await.map_err(status::v4)?;
+        let now =
+            object.share.attributes(&object.call, &object.node, Want::FLAGS).await.map_err(status::v4)?;
         if let Some(ModeMasked { value, mask }) = self.masked {
             set.mode = Some((now.mode & MODE_BITS & !mask) | (value & mask));
         }
@@ -187,7 +188,7 @@ impl<'a> Wanted<'a> {
     pub(super) async fn apply_list(&self, object: &Object, file: &File) -> Result<(), Status> {
         let Some(list) = &self.list else { return Ok(()) };
         let share = &object.share;
-        let now = share.security(&object.node).await.map_err(status::v4)?;
+        let now = share.security(&object.call, &object.node).await.map_err(status::v4)?;
         let (Some(owner), Some(group)) = (now.owner, now.group) else { return Err(Status::ServerFault) };
         let is_dir = object.node.kind() == storage::FileKind::Directory;
         let subject = Subject { owner, group, is_dir };
@@ -196,7 +197,7 @@ impl<'a> Wanted<'a> {
             List::Dacl(list) => acl::given_dacl(list, &subject)?,
         };
         let change = SecurityChange { dacl: Some((control, Some(acl))), ..SecurityChange::default() };
-        let set = share.set_security(&object.caller, file, change).await;
+        let set = share.set_security(&object.call, file, change).await;
         set.map_err(|error| match status::v4(error) {
             Status::XattrTooBig => Status::NoSpc,
             Status::NotSupp | Status::WrongType => Status::AttrNotSupp,

@@ -321,3 +321,18 @@ pub(crate) fn place(dir: FileHandle, name: &str) -> DirOpArgs<'_> {
 pub(crate) fn with_mode(mode: u32) -> SetAttributes {
     SetAttributes { mode: Some(mode), ..SetAttributes::default() }
 }
+
+static SMB: share::Front = share::Front {
+    name: "smb",
+    patience: share::Patience::AsLongAsHolders,
+    directories: share::DirectoryReport::Nothing,
+};
+static BY_SMB: share::Operation = share::Operation::new(&SMB, 1, "Create");
+
+/// An operation of an SMB client.
+pub(crate) fn by_smb(uid: u32, gid: u32) -> share::Call {
+    let caller = share::Caller::new(share::Identity { uid, gid, groups: Vec::new() });
+    let call = share::Call::new(&BY_SMB, caller, std::time::Instant::now());
+    call.needs_no_turn();
+    call
+}

@@ -7,13 +7,13 @@ use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{Procedure, read, remove};
 use nfs_wire::xdr::Decode;
 use share::{
-    Access, Break, ByteRange, Caching, Caller, Case, GrantHolder, GrantKey, GrantRequest, Identity, LockKind,
-    LockWait, Open, OpenRequest, Protocol, Sharing,
+    Access, Break, ByteRange, Caching, Case, GrantHolder, GrantKey, GrantRequest, LockKind, LockWait, Open,
+    OpenRequest, Sharing,
 };
 use storage::Want;
 use tokio::runtime::Runtime;
 
-use crate::client::{Client, TestServer, place};
+use crate::client::{Client, TestServer, by_smb, place};
 
 struct Smb {
     runtime: Runtime,
@@ -31,7 +31,7 @@ fn opened_caching(sharing: Sharing, grant: Option<GrantRequest>) -> (Smb, Client
     let (mut client, root) = server.mounted();
     let file = client.make_file(root, "file", 0o666, b"data");
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: vec![] });
+    let caller = by_smb(0, 0);
     let open = runtime.block_on(async {
         let root = server.data.root();
         let found =
@@ -63,7 +63,7 @@ fn an_open_that_shares_nothing_keeps_nfs_clients_waiting() {
     assert_eq!(read(&mut client, file), Err(Status::JukeBox));
     assert_eq!(write(&mut client, file), Err(Status::JukeBox));
     assert_eq!(remove(&mut client, root), Err(Status::JukeBox));
-    smb.runtime.block_on(smb.server.data.close(&smb.open)).unwrap();
+    smb.runtime.block_on(smb.server.data.close(&by_smb(0, 0), &smb.open)).unwrap();
     assert_eq!(read(&mut client, file), Ok(()));
     assert_eq!(write(&mut client, file), Ok(()));
     assert_eq!(remove(&mut client, root), Ok(()));
@@ -86,7 +86,7 @@ fn a_locked_range_keeps_nfs_clients_waiting() {
     assert_eq!(read(&mut client, file), Err(Status::JukeBox));
     assert_eq!(write(&mut client, file), Err(Status::JukeBox));
     client.write(file, 2, b"x").unwrap();
-    smb.runtime.block_on(smb.server.data.close(&smb.open)).unwrap();
+    smb.runtime.block_on(smb.server.data.close(&by_smb(0, 0), &smb.open)).unwrap();
     assert_eq!(write(&mut client, file), Ok(()));
 }
 

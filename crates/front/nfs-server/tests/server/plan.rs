@@ -37,7 +37,7 @@ fn what_is_over_budget_waits_and_does_not_fail() {
         assert_eq!(size(&mut client, file), 4);
     }
     assert!(begun.elapsed() >= Duration::from_millis(700), "{:?}", begun.elapsed());
-    let counts = server.data.accounting().total(share::Api::GetAttr, share::Protocol::Nfs3);
+    let counts = server.data.accounting().total("nfs3", "GetAttr");
     assert!(counts.errors == 0 && counts.throttled.iter().sum::<u64>() > 0, "{counts:?}");
     assert!(!counts.limit.time.is_zero() && counts.limit.time <= counts.time, "{counts:?}");
 }

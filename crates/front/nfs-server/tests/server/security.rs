@@ -9,11 +9,11 @@ use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{Procedure, create, read, remove, setattr};
 use nfs_wire::xdr::Decode;
-use share::{Caller, Case, File, Found, Identity, Protocol, SecurityChange};
+use share::{Case, File, Found, SecurityChange};
 use storage::Want;
 use tokio::runtime::Runtime;
 
-use crate::client::{Client, TestServer, place, with_mode};
+use crate::client::{Client, TestServer, by_smb, place, with_mode};
 
 const READ: AccessMask = AccessMask::FILE_READ;
 const WRITE: AccessMask = AccessMask::WRITE_DATA.union(AccessMask::APPEND_DATA);
@@ -24,19 +24,19 @@ const EVERYONE: Sid = Sid::EVERYONE;
 struct Smb {
     runtime: Runtime,
     server: TestServer,
-    caller: Caller,
+    call: share::Call,
 }
 
 impl Smb {
     fn start() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: vec![] });
-        Self { runtime, server: TestServer::start(), caller }
+        let call = by_smb(0, 0);
+        Self { runtime, server: TestServer::start(), call }
     }
 
     fn find(&self, name: &str) -> Found {
         let data = &self.server.data;
-        let found = data.lookup(&self.caller, data.root(), name.as_bytes(), Case::Insensitive, Want::empty());
+        let found = data.lookup(&self.call, data.root(), name.as_bytes(), Case::Insensitive, Want::empty());
         self.runtime.block_on(found).unwrap()
     }
 
@@ -44,11 +44,11 @@ impl Smb {
         let dacl = Some((Control::DACL_PRESENT, Some(Acl { revision: 2, aces })));
         let file = File::Stateless(Arc::clone(&self.find(name).node));
         let change = SecurityChange { dacl, ..SecurityChange::default() };
-        self.runtime.block_on(self.server.data.set_security(&self.caller, &file, change)).unwrap();
+        self.runtime.block_on(self.server.data.set_security(&self.call, &file, change)).unwrap();
     }
 
     fn security(&self, name: &str) -> SecurityDescriptor {
-        self.runtime.block_on(self.server.data.security(&self.find(name).node)).unwrap()
+        self.runtime.block_on(self.server.data.security(&by_smb(0, 0), &self.find(name).node)).unwrap()
     }
 }
 

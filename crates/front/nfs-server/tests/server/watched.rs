@@ -4,14 +4,14 @@ use nfs_wire::v3::attr::SetAttributes;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::types::Path;
 use nfs_wire::v3::{Procedure, link, remove, rename, rmdir, setattr, symlink};
-use share::{Caller, ChangeAction, ChangeKinds, Identity, Protocol, Seen, Watch};
+use share::{ChangeAction, ChangeKinds, Seen, Watch};
 
-use crate::client::{Client, TestServer, place, with_mode};
+use crate::client::{Client, TestServer, by_smb, place, with_mode};
 
 /// Watches the root of `/data`.
 fn watch(server: &TestServer, recursive: bool, kinds: ChangeKinds) -> Watch {
-    let superuser = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: Vec::new() });
-    server.data.watch(&superuser, server.data.root(), recursive, kinds).unwrap()
+    let superuser = by_smb(0, 0);
+    server.data.watch(&superuser.caller, server.data.root(), recursive, kinds).unwrap()
 }
 
 /// What was seen since: the server has told of it before it answers.

@@ -17,7 +17,7 @@ use nfs_wire::xdr::{Decode, Encode, Writer};
 use storage::memory::MemoryStore;
 
 use crate::client::{CALLBACK_PROGRAM, V4Client};
-use crate::server::{Raw, TestServer, export};
+use crate::server::{Raw, TestServer, by_smb, export};
 
 /// How long it goes on.
 const TIME: Duration = Duration::from_secs(10);
@@ -467,7 +467,7 @@ fn memory() -> usize {
 
 fn server() -> TestServer {
     let quick = |settings: &mut share::Settings| {
-        settings.nfs_patience = Duration::from_millis(5);
+        settings.retry_after = Duration::from_millis(5);
         settings.break_timeout = Duration::from_millis(100);
         settings.provisioned.plan = "custom capacity=32MiB".parse().unwrap();
     };
@@ -476,7 +476,7 @@ fn server() -> TestServer {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let begun = Instant::now();
     while server.data.limits_status().used.is_none() {
-        runtime.block_on(server.data.space()).unwrap();
+        runtime.block_on(server.data.space(&by_smb(0, 0))).unwrap();
         assert!(begun.elapsed() < PATIENCE, "what the share holds is not counted");
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -13,11 +13,11 @@ use nfs_wire::v4::sequence::StatusFlags;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{Stateid, Time};
 use nfs_wire::v4::{delegreturn, free_stateid, getattr, read, test_stateid};
-use share::{Access, Caller, Case, Identity, Protocol, Settings, Sharing};
+use share::{Access, Case, Settings, Sharing};
 
 use crate::client::{CallbackAnswer, Reply, V4Client, put};
 use crate::opens::{smb_open, started};
-use crate::server::{TestServer, export};
+use crate::server::{TestServer, by_smb, export};
 
 /// What came with an OPEN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +158,7 @@ fn a_client_of_version_3_that_writes_recalls_a_delegation() {
 fn a_delegation_that_is_not_returned_is_revoked() {
     let quick = |settings: &mut Settings| {
         settings.break_timeout = Duration::from_millis(200);
-        settings.nfs_patience = Duration::from_millis(20);
+        settings.retry_after = Duration::from_millis(20);
     };
     let server = TestServer::with(Arc::default(), export(Squash::None), 1, quick, |_| {});
     let root = server.mounted().1.as_bytes().to_vec();
@@ -312,7 +312,7 @@ fn clients_of_the_other_protocols_are_told_what_a_writer_has() {
 
 /// The size of the file as SMB clients see it: with an open for attributes, and in a listing.
 fn smb_sizes(server: &TestServer) -> [u64; 2] {
-    let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: Vec::new() });
+    let caller = by_smb(0, 0);
     let share = &server.data;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {

@@ -20,11 +20,11 @@ use nfs_wire::v4::{
     access, create, getattr, getxattr, link, listxattrs, lookup, nverify, readdir, remove, removexattr,
     rename, secinfo, setattr, setxattr, verify,
 };
-use share::{Caller, Case, Identity, Protocol, Squash};
+use share::{Case, Squash};
 
 use crate::client::{V4Client, put};
 use crate::opens::{runtime, started};
-use crate::server::{TestServer, export};
+use crate::server::{TestServer, by_smb, export};
 
 fn look(name: &[u8]) -> ArgOp<'_> {
     ArgOp::Lookup(lookup::Args { name: Name(name) })
@@ -264,7 +264,7 @@ fn an_access_control_list_holds_and_all_protocols_see_it() {
         assert!(told.contains(entry), "{entry:?} of {told:?}");
     }
     let allowed = |uid| {
-        let caller = Caller::new(Protocol::Smb, Identity { uid, gid: 100, groups: vec![] });
+        let caller = by_smb(uid, 100);
         let open = |access| {
             runtime().block_on(async {
                 let want = storage::Want::empty();

@@ -12,7 +12,7 @@ use share::{Protocols, Right, Role, Rules};
 
 use crate::client::{Callback, CallbackAnswer, V4Client, put};
 use crate::ranges::{between, copy_args};
-use crate::server::{TestServer, export, rules};
+use crate::server::{TestServer, by_smb, export, rules};
 
 const MIB: u64 = 1 << 20;
 /// Nobody waits longer for a copy.
@@ -89,12 +89,14 @@ impl Copying {
     fn size_of_target(&self) -> u64 {
         let root = self.server.data.root();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let caller =
-            share::Caller::new(share::Protocol::Smb, share::Identity { uid: 0, gid: 0, groups: Vec::new() });
+        let caller = by_smb(0, 0);
         let found =
             self.server.data.lookup(&caller, root, b"to", share::Case::Sensitive, storage::Want::empty());
         let node = runtime.block_on(found).unwrap().node;
-        runtime.block_on(self.server.data.attributes(&node, storage::Want::empty())).unwrap().size
+        runtime
+            .block_on(self.server.data.attributes(&by_smb(0, 0), &node, storage::Want::empty()))
+            .unwrap()
+            .size
     }
 }
 
@@ -339,7 +341,7 @@ fn what_is_wrong_with_a_large_copy_is_its_answer() {
     // Behind the first piece it becomes short, and the next one says why.
     let begun = Instant::now();
     while copying.server.data.limits_status().used.is_none() {
-        runtime().block_on(copying.server.data.space()).unwrap();
+        runtime().block_on(copying.server.data.space(&by_smb(0, 0))).unwrap();
         assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(10));
     }

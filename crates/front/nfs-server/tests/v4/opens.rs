@@ -7,11 +7,11 @@ use nfs_wire::v4::open::{Claim, CreateHow, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{Stateid, Verifier};
 use nfs_wire::v4::{close, free_stateid, open, open_downgrade, read, test_stateid, write};
-use share::{Access, Caller, Case, File, Identity, OpenRequest, Protocol, SecurityChange, Sharing};
+use share::{Access, Case, File, OpenRequest, SecurityChange, Sharing};
 use storage::Want as AttributesWanted;
 
 use crate::client::{V4Client, put};
-use crate::server::TestServer;
+use crate::server::{TestServer, by_smb};
 
 const NONE: ShareDeny = ShareDeny::NONE;
 const CREATE: How<'static> = How::Create(CreateHow::Unchecked(Attributes::EMPTY));
@@ -119,11 +119,11 @@ fn what_is_denied_is_denied_to_all_whatever_their_protocol() {
     let smb = smb_open(&server, Access::READ_DATA, Sharing::READ | Sharing::WRITE).unwrap();
     client.close(&file, stateid);
     // The other way round.
-    runtime().block_on(server.data.close(&smb)).unwrap();
+    runtime().block_on(server.data.close(&by_smb(0, 0), &smb)).unwrap();
     let smb = smb_open(&server, Access::READ_DATA, Sharing::READ).unwrap();
     assert_eq!(other.fails(&of_two), Status::ShareDenied);
     assert_eq!(other.fails(&anonymous), Status::ShareDenied);
-    runtime().block_on(server.data.close(&smb)).unwrap();
+    runtime().block_on(server.data.close(&by_smb(0, 0), &smb)).unwrap();
     other.ok(&of_two);
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn smb_open(
     access: Access,
     sharing: Sharing,
 ) -> share::Result<std::sync::Arc<share::Open>> {
-    let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: vec![] });
+    let caller = by_smb(0, 0);
     runtime().block_on(async {
         let root = server.data.root();
         let wanted = AttributesWanted::empty();
@@ -221,7 +221,7 @@ fn a_list_tells_executing_from_reading() {
     let (stateid, file) = client.open(&root, "file");
     client.write(&file, stateid, 0, b"data");
     client.close(&file, stateid);
-    let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: vec![] });
+    let caller = by_smb(0, 0);
     let list = |aces: Vec<Ace>| {
         let dacl = Some((Control::DACL_PRESENT, Some(Acl { revision: 2, aces })));
         let change = SecurityChange { dacl, ..SecurityChange::default() };

@@ -51,7 +51,7 @@ impl Machine {
     }
 
     fn start(&self, run: u8) -> TestServer {
-        let patience = |settings: &mut share::Settings| settings.nfs_patience = Duration::from_millis(20);
+        let patience = |settings: &mut share::Settings| settings.retry_after = Duration::from_millis(20);
         TestServer::with(Arc::clone(&self.store), export(Squash::None), run, patience, |config| {
             config.client_records = Some(Arc::clone(&self.records) as _);
             config.lease_times.lease = self.lease;

@@ -9,11 +9,11 @@ use nfs_wire::v4::compound::ArgOp;
 use nfs_wire::v4::open::{CreateHow, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::status::Status;
 use share::Squash;
-use share::{Access, Caller, Case, Error, Identity, OpenRequest, Opener, Protocol, Sharing};
+use share::{Access, Case, Error, OpenRequest, Opener, Sharing};
 use storage::memory::MemoryStore;
 
 use crate::client::{V4Client, put};
-use crate::server::{TestServer, export};
+use crate::server::{TestServer, by_smb, export};
 
 /// Opens of the share: the last quarter are four.
 const OPENS: usize = 16;
@@ -22,7 +22,7 @@ const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 fn server(lease: Duration) -> (TestServer, Vec<u8>) {
     let few = |settings: &mut share::Settings| {
         settings.opens_max = OPENS;
-        settings.nfs_patience = Duration::from_millis(20);
+        settings.retry_after = Duration::from_millis(20);
     };
     let store = Arc::new(MemoryStore::new());
     let server =
@@ -41,16 +41,18 @@ fn open(client: &mut V4Client, root: &[u8], owner: usize) -> Result<(), Status> 
 }
 
 fn smb_open(server: &TestServer, user: &str) -> share::Result<Arc<share::Open>> {
-    let caller = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: vec![] });
-    let caller = caller.counted_for_user(Opener::named(("user", user)));
+    let mut call = by_smb(0, 0);
+    call.caller = call.caller.clone().counted_for_user(Opener::named(("user", user)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let root = server.data.root();
         let found =
-            server.data.lookup(&caller, root, b"file", Case::Insensitive, storage::Want::empty()).await?;
-        let request =
-            OpenRequest { openers: caller.openers, ..OpenRequest::new(Access::READ_DATA, Sharing::all()) };
-        server.data.open(&caller, &found, &request).await
+            server.data.lookup(&call, root, b"file", Case::Insensitive, storage::Want::empty()).await?;
+        let request = OpenRequest {
+            openers: call.caller.openers,
+            ..OpenRequest::new(Access::READ_DATA, Sharing::all())
+        };
+        server.data.open(&call, &found, &request).await
     })
 }
 

@@ -8,14 +8,14 @@ use nfs_wire::v4::attr::{Attribute, AttributeSet, AttributesBuf, Value};
 use nfs_wire::v4::compound::ArgOp;
 use nfs_wire::v4::types::{SetTime, Stateid, Time};
 use nfs_wire::v4::{getattr, setattr};
-use share::{Caller, Case, Identity, Protocol, Settings, Squash};
+use share::{Case, Settings, Squash};
 use storage::Want;
 use storage::memory::MemoryStore;
 use storage_local::{LocalOptions, LocalStore};
 
 use crate::client::{V4Client, put};
 use crate::opens::runtime;
-use crate::server::{TestServer, export};
+use crate::server::{TestServer, by_smb, export};
 
 const EARLY: Time = Time { seconds: 1_000_000_000, nanoseconds: 0 };
 const LATE: Time = Time { seconds: 1_100_000_000, nanoseconds: 0 };
@@ -57,7 +57,7 @@ fn the_time_of_last_access_of_a_directory_is_left_alone_by_what_the_server_reads
 
     // A name whatever its case: SMB.
     set_times(&mut client, &dir);
-    let smb = Caller::new(Protocol::Smb, Identity { uid: 0, gid: 0, groups: Vec::new() });
+    let smb = by_smb(0, 0);
     let path = ["dir", "FILE"].map(|name| name.as_bytes().to_vec()).to_vec();
     let found = runtime().block_on(server.data.walk(&smb, path, Case::Insensitive, Want::empty())).unwrap();
     assert!(matches!(found, share::Walk::Found(_)));
@@ -66,7 +66,7 @@ fn the_time_of_last_access_of_a_directory_is_left_alone_by_what_the_server_reads
     // What the share holds: its plan has a size.
     server.data.set_plan("custom capacity=1GiB".parse().unwrap(), SystemTime::now()).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    runtime().block_on(server.data.space()).unwrap();
+    runtime().block_on(server.data.space(&by_smb(0, 0))).unwrap();
     while server.data.limits_status().used.is_none() {
         assert!(Instant::now() < deadline, "it was not counted");
         std::thread::sleep(Duration::from_millis(20));

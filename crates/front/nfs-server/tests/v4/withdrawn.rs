@@ -10,6 +10,7 @@ use share::{Access, Sharing};
 
 use crate::client::put;
 use crate::opens::{runtime, smb_open, started};
+use crate::server::by_smb;
 
 #[test]
 fn opens_locks_and_delegations_end_with_their_share() {
@@ -34,7 +35,7 @@ fn opens_locks_and_delegations_end_with_their_share() {
     let gone = server.table.withdraw(server.data.id()).unwrap();
     server.end_share(&gone);
     let open = alone().expect("nobody else has it open");
-    runtime().block_on(gone.close(&open)).unwrap();
+    runtime().block_on(gone.close(&by_smb(0, 0), &open)).unwrap();
     assert_eq!(client.fails(&[put(&file)]), Status::Stale);
     let stateids = vec![stateid, locked.lock_stateid, delegation.stateid, kept];
     let reply = client.ok(&[ArgOp::TestStateid(test_stateid::Args { stateids })]);

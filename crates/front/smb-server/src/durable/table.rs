@@ -385,7 +385,7 @@ impl DurableOpens {
             };
             let Some(open) = expired else { return };
             tracing::debug!(path = open.path, "nobody has taken up the open again");
-            if let Err(failure) = open.close().await {
+            if let Err(failure) = open.close_unasked().await {
                 tracing::warn!(path = open.path, status = %failure.status, "closing what nobody takes up again");
             }
         }
@@ -401,7 +401,7 @@ impl DurableOpens {
                 if entry.is_some_and(|entry| is_such(&entry.open)) { tables.remove(id) } else { None }
             };
             let Some(open) = such else { continue };
-            if let Err(failure) = open.close().await {
+            if let Err(failure) = open.close_unasked().await {
                 tracing::warn!(path = open.path, status = %failure.status, "closing what nobody can take up again");
             }
         }

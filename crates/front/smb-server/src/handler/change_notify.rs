@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Api, ChangeAction, ChangeKinds, Seen};
+use share::{ChangeAction, ChangeKinds, Seen, Turn};
 use smb_wire::change_notify::{ChangeNotifyFlags, Request, Response};
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::notify::{Action, Change, writer};
@@ -14,6 +14,7 @@ use smb_wire::{AccessMask, Command, NtStatus};
 use tokio::sync::Semaphore;
 
 use crate::context::OnShare;
+use crate::front;
 use crate::name::path_to_client;
 use crate::open::{DirectoryWatch, Open};
 use crate::operation::{Needs, Operation};
@@ -21,7 +22,7 @@ use crate::status::Failure;
 
 /// The properties of CHANGE_NOTIFY.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::ChangeNotify),
+    on_share: Some(front::operation(Command::ChangeNotify, "ChangeNotify").with(Turn::Charged)),
     needs: Needs::Open,
     lingers: true,
     answer_bytes: 8,

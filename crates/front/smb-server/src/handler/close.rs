@@ -1,20 +1,21 @@
 //! CLOSE. [MS-SMB2] 3.3.5.10.
 
 use net::Buffer;
-use share::Api;
+use share::Turn;
 use smb_wire::close::{Attributes, CloseFlags, Request, Response};
 use smb_wire::{Command, NtStatus};
 use storage::Want;
 
 use crate::attributes;
 use crate::context::OnShare;
+use crate::front;
 use crate::open::Open;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
 /// The properties of CLOSE.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::Close),
+    on_share: Some(front::operation(Command::Close, "Close").with(Turn::Charged)),
     needs: Needs::Open,
     serves_expired: true,
     effect: Effect::Finished,
@@ -31,7 +32,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer
     let attributes = if wants_attributes { attributes_of(ctx, &open).await } else { None };
     // [MS-FSA] 2.1.5.5: closing succeeds, whatever becomes of a deletion that waited for it; a directory with entries
     // just stays.
-    if let Err(failure) = open.close().await {
+    if let Err(failure) = open.close(ctx.call).await {
         tracing::debug!("{} was closed but not deleted: {}", open.path, failure.status);
     }
     let mut reply = ctx.reply();
@@ -42,7 +43,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer
 /// What the file is when it is closed; where that cannot be read the answer says so.
 async fn attributes_of(ctx: &OnShare<'_>, open: &Open) -> Option<Attributes> {
     let node = open.file().ok()?.node();
-    let info = ctx.share.present_attributes(ctx.caller(), node, Want::FLAGS).await.ok()?;
+    let info = ctx.share.present_attributes(ctx.call, node, Want::FLAGS).await.ok()?;
     let info = attributes::network_open(&info);
     Some(Attributes {
         creation_time: info.creation_time,

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Access, Api, ByteRange, LockKind, LockWait, Share};
+use share::{Access, ByteRange, LockKind, LockWait, Share, Turn};
 use smb_proto::dialect::Dialect;
 use smb_wire::lock::{LockElement, LockFlags, Request, Response};
 use smb_wire::negotiate::Capabilities;
 use smb_wire::{Command, NtStatus};
 
 use crate::context::OnShare;
+use crate::front;
 use crate::open::Open;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
@@ -19,7 +20,7 @@ const LOCK_SEQUENCES: usize = 64;
 
 /// The properties of LOCK.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::Lock),
+    on_share: Some(front::operation(Command::Lock, "Lock").with(Turn::Charged)),
     needs: Needs::Open,
     serves_expired: true,
     lingers: true,

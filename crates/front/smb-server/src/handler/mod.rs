@@ -58,6 +58,11 @@ pub(crate) fn operation(command: Command) -> &'static Operation {
     OPERATIONS.get(usize::from(u16::from(command))).unwrap_or(&UNKNOWN)
 }
 
+/// The commands that concern shares, as operations on them.
+pub fn operations() -> impl Iterator<Item = &'static share::Operation> {
+    OPERATIONS.iter().filter_map(|operation| operation.on_share.as_ref())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,13 +1,14 @@
 //! Acknowledgments of oplock and lease breaks. [MS-SMB2] 3.3.5.22.
 
 use net::Buffer;
-use share::{AcknowledgeError, Api, Caching};
+use share::{AcknowledgeError, Caching, Turn};
 use smb_wire::create::OplockLevel;
 use smb_wire::create_context::LeaseState;
 use smb_wire::oplock_break::{OplockBreak, Request, Response};
 use smb_wire::{Command, NtStatus};
 
 use crate::context::OnShare;
+use crate::front;
 use crate::lease::{self, LeaseId};
 use crate::open::Grant;
 use crate::operation::{Needs, Operation};
@@ -20,7 +21,7 @@ const NOT_BREAKING: NtStatus = NtStatus::INVALID_OPLOCK_PROTOCOL;
 
 /// The properties of OPLOCK_BREAK.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::OplockBreak),
+    on_share: Some(front::operation(Command::OplockBreak, "OplockBreak").with(Turn::Charged)),
     needs: Needs::Tree,
     answer_bytes: 36,
     ..Operation::of(Command::OplockBreak)

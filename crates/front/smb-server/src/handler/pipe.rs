@@ -54,7 +54,7 @@ pub(crate) fn open(ctx: &Admitted<'_>, request: &create::Request<'_>) -> Result<
 pub(crate) async fn close(ctx: &Admitted<'_>, request: &close::Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     ctx.session.remove_open(open.id).ok_or(NtStatus::FILE_CLOSED)?;
-    open.close().await?;
+    open.close_unasked().await?;
     let mut reply = ctx.reply();
     reply.append_with(|bytes, _| close::Response::default().encode(bytes));
     Ok(reply)

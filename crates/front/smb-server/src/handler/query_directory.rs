@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use net::Buffer;
-use share::{Api, Case, Pick, Walk};
+use share::{Case, Pick, Walk};
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::FileInfoClass;
 use smb_wire::fscc::directory_info::{DirectoryWriter, Entry, is_directory_class};
@@ -18,6 +18,7 @@ use storage::{Attributes, FileKind, NodeRef, Want};
 
 use crate::attributes;
 use crate::context::OnShare;
+use crate::front;
 use crate::name::{self, Pattern};
 use crate::open::{Enumeration, Location, Open};
 use crate::operation::{Needs, Operation};
@@ -32,7 +33,7 @@ const ALIGNMENT: usize = 8;
 
 /// The properties of QUERY_DIRECTORY.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::QueryDirectory),
+    on_share: Some(front::operation(Command::QueryDirectory, "QueryDirectory")),
     needs: Needs::Open,
     answer_bytes: 8,
     ..Operation::of(Command::QueryDirectory)
@@ -185,7 +186,7 @@ impl Answer<'_, '_> {
         if !pattern.matches(".") {
             return Ok(Step::to(Location::Parent));
         }
-        let attributes = self.ctx.share.attributes(self.dir()?, Want::FLAGS).await?;
+        let attributes = self.ctx.share.attributes(self.ctx.call, self.dir()?, Want::FLAGS).await?;
         Ok(Step::over(Location::Start, Location::Parent, self.push(".", None, Some(&attributes))))
     }
 
@@ -195,10 +196,10 @@ impl Answer<'_, '_> {
             return Ok(Step::to(Location::Behind(0)));
         }
         let (share, dir) = (self.ctx.share, self.dir()?);
-        let parent = share.lookup(self.ctx.caller(), dir, b"..", Case::Sensitive, Want::FLAGS).await;
+        let parent = share.lookup(self.ctx.call, dir, b"..", Case::Sensitive, Want::FLAGS).await;
         let attributes = match parent {
             Ok(parent) => parent.attributes,
-            Err(_) => share.attributes(dir, Want::FLAGS).await?,
+            Err(_) => share.attributes(self.ctx.call, dir, Want::FLAGS).await?,
         };
         Ok(Step::over(Location::Parent, Location::Behind(0), self.push("..", None, Some(&attributes))))
     }
@@ -207,7 +208,7 @@ impl Answer<'_, '_> {
     async fn one(&mut self, literal: &str) -> Result<Step, Failure> {
         let Ok(stored) = name::component(literal) else { return Ok(Step::to(Location::End)) };
         let (share, dir) = (self.ctx.share, self.dir()?);
-        let found = share.lookup(self.ctx.caller(), dir, &stored, Case::Insensitive, Want::FLAGS).await;
+        let found = share.lookup(self.ctx.call, dir, &stored, Case::Insensitive, Want::FLAGS).await;
         let found = match found {
             Ok(found) if share.is_listed(self.ctx.caller(), &found) => found,
             Ok(_) | Err(share::Error::Storage(storage::Error::NotFound)) => {
@@ -215,8 +216,8 @@ impl Answer<'_, '_> {
             }
             Err(e) => return Err(e.into()),
         };
-        let (share, caller) = (self.ctx.share, self.ctx.caller());
-        let attributes = share.as_written(caller, &found.node, found.attributes, Want::FLAGS).await?;
+        let share = self.ctx.share;
+        let attributes = share.as_written(self.ctx.call, &found.node, found.attributes, Want::FLAGS).await?;
         let written = self.entry(&found.name, Some(attributes)).await;
         Ok(Step::over(Location::Behind(0), Location::End, written))
     }
@@ -227,7 +228,7 @@ impl Answer<'_, '_> {
         let pick = self.picker(pattern.clone(), Arc::clone(&full))?;
         let want = (self.class != FileInfoClass::Names).then_some(Want::FLAGS);
         let (share, dir) = (self.ctx.share, self.dir()?);
-        let part = share.list_picked(self.ctx.caller(), dir, cookie, want, pick).await?;
+        let part = share.list_picked(self.ctx.call, dir, cookie, want, pick).await?;
         let mut behind = cookie;
         for entry in &part.entries {
             let attributes = entry.node.as_ref().map(|(_, attributes)| *attributes);
@@ -292,8 +293,8 @@ impl Answer<'_, '_> {
         path.push(b'/');
         path.extend_from_slice(stored);
         let path = path.split(|b| *b == b'/').filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
-        let (share, caller) = (self.ctx.share, self.ctx.caller());
-        match share.walk(caller, path, Case::Sensitive, Want::FLAGS).await {
+        let share = self.ctx.share;
+        match share.walk(self.ctx.call, path, Case::Sensitive, Want::FLAGS).await {
             Ok(Walk::Found(found)) => Some(found.attributes),
             _ => None,
         }

@@ -4,12 +4,13 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Api, File};
+use share::{Direction, File, Turn};
 use smb_proto::dialect::Dialect;
 use smb_wire::read::{Channel, PAYLOAD_OFFSET, Request, ResponseHead};
 use smb_wire::{Command, NtStatus, header};
 
 use crate::context::OnShare;
+use crate::front;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
@@ -18,7 +19,7 @@ const COMPOUND_BYTES: usize = 64 * 1024;
 
 /// The properties of READ.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::Read),
+    on_share: Some(front::operation(Command::Read, "Read").with(Turn::ByData(Direction::Read))),
     needs: Needs::Open,
     answer_bytes: ResponseHead::LEN,
     ..Operation::of(Command::Read)
@@ -48,8 +49,8 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     into.append(&[0; ResponseHead::LEN]);
     into.mark();
     into.grow(length);
-    let (share, caller) = (ctx.share, ctx.caller());
-    let reading = pin!(async { Ok(share.read(caller, &file, request.offset, into).await?) });
+    let share = ctx.share;
+    let reading = pin!(async { Ok(share.read(ctx.call, &file, request.offset, into).await?) });
     let (mut reply, count) =
         if ctx.takes_turns { ctx.until_cancelled(reading).await? } else { reading.await? };
     reply.truncate(PAYLOAD_OFFSET.saturating_add(count));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Api, Terms};
+use share::{Terms, Turn};
 use smb_proto::dialect::Dialect;
 use smb_proto::session::Principal;
 use smb_wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
@@ -12,6 +12,7 @@ use smb_wire::{AccessMask, Command, HeaderFlags, NtStatus};
 use crate::admission::{self, Admission, TreeAdmission};
 use crate::config::Config;
 use crate::context::InSession;
+use crate::front;
 use crate::login::Login;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
@@ -24,7 +25,7 @@ const READ_ONLY: AccessMask = AccessMask::from_bits_retain(0x0012_00A9);
 
 /// The properties of TREE_CONNECT.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::TreeConnect),
+    on_share: Some(front::operation(Command::TreeConnect, "TreeConnect").with(Turn::Charged)),
     needs: Needs::Session,
     answer_bytes: 16,
     ..Operation::of(Command::TreeConnect)

@@ -1,17 +1,18 @@
 //! TREE_DISCONNECT. [MS-SMB2] 3.3.5.8.
 
 use net::Buffer;
-use share::Api;
+use share::Turn;
 use smb_wire::tree_disconnect::{Request, Response};
 use smb_wire::{Command, NtStatus};
 
 use crate::context::Admitted;
+use crate::front;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
 /// The properties of TREE_DISCONNECT.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::TreeDisconnect),
+    on_share: Some(front::operation(Command::TreeDisconnect, "TreeDisconnect").with(Turn::Charged)),
     needs: Needs::Tree,
     effect: Effect::Finished,
     answer_bytes: 4,

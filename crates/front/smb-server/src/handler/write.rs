@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use net::Buffer;
-use share::{Access, Api, File};
+use share::{Direction, File, Turn};
 use smb_wire::create::CreateOptions;
 use smb_wire::write::{Request, Response, WriteFlags};
 use smb_wire::{Command, NtStatus};
@@ -14,6 +14,7 @@ use storage::{SetAttributes, SetTime, Stability};
 use super::read::{check_channel, check_extent};
 use crate::attributes;
 use crate::context::OnShare;
+use crate::front;
 use crate::open::{FrozenTimes, Open};
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
@@ -22,7 +23,7 @@ use crate::status::Failure;
 const DATA_OFFSET_MAX: usize = 0x100;
 /// The properties of WRITE.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::Write),
+    on_share: Some(front::operation(Command::Write, "Write").with(Turn::ByData(Direction::Write))),
     needs: Needs::Open,
     effect: Effect::Guarded,
     answer_bytes: 16,
@@ -44,7 +45,9 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     check_extent(request.offset, u64::from(length))?;
     if length == 0 {
         // Nothing is written, but the client is told whether it might.
-        open.file()?.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
+        let (share, file) = (ctx.share, open.file()?);
+        let charging = pin!(async { Ok(share.write_nothing(ctx.call, file).await?) });
+        if ctx.takes_turns { ctx.patiently(charging).await? } else { charging.await? }
     } else {
         write(ctx, &open, &request, ctx.message.slice(range)).await?;
     }
@@ -58,8 +61,8 @@ async fn write(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>, data: Byte
     let end = request.offset.saturating_add(data.len() as u64);
     let file = File::Open(Arc::clone(open.file()?));
     let stability = stability(open, request.flags);
-    let (share, caller) = (ctx.share, ctx.caller());
-    let writing = pin!(async { Ok(share.write(caller, &file, request.offset, data, stability).await?) });
+    let share = ctx.share;
+    let writing = pin!(async { Ok(share.write(ctx.call, &file, request.offset, data, stability).await?) });
     if ctx.takes_turns {
         ctx.patiently(writing).await?;
     } else {
@@ -90,7 +93,7 @@ async fn keep_frozen_times(ctx: &OnShare<'_>, file: &File, frozen: FrozenTimes) 
         ..SetAttributes::default()
     };
     if set != SetAttributes::default() {
-        ctx.share.set_attributes(ctx.caller(), file, &set, None).await?;
+        ctx.share.set_attributes(ctx.call, file, &set, None).await?;
     }
     Ok(())
 }

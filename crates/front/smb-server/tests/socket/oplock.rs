@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anabranch_smb_server::Config;
-use share::{Caller, Case, Error, File, Identity, Protocol, Settings, Terms};
+use share::{
+    Call, Caller, Case, DirectoryReport, Error, File, Front, Identity, Operation, Patience, Settings, Terms,
+};
 use smb_wire::create::{CreateDisposition, CreateOptions, OplockLevel, ShareAccess};
 use smb_wire::lock::LockFlags;
 use smb_wire::oplock_break::{Acknowledgment, LeaseBreak, Notification, OplockBreak};
@@ -24,8 +26,8 @@ pub(crate) fn asking(oplock: OplockLevel) -> Asking {
 }
 
 /// A server that takes grants back from clients that are silent for so long.
-pub(crate) fn impatient(break_timeout: Duration, nfs_patience: Duration) -> TestServer {
-    let settings = Settings { break_timeout, nfs_patience, ..Settings::new(SHARE) };
+pub(crate) fn impatient(break_timeout: Duration, retry_after: Duration) -> TestServer {
+    let settings = Settings { break_timeout, retry_after, ..Settings::new(SHARE) };
     TestServer::sharing(Config::default(), settings, Arc::new(MemoryStore::new()))
 }
 
@@ -69,8 +71,16 @@ pub(crate) fn pending(client: &mut Client) -> Reply {
     reply
 }
 
-pub(crate) fn nfs() -> Caller {
-    Caller::new(Protocol::Nfs3, Identity { uid: 0, gid: 0, groups: vec![] })
+static NFS: Front =
+    Front { name: "nfs3", patience: Patience::UntilRetry, directories: DirectoryReport::Attributes };
+static BY_NFS: Operation = Operation::new(&NFS, 1, "Lookup");
+
+/// An operation of an NFS client.
+pub(crate) fn nfs() -> Call {
+    let caller = Caller::new(Identity { uid: 0, gid: 0, groups: vec![] });
+    let call = Call::new(&BY_NFS, caller, Instant::now());
+    call.needs_no_turn();
+    call
 }
 
 /// Does something to the share as an NFS client does.

@@ -55,7 +55,7 @@ fn what_is_over_budget_waits_and_does_not_fail() {
         assert_eq!(client.read(file, 0, 4).unwrap(), b"data");
     }
     assert!(begun.elapsed() >= Duration::from_millis(700), "{:?}", begun.elapsed());
-    let counts = server.share.accounting().total(share::Api::Read, share::Protocol::Smb);
+    let counts = server.share.accounting().total("smb", "Read");
     assert_eq!((counts.calls, counts.errors), (40, 0));
     assert!(!counts.limit.time.is_zero() && counts.limit.time <= counts.time, "{counts:?}");
 }

@@ -3,19 +3,29 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use share::{Measure, Outcome, Settings, ShareId, ShareTable};
+use share::{Call, Caller, Ending, Identity, Outcome, Settings, ShareId, ShareTable};
 
 use super::*;
+use crate::trace::operation;
+
+fn call(protocol: &str, api: &str) -> Call {
+    let caller = Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() });
+    Call::new(operation(protocol, api).unwrap(), caller, std::time::Instant::now())
+}
+
+fn ending(bytes: u64, outcome: Outcome) -> Ending {
+    Ending { at: std::time::Instant::now(), round_trip: None, bytes, outcome }
+}
 
 #[test]
 fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let store = Arc::new(storage::memory::MemoryStore::new());
     let share = Share::new(ShareId(1), Settings::new("da\"ta"), store);
     let account = share.accounting().open(Client::Unknown);
-    let now = std::time::Instant::now();
-    let measure = Measure::begin(Api::Read, Protocol::Smb, now);
-    account.end(&measure, now, 4096, Outcome::Done);
-    account.end(&measure, now, 0, Outcome::Refused);
+    let read = call("smb", "Read");
+    read.needs_no_turn();
+    account.end(&read, &ending(4096, Outcome::Done));
+    account.end(&read, &ending(0, Outcome::Refused));
     let counters =
         Counters { refused_connections: 7, failed_logons: 5, unheard_logons: 3, ..Counters::default() };
     let shares = ShareTable::new([share]).unwrap();
@@ -67,12 +77,15 @@ fn busy() -> Look {
         }
     };
     let client = Client::Address([192, 0, 2, 1].into());
-    let record = |(api, limit)| Record { client, protocol: Protocol::Nfs4, api, counts: counts(limit) };
+    let record = |(api, limit)| {
+        let operation = operation("nfs4", api).unwrap();
+        Record { client, operation, counts: counts(limit) }
+    };
     let plan: limits::Plan = "azure-files-v1 capacity=1TiB".parse().unwrap();
     let waits = limits::Waits { operations: 1, time: Duration::from_millis(3) };
     Look {
         name: "data".to_owned(),
-        records: [(Api::Read, Limit::Iops), (Api::Write, Limit::Throughput)].map(record).to_vec(),
+        records: [("Read", Limit::Iops), ("Write", Limit::Throughput)].map(record).to_vec(),
         status: LimitsStatus {
             limits: plan.limits(),
             plan,
@@ -173,8 +186,8 @@ fn response_types_are_those_that_are_described() {
     for row in rows("| limit | response_type |") {
         let name = row[0].split('`').nth(1).unwrap();
         let limit = *Limit::ALL.iter().find(|limit| limit.name() == name).unwrap();
-        let api = if row[0].ends_with("write") { Api::Write } else { Api::Read };
-        assert_eq!(response_type(api, limit), row[1], "{}", row[0]);
+        let api = if row[0].ends_with("write") { "Write" } else { "Read" };
+        assert_eq!(response_type(operation("smb", api).unwrap(), limit), row[1], "{}", row[0]);
         described.insert(limit);
     }
     assert_eq!(described.len(), Limit::ALL.len());
@@ -185,16 +198,11 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
     let settings = Settings::new("data");
     let share = Share::new(ShareId(1), settings, Arc::new(storage::memory::MemoryStore::new()));
     share.set_plan("custom metadata-iops=20".parse().unwrap(), std::time::SystemTime::now()).unwrap();
-    let root = share::Identity { uid: 0, gid: 0, groups: Vec::new() };
-    let caller = share::Caller::new(Protocol::Nfs4, root);
     let account = share.accounting().open(Client::Unknown);
     for _ in 0..8 {
-        let mut operation = std::pin::pin!(async {
-            let measure = Measure::begin(Api::GetAttr, Protocol::Nfs4, std::time::Instant::now());
-            share.take_turn(&caller, Api::GetAttr).await;
-            account.end(&measure, std::time::Instant::now(), 0, Outcome::Done);
-        });
-        share::timings::scope(operation.as_mut()).await;
+        let call = call("nfs4", "GetAttr");
+        share.take_turn(&call).await;
+        account.end(&call, &ending(0, Outcome::Done));
     }
     let shares = ShareTable::new([Arc::clone(&share)]).unwrap();
     let text = render(&shares.present(), Counters::default(), Duration::ZERO, Audience::Everybody);

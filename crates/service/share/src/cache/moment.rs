@@ -5,7 +5,10 @@
 //! request has changed something itself, the cache asks again.
 
 use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 
 /// What this thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,25 @@ impl Drop for Moment {
             // The directories may have changed since the cache asked.
             Some(Doing::Request(_)) => DOING.set(Doing::Request(None)),
         }
+    }
+}
+
+/// Runs a request so that everything that it reads in one poll is as of one moment. The caller pins the request, so that it is
+/// not moved.
+pub fn as_of_one_moment<F: Future>(request: Pin<&mut F>) -> impl Future<Output = F::Output> {
+    AsOfOneMoment { request }
+}
+
+struct AsOfOneMoment<'a, F> {
+    request: Pin<&'a mut F>,
+}
+
+impl<F: Future> Future for AsOfOneMoment<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let _moment = Moment::begin();
+        self.request.as_mut().poll(cx)
     }
 }
 

@@ -8,12 +8,13 @@ use storage::{Attributes, FileKind, Name, NewKind, NewNode, NodeRef, Protection,
 
 use super::{Case, Found};
 use crate::caching::Admission;
+use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::long_call::LongCall;
 use crate::notify::ChangeAction;
 use crate::schedule::Work;
 use crate::security::Birth;
-use crate::{Caller, Result, Share, permission};
+use crate::{Call, Caller, Result, Share, permission};
 
 /// A newly created object.
 #[derive(Debug, Clone)]
@@ -55,29 +56,29 @@ impl Share {
     /// [`Error::NotOwner`] for owners and modes that the caller may not set, the store's.
     pub async fn create(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         dir: &NodeRef,
         name: &[u8],
         case: Case,
         new: NewObject,
     ) -> Result<Created> {
         self.check_writable()?;
-        let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
-        let create: LongCall<_> = Arc::new(move |share| share.create_now(&caller, &dir, &name, case, &new));
-        self.run_long(Work::Metadata, &create).await
+        let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
+        let create: LongCall<_> = Arc::new(move |share| share.create_now(&author, &dir, &name, case, &new));
+        self.run_long(call, Work::Metadata, &create).await
     }
 
     fn create_now(
         &self,
-        caller: &Caller,
+        author: &Author,
         dir: &NodeRef,
         name: &[u8],
         case: Case,
         new: &NewObject,
     ) -> Result<Created> {
-        let name = Name::new(name)?;
+        let (caller, name) = (&author.caller, Name::new(name)?);
         let is_dir = new.kind == FileKind::Directory;
-        let changing = Changing::adding(self, caller, dir, is_dir)?;
+        let changing = Changing::adding(self, author, dir, is_dir)?;
         let parent = &changing.protection;
         self.check_dir_admits(dir)?;
         self.check_free(&changing, name, case)?;
@@ -102,7 +103,7 @@ impl Share {
             }
         };
         let change = self.changed_names(&changing, None, Some(name), 0)?;
-        self.tell_name(dir, name.as_bytes(), ChangeAction::Added, is_dir, caller.directory);
+        self.tell_name(dir, name.as_bytes(), ChangeAction::Added, is_dir, author.under);
         let found = Found {
             dir: Some(Arc::clone(dir)),
             dir_protection: Some(Protection { attributes: change.after, ..changing.protection }),
@@ -141,7 +142,7 @@ impl Share {
     /// [`storage::Error::Exists`], [`storage::Error::IsDirectory`], [`Error::AccessDenied`], the store's.
     pub async fn link(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         target: &NodeRef,
         dir: &NodeRef,
         name: &[u8],
@@ -149,24 +150,23 @@ impl Share {
         opened: Option<Holder>,
     ) -> Result<DirChange> {
         self.check_writable()?;
-        let protocol = caller.protocol;
-        let (caller, dir, target, name) =
-            (caller.clone(), Arc::clone(dir), Arc::clone(target), name.to_vec());
-        self.run_settled(protocol, Work::Metadata, move |share| {
+        let (author, dir, target, name) = (call.author(), Arc::clone(dir), Arc::clone(target), name.to_vec());
+        self.run_settled(call, Work::Metadata, move |share| {
             let name = Name::new(&name)?;
-            let changing = Changing::adding(share, &caller, &dir, false)?;
+            let changing = Changing::adding(share, &author, &dir, false)?;
             share.check_dir_admits(&dir)?;
             if target.kind() == FileKind::Directory {
                 return Err(storage::Error::IsDirectory.into());
             }
             share.check_free(&changing, name, case)?;
-            if let Some(answering) = share.take_back(target.id(), opened.or(caller.client), Operation::Rename)
+            if let Some(answering) =
+                share.take_back(target.id(), opened.or(author.caller.client), Operation::Rename)
             {
                 return Ok(Admission::Wait(answering));
             }
             dir.link(name, &*target)?;
             let change = share.changed_names(&changing, None, Some(name), 0)?;
-            share.tell_name(&dir, name.as_bytes(), ChangeAction::Added, false, caller.directory);
+            share.tell_name(&dir, name.as_bytes(), ChangeAction::Added, false, author.under);
             Ok(Admission::Done(change))
         })
         .await

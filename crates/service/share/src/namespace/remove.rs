@@ -7,10 +7,11 @@ use storage::{FileKind, Name, NodeRef, Wait, Want};
 
 use super::check_deletion;
 use crate::caching::{Admission, Answering, Taken};
+use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::notify::ChangeAction;
 use crate::schedule::Work;
-use crate::{Caller, Result, Share};
+use crate::{Call, Result, Share};
 
 impl Share {
     /// Removes a name; `is_dir` says whether it must be a directory. A file that SMB clients have open stays available to
@@ -21,30 +22,29 @@ impl Share {
     /// [`storage::Error::IsDirectory`], [`storage::Error::NotDirectory`], [`storage::Error::NotEmpty`].
     pub async fn remove(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         dir: &NodeRef,
         name: &[u8],
         is_dir: bool,
     ) -> Result<DirChange> {
         self.check_writable()?;
-        let protocol = caller.protocol;
-        let (caller, dir, name) = (caller.clone(), Arc::clone(dir), name.to_vec());
-        let remove = move |share: &Arc<Self>| share.remove_now(&caller, &dir, &name, is_dir);
-        self.run_settled(protocol, Work::Metadata, remove).await
+        let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
+        let remove = move |share: &Arc<Self>| share.remove_now(&author, &dir, &name, is_dir);
+        self.run_settled(call, Work::Metadata, remove).await
     }
 
     fn remove_now(
         &self,
-        caller: &Caller,
+        author: &Author,
         dir: &NodeRef,
         name: &[u8],
         is_dir: bool,
     ) -> Result<Admission<DirChange>> {
         let name = Name::new(name)?;
-        let changing = Changing::begin(caller.protocol, dir)?;
+        let changing = Changing::begin(author.report, dir)?;
         let (node, attributes) = dir.lookup_attributes(name, Want::empty(), Wait::May)?;
-        check_deletion(caller, &changing, &node, &attributes)?;
-        if let Some(answering) = self.make_removable(&node, caller.client, Operation::Delete)? {
+        check_deletion(&author.caller, &changing, &node, &attributes)?;
+        if let Some(answering) = self.make_removable(&node, author.caller.client, Operation::Delete)? {
             return Ok(Admission::Wait(answering));
         }
         match (is_dir, attributes.kind) {
@@ -60,7 +60,7 @@ impl Share {
             self.removed(&attributes);
         }
         let change = self.changed_names(&changing, Some(name), None, 0)?;
-        self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, caller.directory);
+        self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, author.under);
         Ok(Admission::Done(change))
     }
 

@@ -7,10 +7,11 @@ use storage::{Attributes, FileKind, Name, NodeRef, Replace, Wait, Want};
 
 use super::{Case, check_deletion};
 use crate::caching::Admission;
+use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Caller, Location, Result, Share, permission};
+use crate::{Call, Caller, Location, Result, Share, permission};
 
 /// How a rename is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,32 +34,32 @@ impl Share {
     /// [`Error::DeletePending`], the store's.
     pub async fn rename(
         self: &Arc<Self>,
-        caller: &Caller,
+        call: &Call,
         from: Location,
         to: Location,
         how: RenameHow,
     ) -> Result<(DirChange, DirChange)> {
         self.check_writable()?;
-        let (protocol, caller) = (caller.protocol, caller.clone());
-        let rename = move |share: &Arc<Self>| share.rename_now(&caller, &from, &to, how);
-        self.run_settled(protocol, Work::Metadata, rename).await
+        let author = call.author();
+        let rename = move |share: &Arc<Self>| share.rename_now(&author, &from, &to, how);
+        self.run_settled(call, Work::Metadata, rename).await
     }
 
     fn rename_now(
         &self,
-        caller: &Caller,
+        author: &Author,
         source: &Location,
         target: &Location,
         how: RenameHow,
     ) -> Result<Admission<(DirChange, DirChange)>> {
-        let mut target = target.clone();
+        let (caller, mut target) = (&author.caller, target.clone());
         let (from, to) = (&source.parent, &target.parent);
         let name = Name::new(&source.name)?;
         Name::new(&target.name)?;
-        let parent = Changing::begin(caller.protocol, from)?;
+        let parent = Changing::begin(author.report, from)?;
         let (node, object) = from.lookup_attributes(name, Want::empty(), Wait::May)?;
         let is_dir = object.kind == FileKind::Directory;
-        let to_parent = Changing::adding(self, caller, to, is_dir)?;
+        let to_parent = Changing::adding(self, author, to, is_dir)?;
         self.check_dir_admits(to)?;
         if how.opened.is_none() {
             check_deletion(caller, &parent, &node, &object)?;
@@ -107,7 +108,7 @@ impl Share {
             (change, self.changed_names(&to_parent, None, Some(to_name), 0)?)
         };
         self.files.with(node.id(), |entry| entry.moved(source, &target));
-        self.tell_renamed(source, &target, is_dir, caller.directory);
+        self.tell_renamed(source, &target, is_dir, author.under);
         Ok(Admission::Done(changes))
     }
 }

@@ -8,16 +8,22 @@ use std::time::Duration;
 
 use acl::{AccessMask, Ace, AceFlags, Acl, Control, Sid};
 use anabranch_share::{
-    Access, Admission, ByteRange, Caller, Case, ChangeKinds, Error, ExtendedAttribute, File, Found, Identity,
-    Location, LockKind, LockWait, NewObject, Open, OpenRequest, Pick, Protocol, RenameHow, SecurityChange,
+    Access, Admission, ByteRange, Call, Caller, Case, ChangeKinds, Error, ExtendedAttribute, File, Found,
+    Identity, Location, LockKind, LockWait, NewObject, Open, OpenRequest, Pick, RenameHow, SecurityChange,
     Settings, Share, ShareId, Sharing, Terms, Walk,
 };
-use storage::fault::{Call, Fault, FaultyStore, Rule};
+use storage::fault::{self, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
 use storage::{
     Device, Error as StorageError, FileKind, NodeRef, Replace, SetAttributes, SetTime, Stability, Storage,
     Timestamp, Wait, Want,
 };
+
+#[expect(dead_code, reason = "what other tests use")]
+#[path = "../fronts/mod.rs"]
+mod fronts;
+
+use fronts::{SMB, call};
 
 mod room;
 mod watch;
@@ -27,11 +33,11 @@ fn share() -> Arc<Share> {
     Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()))
 }
 
-fn user(uid: u32) -> Caller {
-    Caller::new(Protocol::Smb, Identity { uid, gid: uid, groups: vec![] })
+fn user(uid: u32) -> Call {
+    call(&SMB, Caller::new(Identity { uid, gid: uid, groups: vec![] }))
 }
 
-fn root() -> Caller {
+fn root() -> Call {
     user(0)
 }
 
@@ -49,7 +55,7 @@ fn object(kind: FileKind, mode: u32, target: &str) -> NewObject {
     }
 }
 
-async fn make(share: &Arc<Share>, who: &Caller, path: &str, kind: FileKind, mode: u32) -> Found {
+async fn make(share: &Arc<Share>, who: &Call, path: &str, kind: FileKind, mode: u32) -> Found {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let dir = find(share, &root(), dir).await.unwrap();
     share
@@ -63,7 +69,7 @@ fn parts(path: &str) -> Vec<Vec<u8>> {
     path.split('/').filter(|p| !p.is_empty()).map(|p| p.as_bytes().to_vec()).collect()
 }
 
-async fn find(share: &Arc<Share>, who: &Caller, path: &str) -> Result<Found, Error> {
+async fn find(share: &Arc<Share>, who: &Call, path: &str) -> Result<Found, Error> {
     match share.walk(who, parts(path), Case::Insensitive, Want::FLAGS).await? {
         Walk::Found(found) => Ok(found),
         Walk::Missing { .. } => Err(StorageError::NotFound.into()),
@@ -211,9 +217,9 @@ async fn a_write_by_others_takes_privilege_from_a_program() {
     let program = make(&share, &root(), "program", FileKind::Regular, 0o6777).await;
     let file = File::Stateless(program.node.clone());
     share.write(&root(), &file, 0, b"trusted".to_vec(), Stability::Unstable).await.unwrap();
-    assert_eq!(share.attributes(&program.node, Want::empty()).await.unwrap().mode, 0o6777);
+    assert_eq!(share.attributes(&root(), &program.node, Want::empty()).await.unwrap().mode, 0o6777);
     share.write(&user(7), &file, 0, b"changed".to_vec(), Stability::Unstable).await.unwrap();
-    assert_eq!(share.attributes(&program.node, Want::empty()).await.unwrap().mode, 0o777);
+    assert_eq!(share.attributes(&root(), &program.node, Want::empty()).await.unwrap().mode, 0o777);
 }
 
 /// Each way to change data, and never more than the bits: the owner may have changed the mode meanwhile.
@@ -239,7 +245,11 @@ async fn every_change_takes_privilege_from_a_program() {
             "zero" => share.zero_range(&user(7), &target, 0, 3).await.unwrap(),
             _ => share.copy_range(&user(7), (&target, 0), (&target, 4), 3).await.unwrap(),
         }
-        assert_eq!(share.attributes(&program.node, Want::empty()).await.unwrap().mode, 0o700, "{way}");
+        assert_eq!(
+            share.attributes(&root(), &program.node, Want::empty()).await.unwrap().mode,
+            0o700,
+            "{way}"
+        );
     }
 }
 
@@ -256,7 +266,7 @@ async fn deny_modes_bind_opens_and_those_without() {
     assert_eq!(write().await.unwrap_err(), Error::SharingViolation);
     let top = share.root().clone();
     assert_eq!(share.remove(&root(), &top, b"file", false).await.unwrap_err(), Error::SharingViolation);
-    share.close(&first).await.unwrap();
+    share.close(&root(), &first).await.unwrap();
     write().await.unwrap();
     assert_eq!(share.read(&root(), &File::Open(first), 0, vec![0; 1]).await.unwrap_err(), Error::Closed);
     share.remove(&root(), &top, b"file", false).await.unwrap();
@@ -269,16 +279,16 @@ async fn a_file_goes_with_its_last_open() {
     let delete = Access::DELETE | Access::READ_DATA;
     let first = open(&share, &found, delete, Sharing::all()).unwrap();
     let second = open(&share, &found, Access::READ_DATA, Sharing::all()).unwrap();
-    assert_eq!(share.set_delete_pending(&second, true).await.unwrap_err(), Error::NotOpenedForThis);
-    share.set_delete_pending(&first, true).await.unwrap();
+    assert_eq!(share.set_delete_pending(&root(), &second, true).await.unwrap_err(), Error::NotOpenedForThis);
+    share.set_delete_pending(&root(), &first, true).await.unwrap();
     assert!(share.is_delete_pending(&found.node));
     assert_eq!(open(&share, &found, delete, Sharing::all()).unwrap_err(), Error::DeletePending);
-    share.close(&first).await.unwrap();
+    share.close(&root(), &first).await.unwrap();
     let top = share.root().clone();
     share.rename(&root(), at(&top, b"doomed"), at(&top, b"renamed"), MOVE).await.unwrap_err();
-    share.close(&second).await.unwrap();
+    share.close(&root(), &second).await.unwrap();
     assert_eq!(find(&share, &root(), "doomed").await.unwrap_err(), StorageError::NotFound.into());
-    share.close(&second).await.unwrap();
+    share.close(&root(), &second).await.unwrap();
     assert!(!share.is_delete_pending(&found.node));
 }
 
@@ -293,7 +303,7 @@ async fn deletion_follows_a_rename() {
     share.rename(&root(), at(&top, b"before"), at(&top, b"after"), MOVE).await.unwrap();
     share.rename(&root(), at(&top, b"bystander"), at(&top, b"before"), MOVE).await.unwrap();
     assert_eq!(share.location(&doomed).unwrap().name, b"after");
-    share.close(&doomed).await.unwrap();
+    share.close(&root(), &doomed).await.unwrap();
     assert!(find(&share, &root(), "before").await.is_ok(), "another file of the old name stays");
     assert_eq!(find(&share, &root(), "after").await.unwrap_err(), StorageError::NotFound.into());
 }
@@ -317,10 +327,10 @@ async fn deletion_takes_the_name_that_it_was_asked_for_by() {
         let linked = find(&share, &user(7), &path).await.unwrap();
         let doomed = share.open(&user(7), &linked, &delete).await.unwrap();
         if !on_close {
-            share.set_delete_pending(&doomed, true).await.unwrap();
+            share.set_delete_pending(&root(), &doomed, true).await.unwrap();
         }
-        share.close(&doomed).await.unwrap();
-        share.close(&reader).await.unwrap();
+        share.close(&root(), &doomed).await.unwrap();
+        share.close(&root(), &reader).await.unwrap();
         assert!(find(&share, &root(), "closed/file").await.is_ok(), "{path}");
         assert_eq!(find(&share, &root(), &path).await.unwrap_err(), StorageError::NotFound.into());
     }
@@ -332,14 +342,17 @@ async fn a_directory_with_entries_is_not_deleted() {
     let dir = make(&share, &root(), "dir", FileKind::Directory, 0o755).await;
     make(&share, &root(), "dir/file", FileKind::Regular, 0o644).await;
     let held = open(&share, &dir, Access::DELETE, Sharing::all()).unwrap();
-    assert_eq!(share.set_delete_pending(&held, true).await.unwrap_err(), StorageError::NotEmpty.into());
+    assert_eq!(
+        share.set_delete_pending(&root(), &held, true).await.unwrap_err(),
+        StorageError::NotEmpty.into()
+    );
     share.remove(&root(), &dir.node, b"file", false).await.unwrap();
-    share.set_delete_pending(&held, true).await.unwrap();
+    share.set_delete_pending(&root(), &held, true).await.unwrap();
     let late = share
         .create(&root(), &dir.node, b"late", Case::Sensitive, object(FileKind::Regular, 0o644, ""))
         .await;
     assert_eq!(late.unwrap_err(), Error::DeletePending);
-    share.close(&held).await.unwrap();
+    share.close(&root(), &held).await.unwrap();
     assert_eq!(find(&share, &root(), "dir").await.unwrap_err(), StorageError::NotFound.into());
 }
 
@@ -376,7 +389,7 @@ async fn locks_stop_the_io_of_others_and_are_waited_for() {
     assert_eq!(share.unlock(&one, range(0, 9)).unwrap_err(), Error::RangeNotLocked);
     share.unlock(&one, range(0, 10)).unwrap();
     waiting.await.unwrap().unwrap();
-    share.close(&two).await.unwrap();
+    share.close(&root(), &two).await.unwrap();
     share.lock(&one, range(0, 10), LockKind::Exclusive, LockWait::Never).await.unwrap();
 }
 
@@ -394,7 +407,7 @@ async fn a_waiting_lock_ends_with_its_open() {
         )
     };
     tokio::time::sleep(Duration::from_millis(20)).await;
-    share.close(&two).await.unwrap();
+    share.close(&root(), &two).await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap().unwrap();
     assert_eq!(ended.unwrap_err(), Error::Closed);
 }
@@ -423,7 +436,7 @@ async fn a_directory_is_not_its_own_entry() {
     share.create(&root(), &top.node, b"link", Case::Sensitive, link).await.unwrap();
     for path in ["top/open", "top/link"] {
         let found = find(&share, &user(10), path).await.unwrap();
-        assert!(!share.maximal_access(&user(10), &found).contains(Access::DELETE), "{path}");
+        assert!(!share.maximal_access(&user(10).caller, &found).contains(Access::DELETE), "{path}");
     }
 }
 
@@ -453,12 +466,12 @@ async fn a_name_that_is_being_removed_is_waited_for() {
     let found = find(&share, &root(), "file").await.unwrap();
     let request = OpenRequest { delete_on_close: true, ..OpenRequest::new(Access::DELETE, Sharing::empty()) };
     let held = share.open(&root(), &found, &request).await.unwrap();
-    let stall = store.hang(Call::RemoveFile);
+    let stall = store.hang(fault::Call::RemoveFile);
     let closing = tokio::spawn({
         let (share, held) = (Arc::clone(&share), Arc::clone(&held));
-        async move { share.close(&held).await }
+        async move { share.close_unasked(&held).await }
     });
-    while store.calls(Call::RemoveFile) == 0 {
+    while store.calls(fault::Call::RemoveFile) == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let Admission::Wait(removed) = share.open_granted(&found, &request).unwrap() else {
@@ -486,11 +499,11 @@ async fn a_list_that_cannot_be_stored_opens_nothing() {
     let everybody = Ace::allow(Sid::EVERYONE, AccessMask::READ_DATA, AceFlags::empty());
     let file = File::Stateless(found.node.clone());
     share.set_security(&root(), &file, change(vec![deny(10)])).await.unwrap();
-    let before = share.security(&found.node).await.unwrap();
-    store.inject(Rule::once(Call::SetSecurity, Fault::Fail(StorageError::NoSpace)));
+    let before = share.security(&root(), &found.node).await.unwrap();
+    store.inject(Rule::once(fault::Call::SetSecurity, Fault::Fail(StorageError::NoSpace)));
     let refused = share.set_security(&root(), &file, change(vec![deny(10), everybody])).await;
     assert_eq!(refused, Err(Error::Storage(StorageError::NoSpace)));
-    assert_eq!(share.security(&found.node).await.unwrap(), before);
+    assert_eq!(share.security(&root(), &found.node).await.unwrap(), before);
 }
 
 /// Who may change the permissions of somebody else's program does not make it run with that one's rights.
@@ -519,15 +532,15 @@ async fn limits_hold_at_the_edge() {
     let one = read(&found).unwrap();
     let _two = read(&found).unwrap();
     assert_eq!(read(&found).unwrap_err(), Error::LimitReached("opens"));
-    share.close(&one).await.unwrap();
+    share.close(&root(), &one).await.unwrap();
     read(&found).unwrap();
-    let watch = share.watch(&root(), share.root(), false, ChangeKinds::all()).unwrap();
+    let watch = share.watch(&root().caller, share.root(), false, ChangeKinds::all()).unwrap();
     assert_eq!(
-        share.watch(&root(), share.root(), false, ChangeKinds::all()).unwrap_err(),
+        share.watch(&root().caller, share.root(), false, ChangeKinds::all()).unwrap_err(),
         Error::LimitReached("watches")
     );
     drop(watch);
-    share.watch(&root(), share.root(), false, ChangeKinds::all()).unwrap();
+    share.watch(&root().caller, share.root(), false, ChangeKinds::all()).unwrap();
 }
 
 #[tokio::test]
@@ -539,7 +552,7 @@ async fn a_read_only_share_changes_nothing() {
         share.create(&root(), &top, b"new", Case::Sensitive, object(FileKind::Regular, 0o644, "")).await;
     assert_eq!(made.unwrap_err(), StorageError::ReadOnly.into());
     let found = find(&share, &root(), "").await.unwrap();
-    assert!(!share.maximal_access(&root(), &found).intersects(Access::WRITE_DATA | Access::DELETE));
+    assert!(!share.maximal_access(&root().caller, &found).intersects(Access::WRITE_DATA | Access::DELETE));
 }
 
 #[tokio::test]
@@ -572,7 +585,7 @@ async fn overwriting_needs_leave_to_write_but_minds_no_locks() {
     let request = OpenRequest { delete_on_close: true, ..OpenRequest::new(Access::READ_DATA, all) };
     let refused = share.open_overwriting(&root(), &found, &request, None).await;
     assert_eq!(refused.unwrap_err(), Error::SharingViolation);
-    share.close(&reader).await.unwrap();
+    share.close(&root(), &reader).await.unwrap();
 
     let writer = open(&share, &found, Access::WRITE_DATA, all).unwrap();
     let file = File::Open(Arc::clone(&writer));
@@ -584,7 +597,7 @@ async fn overwriting_needs_leave_to_write_but_minds_no_locks() {
     assert_eq!(after.size, 0);
     assert_eq!(opened.access(), Access::READ_DATA);
     // The leave to write was needed for a moment only.
-    share.close(&writer).await.unwrap();
+    share.close(&root(), &writer).await.unwrap();
     let sharing = Sharing::READ | Sharing::DELETE;
     open(&share, &found, Access::READ_DATA, sharing).unwrap();
 }
@@ -624,10 +637,10 @@ async fn a_directory_with_entries_stays_when_it_is_closed() {
     let held = open(&share, &dir, Access::READ_DATA, Sharing::all()).unwrap();
     let request = OpenRequest { delete_on_close: true, ..OpenRequest::new(Access::DELETE, Sharing::all()) };
     let doomed = share.open(&root(), &dir, &request).await.unwrap();
-    assert_eq!(share.close(&doomed).await, Ok(()));
+    assert_eq!(share.close(&root(), &doomed).await, Ok(()));
     assert!(!share.is_delete_pending(&dir.node), "also while somebody else has it open");
     make(&share, &root(), "dir/other", FileKind::Regular, 0o644).await;
-    share.close(&held).await.unwrap();
+    share.close(&root(), &held).await.unwrap();
     assert!(find(&share, &root(), "dir/other").await.is_ok());
 }
 
@@ -643,13 +656,13 @@ async fn who_has_a_directory_open_may_keep_renames_out_of_it() {
     };
     let deleter = open(&share, &dir, Access::DELETE, Sharing::all()).unwrap();
     assert_eq!(rename(b"other").await, Err(Error::SharingViolation));
-    share.close(&deleter).await.unwrap();
+    share.close(&root(), &deleter).await.unwrap();
     let alone = open(&share, &dir, Access::WRITE_DATA, Sharing::empty()).unwrap();
     assert_eq!(rename(b"other").await, Err(Error::SharingViolation));
-    share.close(&alone).await.unwrap();
+    share.close(&root(), &alone).await.unwrap();
     let onlooker = open(&share, &dir, Access::READ_ATTRIBUTES, Sharing::empty()).unwrap();
     assert_eq!(rename(b"other").await, Ok(()));
-    share.close(&onlooker).await.unwrap();
+    share.close(&root(), &onlooker).await.unwrap();
 }
 
 #[tokio::test]
@@ -658,8 +671,14 @@ async fn extended_attributes_ignore_the_case_of_their_names() {
     let found = make(&share, &root(), "file", FileKind::Regular, 0o644).await;
     let file = File::Stateless(found.node.clone());
     let ea = |name: &str, value: &str| ExtendedAttribute { name: name.into(), value: value.into() };
-    share.set_extended_attributes(&file, vec![ea("two", "2"), ea("One", "1"), ea("gone", "")]).await.unwrap();
-    assert_eq!(share.extended_attributes(&found.node).await.unwrap(), [ea("One", "1"), ea("two", "2")]);
-    share.set_extended_attributes(&file, vec![ea("ONE", "11"), ea("TWO", "")]).await.unwrap();
-    assert_eq!(share.extended_attributes(&found.node).await.unwrap(), [ea("One", "11")]);
+    share
+        .set_extended_attributes(&root(), &file, vec![ea("two", "2"), ea("One", "1"), ea("gone", "")])
+        .await
+        .unwrap();
+    assert_eq!(
+        share.extended_attributes(&root(), &found.node).await.unwrap(),
+        [ea("One", "1"), ea("two", "2")]
+    );
+    share.set_extended_attributes(&root(), &file, vec![ea("ONE", "11"), ea("TWO", "")]).await.unwrap();
+    assert_eq!(share.extended_attributes(&root(), &found.node).await.unwrap(), [ea("One", "11")]);
 }

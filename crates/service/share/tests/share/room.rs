@@ -43,7 +43,7 @@ async fn the_last_quarter_is_for_others() {
     held.push(opened(&share, &found, other).unwrap());
     assert!(opened(&share, &found, Opener::named(3)).is_none(), "all are taken");
     for open in held.drain(..) {
-        share.close(&open).await.unwrap();
+        share.close(&root(), &open).await.unwrap();
     }
     assert_eq!(
         (0..8).filter_map(|_| opened(&share, &found, one)).count(),
@@ -70,7 +70,7 @@ impl Courtesy for Late {
         Some(Box::pin(async move {
             tokio::task::yield_now().await;
             for open in late {
-                self.share.close(&open).await.unwrap();
+                self.share.close_unasked(&open).await.unwrap();
             }
         }))
     }

@@ -12,8 +12,8 @@ async fn watches_see_changes_of_both_protocols() {
     let share = share();
     let dir = make(&share, &root(), "dir", FileKind::Directory, 0o755).await;
     make(&share, &root(), "dir/sub", FileKind::Directory, 0o755).await;
-    let flat = share.watch(&root(), &dir.node, false, ChangeKinds::FILE_NAME).unwrap();
-    let deep = share.watch(&root(), share.root(), true, ChangeKinds::all()).unwrap();
+    let flat = share.watch(&root().caller, &dir.node, false, ChangeKinds::FILE_NAME).unwrap();
+    let deep = share.watch(&root().caller, share.root(), true, ChangeKinds::all()).unwrap();
     make(&share, &root(), "dir/sub/file", FileKind::Regular, 0o644).await;
     assert_eq!(flat.take(), None, "not in this directory");
     let file = make(&share, &root(), "dir/file", FileKind::Regular, 0o644).await;
@@ -49,7 +49,7 @@ async fn watches_see_changes_of_both_protocols() {
 #[tokio::test]
 async fn a_watch_that_nobody_reads_overflows() {
     let share = share();
-    let watch = share.watch(&root(), share.root(), false, ChangeKinds::all()).unwrap();
+    let watch = share.watch(&root().caller, share.root(), false, ChangeKinds::all()).unwrap();
     for n in 0..5000 {
         make(&share, &root(), &format!("f{n}"), FileKind::Regular, 0o644).await;
     }
@@ -64,8 +64,9 @@ async fn a_watch_that_nobody_reads_overflows() {
 async fn watches_that_nobody_reads_share_their_room() {
     let share = share();
     let top = share.root().clone();
-    let watches: Vec<_> =
-        (0..300).map(|n| share.watch(&root(), &top, n % 2 == 0, ChangeKinds::FILE_NAME).unwrap()).collect();
+    let watches: Vec<_> = (0..300)
+        .map(|n| share.watch(&root().caller, &top, n % 2 == 0, ChangeKinds::FILE_NAME).unwrap())
+        .collect();
     let name = |n: u32| format!("{n:0>250}").into_bytes();
     for n in 0..900 {
         let new = object(FileKind::Regular, 0o644, "");
@@ -96,7 +97,7 @@ async fn trees_are_watched_at_every_depth() {
     let mut watches = Vec::new();
     for dir in ["", "a", "a/b", "a/b/c", "a2"] {
         let dir = find(&share, &root(), dir).await.unwrap().node;
-        watches.push(share.watch(&root(), &dir, true, ChangeKinds::all()).unwrap());
+        watches.push(share.watch(&root().caller, &dir, true, ChangeKinds::all()).unwrap());
     }
     make(&share, &root(), "a/b/c/new", FileKind::Regular, 0o644).await;
     let seen: Vec<_> = watches.iter().map(Watch::take).collect();
@@ -114,7 +115,7 @@ async fn a_watch_gives_no_names_away() {
     for (dir, mode) in [("public", 0o755), ("private", 0o700), ("private/deep", 0o755), ("box", 0o733)] {
         make(&share, &root(), dir, FileKind::Directory, mode).await;
     }
-    let watch = share.watch(&user(10), share.root(), true, ChangeKinds::FILE_NAME).unwrap();
+    let watch = share.watch(&user(10).caller, share.root(), true, ChangeKinds::FILE_NAME).unwrap();
     for file in ["private/a", "private/deep/b", "box/c", "public/d"] {
         make(&share, &root(), file, FileKind::Regular, 0o644).await;
     }
@@ -128,19 +129,19 @@ async fn who_watches_a_directory_hears_that_it_is_to_be_deleted() {
     let share = share();
     let dir = make(&share, &root(), "dir", FileKind::Directory, 0o755).await;
     let held = open(&share, &dir, Access::READ_DATA, Sharing::all()).unwrap();
-    let watch = share.watch(&root(), &dir.node, false, ChangeKinds::all()).unwrap();
+    let watch = share.watch(&root().caller, &dir.node, false, ChangeKinds::all()).unwrap();
     let doomed = open(&share, &dir, Access::DELETE, Sharing::all()).unwrap();
-    share.set_delete_pending(&doomed, true).await.unwrap();
+    share.set_delete_pending(&root(), &doomed, true).await.unwrap();
     assert_eq!(watch.take(), Some(Seen::Gone));
-    share.set_delete_pending(&doomed, false).await.unwrap();
-    share.close(&doomed).await.unwrap();
+    share.set_delete_pending(&root(), &doomed, false).await.unwrap();
+    share.close(&root(), &doomed).await.unwrap();
     assert_eq!(watch.take(), None);
     let request = OpenRequest { delete_on_close: true, ..OpenRequest::new(Access::DELETE, Sharing::all()) };
     let doomed = share.open(&root(), &dir, &request).await.unwrap();
     assert_eq!(watch.take(), None, "it may still stay");
-    share.close(&doomed).await.unwrap();
+    share.close(&root(), &doomed).await.unwrap();
     assert_eq!(watch.take(), Some(Seen::Gone), "while somebody else has it open");
-    share.close(&held).await.unwrap();
+    share.close(&root(), &held).await.unwrap();
     assert_eq!(find(&share, &root(), "dir").await.unwrap_err(), StorageError::NotFound.into());
 }
 
@@ -149,8 +150,9 @@ async fn who_does_not_watch_for_names_sees_a_renamed_file_as_modified() {
     let share = share();
     make(&share, &root(), "old", FileKind::Regular, 0o644).await;
     let top = share.root().clone();
-    let names = share.watch(&root(), &top, false, ChangeKinds::FILE_NAME | ChangeKinds::ATTRIBUTES).unwrap();
-    let attributes = share.watch(&root(), &top, false, ChangeKinds::ATTRIBUTES).unwrap();
+    let names =
+        share.watch(&root().caller, &top, false, ChangeKinds::FILE_NAME | ChangeKinds::ATTRIBUTES).unwrap();
+    let attributes = share.watch(&root().caller, &top, false, ChangeKinds::ATTRIBUTES).unwrap();
     share.rename(&root(), at(&top, b"old"), at(&top, b"new"), MOVE).await.unwrap();
     let seen = |watch: &Watch| match watch.take() {
         Some(Seen::Changes(list)) => list.into_iter().map(|c| (c.action, c.path)).collect(),
@@ -164,7 +166,7 @@ async fn who_does_not_watch_for_names_sees_a_renamed_file_as_modified() {
 #[tokio::test]
 async fn new_objects_with_attributes_are_one_change() {
     let share = share();
-    let watch = share.watch(&root(), share.root(), false, ChangeKinds::all()).unwrap();
+    let watch = share.watch(&root().caller, share.root(), false, ChangeKinds::all()).unwrap();
     let set = SetAttributes { flags: Some(storage::FileFlags::HIDDEN), ..SetAttributes::default() };
     let new = NewObject { set, ..object(FileKind::Regular, 0o644, "") };
     let top = share.root().clone();

@@ -39,16 +39,16 @@ async fn what_is_open_is_in_the_way_of_all_directories_above_it() {
     let file = opened(&share, "d/sub/file").await;
     assert!(is_held(&share, "d").await && is_held(&share, "d/sub").await);
     assert!(!is_held(&share, "other").await);
-    share.close(&file).await.unwrap();
+    share.close(&root(), &file).await.unwrap();
     let beside = opened(&share, "d/subway").await;
     assert!(is_held(&share, "d").await && !is_held(&share, "d/sub").await);
-    share.close(&beside).await.unwrap();
+    share.close(&root(), &beside).await.unwrap();
     let itself = opened(&share, "d").await;
     assert!(!is_held(&share, "d").await, "nobody stands in the own way");
     let below = opened(&share, "d/sub").await;
     assert!(is_held(&share, "d").await && !is_held(&share, "d/sub").await);
-    share.close(&itself).await.unwrap();
-    share.close(&below).await.unwrap();
+    share.close(&root(), &itself).await.unwrap();
+    share.close(&root(), &below).await.unwrap();
     assert!(!is_held(&share, "d").await);
 }
 
@@ -65,7 +65,7 @@ async fn what_moves_is_in_the_way_where_it_comes_to_lie() {
     assert!(!is_held(&share, "d").await && is_held(&share, "other").await, "with its directory");
     share.remove(&root(), &node(&share, "other/sub").await, b"file", false).await.unwrap();
     assert!(!is_held(&share, "other").await, "it has no name any more");
-    share.close(&file).await.unwrap();
+    share.close(&root(), &file).await.unwrap();
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn what_others_move_away_is_not_in_the_way() {
     let name = storage::Name::new(b"file").unwrap();
     from.rename(name, &*to, name, Replace::Never).unwrap();
     assert!(!is_held(&share, "d").await);
-    share.close(&file).await.unwrap();
+    share.close(&root(), &file).await.unwrap();
 }
 
 #[tokio::test]
@@ -91,8 +91,8 @@ async fn only_the_name_that_is_open_is_in_the_way() {
     assert!(!is_held(&share, "d").await);
     let first = opened(&share, "d/file").await;
     assert!(is_held(&share, "d").await);
-    share.close(&first).await.unwrap();
-    share.close(&file).await.unwrap();
+    share.close(&root(), &first).await.unwrap();
+    share.close(&root(), &file).await.unwrap();
 }
 
 #[tokio::test]
@@ -105,11 +105,11 @@ async fn the_store_is_not_asked_for_each_open_file() {
         opens.push(opened(&share, &format!("other/{number}")).await);
     }
     let d = node(&share, "d").await;
-    let before = store.calls(Call::Path);
+    let before = store.calls(fault::Call::Path);
     assert!(!share.stays_open(&d).await);
     // Twice, for what is opened meanwhile: where the directory lies, and the other one.
-    assert_eq!(store.calls(Call::Path) - before, 4);
+    assert_eq!(store.calls(fault::Call::Path) - before, 4);
     for open in opens {
-        share.close(&open).await.unwrap();
+        share.close(&root(), &open).await.unwrap();
     }
 }

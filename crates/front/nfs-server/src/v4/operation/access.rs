@@ -3,7 +3,7 @@
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::access::{Access, Args, ResOk};
 use nfs_wire::v4::status::Status;
-use share::{Access as May, Api};
+use share::Access as May;
 use storage::{FileKind, Want};
 
 use crate::operation::{Callers, Operation};
@@ -15,15 +15,16 @@ const CHANGES: Access = Access::MODIFY.union(Access::EXTEND).union(Access::DELET
 const XATTRS: Access = Access::XATTR_READ.union(Access::XATTR_WRITE).union(Access::XATTR_LIST);
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Number::Access, Api::Access) };
+    Operation { callers: Callers::Mounting, ..Operation::v4(Number::Access, "Access") };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let (known, rights) = match c.place()? {
         Place::Root => (known_of(FileKind::Directory), Access::READ | Access::LOOKUP),
         Place::Object(object) => {
-            let found = object.share.found(&object.node, Want::empty()).await.map_err(status::v4)?;
+            let found =
+                object.share.found(&object.call, &object.node, Want::empty()).await.map_err(status::v4)?;
             let kind = found.attributes.kind;
-            let mut rights = rights(object.share.maximal_access(&object.caller, &found), kind);
+            let mut rights = rights(object.share.maximal_access(&object.call.caller, &found), kind);
             if !object.standing.is_member() {
                 rights = Access::empty();
             } else if object.is_read_only() {

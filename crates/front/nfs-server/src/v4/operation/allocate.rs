@@ -4,7 +4,6 @@ use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::allocate::Args;
 use nfs_wire::v4::status::Status;
-use share::Api;
 use storage::FileKind;
 
 use crate::attributes::FILE_BYTES_MAX;
@@ -13,7 +12,7 @@ use crate::status;
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, ..Operation::of(Number::Allocate, Api::Allocate) };
+    Operation { changes: true, ..Operation::v4(Number::Allocate, "Allocate") };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     let object = c.object_to_change()?;
@@ -27,6 +26,6 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     if args.offset.checked_add(args.length).is_none_or(|end| end > FILE_BYTES_MAX) {
         return Err(Status::FBig);
     }
-    let (share, caller) = (&object.share, &object.caller);
-    share.reserve_range(caller, &file, args.offset, args.length).await.map_err(status::v4)
+    let (share, call) = (&object.share, &object.call);
+    share.reserve_range(call, &file, args.offset, args.length).await.map_err(status::v4)
 }

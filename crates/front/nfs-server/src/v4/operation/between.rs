@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
-use share::{Caller, File, Share};
+use share::{Call, Caller, File, Share};
 use storage::{FileKind, Want};
 
 use crate::attributes::FILE_BYTES_MAX;
@@ -49,7 +49,7 @@ impl Between {
         if from.share.id() != to.share.id() {
             return Err(Status::XDev);
         }
-        Ok(Self { share: Arc::clone(&to.share), caller: to.caller.clone(), source, target })
+        Ok(Self { share: Arc::clone(&to.share), caller: to.call.caller.clone(), source, target })
     }
 
     /// Whether both are the same file.
@@ -62,8 +62,8 @@ impl Between {
     /// # Errors
     /// [`Status::Inval`] if the part extends beyond the end of the source (15.2.3, 15.13.3); [`Status::FBig`] if it
     /// extends beyond the largest file.
-    pub(super) async fn length(&self, part: Part) -> Result<u64, Status> {
-        let attributes = self.share.attributes(self.source.node(), Want::empty()).await;
+    pub(super) async fn length(&self, call: &Call, part: Part) -> Result<u64, Status> {
+        let attributes = self.share.attributes(call, self.source.node(), Want::empty()).await;
         part.length(attributes.map_err(status::v4)?.size)
     }
 }
@@ -81,10 +81,16 @@ impl Part {
 }
 
 /// Copies the next bytes after those that are done.
-pub(super) async fn copy_piece(files: &Between, part: Part, done: u64, piece: u64) -> Result<(), Status> {
+pub(super) async fn copy_piece(
+    call: &Call,
+    files: &Between,
+    part: Part,
+    done: u64,
+    piece: u64,
+) -> Result<(), Status> {
     let from = (&files.source, part.offset.saturating_add(done));
     let to = (&files.target, part.to_offset.saturating_add(done));
-    files.share.copy_range(&files.caller, from, to, piece).await.map_err(status::v4)
+    files.share.copy_range(call, from, to, piece).await.map_err(status::v4)
 }
 
 #[cfg(test)]

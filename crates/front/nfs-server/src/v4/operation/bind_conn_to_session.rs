@@ -8,7 +8,7 @@ use crate::call::Request;
 use crate::operation::{Needs, Operation};
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::BindConnToSession) };
+    Operation { needs: Needs::Nothing, ..Operation::v4_of_no_share(Number::BindConnToSession) };
 
 /// Runs the operation.
 pub(super) fn handle(request: &Request<'_>, args: Args) -> Result<ResOk, Status> {

@@ -5,14 +5,17 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::close::{Args, ResOk};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
-use share::Api;
+use share::Turn;
 
 use crate::operation::{Callers, Operation};
 use crate::v4::compound::Compound;
 use crate::v4::files::{file_of, refused};
 
-pub(super) const OPERATION: Operation<Number> =
-    Operation { callers: Callers::Anybody, result_bytes: 48, ..Operation::of(Number::Close, Api::Close) };
+pub(super) const OPERATION: Operation<Number> = Operation {
+    callers: Callers::Anybody,
+    result_bytes: 48,
+    ..Operation::v4(Number::Close, "Close").with(Turn::Charged)
+};
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let object = c.object()?;
@@ -24,7 +27,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, St
         object.share.release_locks(object.node.id(), owner);
     }
     for held in &opens {
-        held.close().await;
+        held.close(&object.call).await;
     }
     c.set_stateid(Some(Stateid::INVALID));
     Ok(ResOk { open_stateid: Stateid::INVALID })

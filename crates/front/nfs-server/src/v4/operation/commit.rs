@@ -4,7 +4,6 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::commit::{Args, ResOk};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Verifier;
-use share::Api;
 
 use super::data::check_regular;
 use crate::operation::Operation;
@@ -12,11 +11,11 @@ use crate::status;
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 48, ..Operation::of(Number::Commit, Api::Commit) };
+    Operation { changes: true, result_bytes: 48, ..Operation::v4(Number::Commit, "Commit") };
 
 pub(super) async fn handle(c: &Compound<'_>, _: Args) -> Result<ResOk, Status> {
     let object = c.object_to_change()?;
     check_regular(&object.node)?;
-    object.share.commit(&object.file()).await.map_err(status::v4)?;
+    object.share.commit(&object.call, &object.file()).await.map_err(status::v4)?;
     Ok(ResOk { verifier: Verifier(c.server().write_verifier) })
 }

@@ -1,10 +1,11 @@
 //! COPY, RFC 7862 15.2. A large copy continues after the reply, if the client lets the server choose. Otherwise it is
 //! done when the reply is sent, up to a number of bytes that the reply states.
 
+use std::rc::Rc;
+
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::copy::{Args, Requirements, Res, ResOk};
 use nfs_wire::v4::status::Status;
-use share::Api;
 
 use super::between::{Between, PIECE_BYTES, Part, copy_piece};
 use super::offload::{self, written};
@@ -16,7 +17,7 @@ const SYNCHRONOUS_BYTES_MAX: u64 = 64 << 20;
 /// Fewest bytes of a COPY that goes on behind its answer: less is done as fast as its client can be told of it.
 const ASYNCHRONOUS_BYTES_MIN: u64 = 8 << 20;
 pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 48, ..Operation::of(Number::Copy, Api::Copy) };
+    Operation { changes: true, result_bytes: 48, ..Operation::v4(Number::Copy, "Copy") };
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Res {
     if !args.source_servers.is_empty() {
@@ -28,11 +29,12 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Res {
         return Err(Status::Inval.into());
     }
     let part = Part { offset: args.source_offset, to_offset: args.destination_offset, count: args.count };
-    let length = files.length(part).await?;
+    let call = Rc::clone(&c.object()?.call);
+    let length = files.length(&call, part).await?;
     let mut done = 0;
     if !args.synchronous && length >= ASYNCHRONOUS_BYTES_MIN {
         // What is wrong with the copy as a whole is so found before the answer.
-        copy_piece(&files, part, 0, PIECE_BYTES).await?;
+        copy_piece(&call, &files, part, 0, PIECE_BYTES).await?;
         done = PIECE_BYTES;
         if let Some(stateid) = offload::begin(c, &files, part, (done, length))? {
             c.moved(done);
@@ -59,9 +61,10 @@ async fn copy(
     part: Part,
     (mut done, length): (u64, u64),
 ) -> Result<u64, Status> {
+    let call = &c.object()?.call;
     while done < length {
         let piece = PIECE_BYTES.min(length - done);
-        match copy_piece(files, part, done, piece).await {
+        match copy_piece(call, files, part, done, piece).await {
             Ok(()) => done += piece,
             Err(status) if done == 0 => return Err(status),
             Err(_) => break,

@@ -14,7 +14,7 @@ use crate::v4::callback::{BackChannel, Credential};
 use crate::v4::state::Session;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::CreateSession) };
+    Operation { needs: Needs::Nothing, ..Operation::v4_of_no_share(Number::CreateSession) };
 
 /// Runs the operation, in a session or without one.
 pub(super) async fn handle(

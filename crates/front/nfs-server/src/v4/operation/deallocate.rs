@@ -4,7 +4,6 @@ use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::deallocate::Args;
 use nfs_wire::v4::status::Status;
-use share::Api;
 use storage::FileKind;
 
 use crate::operation::Operation;
@@ -12,7 +11,7 @@ use crate::status;
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, ..Operation::of(Number::Deallocate, Api::Deallocate) };
+    Operation { changes: true, ..Operation::v4(Number::Deallocate, "Deallocate") };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     let object = c.object_to_change()?;
@@ -20,6 +19,6 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
         return Err(Status::WrongType);
     }
     let file = c.file(args.stateid, ShareAccess::WRITE)?;
-    let (share, caller) = (&object.share, &object.caller);
-    share.zero_range(caller, &file, args.offset, args.length).await.map_err(status::v4)
+    let (share, call) = (&object.share, &object.call);
+    share.zero_range(call, &file, args.offset, args.length).await.map_err(status::v4)
 }

@@ -10,7 +10,7 @@ use crate::call::Request;
 use crate::operation::{Needs, Operation};
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::DestroyClientId) };
+    Operation { needs: Needs::Nothing, ..Operation::v4_of_no_share(Number::DestroyClientId) };
 
 /// Runs the operation, in a session or without one. In a session of the same client, the client is busy with that
 /// session.

@@ -17,7 +17,7 @@ pub(super) struct Within {
 }
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::DestroySession) };
+    Operation { needs: Needs::Nothing, ..Operation::v4_of_no_share(Number::DestroySession) };
 
 /// Runs the operation, in a session or without one.
 pub(super) fn handle(request: &Request<'_>, args: Args, within: Option<Within>) -> Result<(), Status> {

@@ -17,7 +17,7 @@ const DOMAIN: &str = "anabranch";
 const NAME: &str = concat!("Anabranch ", env!("CARGO_PKG_VERSION"));
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { needs: Needs::Nothing, ..Operation::of_no_share(Number::ExchangeId) };
+    Operation { needs: Needs::Nothing, ..Operation::v4_of_no_share(Number::ExchangeId) };
 
 /// Runs the operation, in a session or without one.
 pub(super) async fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<ResOk<'a>, Status> {

@@ -8,7 +8,7 @@ use crate::operation::Operation;
 use crate::v4::compound::Compound;
 use crate::v4::files::not_freed;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::FreeStateid);
+pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::FreeStateid);
 
 pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     let sent = c.stateid(args.stateid)?;

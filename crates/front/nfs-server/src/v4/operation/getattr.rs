@@ -3,7 +3,6 @@
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::getattr::Args;
 use nfs_wire::v4::status::Status;
-use share::Api;
 
 use crate::operation::{Callers, Operation};
 use crate::v4::attributes::{Needs, Telling};
@@ -11,7 +10,7 @@ use crate::v4::compound::Compound;
 use crate::v4::describe;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Number::GetAttr, Api::GetAttr) };
+    Operation { callers: Callers::Mounting, ..Operation::v4(Number::GetAttr, "GetAttr") };
 
 /// About what the longest access control list takes: all of a security descriptor has 64 KiB at most.
 const LIST_BYTES_MAX: usize = 64 << 10;

@@ -10,7 +10,7 @@ use crate::v4::place::Place;
 use crate::v4::{filehandle, pseudo_fs};
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { needs: Needs::FileHandle, ..Operation::of_no_share(Number::GetFh) };
+    Operation { needs: Needs::FileHandle, ..Operation::v4_of_no_share(Number::GetFh) };
 
 pub(super) fn handle(c: &Compound<'_>) -> Result<SignedHandle, Status> {
     match c.place()? {

@@ -4,7 +4,6 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::getxattr::{Args, ResOk};
 use nfs_wire::v4::status::Status;
 use nfs_wire::xdr::{Encode, Writer};
-use share::Api;
 
 use super::xattr;
 use crate::operation::Operation;
@@ -23,12 +22,12 @@ impl Encode for Value {
     }
 }
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::GetXattr, Api::GetXattr);
+pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::GetXattr, "GetXattr");
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<Value, Status> {
     let object = c.object()?;
     xattr::check(object)?;
     let name = xattr::checked(args.name)?;
     c.take_room(c.room().min(VALUE_BYTES_MAX)).await;
-    object.share.xattr(&object.caller, &object.node, name).await.map(Value).map_err(status::v4)
+    object.share.xattr(&object.call, &object.node, name).await.map(Value).map_err(status::v4)
 }

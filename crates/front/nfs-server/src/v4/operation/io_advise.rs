@@ -5,13 +5,12 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::io_advise::{Args, ResOk, hint};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Bitmap;
-use share::Api;
 
 use super::data::check_regular;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::IoAdvise, Api::IoAdvise);
+pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::IoAdvise, "IoAdvise");
 
 pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<ResOk, Status> {
     check_regular(&c.object()?.node)?;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::link::{Args, ResOk};
 use nfs_wire::v4::status::Status;
-use share::{Api, Case};
+use share::Case;
 
 use super::directory;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 64, ..Operation::of(Number::Link, Api::Link) };
+    Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::Link, "Link") };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
     let (file, dir) = (c.saved_object_to_change()?, c.object_to_change()?);
@@ -21,6 +21,6 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, St
         return Err(Status::XDev);
     }
     let name = args.new_name.checked()?;
-    let linked = dir.share.link(&dir.caller, &file.node, &dir.node, name, Case::Sensitive, None).await;
+    let linked = dir.share.link(&dir.call, &file.node, &dir.node, name, Case::Sensitive, None).await;
     Ok(ResOk { change: directory::change(&linked.map_err(directory::refused)?) })
 }

@@ -5,7 +5,6 @@ use nfs_wire::v4::listxattrs::{Args, ResOk};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Name;
 use nfs_wire::xdr::{Encode, Writer, padding};
-use share::Api;
 
 use super::xattr;
 use crate::operation::Operation;
@@ -30,14 +29,14 @@ impl Encode for Names {
     }
 }
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ListXattrs, Api::ListXattrs);
+pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::ListXattrs, "ListXattrs");
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Names, Status> {
     let object = c.object()?;
     xattr::check(object)?;
     let bytes_max = usize::try_from(args.count).unwrap_or(usize::MAX).min(c.room());
     c.take_room(bytes_max).await;
-    let names = object.share.xattr_names(&object.caller, &object.node).await.map_err(status::v4)?;
+    let names = object.share.xattr_names(&object.call, &object.node).await.map_err(status::v4)?;
     part(names, args.cookie, bytes_max)
 }
 

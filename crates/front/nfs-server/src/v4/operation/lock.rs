@@ -12,7 +12,7 @@ use nfs_wire::v4::callback::{ArgOp, NotifyLockArgs};
 use nfs_wire::v4::lock::{Args, Denied, Failure, LockType, Locker, ResOk};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, FileHandle, OwnerId, StateOwner, Stateid};
-use share::{Api, ByteRange, ByteRangeLock, ClientLock, LockKind, LockOwner, Protocol};
+use share::{ByteRange, ByteRangeLock, ClientLock, LockKind, LockOwner, Turn};
 
 use super::data::check_regular;
 use crate::operation::Operation;
@@ -26,7 +26,7 @@ use crate::v4::files::{AWAITED_LOCKS_MAX, Held, file_of, refused};
 const AWAITED: Duration = Duration::from_secs(300);
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { result_bytes: 96, ..Operation::of(Number::Lock, Api::Lock) };
+    Operation { result_bytes: 96, ..Operation::v4(Number::Lock, "Lock").with(Turn::Charged) };
 
 /// Runs the operation, and writes its result.
 pub(super) async fn run(c: &mut Compound<'_>, args: Args<'_>) {
@@ -60,7 +60,7 @@ async fn lock(c: &Compound<'_>, args: &Args<'_>) -> Result<Result<Stateid, ByteR
     recovery.check_locking(client, args.reclaim, c.now).await?;
     let locker = locker(c, args)?;
     let wanted = ClientLock { owner: locker.owner, range, kind: kind(args.lock_type) };
-    let locked = locker.held.share.lock_as(Protocol::Nfs4, &locker.held.open, wanted).await;
+    let locked = locker.held.share.lock_as(&object.call, &locker.held.open, wanted).await;
     let outcome = match locked {
         Ok(None) => client.files.with(|holdings| match locker.set {
             Some(set) => holdings.changed(set).map(Ok).map_err(refused),

@@ -4,14 +4,14 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::lock::Failure;
 use nfs_wire::v4::lockt::Args;
 use nfs_wire::v4::status::Status;
-use share::{Api, ByteRangeLock, ClientLock};
+use share::{ByteRangeLock, ClientLock};
 
 use super::data::check_regular;
 use super::lock::{OwnerName, denied, kind, range};
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::LockT, Api::LockTest);
+pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::LockT, "LockTest");
 
 /// Runs the operation, and writes its result.
 pub(super) fn run(c: &mut Compound<'_>, args: &Args<'_>) {

@@ -3,7 +3,7 @@
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::locku::{Args, ResOk};
 use nfs_wire::v4::status::Status;
-use share::Api;
+use share::Turn;
 
 use super::data::check_regular;
 use super::lock::range;
@@ -12,8 +12,11 @@ use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::files::{file_of, refused};
 
-pub(super) const OPERATION: Operation<Number> =
-    Operation { callers: Callers::Anybody, result_bytes: 48, ..Operation::of(Number::LockU, Api::Unlock) };
+pub(super) const OPERATION: Operation<Number> = Operation {
+    callers: Callers::Anybody,
+    result_bytes: 48,
+    ..Operation::v4(Number::LockU, "Unlock").with(Turn::Charged)
+};
 
 pub(super) fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let object = c.object()?;

@@ -3,7 +3,7 @@
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::lookup::Args;
 use nfs_wire::v4::status::Status;
-use share::{Api, Case};
+use share::Case;
 use storage::Want;
 
 use super::directory;
@@ -13,7 +13,7 @@ use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 use crate::v4::pseudo_fs;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::Lookup, Api::Lookup);
+pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::Lookup, "Lookup");
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), Status> {
     let name = directory::existing(args.name)?;
@@ -31,6 +31,6 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), S
 /// [`Status::NotDir`], [`Status::SymLink`], [`Status::NoEnt`], [`Status::Access`].
 pub(super) async fn find(dir: &Object, name: &[u8]) -> Result<Object, Status> {
     directory::check(dir)?;
-    let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::empty()).await;
+    let found = dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await;
     Ok(dir.beside(found.map_err(|error| directory::not_found(error, name))?.node))
 }

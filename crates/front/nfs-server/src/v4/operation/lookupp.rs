@@ -2,7 +2,7 @@
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::status::Status;
-use share::{Api, Case};
+use share::Case;
 use storage::Want;
 
 use super::directory;
@@ -12,7 +12,7 @@ use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Number::LookupP, Api::Lookup) };
+    Operation { callers: Callers::Mounting, ..Operation::v4(Number::LookupP, "Lookup") };
 
 pub(super) async fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
     let parent = parent(c).await?;
@@ -30,6 +30,6 @@ pub(super) async fn parent(c: &Compound<'_>) -> Result<Place, Status> {
     if dir.node.id() == dir.share.root().id() {
         return Ok(Place::Root);
     }
-    let found = dir.share.lookup(&dir.caller, &dir.node, b"..", Case::Sensitive, Want::empty()).await;
+    let found = dir.share.lookup(&dir.call, &dir.node, b"..", Case::Sensitive, Want::empty()).await;
     Ok(Place::Object(dir.beside(found.map_err(status::v4)?.node)))
 }

@@ -1,7 +1,7 @@
 //! The table of the operations of NFSv4. Each has a file, with the name of its codec in [`nfs_wire::v4`].
 //!
 //! ```text
-//! pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ReadLink, Api::ReadLink);
+//! pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::ReadLink, "ReadLink");
 //! pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk, Status>
 //! ```
 //!
@@ -80,11 +80,13 @@ mod xattr;
 
 use nfs_wire::v4::Operation as Number;
 
+pub(crate) use offload::OFFLOAD;
+
 use super::sequence;
 use crate::operation::Operation;
 
 /// A row for each operation that there is.
-const OPERATIONS: &[&Operation<Number>] = &[
+pub(crate) const OPERATIONS: &[&Operation<Number>] = &[
     &access::OPERATION,
     &allocate::OPERATION,
     &backchannel_ctl::OPERATION,
@@ -142,7 +144,7 @@ const OPERATIONS: &[&Operation<Number>] = &[
 ];
 
 /// All others.
-const NOT_SUPPORTED: Operation<Number> = Operation::of_no_share(Number::Illegal);
+const NOT_SUPPORTED: Operation<Number> = Operation::v4_of_no_share(Number::Illegal);
 
 /// One more than the highest number.
 const NUMBERS: usize = Number::RemoveXattr as usize + 1;

@@ -28,13 +28,13 @@ pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> R
     if !dir.admits(kind, wanted.set.mode) {
         return Err(Status::Perm); // as mknod(2) and chmod(2)
     }
-    let who = &dir.caller.identity;
+    let who = &dir.call.caller.identity;
     let mut set = wanted.set;
     set.uid = set.uid.filter(|uid| *uid != who.uid);
     set.flags = wanted.flags_of_new();
     let mut new = crate::new_object::new_object(kind, set);
     (new.target, new.device, new.umask, new.want) = (target, device, wanted.umask(), Want::FLAGS);
-    let created = dir.share.create(&dir.caller, &dir.node, name, Case::Sensitive, new).await;
+    let created = dir.share.create(&dir.call, &dir.node, name, Case::Sensitive, new).await;
     let mut created = created.map_err(directory::refused)?;
     if wanted.has_list() {
         let object = dir.beside(std::sync::Arc::clone(&created.found.node));
@@ -42,10 +42,10 @@ pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> R
         if let Err(status) = wanted.apply_list(&object, &file).await {
             // Nothing half-made stays behind.
             let is_dir = kind == FileKind::Directory;
-            let _ = dir.share.remove(&dir.caller, &dir.node, name, is_dir).await;
+            let _ = dir.share.remove(&dir.call, &dir.node, name, is_dir).await;
             return Err(status);
         }
-        let now = dir.share.attributes(&object.node, Want::FLAGS).await;
+        let now = dir.share.attributes(&dir.call, &object.node, Want::FLAGS).await;
         created.found.attributes = now.map_err(status::v4)?;
     }
     Ok(created)

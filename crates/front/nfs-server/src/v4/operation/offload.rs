@@ -11,10 +11,11 @@ use nfs_wire::v4::callback::{ArgOp, OffloadArgs, OffloadInfo, ReferringCalls};
 use nfs_wire::v4::copy::WriteResponse;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{FileHandle, StableHow, Stateid, Verifier};
-use share::{Api, Measure, Outcome, Protocol, timings};
+use share::{Call, Ending, Outcome, as_of_one_moment};
 
 use super::between::{Between, PIECE_BYTES, Part, copy_piece};
 use crate::credentials::Claimant;
+use crate::operation;
 use crate::server::ServerState;
 use crate::status;
 use crate::v4::compound::Compound;
@@ -29,6 +30,9 @@ const AGAIN_AFTER: Duration = Duration::from_millis(500);
 const CALLS_MAX: usize = 180;
 /// How often a client is told that says that it does not know the stateid: CB_OFFLOAD may have overtaken COPY's answer.
 const UNKNOWN_MAX: usize = 5;
+
+/// What is copied after the answer. The bytes count as they are copied.
+pub(crate) static OFFLOAD: share::Operation = operation::beside(1, "Offload");
 
 /// What goes on.
 struct Work {
@@ -76,21 +80,21 @@ pub(super) fn begin(
         asked_by: c.referring_call(),
         running,
     };
-    tokio::spawn(async move { timings::scope(pin!(work.run())).await });
+    tokio::task::spawn_local(async move { as_of_one_moment(pin!(work.run())).await });
     Ok(Some(stateid))
 }
 
 impl Work {
     async fn run(self) {
-        let measure = Measure::begin(Api::Offload, Protocol::Nfs4, Instant::now());
+        let call = Call::new(&OFFLOAD, self.files.caller.clone(), Instant::now());
+        call.needs_no_turn();
         let from = self.running.copied();
-        let outcome = self.copy().await;
+        let outcome = self.copy(&call).await;
         let copied = self.running.copied();
         let share = &self.files.share;
         let counted = outcome.map_or_else(status::v4_outcome, |()| Outcome::Done);
-        let account = share.accounting().open(self.files.caller.machine);
-        account.end(&measure, Instant::now(), copied - from, counted);
-        drop(account);
+        let ending = Ending { at: Instant::now(), round_trip: None, bytes: copied - from, outcome: counted };
+        share.accounting().open(self.files.caller.machine).end(&call, &ending);
         let Stateid { other, .. } = self.stateid;
         let is_known = self.client.files.offload_ended(other, copied, outcome);
         self.running.end();
@@ -102,7 +106,7 @@ impl Work {
 
     /// Copies the rest. What fails ends it, and so do rules of the share that let nobody write for the client any more: with fewer
     /// bytes the client asks again for the others, and learns why. Of a share that is gone it learns here.
-    async fn copy(&self) -> Result<(), Status> {
+    async fn copy(&self, call: &Call) -> Result<(), Status> {
         let share = &self.files.share;
         let mut generation = None;
         loop {
@@ -119,7 +123,7 @@ impl Work {
                 return Ok(());
             }
             let piece = PIECE_BYTES.min(self.length - done);
-            if let Err(status) = copy_piece(&self.files, self.part, done, piece).await {
+            if let Err(status) = copy_piece(call, &self.files, self.part, done, piece).await {
                 tracing::debug!(copied = done, "a copy ends early: {status:?}");
                 return if share.is_withdrawn() { Err(Status::Stale) } else { Ok(()) };
             }

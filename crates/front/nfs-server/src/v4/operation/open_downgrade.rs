@@ -4,14 +4,16 @@ use nfs_proto::v4::open_state::share_of;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::open_downgrade::{Args, ResOk};
 use nfs_wire::v4::status::Status;
-use share::Api;
+use share::Turn;
 
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 use crate::v4::files::{file_of, not_downgraded};
 
-pub(super) const OPERATION: Operation<Number> =
-    Operation { result_bytes: 48, ..Operation::of(Number::OpenDowngrade, Api::OpenDowngrade) };
+pub(super) const OPERATION: Operation<Number> = Operation {
+    result_bytes: 48,
+    ..Operation::v4(Number::OpenDowngrade, "OpenDowngrade").with(Turn::Charged)
+};
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let object = c.object()?;
@@ -20,7 +22,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, St
     let left = c.client().files.with(|holdings| holdings.downgrade(sent, file_of(object), share));
     let (open_stateid, gone) = left.map_err(not_downgraded)?;
     for held in &gone {
-        held.close().await;
+        held.close(&object.call).await;
     }
     c.set_stateid(Some(open_stateid));
     Ok(ResOk { open_stateid })

@@ -15,7 +15,7 @@ use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 use crate::v4::pseudo_fs;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::PutFh);
+pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::PutFh);
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), Status> {
     let place = place_of(c, args.object).await?;
@@ -40,6 +40,7 @@ async fn place_of(c: &Compound<'_>, FileHandle(bytes): FileHandle<'_>) -> Result
     let share = shares.by_id(id).ok_or_else(missing)?;
     let (caller, standing) = c.caller(&share);
     let handle = Handle::new(target.storage_handle).map_err(|_| Status::BadHandle)?;
-    let node = share.by_handle(&handle).await.map_err(status::v4)?;
-    Ok(Place::Object(Object::new(share, caller, node, standing)))
+    let call = c.call_on_the_way(caller);
+    let node = share.by_handle(&call, &handle).await.map_err(status::v4)?;
+    Ok(Place::Object(Object::new(share, call, node, standing)))
 }

@@ -7,7 +7,7 @@ use super::putrootfh;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::PutPubFh);
+pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::PutPubFh);
 
 pub(super) fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
     putrootfh::handle(c)

@@ -7,7 +7,7 @@ use crate::operation::Operation;
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::PutRootFh);
+pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::PutRootFh);
 
 pub(super) fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
     c.set_place(Place::Root);

@@ -4,7 +4,7 @@ use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::read_plus::{Args, Content, ResOk};
 use nfs_wire::v4::status::Status;
-use share::{Api, ByteRange};
+use share::{ByteRange, Direction, Turn};
 use storage::Want;
 
 use super::data::{check_regular, within_largest_file};
@@ -17,7 +17,8 @@ const DATA_PARTS_MAX: usize = 16;
 /// What such a result has beside its data: number of parts, and each part's kind, offset, length and padding.
 const PARTS_BYTES: usize = 4 + (2 * DATA_PARTS_MAX + 1) * (4 + 8 + 8);
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ReadPlus, Api::ReadPlus);
+pub(super) const OPERATION: Operation<Number> =
+    Operation::v4(Number::ReadPlus, "ReadPlus").with(Turn::ByData(Direction::Read));
 
 /// Reads into `data`; the result contains the parts that are not holes. Holes are reported only within the requested
 /// range, so nothing is said about bytes outside the range that the client may have locked (15.10.3).
@@ -31,15 +32,15 @@ pub(super) async fn handle<'d>(
     let file = c.file(args.stateid, ShareAccess::READ)?;
     let room = c.room().saturating_sub(PARTS_BYTES);
     let (offset, count) = within_largest_file(args.offset, args.count, room);
-    let (share, caller) = (&object.share, &object.caller);
+    let (share, call) = (&object.share, &object.call);
     c.take_room(count).await;
-    let (read, count) = share.read(caller, &file, offset, vec![0; count]).await.map_err(status::v4)?;
+    let (read, count) = share.read(call, &file, offset, vec![0; count]).await.map_err(status::v4)?;
     *data = read;
     data.truncate(count);
     // Asked afterwards: what is a hole by then may be told as one. What the store does not tell is data.
-    let told = share.data_ranges(caller, &file, offset, count as u64, DATA_PARTS_MAX).await;
+    let told = share.data_ranges(call, &file, offset, count as u64, DATA_PARTS_MAX).await;
     let (ranges, more) = told.unwrap_or((Vec::new(), true));
-    let size = share.attributes(&object.node, Want::empty()).await.map_err(status::v4)?.size;
+    let size = share.attributes(call, &object.node, Want::empty()).await.map_err(status::v4)?.size;
     let eof = args.offset.saturating_add(count as u64) >= size;
     c.moved(count as u64);
     Ok(ResOk { eof, contents: parts(offset, data, &ranges, more) })

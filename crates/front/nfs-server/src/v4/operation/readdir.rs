@@ -8,7 +8,7 @@ use nfs_wire::v4::readdir::{Args, ListingWriter};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{Name, Verifier};
 use nfs_wire::xdr::{Encode, Writer, padding};
-use share::{Api, Share};
+use share::Share;
 use storage::{Attributes, NodeRef};
 
 use super::directory;
@@ -49,7 +49,7 @@ impl Encode for Encoded {
     }
 }
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ReadDir, Api::ReadDir);
+pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::ReadDir, "ReadDir");
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Encoded, Status> {
     attributes::check_readable(args.request)?;
@@ -149,7 +149,7 @@ async fn look_at_top(
     wanted: AttributeSet,
 ) -> Result<Option<About>, Status> {
     let fs = describe::file_system(c, top, needs).await?;
-    let seen = top.share.attributes(&top.node, needs.want).await.map_err(status::v4)?;
+    let seen = top.share.attributes(&top.call, &top.node, needs.want).await.map_err(status::v4)?;
     look(c, top, fs, (&top.node, seen), needs, wanted).await
 }
 

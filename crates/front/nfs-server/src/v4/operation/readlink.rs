@@ -5,7 +5,6 @@ use nfs_wire::v4::readlink::ResOk;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Text;
 use nfs_wire::xdr::{Encode, Writer};
-use share::Api;
 use storage::FileKind;
 
 use crate::operation::Operation;
@@ -21,12 +20,12 @@ impl Encode for Link {
     }
 }
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::ReadLink, Api::ReadLink);
+pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::ReadLink, "ReadLink");
 
 pub(super) async fn handle(c: &Compound<'_>) -> Result<Link, Status> {
     let link = c.object()?;
     if link.node.kind() != FileKind::Symlink {
         return Err(Status::WrongType);
     }
-    link.share.read_link(&link.node).await.map(Link).map_err(status::v4)
+    link.share.read_link(&link.call, &link.node).await.map(Link).map_err(status::v4)
 }

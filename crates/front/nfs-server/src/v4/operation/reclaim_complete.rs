@@ -7,7 +7,7 @@ use nfs_wire::v4::status::Status;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::ReclaimComplete);
+pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::ReclaimComplete);
 
 pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     if args.one_fs {

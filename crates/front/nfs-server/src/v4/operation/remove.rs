@@ -3,20 +3,19 @@
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::remove::{Args, ResOk};
 use nfs_wire::v4::status::Status;
-use share::Api;
 
 use super::directory;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 64, ..Operation::of(Number::Remove, Api::Remove) };
+    Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::Remove, "Remove") };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
     let dir = c.object_to_change()?;
     directory::check(dir)?;
     let name = directory::existing(args.target)?;
-    let remove = |is_dir| dir.share.remove(&dir.caller, &dir.node, name, is_dir);
+    let remove = |is_dir| dir.share.remove(&dir.call, &dir.node, name, is_dir);
     // Most are files; what has become the other kind meanwhile is no more what the client saw.
     let removed = match remove(false).await {
         Err(share::Error::Storage(storage::Error::IsDirectory)) => remove(true).await,

@@ -7,7 +7,7 @@ use crate::operation::{Needs, Operation};
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { needs: Needs::FileHandle, ..Operation::of_no_share(Number::SaveFh) };
+    Operation { needs: Needs::FileHandle, ..Operation::v4_of_no_share(Number::SaveFh) };
 
 pub(super) fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
     c.save()

@@ -4,7 +4,6 @@ use nfs_wire::rpc::flavor;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::secinfo::{Args, ResOk, SecInfo};
 use nfs_wire::v4::status::Status;
-use share::Api;
 
 use super::{directory, lookup};
 use crate::operation::Operation;
@@ -12,7 +11,7 @@ use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 use crate::v4::pseudo_fs;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of(Number::SecInfo, Api::SecInfo);
+pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::SecInfo, "SecInfo");
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk<'static>, Status> {
     let name = directory::existing(args.name)?;

@@ -4,7 +4,6 @@ use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::setattr::{Args, Res};
 use nfs_wire::v4::status::Status;
-use share::Api;
 
 use crate::operation::Operation;
 use crate::v4::attributes;
@@ -12,7 +11,7 @@ use crate::v4::compound::Compound;
 use crate::v4::set_attributes::{Of, Wanted};
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 64, ..Operation::of(Number::SetAttr, Api::SetAttr) };
+    Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::SetAttr, "SetAttr") };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Res {
     match set(c, &args).await {

@@ -8,7 +8,7 @@ use crate::operation::Operation;
 use crate::v4::compound::Compound;
 use crate::v4::files::refused;
 
-pub(super) const OPERATION: Operation<Number> = Operation::of_no_share(Number::TestStateid);
+pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::TestStateid);
 
 pub(super) fn handle(c: &Compound<'_>, args: &Args) -> Result<ResOk, Status> {
     let statuses = c.client().files.with(|holdings| {

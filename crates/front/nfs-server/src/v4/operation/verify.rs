@@ -4,14 +4,13 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::attr::{Attribute, Attributes};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::verify::Args;
-use share::Api;
 
 use crate::operation::{Callers, Operation};
 use crate::v4::compound::Compound;
 use crate::v4::describe;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { callers: Callers::Mounting, ..Operation::of(Number::Verify, Api::Verify) };
+    Operation { callers: Callers::Mounting, ..Operation::v4(Number::Verify, "Verify") };
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<(), Status> {
     if is_same(c, &args.attributes).await? { Ok(()) } else { Err(Status::NotSame) }

@@ -5,7 +5,7 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{StableHow, Verifier};
 use nfs_wire::v4::write::{Args, ResOk};
-use share::Api;
+use share::{Direction, Turn};
 use storage::Stability;
 
 use super::data::check_regular;
@@ -14,8 +14,11 @@ use crate::operation::Operation;
 use crate::status;
 use crate::v4::compound::Compound;
 
-pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 48, ..Operation::of(Number::Write, Api::Write) };
+pub(super) const OPERATION: Operation<Number> = Operation {
+    changes: true,
+    result_bytes: 48,
+    ..Operation::v4(Number::Write, "Write").with(Turn::ByData(Direction::Write))
+};
 
 pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<ResOk, Status> {
     let object = c.object_to_change()?;
@@ -26,7 +29,7 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
         return Err(Status::FBig);
     }
     let (data, stability) = (c.bytes(args.data), stability(args.stable));
-    let written = object.share.write(&object.caller, &file, args.offset, data, stability).await;
+    let written = object.share.write(&object.call, &file, args.offset, data, stability).await;
     let written = written.map_err(status::v4)?;
     c.moved(written.count as u64);
     Ok(ResOk {

@@ -51,7 +51,7 @@ pub(super) async fn set(
         SetOption::Create => XattrMode::Create,
         SetOption::Replace => XattrMode::Replace,
     };
-    let set = object.share.set_xattr(&object.caller, &object.file(), checked(name)?, value, mode).await;
+    let set = object.share.set_xattr(&object.call, &object.file(), checked(name)?, value, mode).await;
     let changed = set.map_err(status::v4)?;
     Ok(directory::between(&changed.before, &changed.after))
 }

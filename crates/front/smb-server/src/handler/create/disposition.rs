@@ -193,7 +193,7 @@ async fn overwrite(
     let changed = (is_file && flags != had).then_some(flags);
     let asking = caching::ask(ctx, wish, &found)?;
     let request = open_request(ctx, wish, granted, &asking);
-    let admission = ctx.share.open_overwriting(ctx.caller(), &found, &request, changed).await?;
+    let admission = ctx.share.open_overwriting(ctx.call, &found, &request, changed).await?;
     let (open, after) = match admission {
         Admission::Done(overwritten) => overwritten,
         Admission::Wait(answering) => return Ok(Admission::Wait(answering)),
@@ -251,15 +251,16 @@ pub(super) async fn make(
     name: &[u8],
     is_directory: bool,
 ) -> Result<Found, Failure> {
-    let (share, caller) = (ctx.share, &ctx.caller().under(caching::directory(ctx, wish)));
+    let share = ctx.share;
+    ctx.call.works_under(caching::directory(ctx, wish));
     let new = new_object(&ctx.server.config, wish, is_directory);
-    let found = share.create(caller, dir, name, Case::Insensitive, new).await?.found;
+    let found = share.create(ctx.call, dir, name, Case::Insensitive, new).await?.found;
     let extended = &wish.asked.extended_attributes;
     if !extended.is_empty() {
         let file = File::Stateless(Arc::clone(&found.node));
-        if let Err(refused) = share.set_extended_attributes(&file, extended.clone()).await {
+        if let Err(refused) = share.set_extended_attributes(ctx.call, &file, extended.clone()).await {
             // A file without them is not what was asked for.
-            share.remove(caller, dir, name, is_directory).await?;
+            share.remove(ctx.call, dir, name, is_directory).await?;
             return Err(refused.into());
         }
     }

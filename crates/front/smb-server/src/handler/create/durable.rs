@@ -218,7 +218,7 @@ impl Found {
             return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
         }
         let share = ctx.share;
-        let found = share.found(open.file()?.node(), Want::FLAGS).await?;
+        let found = share.found(ctx.call, open.file()?.node(), Want::FLAGS).await?;
         let maximal = access::maximal(share, ctx.caller(), &found, ctx.tree.maximal_access);
         Ok(Self { attributes: found.attributes, maximal })
     }
@@ -340,7 +340,7 @@ async fn take_from_instance(ctx: &OnShare<'_>, request: &Request<'_>, asked: &As
         if Found::of(ctx, &open).await?.maximal.contains(access::READ) {
             let session = session_id.and_then(|id| ctx.server.session(id));
             session.and_then(|session| session.remove_open(open.id));
-            open.close().await?;
+            open.close(ctx.call).await?;
         }
     }
     Ok(())
@@ -424,7 +424,7 @@ async fn handle_to_persist(ctx: &OnShare<'_>, asked: &Asked, open: &Open) -> Res
     if !asks || !may_persist(ctx) || !ctx.server.durable.has_room_for_persistent() {
         return Ok(None);
     }
-    Ok(ctx.share.handle(open.file()?).await.ok())
+    Ok(ctx.share.handle(ctx.call, open.file()?).await.ok())
 }
 
 fn granted(ctx: &OnShare<'_>, asked: &Asked, open: &Open, may_persist: bool) -> Option<Durability> {

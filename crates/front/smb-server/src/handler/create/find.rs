@@ -12,18 +12,18 @@ use crate::status::Failure;
 /// Resolves the path. With FILE_OPEN_REPARSE_POINT, a link at its end is opened itself; otherwise links are followed
 /// here, as long as they stay in the share.
 pub(super) async fn find(ctx: &OnShare<'_>, wish: &Wish) -> Result<Walk, Failure> {
-    let (share, caller) = (ctx.share, ctx.caller());
+    let share = ctx.share;
     let path = &wish.path.components;
     let nofollow = wish.options.contains(CreateOptions::OPEN_REPARSE_POINT);
     let Some((name, parents)) = path.split_last().filter(|_| nofollow) else {
-        let walk = share.walk(caller, path.clone(), Case::Insensitive, Want::FLAGS).await;
+        let walk = share.walk(ctx.call, path.clone(), Case::Insensitive, Want::FLAGS).await;
         return walk.map_err(on_the_way);
     };
-    let walk = share.walk(caller, parents.to_vec(), Case::Insensitive, Want::empty()).await;
+    let walk = share.walk(ctx.call, parents.to_vec(), Case::Insensitive, Want::empty()).await;
     let Walk::Found(dir) = walk.map_err(on_the_way)? else {
         return Err(NtStatus::OBJECT_PATH_NOT_FOUND.into());
     };
-    match share.lookup(caller, &dir.node, name, Case::Insensitive, Want::FLAGS).await {
+    match share.lookup(ctx.call, &dir.node, name, Case::Insensitive, Want::FLAGS).await {
         Ok(found) => Ok(Walk::Found(found)),
         Err(share::Error::Storage(storage::Error::NotFound)) => {
             Ok(Walk::Missing { dir: dir.node, name: name.clone() })

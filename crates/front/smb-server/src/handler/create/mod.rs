@@ -12,7 +12,7 @@ mod wish;
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Access, Api, File};
+use share::{Access, File};
 use smb_wire::create::{CreateAction, OplockLevel, Request, Response, ResponseFlags};
 use smb_wire::create_context::ResponseContext;
 use smb_wire::{AccessMask, Command};
@@ -24,13 +24,14 @@ use self::durable::Start;
 use self::wish::Wish;
 use crate::attributes;
 use crate::context::OnShare;
+use crate::front;
 use crate::open::{Open, Target};
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
 /// The properties of CREATE.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::Create),
+    on_share: Some(front::operation(Command::Create, "Create")),
     needs: Needs::Tree,
     effect: Effect::Finished,
     // The fixed part and the contexts MxAc, QFid, RqLs, DH2Q.
@@ -58,7 +59,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
         }
         Err(failure) => {
             ctx.session.remove_open(open.id);
-            open.close().await?;
+            open.close(ctx.call).await?;
             Err(failure)
         }
     }
@@ -90,7 +91,7 @@ async fn enter(ctx: &OnShare<'_>, request: &Request<'_>, opened: &mut Opened) ->
     );
     *open.grant.lock() = opened.grant.take();
     if let Err(failure) = ctx.add_open(&open) {
-        open.close().await?;
+        open.close(ctx.call).await?;
         return Err(failure);
     }
     Ok(open)
@@ -108,7 +109,7 @@ async fn complete(
     set_space_aside(ctx, wish, &mut opened).await;
     // An open for attributes alone has taken no write delegation back.
     let (share, node) = (ctx.share, opened.open.node());
-    opened.attributes = share.as_written(ctx.caller(), node, opened.attributes, Want::FLAGS).await?;
+    opened.attributes = share.as_written(ctx.call, node, opened.attributes, Want::FLAGS).await?;
     let mut outcome = Outcome {
         open: Arc::clone(open),
         attributes: opened.attributes,
@@ -132,7 +133,7 @@ async fn replace_extended_attributes(ctx: &OnShare<'_>, wish: &Wish, opened: &Op
     let extended = &wish.asked.extended_attributes;
     if overwritten && !extended.is_empty() {
         let file = File::Open(Arc::clone(&opened.open));
-        ctx.share.set_extended_attributes(&file, extended.clone()).await?;
+        ctx.share.set_extended_attributes(ctx.call, &file, extended.clone()).await?;
     }
     Ok(())
 }
@@ -145,8 +146,8 @@ async fn set_space_aside(ctx: &OnShare<'_>, wish: &Wish, opened: &mut Opened) {
     let share = ctx.share;
     if bytes > 0
         && is_new
-        && share.reserve_space(&opened.open, bytes).await.is_ok()
-        && let Ok(attributes) = share.attributes(opened.open.node(), Want::FLAGS).await
+        && share.reserve_space(ctx.call, &opened.open, bytes).await.is_ok()
+        && let Ok(attributes) = share.attributes(ctx.call, opened.open.node(), Want::FLAGS).await
     {
         opened.attributes = attributes;
     }

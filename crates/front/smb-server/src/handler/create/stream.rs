@@ -37,7 +37,7 @@ async fn of_file(
     if !matches!(file.attributes.kind, FileKind::Regular | FileKind::Directory) {
         return Err(NtStatus::OBJECT_NAME_INVALID.into());
     }
-    if let Some(found) = ctx.share.find_stream(file, name).await? {
+    if let Some(found) = ctx.share.find_stream(ctx.call, file, name).await? {
         return existing(ctx, wish, found).await;
     }
     check_makes(wish)?;
@@ -85,7 +85,7 @@ async fn of_new_file(
     let opened = create(ctx, wish, &found, name, (granted, maximal)).await;
     if opened.is_err() {
         // A file without the stream is not what was asked for.
-        share.remove(caller, dir, file, false).await?;
+        share.remove(ctx.call, dir, file, false).await?;
     }
     opened
 }
@@ -98,11 +98,11 @@ async fn create(
     (granted, maximal): (Access, Access),
 ) -> Result<Admission<Opened>, Failure> {
     let share = ctx.share;
-    let found = share.create_stream(file, name).await?;
+    let found = share.create_stream(ctx.call, file, name).await?;
     let attempt = Attempt { granted, maximal, action: CreateAction::Created };
     let opened = open_as_it_is(ctx, wish, &found, attempt);
     if opened.is_err() {
-        share.discard_stream(&found).await?;
+        share.discard_stream(ctx.call, &found).await?;
     }
     opened
 }

@@ -39,18 +39,26 @@ pub(super) fn resume_key(
 }
 
 /// The open that a key names, if it is of this session and share; and the request as one about that share.
-fn source<'r>(ctx: &Admitted<'r>, key: &[u8; 24]) -> Result<(OnShare<'r>, Arc<Open>), Failure> {
+fn source<'c, 'r>(
+    ctx: &Admitted<'_>,
+    on_share: Option<&'c OnShare<'r>>,
+    key: &[u8; 24],
+) -> Result<(&'c OnShare<'r>, Arc<Open>), Failure> {
     let number =
         |at: usize| key.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
     let id = FileId { persistent: number(0).unwrap_or(0), volatile: number(8).unwrap_or(0) };
     let open = ctx.session.open(id).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
     let Target::Disk(share) = &open.tree.target else { return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()) };
-    let ctx = ctx.on_share()?;
+    let ctx = on_share.ok_or(NtStatus::INVALID_DEVICE_REQUEST)?;
     if Arc::ptr_eq(share, ctx.share) { Ok((ctx, open)) } else { Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()) }
 }
 
 /// FSCTL_SRV_COPYCHUNK, and FSCTL_SRV_COPYCHUNK_WRITE for a target that cannot be read.
-pub(super) async fn copy(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
+pub(super) async fn copy(
+    ctx: &Admitted<'_>,
+    on_share: Option<&OnShare<'_>>,
+    request: &Request<'_>,
+) -> Result<Buffer, Failure> {
     let target = ctx.open(request.file_id)?;
     require_room(request, CopychunkResponse::LEN, NtStatus::INVALID_PARAMETER)?;
     let asked = Copychunk::decode(request.input)?;
@@ -60,8 +68,7 @@ pub(super) async fn copy(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Bu
         let chunks = u32::try_from(CHUNKS_MAX).unwrap_or(u32::MAX);
         return answer(ctx, request, chunks, CHUNK_BYTES_MAX, TOTAL_BYTES_MAX);
     }
-    let (ctx, source) = source(ctx, &asked.source_key)?;
-    let ctx = &ctx;
+    let (ctx, source) = source(ctx, on_share, &asked.source_key)?;
     let mut needed = AccessMask::WRITE_DATA;
     needed.set(AccessMask::READ_DATA, request.ctl_code == Fsctl::SrvCopychunk);
     let readable = source.granted_access.intersects(AccessMask::READ_DATA | AccessMask::EXECUTE);
@@ -95,7 +102,7 @@ async fn copy_chunk(ctx: &OnShare<'_>, source: &Open, target: &Open, chunk: &Chu
     let (from, to) = (File::Open(Arc::clone(source.file()?)), File::Open(Arc::clone(target.file()?)));
     let (from, to) = ((&from, chunk.source_offset), (&to, chunk.target_offset));
     let length = u64::from(chunk.length);
-    match ctx.share.copy_range(ctx.caller(), from, to, length).await {
+    match ctx.share.copy_range(ctx.call, from, to, length).await {
         // The source ends before the chunk does.
         Err(share::Error::Storage(storage::Error::InvalidArgument)) => {
             Err(NtStatus::INVALID_VIEW_SIZE.into())

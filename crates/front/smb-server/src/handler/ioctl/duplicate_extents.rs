@@ -37,7 +37,7 @@ pub(super) async fn handle(
     let (offset, to_offset) = (signed(wanted.source_file_offset)?, signed(wanted.target_file_offset)?);
     let from = File::Open(Arc::clone(source.file()?));
     let (from, to) = ((&from, offset), (&to, to_offset));
-    ctx.share.clone_range(ctx.caller(), from, to, length, CloneRule::Within).await?;
+    ctx.share.clone_range(ctx.call, from, to, length, CloneRule::Within).await?;
     respond(ctx, request, &[])
 }
 

@@ -11,26 +11,30 @@ mod sparse;
 mod validate_negotiate;
 
 use net::Buffer;
-use share::Api;
 use smb_wire::fscc::fsctl::Fsctl;
 use smb_wire::ioctl::{IoctlFlags, Request, Response};
 use smb_wire::{Command, FileId, NtStatus};
 
-use crate::context::{Admitted, RequestContext};
+use crate::context::{Admitted, OnShare, RequestContext};
+use crate::front;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
 /// The properties of IOCTL.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::Ioctl),
+    on_share: Some(front::operation(Command::Ioctl, "Ioctl")),
     needs: Needs::Tree,
     effect: Effect::Guarded,
     answer_bytes: 64,
     ..Operation::of(Command::Ioctl)
 };
 
-/// Answers the request.
-pub(crate) async fn handle(ctx: &Admitted<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
+/// Answers the request; `on_share`: as a request about a share, unless it is one on IPC$.
+pub(crate) async fn handle(
+    ctx: &Admitted<'_>,
+    on_share: Option<&OnShare<'_>>,
+    request: Request<'_>,
+) -> Result<Buffer, Failure> {
     // "If the Flags field of the request is not SMB2_0_IOCTL_IS_FSCTL, the server MUST fail the request with
     // STATUS_NOT_SUPPORTED."
     if request.flags != IoctlFlags::IS_FSCTL {
@@ -54,15 +58,19 @@ pub(crate) async fn handle(ctx: &Admitted<'_>, request: Request<'_>) -> Result<B
         Fsctl::PipeTransceive => pipe::transceive(ctx, &request),
         Fsctl::PipePeek => pipe::peek(ctx, &request),
         Fsctl::PipeWait => pipe::wait(&request),
-        Fsctl::SrvCopychunk | Fsctl::SrvCopychunkWrite => copychunk::copy(ctx, &request).await,
-        _ => handle_of_file(ctx, &request).await,
+        Fsctl::SrvCopychunk | Fsctl::SrvCopychunkWrite => copychunk::copy(ctx, on_share, &request).await,
+        _ => handle_of_file(ctx, on_share, &request).await,
     }
 }
 
 /// The codes about an open file.
-async fn handle_of_file(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
+async fn handle_of_file(
+    ctx: &Admitted<'_>,
+    on_share: Option<&OnShare<'_>>,
+    request: &Request<'_>,
+) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
-    let ctx = &ctx.on_share()?;
+    let ctx = on_share.ok_or(NtStatus::INVALID_DEVICE_REQUEST)?;
     match request.ctl_code {
         Fsctl::CreateOrGetObjectId | Fsctl::GetObjectId => object_id::handle(ctx, &open, request),
         Fsctl::GetCompression => compression::get(ctx, request),

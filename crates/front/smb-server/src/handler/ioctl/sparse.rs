@@ -27,7 +27,7 @@ pub(super) fn signed(value: u64) -> Result<u64, Failure> {
 
 /// FSCTL_SET_SPARSE: marks a file as sparse, or removes the mark. Holes can be made either way.
 pub(super) async fn set(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
-    ctx.share.set_sparse(data_file(open)?, decode_set_sparse(request.input)).await?;
+    ctx.share.set_sparse(ctx.call, data_file(open)?, decode_set_sparse(request.input)).await?;
     respond(ctx, request, &[])
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn zero(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) 
     let part = ZeroData::decode(request.input)?;
     let (start, end) = (signed(part.file_offset)?, signed(part.beyond_final_zero)?);
     let length = end.checked_sub(start).ok_or(NtStatus::INVALID_PARAMETER)?;
-    ctx.share.zero_range(ctx.caller(), &file, start, length).await?;
+    ctx.share.zero_range(ctx.call, &file, start, length).await?;
     respond(ctx, request, &[])
 }
 
@@ -51,8 +51,8 @@ pub(super) async fn ranges(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>
     let room = usize::try_from(request.max_output_response).unwrap_or(usize::MAX) / AllocatedRange::LEN;
     let share = ctx.share;
     ctx.room_for(room.saturating_mul(AllocatedRange::LEN)).await;
-    let (parts, more) = share.data_ranges(ctx.caller(), &file, offset, length, room).await?;
-    let known = share.attributes(file.node(), Want::FLAGS).await?;
+    let (parts, more) = share.data_ranges(ctx.call, &file, offset, length, room).await?;
+    let known = share.attributes(ctx.call, file.node(), Want::FLAGS).await?;
     let parts: Vec<AllocatedRange> = if attributes::flags(&known).contains(FileFlags::SPARSE) {
         parts
             .iter()

@@ -46,7 +46,7 @@ pub(super) async fn query(
     check_access(open, class)?;
     let file = open.file()?;
     let node = file.node();
-    let attributes = ctx.share.present_attributes(ctx.caller(), node, Want::FLAGS).await?;
+    let attributes = ctx.share.present_attributes(ctx.call, node, Want::FLAGS).await?;
     let pending = ctx.share.is_delete_pending(node);
     Ok(match class {
         FileInfoClass::Basic => Information::fixed(|out| attributes::basic(&attributes).encode_into(out)),
@@ -154,13 +154,13 @@ fn stream_suffix(ctx: &OnShare<'_>, open: &Open) -> Result<String, Failure> {
 }
 
 async fn ea(ctx: &OnShare<'_>, node: &NodeRef) -> Result<Ea, Failure> {
-    let all = ctx.share.extended_attributes(node).await?;
+    let all = ctx.share.extended_attributes(ctx.call, node).await?;
     Ok(Ea { ea_size: extended_attributes::size(&all) })
 }
 
 /// [MS-FSA] 2.1.5.12.12.
 async fn full_ea(ctx: &OnShare<'_>, node: &NodeRef, request: &Request<'_>) -> Result<Information, Failure> {
-    let all = ctx.share.extended_attributes(node).await?;
+    let all = ctx.share.extended_attributes(ctx.call, node).await?;
     let wanted = Wanted {
         names: request.input_buffer,
         single: request.flags.contains(QueryInfoFlags::RETURN_SINGLE_ENTRY),
@@ -216,7 +216,7 @@ fn alternate_name(ctx: &OnShare<'_>, open: &Open) -> Result<Information, Failure
 async fn streams(ctx: &OnShare<'_>, open: &Arc<share::Open>) -> Result<Information, Failure> {
     let share = ctx.share;
     let file = open.file().unwrap_or(open).node();
-    let of_file = share.attributes(file, Want::empty()).await?;
+    let of_file = share.attributes(ctx.call, file, Want::empty()).await?;
     let mut data = Vec::new();
     let mut list = stream_writer(&mut data, usize::MAX);
     let unnamed = (of_file.kind != FileKind::Directory).then(|| StreamEntry {
@@ -224,7 +224,7 @@ async fn streams(ctx: &OnShare<'_>, open: &Arc<share::Open>) -> Result<Informati
         size: of_file.size,
         allocated: of_file.allocated,
     });
-    for entry in unnamed.into_iter().chain(share.streams(file).await?) {
+    for entry in unnamed.into_iter().chain(share.streams(ctx.call, file).await?) {
         let Ok(name) = String::from_utf8(entry.name) else { continue };
         let name = format!(":{name}:$DATA");
         let stream = Stream {

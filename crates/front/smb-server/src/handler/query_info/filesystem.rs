@@ -33,13 +33,13 @@ pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Res
     open.file()?;
     let share = ctx.share;
     Ok(match FsInfoClass::from(class) {
-        FsInfoClass::Volume => volume(share).await?,
+        FsInfoClass::Volume => volume(ctx).await?,
         FsInfoClass::Size => {
-            let space = share.space().await?;
+            let space = share.space(ctx.call).await?;
             Information::fixed(|out| size(&space).encode_into(out))
         }
         FsInfoClass::FullSize => {
-            let space = share.space().await?;
+            let space = share.space(ctx.call).await?;
             Information::fixed(|out| full_size(&space).encode_into(out))
         }
         FsInfoClass::Device => Information::fixed(|out| DISK.encode_into(out)),
@@ -73,8 +73,9 @@ const SECTORS: SectorSize = SectorSize {
     byte_offset_for_partition_alignment: 0,
 };
 
-async fn volume(share: &Arc<Share>) -> Result<Information, Failure> {
-    let root = share.attributes(share.root(), Want::empty()).await?;
+async fn volume(ctx: &OnShare<'_>) -> Result<Information, Failure> {
+    let share = ctx.share;
+    let root = share.attributes(ctx.call, share.root(), Want::empty()).await?;
     let volume = Volume {
         volume_creation_time: attributes::creation_time(&root),
         volume_serial_number: share.id().0,

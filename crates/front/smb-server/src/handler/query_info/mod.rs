@@ -5,12 +5,12 @@ mod filesystem;
 mod security;
 
 use net::Buffer;
-use share::Api;
 use smb_wire::fscc::FileInfoClass;
 use smb_wire::query_info::{InfoType, Request, Response, SecurityInformation};
 use smb_wire::{Command, NtStatus};
 
 use crate::context::OnShare;
+use crate::front;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
@@ -42,7 +42,7 @@ impl Information {
 
 /// The properties of QUERY_INFO.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::QueryInfo),
+    on_share: Some(front::operation(Command::QueryInfo, "QueryInfo")),
     needs: Needs::Open,
     answer_bytes: 8,
     ..Operation::of(Command::QueryInfo)

@@ -28,7 +28,7 @@ pub(super) async fn query(
     {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    let mut security = ctx.share.security(open.file()?.node()).await?;
+    let mut security = ctx.share.security(ctx.call, open.file()?.node()).await?;
     if security.is_of_some_mode(open.is_directory) {
         // Where permission bits decide, the owner is granted more than they have names for.
         security = security.with_ownership();

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use auth::{Acceptor, Authenticated, Identity};
 use net::Buffer;
-use share::{Caller, Client, Opener, Protocol};
+use share::{Caller, Client, Opener};
 use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
 use smb_proto::session::{Principal, Protection, Session as Rules, SessionCrypto, State};
@@ -205,7 +205,7 @@ fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Princi
         Principal::User => Opener::named(("user", &user)),
         Principal::Guest | Principal::Anonymous => Opener::named("guests"),
     };
-    (principal, user, Caller::new(Protocol::Smb, identity).at(client).counted_for_user(counted))
+    (principal, user, Caller::new(identity).at(client).counted_for_user(counted))
 }
 
 /// For which client opens are counted. Its GUID can be seen on the way: whoever claims it elsewhere is another one.

@@ -28,6 +28,6 @@ pub(super) async fn set_ex(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Res
 
 async fn mark(ctx: &OnShare<'_>, open: &Open, delete: bool) -> Result<(), Failure> {
     require(open, AccessMask::DELETE)?;
-    ctx.share.set_delete_pending(open.file()?, delete).await?;
+    ctx.share.set_delete_pending(ctx.call, open.file()?, delete).await?;
     open.write_down().await
 }

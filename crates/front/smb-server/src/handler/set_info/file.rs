@@ -33,7 +33,7 @@ pub(super) async fn basic(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Resu
     require(open, AccessMask::WRITE_ATTRIBUTES)?;
     check_basic(&basic, open.is_directory)?;
     let file = File::Open(Arc::clone(open.file()?));
-    let before = ctx.share.attributes(file.node(), Want::FLAGS).await?;
+    let before = ctx.share.attributes(ctx.call, file.node(), Want::FLAGS).await?;
     let mut frozen = frozen(open.state.lock().frozen, &basic, &before);
     if !ctx.share.capabilities().contains(Capabilities::XATTRS) {
         frozen.change = None; // the store keeps no other than its own
@@ -47,7 +47,7 @@ pub(super) async fn basic(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Resu
     };
     if set != SetAttributes::default() || explicit(basic.change_time).is_some() {
         set.ctime = frozen.change.map(attributes::timestamp);
-        ctx.share.set_attributes(ctx.caller(), &file, &set, None).await?;
+        ctx.share.set_attributes(ctx.call, &file, &set, None).await?;
     }
     open.state.lock().frozen = frozen;
     Ok(())
@@ -112,11 +112,11 @@ pub(super) async fn allocation(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) ->
     require(open, AccessMask::WRITE_DATA)?;
     check_size(open, allocation_size)?;
     let (share, file) = (ctx.share, open.file()?);
-    let now = share.attributes(file.node(), Want::empty()).await?;
+    let now = share.attributes(ctx.call, file.node(), Want::empty()).await?;
     if allocation_size < now.size {
         resize(ctx, open, allocation_size).await
     } else if allocation_size > now.allocated {
-        Ok(share.allocate(file, allocation_size).await?)
+        Ok(share.allocate(ctx.call, file, allocation_size).await?)
     } else {
         Ok(())
     }
@@ -133,7 +133,7 @@ async fn resize(ctx: &OnShare<'_>, open: &Open, size: u64) -> Result<(), Failure
     let ctime = frozen.change.map(attributes::timestamp);
     let set = SetAttributes { size: Some(size), mtime: Some(mtime), ctime, ..SetAttributes::default() };
     let file = File::Open(Arc::clone(open.file()?));
-    ctx.share.set_attributes(ctx.caller(), &file, &set, None).await?;
+    ctx.share.set_attributes(ctx.call, &file, &set, None).await?;
     Ok(())
 }
 
@@ -154,7 +154,7 @@ pub(super) async fn extended_attributes(
     require(open, AccessMask::WRITE_EA)?;
     let changes = extended_attributes::decode(buffer)?;
     let file = File::Open(Arc::clone(open.file()?));
-    Ok(ctx.share.set_extended_attributes(&file, changes).await?)
+    Ok(ctx.share.set_extended_attributes(ctx.call, &file, changes).await?)
 }
 
 /// FilePositionInformation. [MS-FSA] 2.1.5.15.9.

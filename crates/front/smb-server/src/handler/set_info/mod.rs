@@ -8,20 +8,20 @@ mod security;
 use std::pin::pin;
 
 use net::Buffer;
-use share::Api;
 use smb_wire::fscc::{FileInfoClass, FsInfoClass};
 use smb_wire::query_info::{InfoType, SecurityInformation};
 use smb_wire::set_info::{Request, Response};
 use smb_wire::{AccessMask, Command, NtStatus, WireError};
 
 use crate::context::OnShare;
+use crate::front;
 use crate::open::Open;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
 /// The properties of SET_INFO.
 pub(crate) const OPERATION: Operation = Operation {
-    api: Some(Api::SetInfo),
+    on_share: Some(front::operation(Command::SetInfo, "SetInfo")),
     needs: Needs::Open,
     effect: Effect::Guarded,
     answer_bytes: 2,

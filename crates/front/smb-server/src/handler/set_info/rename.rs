@@ -60,15 +60,15 @@ impl Target {
         }
         let mut parents = path.components;
         let name = parents.pop().ok_or(NtStatus::OBJECT_NAME_INVALID)?;
-        let (share, caller) = (ctx.share, ctx.caller());
-        let dir = match share.walk(caller, parents, Case::Insensitive, Want::empty()).await {
+        let share = ctx.share;
+        let dir = match share.walk(ctx.call, parents, Case::Insensitive, Want::empty()).await {
             Ok(Walk::Found(found)) if found.attributes.kind == FileKind::Directory => found.node,
             Ok(_) | Err(share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory)) => {
                 return Err(NtStatus::OBJECT_PATH_NOT_FOUND.into());
             }
             Err(e) => return Err(e.into()),
         };
-        let existing = match share.lookup(caller, &dir, &name, Case::Insensitive, Want::FLAGS).await {
+        let existing = match share.lookup(ctx.call, &dir, &name, Case::Insensitive, Want::FLAGS).await {
             Ok(found) => Some(found),
             Err(share::Error::Storage(storage::Error::NotFound)) => None,
             Err(e) => return Err(e.into()),
@@ -126,7 +126,8 @@ pub(super) async fn rename(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) 
         if wanted.flags.contains(RenameFlags::REPLACE_IF_EXISTS) { Replace::Yes } else { Replace::Never };
     let to = Location { parent: target.dir, name: target.name };
     let how = RenameHow { replace, case: Case::Insensitive, opened: Some(open.file()?.holder()) };
-    share.rename(&ctx.caller().under(open.file()?.directory()), from, to, how).await?;
+    ctx.call.works_under(open.file()?.directory());
+    share.rename(ctx.call, from, to, how).await?;
     Ok(())
 }
 
@@ -147,7 +148,7 @@ async fn rename_stream(
         return Err(NtStatus::NOT_SUPPORTED.into());
     }
     let replace = if flags.contains(RenameFlags::REPLACE_IF_EXISTS) { Replace::Yes } else { Replace::Never };
-    Ok(ctx.share.rename_stream(file, &name, replace).await?)
+    Ok(ctx.share.rename_stream(ctx.call, file, &name, replace).await?)
 }
 
 /// Gives the object another name.
@@ -161,7 +162,8 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
     if ctx.tree.is_read_only() {
         return Err(NtStatus::ACCESS_DENIED.into()); // its name is of no open that says what may be changed
     }
-    let (share, caller) = (ctx.share, &ctx.caller().under(open.file()?.directory()));
+    let share = ctx.share;
+    ctx.call.works_under(open.file()?.directory());
     let node = open.file()?.node();
     let target = Target::find(ctx, &wanted.name, false).await?;
     if share.is_delete_pending(node) {
@@ -171,11 +173,11 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
     match target.other(node) {
         Some(other) => {
             // Before what has the name goes.
-            let dir = share.found(&target.dir, Want::empty()).await?;
-            if !share.maximal_access(caller, &dir).contains(Access::ADD_FILE) {
+            let dir = share.found(ctx.call, &target.dir, Want::empty()).await?;
+            if !share.maximal_access(ctx.caller(), &dir).contains(Access::ADD_FILE) {
                 return Err(NtStatus::ACCESS_DENIED.into());
             }
-            share.remove(caller, &target.dir, &other.name, false).await?;
+            share.remove(ctx.call, &target.dir, &other.name, false).await?;
         }
         None if target.existing.is_some() && wanted.flags.contains(RenameFlags::REPLACE_IF_EXISTS) => {
             return Ok(()); // it has this name already
@@ -183,7 +185,7 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
         None => {}
     }
     share
-        .link(caller, node, &target.dir, &target.name, Case::Insensitive, Some(open.file()?.holder()))
+        .link(ctx.call, node, &target.dir, &target.name, Case::Insensitive, Some(open.file()?.holder()))
         .await?;
     Ok(())
 }

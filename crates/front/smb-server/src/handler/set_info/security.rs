@@ -40,7 +40,7 @@ pub(super) async fn set(
         return Ok(());
     }
     let file = File::Open(Arc::clone(open.file()?));
-    Ok(ctx.share.set_security(ctx.caller(), &file, change).await?)
+    Ok(ctx.share.set_security(ctx.call, &file, change).await?)
 }
 
 /// What the client names of its descriptor.

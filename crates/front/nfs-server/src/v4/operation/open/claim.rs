@@ -38,7 +38,7 @@ pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<Target, St
 
 /// The current filehandle. Who holds it may open the file if the file's permissions say so, whatever its directory says.
 async fn current(object: &Object) -> Result<Target, Status> {
-    let found = object.share.found(&object.node, Want::FLAGS).await.map_err(status::v4)?;
+    let found = object.share.found(&object.call, &object.node, Want::FLAGS).await.map_err(status::v4)?;
     let change = unchanged(&found.attributes);
     Ok(existing(object.clone(), found, change))
 }

@@ -90,7 +90,7 @@ async fn enter(c: &Compound<'_>, target: &Target, held: &Held, access: ShareAcce
         grant: Some(grant(c, target, Caching::empty())),
         reserved: Access::READ_ATTRIBUTES,
         is_reclaim: true,
-        openers: target.object.caller.openers,
+        openers: target.object.call.caller.openers,
         ..OpenRequest::new(rights, Sharing::all())
     };
     let handle = filehandle::of_node(c.server(), share.id(), &target.found.node).ok();
@@ -100,7 +100,7 @@ async fn enter(c: &Compound<'_>, target: &Target, held: &Held, access: ShareAcce
         return None;
     };
     // As it is now, the file that an OPEN made or cut included: what the client learns of it behind this OPEN.
-    let now = share.attributes(&target.found.node, Attributes::empty()).await;
+    let now = share.attributes(&target.object.call, &target.found.node, Attributes::empty()).await;
     let change = now.map_or_else(|_| target.found.attributes.change(), |now| now.change());
     let held = Held { open: Arc::clone(&open), ..held.clone() };
     let delegated = Delegated { held, handle, change };
@@ -112,7 +112,7 @@ async fn enter(c: &Compound<'_>, target: &Target, held: &Held, access: ShareAcce
             if files.with(|holdings| holdings.delegation(file).is_none()) {
                 share.give_up(target.found.node.id(), files.holder());
             }
-            refused.held.close().await;
+            refused.held.close(&target.object.call).await;
             return None;
         }
     };
@@ -123,7 +123,7 @@ async fn enter(c: &Compound<'_>, target: &Target, held: &Held, access: ShareAcce
     let returned = files.with(|holdings| holdings.return_delegation(stateid, file));
     share.give_up(target.found.node.id(), files.holder());
     if let Ok(returned) = returned {
-        returned.held.close().await;
+        returned.held.close(&target.object.call).await;
     }
     None
 }

@@ -13,7 +13,7 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::open::{Args, ResOk, ResultFlags};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
-use share::{Access, Api, Caching, File, OpenRequest, Protocol};
+use share::{Access, Caching, File, OpenRequest};
 use storage::SetAttributes;
 
 use super::data::check_regular;
@@ -29,7 +29,7 @@ use wish::Wish;
 const RESULT: ResultFlags = ResultFlags::LOCKTYPE_POSIX.union(ResultFlags::MAY_NOTIFY_LOCK);
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { result_bytes: 320, ..Operation::of(Number::Open, Api::Open) };
+    Operation { result_bytes: 320, ..Operation::v4(Number::Open, "Open") };
 
 pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<ResOk<'static>, Status> {
     let wish = Wish::of(&args)?;
@@ -48,7 +48,7 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
     if target.truncates
         && let Err(status) = truncate(&target, &held).await
     {
-        held.close().await;
+        held.close(&target.object.call).await;
         return Err(status);
     }
     let stateid = enter(c, &target, &wish, &held).await?;
@@ -71,9 +71,9 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
 /// For a file that cannot be opened none is made. So that nobody is refused because of clients that are late, the share must
 /// know whom to ask to end them.
 async fn wait_for_room(c: &Compound<'_>) -> Result<(), Status> {
-    let Object { share, caller, .. } = c.object()?;
+    let Object { share, call, .. } = c.object()?;
     share.open_by_courtesy_of(c.server());
-    share.wait_for_open(caller).await.map_err(status::v4)
+    share.wait_for_open(call).await.map_err(status::v4)
 }
 
 /// The rights that an open takes, or why the caller may not have them.
@@ -91,7 +91,7 @@ fn access(target: &Target, wish: &Wish<'_>) -> Result<Access, Status> {
     if target.is_new {
         return Ok(access);
     }
-    let maximal = target.object.share.maximal_access(&target.object.caller, &target.found);
+    let maximal = target.object.share.maximal_access(&target.object.call.caller, &target.found);
     let reads = access.contains(Access::READ_DATA) && !maximal.contains(Access::READ_DATA);
     if reads && target.found.security.is_none() {
         // Who may execute a program may read it: the client pages it in. A list tells the two apart.
@@ -113,27 +113,27 @@ async fn admit(
     let request = OpenRequest {
         grant: Some(grant(c, target, wanted)),
         is_reclaim: wish.claim.is_reclaim() || wish.claim.stands_on_delegation(),
-        openers: target.object.caller.openers,
+        openers: target.object.call.caller.openers,
         ..OpenRequest::new(access, wish.sharing())
     };
     let share = &target.object.share;
-    let open = share.open_settled(Protocol::Nfs4, &target.found, &request).await;
+    let open = share.open_settled(&target.object.call, &target.found, &request).await;
     let open = open.map_err(|error| match status::v4(error) {
         Status::ShareDenied if wish.claim.is_reclaim() => Status::ReclaimConflict,
         status => status,
     })?;
     let claimant = Arc::new(c.request.connection.callers.claimant(c.request.stated.as_ref()));
-    let identity = Arc::clone(&target.object.caller.identity);
+    let identity = Arc::clone(&target.object.call.caller.identity);
     Ok(Held { share: Arc::clone(share), open, identity, claimant })
 }
 
 /// UNCHECKED4 with a size of zero, for a file that exists (RFC 8881 18.16.3).
 async fn truncate(target: &Target, held: &Held) -> Result<(), Status> {
-    let Object { share, caller, .. } = &target.object;
+    let Object { share, call, .. } = &target.object;
     let writes = held.open.access().contains(Access::WRITE_DATA);
     let file = if writes { File::Open(Arc::clone(&held.open)) } else { target.object.file() };
     let set = SetAttributes { size: Some(0), ..SetAttributes::default() };
-    share.set_attributes(caller, &file, &set, None).await.map(|_| ()).map_err(status::v4)
+    share.set_attributes(call, &file, &set, None).await.map(|_| ()).map_err(status::v4)
 }
 
 /// Gives the open its stateid.
@@ -143,12 +143,12 @@ async fn enter(c: &Compound<'_>, target: &Target, wish: &Wish<'_>, held: &Held) 
     match entered {
         Ok((stateid, unneeded)) => {
             if let Some(unneeded) = unneeded {
-                unneeded.close().await;
+                unneeded.close(&target.object.call).await;
             }
             Ok(stateid)
         }
         Err(refused) => {
-            refused.close().await;
+            refused.close(&target.object.call).await;
             Err(Status::Delay)
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct Target {
 
 /// The file with that name.
 pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status> {
-    let found = dir.share.lookup(&dir.caller, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
+    let found = dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
     let found = found.map_err(|error| directory::not_found(error, name))?;
     let change = unchanged(&dir.of_directory(&found).await.map_err(directory::refused)?);
     // What is before and after is the same, and was read before the name was looked up: nothing can have come in between.

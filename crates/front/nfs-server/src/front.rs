@@ -1,0 +1,11 @@
+//! NFS as shares see it.
+
+use share::{DirectoryReport, Front, Patience};
+
+/// NFSv3 and MOUNT. A call that waits for long is answered NFS3ERR_JUKEBOX (RFC 1813 2.6), and its client tries again.
+pub static NFS3: Front =
+    Front { name: "nfs3", patience: Patience::UntilRetry, directories: DirectoryReport::Attributes };
+
+/// NFSv4.1 and 4.2. An operation that waits for long is answered NFS4ERR_DELAY (RFC 8881 15.1.1.3), and its client tries again.
+pub static NFS4: Front =
+    Front { name: "nfs4", patience: Patience::UntilRetry, directories: DirectoryReport::Change };

@@ -1,0 +1,13 @@
+//! The operations of all versions of NFS.
+
+use crate::operation::Operation;
+use crate::{mount, v3, v4};
+
+/// The procedures and operations that concern shares, as operations on them.
+pub fn operations() -> impl Iterator<Item = &'static share::Operation> {
+    fn counted<N>(rows: &'static [&'static Operation<N>]) -> impl Iterator<Item = &'static share::Operation> {
+        rows.iter().filter(|row| row.is_counted).map(|row| &row.on_share)
+    }
+    let v4 = counted(v4::operation::OPERATIONS).chain([&v4::operation::OFFLOAD]);
+    counted(&v3::OPERATIONS).chain(counted(&mount::OPERATIONS)).chain(v4)
+}

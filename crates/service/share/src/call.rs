@@ -1,0 +1,212 @@
+//! One operation of a client.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use file_state::Holder;
+use limits::Limit;
+
+use crate::Caller;
+use crate::in_use::Used;
+use crate::operation::{DirectoryReport, Operation, Patience};
+
+/// One operation of a client: its front makes it and hands it down, and nothing about the operation is anywhere else.
+///
+/// What the operation waits for is noted here, in cells: one task works on an operation at a time.
+#[derive(Debug)]
+pub struct Call {
+    /// Who asks.
+    pub caller: Caller,
+    operation: &'static Operation,
+    begun: Instant,
+    has_had_turn: Cell<bool>,
+    /// The caching grant on a directory under which the operation changes the directory's entries.
+    under: Cell<Option<Holder>>,
+    waits: Cell<Waits>,
+    used: Cell<Option<Used>>,
+}
+
+/// How long an operation has waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// Time waited for a thread of the pool for blocking work.
+    pub queue: Duration,
+    /// Time waited for the budget of the share.
+    pub limit: Duration,
+    /// The limit that it waited for last.
+    pub throttled: Option<Limit>,
+}
+
+/// Who changes names in directories.
+#[derive(Debug, Clone)]
+pub(crate) struct Author {
+    pub(crate) caller: Caller,
+    /// The caching grant on a directory that the changes do not break.
+    pub(crate) under: Option<Holder>,
+    /// What the client is told about the directories.
+    pub(crate) report: DirectoryReport,
+}
+
+impl Call {
+    /// An operation that arrived at this time. It must have its turn ([`Share::take_turn`](crate::Share::take_turn)), unless it
+    /// is charged by the data that it moves.
+    #[must_use]
+    pub fn new(operation: &'static Operation, caller: Caller, begun: Instant) -> Self {
+        Self {
+            caller,
+            operation,
+            begun,
+            has_had_turn: Cell::new(false),
+            under: Cell::default(),
+            waits: Cell::default(),
+            used: Cell::default(),
+        }
+    }
+
+    /// The operation's row.
+    #[must_use]
+    pub fn operation(&self) -> &'static Operation {
+        self.operation
+    }
+
+    /// When the operation arrived.
+    #[must_use]
+    pub fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// The operation concerns no share: there is no budget to wait for.
+    pub fn needs_no_turn(&self) {
+        self.has_had_turn.set(true);
+    }
+
+    /// Notes that the operation is charged to the budget.
+    pub(crate) fn takes_turn(&self) {
+        self.has_had_turn.set(true);
+    }
+
+    /// Whether the operation has been charged to a budget, or concerns none.
+    pub(crate) fn has_had_turn(&self) -> bool {
+        self.has_had_turn.get()
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.operation.front.patience
+    }
+
+    /// The operation works under this grant on a directory: changes to the directory's entries do not break the grant.
+    pub fn works_under(&self, directory: Option<Holder>) {
+        self.under.set(directory);
+    }
+
+    /// Who changes names by this operation.
+    pub(crate) fn author(&self) -> Author {
+        Author {
+            caller: self.caller.clone(),
+            under: self.under.get(),
+            report: self.operation.front.directories,
+        }
+    }
+
+    /// Notes that the operation has waited for the budget.
+    pub(crate) fn waited_for_budget(&self, limit: Limit, time: Duration) {
+        let waits = self.waits.get();
+        self.waits.set(Waits { limit: waits.limit + time, throttled: Some(limit), ..waits });
+    }
+
+    /// Notes that the operation has waited for a thread of the store.
+    pub(crate) fn waited_for_thread(&self, time: Duration) {
+        let waits = self.waits.get();
+        self.waits.set(Waits { queue: waits.queue + time, ..waits });
+    }
+
+    /// Notes what the operation reads or writes.
+    pub(crate) fn uses(&self, used: Used) {
+        self.used.set(Some(used));
+    }
+
+    /// How long the operation has waited so far.
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        self.waits.get()
+    }
+
+    pub(crate) fn used(&self) -> Option<Used> {
+        self.used.get()
+    }
+}
+
+impl Waits {
+    /// Whether the operation has waited at all.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.queue.is_zero() || !self.limit.is_zero()
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        // One that is charged by its data may fail, or be given up, before it gets there.
+        debug_assert!(
+            self.has_had_turn() || self.operation.moves_data() || std::thread::panicking(),
+            "{} of {} has ended without its turn in the budget",
+            self.operation.name,
+            self.operation.front.name
+        );
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod of_tests {
+    //! Calls for the tests of other files.
+
+    use super::*;
+    use crate::operation::{Direction, Front, Turn};
+    use crate::{Client, Identity};
+
+    static FRONT: Front =
+        Front { name: "test", patience: Patience::UntilRetry, directories: DirectoryReport::Change };
+    pub(crate) static LOOKUP: Operation = Operation::new(&FRONT, 1, "Lookup");
+    pub(crate) static CLOSE: Operation = Operation::new(&FRONT, 2, "Close").with(Turn::Charged);
+    pub(crate) static READ: Operation = Operation::new(&FRONT, 3, "Read").with(Turn::ByData(Direction::Read));
+    pub(crate) static WRITE: Operation =
+        Operation::new(&FRONT, 4, "Write").with(Turn::ByData(Direction::Write));
+
+    /// An operation of this client's superuser that need not wait for its turn.
+    pub(crate) fn call(operation: &'static Operation, client: Client) -> Call {
+        let caller = Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() }).at(client);
+        let call = Call::new(operation, caller, Instant::now());
+        call.needs_no_turn();
+        call
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_tests::{LOOKUP, READ, call};
+    use super::*;
+    use crate::Client;
+
+    #[test]
+    fn waits_add_up_and_the_last_limit_is_named() {
+        let (call, second) = (call(&LOOKUP, Client::Unknown), Duration::from_secs(1));
+        assert!(!call.waits().is_any());
+        call.waited_for_budget(Limit::Read, second);
+        call.waited_for_budget(Limit::Iops, second);
+        call.waited_for_thread(second);
+        let expected = Waits { queue: second, limit: second * 2, throttled: Some(Limit::Iops) };
+        assert_eq!(call.waits(), expected);
+    }
+
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic(expected = "Lookup of test has ended without its turn"))]
+    fn a_call_that_has_had_no_turn_is_a_fault() {
+        let caller = call(&LOOKUP, Client::Unknown).caller.clone();
+        drop(Call::new(&LOOKUP, caller, Instant::now()));
+    }
+
+    #[test]
+    fn a_read_may_fail_before_it_is_charged() {
+        let caller = call(&READ, Client::Unknown).caller.clone();
+        drop(Call::new(&READ, caller, Instant::now()));
+    }
+}
