@@ -1,6 +1,6 @@
 //! Chores that are done by other programs.
 
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use crate::repository;
 
@@ -9,7 +9,39 @@ pub(crate) type Chore = Result<ExitCode, String>;
 
 /// Runs a script of the repository; its exit status is the chore's.
 pub(crate) fn script(path: &str, arguments: &[String]) -> Chore {
-    let mut command = Command::new(repository::top().join(path));
-    let status = command.args(arguments).status().map_err(|e| format!("{path}: {e}"))?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+    passed_on(Command::new(repository::top().join(path)).args(arguments))
+}
+
+/// Runs a command; its exit status is the chore's.
+pub(crate) fn passed_on(command: &mut Command) -> Chore {
+    let code = status(command)?.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// Runs a command that must succeed.
+pub(crate) fn ran(command: &mut Command) -> Result<(), String> {
+    let status = status(command)?;
+    if status.success() { Ok(()) } else { Err(format!("{}: {status}", name(command))) }
+}
+
+/// What a command writes on standard output. It must succeed.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let done = command.stderr(Stdio::inherit()).output().map_err(|e| format!("{}: {e}", name(command)))?;
+    if !done.status.success() {
+        return Err(format!("{}: {}", name(command), done.status));
+    }
+    String::from_utf8(done.stdout).map_err(|e| format!("{}: {e}", name(command)))
+}
+
+/// The same without the blanks around it.
+pub(crate) fn said(command: &mut Command) -> Result<String, String> {
+    Ok(output(command)?.trim().to_owned())
+}
+
+fn status(command: &mut Command) -> Result<ExitStatus, String> {
+    command.status().map_err(|e| format!("{}: {e}", name(command)))
+}
+
+fn name(command: &Command) -> String {
+    command.get_program().display().to_string()
 }

@@ -5,8 +5,13 @@ use std::path::PathBuf;
 
 /// The top of the repository: the folder that holds this crate's. Cargo says where that is to what it runs.
 pub(crate) fn top() -> PathBuf {
-    let mut top =
-        env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into();
-    PathBuf::pop(&mut top);
+    let of_this_build = || env!("CARGO_MANIFEST_DIR").into();
+    let mut top: PathBuf = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(of_this_build).into();
+    top.pop();
     top
+}
+
+/// Where Cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| top().join("target"), PathBuf::from)
 }

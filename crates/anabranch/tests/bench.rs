@@ -182,7 +182,7 @@ impl Figure {
     }
 }
 
-/// Measures, and checks what no stall of the machine can change. With ANABRANCH_PUNCTUAL set (`scripts/bench-known-answers`) all
+/// Measures, and checks what no stall of the machine can change. With ANABRANCH_PUNCTUAL set (`cargo xtask bench known-answers`) all
 /// figures must be within 2 % of what is right. On a machine that is busy with other things neither the liar nor the client is
 /// punctual: then it is measured again, a few times.
 fn is_right<const N: usize>(what: &str, mut measure: impl FnMut() -> [Figure; N]) {

@@ -1,91 +1,119 @@
 //! Measurements, by name.
+//!
+//! What they share is here: figures of [rounds] and their [arithmetic](figures), [tables and sections of pages](markdown), the
+//! [machine] and commit, the [programs](program), and a [server].
+
+mod baseline;
+mod client_cost;
+mod figures;
+mod known_answers;
+mod limits;
+mod loopback;
+mod machine;
+mod markdown;
+mod memory;
+mod program;
+mod rounds;
+mod server;
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Command, Subcommand};
 
 use crate::command::{self, Chore};
-
-/// A measurement: its name, what it measures, and the script that makes it.
-struct Bench {
-    name: &'static str,
-    about: &'static str,
-    script: &'static str,
-}
-
-const BENCHES: [Bench; 11] = [
-    Bench {
-        name: "baseline",
-        about: "server CPU of this build and of another one, in turns",
-        script: "scripts/bench-baseline",
-    },
-    Bench {
-        name: "channels",
-        about: "what one SMB channel of the Linux kernel's client carries and what four carry",
-        script: "scripts/bench-channels",
-    },
-    Bench {
-        name: "client-cost",
-        about: "what the load generator costs: CPU of client and server for each read",
-        script: "scripts/bench-client-cost",
-    },
-    Bench {
-        name: "fio",
-        about: "the load generator beside fio: the same jobs by both",
-        script: "scripts/bench-fio",
-    },
-    Bench {
-        name: "known-answers",
-        about: "the load generator against servers whose latency or rate is known",
-        script: "scripts/bench-known-answers",
-    },
-    Bench {
-        name: "limits",
-        about: "whether the limits of plans hold, and what counting costs",
-        script: "scripts/bench-limits",
-    },
-    Bench {
-        name: "links",
-        about: "the load generator over one connection and over four where links are the limit",
-        script: "scripts/bench-links",
-    },
-    Bench {
-        name: "memory",
-        about: "what the server keeps of its memory after load",
-        script: "scripts/bench-memory",
-    },
-    Bench {
-        name: "metadata",
-        about: "what the metadata cache is worth; a name in a directory of a million",
-        script: "scripts/bench-metadata",
-    },
-    Bench { name: "security", about: "what signing and encryption cost", script: "scripts/bench-security" },
-    Bench {
-        name: "trunks",
-        about: "what one link carries over NFSv4 and what four trunked links carry",
-        script: "scripts/bench-trunks",
-    },
-];
 
 /// The measurement that is asked for.
 #[derive(Args)]
 pub(crate) struct Chosen {
-    /// Which one
-    name: Option<String>,
-    /// What it takes
+    #[command(subcommand)]
+    bench: Option<Bench>,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Server CPU of this build and of another one, in turns
+    ///
+    /// Each build serves a directory of its own with the same configuration (signing left to the client, root not squashed, as the
+    /// suites do); the load is `bench job` of PROGRAM for both. For each row it prints the median of the ratios of server CPU per
+    /// operation, with the 95 % interval of that median. Exits 1 if an interval lies above 1.03.
+    Baseline(baseline::Given),
+    /// What one SMB channel of the Linux kernel's client carries and what four carry
+    Channels(Script),
+    /// What the load generator costs: CPU of client and server for each read
+    ///
+    /// 4 KiB random reads, plain, checked; the server on one processor, the client on another. Writes its rows into docs/bench.md.
+    /// About 40 s; root (a network namespace). ANABRANCH=PROGRAM COMMIT=COMMIT: that program, which is of that commit.
+    ClientCost(client_cost::Given),
+    /// The load generator beside fio: the same jobs by both, in turns
+    Fio(Script),
+    /// The load generator against servers whose latency or rate is known
+    ///
+    /// Each figure must be within 2 %. On a machine that is busy with other things neither those servers nor the generator are
+    /// punctual: it needs an idle one. About 2 minutes.
+    KnownAnswers,
+    /// Whether the limits of plans hold, and what counting costs
+    ///
+    /// SMB and NFS clients together on one share. Every limit must hold within 2 % and at least 97 % of it be reached; two greedy
+    /// clients must have equal parts within 10 %, a third, light one a p99 latency of no more than three times that which it has
+    /// alone; burst credits must be exact to 0.1 %. Then, interleaved, the server CPU per 4 KiB read of a share without a plan, with
+    /// and without what counts and limits: no more than 3 %. ANABRANCH and FSLOAD name other builds than the release ones. Exits 1 if
+    /// something does not hold.
+    Limits(limits::Given),
+    /// The load generator over one connection and over four, where links are the limit
+    Links(Script),
+    /// What the server keeps of its memory after load
+    ///
+    /// The resident set at start, at its most, and 5, 30 and 60 s after the load, as rows of a Markdown table. The load: SMB clients
+    /// in growing numbers, names over SMB, reads and writes over NFSv4.1, and 300 connections of NFSv3 that write 1 MiB each.
+    /// ANABRANCH names another build than the release one.
+    Memory(memory::Given),
+    /// What the metadata cache is worth; a name in a directory of a million
+    Metadata(Script),
+    /// What signing and encryption cost
+    Security(Script),
+    /// What one link carries over NFSv4 and what four trunked links carry
+    Trunks(Script),
+}
+
+/// What a script takes.
+#[derive(Args)]
+struct Script {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }
 
 pub(crate) fn run(chosen: &Chosen) -> Chore {
-    let Some(name) = &chosen.name else {
-        for bench in &BENCHES {
-            println!("{:14} {}", bench.name, bench.about);
-        }
-        return Ok(ExitCode::SUCCESS);
-    };
-    let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
-        return Err(format!("there is no measurement {name}; `cargo xtask bench` lists them"));
-    };
-    command::script(bench.script, &chosen.arguments)
+    match &chosen.bench {
+        None => list(),
+        Some(Bench::Baseline(given)) => baseline::run(given),
+        Some(Bench::Channels(script)) => command::script("scripts/bench-channels", &script.arguments),
+        Some(Bench::ClientCost(given)) => client_cost::run(given),
+        Some(Bench::Fio(script)) => command::script("scripts/bench-fio", &script.arguments),
+        Some(Bench::KnownAnswers) => known_answers::run(),
+        Some(Bench::Limits(given)) => limits::run(given),
+        Some(Bench::Links(script)) => command::script("scripts/bench-links", &script.arguments),
+        Some(Bench::Memory(given)) => memory::run(given),
+        Some(Bench::Metadata(script)) => command::script("scripts/bench-metadata", &script.arguments),
+        Some(Bench::Security(script)) => command::script("scripts/bench-security", &script.arguments),
+        Some(Bench::Trunks(script)) => command::script("scripts/bench-trunks", &script.arguments),
+    }
+}
+
+/// Which measurements there are, a line each.
+fn list() -> Chore {
+    for bench in Bench::augment_subcommands(Command::new("bench")).get_subcommands() {
+        let about = bench.get_about().map(ToString::to_string).unwrap_or_default();
+        println!("{:14} {about}", bench.get_name());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a name has `only` in it, or one of several with `|` between.
+fn is_wanted(only: &str, name: &str) -> bool {
+    only.split('|').any(|part| name.contains(part))
+}
+
+/// The words of a command.
+fn words(command: &str) -> Vec<String> {
+    command.split_whitespace().map(str::to_owned).collect()
 }

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::command::output;
+
 /// A member of the workspace. Names of members have no `anabranch-` in front.
 pub(super) struct Package {
     id: String,
@@ -88,16 +90,6 @@ fn host() -> Result<String, String> {
     let said = output(Command::new("rustc").arg("-vV"))?;
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| "rustc -vV names no host".to_owned())
-}
-
-/// What a command writes on standard output.
-fn output(command: &mut Command) -> Result<String, String> {
-    let name = command.get_program().display().to_string();
-    let done = command.stderr(std::process::Stdio::inherit()).output().map_err(|e| format!("{name}: {e}"))?;
-    if !done.status.success() {
-        return Err(format!("{name}: {}", done.status));
-    }
-    String::from_utf8(done.stdout).map_err(|e| format!("{name}: {e}"))
 }
 
 fn list(value: &Value) -> &[Value] {

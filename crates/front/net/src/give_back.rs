@@ -2,7 +2,7 @@
 //!
 //! A shard frees the buffers that its pool has not needed for a while. The allocator of glibc keeps freed memory unless
 //! it lies at the end of its heap. So it is told to return memory (malloc_trim(3)) when there may be some: a pool has
-//! shrunk, or connections have ended. scripts/bench-memory measures the effect; ARCHITECTURE.md has the figures.
+//! shrunk, or connections have ended. `cargo xtask bench memory` measures the effect; ARCHITECTURE.md has the figures.
 #![expect(unsafe_code, reason = "malloc_trim has no safe wrapper")]
 
 use std::convert::Infallible;

@@ -94,7 +94,7 @@ async fn both_protocols_draw_on_one_budget_and_get_equal_parts() {
         read_until_done(&share, &nfs, &file, 64, &to_do)
     );
     assert_eq!(smb + nfs, ALL);
-    // What was saved for a quarter of a second comes on top. `scripts/bench-limits` measures whether it is reached.
+    // What was saved for a quarter of a second comes on top. `cargo xtask bench limits` measures whether it is reached.
     assert!(begun.elapsed() > Duration::from_millis(1_700), "{:?}", begun.elapsed());
     assert!(smb.abs_diff(nfs) * 10 <= smb.max(nfs), "{smb} and {nfs}");
     let status = share.limits_status();

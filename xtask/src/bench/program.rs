@@ -1,0 +1,56 @@
+//! The programs that are measured, and that measure.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::command::{output, ran};
+use crate::repository;
+
+/// The release build of this tree, made first, or what ANABRANCH names.
+pub(super) fn anabranch() -> Result<PathBuf, String> {
+    if let Some(given) = env::var_os("ANABRANCH") {
+        return Ok(given.into());
+    }
+    let top = repository::top();
+    let arguments = ["build", "-q", "--release", "--locked", "--bin", "anabranch"];
+    ran(Command::new("cargo").args(arguments).current_dir(&top))?;
+    Ok(repository::target().join("release/anabranch"))
+}
+
+/// The load generator of tests/peers, made first, or what FSLOAD names.
+pub(super) fn fsload() -> Result<PathBuf, String> {
+    if let Some(given) = env::var_os("FSLOAD") {
+        return Ok(given.into());
+    }
+    let target = env::temp_dir().join("anabranch-fsload");
+    let mut build = Command::new("cargo");
+    build.args(["build", "-q", "--release", "--locked", "--manifest-path", "tests/peers/fsload/Cargo.toml"]);
+    ran(build.env("CARGO_TARGET_DIR", &target).current_dir(repository::top()))?;
+    Ok(target.join("release/fsload"))
+}
+
+/// What a command prints as JSON.
+pub(super) fn json(command: &mut Command) -> Result<Value, String> {
+    let printed = output(command)?;
+    serde_json::from_str(&printed).map_err(|e| format!("{}: {e}", command.get_program().display()))
+}
+
+/// A command that begins with further words, such as `taskset -c 1`.
+pub(super) fn behind(before: &[String], program: &Path) -> Command {
+    match before.split_first() {
+        Some((first, rest)) => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program);
+            command
+        }
+        None => Command::new(program),
+    }
+}
+
+/// A number of a JSON value; what is not there is no number.
+pub(super) fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}

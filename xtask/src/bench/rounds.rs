@@ -1,0 +1,41 @@
+//! Kinds of a measurement, interleaved: whoever comes later finds a warmer machine.
+
+/// In which order `N` kinds are measured in a round: forwards and backwards in turns.
+pub(super) fn order<const N: usize>(round: usize) -> impl Iterator<Item = usize> {
+    (0..N).map(move |at| if round.is_multiple_of(2) { at } else { N - 1 - at })
+}
+
+/// Measures each of `N` kinds once in each round. Figures of one round stood next to each other.
+pub(super) fn interleaved<const N: usize>(
+    rounds: usize,
+    mut measure: impl FnMut(usize) -> Result<f64, String>,
+) -> Result<Vec<[f64; N]>, String> {
+    let mut figures = vec![[f64::NAN; N]; rounds];
+    for (round, row) in figures.iter_mut().enumerate() {
+        for kind in order::<N>(round) {
+            row[kind] = measure(kind)?;
+        }
+    }
+    Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_go_forwards_and_backwards() {
+        let mut asked = Vec::new();
+        let figures = interleaved::<2>(3, |kind| {
+            asked.push(kind);
+            u32::try_from(asked.len()).map(f64::from).map_err(|e| e.to_string())
+        });
+        assert_eq!(asked, [0, 1, 1, 0, 0, 1]);
+        assert_eq!(figures, Ok(vec![[1.0, 2.0], [4.0, 3.0], [5.0, 6.0]]));
+    }
+
+    #[test]
+    fn a_round_that_fails_ends_it() {
+        assert_eq!(interleaved::<2>(3, |_| Err("no".to_owned())), Err("no".to_owned()));
+    }
+}

@@ -1,0 +1,189 @@
+//! A server for the length of a measurement.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::command::ran;
+
+const PASSWORD: &str = "bench-Pass1";
+/// How long it may take to end.
+const END_MAX: Duration = Duration::from_secs(60);
+
+/// What a server is to be. It has one share, which one user, `bench`, owns.
+pub(super) struct Settings {
+    pub(super) share: &'static str,
+    /// The uid and gid of the user.
+    pub(super) owner: u32,
+    /// Further lines of its configuration.
+    pub(super) lines: String,
+    /// Further lines of its share.
+    pub(super) share_lines: String,
+    /// Whether the share lies in memory.
+    pub(super) in_memory: bool,
+    /// Where it listens, with `:PORT` for SMB and NFS.
+    pub(super) listen: [String; 2],
+    /// Words in front of its command.
+    pub(super) before: Vec<String>,
+    pub(super) environment: Vec<(String, String)>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            share: "data",
+            owner: 1000,
+            lines: "smb-signing = \"enabled\"\nnfs-squash = \"none\"\n".to_owned(),
+            share_lines: String::new(),
+            in_memory: false,
+            listen: ["127.0.0.1:0".to_owned(), "127.0.0.1:0".to_owned()],
+            before: Vec::new(),
+            environment: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    fn configuration(&self, home: &Path, directory: &Path) -> String {
+        let (home, directory) = (home.display(), directory.display());
+        let Self { share, owner, lines, share_lines, listen: [smb, nfs], .. } = self;
+        format!(
+            "smb = \"{smb}\"\nnfs = \"{nfs}\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{home}/state\"\n{lines}\n\
+             [[share]]\nname = \"{share}\"\ndirectory = \"{directory}\"\n{share_lines}\n\
+             [[user]]\nname = \"bench\"\npassword = \"{PASSWORD}\"\nuid = {owner}\ngid = {owner}\n"
+        )
+    }
+}
+
+/// A server that runs. It ends with this value.
+pub(super) struct Server {
+    process: Child,
+    share: &'static str,
+    ready: BTreeMap<String, SocketAddr>,
+    /// The directory that is served.
+    pub(super) directory: PathBuf,
+    home: TempDir,
+    /// Where the share lies if it lies elsewhere.
+    _memory: Option<TempDir>,
+}
+
+impl Server {
+    /// Starts a program and waits until it is ready.
+    pub(super) fn start(program: &Path, settings: &Settings) -> Result<Self, String> {
+        let problem = |e: std::io::Error| format!("a server's scratch folder: {e}");
+        let home = scratch(None).map_err(problem)?;
+        let memory = settings.in_memory.then(|| scratch(Some("/dev/shm"))).transpose().map_err(problem)?;
+        let directory = memory.as_ref().unwrap_or(&home).path().join("share");
+        DirBuilder::new().mode(0o755).create(&directory).map_err(problem)?;
+        chown(&directory, Some(settings.owner), Some(settings.owner)).map_err(problem)?;
+        let file = home.path().join("anabranch.toml");
+        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
+        let text = settings.configuration(home.path(), &directory);
+        written.and_then(|mut file| file.write_all(text.as_bytes())).map_err(problem)?;
+        let log = fs::File::create(home.path().join("log")).map_err(problem)?;
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).args(&settings.before).arg(program);
+        command.args(["serve", "--config"]).arg(&file).envs(settings.environment.iter().map(|(k, v)| (k, v)));
+        let process =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().map_err(problem)?;
+        let share = settings.share;
+        let mut server = Self { process, share, ready: BTreeMap::new(), directory, home, _memory: memory };
+        server.ready =
+            server.read_ready().ok_or_else(|| format!("no ready line; its log:\n{}", server.log()))?;
+        Ok(server)
+    }
+
+    fn read_ready(&mut self) -> Option<BTreeMap<String, SocketAddr>> {
+        let mut line = String::new();
+        BufReader::new(self.process.stdout.take()?).read_line(&mut line).ok()?;
+        let words = line.strip_prefix("ready ")?.split_whitespace().filter_map(|word| word.split_once('='));
+        words.map(|(name, at)| Some((name.to_owned(), at.parse().ok()?))).collect()
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Where it listens for `smb`, `nfs` or `control`.
+    pub(super) fn address(&self, of: &str) -> SocketAddr {
+        self.ready[of]
+    }
+
+    pub(super) fn state(&self) -> PathBuf {
+        self.home.path().join("state")
+    }
+
+    /// The share as a target of `anabranch bench` over SMB.
+    pub(super) fn smb(&self) -> String {
+        format!("smb://bench:{PASSWORD}@{}/{}", self.address("smb"), self.share)
+    }
+
+    /// The share as a target of `anabranch bench` over a version of NFS, as the user `uid`.
+    pub(super) fn nfs(&self, version: &str, uid: Option<u32>) -> String {
+        let user = uid.map_or_else(String::new, |uid| format!("&uid={uid}&gid={uid}"));
+        format!("nfs://{}/{}?vers={version}{user}", self.address("nfs"), self.share)
+    }
+
+    /// The share as fsload takes it, over `smb` or a version of NFS.
+    pub(super) fn fsload(&self, protocol: &str) -> String {
+        let port = self.address(if protocol == "smb" { "smb" } else { "nfs" }).port();
+        let (share, pid) = (self.share, self.pid());
+        if protocol == "smb" {
+            format!("port={port} pid={pid} share={share} user=bench pass={PASSWORD}")
+        } else {
+            format!("port={port} mount_port={port} pid={pid} share=/{share}")
+        }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.home.path().join("log")).unwrap_or_default()
+    }
+
+    /// Ends it: within a minute, without an error, and with a log that has neither a panic nor a password.
+    pub(super) fn stop(mut self) -> Result<(), String> {
+        ran(Command::new("kill").args(["-TERM", &self.pid().to_string()]))?;
+        let begun = Instant::now();
+        let status = loop {
+            match self.process.try_wait().map_err(|e| e.to_string())? {
+                Some(status) => break status,
+                None if begun.elapsed() > END_MAX => {
+                    return Err("the server is still there a minute after SIGTERM".to_owned());
+                }
+                None => sleep(Duration::from_millis(20)),
+            }
+        };
+        let log = self.log();
+        let bad = log.lines().find(|line| line.contains("panicked") || line.contains(PASSWORD));
+        match bad {
+            Some(line) => Err(format!("the server's log: {line}")),
+            None if status.success() => Ok(()),
+            None => Err(format!("the server ended with {status}")),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended already, or nobody waits for how it ends.
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// A folder for a measurement. Users other than its owner may pass through it.
+pub(super) fn scratch(below: Option<&str>) -> Result<TempDir, std::io::Error> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("anabranch-bench.").permissions(Permissions::from_mode(0o711));
+    match below {
+        Some(below) => builder.tempdir_in(below),
+        None => builder.tempdir(),
+    }
+}
