@@ -1,8 +1,8 @@
-# Sourced by scripts/bench-links and tests/interop/links.sh: two network namespaces with several links between them.
+# Sourced by tests/interop/links.sh, and for `cargo xtask bench links`: two network namespaces with several links between them.
 #   server_ns client_ns    their names
 #   address I              the server's address on link I (from 0)
 
-server_ns=anabranch-server-$$ client_ns=anabranch-client-$$
+: "${server_ns:=anabranch-server-$$}" "${client_ns:=anabranch-client-$$}"
 address() { echo "10.77.$1.1"; }
 
 # can_make_links: whether this machine lets us; says why not.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Several links between two network namespaces, each limited by tc: the families of `anabranch bench` over one and over four of them,
-# and what `anabranch advise` makes of the results. The short form of scripts/bench-links, which judges how much they carry: here it is
+# and what `anabranch advise` makes of the results. The short form of cargo xtask bench links, which judges how much they carry: here it is
 # only printed.   (about 2 minutes)
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/links-net.sh"

@@ -34,6 +34,12 @@ pub(super) fn kernel() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }
 
+/// The load average of the last 1, 5 and 15 minutes.
+pub(super) fn load_average() -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+}
+
 /// The last line of a page: day, commit, program and machine.
 pub(super) fn measured(program: &str) -> Result<String, String> {
     let (day, commit, processors, kernel) = (day()?, commit()?, processors(), kernel());

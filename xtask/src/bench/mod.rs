@@ -4,10 +4,13 @@
 //! [machine] and commit, the [programs](program), and a [server].
 
 mod baseline;
+mod channels;
 mod client_cost;
 mod figures;
+mod guest;
 mod known_answers;
 mod limits;
+mod links;
 mod loopback;
 mod machine;
 mod markdown;
@@ -15,6 +18,7 @@ mod memory;
 mod program;
 mod rounds;
 mod server;
+mod trunks;
 
 use std::process::ExitCode;
 
@@ -38,7 +42,10 @@ enum Bench {
     /// operation, with the 95 % interval of that median. Exits 1 if an interval lies above 1.03.
     Baseline(baseline::Given),
     /// What one SMB channel of the Linux kernel's client carries and what four carry
-    Channels(Script),
+    ///
+    /// Each channel has a network interface of its own of 200 Mbit/s; the client is in a guest (tests/lab); rounds are interleaved.
+    /// Writes docs/measured/channels.md, and fails when four carry less than 3.6 times what one carries. About 5 minutes; root.
+    Channels(channels::Given),
     /// What the load generator costs: CPU of client and server for each read
     ///
     /// 4 KiB random reads, plain, checked; the server on one processor, the client on another. Writes its rows into docs/bench.md.
@@ -60,7 +67,11 @@ enum Bench {
     /// something does not hold.
     Limits(limits::Given),
     /// The load generator over one connection and over four, where links are the limit
-    Links(Script),
+    ///
+    /// `anabranch bench run` between two network namespaces with four links of 200 Mbit/s each (tc), and over one link on which each
+    /// connection is limited; and what `anabranch advise` makes of each result. Writes docs/measured/links.md when all parts are
+    /// there. About 6 minutes; root.
+    Links(links::Given),
     /// What the server keeps of its memory after load
     ///
     /// The resident set at start, at its most, and 5, 30 and 60 s after the load, as rows of a Markdown table. The load: SMB clients
@@ -72,7 +83,11 @@ enum Bench {
     /// What signing and encryption cost
     Security(Script),
     /// What one link carries over NFSv4 and what four trunked links carry
-    Trunks(Script),
+    ///
+    /// Each link is a network interface of its own of 200 Mbit/s; and what four connections over one link carry (nconnect). The client
+    /// is the Linux kernel's in a guest (tests/lab); rounds are interleaved. Writes its section of docs/measured/performance.md, and
+    /// fails when four links carry less than 3.6 times what one carries. About 7 minutes; root.
+    Trunks(trunks::Given),
 }
 
 /// What a script takes.
@@ -86,16 +101,16 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
     match &chosen.bench {
         None => list(),
         Some(Bench::Baseline(given)) => baseline::run(given),
-        Some(Bench::Channels(script)) => command::script("scripts/bench-channels", &script.arguments),
+        Some(Bench::Channels(given)) => channels::run(given),
         Some(Bench::ClientCost(given)) => client_cost::run(given),
         Some(Bench::Fio(script)) => command::script("scripts/bench-fio", &script.arguments),
         Some(Bench::KnownAnswers) => known_answers::run(),
         Some(Bench::Limits(given)) => limits::run(given),
-        Some(Bench::Links(script)) => command::script("scripts/bench-links", &script.arguments),
+        Some(Bench::Links(given)) => links::run(given),
         Some(Bench::Memory(given)) => memory::run(given),
         Some(Bench::Metadata(script)) => command::script("scripts/bench-metadata", &script.arguments),
         Some(Bench::Security(script)) => command::script("scripts/bench-security", &script.arguments),
-        Some(Bench::Trunks(script)) => command::script("scripts/bench-trunks", &script.arguments),
+        Some(Bench::Trunks(given)) => trunks::run(given),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The programs that are measured, and that measure.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use serde_json::Value;
 
@@ -36,6 +36,12 @@ pub(super) fn fsload() -> Result<PathBuf, String> {
 pub(super) fn json(command: &mut Command) -> Result<Value, String> {
     let printed = output(command)?;
     serde_json::from_str(&printed).map_err(|e| format!("{}: {e}", command.get_program().display()))
+}
+
+/// What a file has as JSON.
+pub(super) fn read_json(path: &Path) -> Result<Value, String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// A command that begins with further words, such as `taskset -c 1`.

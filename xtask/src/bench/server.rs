@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::command::ran;
 
-const PASSWORD: &str = "bench-Pass1";
+pub(super) const PASSWORD: &str = "bench-Pass1";
 /// How long it may take to end.
 const END_MAX: Duration = Duration::from_secs(60);
 
@@ -29,8 +29,10 @@ pub(super) struct Settings {
     pub(super) share_lines: String,
     /// Whether the share lies in memory.
     pub(super) in_memory: bool,
-    /// Where it listens, with `:PORT` for SMB and NFS.
-    pub(super) listen: [String; 2],
+    /// Where it listens for SMB and NFS.
+    pub(super) listen: [SocketAddr; 2],
+    /// By which address clients reach it, where it listens on all.
+    pub(super) reached_at: Option<IpAddr>,
     /// Words in front of its command.
     pub(super) before: Vec<String>,
     pub(super) environment: Vec<(String, String)>,
@@ -44,7 +46,8 @@ impl Default for Settings {
             lines: "smb-signing = \"enabled\"\nnfs-squash = \"none\"\n".to_owned(),
             share_lines: String::new(),
             in_memory: false,
-            listen: ["127.0.0.1:0".to_owned(), "127.0.0.1:0".to_owned()],
+            listen: [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); 2],
+            reached_at: None,
             before: Vec::new(),
             environment: Vec::new(),
         }
@@ -67,6 +70,7 @@ impl Settings {
 pub(super) struct Server {
     process: Child,
     share: &'static str,
+    reached_at: Option<IpAddr>,
     ready: BTreeMap<String, SocketAddr>,
     /// The directory that is served.
     pub(super) directory: PathBuf,
@@ -94,8 +98,9 @@ impl Server {
         command.args(["serve", "--config"]).arg(&file).envs(settings.environment.iter().map(|(k, v)| (k, v)));
         let process =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().map_err(problem)?;
-        let share = settings.share;
-        let mut server = Self { process, share, ready: BTreeMap::new(), directory, home, _memory: memory };
+        let (share, reached_at) = (settings.share, settings.reached_at);
+        let ready = BTreeMap::new();
+        let mut server = Self { process, share, reached_at, ready, directory, home, _memory: memory };
         server.ready =
             server.read_ready().ok_or_else(|| format!("no ready line; its log:\n{}", server.log()))?;
         Ok(server)
@@ -112,9 +117,10 @@ impl Server {
         self.process.id()
     }
 
-    /// Where it listens for `smb`, `nfs` or `control`.
+    /// Where clients reach it over `smb` or `nfs`.
     pub(super) fn address(&self, of: &str) -> SocketAddr {
-        self.ready[of]
+        let listens = self.ready[of];
+        SocketAddr::new(self.reached_at.unwrap_or_else(|| listens.ip()), listens.port())
     }
 
     pub(super) fn state(&self) -> PathBuf {

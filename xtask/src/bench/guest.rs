@@ -1,0 +1,157 @@
+//! The Linux kernel's clients, in the guest of tests/lab, over several network interfaces of limited speed.
+
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::{self, Command, Stdio};
+
+use super::figures::{ends, median};
+use super::server::{PASSWORD, Server, Settings};
+use super::{machine, program, words};
+use crate::command::ran;
+use crate::repository;
+
+pub(super) const INTERFACES: u8 = 4;
+/// What each interface carries, in Mbit/s.
+pub(super) const RATE: u32 = 200;
+/// Four interfaces must carry so many times as much as one.
+pub(super) const WANTED: f64 = 3.6;
+
+const LAB: &str = "tests/lab/client-lab";
+
+/// What a script in the guest said.
+pub(super) struct Said {
+    lines: Vec<String>,
+}
+
+/// Serves a share in memory and has a script of tests/lab/guest measure it: its name, the seconds that it may take, and what it is
+/// told besides where the server is.
+pub(super) fn measure(script: &str, timeout: u32, told: &[String]) -> Result<Said, String> {
+    let anabranch = program::anabranch()?;
+    let network = Network::make()?;
+    let settings = Settings {
+        in_memory: true,
+        listen: [445, 2049].map(|port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
+        reached_at: Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        before: words(&format!("ip netns exec {}", network.name)),
+        ..Settings::default()
+    };
+    let server = Server::start(&anabranch, &settings)?;
+    let ports =
+        [("SMB_PORT", "smb"), ("NFS_PORT", "nfs")].map(|(name, of)| (name, server.address(of).port()));
+    let mut command = lab("run");
+    command.args(["--netns", &network.name, "--nics", &INTERFACES.to_string(), "--rate", &RATE.to_string()]);
+    command
+        .args(["--timeout", &timeout.to_string()])
+        .args(ports.iter().flat_map(|(name, port)| ["-e".to_owned(), format!("{name}={port}")]));
+    let share = settings.share;
+    let user = [
+        format!("SHARE={share}"),
+        format!("EXPORT=/{share}"),
+        "USER=bench".to_owned(),
+        format!("PASS={PASSWORD}"),
+    ];
+    for setting in user.iter().chain(told) {
+        command.args(["-e", setting]);
+    }
+    let said = echoed(command.arg(format!("tests/lab/guest/{script}")))?;
+    server.stop()?;
+    Ok(said)
+}
+
+/// What a command says, which is printed too.
+fn echoed(command: &mut Command) -> Result<Said, String> {
+    let problem = |e: std::io::Error| format!("{LAB}: {e}");
+    let mut process = command.stdout(Stdio::piped()).spawn().map_err(problem)?;
+    let mut lines = Vec::new();
+    for line in process.stdout.take().into_iter().flat_map(|output| BufReader::new(output).lines()) {
+        let line = line.map_err(problem)?;
+        println!("{line}");
+        lines.push(line);
+    }
+    let status = process.wait().map_err(problem)?;
+    if status.success() { Ok(Said { lines }) } else { Err(format!("{LAB}: {status}")) }
+}
+
+fn lab(what: &str) -> Command {
+    let mut command = Command::new(repository::top().join(LAB));
+    command.arg(what).current_dir(repository::top());
+    command
+}
+
+/// A network namespace with the interfaces of the server, which is gone with this value.
+struct Network {
+    name: String,
+}
+
+impl Network {
+    fn make() -> Result<Self, String> {
+        ran(lab("build").stdout(Stdio::null()))?;
+        let network = Self { name: format!("anabranch-{}", process::id()) };
+        ran(lab("net").args([&network.name, &INTERFACES.to_string(), &RATE.to_string()]))?;
+        Ok(network)
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        if let Err(problem) = ran(Command::new("ip").args(["netns", "del", &self.name])) {
+            eprintln!("{problem}");
+        }
+    }
+}
+
+impl Said {
+    /// The megabytes a second of each round (`rate WAY OPERATION FIGURE`).
+    fn rates(&self, way: &str, operation: &str) -> Vec<f64> {
+        let words = self.lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let rates = words.filter_map(|words| match words.as_slice() {
+            ["rate", of, with, figure] if *of == way && *with == operation => figure.parse().ok(),
+            _ => None,
+        });
+        rates.collect()
+    }
+
+    /// The median of what a way carried, and how it is shown.
+    pub(super) fn carried(&self, way: &str, operation: &str) -> (f64, String) {
+        let rates = self.rates(way, operation);
+        let (middle, (least, most)) = (median(&rates), ends(&rates));
+        (middle, format!("{middle:.1} ({least:.1} to {most:.1})"))
+    }
+
+    /// What the guest noted of something (`info NAME: ...`).
+    pub(super) fn note(&self, name: &str) -> &str {
+        let begin = format!("info {name}: ");
+        self.lines.iter().find_map(|line| line.strip_prefix(&begin)).unwrap_or_default()
+    }
+}
+
+/// The last line of a page.
+pub(super) fn measured() -> Result<String, String> {
+    Ok(format!(
+        "Measured on {}, on a machine with {} processors that client and server share; load average {} at the end.",
+        machine::day()?,
+        machine::processors(),
+        machine::load_average(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_notes_are_read() {
+        let lines = [
+            "info one: 1 connection",
+            "rate one read 24.0",
+            "rate one read 25.0",
+            "rate one write 1.0",
+            "rate four read 2.0",
+            "rate one read x",
+        ];
+        let said = Said { lines: lines.map(str::to_owned).into() };
+        assert_eq!(said.rates("one", "read"), [24.0, 25.0]);
+        assert_eq!(said.carried("one", "read").1, "24.5 (24.0 to 25.0)");
+        assert_eq!(said.note("one"), "1 connection");
+    }
+}
