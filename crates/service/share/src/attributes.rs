@@ -58,7 +58,7 @@ impl Share {
     ) -> Result<Changed> {
         self.check_writable()?;
         let (caller, file, set) = (call.caller.clone(), file.clone(), *set);
-        let change = move |share: &Arc<Self>| share.set_attributes_now(&caller, &file, set, guard);
+        let change = move |share: &Arc<Self>, _| share.set_attributes_now(&caller, &file, set, guard);
         self.run_settled(call, Work::Metadata, change).await
     }
 

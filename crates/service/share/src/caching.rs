@@ -15,7 +15,7 @@ use storage::{FileId, FileKind, NodeRef};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::files::Entry;
-use crate::long_call::LongCall;
+use crate::long_call::{Effort, LongCall};
 use crate::operation::Patience;
 use crate::schedule::Work;
 use crate::unwritten::Asked;
@@ -362,7 +362,7 @@ impl Share {
         self: &Arc<Self>,
         call: &Call,
         work: Work,
-        job: impl Fn(&Arc<Self>) -> Result<Admission<T>> + Send + Sync + 'static,
+        job: impl Fn(&Arc<Self>, Effort) -> Result<Admission<T>> + Send + Sync + 'static,
     ) -> Result<T> {
         let job: LongCall<Admission<T>> = Arc::new(job);
         let mut patience = None;

@@ -24,7 +24,7 @@ use storage::{Attributes, FileId, Name, Node, Timestamp, Wait, Want};
 
 use crate::Result;
 use crate::cache::{self, Budget};
-use crate::long_call::{TOO_LONG, must_be_brief};
+use crate::long_call::{Effort, TOO_LONG};
 use crate::short_name::{is_made, short_name};
 use names::{Names, is_folded};
 
@@ -275,10 +275,11 @@ impl FoldedNames {
         dir: &dyn Node,
         known: Option<&Attributes>,
         wanted: &[u8],
+        effort: Effort,
     ) -> Result<Option<Vec<u8>>> {
         let wanted = Wanted::of(wanted);
         if cache::is_followed(dir) {
-            return self.find_followed(dir, &wanted);
+            return self.find_followed(dir, &wanted, effort);
         }
         let attributes = match known {
             Some(known) => *known,
@@ -289,7 +290,7 @@ impl FoldedNames {
             Known::Absent => Ok(None),
             Known::Unknown | Known::Doubtful(_) => {
                 let basis = Basis::Time { as_of: attributes.ctime, is_settled: is_settled(&attributes) };
-                let (index, found) = self.read(dir, basis, &wanted)?;
+                let (index, found) = self.read(dir, basis, &wanted, effort)?;
                 if let Some(index) = index {
                     self.keep(dir.id(), index);
                 }
@@ -298,7 +299,7 @@ impl FoldedNames {
         }
     }
 
-    fn find_followed(&self, dir: &dyn Node, wanted: &Wanted) -> Result<Option<Vec<u8>>> {
+    fn find_followed(&self, dir: &dyn Node, wanted: &Wanted, effort: Effort) -> Result<Option<Vec<u8>>> {
         for (name, change) in self.old_doubts(dir.id()) {
             self.look_again(dir, &name, change)?;
         }
@@ -321,7 +322,7 @@ impl FoldedNames {
             indexes.building.insert(number, Building { dir: dir.id(), changed: Some(Vec::new()) });
             number
         };
-        let read = self.read(dir, Basis::Told(Doubtful::default()), wanted);
+        let read = self.read(dir, Basis::Told(Doubtful::default()), wanted, effort);
         let mut indexes = self.indexes.lock();
         let building = indexes.building.remove(&number);
         let (index, found) = read?;
@@ -497,12 +498,16 @@ impl FoldedNames {
         dir: &dyn Node,
         basis: Basis,
         wanted: &Wanted,
+        effort: Effort,
     ) -> Result<(Option<Index>, Option<Vec<u8>>)> {
         let taken = Taken { budget: Arc::clone(&self.budget), bytes: 0 };
         let index = Index { basis, names: Names::new(wanted.is_short), taken, used: 0 };
         let mut index = Some(index).filter(|_| !self.is_too_long(dir.id()));
         let mut candidates = Candidates::default();
-        let mut entries = if must_be_brief() { BRIEF_ENTRIES } else { usize::MAX };
+        let mut entries = match effort {
+            Effort::Brief => BRIEF_ENTRIES,
+            Effort::Whole => usize::MAX,
+        };
         let whole = dir.survey(&mut |entry| {
             if entries == 0 {
                 return ControlFlow::Break(());

@@ -2,45 +2,28 @@
 //!
 //! Most calls that look names up take microseconds and run inline ([`crate::schedule`]). To find a name regardless of case,
 //! a call may have to read a large directory first. That would delay all other calls of its shard. So reading a directory
-//! for this purpose stops after some entries while the call [`must_be_brief`]. The call is then made again on the pool,
+//! for this purpose stops after some entries when the job is to be [brief](Effort::Brief). The call is then made again on the pool,
 //! where it reads the index or finds one that another call has read: each share reads one index at a time.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::schedule::Work;
 use crate::{Call, Error, Result, Share};
 
-thread_local! {
-    static IS_BRIEF: Cell<bool> = const { Cell::new(false) };
-}
-
-/// While this exists, the thread must not be held up.
-struct Brief;
-
-impl Brief {
-    fn begin() -> Self {
-        IS_BRIEF.set(true);
-        Self
-    }
-}
-
-impl Drop for Brief {
-    fn drop(&mut self) {
-        IS_BRIEF.set(false);
-    }
-}
-
-/// Whether a step that would take long must end with [`TOO_LONG`] instead.
-pub(crate) fn must_be_brief() -> bool {
-    IS_BRIEF.get()
+/// How long a job may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// The thread must not be held up: a step that would take long ends with [`TOO_LONG`] instead.
+    Brief,
+    /// As long as it takes.
+    Whole,
 }
 
 /// The step would have taken long.
 pub(crate) const TOO_LONG: Error = Error::Storage(storage::Error::WouldBlock);
 
 /// A call that may take long, and is then made again.
-pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>) -> Result<T> + Send + Sync>;
+pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>, Effort) -> Result<T> + Send + Sync>;
 
 impl Share {
     /// Runs `call` as [`Share::run`] does, and again on the pool if it turns out to take long. The call must make its
@@ -63,7 +46,7 @@ impl Share {
             outcome => return outcome,
         }
         let job = Arc::clone(job);
-        self.run(call, Work::Blocking, move |share| job(share)).await
+        self.run(call, Work::Blocking, move |share| job(share, Effort::Whole)).await
     }
 
     async fn try_briefly<T: Send + 'static>(
@@ -73,10 +56,7 @@ impl Share {
         job: &LongCall<T>,
     ) -> Result<T> {
         let job = Arc::clone(job);
-        let briefly = move |share: &Arc<Self>| {
-            let _brief = Brief::begin();
-            job(share)
-        };
+        let briefly = move |share: &Arc<Self>| job(share, Effort::Brief);
         self.run(call, work, briefly).await
     }
 }

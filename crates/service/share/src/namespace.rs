@@ -11,7 +11,7 @@ use file_state::Holder;
 use storage::{Attributes, FileKind, Name, Node, NodeRef, Protection, Wait, Want};
 
 use crate::dir_change::Changing;
-use crate::long_call::LongCall;
+use crate::long_call::{Effort, LongCall};
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::removed::Epoch;
@@ -131,7 +131,7 @@ impl Share {
     ) -> Result<Found> {
         let (caller, dir, name) = (call.caller.clone(), Arc::clone(dir), name.to_vec());
         let look: LongCall<_> =
-            Arc::new(move |share| match share.step(&caller, &dir, &name, case, want)? {
+            Arc::new(move |share, effort| match share.step(&caller, &dir, &name, (case, effort), want)? {
                 Walk::Found(found) => found.secured(),
                 Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
             });
@@ -151,11 +151,18 @@ impl Share {
         want: Want,
     ) -> Result<Walk> {
         let caller = call.caller.clone();
-        let walk: LongCall<_> = Arc::new(move |share| share.walk_now(&caller, path.clone(), case, want));
+        let walk: LongCall<_> =
+            Arc::new(move |share, effort| share.walk_now(&caller, path.clone(), (case, effort), want));
         self.run_long(call, Work::Metadata, &walk).await
     }
 
-    fn walk_now(&self, caller: &Caller, mut path: Vec<Vec<u8>>, case: Case, want: Want) -> Result<Walk> {
+    fn walk_now(
+        &self,
+        caller: &Caller,
+        mut path: Vec<Vec<u8>>,
+        how: (Case, Effort),
+        want: Want,
+    ) -> Result<Walk> {
         path.reverse(); // the next component is the last
         let (mut links, mut steps) = (0, 0);
         let mut at = Arc::clone(&self.root);
@@ -165,7 +172,7 @@ impl Share {
                 return Err(storage::Error::NameTooLong.into());
             }
             let next = if path.is_empty() {
-                match self.step(caller, &at, &name, case, want)? {
+                match self.step(caller, &at, &name, how, want)? {
                     Walk::Found(last) if last.attributes.kind != FileKind::Symlink => {
                         return Ok(Walk::Found(last.secured()?));
                     }
@@ -173,7 +180,7 @@ impl Share {
                     missing @ Walk::Missing { .. } => return Ok(missing),
                 }
             } else {
-                self.pass_through(caller, &at, &name, case)?
+                self.pass_through(caller, &at, &name, how)?
             };
             if next.kind() != FileKind::Symlink {
                 at = next;
@@ -200,17 +207,30 @@ impl Share {
     }
 
     /// Finds a name on the way to another object.
-    fn pass_through(&self, caller: &Caller, dir: &NodeRef, name: &[u8], case: Case) -> Result<NodeRef> {
+    fn pass_through(
+        &self,
+        caller: &Caller,
+        dir: &NodeRef,
+        name: &[u8],
+        how: (Case, Effort),
+    ) -> Result<NodeRef> {
         let protection = self.enter_directory(caller, dir)?;
         if let Some(special) = special(dir, name)? {
             return Ok(special);
         }
         let look = |name: Name<'_>| dir.lookup(name, Wait::May);
-        let found = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, case, look)?;
+        let found = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look)?;
         found.map(|(node, _)| node).ok_or_else(|| storage::Error::NotFound.into())
     }
 
-    fn step(&self, caller: &Caller, dir: &NodeRef, name: &[u8], case: Case, want: Want) -> Result<Walk> {
+    fn step(
+        &self,
+        caller: &Caller,
+        dir: &NodeRef,
+        name: &[u8],
+        how: (Case, Effort),
+        want: Want,
+    ) -> Result<Walk> {
         let protection = self.enter_directory(caller, dir)?;
         if let Some(node) = special(dir, name)? {
             let attributes = node.attributes(want, Wait::May)?;
@@ -219,7 +239,7 @@ impl Share {
         }
         let epoch = self.files.now();
         let look = |name: Name<'_>| dir.lookup_attributes(name, want, Wait::May);
-        let child = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, case, look)?;
+        let child = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look)?;
         let dir = Arc::clone(dir);
         let Some(((node, attributes), name)) = child else {
             return Ok(Walk::Missing { dir, name: name.to_vec() });
@@ -234,7 +254,7 @@ impl Share {
         dir: &NodeRef,
         known: Option<&Attributes>,
         name: Name<'_>,
-        case: Case,
+        (case, effort): (Case, Effort),
         look: impl Fn(Name<'_>) -> storage::Result<T>,
     ) -> Result<Option<(T, Vec<u8>)>> {
         match look(name) {
@@ -243,7 +263,7 @@ impl Share {
             Err(storage::Error::NotFound) => return Ok(None),
             Err(e) => return Err(e.into()),
         }
-        let Some(other) = self.folded.find(&**dir, known, name.as_bytes())? else { return Ok(None) };
+        let Some(other) = self.folded.find(&**dir, known, name.as_bytes(), effort)? else { return Ok(None) };
         match look(Name::new(&other)?) {
             Ok(child) => Ok(Some((child, other))),
             Err(storage::Error::NotFound) => Ok(None), // it has just gone

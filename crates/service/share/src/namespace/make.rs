@@ -10,7 +10,7 @@ use super::{Case, Found};
 use crate::caching::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
-use crate::long_call::LongCall;
+use crate::long_call::{Effort, LongCall};
 use crate::notify::ChangeAction;
 use crate::schedule::Work;
 use crate::security::Birth;
@@ -64,7 +64,8 @@ impl Share {
     ) -> Result<Created> {
         self.check_writable()?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
-        let create: LongCall<_> = Arc::new(move |share| share.create_now(&author, &dir, &name, case, &new));
+        let create: LongCall<_> =
+            Arc::new(move |share, effort| share.create_now(&author, &dir, &name, (case, effort), &new));
         self.run_long(call, Work::Metadata, &create).await
     }
 
@@ -73,7 +74,7 @@ impl Share {
         author: &Author,
         dir: &NodeRef,
         name: &[u8],
-        case: Case,
+        (case, effort): (Case, Effort),
         new: &NewObject,
     ) -> Result<Created> {
         let (caller, name) = (&author.caller, Name::new(name)?);
@@ -81,7 +82,7 @@ impl Share {
         let changing = Changing::adding(self, author, dir, is_dir)?;
         let parent = &changing.protection;
         self.check_dir_admits(dir)?;
-        self.check_free(&changing, name, case)?;
+        self.check_free(&changing, name, case, effort)?;
         let who = &caller.identity;
         let mode = permission::mode_of_new(who, changing.object(), new.mode & !new.umask, is_dir);
         let birth = Birth { new, parent: parent.security.as_deref(), is_dir };
@@ -114,12 +115,12 @@ impl Share {
     }
 
     /// Refuses a name that differs only in case from an existing name.
-    fn check_free(&self, changing: &Changing<'_>, name: Name<'_>, case: Case) -> Result<()> {
+    fn check_free(&self, changing: &Changing<'_>, name: Name<'_>, case: Case, effort: Effort) -> Result<()> {
         if case == Case::Sensitive {
             return Ok(());
         }
         let Changing { dir, protection, .. } = changing;
-        match self.folded.find(&***dir, protection.attributes.as_ref(), name.as_bytes())? {
+        match self.folded.find(&***dir, protection.attributes.as_ref(), name.as_bytes(), effort)? {
             Some(_) => Err(storage::Error::Exists.into()),
             None => Ok(()),
         }
@@ -151,14 +152,14 @@ impl Share {
     ) -> Result<DirChange> {
         self.check_writable()?;
         let (author, dir, target, name) = (call.author(), Arc::clone(dir), Arc::clone(target), name.to_vec());
-        self.run_settled(call, Work::Metadata, move |share| {
+        self.run_settled(call, Work::Metadata, move |share, effort| {
             let name = Name::new(&name)?;
             let changing = Changing::adding(share, &author, &dir, false)?;
             share.check_dir_admits(&dir)?;
             if target.kind() == FileKind::Directory {
                 return Err(storage::Error::IsDirectory.into());
             }
-            share.check_free(&changing, name, case)?;
+            share.check_free(&changing, name, case, effort)?;
             if let Some(answering) =
                 share.take_back(target.id(), opened.or(author.caller.client), Operation::Rename)
             {

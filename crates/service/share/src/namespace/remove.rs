@@ -29,7 +29,7 @@ impl Share {
     ) -> Result<DirChange> {
         self.check_writable()?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
-        let remove = move |share: &Arc<Self>| share.remove_now(&author, &dir, &name, is_dir);
+        let remove = move |share: &Arc<Self>, _| share.remove_now(&author, &dir, &name, is_dir);
         self.run_settled(call, Work::Metadata, remove).await
     }
 

@@ -9,6 +9,7 @@ use super::{Case, check_deletion};
 use crate::caching::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
+use crate::long_call::Effort;
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::{Call, Caller, Location, Result, Share, permission};
@@ -41,7 +42,7 @@ impl Share {
     ) -> Result<(DirChange, DirChange)> {
         self.check_writable()?;
         let author = call.author();
-        let rename = move |share: &Arc<Self>| share.rename_now(&author, &from, &to, how);
+        let rename = move |share: &Arc<Self>, effort| share.rename_now(&author, &from, &to, (how, effort));
         self.run_settled(call, Work::Metadata, rename).await
     }
 
@@ -50,7 +51,7 @@ impl Share {
         author: &Author,
         source: &Location,
         target: &Location,
-        how: RenameHow,
+        (how, effort): (RenameHow, Effort),
     ) -> Result<Admission<(DirChange, DirChange)>> {
         let (caller, mut target) = (&author.caller, target.clone());
         let (from, to) = (&source.parent, &target.parent);
@@ -81,7 +82,7 @@ impl Share {
         let (mut replace, mut replaced) = (how.replace, None);
         let known = to_parent.protection.attributes.as_ref();
         let look = |name: Name<'_>| to.lookup_attributes(name, Want::empty(), Wait::May);
-        match self.child(to, known, Name::new(&target.name)?, how.case, look)? {
+        match self.child(to, known, Name::new(&target.name)?, (how.case, effort), look)? {
             Some(((other, attributes), other_name)) if other.id() != node.id() => {
                 if replace == Replace::Never {
                     return Err(storage::Error::Exists.into());
