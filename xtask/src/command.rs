@@ -24,6 +24,12 @@ pub(crate) fn ran(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{}: {status}", name(command))) }
 }
 
+/// Runs a command, given as its words, that must succeed.
+pub(crate) fn ran_words(command: &str) -> Result<(), String> {
+    let mut words = command.split_whitespace();
+    ran(Command::new(words.next().unwrap_or_default()).args(words)).map_err(|_| format!("failed: {command}"))
+}
+
 /// What a command writes on standard output. It must succeed.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let done = command.stderr(Stdio::inherit()).output().map_err(|e| format!("{}: {e}", name(command)))?;

@@ -1,7 +1,6 @@
 //! Whether limits hold on the real server: SMB and NFS clients together on one share.
 
 mod found;
-mod load;
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -12,10 +11,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use self::found::{Found, Row};
-use self::load::{Load, Programs};
 use super::figures::{column, ends, median, ratios, sorted};
+use super::fsload::{Column, Fsload, Load};
 use super::markdown::write_section;
-use super::program::json;
+use super::program::{self, json, number};
 use super::rounds::order;
 use super::server::{Server, Settings};
 use super::{is_wanted, words};
@@ -27,8 +26,9 @@ struct Limit {
     plan: &'static str,
     smb: &'static str,
     nfs: &'static str,
-    /// What is limited, and to how much a second.
-    column: &'static str,
+    /// What is limited, its name, and to how much a second.
+    column: Column,
+    unit: &'static str,
     most: f64,
 }
 
@@ -36,23 +36,27 @@ const fn limit(
     name: &'static str,
     plan: &'static str,
     works: [&'static str; 2],
-    column: &'static str,
+    (column, unit): (Column, &'static str),
     most: f64,
 ) -> Limit {
-    Limit { name, plan, smb: works[0], nfs: works[1], column, most }
+    Limit { name, plan, smb: works[0], nfs: works[1], column, unit, most }
 }
+
+const OPERATIONS: (Column, &str) = (Column::Rate, "ops");
+const BYTES: (Column, &str) = (Column::Mib, "mib");
+const REQUESTS: (Column, &str) = (Column::Requests, "requests");
 
 const READS: &str = "op=randread bs=4k qd=16";
 const LARGE_READS: &str = "op=randread bs=64k qd=16";
 const LARGE_WRITES: &str = "op=randwrite bs=64k qd=16";
 const LIMITS: [Limit; 7] = [
-    limit("iops", "custom iops=1000", [GREEDY, "op=randread bs=4k qd=8"], "ops", 1000.0),
-    limit("read", "custom read=20MiB/s", [LARGE_READS; 2], "mib", 20.0),
-    limit("write", "custom write=10MiB/s", [LARGE_WRITES; 2], "mib", 10.0),
-    limit("throughput", "custom throughput=20MiB/s", [LARGE_READS, LARGE_WRITES], "mib", 20.0),
-    limit("file", "custom file-iops=500", ["op=randread bs=4k qd=16 file=one"; 2], "ops", 500.0),
-    limit("metadata", "custom metadata-iops=500", ["op=meta qd=16"; 2], "requests", 500.0),
-    limit("client", "custom client-iops=300", [READS; 2], "ops", 600.0),
+    limit("iops", "custom iops=1000", [GREEDY, "op=randread bs=4k qd=8"], OPERATIONS, 1000.0),
+    limit("read", "custom read=20MiB/s", [LARGE_READS; 2], BYTES, 20.0),
+    limit("write", "custom write=10MiB/s", [LARGE_WRITES; 2], BYTES, 10.0),
+    limit("throughput", "custom throughput=20MiB/s", [LARGE_READS, LARGE_WRITES], BYTES, 20.0),
+    limit("file", "custom file-iops=500", ["op=randread bs=4k qd=16 file=one"; 2], OPERATIONS, 500.0),
+    limit("metadata", "custom metadata-iops=500", ["op=meta qd=16"; 2], REQUESTS, 500.0),
+    limit("client", "custom client-iops=300", [READS; 2], OPERATIONS, 600.0),
 ];
 /// What counts as a limit that holds and is reached.
 const HOLDS: RangeInclusive<f64> = 0.97..=1.02;
@@ -88,7 +92,8 @@ pub(super) struct Given {
 }
 
 pub(super) fn run(given: &Given) -> Chore {
-    let run = Run { programs: Programs::build()?, secs: given.secs, found: Found::read(given.rows.clone())? };
+    let (anabranch, fsload) = (program::anabranch()?, Fsload::build()?);
+    let run = Run { anabranch, fsload, secs: given.secs, found: Found::read(given.rows.clone())? };
     let limits = LIMITS.iter().filter(|limit| is_wanted(&given.only, limit.name)).map(Check::Limit);
     let credits = is_wanted(&given.only, "credits").then_some(Check::Credits);
     let checks: Vec<_> = limits.chain(credits).collect();
@@ -125,7 +130,8 @@ enum Check<'a> {
 
 /// What all checks of a run share.
 struct Run {
-    programs: Programs,
+    anabranch: PathBuf,
+    fsload: Fsload,
     secs: f64,
     found: Found,
 }
@@ -141,11 +147,25 @@ impl Run {
             before: words(before),
             ..Settings::default()
         };
-        Server::start(&self.programs.anabranch, &settings)
+        Server::start(&self.anabranch, &settings)
     }
 
     fn load(&self, server: &Server, protocol: &str, work: &str, secs: f64) -> Result<Load, String> {
-        self.programs.load(server, protocol, work, secs, "")
+        self.load_behind("", server, protocol, work, secs)
+    }
+
+    /// A load, `before` in front of its command.
+    fn load_behind(
+        &self,
+        before: &str,
+        server: &Server,
+        protocol: &str,
+        work: &str,
+        secs: f64,
+    ) -> Result<Load, String> {
+        let file = if work.contains("file=") { String::new() } else { format!("file={protocol}.dat") };
+        let at = server.fsload(protocol, "bench");
+        self.fsload.begin(before, &format!("{protocol} {at} {file} {work} size=4M secs={secs}"))
     }
 
     /// What a client works on is there before anything is measured.
@@ -162,18 +182,18 @@ impl Run {
     }
 
     fn limit(&self, limit: &Limit) -> Result<(), String> {
-        let Limit { name, plan, column, most, .. } = limit;
+        let Limit { name, plan, column, unit, most, .. } = limit;
         let server = self.server(plan, "", "")?;
         let work = [("smb", limit.smb), ("nfs3", limit.nfs)];
         self.prepare(&server, &work)?;
         let [smb, nfs] = work.map(|(protocol, work)| self.load(&server, protocol, work, self.secs));
-        let (smb, nfs) = (smb?.figures()?.of(column), nfs?.figures()?.of(column));
+        let (smb, nfs) = (smb?.figures()?.of(*column), nfs?.figures()?.of(*column));
         let reached = (smb + nfs) / most;
         self.found.add(Row {
             ok: HOLDS.contains(&reached) && smb.max(nfs) <= EQUAL * smb.min(nfs),
             name: format!("{name}: `{plan}`"),
             goal: "97 to 102 %, parts equal within 10 %".to_owned(),
-            found: format!("{:.1} % of {most} {column}/s; SMB {smb:.1}, NFS {nfs:.1}", 100.0 * reached),
+            found: format!("{:.1} % of {most} {unit}/s; SMB {smb:.1}, NFS {nfs:.1}", 100.0 * reached),
             secs: self.secs,
         })
     }
@@ -185,11 +205,11 @@ impl Run {
         self.prepare(&server, &[("smb", GREEDY), ("nfs3", GREEDY), ("smb", LIGHT)])?;
         let (mut late, mut parts) = (Vec::new(), Vec::new());
         for _ in 0..LIGHT_ROUNDS {
-            let alone = self.load(&server, "smb", LIGHT, secs)?.figures()?.p99;
+            let alone = self.load(&server, "smb", LIGHT, secs)?.figures()?.of(Column::P99);
             let greedy = ["smb", "nfs3"].map(|protocol| self.load(&server, protocol, GREEDY, secs));
-            let beside = self.load(&server, "smb", LIGHT, secs)?.figures()?.p99;
+            let beside = self.load(&server, "smb", LIGHT, secs)?.figures()?.of(Column::P99);
             late.push([alone, beside]);
-            let [smb, nfs] = greedy.map(|load| load?.figures().map(|figures| figures.ops));
+            let [smb, nfs] = greedy.map(|load| load?.figures().map(|figures| figures.of(Column::Rate)));
             parts.push([smb?, nfs?]);
         }
         let ratios = ratios(&late);
@@ -243,13 +263,13 @@ impl Run {
     /// Burst credits that are left, and all calls but those that are not answered yet.
     fn look(&self, server: &Server) -> Result<Look, String> {
         let before = Instant::now();
-        let mut command = Command::new(&self.programs.anabranch);
+        let mut command = Command::new(&self.anabranch);
         command.args(["share", "show", "bench", "--json", "--state"]).arg(server.state());
         let shown = &json(&mut command)?["activity"];
         let at = before + before.elapsed() / 2;
         let calls = shown["apis"].as_array().into_iter().flatten();
-        let calls = calls.map(|api| super::program::number(&api["calls"])).sum();
-        Ok(Look { credits: super::program::number(&shown["burst_credits"]), calls, at })
+        let calls = calls.map(|api| number(&api["calls"])).sum();
+        Ok(Look { credits: number(&shown["burst_credits"]), calls, at })
     }
 
     /// Server CPU per 4 KiB operation on a share without a plan: as it is, and without counting; pairs one after the other.
@@ -267,8 +287,8 @@ impl Run {
             }
             let mut pair = [f64::NAN; 2];
             for which in order::<2>(round) {
-                let load = self.programs.load(&servers[which], protocol, GREEDY, secs, "taskset -c 1")?;
-                pair[which] = load.figures()?.cpu;
+                let load = self.load_behind("taskset -c 1", &servers[which], protocol, GREEDY, secs)?;
+                pair[which] = load.figures()?.of(Column::Cpu);
             }
             pairs.push(pair);
         }

@@ -40,6 +40,12 @@ pub(super) fn load_average() -> String {
     load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
+/// Processors, kernel, load and day.
+pub(super) fn described() -> Result<String, String> {
+    let (processors, processor, kernel) = (processors(), processor(), kernel());
+    Ok(format!("{processors} x {processor}, Linux {kernel}, load {}, {}", load_average(), day()?))
+}
+
 /// The last line of a page: day, commit, program and machine.
 pub(super) fn measured(program: &str) -> Result<String, String> {
     let (day, commit, processors, kernel) = (day()?, commit()?, processors(), kernel());

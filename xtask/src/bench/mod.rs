@@ -7,6 +7,7 @@ mod baseline;
 mod channels;
 mod client_cost;
 mod figures;
+mod fsload;
 mod guest;
 mod known_answers;
 mod limits;
@@ -15,8 +16,10 @@ mod loopback;
 mod machine;
 mod markdown;
 mod memory;
+mod metadata;
 mod program;
 mod rounds;
+mod security;
 mod server;
 mod trunks;
 
@@ -79,9 +82,19 @@ enum Bench {
     /// ANABRANCH names another build than the release one.
     Memory(memory::Given),
     /// What the metadata cache is worth; a name in a directory of a million
-    Metadata(Script),
+    ///
+    /// Opens, lookups and fsload's metadata cycles over SMB, NFSv3 and NFSv4.1 on two shares of one server, one with the cache and one
+    /// without, in turns; with so many microseconds added to each metadata call of the store, and with none. Then what opening a name
+    /// costs in a directory of 1,000,000 entries, beside Samba on the same directory, where it is installed. Writes its section of
+    /// docs/measured/performance.md. Root. ANABRANCH and FSLOAD name other builds than the release ones.
+    Metadata(metadata::Given),
     /// What signing and encryption cost
-    Security(Script),
+    ///
+    /// Plain, signed (AES-128-GMAC) and encrypted (AES-128-GCM) reads and writes of 64 KiB and 1 MiB, interleaved, over a link and over
+    /// the loopback, where the processors are the limit. Server and load generator have a half of the processors each. Writes its
+    /// section of docs/measured/performance.md. 24 rows x RUNS x (SECS + 1) s, about 5 minutes; root. If others use the machine too, go
+    /// first: `setsid -w sh -c 'echo -20 >/proc/self/autogroup; cargo xtask bench security'`.
+    Security(security::Given),
     /// What one link carries over NFSv4 and what four trunked links carry
     ///
     /// Each link is a network interface of its own of 200 Mbit/s; and what four connections over one link carry (nconnect). The client
@@ -108,8 +121,8 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::Limits(given)) => limits::run(given),
         Some(Bench::Links(given)) => links::run(given),
         Some(Bench::Memory(given)) => memory::run(given),
-        Some(Bench::Metadata(script)) => command::script("scripts/bench-metadata", &script.arguments),
-        Some(Bench::Security(script)) => command::script("scripts/bench-security", &script.arguments),
+        Some(Bench::Metadata(given)) => metadata::run(given),
+        Some(Bench::Security(given)) => security::run(given),
         Some(Bench::Trunks(given)) => trunks::run(given),
     }
 }

@@ -5,6 +5,11 @@ pub(super) fn order<const N: usize>(round: usize) -> impl Iterator<Item = usize>
     (0..N).map(move |at| if round.is_multiple_of(2) { at } else { N - 1 - at })
 }
 
+/// In which order `N` kinds are measured in a round: each begins one in turn.
+pub(super) fn rotated<const N: usize>(round: usize) -> impl Iterator<Item = usize> {
+    (0..N).map(move |at| (round + at) % N)
+}
+
 /// Measures each of `N` kinds once in each round. Figures of one round stood next to each other.
 pub(super) fn interleaved<const N: usize>(
     rounds: usize,
@@ -32,6 +37,12 @@ mod tests {
         });
         assert_eq!(asked, [0, 1, 1, 0, 0, 1]);
         assert_eq!(figures, Ok(vec![[1.0, 2.0], [4.0, 3.0], [5.0, 6.0]]));
+    }
+
+    #[test]
+    fn each_kind_begins_a_round() {
+        let rounds: Vec<Vec<_>> = (0..4).map(|round| rotated::<3>(round).collect()).collect();
+        assert_eq!(rounds, [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]]);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) struct Settings {
     pub(super) share_lines: String,
     /// Whether the share lies in memory.
     pub(super) in_memory: bool,
+    /// The directory that is served, if it is there already.
+    pub(super) directory: Option<PathBuf>,
     /// Where it listens for SMB and NFS.
     pub(super) listen: [SocketAddr; 2],
     /// By which address clients reach it, where it listens on all.
@@ -46,6 +48,7 @@ impl Default for Settings {
             lines: "smb-signing = \"enabled\"\nnfs-squash = \"none\"\n".to_owned(),
             share_lines: String::new(),
             in_memory: false,
+            directory: None,
             listen: [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); 2],
             reached_at: None,
             before: Vec::new(),
@@ -85,9 +88,12 @@ impl Server {
         let problem = |e: std::io::Error| format!("a server's scratch folder: {e}");
         let home = scratch(None).map_err(problem)?;
         let memory = settings.in_memory.then(|| scratch(Some("/dev/shm"))).transpose().map_err(problem)?;
-        let directory = memory.as_ref().unwrap_or(&home).path().join("share");
-        DirBuilder::new().mode(0o755).create(&directory).map_err(problem)?;
-        chown(&directory, Some(settings.owner), Some(settings.owner)).map_err(problem)?;
+        let made = memory.as_ref().unwrap_or(&home).path().join("share");
+        let directory = settings.directory.clone().unwrap_or(made);
+        if settings.directory.is_none() {
+            DirBuilder::new().mode(0o755).create(&directory).map_err(problem)?;
+            chown(&directory, Some(settings.owner), Some(settings.owner)).map_err(problem)?;
+        }
         let file = home.path().join("anabranch.toml");
         let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
         let text = settings.configuration(home.path(), &directory);
@@ -138,10 +144,10 @@ impl Server {
         format!("nfs://{}/{}?vers={version}{user}", self.address("nfs"), self.share)
     }
 
-    /// The share as fsload takes it, over `smb` or a version of NFS.
-    pub(super) fn fsload(&self, protocol: &str) -> String {
+    /// A share as fsload takes it, over `smb` or a version of NFS.
+    pub(super) fn fsload(&self, protocol: &str, share: &str) -> String {
         let port = self.address(if protocol == "smb" { "smb" } else { "nfs" }).port();
-        let (share, pid) = (self.share, self.pid());
+        let pid = self.pid();
         if protocol == "smb" {
             format!("port={port} pid={pid} share={share} user=bench pass={PASSWORD}")
         } else {
