@@ -1,8 +1,6 @@
 //! Byte-range locks: mandatory locks of opens, advisory locks of clients' lock owners.
 
-use std::collections::HashMap;
-
-use crate::{ByteRange, LockOwner};
+use crate::{ByteRange, LockOwner, SmallMap};
 
 mod range_list;
 #[cfg(test)]
@@ -65,7 +63,7 @@ pub(crate) struct Locks {
     exclusive: RangeList,
     shared: RangeList,
     /// How many locks each owner has. The lists are not searched for an owner that is not in this map.
-    owners: HashMap<LockOwner, usize>,
+    owners: SmallMap<LockOwner, usize>,
 }
 
 impl Locks {

@@ -27,7 +27,7 @@ bitflags! {
 }
 
 /// Who holds a caching grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Holder {
     /// A lease key of a client; all opens of that key share the grant.
     Lease {

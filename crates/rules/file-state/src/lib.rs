@@ -16,6 +16,7 @@ mod limits;
 mod owner;
 mod range;
 mod share_reservation;
+mod small_map;
 mod stream_opens;
 mod under;
 
@@ -27,3 +28,4 @@ pub use limits::Limits;
 pub use owner::{Actor, LockOwner, OpenKey};
 pub use range::{ByteRange, InvalidRange};
 pub use share_reservation::{Reservation, ReserveError};
+pub use small_map::SmallMap;

@@ -5,7 +5,7 @@
 pub struct OpenKey(pub u64);
 
 /// The owner of a byte-range lock. The kind of the owner decides the rules of the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockOwner {
     /// An open (SMB). Locks of an open are mandatory: they also stop reads and writes of others. Each lock is kept as
     /// it was taken, is unlocked by exactly the same range, and ends with the open.

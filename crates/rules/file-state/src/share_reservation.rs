@@ -1,10 +1,8 @@
 //! Share reservations: what each open does and what it lets others do.
 
-use std::collections::BTreeMap;
-
 use crate::caching::is_for_attributes;
 use crate::under::Sum;
-use crate::{Access, OpenKey, Sharing};
+use crate::{Access, OpenKey, Sharing, SmallMap};
 
 /// One open's reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +38,7 @@ pub enum ReserveError {
 /// The reservations of one file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reservations {
-    list: BTreeMap<OpenKey, Reservation>,
+    list: SmallMap<OpenKey, Reservation>,
     /// How many reservations need each bit of [`Sharing`].
     needing: [usize; 3],
     /// How many reservations deny each bit, among those that need any.

@@ -1,9 +1,7 @@
 //! Which opens work under which grant, and the sum of what they do, so that a question about a grant costs the same for
 //! one open as for thousands.
 
-use std::collections::HashMap;
-
-use crate::{Holder, OpenKey};
+use crate::{Holder, OpenKey, SmallMap};
 
 /// What some opens do, added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,8 +35,8 @@ impl Sum {
 /// The opens of one file that work under a grant that several opens may share. (An oplock belongs to one open.)
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Under {
-    holders: HashMap<OpenKey, Holder>,
-    sums: HashMap<Holder, Sum>,
+    holders: SmallMap<OpenKey, Holder>,
+    sums: SmallMap<Holder, Sum>,
 }
 
 impl Under {
@@ -59,9 +57,12 @@ impl Under {
 
     /// From now on the open works under a grant. `what` is the open's part of the sum.
     pub(crate) fn enter(&mut self, open: OpenKey, holder: Holder, what: Sum) {
-        if !matches!(holder, Holder::Oplock(_)) && !self.holders.contains_key(&open) {
+        if !matches!(holder, Holder::Oplock(_)) && self.holders.get(&open).is_none() {
             self.holders.insert(open, holder);
-            self.sums.entry(holder).or_default().add(what);
+            match self.sums.get_mut(&holder) {
+                Some(sum) => sum.add(what),
+                None => drop(self.sums.insert(holder, what)),
+            }
         }
     }
 
