@@ -4,13 +4,12 @@
 //! it tells the holders, and makes operations wait until a holder has answered or its time is over. A grant lives as long as
 //! one of the opens that work under it: an NFSv4 delegation keeps an open of its own.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use file_state::{AcknowledgeError, Break, Caching, Holder, OpenKey, Operation};
+use file_state::{AcknowledgeError, Break, Caching, Holder, OpenKey, Operation, SmallMap};
 use storage::{FileId, FileKind, NodeRef};
 use tokio::sync::futures::OwnedNotified;
 
@@ -124,7 +123,7 @@ impl Answering {
 /// The keys under which a file is open, whether or not anything was granted. The file's state knows which opens these are.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    clients: HashMap<Holder, Arc<dyn GrantHolder>>,
+    clients: SmallMap<Holder, Arc<dyn GrantHolder>>,
     /// The deadlines of the holders that were told to give something up.
     deadlines: Vec<(Holder, Instant)>,
 }
@@ -274,7 +273,9 @@ impl Entry {
     /// Lets an open work under a grant, and grants it what the other opens allow.
     fn grant(&mut self, open: OpenKey, request: &GrantRequest) -> Granted {
         let holder = request.key.holder(open);
-        self.held.clients.entry(holder).or_insert_with(|| Arc::clone(&request.client));
+        if self.held.clients.get(&holder).is_none() {
+            self.held.clients.insert(holder, Arc::clone(&request.client));
+        }
         self.state.work_under(open, holder);
         let before = self.state.granted(holder);
         let state = self.state.grant(holder, request.wanted);
@@ -292,7 +293,7 @@ impl Entry {
 
     /// Grants again what a holder had before the server was started, as far as the other opens allow.
     pub(crate) fn grant_again(&mut self, holder: Holder, wanted: Caching) {
-        if self.held.clients.contains_key(&holder) {
+        if self.held.client(holder).is_some() {
             self.state.grant(holder, wanted);
         }
     }

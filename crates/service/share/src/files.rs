@@ -1,10 +1,10 @@
 //! The open files of a share, and what their opens must agree on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use file_state::{FileState, Holder, OpenKey};
+use file_state::{FileState, Holder, OpenKey, SmallMap};
 use parking_lot::Mutex;
 use storage::{FileId, FileKind, NodeRef};
 use tokio::sync::Notify;
@@ -43,7 +43,7 @@ pub(crate) struct Entry {
     pub node: NodeRef,
     pub state: FileState,
     /// The location by which each open was made: a file may have several, in directories with different permissions.
-    pub locations: BTreeMap<OpenKey, Location>,
+    pub locations: SmallMap<OpenKey, Location>,
     /// The name to delete when the last open is closed.
     pub doomed: Option<Doomed>,
     /// Opens of this file.
@@ -156,7 +156,7 @@ impl Files {
         let entry = table.entries.entry(node.id()).or_insert_with(|| Entry {
             node: Arc::clone(node),
             state: FileState::default(),
-            locations: BTreeMap::new(),
+            locations: SmallMap::default(),
             doomed: None,
             opens: 0,
             deleting: false,
@@ -169,7 +169,9 @@ impl Files {
         let (admitted, more) = admit(entry);
         if admitted.is_ok() {
             entry.opens += 1;
-            entry.locations.extend(found.location().map(|location| (open, location)));
+            if let Some(location) = found.location() {
+                entry.locations.insert(open, location);
+            }
         } else if entry.opens == 0 {
             table.entries.remove(&node.id());
         }
