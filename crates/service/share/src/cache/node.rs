@@ -52,15 +52,21 @@ impl Storage for CachedStore {
     }
 
     fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
-        let node = match self.cache.by_handle(handle) {
+        let at_hand = self.cache.by_handle(handle);
+        // The store has checked the place of what it has found.
+        let is_checked = at_hand.is_none();
+        let node = match at_hand {
             Some(node) => node,
             None => self.cache.store.by_handle(handle, wait)?,
         };
         if node.kind() == FileKind::Directory {
-            if self.moved_is_asked.is_due() {
+            let is_asked = self.moved_is_asked.is_due();
+            if is_asked {
                 self.cache.settle();
             }
-            node.check_place()?;
+            if is_asked || !is_checked {
+                node.check_place()?;
+            }
         }
         Ok(CachedNode::wrap(&self.cache, node))
     }
