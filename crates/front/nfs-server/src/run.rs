@@ -13,13 +13,19 @@ use share::as_of_one_moment;
 use crate::call::{CallError, Request};
 use crate::connection::Connection;
 use crate::reply::{reply, success};
+use crate::traffic::Traffic;
 use crate::{credentials, mount, v3, v4};
 
-/// Runs the call in `record`. `None` if there is no call, which the connection has already noticed.
-pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes) -> Option<Buffer> {
+/// Runs the call in `record`, and tells `ended` that it has. `None` if there is no call, which the connection has already
+/// noticed.
+///
+/// What follows the call is told here and not in a future around this one, which is large: it would be copied into that,
+/// or need a second box.
+pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes, ended: fn(&Traffic)) -> Option<Buffer> {
     let mut arguments = Reader::new(&record);
     let call = Call::decode(&mut arguments).ok()?;
     let answer = as_of_one_moment(pin!(dispatch(&connection, &record, &call, arguments))).await;
+    ended(&connection.traffic);
     Some(answer.unwrap_or_else(|not_run| {
         let body = match not_run {
             CallError::Accepted(status) => ReplyBody::accepted(status),

@@ -14,6 +14,7 @@ use nfs_wire::xdr::Reader;
 use nfs_wire::{v3 as v3_wire, v4 as v4_wire};
 
 use crate::connection::Connection;
+use crate::traffic::Traffic;
 use crate::{repeated, reply, run, v3};
 
 impl Protocol for Connection {
@@ -62,19 +63,17 @@ impl Protocol for Connection {
             Err(CallError::Unanswerable) => return Answer::Close("a message that is no RPC call".to_owned()),
         };
         self.has_called.set(true);
-        let calls = Arc::clone(&self.server.repeated);
-        let traffic = Arc::clone(&self.traffic);
+        let Some(key) = once else {
+            return Answer::Later(Box::pin(run::answer(self, frame, Traffic::end)));
+        };
+        let (calls, traffic) = (Arc::clone(&self.server.repeated), Arc::clone(&self.traffic));
         // In a box of its own, before it is put into others: it is large, and each of them would be a copy.
-        let reply = Box::pin(run::answer(self, frame));
-        let reply = async move {
-            let reply = match once {
-                Some(key) => repeated::once(calls, key, reply).await,
-                None => reply.await,
-            };
+        let reply = Box::pin(run::answer(self, frame, |_| ()));
+        Answer::Later(Box::pin(async move {
+            let reply = repeated::once(calls, key, reply).await;
             traffic.end();
             reply
-        };
-        Answer::Later(Box::pin(reply))
+        }))
     }
 
     fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>> {
@@ -89,13 +88,7 @@ impl Connection {
     /// same slot, and must find it either running or answered.
     fn answer_v4(self: Rc<Self>, frame: Bytes) -> Answer {
         self.has_called.set(true);
-        let traffic = Arc::clone(&self.traffic);
-        let reply = Box::pin(run::answer(self, frame));
-        Answer::Certainly(Box::pin(async move {
-            let reply = reply.await;
-            traffic.end();
-            reply
-        }))
+        Answer::Certainly(Box::pin(run::answer(self, frame, Traffic::end)))
     }
 }
 
