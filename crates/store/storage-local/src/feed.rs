@@ -13,6 +13,7 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -138,10 +139,10 @@ impl Instance {
     /// The kernel fills the buffer as long as it has events. If there is room left for another event, the last one was
     /// read.
     fn drain(&self, store: &Shared, each: &mut dyn FnMut(Uncertain<'_>)) -> bool {
-        let mut buffer = [0; READ_BYTES];
+        let mut buffer = [MaybeUninit::uninit(); READ_BYTES];
         loop {
-            let mut events = match rustix::io::read(&self.group, &mut buffer) {
-                Ok(count) => buffer.get(..count).unwrap_or_default(),
+            let mut events: &[u8] = match rustix::io::read(&self.group, &mut buffer) {
+                Ok((events, _)) => events,
                 Err(Errno::AGAIN) => return true,
                 Err(Errno::INTR) => continue,
                 Err(_) => return false,
