@@ -6,7 +6,8 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 22] = [
+const PARTS: [&str; 23] = [
+    "accounting",
     "acl",
     "advise",
     "auth",

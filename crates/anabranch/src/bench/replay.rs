@@ -53,7 +53,7 @@ fn trace(path: &Path, lines: &[Line]) -> Result<Trace> {
     let traced = |line: &Line| {
         let data = line.data?;
         let bytes = u32::try_from(data.bytes).map_err(|_| wrong("an operation of more than 4 GiB"));
-        let (at, writes) = (line.at, line.operation.is_write());
+        let (at, writes) = (line.at, line.operation.api.is_write());
         Some(bytes.map(|bytes| Traced { at, writes, file: data.file, offset: data.offset, bytes }))
     };
     let operations = lines.iter().filter_map(traced).collect::<Result<Vec<_>>>()?;
@@ -89,7 +89,7 @@ fn left_out(lines: &[Line], trace: &Trace) -> Vec<String> {
     let mut said = Vec::new();
     let mut names: BTreeMap<&str, u64> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.data.is_none()) {
-        *names.entry(line.operation.name).or_default() += 1;
+        *names.entry(line.operation.api.name).or_default() += 1;
     }
     if !names.is_empty() {
         let calls: Vec<_> = names.iter().map(|(name, count)| format!("{count} {name}")).collect();

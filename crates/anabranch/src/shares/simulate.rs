@@ -81,7 +81,7 @@ fn replay(plan: &Plan, credits: Option<u64>, lines: Vec<Line>) -> Report {
         let next = clients.len() as u64;
         let client = *clients.entry(client).or_insert(next);
         let operation = match data {
-            Some(data) if asked.is_write() => Operation::Write { file: data.file, bytes: data.bytes },
+            Some(data) if asked.api.is_write() => Operation::Write { file: data.file, bytes: data.bytes },
             Some(data) => Operation::Read { file: data.file, bytes: data.bytes },
             None => Operation::Metadata,
         };

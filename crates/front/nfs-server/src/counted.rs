@@ -36,7 +36,7 @@ impl<'r> Counted<'r> {
     /// Counts the call, with this many bytes of payload.
     pub(crate) fn end(&self, bytes: u64, outcome: Outcome) {
         if let Some((share, call)) = self.on_share.get() {
-            self.connection.accounts.end(share, call, || Ending {
+            share.count(&self.connection.accounts, call, || Ending {
                 at: turn_clock::read(),
                 round_trip: self.connection.traffic.round_trip.time(),
                 bytes,

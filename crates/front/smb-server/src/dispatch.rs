@@ -65,7 +65,7 @@ fn count_tree_connect(ctx: &InSession<'_>, tree: &Tree, begun: Instant) {
 
 /// Counts a request about a share that has ended.
 fn count(ctx: &InSession<'_>, share: &Share, call: &Call, outcome: Outcome) {
-    ctx.connection.accounts.end(share, call, || Ending {
+    share.count(&ctx.connection.accounts, call, || Ending {
         at: turn_clock::read(),
         round_trip: ctx.connection.endpoint.round_trip.time(),
         bytes: ctx.payload_bytes(),

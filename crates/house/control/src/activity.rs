@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use share::{CacheCounts, Counts, InUse, Operation, Record, Share, size_limit};
+use share::{Api, CacheCounts, Counts, InUse, Record, Share, size_limit};
 
 /// The largest small read or write. The documentation's advice depends on this value (docs/advice.md).
 const SMALL_BYTES: u64 = 16 * 1024;
@@ -188,13 +188,13 @@ fn apis(share: &Share) -> Vec<ApiActivity> {
     add_up(&share.accounting().snapshot()).into_iter().map(api_activity).collect()
 }
 
-fn api_activity((operation, counts): (&Operation, Counts)) -> ApiActivity {
+fn api_activity((api, counts): (&Api, Counts)) -> ApiActivity {
     let is_small = |bucket: &usize| size_limit(*bucket).is_some_and(|bytes| bytes <= SMALL_BYTES);
     let small =
         counts.sizes.iter().enumerate().filter(|(bucket, _)| is_small(bucket)).map(|(_, calls)| calls);
     ApiActivity {
-        protocol: operation.front.name.to_owned(),
-        api: operation.name.to_owned(),
+        protocol: api.protocol.to_owned(),
+        api: api.name.to_owned(),
         calls: counts.calls,
         errors: counts.errors,
         bytes: counts.bytes,
@@ -229,10 +229,10 @@ pub(crate) fn of_client(shares: &[Arc<Share>], name: &str) -> Option<ClientActiv
 }
 
 /// The calls of all clients together, by operation.
-pub(crate) fn add_up(records: &[Record]) -> BTreeMap<&'static Operation, Counts> {
+pub(crate) fn add_up(records: &[Record]) -> BTreeMap<&'static Api, Counts> {
     let mut sums: BTreeMap<_, Counts> = BTreeMap::new();
-    for Record { operation, counts, .. } in records {
-        sums.entry(*operation).or_default().add(counts);
+    for Record { api, counts, .. } in records {
+        sums.entry(*api).or_default().add(counts);
     }
     sums
 }

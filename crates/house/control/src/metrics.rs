@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use limits::Limit;
 use share::{
-    CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, Operation, Record, SIZE_BUCKETS, Share,
-    Shares, Waited, bucket_limit, response_type, size_limit,
+    Api, CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, Record, SIZE_BUCKETS, Share, Shares,
+    Waited, bucket_limit, response_type, size_limit,
 };
 
 use crate::activity::add_up;
@@ -46,10 +46,9 @@ impl Look {
 
     /// The calls of all clients, by name and protocol, with their labels.
     fn calls(&self) -> impl Iterator<Item = Called> {
-        add_up(&self.records).into_iter().map(|(operation, counts)| {
-            let (protocol, api) = (operation.front.name, operation.name);
-            let labels = format!("{},protocol=\"{protocol}\",api=\"{api}\"", self.labels());
-            Called { labels, operation, counts }
+        add_up(&self.records).into_iter().map(|(api, counts)| {
+            let labels = format!("{},protocol=\"{}\",api=\"{}\"", self.labels(), api.protocol, api.name);
+            Called { labels, api, counts }
         })
     }
 }
@@ -57,7 +56,7 @@ impl Look {
 /// The calls of one name over one protocol.
 struct Called {
     labels: String,
-    operation: &'static Operation,
+    api: &'static Api,
     counts: Counts,
 }
 
@@ -120,10 +119,10 @@ fn write_calls(text: &mut Text, calls: &[Called]) {
             Some(called.counts.bytes)
         }),
         ("anabranch_ingress_bytes_total", "Bytes that clients wrote.", |called| {
-            called.operation.is_write().then_some(called.counts.bytes)
+            called.api.is_write().then_some(called.counts.bytes)
         }),
         ("anabranch_egress_bytes_total", "Bytes that clients read.", |called| {
-            called.operation.is_read().then_some(called.counts.bytes)
+            called.api.is_read().then_some(called.counts.bytes)
         }),
     ];
     for (name, help, counter) in counters {
@@ -135,7 +134,7 @@ fn write_calls(text: &mut Text, calls: &[Called]) {
         }
     }
     text.family("anabranch_io_size_bytes", "histogram", "Reads and writes by their size.");
-    for called in calls.iter().filter(|called| called.operation.moves_data()) {
+    for called in calls.iter().filter(|called| called.api.moves_data()) {
         let limit = |n| size_limit(n).map(|bytes| bytes.to_string());
         text.histogram(&called.labels, &called.counts.sizes[..SIZE_BUCKETS], limit, called.counts.bytes);
     }
@@ -194,9 +193,9 @@ fn write_latency(text: &mut Text, calls: &[Called]) {
 fn write_throttled(text: &mut Text, calls: &[Called]) {
     let help = "Requests that waited for a limit, by the one that they waited for longest.";
     text.family("anabranch_throttled_requests_total", "counter", help);
-    for Called { labels, operation, counts } in calls {
+    for Called { labels, api, counts } in calls {
         for (limit, count) in Limit::ALL.iter().zip(counts.throttled).filter(|(_, count)| *count > 0) {
-            let (limit, kind) = (limit.name(), response_type(operation, *limit));
+            let (limit, kind) = (limit.name(), response_type(api, *limit));
             text.line("", &format!("{labels},limit=\"{limit}\",response_type=\"{kind}\""), count);
         }
     }
@@ -206,8 +205,8 @@ fn write_throttled(text: &mut Text, calls: &[Called]) {
 fn write_clients(text: &mut Text, looks: &[Look]) {
     let mut clients: BTreeMap<String, Counts> = BTreeMap::new();
     for look in looks {
-        for Record { client, operation, counts } in &look.records {
-            let labels = client_labels(look, *client, operation.front.name);
+        for Record { client, api, counts } in &look.records {
+            let labels = client_labels(look, *client, api.protocol);
             clients.entry(labels).or_default().add(counts);
         }
     }

@@ -47,8 +47,8 @@ pub struct Line {
 /// The lines of these operations.
 pub(crate) fn write(operations: &[Traced]) -> String {
     let mut text = String::with_capacity(operations.len().saturating_mul(64));
-    for Traced { at, operation, client, data } in operations {
-        let (at, api, protocol) = (at.as_micros(), operation.name, operation.front.name);
+    for Traced { at, api, client, data } in operations {
+        let (at, api, protocol) = (at.as_micros(), api.name, api.protocol);
         let _ = write!(text, "{at}\t{api}\t{protocol}\t{client}\t");
         let _ = match data {
             Some(TracedData { file, offset, bytes }) => writeln!(text, "{file}\t{offset}\t{bytes}"),
@@ -75,12 +75,12 @@ pub fn parse(line: &str) -> Result<Line, String> {
         return Err("the client is missing".to_owned());
     }
     let data = match (file, offset, bytes) {
-        ("-", "-", "-") if operation.moves_data() => {
-            return Err(format!("{} has no file, offset and bytes", operation.name));
+        ("-", "-", "-") if operation.api.moves_data() => {
+            return Err(format!("{} has no file, offset and bytes", operation.api.name));
         }
         ("-", "-", "-") => None,
-        _ if !operation.moves_data() => {
-            return Err(format!("{} moves no data, but has a file", operation.name));
+        _ if !operation.api.moves_data() => {
+            return Err(format!("{} moves no data, but has a file", operation.api.name));
         }
         (file, offset, bytes) => Some(TracedData {
             file: number("the file", file)?,
@@ -107,7 +107,7 @@ pub fn operation(protocol: &str, api: &str) -> Result<&'static Operation, String
         return Err(format!("the protocol is {protocol:?} and not one of {}", fronts.join(", ")));
     }
     let mut of_protocol = operations().filter(|known| known.front.name == protocol);
-    let known = of_protocol.find(|known| known.name == api);
+    let known = of_protocol.find(|known| known.api.name == api);
     known.ok_or_else(|| format!("there is no API name {api:?} in {protocol}"))
 }
 
@@ -122,8 +122,8 @@ mod tests {
         let client = Client::Address([192, 0, 2, 1].into());
         let data = Some(TracedData { file: 7, offset: 1 << 40, bytes: 4096 });
         for operation in operations() {
-            let data = data.filter(|_| operation.moves_data());
-            let traced = Traced { at: Duration::from_micros(1_500_000), operation, client, data };
+            let data = data.filter(|_| operation.api.moves_data());
+            let traced = Traced { at: Duration::from_micros(1_500_000), api: &operation.api, client, data };
             let line = write(&[traced]);
             let parsed = parse(line.strip_suffix('\n').unwrap()).unwrap();
             let client = "192.0.2.1".to_owned();

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use accounting::{Cost, Used, Waits};
 use file_state::Holder;
 use limits::Limit;
 
 use crate::Caller;
-use crate::in_use::Used;
 use crate::operation::{DirectoryReport, Operation, Patience};
 
 /// One operation of a client: its front makes it and hands it down, and nothing about the operation is anywhere else.
@@ -24,17 +24,6 @@ pub struct Call {
     under: Cell<Option<Holder>>,
     waits: Cell<Waits>,
     used: Cell<Option<Used>>,
-}
-
-/// How long an operation has waited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Waits {
-    /// Time waited for a thread of the pool for blocking work.
-    pub queue: Duration,
-    /// Time waited for the budget of the share.
-    pub limit: Duration,
-    /// The limit that it waited for last.
-    pub throttled: Option<Limit>,
 }
 
 /// Who changes names in directories.
@@ -131,15 +120,16 @@ impl Call {
         self.waits.get()
     }
 
-    pub(crate) fn used(&self) -> Option<Used> {
-        self.used.get()
-    }
-}
-
-impl Waits {
-    /// Whether the operation has waited at all.
-    pub(crate) fn is_any(&self) -> bool {
-        !self.queue.is_zero() || !self.limit.is_zero()
+    /// What the operation has cost so far.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        Cost {
+            api: &self.operation.api,
+            client: self.caller.machine,
+            begun: self.begun,
+            waits: self.waits.get(),
+            used: self.used.get(),
+        }
     }
 }
 
@@ -147,9 +137,9 @@ impl Drop for Call {
     fn drop(&mut self) {
         // One that is charged by its data may fail, or be given up, before it gets there.
         debug_assert!(
-            self.has_had_turn() || self.operation.moves_data() || std::thread::panicking(),
+            self.has_had_turn() || self.operation.api.moves_data() || std::thread::panicking(),
             "{} of {} has ended without its turn in the budget",
-            self.operation.name,
+            self.operation.api.name,
             self.operation.front.name
         );
     }
@@ -160,16 +150,15 @@ pub(crate) mod of_tests {
     //! Calls for the tests of other files.
 
     use super::*;
-    use crate::operation::{Direction, Front, Turn};
+    use accounting::Direction;
+
+    use crate::operation::{Front, Turn};
     use crate::{Client, Identity};
 
     static FRONT: Front =
         Front { name: "test", patience: Patience::UntilRetry, directories: DirectoryReport::Change };
     pub(crate) static LOOKUP: Operation = Operation::new(&FRONT, 1, "Lookup");
-    pub(crate) static CLOSE: Operation = Operation::new(&FRONT, 2, "Close").with(Turn::Charged);
     pub(crate) static READ: Operation = Operation::new(&FRONT, 3, "Read").with(Turn::ByData(Direction::Read));
-    pub(crate) static WRITE: Operation =
-        Operation::new(&FRONT, 4, "Write").with(Turn::ByData(Direction::Write));
 
     /// An operation of this client's superuser that need not wait for its turn.
     pub(crate) fn call(operation: &'static Operation, client: Client) -> Call {
@@ -189,7 +178,7 @@ mod tests {
     #[test]
     fn waits_add_up_and_the_last_limit_is_named() {
         let (call, second) = (call(&LOOKUP, Client::Unknown), Duration::from_secs(1));
-        assert!(!call.waits().is_any());
+        assert_eq!(call.waits(), Waits::default());
         call.waited_for_budget(Limit::Read, second);
         call.waited_for_budget(Limit::Iops, second);
         call.waited_for_thread(second);

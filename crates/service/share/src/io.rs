@@ -4,16 +4,15 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::time::Instant;
 
+use accounting::{TracedData, Used};
 use file_state::{Access, Actor, ByteRange, Holder, IoConflict, Operation};
 use storage::{Attributes, FileKind, NodeRef, SetAttributes, Stability, Wait, Want};
 
 use crate::caching::Answering;
-use crate::in_use::Used;
 use crate::inside::Inside;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::trace::TracedData;
 use crate::{Call, Error, Identity, Location, Open, Result, Share, permission, provision};
 
 /// A file to work on: through an open, or without one, as NFSv3 does.

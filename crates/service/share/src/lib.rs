@@ -5,8 +5,6 @@
 //! complete at once unless they have to wait for the device, for a lock or for another client: a server first polls them
 //! inline ([`schedule`]).
 
-mod account;
-mod accounting;
 mod alarm;
 mod attributes;
 mod cache;
@@ -20,7 +18,6 @@ mod directory;
 mod error;
 mod files;
 mod folded;
-mod in_use;
 mod inside;
 mod io;
 mod lock;
@@ -48,7 +45,6 @@ mod streams;
 mod table;
 mod terms;
 mod throttle;
-mod trace;
 mod unwritten;
 mod within;
 mod xattrs;
@@ -59,17 +55,17 @@ use std::time::Duration;
 
 use storage::{NodeRef, Storage};
 
-pub use account::{Account, Accounting, Accounts, CLIENTS_AWAY_MAX, CLIENTS_MAX};
 pub use accounting::{
-    Counts, Ending, HISTOGRAM_BUCKETS, Outcome, Record, SIZE_BUCKETS, Waited, bucket_limit, response_type,
-    size_limit,
+    Account, Accounting, Accounts, AlreadyRecording, Api, Client, Counts, Direction, Ending,
+    HISTOGRAM_BUCKETS, InUse, Outcome, Record, Recorded, SIZE_BUCKETS, Traced, TracedData, Used, Waited,
+    Waits, bucket_limit, response_type, size_limit,
 };
 pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
 pub use cache::{CacheCount, CacheCounts, as_of_one_moment};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
-pub use call::{Call, Waits};
-pub use caller::{Caller, Client, Identity};
+pub use call::Call;
+pub use caller::{Caller, Identity};
 pub use courtesy::Courtesy;
 pub use dir_change::DirChange;
 pub use directory::{Entry, Listing, Pick};
@@ -79,7 +75,6 @@ pub use file_state::{
     Sharing,
 };
 pub use files::Location;
-pub use in_use::{InUse, Used};
 pub use inside::StoreWatch;
 pub use io::{File, Written};
 pub use lock::{ClientLock, LockWait};
@@ -87,7 +82,7 @@ pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};
 pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
 pub use openers::{Opener, Openers};
-pub use operation::{Direction, DirectoryReport, Front, OPERATIONS_MAX, Operation, Patience, Turn};
+pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use permission::{Object, may_delete, permitted};
 pub use pool::{STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth};
 pub use provision::LimitsStatus;
@@ -102,7 +97,6 @@ pub use short_name::{is_short_name, short_name};
 pub use streams::Stream;
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares, folded_name};
 pub use terms::Terms;
-pub use trace::{AlreadyRecording, Recorded, Traced, TracedData};
 pub use unwritten::{Asked, Unwritten};
 pub use xattrs::ExtendedAttribute;
 
@@ -323,6 +317,20 @@ impl Share {
     #[must_use]
     pub fn accounting(&self) -> &Accounting {
         &self.accounting
+    }
+
+    /// Counts a call that has ended, in the account that the caller's connection has with this share. `ending` is asked only
+    /// where calls are counted.
+    pub fn count(&self, accounts: &Accounts, call: &Call, ending: impl FnOnce() -> Ending) {
+        accounts.end((self.id.0, &self.accounting), &call.cost(), || {
+            let ending = ending();
+            debug_assert!(
+                call.has_had_turn() || ending.outcome != Outcome::Done,
+                "{} has succeeded without its turn in the budget",
+                call.operation().api.name
+            );
+            ending
+        });
     }
 
     /// What the metadata cache has done; None if it is switched off or the store cannot report the changes of others.

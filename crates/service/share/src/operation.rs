@@ -1,9 +1,6 @@
 //! The operations of clients, as the fronts that serve them describe them: one row for each.
 
-use std::cmp::Ordering;
-
-/// The most different operations that come over one connection.
-pub const OPERATIONS_MAX: usize = 128;
+use accounting::{Api, Direction};
 
 /// A protocol by which clients reach shares, as far as shares treat its clients differently.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,15 +34,13 @@ pub enum DirectoryReport {
 }
 
 /// An operation, as its front describes it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
     /// The front.
     pub front: &'static Front,
-    /// The number of the operation, below [`OPERATIONS_MAX`]. Operations that come over one connection have different numbers.
-    pub number: usize,
-    /// The name in metrics. Operations of a front that share a name are counted together.
-    pub name: &'static str,
-    /// How the operation counts against the budget of a share.
+    /// How it is counted.
+    pub api: Api,
+    /// How it counts against the budget of a share.
     pub turn: Turn,
 }
 
@@ -61,72 +56,23 @@ pub enum Turn {
     Charged,
 }
 
-/// Where the data of an operation goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// To the client (Azure Monitor: Egress).
-    Read,
-    /// From the client (Azure Monitor: Ingress).
-    Write,
-}
-
 impl Operation {
     /// An operation that waits for its turn, and moves no data.
     ///
     /// # Panics
-    /// While it is compiled, if the number is not below [`OPERATIONS_MAX`].
+    /// While it is compiled, if the number is not below [`accounting::APIS_MAX`].
     #[must_use]
     pub const fn new(front: &'static Front, number: usize, name: &'static str) -> Self {
-        assert!(number < OPERATIONS_MAX, "a connection's accounts have no place for this number");
-        Self { front, number, name, turn: Turn::Waits }
+        Self { front, api: Api::new(front.name, number, name), turn: Turn::Waits }
     }
 
     /// The same operation, which counts in this way.
     #[must_use]
     pub const fn with(self, turn: Turn) -> Self {
-        Self { turn, ..self }
-    }
-
-    /// Whether the operation moves data. All others are about names and attributes, as in the metadata share of Azure Files.
-    #[must_use]
-    pub fn moves_data(&self) -> bool {
-        matches!(self.turn, Turn::ByData(_))
-    }
-
-    /// Whether its bytes are sent to the client: Egress.
-    #[must_use]
-    pub fn is_read(&self) -> bool {
-        self.turn == Turn::ByData(Direction::Read)
-    }
-
-    /// Whether its bytes are received from the client: Ingress.
-    #[must_use]
-    pub fn is_write(&self) -> bool {
-        self.turn == Turn::ByData(Direction::Write)
-    }
-
-    fn key(&self) -> (&'static str, &'static str) {
-        (self.front.name, self.name)
-    }
-}
-
-/// Operations that are counted together are equal.
-impl PartialEq for Operation {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Operation {}
-
-impl PartialOrd for Operation {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Operation {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
+        let data = match turn {
+            Turn::ByData(direction) => Some(direction),
+            Turn::Waits | Turn::Charged => None,
+        };
+        Self { api: Api { data, ..self.api }, turn, ..self }
     }
 }

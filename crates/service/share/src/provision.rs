@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use accounting::{AlreadyRecording, Recorded, Recorder, TracedData};
 use limits::{ChangeError, Handles, Limit, Limits, Operation, Plan, Provisioned, Waits};
 use parking_lot::Mutex;
 use storage::NodeRef;
@@ -11,7 +12,6 @@ use storage::NodeRef;
 use crate::capacity::Capacity;
 use crate::operation::Turn;
 use crate::throttle::Throttle;
-use crate::trace::{AlreadyRecording, Recorded, Recorder, TracedData};
 use crate::{Call, Share};
 
 /// The plan of a share.
@@ -182,7 +182,7 @@ impl Share {
     pub(crate) fn note(&self, call: &Call, arrived: Option<Instant>, data: Option<TracedData>) {
         if self.provision.asks(RECORDED) {
             let arrived = arrived.unwrap_or_else(Instant::now);
-            if !self.provision.recorder.note(arrived, call, data) {
+            if !self.provision.recorder.note(arrived, (&call.operation().api, call.caller.machine), data) {
                 self.provision.ask(RECORDED, false);
             }
         }

@@ -157,7 +157,7 @@ impl<'a> Runner<'a> {
         );
         if operation.is_counted {
             self.count();
-            self.note_traffic(&operation.on_share);
+            self.note_traffic(&operation.on_share.api);
         }
         let c = &mut self.compound;
         if let Err(status) = c.check_room(0) {
@@ -170,7 +170,7 @@ impl<'a> Runner<'a> {
         let c = &self.compound;
         let Some(object) = c.counted() else { return };
         let connection = c.request.connection;
-        connection.accounts.end(&object.share, &object.call, || Ending {
+        object.share.count(&connection.accounts, &object.call, || Ending {
             at: turn_clock::read(),
             round_trip: connection.traffic.round_trip.time(),
             bytes: c.moved_bytes(),
@@ -179,11 +179,11 @@ impl<'a> Runner<'a> {
     }
 
     /// Counts for the connection what an operation has moved.
-    fn note_traffic(&self, operation: &share::Operation) {
+    fn note_traffic(&self, api: &share::Api) {
         let (traffic, bytes) = (&self.compound.request.connection.traffic, self.compound.moved_bytes());
-        if operation.is_read() {
+        if api.is_read() {
             traffic.reads.add(bytes);
-        } else if operation.is_write() {
+        } else if api.is_write() {
             traffic.writes.add(bytes);
         }
     }

@@ -24,8 +24,8 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let account = share.accounting().open(Client::Unknown);
     let read = call("smb", "Read");
     read.needs_no_turn();
-    account.end(&read, &ending(4096, Outcome::Done));
-    account.end(&read, &ending(0, Outcome::Refused));
+    account.end(&read.cost(), &ending(4096, Outcome::Done));
+    account.end(&read.cost(), &ending(0, Outcome::Refused));
     let counters =
         Counters { refused_connections: 7, failed_logons: 5, unheard_logons: 3, ..Counters::default() };
     let shares = ShareTable::new([share]).unwrap();
@@ -78,8 +78,8 @@ fn busy() -> Look {
     };
     let client = Client::Address([192, 0, 2, 1].into());
     let record = |(api, limit)| {
-        let operation = operation("nfs4", api).unwrap();
-        Record { client, operation, counts: counts(limit) }
+        let api = &operation("nfs4", api).unwrap().api;
+        Record { client, api, counts: counts(limit) }
     };
     let plan: limits::Plan = "azure-files-v1 capacity=1TiB".parse().unwrap();
     let waits = limits::Waits { operations: 1, time: Duration::from_millis(3) };
@@ -187,7 +187,7 @@ fn response_types_are_those_that_are_described() {
         let name = row[0].split('`').nth(1).unwrap();
         let limit = *Limit::ALL.iter().find(|limit| limit.name() == name).unwrap();
         let api = if row[0].ends_with("write") { "Write" } else { "Read" };
-        assert_eq!(response_type(operation("smb", api).unwrap(), limit), row[1], "{}", row[0]);
+        assert_eq!(response_type(&operation("smb", api).unwrap().api, limit), row[1], "{}", row[0]);
         described.insert(limit);
     }
     assert_eq!(described.len(), Limit::ALL.len());
@@ -202,7 +202,7 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
     for _ in 0..8 {
         let call = call("nfs4", "GetAttr");
         share.take_turn(&call).await;
-        account.end(&call, &ending(0, Outcome::Done));
+        account.end(&call.cost(), &ending(0, Outcome::Done));
     }
     let shares = ShareTable::new([Arc::clone(&share)]).unwrap();
     let text = render(&shares.present(), Counters::default(), Duration::ZERO, Audience::Everybody);

@@ -94,7 +94,7 @@ impl Work {
         let share = &self.files.share;
         let counted = outcome.map_or_else(status::v4_outcome, |()| Outcome::Done);
         let ending = Ending { at: Instant::now(), round_trip: None, bytes: copied - from, outcome: counted };
-        share.accounting().open(self.files.caller.machine).end(&call, &ending);
+        share.accounting().open(self.files.caller.machine).end(&call.cost(), &ending);
         let Stateid { other, .. } = self.stateid;
         let is_known = self.client.files.offload_ended(other, copied, outcome);
         self.running.end();

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::accounting::Cell;
+use crate::api::APIS_MAX;
+use crate::counts::Cell;
 use crate::in_use::{InUse, Tally};
-use crate::operation::OPERATIONS_MAX;
-use crate::{Call, Client, Counts, Ending, Operation, Outcome, Record, Share, ShareId};
+use crate::{Api, Client, Cost, Counts, Ending, Record};
 
 /// Clients of a share that are counted separately; all others are counted together.
 pub const CLIENTS_MAX: usize = 1024;
@@ -38,13 +38,13 @@ struct Cells(Box<[OnceLock<Box<Counted>>]>);
 /// The counters of one operation.
 #[derive(Debug)]
 struct Counted {
-    operation: &'static Operation,
+    api: &'static Api,
     cell: Cell,
 }
 
 impl Default for Cells {
     fn default() -> Self {
-        Self((0..OPERATIONS_MAX).map(|_| OnceLock::new()).collect())
+        Self((0..APIS_MAX).map(|_| OnceLock::new()).collect())
     }
 }
 
@@ -58,31 +58,20 @@ pub struct Account {
 
 impl Account {
     /// Counts a call that has ended.
-    pub fn end(&self, call: &Call, ending: &Ending) {
-        debug_assert!(
-            call.has_had_turn() || ending.outcome != Outcome::Done,
-            "{} has succeeded without its turn in the budget",
-            call.operation().name
-        );
-        let operation = call.operation();
-        let Some(counted) = self.cells.0.get(operation.number) else { return };
-        let counted = counted.get_or_init(|| Box::new(Counted { operation, cell: Cell::default() }));
-        debug_assert!(
-            counted.operation == operation,
-            "{} and {} have one number",
-            counted.operation.name,
-            operation.name
-        );
-        counted.cell.count(call, ending);
+    pub fn end(&self, cost: &Cost, ending: &Ending) {
+        let Some(counted) = self.cells.0.get(cost.api.number) else { return };
+        let counted = counted.get_or_init(|| Box::new(Counted { api: cost.api, cell: Cell::default() }));
+        debug_assert!(counted.api == cost.api, "{} and {} have one number", counted.api.name, cost.api.name);
+        counted.cell.count(cost, ending);
     }
 }
 
 /// The counts of one client, by operation.
-type Sums = BTreeMap<&'static Operation, Counts>;
+type Sums = BTreeMap<&'static Api, Counts>;
 
 fn add(sums: &mut Sums, cells: &Cells) {
     for counted in cells.0.iter().filter_map(OnceLock::get) {
-        sums.entry(counted.operation).or_default().add(&counted.cell.counts());
+        sums.entry(counted.api).or_default().add(&counted.cell.counts());
     }
 }
 
@@ -154,10 +143,7 @@ impl Ledger {
         }
         let Some(known) = self.clients.remove(&client) else { return };
         let others = self.know(Client::Unknown, now);
-        known
-            .sums
-            .iter()
-            .for_each(|(operation, counts)| others.sums.entry(operation).or_default().add(counts));
+        known.sums.iter().for_each(|(api, counts)| others.sums.entry(api).or_default().add(counts));
     }
 
     fn know(&mut self, client: Client, now: Instant) -> &mut Known {
@@ -189,7 +175,8 @@ impl Ledger {
 
 impl Accounting {
     /// Creates the accounts of a share; `is_on`: whether anything is counted (to measure the cost of counting).
-    pub(crate) fn new(is_on: bool) -> Self {
+    #[must_use]
+    pub fn new(is_on: bool) -> Self {
         let ledger = Ledger { open: Vec::new(), clients: HashMap::new(), settle_at: SETTLE_AT };
         Self { is_on, ledger: Mutex::new(ledger) }
     }
@@ -221,7 +208,7 @@ impl Accounting {
         }
         drop(ledger);
         let of_client = |(client, sums): (Client, Sums)| {
-            sums.into_iter().map(move |(operation, counts)| Record { client, operation, counts })
+            sums.into_iter().map(move |(api, counts)| Record { client, api, counts })
         };
         clients.into_iter().flat_map(of_client).collect()
     }
@@ -237,38 +224,38 @@ impl Accounting {
         tally.sum()
     }
 
-    /// The counts of all clients for the operation of this front and name.
+    /// The counts of all clients for the operation of this protocol and name.
     #[must_use]
-    pub fn total(&self, front: &str, name: &str) -> Counts {
+    pub fn total(&self, protocol: &str, name: &str) -> Counts {
         let mut total = Counts::default();
-        let of_name = |record: &Record| (record.operation.front.name, record.operation.name) == (front, name);
+        let of_name = |record: &Record| (record.api.protocol, record.api.name) == (protocol, name);
         self.snapshot().iter().filter(|record| of_name(record)).for_each(|record| total.add(&record.counts));
         total
     }
 }
 
-/// The accounts of one connection: one for each share that it uses.
+/// The accounts of one connection: one for each share that it uses, by the share's number.
 #[derive(Debug, Default)]
-pub struct Accounts(RefCell<Vec<(ShareId, Client, Account)>>);
+pub struct Accounts(RefCell<Vec<(u32, Client, Account)>>);
 
 impl Accounts {
-    /// Counts a call on a share. `ending` is asked only where calls are counted.
-    pub fn end(&self, share: &Share, call: &Call, ending: impl FnOnce() -> Ending) {
-        if !share.accounting().is_on {
+    /// Counts a call on the share with this number. `ending` is asked only where calls are counted.
+    pub fn end(&self, (share, of): (u32, &Accounting), cost: &Cost, ending: impl FnOnce() -> Ending) {
+        if !of.is_on {
             return;
         }
-        let (ending, client) = (ending(), call.caller.machine);
+        let (ending, client) = (ending(), cost.client);
         let mut accounts = self.0.borrow_mut();
-        let is_it = |(id, of, _): &(ShareId, Client, Account)| *id == share.id() && *of == client;
+        let is_it = |(number, holder, _): &(u32, Client, Account)| *number == share && *holder == client;
         if let Some((_, _, account)) = accounts.iter().find(|account| is_it(account)) {
-            return account.end(call, &ending);
+            return account.end(cost, &ending);
         }
         if accounts.len() >= ACCOUNTS_MAX {
             accounts.remove(0);
         }
-        let account = share.accounting().open(client);
-        account.end(call, &ending);
-        accounts.push((share.id(), client, account));
+        let account = of.open(client);
+        account.end(cost, &ending);
+        accounts.push((share, client, account));
     }
 }
 
@@ -277,9 +264,8 @@ mod tests {
     use limits::Limit;
 
     use super::*;
-    use crate::accounting::{bucket_limit, response_type};
-    use crate::call::of_tests::{CLOSE, READ, WRITE, call};
-    use crate::in_use::Used;
+    use crate::api::of_tests::{CLOSE, READ, WRITE};
+    use crate::{Outcome, Used, Waits, bucket_limit, response_type};
 
     fn client(n: usize) -> Client {
         Client::Guid(u128::try_from(n).unwrap().to_le_bytes())
@@ -289,8 +275,12 @@ mod tests {
         Ending { at, round_trip: None, bytes, outcome }
     }
 
-    fn count(account: &Account, operation: &'static Operation, bytes: u64, outcome: Outcome) {
-        account.end(&call(operation, Client::Unknown), &ending(Instant::now(), bytes, outcome));
+    fn cost(api: &'static Api, waits: Waits) -> Cost {
+        Cost { api, client: Client::Unknown, begun: Instant::now(), waits, used: None }
+    }
+
+    fn count(account: &Account, api: &'static Api, bytes: u64, outcome: Outcome) {
+        account.end(&cost(api, Waits::default()), &ending(Instant::now(), bytes, outcome));
     }
 
     #[test]
@@ -362,10 +352,8 @@ mod tests {
         let accounting = Accounting::new(true);
         let account = accounting.open(Client::Unknown);
         let second = Duration::from_secs(1);
-        let waits = call(&WRITE, Client::Unknown);
-        waits.waited_for_budget(Limit::Throughput, second);
-        waits.waited_for_thread(second * 2);
-        account.end(&waits, &ending(Instant::now(), 1, Outcome::Done));
+        let waits = Waits { queue: second * 2, limit: second, throttled: Some(Limit::Throughput) };
+        account.end(&cost(&WRITE, waits), &ending(Instant::now(), 1, Outcome::Done));
         count(&account, &WRITE, 1, Outcome::Done);
         let counts = accounting.snapshot()[0].counts;
         assert_eq!((counts.limit.time, counts.queue.time), (second, second * 2), "once");
@@ -381,8 +369,7 @@ mod tests {
         for (account, file, open) in
             [(&one, 1, Some(7)), (&two, 1, Some(8)), (&two, 2, None), (&other, 9, Some(9))]
         {
-            let read = call(&READ, Client::Unknown);
-            read.uses(Used { file, open });
+            let read = Cost { used: Some(Used { file, open }), ..cost(&READ, Waits::default()) };
             account.end(&read, &ending(Instant::now(), 1, Outcome::Done));
             count(account, &WRITE, 1, Outcome::Done);
         }
@@ -401,21 +388,12 @@ mod tests {
         let accounting = Accounting::new(true);
         let account = accounting.open(Client::Unknown);
         let (begun, ms) = (Instant::now(), Duration::from_millis);
-        let read = || {
-            let caller = call(&READ, Client::Unknown).caller.clone();
-            let read = Call::new(&READ, caller, begun);
-            read.takes_turn();
-            read
+        let end = |waits, took| {
+            let read = Cost { begun, ..cost(&READ, waits) };
+            account.end(&read, &Ending { round_trip: Some(ms(3)), ..ending(begun + took, 1, Outcome::Done) });
         };
-        let end = |read: &Call, took| {
-            let round_trip = Some(ms(3));
-            account.end(read, &Ending { round_trip, ..ending(begun + took, 1, Outcome::Done) });
-        };
-        let waits = read();
-        waits.waited_for_budget(Limit::Iops, ms(900));
-        waits.waited_for_thread(ms(40));
-        end(&waits, ms(950));
-        end(&read(), ms(11)); // waits for nothing
+        end(Waits { queue: ms(40), limit: ms(900), throttled: Some(Limit::Iops) }, ms(950));
+        end(Waits::default(), ms(11)); // waits for nothing
         let counts = accounting.snapshot()[0].counts;
         assert_eq!((counts.time, counts.end_to_end_time()), (ms(961), ms(967)));
         let parts = counts.limit.time + counts.queue.time + counts.storage_time() + counts.network.time;

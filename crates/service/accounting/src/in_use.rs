@@ -15,9 +15,9 @@ const PLACES: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Used {
     /// The number of the file.
-    pub(crate) file: u64,
+    pub file: u64,
     /// The number of the open, if there is one.
-    pub(crate) open: Option<u64>,
+    pub open: Option<u64>,
 }
 
 /// When the items of each slot were last used, in seconds of [`seconds_of`]. One thread writes.

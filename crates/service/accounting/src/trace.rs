@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::{Call, Client, Operation};
+use crate::{Api, Client};
 
 /// Operations that wait to be fetched. Further operations are lost, and counted.
 const HELD_MAX: usize = 262_144;
@@ -21,7 +21,7 @@ pub struct Traced {
     /// When it arrived, since the recording began.
     pub at: Duration,
     /// The operation.
-    pub operation: &'static Operation,
+    pub api: &'static Api,
     /// The client.
     pub client: Client,
     /// The data that it moved; None for names and attributes.
@@ -72,10 +72,10 @@ impl Recording {
 
 /// The recorder of one share.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder(Mutex<Option<Recording>>);
+pub struct Recorder(Mutex<Option<Recording>>);
 
 impl Recorder {
-    pub(crate) fn begin(&self, now: Instant, time: Duration) -> Result<(), AlreadyRecording> {
+    pub fn begin(&self, now: Instant, time: Duration) -> Result<(), AlreadyRecording> {
         let mut recording = self.0.lock();
         if recording.as_ref().is_some_and(|recording| !recording.is_over(now)) {
             return Err(AlreadyRecording);
@@ -85,7 +85,12 @@ impl Recorder {
     }
 
     /// Records an operation that arrived at `arrived` and has ended. Returns whether the recording goes on.
-    pub(crate) fn note(&self, arrived: Instant, call: &Call, data: Option<TracedData>) -> bool {
+    pub fn note(
+        &self,
+        arrived: Instant,
+        (api, client): (&'static Api, Client),
+        data: Option<TracedData>,
+    ) -> bool {
         let mut recording = self.0.lock();
         let Some(present) = recording.as_mut() else { return false };
         if present.is_over(arrived) {
@@ -100,13 +105,14 @@ impl Recorder {
         }
         // An operation that arrived before the recording began is not part of it.
         if let Some(at) = arrived.checked_duration_since(present.begun) {
-            present.held.push(Traced { at, operation: call.operation(), client: call.caller.machine, data });
+            present.held.push(Traced { at, api, client, data });
         }
         true
     }
 
     /// What was recorded since the last fetch; None if nothing is being recorded. The last part ends the recording.
-    pub(crate) fn take(&self, now: Instant) -> Option<Recorded> {
+    #[must_use]
+    pub fn take(&self, now: Instant) -> Option<Recorded> {
         let mut recording = self.0.lock();
         let present = recording.as_mut()?;
         let is_over = present.is_over(now);
@@ -122,7 +128,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::of_tests::{CLOSE, READ, call};
+    use crate::api::of_tests::{CLOSE, READ};
 
     const CLIENT: Client = Client::Guid([7; 16]);
 
@@ -130,33 +136,33 @@ mod tests {
 
     #[test]
     fn what_comes_in_its_time_is_told_once() {
-        let read = call(&READ, CLIENT);
+        let read = (&READ, CLIENT);
         let (recorder, now) = (Recorder::default(), Instant::now());
-        assert!(!recorder.note(now, &read, None) && recorder.take(now).is_none());
+        assert!(!recorder.note(now, read, None) && recorder.take(now).is_none());
         recorder.begin(now, SECOND).unwrap();
         assert_eq!(recorder.begin(now, SECOND), Err(AlreadyRecording));
         let data = Some(TracedData { file: 7, offset: 4096, bytes: 512 });
-        assert!(recorder.note(now + SECOND / 2, &read, data));
+        assert!(recorder.note(now + SECOND / 2, read, data));
         let taken = recorder.take(now + SECOND / 2).unwrap();
-        let expected = Traced { at: SECOND / 2, operation: &READ, client: CLIENT, data };
+        let expected = Traced { at: SECOND / 2, api: &READ, client: CLIENT, data };
         assert_eq!((taken.operations, taken.lost, taken.is_over), (vec![expected], 0, false));
-        assert!(!recorder.note(now + SECOND, &read, data), "its time is over");
+        assert!(!recorder.note(now + SECOND, read, data), "its time is over");
         assert_eq!(recorder.take(now + SECOND), Some(Recorded { is_over: true, ..Recorded::default() }));
         assert_eq!(recorder.take(now + SECOND), None);
     }
 
     #[test]
     fn what_nobody_takes_is_bounded_and_forgotten() {
-        let close = call(&CLOSE, CLIENT);
+        let close = (&CLOSE, CLIENT);
         let (recorder, now) = (Recorder::default(), Instant::now());
         recorder.begin(now, SECOND * 3600).unwrap();
         for _ in 0..HELD_MAX + 3 {
-            assert!(recorder.note(now, &close, None));
+            assert!(recorder.note(now, close, None));
         }
         let taken = recorder.take(now).unwrap();
         assert_eq!((taken.operations.len(), taken.lost), (HELD_MAX, 3));
-        assert!(recorder.note(now, &close, None));
-        assert!(!recorder.note(now + PATIENCE, &close, None));
+        assert!(recorder.note(now, close, None));
+        assert!(!recorder.note(now + PATIENCE, close, None));
         assert!(recorder.0.lock().is_none());
         recorder.begin(now + PATIENCE, SECOND).unwrap();
     }

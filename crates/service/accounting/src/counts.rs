@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use limits::Limit;
 
 use crate::in_use::Uses;
-use crate::{Call, Client, Operation};
+use crate::{Api, Client, Cost, Ending, Outcome};
 
 /// Buckets of a latency histogram: [`bucket_limit`].
 pub const HISTOGRAM_BUCKETS: usize = 24;
@@ -39,17 +39,6 @@ fn size_bucket_of(bytes: u64) -> usize {
 /// The position of the highest bit set, from 1; 0 for zero.
 fn bits(number: u64) -> usize {
     (u64::BITS - number.leading_zeros()) as usize
-}
-
-/// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Successfully.
-    Done,
-    /// With an error that concerns the client: a missing name, a permission, a lock.
-    Refused,
-    /// With an error of the server or of its storage (Azure Monitor: it counts against Availability).
-    Failed,
 }
 
 /// The counters of one connection for one operation. Only the connection's thread writes them; other threads
@@ -134,9 +123,9 @@ impl Default for Cell {
 }
 
 impl Cell {
-    pub(crate) fn count(&self, call: &Call, ending: &Ending) {
+    pub(crate) fn count(&self, cost: &Cost, ending: &Ending) {
         let Ending { at, round_trip, bytes, outcome } = *ending;
-        let latency = nanos(at.saturating_duration_since(call.begun()));
+        let latency = nanos(at.saturating_duration_since(cost.begun));
         let round_trip = nanos(round_trip.unwrap_or_default());
         add(&self.calls, 1);
         add(&self.nanos, latency);
@@ -144,7 +133,7 @@ impl Cell {
         self.network.add(round_trip);
         add(&self.end_to_end[bucket_of(latency.saturating_add(round_trip))], 1);
         match outcome {
-            Outcome::Done if call.operation().moves_data() => add(&self.sizes[size_bucket_of(bytes)], 1),
+            Outcome::Done if cost.api.moves_data() => add(&self.sizes[size_bucket_of(bytes)], 1),
             Outcome::Done => {}
             Outcome::Refused => add(&self.errors, 1),
             Outcome::Failed => {
@@ -155,10 +144,10 @@ impl Cell {
         if bytes > 0 {
             add(&self.bytes, bytes);
         }
-        if let Some(used) = call.used() {
+        if let Some(used) = cost.used {
             self.uses.get_or_init(Box::default).note(used, at);
         }
-        let spent = call.waits();
+        let spent = cost.waits;
         if spent.is_any() {
             let waits = self.waits.get_or_init(Box::default);
             let (limit, queue) = (nanos(spent.limit), nanos(spent.queue));
@@ -217,7 +206,7 @@ pub struct Record {
     /// The client; [`Client::Unknown`] for all clients together that are not counted separately.
     pub client: Client,
     /// The operation, or one of those that are counted together with it.
-    pub operation: &'static Operation,
+    pub api: &'static Api,
     /// The counts.
     pub counts: Counts,
 }
@@ -308,12 +297,12 @@ fn add_each<const N: usize>(counts: &mut [u64; N], others: &[u64; N]) {
 
 /// Azure Monitor's ResponseType of a call that succeeded after it waited for a limit.
 #[must_use]
-pub fn response_type(operation: &Operation, limit: Limit) -> &'static str {
+pub fn response_type(api: &Api, limit: Limit) -> &'static str {
     match limit {
         Limit::Iops => "SuccessWithShareIopsThrottling",
         Limit::Read => "SuccessWithShareEgressThrottling",
         Limit::Write => "SuccessWithShareIngressThrottling",
-        Limit::Throughput if operation.is_write() => "SuccessWithShareIngressThrottling",
+        Limit::Throughput if api.is_write() => "SuccessWithShareIngressThrottling",
         Limit::Throughput => "SuccessWithShareEgressThrottling",
         Limit::ClientIops
         | Limit::ClientThroughput
@@ -321,19 +310,6 @@ pub fn response_type(operation: &Operation, limit: Limit) -> &'static str {
         | Limit::FileIops
         | Limit::FileThroughput => "SuccessWithThrottling",
     }
-}
-
-/// How a call has ended.
-#[derive(Debug, Clone, Copy)]
-pub struct Ending {
-    /// When.
-    pub at: Instant,
-    /// The round-trip time of the call's connection, where known.
-    pub round_trip: Option<Duration>,
-    /// The bytes of payload that it has moved.
-    pub bytes: u64,
-    /// With what outcome.
-    pub outcome: Outcome,
 }
 
 #[cfg(test)]
