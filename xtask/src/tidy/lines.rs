@@ -67,7 +67,7 @@ fn says_nothing(name: &str) -> bool {
     let whole = ["util", "utils", "helper", "helpers", "common", "misc", "manager"];
     ends.iter().any(|end| name.ends_with(end))
         || whole.contains(&name)
-        || name.strip_prefix("get_").is_some_and(|rest| !rest.is_empty())
+        || name.strip_prefix("get_").is_some_and(|rest| !rest.is_empty() && rest != "mut")
 }
 
 #[cfg(test)]
@@ -120,8 +120,14 @@ mod tests {
         ] {
             assert_eq!(poor_name(line), Some(name), "{line}");
         }
-        for line in ["struct Managers;", "// struct Helper;", "fn get_()", "let helper = 1;", "fn utility()"]
-        {
+        for line in [
+            "struct Managers;",
+            "// struct Helper;",
+            "fn get_()",
+            "fn get_mut()",
+            "let helper = 1;",
+            "fn utility()",
+        ] {
             assert_eq!(poor_name(line), None, "{line}");
         }
     }
