@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod command;
 mod layers;
+mod markdown;
 mod repository;
 mod tidy;
 mod words;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::guest::{self, INTERFACES, RATE, Said, WANTED};
-use super::markdown::table;
 use crate::command::Chore;
+use crate::markdown::table;
 use crate::repository;
 
 const PAGE: &str = "docs/measured/channels.md";

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::Value;
 
 use super::figures::thousands;
-use super::markdown::{reached, table, write_between_marks};
 use super::program::{behind, json, number};
 use super::server::{Server, Settings};
 use super::{loopback, machine, program, words};
 use crate::command::Chore;
+use crate::markdown::{reached, table, write_between_marks};
 use crate::repository;
 
 const PAGE: &str = "docs/bench.md";

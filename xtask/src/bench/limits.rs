@@ -13,12 +13,12 @@ use clap::Args;
 use self::found::{Found, Row};
 use super::figures::{column, ends, median, ratios, sorted};
 use super::fsload::{Column, Fsload, Load};
-use super::markdown::write_section;
 use super::program::{self, json, number};
 use super::rounds::order;
 use super::server::{Server, Settings};
 use super::{is_wanted, words};
 use crate::command::Chore;
+use crate::markdown::write_section;
 
 /// A limit of a plan, and the work that goes beyond it.
 struct Limit {

@@ -11,10 +11,10 @@ use std::{fs, os};
 
 use clap::Args;
 
-use super::markdown::table;
 use super::program;
 use super::server::{Server, Settings};
 use crate::command::{Chore, ran};
+use crate::markdown::table;
 
 /// The load: SMB clients in growing numbers, names over SMB, reads and writes over NFSv4.1. Large writes follow.
 const FAMILIES: [(&str, bool, &[&str]); 3] =

@@ -14,11 +14,11 @@ use serde_json::{Map, Value, json};
 
 use self::samba::Samba;
 use super::fsload::{Column, Figures, Fsload};
-use super::markdown::write_section;
 use super::rounds::order;
 use super::server::{Server, Settings, scratch};
 use super::{program, words};
 use crate::command::Chore;
+use crate::markdown::write_section;
 use crate::repository;
 
 const PAGE: &str = "docs/measured/performance.md";

@@ -1,6 +1,6 @@
 //! Measurements, by name.
 //!
-//! What they share is here: figures of [rounds] and their [arithmetic](figures), [tables and sections of pages](markdown), the
+//! What they share is here: figures of [rounds] and their [arithmetic](figures), the
 //! [machine] and commit, the [programs](program), and a [server].
 
 mod baseline;
@@ -14,7 +14,6 @@ mod limits;
 mod links;
 mod loopback;
 mod machine;
-mod markdown;
 mod memory;
 mod metadata;
 mod program;

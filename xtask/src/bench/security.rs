@@ -9,11 +9,11 @@ use clap::Args;
 
 use self::network::Network;
 use super::fsload::{Column, Figures, Fsload};
-use super::markdown::write_section;
 use super::rounds::rotated;
 use super::server::{Server, Settings};
 use super::{is_wanted, machine, program, words};
 use crate::command::Chore;
+use crate::markdown::write_section;
 use crate::repository;
 
 const PAGE: &str = "docs/measured/performance.md";

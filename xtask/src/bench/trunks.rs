@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::guest::{self, INTERFACES, RATE, Said, WANTED};
-use super::markdown::{table, write_section};
 use crate::command::Chore;
+use crate::markdown::{table, write_section};
 use crate::repository;
 
 const PAGE: &str = "docs/measured/performance.md";

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{LIGHT_ROUNDS, PAIRS};
 use crate::bench::machine;
-use crate::bench::markdown::{reached, table};
 use crate::bench::program::number;
+use crate::markdown::{reached, table};
 
 /// A row of the table.
 pub(super) struct Row {

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{LINKS, Part, RATE};
 use crate::bench::machine;
-use crate::bench::markdown::table;
 use crate::bench::program::number;
+use crate::markdown::table;
 
 /// A part that was measured, and what `anabranch advise` says of its rows.
 pub(super) struct Measured {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::bench::figures::median;
 use crate::bench::fsload::{Column, Figures, Ratios, column};
 use crate::bench::machine;
-use crate::bench::markdown::{reached, table};
+use crate::markdown::{reached, table};
 
 /// Goals: where the store is slow, of the rate and of the latency; where it is quick, of the CPU; of names.
 const RATE: f64 = 1.6;

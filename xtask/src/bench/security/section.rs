@@ -4,7 +4,7 @@ use super::{Given, MODE, Regime, Row};
 use crate::bench::figures::median;
 use crate::bench::fsload::{Column, Ratios, column};
 use crate::bench::machine;
-use crate::bench::markdown::{reached, table};
+use crate::markdown::{reached, table};
 
 const RATE_HEADS: [&str; 7] = [
     "",

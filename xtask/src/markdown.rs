@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// A table, without a newline at its end.
-pub(super) fn table<R: AsRef<[String]>>(heads: &[&str], rows: &[R]) -> String {
+pub(crate) fn table<R: AsRef<[String]>>(heads: &[&str], rows: &[R]) -> String {
     let mut lines = vec![row(heads), format!("|{}", "---|".repeat(heads.len()))];
     lines.extend(rows.iter().map(|cells| row(cells.as_ref())));
     lines.join("\n")
@@ -20,12 +20,12 @@ fn row<S: AsRef<str>>(cells: &[S]) -> String {
 }
 
 /// What a goal came to.
-pub(super) fn reached(yes: bool) -> &'static str {
+pub(crate) fn reached(yes: bool) -> &'static str {
     if yes { "reached" } else { "**missed**" }
 }
 
 /// Puts a section in the place of the one with the same heading, or at the end of the page; all else stays as it is.
-pub(super) fn write_section(page: &Path, section: &str) -> Result<(), String> {
+pub(crate) fn write_section(page: &Path, section: &str) -> Result<(), String> {
     let problem = |e: std::io::Error| format!("{}: {e}", page.display());
     let text = match fs::read_to_string(page) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -52,7 +52,7 @@ fn with_section(page: &str, section: &str) -> String {
 }
 
 /// Puts a text between `<!-- made by MAKER -->` and `<!-- end -->` of a page.
-pub(super) fn write_between_marks(page: &Path, maker: &str, text: &str) -> Result<(), String> {
+pub(crate) fn write_between_marks(page: &Path, maker: &str, text: &str) -> Result<(), String> {
     let name = page.display();
     let old = fs::read_to_string(page).map_err(|e| format!("{name}: {e}"))?;
     let new =
