@@ -3,8 +3,10 @@
 mod bench;
 mod check;
 mod command;
+mod fuzz;
 mod layers;
 mod markdown;
+mod report;
 mod repository;
 mod tidy;
 mod words;
@@ -39,10 +41,17 @@ enum Chosen {
     Lab(Given),
     /// A measurement; without a name: which there are
     Bench(bench::Chosen),
-    /// The fuzz targets for SECONDS each (60), or those with a PART in their name
-    Fuzz(Given),
-    /// One page of a report of `anabranch report`, on standard output: REPORT.json [--note TEXT]
-    Report(Given),
+    /// The fuzz targets for SECONDS each, or those with PART in their name
+    ///
+    /// With cargo-bolero and a nightly compiler through libFuzzer, else with random input through the test harness. What it finds
+    /// belongs in the crate's corpus, with the mend.
+    Fuzz(fuzz::Given),
+    /// One page of a report of `anabranch report`, on standard output
+    ///
+    /// Which statements of the documents were reproduced, which were not, and why the rest could not be tested:
+    /// `anabranch bench all --out results/ && anabranch report results/ --out report/ && cargo xtask report report/report.json
+    /// >docs/measured/report.md`.
+    Report(report::Given),
 }
 
 /// What a chore is given, as its script takes it.
@@ -71,8 +80,8 @@ fn main() -> ExitCode {
         Chosen::Conformance(given) => given.either("scripts/conformance", "nfs", "scripts/conformance-nfs"),
         Chosen::Lab(given) => given.either("tests/interop/lab.sh", "long", "scripts/lab-long"),
         Chosen::Bench(chosen) => bench::run(&chosen),
-        Chosen::Fuzz(given) => command::script("scripts/fuzz", &given.arguments),
-        Chosen::Report(given) => command::script("scripts/report-summary", &given.arguments),
+        Chosen::Fuzz(given) => fuzz::run(&given),
+        Chosen::Report(given) => report::run(&given),
     };
     done.unwrap_or_else(|problem| {
         eprintln!("cargo xtask: {problem}");

@@ -1,7 +1,7 @@
 //! Measurements, by name.
 //!
-//! What they share is here: figures of [rounds] and their [arithmetic](figures), the
-//! [machine] and commit, the [programs](program), and a [server].
+//! What they share is here: figures of [rounds] and their [arithmetic](figures), the [machine] and commit, the [programs](program),
+//! a [server], and runs of [fsload].
 
 mod baseline;
 mod channels;
