@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::{self, Command, Stdio};
 
+use super::afterwards::Afterwards;
 use super::figures::{ends, median};
 use super::server::{PASSWORD, Server, Settings};
 use super::{machine, program, words};
@@ -81,22 +82,17 @@ fn lab(what: &str) -> Command {
 /// A network namespace with the interfaces of the server, which is gone with this value.
 struct Network {
     name: String,
+    _removed: Afterwards,
 }
 
 impl Network {
     fn make() -> Result<Self, String> {
         ran(lab("build").stdout(Stdio::null()))?;
-        let network = Self { name: format!("anabranch-{}", process::id()) };
+        let name = format!("anabranch-{}", process::id());
+        let removed = Afterwards::run(&format!("ip netns del {name}")).map_err(|e| e.to_string())?;
+        let network = Self { name, _removed: removed };
         ran(lab("net").args([&network.name, &INTERFACES.to_string(), &RATE.to_string()]))?;
         Ok(network)
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        if let Err(problem) = ran(Command::new("ip").args(["netns", "del", &self.name])) {
-            eprintln!("{problem}");
-        }
     }
 }
 

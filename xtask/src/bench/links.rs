@@ -9,8 +9,9 @@ use std::process::{self, Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 
+use super::afterwards::{Afterwards, Scratch};
 use super::program::{self, json};
-use super::server::{Server, Settings, scratch};
+use super::server::{Server, Settings};
 use super::words;
 use crate::command::{Chore, ran};
 use crate::repository;
@@ -85,7 +86,7 @@ impl Part {
 
 pub(super) fn run(given: &Given) -> Chore {
     let anabranch = program::anabranch()?;
-    let home = scratch(None).map_err(|e| format!("a scratch folder: {e}"))?;
+    let home = Scratch::make(None).map_err(|e| format!("a scratch folder: {e}"))?;
     let results = given.results.as_deref().unwrap_or_else(|| home.path());
     fs::create_dir_all(results).map_err(|e| format!("{}: {e}", results.display()))?;
     if !given.write {
@@ -140,13 +141,16 @@ fn address(link: u8) -> IpAddr {
 struct Links {
     server: String,
     client: String,
+    _removed: Afterwards,
 }
 
 impl Links {
     fn make() -> Result<Self, String> {
         let id = process::id();
-        let links =
-            Self { server: format!("anabranch-server-{id}"), client: format!("anabranch-client-{id}") };
+        let [server, client] = ["server", "client"].map(|end| format!("anabranch-{end}-{id}"));
+        let remove = format!("(ip netns del {server}; ip netns del {client}) 2>/dev/null; true");
+        let removed = Afterwards::run(&remove).map_err(|e| e.to_string())?;
+        let links = Self { server, client, _removed: removed };
         links.call(&format!("can_make_links && make_links {LINKS}"))?;
         Ok(links)
     }
@@ -157,13 +161,5 @@ impl Links {
         let mut command = Command::new("bash");
         command.args(["-uc", &script]).env("server_ns", &self.server).env("client_ns", &self.client);
         ran(command.current_dir(repository::top())).map_err(|e| format!("{function}: {e}"))
-    }
-}
-
-impl Drop for Links {
-    fn drop(&mut self) {
-        if let Err(problem) = self.call("remove_links") {
-            eprintln!("{problem}");
-        }
     }
 }

@@ -13,9 +13,10 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use self::samba::Samba;
+use super::afterwards::Scratch;
 use super::fsload::{Column, Figures, Fsload};
 use super::rounds::order;
-use super::server::{Server, Settings, scratch};
+use super::server::{Server, Settings};
 use super::{program, words};
 use crate::command::Chore;
 use crate::markdown::write_section;
@@ -67,7 +68,7 @@ enum Part {
 }
 
 pub(super) fn run(given: &Given) -> Chore {
-    let home = scratch(None).map_err(|e| format!("a scratch folder: {e}"))?;
+    let home = Scratch::make(None).map_err(|e| format!("a scratch folder: {e}"))?;
     let results = given.keep.clone().unwrap_or_else(|| home.path().join("results"));
     let bench = Bench { anabranch: program::anabranch()?, fsload: Fsload::build()?, given, results };
     let wanted = |part| given.only.is_none_or(|only| only == part);
@@ -137,7 +138,7 @@ impl Bench<'_> {
     }
 
     fn names(&self) -> Result<(), String> {
-        let many = scratch(Some("/dev/shm")).map_err(|e| format!("a folder in memory: {e}"))?;
+        let many = Scratch::make(Some("/dev/shm")).map_err(|e| format!("a folder in memory: {e}"))?;
         let [on, off] = ["on", "off"].map(|share| many.path().join(share));
         fill(&on.join("ten"), 10)?;
         fill(&on.join("million"), NAMES)?;

@@ -3,6 +3,7 @@
 //! What they share is here: figures of [rounds] and their [arithmetic](figures), the [machine] and commit, the [programs](program),
 //! a [server], and runs of [fsload].
 
+mod afterwards;
 mod baseline;
 mod channels;
 mod client_cost;

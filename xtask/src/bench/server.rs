@@ -1,17 +1,16 @@
 //! A server for the length of a measurement.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
+use super::afterwards::Scratch;
 use crate::command::ran;
 
 pub(super) const PASSWORD: &str = "bench-Pass1";
@@ -77,17 +76,18 @@ pub(super) struct Server {
     ready: BTreeMap<String, SocketAddr>,
     /// The directory that is served.
     pub(super) directory: PathBuf,
-    home: TempDir,
+    home: Scratch,
     /// Where the share lies if it lies elsewhere.
-    _memory: Option<TempDir>,
+    _memory: Option<Scratch>,
 }
 
 impl Server {
     /// Starts a program and waits until it is ready.
     pub(super) fn start(program: &Path, settings: &Settings) -> Result<Self, String> {
         let problem = |e: std::io::Error| format!("a server's scratch folder: {e}");
-        let home = scratch(None).map_err(problem)?;
-        let memory = settings.in_memory.then(|| scratch(Some("/dev/shm"))).transpose().map_err(problem)?;
+        let home = Scratch::make(None).map_err(problem)?;
+        let memory =
+            settings.in_memory.then(|| Scratch::make(Some("/dev/shm"))).transpose().map_err(problem)?;
         let made = memory.as_ref().unwrap_or(&home).path().join("share");
         let directory = settings.directory.clone().unwrap_or(made);
         if settings.directory.is_none() {
@@ -187,15 +187,5 @@ impl Drop for Server {
         // It has ended already, or nobody waits for how it ends.
         drop(self.process.kill());
         drop(self.process.wait());
-    }
-}
-
-/// A folder for a measurement. Users other than its owner may pass through it.
-pub(super) fn scratch(below: Option<&str>) -> Result<TempDir, std::io::Error> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("anabranch-bench.").permissions(Permissions::from_mode(0o711));
-    match below {
-        Some(below) => builder.tempdir_in(below),
-        None => builder.tempdir(),
     }
 }

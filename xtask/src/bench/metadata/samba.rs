@@ -4,15 +4,15 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
-
-use crate::bench::server::scratch;
+use crate::bench::afterwards::Scratch;
 use crate::command::{ran, said};
 use crate::repository;
 
-/// Ends with this value.
+const SCRIPT: &str = "tests/peers/samba.sh";
+
+/// Ends with this value, and so do the files of its state.
 pub(super) struct Samba {
-    state: TempDir,
+    state: Scratch,
     port: u16,
 }
 
@@ -25,13 +25,16 @@ impl Samba {
         }
         let problem = |e: std::io::Error| format!("Samba: {e}");
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-        let samba = Self { port: free.map_err(problem)?.port(), state: scratch(None).map_err(problem)? };
+        let script = repository::top().join(SCRIPT);
+        let stop = |state: &str| format!("STATE={state}/samba '{}' stop;", script.display());
+        let state = Scratch::ended_by(None, stop).map_err(problem)?;
+        let samba = Self { port: free.map_err(problem)?.port(), state };
         ran(samba.script("start").env("SHARE_DIR", directory).env("PORT", samba.port.to_string()))?;
         Ok(Some(samba))
     }
 
     fn script(&self, what: &str) -> Command {
-        let mut command = Command::new(repository::top().join("tests/peers/samba.sh"));
+        let mut command = Command::new(repository::top().join(SCRIPT));
         command.arg(what).env("STATE", self.state());
         command
     }
@@ -44,13 +47,5 @@ impl Samba {
     pub(super) fn fsload(&self) -> String {
         let pid = said(&mut self.script("pid")).unwrap_or_default();
         format!("port={} pid={pid}", self.port)
-    }
-}
-
-impl Drop for Samba {
-    fn drop(&mut self) {
-        if let Err(problem) = ran(&mut self.script("stop")) {
-            eprintln!("{problem}");
-        }
     }
 }

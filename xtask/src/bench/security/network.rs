@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{self, Command, Stdio};
 
+use crate::bench::afterwards::Afterwards;
 use crate::command::{ran, ran_words};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -11,6 +12,7 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 pub(super) struct Network {
     server: String,
     client: String,
+    _removed: Afterwards,
 }
 
 /// The server's address, with any port.
@@ -22,9 +24,11 @@ impl Network {
     pub(super) fn make(gbit: u32) -> Result<Self, String> {
         let server = format!("anabranch-{}", process::id());
         let client = format!("{server}-client");
+        let remove = format!("(ip netns del {server}; ip netns del {client}) 2>/dev/null; true");
+        let removed = Afterwards::run(&remove).map_err(|e| e.to_string())?;
+        let network = Self { server, client, _removed: removed };
+        let Self { server, client, .. } = &network;
         ran_words(&format!("ip netns add {server}"))?;
-        let network = Self { server, client };
-        let Self { server, client } = &network;
         ran_words(&format!("ip netns add {client}"))?;
         ran_words(&format!("ip link add bench0 netns {server} type veth peer name bench1 netns {client}"))?;
         link_end(server, "bench0", SERVER, gbit)?;
@@ -57,14 +61,4 @@ fn link_end(namespace: &str, device: &str, address: Ipv4Addr, gbit: u32) -> Resu
         ran(command.args(["netns", "exec", namespace, "sysctl", "-qw", &setting]).stderr(Stdio::null()))
     };
     control("cubic").or_else(|_| control("reno"))
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        for namespace in [&self.server, &self.client] {
-            if let Err(problem) = ran_words(&format!("ip netns del {namespace}")) {
-                eprintln!("{problem}");
-            }
-        }
-    }
 }
