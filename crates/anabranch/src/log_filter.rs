@@ -6,7 +6,8 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 23] = [
+const PARTS: [&str; 25] = [
+    "access",
     "accounting",
     "acl",
     "advise",
@@ -15,6 +16,7 @@ const PARTS: [&str; 23] = [
     "control",
     "file_state",
     "gateway",
+    "identity",
     "limits",
     "load",
     "net",

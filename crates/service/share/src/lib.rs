@@ -13,6 +13,7 @@ mod call;
 mod caller;
 mod capacity;
 mod courtesy;
+mod current_rules;
 mod dir_change;
 mod directory;
 mod error;
@@ -37,7 +38,6 @@ mod ranges;
 mod reclaims;
 mod removed;
 mod restore;
-mod rules;
 pub mod schedule;
 mod security;
 mod short_name;
@@ -55,6 +55,10 @@ use std::time::Duration;
 
 use storage::{NodeRef, Storage};
 
+pub use access::{
+    Asking, CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork,
+    Protocols, RIGHTS_MAX, Right, Role, Rules, Squash, Who, folded_name,
+};
 pub use accounting::{
     Account, Accounting, Accounts, AlreadyRecording, Api, Client, Counts, Direction, Ending,
     HISTOGRAM_BUCKETS, InUse, Outcome, Record, Recorded, SIZE_BUCKETS, Traced, TracedData, Used, Waited,
@@ -65,8 +69,9 @@ pub use attributes::{Changed, Guard};
 pub use cache::{CacheCount, CacheCounts, as_of_one_moment};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
 pub use call::Call;
-pub use caller::{Caller, Identity};
+pub use caller::Caller;
 pub use courtesy::Courtesy;
+pub use current_rules::served_by;
 pub use dir_change::DirChange;
 pub use directory::{Entry, Listing, Pick};
 pub use error::{Error, Result};
@@ -75,6 +80,7 @@ pub use file_state::{
     Sharing,
 };
 pub use files::Location;
+pub use identity::Identity;
 pub use inside::StoreWatch;
 pub use io::{File, Written};
 pub use lock::{ClientLock, LockWait};
@@ -88,14 +94,10 @@ pub use pool::{STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth};
 pub use provision::LimitsStatus;
 pub use ranges::CloneRule;
 pub use restore::Holding;
-pub use rules::{
-    Asking, CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork,
-    Protocols, RIGHTS_MAX, Right, Role, Rules, Squash, Who, served_by,
-};
 pub use security::SecurityChange;
 pub use short_name::{is_short_name, short_name};
 pub use streams::Stream;
-pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares, folded_name};
+pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
 pub use terms::Terms;
 pub use unwritten::{Asked, Unwritten};
 pub use xattrs::ExtendedAttribute;
@@ -166,7 +168,7 @@ pub struct Share {
     id: ShareId,
     settings: Settings,
     terms: terms::Present,
-    rules: rules::CurrentRules,
+    rules: current_rules::CurrentRules,
     /// Guards itself alone.
     comment: parking_lot::Mutex<String>,
     withdrawn: AtomicBool,
@@ -220,7 +222,7 @@ impl Share {
             id,
             changes: Changes::new(Arc::clone(&root), settings.watches_max),
             terms: terms::Present::new(settings.terms),
-            rules: rules::CurrentRules::new(settings.rules.clone()),
+            rules: current_rules::CurrentRules::new(settings.rules.clone()),
             comment: parking_lot::Mutex::new(settings.comment.clone()),
             withdrawn: AtomicBool::new(false),
             root_is_told: AtomicBool::new(false),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use access::folded_name;
 use parking_lot::Mutex;
 use thiserror::Error;
 
@@ -35,12 +36,6 @@ pub enum NotEntered {
     /// There are [`SHARES_MAX`] shares already.
     #[error("there are {SHARES_MAX} shares already")]
     Full,
-}
-
-/// The folded name of a share: names that differ only in case are the same.
-#[must_use]
-pub fn folded_name(name: &str) -> String {
-    name.chars().flat_map(char::to_lowercase).collect()
 }
 
 impl Shares {

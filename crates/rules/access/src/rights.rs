@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Names;
-use crate::{Identity, folded_name};
+use crate::Names;
+use identity::Identity;
+
+use crate::folded_name;
 
 /// Entries of a share's user list.
 pub const RIGHTS_MAX: usize = 1024;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use super::{Names, Network, Protocols};
+use crate::{Names, Network, Protocols};
 
 /// Ports that a system reserves for privileged programs.
 const SECURE_PORTS: std::ops::Range<u16> = 1..1024;
@@ -49,11 +49,13 @@ impl ClientRule {
 
     /// Whether the rule admits such a client by this protocol.
     pub(super) fn lets_in(&self, by: Protocols, client: SocketAddr) -> bool {
-        self.protocols.contains(by) && !(self.secure_port && by == Protocols::NFS && !is_privileged(client))
+        self.protocols.contains(by) && !(self.secure_port && by.shows_ports() && !is_privileged(client))
     }
 }
 
-pub(super) fn is_privileged(client: SocketAddr) -> bool {
+/// Whether only a privileged process can have sent from this port (IPPORT_RESERVED).
+#[must_use]
+pub fn is_privileged(client: SocketAddr) -> bool {
     SECURE_PORTS.contains(&client.port())
 }
 

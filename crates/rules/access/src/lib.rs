@@ -2,7 +2,6 @@
 //! servers ask it, and refuse.
 
 mod client;
-mod current;
 mod network;
 mod rights;
 
@@ -11,9 +10,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-pub use client::{ClientRule, Squash};
-pub(crate) use current::CurrentRules;
-pub use current::served_by;
+pub use client::{ClientRule, Squash, is_privileged};
 pub use network::{Network, NotANetwork};
 pub use rights::{Asking, Group, NamesNobody, RIGHTS_MAX, Right, Role, Who};
 
@@ -28,6 +25,20 @@ bitflags::bitflags! {
         const SMB = 1;
         /// All versions of NFS, and MOUNT.
         const NFS = 1 << 1;
+    }
+}
+
+impl Protocols {
+    /// Of these protocols, those that can encrypt what they carry.
+    #[must_use]
+    pub fn that_encrypt(self) -> Self {
+        self.difference(Self::NFS)
+    }
+
+    /// Whether clients of this protocol show by a privileged port that their kernel speaks for its users.
+    #[must_use]
+    pub fn shows_ports(self) -> bool {
+        self == Self::NFS
     }
 }
 
@@ -128,6 +139,12 @@ impl Rules {
             Network::Any | Network::Prefix { .. } => None,
         })
     }
+}
+
+/// A name in the form in which names are compared: those that differ only in case are the same.
+#[must_use]
+pub fn folded_name(name: &str) -> String {
+    name.chars().flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::Names;
+use crate::Names;
 
 /// Longest name of a machine. RFC 1035 2.3.4
 const HOST_NAME_MAX: usize = 253;

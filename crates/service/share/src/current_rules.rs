@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use access::{Asking, Entrance, Names, Protocols, Role, Rules, is_privileged};
 use parking_lot::RwLock;
 
-use super::client::is_privileged;
-use super::{Asking, Entrance, Names, Protocols, Role, Rules};
 use crate::{Share, Terms};
 
 /// The rules and names in force.
@@ -99,7 +98,7 @@ impl Share {
         if !served_by(by, self.terms()).contains(by) {
             return None;
         }
-        let demands_port = by == Protocols::NFS && self.terms().contains(Terms::SECURE_PORT);
+        let demands_port = by.shows_ports() && self.terms().contains(Terms::SECURE_PORT);
         if demands_port && !is_privileged(client) {
             return None;
         }
@@ -107,10 +106,10 @@ impl Share {
     }
 }
 
-/// Of these protocols, those by which a share with these terms is served: NFS is not encrypted.
+/// Of these protocols, those by which a share with these terms is served.
 #[must_use]
 pub fn served_by(protocols: Protocols, terms: Terms) -> Protocols {
-    if terms.contains(Terms::ENCRYPTED) { protocols.difference(Protocols::NFS) } else { protocols }
+    if terms.contains(Terms::ENCRYPTED) { protocols.that_encrypt() } else { protocols }
 }
 
 #[cfg(test)]
