@@ -31,7 +31,7 @@ pub(crate) fn told(share: ShareId, attributes: &storage::Attributes) -> Attribut
         used: attributes.allocated,
         rdev: SpecData { major: attributes.device.major, minor: attributes.device.minor },
         fsid: fsid(share),
-        fileid: attributes.id.0,
+        fileid: attributes.id.number,
         atime: time(attributes.atime),
         mtime: time(attributes.mtime),
         ctime: time(attributes.ctime),

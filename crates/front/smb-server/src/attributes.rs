@@ -97,11 +97,11 @@ pub(crate) fn network_open(attributes: &Attributes) -> NetworkOpen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use storage::{Device, FileId};
+    use storage::{Device, ObjectId};
 
     fn object(kind: FileKind, flags: Option<FileFlags>) -> Attributes {
         Attributes {
-            id: FileId(7),
+            id: ObjectId::live(7),
             kind,
             mode: 0o644,
             links: 2,

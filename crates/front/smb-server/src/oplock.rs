@@ -40,7 +40,7 @@ pub(crate) struct GrantTarget<'a> {
     /// The share.
     pub(crate) share: &'a Arc<Share>,
     /// The number of the file.
-    pub(crate) file: storage::FileId,
+    pub(crate) file: storage::ObjectId,
     /// Whether the file is a directory.
     pub(crate) is_directory: bool,
     /// Whether messages about the share are encrypted.
@@ -63,7 +63,7 @@ pub(crate) struct Site {
     /// The share.
     pub(crate) share: Arc<Share>,
     /// The number of the file.
-    pub(crate) file: storage::FileId,
+    pub(crate) file: storage::ObjectId,
     /// Whether the file is a directory.
     pub(crate) is_directory: bool,
     /// Whether messages about the share are encrypted.

@@ -172,7 +172,7 @@ impl Share {
     ///
     /// # Errors
     /// [`storage::Error::NotDirectory`], [`storage::Error::Stale`].
-    pub async fn parent_of(self: &Arc<Self>, call: &Call, dir: &NodeRef) -> Result<storage::FileId> {
+    pub async fn parent_of(self: &Arc<Self>, call: &Call, dir: &NodeRef) -> Result<storage::ObjectId> {
         let dir = Arc::clone(dir);
         self.consult(call, move |_| Ok(dir.parent_number()?)).await
     }

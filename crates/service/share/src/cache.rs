@@ -43,7 +43,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use storage::{
-    Attributes, Feed, FileId, Handle, NodeRef, ObservedId, Protection, Storage, Uncertain, Wait, Want,
+    Attributes, Feed, Handle, NodeRef, ObjectId, ObservedId, Protection, Storage, Uncertain, Wait, Want,
 };
 
 use crate::folded::FoldedNames;
@@ -148,13 +148,13 @@ enum Purpose {
 
 #[derive(Debug, Default)]
 struct Stripe {
-    slots: HashMap<FileId, Slot>,
-    seen: HashSet<FileId>,
+    slots: HashMap<ObjectId, Slot>,
+    seen: HashSet<ObjectId>,
     rests: Rests,
 }
 
 impl Stripe {
-    fn ready(&mut self, id: FileId) -> Option<&mut Directory> {
+    fn ready(&mut self, id: ObjectId) -> Option<&mut Directory> {
         match self.slots.get_mut(&id)? {
             Slot::Ready(directory) => Some(directory),
             Slot::Following => None,
@@ -165,7 +165,7 @@ impl Stripe {
 /// A name that is being read or changed; see [`Cache::begin`].
 #[derive(Debug)]
 pub(crate) struct Ticket {
-    dir: FileId,
+    dir: ObjectId,
     observed: ObservedId,
     name: Vec<u8>,
     /// The events for the name before.
@@ -194,7 +194,7 @@ pub(crate) struct Cache {
     store: Arc<dyn Storage>,
     feed: Arc<dyn Feed>,
     folded: Arc<FoldedNames>,
-    root: FileId,
+    root: ObjectId,
     budget: Arc<Budget>,
     directories_max: usize,
     directories: AtomicUsize,
@@ -207,9 +207,9 @@ pub(crate) struct Cache {
     has_leaving: AtomicBool,
     is_on: AtomicBool,
     /// Guards the directories by their numbers in the feed.
-    observed: Mutex<HashMap<ObservedId, FileId>>,
+    observed: Mutex<HashMap<ObservedId, ObjectId>>,
     /// Guards the filehandles of cached directories.
-    handles: Mutex<HashMap<Handle, FileId>>,
+    handles: Mutex<HashMap<Handle, ObjectId>>,
     /// Guards what waits to be unfollowed.
     leaving: Mutex<Vec<ObservedId>>,
     /// Each lock guards its whole stripe. While it is held, no storage call is made and no node is dropped.
@@ -258,7 +258,7 @@ impl Cache {
     /// Switches the cache on or off. While it is off, only indexes are kept.
     pub(crate) fn switch(&self, on: bool) {
         if self.is_on.swap(on, Ordering::SeqCst) != on {
-            let all: Vec<FileId> = self.observed.lock().values().copied().collect();
+            let all: Vec<ObjectId> = self.observed.lock().values().copied().collect();
             all.into_iter().for_each(|id| self.forget(id));
             self.settle_anew();
         }
@@ -278,21 +278,21 @@ impl Cache {
         }
     }
 
-    fn stripe(&self, id: FileId) -> &Mutex<Stripe> {
-        &self.stripes[usize::try_from(id.0 % STRIPES as u64).unwrap_or(0)]
+    fn stripe(&self, id: ObjectId) -> &Mutex<Stripe> {
+        &self.stripes[usize::try_from(id.number % STRIPES as u64).unwrap_or(0)]
     }
 
-    fn with<T>(&self, id: FileId, look: impl FnOnce(&mut Directory) -> T) -> Option<T> {
+    fn with<T>(&self, id: ObjectId, look: impl FnOnce(&mut Directory) -> T) -> Option<T> {
         self.stripe(id).lock().ready(id).map(look)
     }
 
     /// Runs `look` on a directory in the cache.
-    fn kept<T>(&self, id: FileId, look: impl FnOnce(&mut Directory) -> T) -> Option<T> {
+    fn kept<T>(&self, id: ObjectId, look: impl FnOnce(&mut Directory) -> T) -> Option<T> {
         self.with(id, |directory| directory.is_kept.then(|| look(directory))).flatten()
     }
 
     /// Calls [`Cache::settle`] if a directory is cached. Returns whether it is.
-    fn settle_kept(&self, id: FileId) -> bool {
+    fn settle_kept(&self, id: ObjectId) -> bool {
         let is_kept = self.kept(id, |_| ()).is_some();
         if is_kept {
             self.settle();
@@ -301,7 +301,7 @@ impl Cache {
     }
 
     /// Calls [`Cache::settle`] if the changes of a directory are counted.
-    fn settle_counted(&self, id: FileId) {
+    fn settle_counted(&self, id: ObjectId) {
         if self.with(id, |directory| directory.is_counted()) == Some(true) {
             self.settle();
         }
@@ -353,7 +353,7 @@ impl Cache {
                 self.with(id, |directory| directory.itself_changed(moved));
             }
             Uncertain::All => {
-                let all: Vec<FileId> = self.observed.lock().values().copied().collect();
+                let all: Vec<ObjectId> = self.observed.lock().values().copied().collect();
                 for id in all {
                     self.forget(id);
                 }
@@ -364,7 +364,7 @@ impl Cache {
 
     /// Follows a change of a directory: stops caching it for a while if caching was not worth it, and stops following it if
     /// nothing needs that.
-    fn judge(&self, id: FileId) {
+    fn judge(&self, id: ObjectId) {
         let mut stripe = self.stripe(id).lock();
         let Stripe { slots, rests, .. } = &mut *stripe;
         let Some(Slot::Ready(directory)) = slots.get_mut(&id) else { return };
@@ -399,7 +399,7 @@ impl Cache {
     }
 
     /// Drops a directory from the cache.
-    fn forget(&self, id: FileId) {
+    fn forget(&self, id: ObjectId) {
         let directory = {
             let mut stripe = self.stripe(id).lock();
             if stripe.ready(id).is_none() {
@@ -425,7 +425,7 @@ impl Cache {
     /// Makes room: drops directories of one stripe that were not used for some time.
     fn shrink(&self, stripe: &Mutex<Stripe>) {
         for _ in 0..2 {
-            let unused: Vec<FileId> = {
+            let unused: Vec<ObjectId> = {
                 let mut stripe = stripe.lock();
                 let ready = stripe.slots.iter_mut().filter_map(|(id, slot)| match slot {
                     Slot::Ready(directory) => Some((id, directory)),
@@ -446,12 +446,13 @@ impl Cache {
 
     /// Makes room for the index of a directory: drops other directories, and at last the listing of this one, which is worth
     /// less than its index. Returns whether there is enough room then.
-    fn make_room(&self, bytes: usize, indexed: FileId) -> bool {
+    fn make_room(&self, bytes: usize, indexed: ObjectId) -> bool {
         for stripe in &self.stripes {
             if self.budget.has_room(bytes) {
                 return true;
             }
-            let ids: Vec<FileId> = stripe.lock().slots.keys().copied().filter(|id| *id != indexed).collect();
+            let ids: Vec<ObjectId> =
+                stripe.lock().slots.keys().copied().filter(|id| *id != indexed).collect();
             for id in ids {
                 self.forget(id);
             }
@@ -551,7 +552,7 @@ impl Cache {
     }
 
     /// Caches what was read of a directory, as far as it is certainly still valid.
-    fn keep(&self, id: FileId, as_of: AsOf, keep: impl FnOnce(&mut Directory, Still)) {
+    fn keep(&self, id: ObjectId, as_of: AsOf, keep: impl FnOnce(&mut Directory, Still)) {
         self.kept(id, |directory| {
             if (directory.observed, directory.own_serial) == (as_of.observed, as_of.own_serial) {
                 let still = if directory.serial == as_of.serial { Still::All } else { Still::Own };
@@ -565,7 +566,7 @@ impl Cache {
 
     /// Begins a read or a change of a name. A name in a directory that is not cached is not tracked: the index then doubts
     /// the name.
-    pub(crate) fn begin(&self, dir: FileId, name: &[u8]) -> Option<Ticket> {
+    pub(crate) fn begin(&self, dir: ObjectId, name: &[u8]) -> Option<Ticket> {
         let begin = |directory: &mut Directory| Ticket {
             dir,
             observed: directory.observed,
@@ -630,7 +631,7 @@ impl Cache {
     }
 
     /// Caches the handle of a followed directory.
-    fn keep_handle(&self, id: FileId, handle: Handle) {
+    fn keep_handle(&self, id: ObjectId, handle: Handle) {
         let is_new = self.kept(id, |directory| directory.handle.replace(handle).is_none());
         if is_new == Some(true) {
             self.handles.lock().insert(handle, id);
@@ -660,7 +661,7 @@ impl Cache {
     }
 
     /// Caches attributes that were just read, after counting the changes that share their change time.
-    fn keep_attributes(&self, id: FileId, as_of: Option<AsOf>, attributes: &mut Attributes, read: Want) {
+    fn keep_attributes(&self, id: ObjectId, as_of: Option<AsOf>, attributes: &mut Attributes, read: Want) {
         if attributes.links == 0 {
             self.forget(id);
         } else if let Some(as_of) = as_of {

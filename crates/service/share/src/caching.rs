@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use file_state::{AcknowledgeError, Break, Caching, Holder, OpenKey, Operation, SmallMap};
-use storage::{FileId, FileKind, NodeRef};
+use storage::{FileKind, NodeRef, ObjectId};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::files::Entry;
@@ -329,7 +329,7 @@ impl Share {
     /// Breaks the grants that conflict with an operation on a file. Returns what to wait for, if anything.
     pub(crate) fn take_back(
         &self,
-        id: FileId,
+        id: ObjectId,
         own: Option<Holder>,
         operation: Operation,
     ) -> Option<Answering> {
@@ -456,7 +456,7 @@ impl Share {
     /// [`AcknowledgeError`]: nothing was changed.
     pub fn acknowledge(
         &self,
-        id: FileId,
+        id: ObjectId,
         holder: Holder,
         keeps: Caching,
     ) -> std::result::Result<(), AcknowledgeError> {
@@ -479,7 +479,7 @@ impl Share {
     }
 
     /// Ends a grant on a file: the holder has returned all of it, or cannot be reached.
-    pub fn give_up(&self, id: FileId, holder: Holder) {
+    pub fn give_up(&self, id: ObjectId, holder: Holder) {
         self.files.with(id, |entry| {
             entry.state.revoke(holder);
             entry.held.answered(holder);
@@ -495,7 +495,7 @@ impl Share {
 
     /// The entries of a directory, or what a listing shows of them, have changed. Holders of cached listings are told,
     /// except the grant that the change was made under. Nothing waits for them.
-    pub(crate) fn entries_changed(&self, dir: FileId, by: Option<Holder>) {
+    pub(crate) fn entries_changed(&self, dir: ObjectId, by: Option<Holder>) {
         if self.caches_listings() {
             self.take_back(dir, by, Operation::ChangeEntries);
         }

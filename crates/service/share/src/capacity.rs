@@ -46,7 +46,7 @@ struct Used {
     walked: Option<Instant>,
     is_walking: bool,
     /// Files that are growing at this moment, by file number.
-    growing: HashMap<u64, Growing>,
+    growing: HashMap<storage::ObjectId, Growing>,
 }
 
 #[derive(Debug)]
@@ -177,13 +177,13 @@ impl Share {
             return Ok(None);
         }
         let mut used = capacity.used.lock();
-        let counted = used.growing.get(&node.id().0).map_or(size, |growing| growing.counted);
+        let counted = used.growing.get(&node.id()).map_or(size, |growing| growing.counted);
         let more = end.saturating_sub(counted);
         if more > 0 && !used.fits(more, limit) {
             return Err(Error::PlanFull);
         }
         used.add(i128::from(more));
-        let growing = used.growing.entry(node.id().0).or_insert(Growing { counted, writers: 0 });
+        let growing = used.growing.entry(node.id()).or_insert(Growing { counted, writers: 0 });
         growing.counted = counted.max(end);
         growing.writers += 1;
         drop(used);
@@ -192,13 +192,13 @@ impl Share {
 
     fn grown(&self, node: &NodeRef) {
         let mut used = self.capacity().used.lock();
-        let Some(growing) = used.growing.get_mut(&node.id().0) else { return };
+        let Some(growing) = used.growing.get_mut(&node.id()) else { return };
         growing.writers -= 1;
         if growing.writers > 0 {
             return;
         }
         let counted = growing.counted;
-        used.growing.remove(&node.id().0);
+        used.growing.remove(&node.id());
         drop(used);
         if let Ok(attributes) = node.attributes(Want::empty(), Wait::May) {
             self.capacity().used.lock().add(i128::from(attributes.size) - i128::from(counted));

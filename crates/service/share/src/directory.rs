@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use file_state::Access;
-use storage::{Attributes, FileId, FileKind, Name, NodeRef, Wait, Want};
+use storage::{Attributes, FileKind, Name, NodeRef, ObjectId, Wait, Want};
 
 use crate::permission::Object;
 use crate::schedule::Work;
@@ -16,7 +16,7 @@ pub struct Entry {
     /// The name of the entry.
     pub name: Vec<u8>,
     /// The file number of the entry.
-    pub id: FileId,
+    pub id: ObjectId,
     /// The kind of the object, if the directory itself tells it.
     pub kind: Option<FileKind>,
     /// The cookie to continue after this entry.

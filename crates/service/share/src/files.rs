@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use file_state::{FileState, Holder, OpenKey, SmallMap};
 use parking_lot::Mutex;
-use storage::{FileId, FileKind, NodeRef};
+use storage::{FileKind, NodeRef, ObjectId};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -87,7 +87,7 @@ impl Location {
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     /// Directories, each with the objects that were opened by a name in it.
-    pub dirs: HashMap<FileId, (NodeRef, Vec<NodeRef>)>,
+    pub dirs: HashMap<ObjectId, (NodeRef, Vec<NodeRef>)>,
     /// Objects that were opened without a name, or are being removed.
     pub unnamed: Vec<NodeRef>,
 }
@@ -102,7 +102,7 @@ pub(crate) struct Files {
 
 #[derive(Debug, Default)]
 struct Table {
-    entries: HashMap<FileId, Entry>,
+    entries: HashMap<ObjectId, Entry>,
     removed: Removed,
 }
 
@@ -122,9 +122,9 @@ impl Default for Files {
 }
 
 impl Files {
-    fn table(&self, id: FileId) -> &Mutex<Table> {
+    fn table(&self, id: ObjectId) -> &Mutex<Table> {
         // Neighbouring inode numbers spread over the tables.
-        let index = usize::try_from(id.0 % TABLES as u64).unwrap_or(0);
+        let index = usize::try_from(id.number % TABLES as u64).unwrap_or(0);
         &self.tables[index]
     }
 
@@ -134,7 +134,7 @@ impl Files {
     }
 
     /// Runs `look` on an open file; None if the file is not open.
-    pub(crate) fn with<T>(&self, id: FileId, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+    pub(crate) fn with<T>(&self, id: ObjectId, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         self.table(id).lock().entries.get_mut(&id).map(look)
     }
 
@@ -179,7 +179,7 @@ impl Files {
     }
 
     /// Drops the state of a file that is not open, and wakes calls that wait for its name to be removed.
-    pub(crate) fn forget_unused(&self, id: FileId) {
+    pub(crate) fn forget_unused(&self, id: ObjectId) {
         let mut table = self.table(id).lock();
         if table.entries.get(&id).is_some_and(|entry| entry.opens == 0)
             && let Some(entry) = table.entries.remove(&id)
@@ -192,7 +192,7 @@ impl Files {
     }
 
     /// The places of open files other than `id`, for checks that need the store.
-    pub(crate) fn places_of_others(&self, id: FileId) -> Places {
+    pub(crate) fn places_of_others(&self, id: ObjectId) -> Places {
         let mut places = Places::default();
         for table in &self.tables {
             let table = table.lock();

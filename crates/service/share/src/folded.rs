@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Attributes, FileId, Name, Node, Timestamp, Wait, Want};
+use storage::{Attributes, Name, Node, ObjectId, Timestamp, Wait, Want};
 
 use crate::Result;
 use crate::cache::{self, Budget};
@@ -154,30 +154,30 @@ struct Index {
 /// A followed directory that is being read.
 #[derive(Debug)]
 struct Building {
-    dir: FileId,
+    dir: ObjectId,
     /// The names that have changed since the reading began; None: too many.
     changed: Option<Vec<Vec<u8>>>,
 }
 
 #[derive(Debug, Default)]
 struct Indexes {
-    by_dir: HashMap<FileId, Index>,
+    by_dir: HashMap<ObjectId, Index>,
     clock: u64,
     /// Each reading with a number.
     building: HashMap<u64, Building>,
     /// Directories that had too many names, and when.
-    too_long: HashMap<FileId, Instant>,
+    too_long: HashMap<ObjectId, Instant>,
 }
 
 impl Indexes {
-    fn keep(&mut self, dir: FileId, mut index: Index) {
+    fn keep(&mut self, dir: ObjectId, mut index: Index) {
         self.clock += 1;
         index.used = self.clock;
         self.by_dir.insert(dir, index);
     }
 
     /// Changes an index. The index is dropped if it no longer fits, or if sorting it would take long.
-    fn change(&mut self, dir: FileId, change: impl FnOnce(&mut Index)) {
+    fn change(&mut self, dir: ObjectId, change: impl FnOnce(&mut Index)) {
         if let Some(index) = self.by_dir.get_mut(&dir) {
             if index.names.is_to_be_moved() {
                 self.by_dir.remove(&dir);
@@ -337,7 +337,7 @@ impl FoldedNames {
     }
 
     /// Some doubtful names to check, if there are many, to limit their number.
-    fn old_doubts(&self, dir: FileId) -> Vec<(Vec<u8>, u64)> {
+    fn old_doubts(&self, dir: ObjectId) -> Vec<(Vec<u8>, u64)> {
         let indexes = self.indexes.lock();
         match indexes.by_dir.get(&dir).map(|index| &index.basis) {
             Some(Basis::Told(doubtful)) if doubtful.count > DOUBTFUL_MIN / 2 => {
@@ -347,7 +347,7 @@ impl FoldedNames {
         }
     }
 
-    fn ask_followed(&self, dir: FileId, wanted: &Wanted) -> Known {
+    fn ask_followed(&self, dir: ObjectId, wanted: &Wanted) -> Known {
         let mut indexes = self.indexes.lock();
         indexes.clock += 1;
         let now = indexes.clock;
@@ -388,7 +388,7 @@ impl FoldedNames {
     }
 
     /// Notes that a name in a followed directory has changed.
-    pub(crate) fn touch(&self, dir: FileId, name: &[u8]) {
+    pub(crate) fn touch(&self, dir: ObjectId, name: &[u8]) {
         let mut indexes = self.indexes.lock();
         for building in indexes.building.values_mut().filter(|building| building.dir == dir) {
             match &mut building.changed {
@@ -405,7 +405,7 @@ impl FoldedNames {
     }
 
     /// Notes whether a name in a followed directory certainly exists now.
-    pub(crate) fn know(&self, dir: FileId, name: &[u8], is_there: bool) {
+    pub(crate) fn know(&self, dir: ObjectId, name: &[u8], is_there: bool) {
         self.indexes.lock().change(dir, |index| {
             if matches!(index.basis, Basis::Told(_)) {
                 index.trust(name, None);
@@ -415,7 +415,7 @@ impl FoldedNames {
     }
 
     /// Drops the index of a directory that is no longer followed.
-    pub(crate) fn forget(&self, dir: FileId) {
+    pub(crate) fn forget(&self, dir: ObjectId) {
         let mut indexes = self.indexes.lock();
         indexes.building.retain(|_, building| building.dir != dir);
         indexes.by_dir.remove(&dir);
@@ -428,7 +428,7 @@ impl FoldedNames {
         indexes.by_dir.retain(|_, index| matches!(index.basis, Basis::Time { .. }));
     }
 
-    fn ask(&self, dir: FileId, changed: Timestamp, wanted: &Wanted) -> Known {
+    fn ask(&self, dir: ObjectId, changed: Timestamp, wanted: &Wanted) -> Known {
         let mut indexes = self.indexes.lock();
         indexes.clock += 1;
         let now = indexes.clock;
@@ -445,7 +445,7 @@ impl FoldedNames {
         }
     }
 
-    fn keep(&self, dir: FileId, index: Index) {
+    fn keep(&self, dir: ObjectId, index: Index) {
         let mut indexes = self.indexes.lock();
         // Otherwise the directory has been followed meanwhile.
         if indexes.by_dir.get(&dir).is_none_or(|index| matches!(index.basis, Basis::Time { .. })) {
@@ -454,13 +454,13 @@ impl FoldedNames {
     }
 
     /// Whether a directory has an index that is valid while the change time stays the same.
-    pub(crate) fn goes_by_time(&self, dir: FileId) -> bool {
+    pub(crate) fn goes_by_time(&self, dir: ObjectId) -> bool {
         let indexes = self.indexes.lock();
         indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Time { .. }))
     }
 
     /// Whether a directory has an index that must be told of each changed name.
-    pub(crate) fn is_told(&self, dir: FileId) -> bool {
+    pub(crate) fn is_told(&self, dir: ObjectId) -> bool {
         let indexes = self.indexes.lock();
         indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Told(_)))
     }
@@ -469,7 +469,7 @@ impl FoldedNames {
     /// that was valid at `before` is then valid at `after`; any other is dropped.
     pub(crate) fn changed(
         &self,
-        dir: FileId,
+        dir: ObjectId,
         before: Option<Timestamp>,
         after: Option<Timestamp>,
         removed: Option<Name<'_>>,
@@ -535,7 +535,7 @@ impl FoldedNames {
         Ok((index, found))
     }
 
-    fn is_too_long(&self, dir: FileId) -> bool {
+    fn is_too_long(&self, dir: ObjectId) -> bool {
         let mut indexes = self.indexes.lock();
         match indexes.too_long.get(&dir) {
             Some(since) if since.elapsed() < TOO_LONG_FOR => true,

@@ -49,7 +49,7 @@ impl File {
             Self::Open(open) => Some(open.key().0),
             Self::Stateless(_) => None,
         };
-        Used { file: self.node().id().0, open }
+        Used { file: self.node().id().number, open }
     }
 
     /// The caching grant on the file's directory that this work does not break.
@@ -103,7 +103,7 @@ impl Share {
         let outcome = self.read_now(call, file, offset, into).await;
         let moved = outcome.as_ref().map_or(0, |(_, count)| *count);
         self.put_back(call, operation, length.saturating_sub(moved));
-        let data = TracedData { file: file.node().id().0, offset, bytes: moved as u64 };
+        let data = TracedData { file: file.node().id().number, offset, bytes: moved as u64 };
         self.note(call, Some(arrived), Some(data));
         outcome
     }
@@ -250,7 +250,7 @@ impl Share {
         let total = data.as_ref().len();
         if self.asks_for_turns() {
             self.permit(call, file, Operation::Write).await?;
-            let data = TracedData { file: file.node().id().0, offset, bytes: total as u64 };
+            let data = TracedData { file: file.node().id().number, offset, bytes: total as u64 };
             self.note(call, None, Some(data));
             self.pass(call, provision::write(file.node(), total as u64)).await;
         }

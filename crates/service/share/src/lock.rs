@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use file_state::{ByteRange, ByteRangeLock, Holder, LockError, LockKind, LockOwner, Operation, UnlockError};
-use storage::{FileId, NodeRef};
+use storage::{NodeRef, ObjectId};
 
 use crate::caching::Taken;
 use crate::files::Entry;
@@ -178,7 +178,7 @@ impl Share {
     }
 
     /// Releases all locks of an owner on a file.
-    pub fn release_locks(&self, id: FileId, owner: u64) {
+    pub fn release_locks(&self, id: ObjectId, owner: u64) {
         self.files.with(id, |entry| {
             if entry.state.release_owner(LockOwner::Client(owner)).freed {
                 entry.freed.notify_waiters();

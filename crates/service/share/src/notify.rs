@@ -8,7 +8,7 @@ use std::time::Instant;
 use bitflags::bitflags;
 use file_state::Access;
 use parking_lot::Mutex;
-use storage::{FileId, Name, NodeRef, Wait};
+use storage::{Name, NodeRef, ObjectId, Wait};
 use tokio::sync::Notify;
 
 use crate::observe::Observation;
@@ -128,7 +128,7 @@ struct Queue {
     gone: bool,
 }
 
-type Watchers = HashMap<FileId, Vec<Arc<Watcher>>>;
+type Watchers = HashMap<ObjectId, Vec<Arc<Watcher>>>;
 
 /// The watches of a share.
 #[derive(Debug)]
@@ -254,7 +254,7 @@ impl Changes {
     }
 
     /// Tells the watchers of a directory that it is being deleted.
-    pub(crate) fn publish_gone(&self, dir: FileId) {
+    pub(crate) fn publish_gone(&self, dir: ObjectId) {
         if !self.is_watched() {
             return;
         }

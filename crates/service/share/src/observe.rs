@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use storage::{
-    Deed, Error as StoreError, FileId, FileKind, Name, NodeRef, Observed, ObservedId, Observer, Wait,
+    Deed, Error as StoreError, FileKind, Name, NodeRef, ObjectId, Observed, ObservedId, Observer, Wait,
 };
 
 use crate::notify::Event;
@@ -216,7 +216,7 @@ struct Thread {
     share: Weak<Share>,
     link: Link,
     dirs: HashMap<ObservedId, Directory>,
-    numbers: HashMap<FileId, ObservedId>,
+    numbers: HashMap<ObjectId, ObservedId>,
     /// The top directories of watched trees, one for each watch.
     trees: Vec<NodeRef>,
 }

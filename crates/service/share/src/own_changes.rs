@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
-use storage::FileId;
+use storage::ObjectId;
 
 use crate::ChangeAction;
 
@@ -54,14 +54,14 @@ struct Told {
 
 #[derive(Debug, Default)]
 struct Memory {
-    told: HashMap<(FileId, Vec<u8>), Vec<Told>>,
+    told: HashMap<(ObjectId, Vec<u8>), Vec<Told>>,
     count: usize,
 }
 
 /// The directories that are observed.
 #[derive(Debug, Default)]
 struct Places {
-    dirs: HashSet<FileId>,
+    dirs: HashSet<ObjectId>,
     /// Whether whole trees are observed. New directories there are scanned.
     has_tree: bool,
 }
@@ -102,7 +102,7 @@ impl OwnChanges {
     }
 
     /// Sets whether a directory is observed from now on.
-    pub(crate) fn set_place(&self, dir: FileId, is_observed: bool) {
+    pub(crate) fn set_place(&self, dir: ObjectId, is_observed: bool) {
         let dirs = &mut self.places.write().dirs;
         if is_observed {
             dirs.insert(dir)
@@ -127,7 +127,7 @@ impl OwnChanges {
     }
 
     /// Remembers a change by the server that watchers are told of.
-    pub(crate) fn tell(&self, dir: FileId, name: &[u8], effect: Effect, at: Instant) {
+    pub(crate) fn tell(&self, dir: ObjectId, name: &[u8], effect: Effect, at: Instant) {
         if !self.is_observed.load(Ordering::Relaxed) {
             return;
         }
@@ -168,7 +168,7 @@ impl OwnChanges {
     }
 
     /// Whether the server made an observed change.
-    pub(crate) fn is_own(&self, dir: FileId, name: &[u8], effect: Effect) -> bool {
+    pub(crate) fn is_own(&self, dir: ObjectId, name: &[u8], effect: Effect) -> bool {
         let mut memory = self.memory.lock();
         let Some(told) = memory.told.get_mut(&(dir, name.to_vec())) else { return false };
         if effect == Effect::Modified {
@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    const DIR: FileId = FileId(1);
+    const DIR: ObjectId = ObjectId::live(1);
 
     fn observed() -> OwnChanges {
         let own = OwnChanges::default();
@@ -222,7 +222,7 @@ mod tests {
         let (own, now) = (observed(), Instant::now());
         own.tell(DIR, b"a", Effect::Come, now);
         own.tell(DIR, b"a", Effect::Gone, now);
-        assert!(!own.is_own(DIR, b"b", Effect::Come) && !own.is_own(FileId(2), b"a", Effect::Come));
+        assert!(!own.is_own(DIR, b"b", Effect::Come) && !own.is_own(ObjectId::live(2), b"a", Effect::Come));
         assert!(own.is_own(DIR, b"a", Effect::Come) && own.is_own(DIR, b"a", Effect::Gone));
         assert!(!own.is_own(DIR, b"a", Effect::Come) && !own.is_own(DIR, b"a", Effect::Gone));
     }
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn nothing_is_remembered_of_places_that_nobody_observes() {
-        const ELSEWHERE: FileId = FileId(2);
+        const ELSEWHERE: ObjectId = ObjectId::live(2);
         let (own, now) = (observed(), Instant::now());
         own.tell(ELSEWHERE, b"a", Effect::Come, now);
         assert!(!own.is_own(ELSEWHERE, b"a", Effect::Come));

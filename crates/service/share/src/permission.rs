@@ -175,11 +175,11 @@ pub(crate) fn group_of_new(who: &Identity, dir: Object<'_>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use storage::{Device, FileId, Timestamp};
+    use storage::{Device, ObjectId, Timestamp};
 
     fn object(kind: FileKind, mode: u32, uid: u32, gid: u32) -> Attributes {
         Attributes {
-            id: FileId(1),
+            id: ObjectId::live(1),
             kind,
             mode,
             links: 1,

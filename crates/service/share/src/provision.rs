@@ -263,10 +263,10 @@ impl Share {
 
 /// A read of so many bytes of an object.
 pub(crate) fn read(node: &NodeRef, bytes: u64) -> Operation {
-    Operation::Read { file: node.id().0, bytes }
+    Operation::Read { file: node.id().number, bytes }
 }
 
 /// A write of so many bytes to an object.
 pub(crate) fn write(node: &NodeRef, bytes: u64) -> Operation {
-    Operation::Write { file: node.id().0, bytes }
+    Operation::Write { file: node.id().number, bytes }
 }

@@ -45,7 +45,7 @@ impl Share {
     ///
     /// # Errors
     /// [`storage::Error::Stale`] when the object no longer exists, the store's.
-    pub fn file_of(&self, handle: &Handle) -> Result<storage::FileId> {
+    pub fn file_of(&self, handle: &Handle) -> Result<storage::ObjectId> {
         Ok(self.store.by_handle(handle, Wait::May)?.id())
     }
 

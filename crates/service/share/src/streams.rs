@@ -11,8 +11,8 @@ use std::sync::Arc;
 use acl::SecurityDescriptor;
 use file_state::Access;
 use storage::{
-    Attributes, DirEntry, Error as StoreError, FileFlags, FileId, FileKind, Handle, Name, NewNode, Node,
-    NodeRef, Protection, Replace, SeekTo, SetAttributes, SetTime, Stability, StreamEntry, StreamName, Wait,
+    Attributes, DirEntry, Error as StoreError, FileFlags, FileKind, Handle, Name, NewNode, Node, NodeRef,
+    ObjectId, Protection, Replace, SeekTo, SetAttributes, SetTime, Stability, StreamEntry, StreamName, Wait,
     Want, XattrMode,
 };
 
@@ -299,7 +299,7 @@ impl Node for StreamNode {
         self.data.as_any()
     }
 
-    fn id(&self) -> FileId {
+    fn id(&self) -> ObjectId {
         self.data.id()
     }
 
@@ -347,7 +347,7 @@ impl Node for StreamNode {
         Err(StoreError::NotDirectory)
     }
 
-    fn parent_number(&self) -> storage::Result<FileId> {
+    fn parent_number(&self) -> storage::Result<ObjectId> {
         Err(StoreError::NotDirectory)
     }
 

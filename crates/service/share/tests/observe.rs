@@ -50,7 +50,7 @@ impl Observer for Script {
         if self.is_full.load(Ordering::SeqCst) {
             Err(Error::OutOfResources)
         } else {
-            Ok(ObservedId(dir.id().0))
+            Ok(ObservedId(dir.id().number))
         }
     }
 
@@ -118,7 +118,7 @@ impl Scripted {
         let script = Arc::<Script>::default();
         let store = Store(store, Arc::clone(&script));
         let share = Share::new(ShareId(1), Settings::new("s"), Arc::new(store));
-        let top = ObservedId(share.root().id().0);
+        let top = ObservedId(share.root().id().number);
         Self { share, script, top }
     }
 

@@ -9,7 +9,7 @@ use rustix::fs::{
 };
 use rustix::path::{Arg, DecInt};
 use storage::{
-    Attributes, Device, Error, FileId, FileKind, Result, SetAttributes, SetTime, Timestamp, Wait, Want,
+    Attributes, Device, Error, FileKind, ObjectId, Result, SetAttributes, SetTime, Timestamp, Wait, Want,
 };
 
 use crate::data::OFFSET_MAX;
@@ -73,7 +73,7 @@ fn timestamp(time: &StatxTimestamp) -> Timestamp {
 
 fn attributes_of(stat: &Statx) -> Attributes {
     Attributes {
-        id: FileId(stat.stx_ino),
+        id: ObjectId::live(stat.stx_ino),
         kind: kind_of(stat),
         mode: u32::from(stat.stx_mode) & 0o7777,
         links: stat.stx_nlink,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
-use storage::{Error, FileId, FileKind, Result};
+use storage::{Error, FileKind, ObjectId, Result};
 
 use crate::attributes::stat;
 use crate::errno::from_errno;
@@ -139,7 +139,7 @@ enum Path {
 
 impl Shared {
     /// Whether a directory is the root or lies below it.
-    pub(crate) fn is_below_root(&self, fd: &OwnedFd, id: FileId) -> Result<bool> {
+    pub(crate) fn is_below_root(&self, fd: &OwnedFd, id: ObjectId) -> Result<bool> {
         Ok(id == self.root_id || self.look_below(fd.as_fd(), self.moves.now(), &mut 0)?.is_some())
     }
 
@@ -191,7 +191,7 @@ impl Shared {
         *calls += 2;
         let up = self.with_descriptor(|| openat(fd, c"..", PIN | OFlags::DIRECTORY, Mode::empty()))?;
         let stat = stat(&up)?;
-        let at_hand = self.cache.get(FileId(stat.stx_ino)).filter(|node| node.is_object_of(&stat));
+        let at_hand = self.cache.get(ObjectId::live(stat.stx_ino)).filter(|node| node.is_object_of(&stat));
         Ok(at_hand.map(|node| node.place.found()).filter(|found| found.holds(now)))
     }
 

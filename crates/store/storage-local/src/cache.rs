@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use storage::FileId;
+use storage::ObjectId;
 
 use crate::node::LocalNode;
 
@@ -24,9 +24,9 @@ pub(crate) struct Cache {
 
 #[derive(Debug)]
 struct Shard {
-    nodes: HashMap<FileId, Slot>,
+    nodes: HashMap<ObjectId, Slot>,
     /// Nodes whose name was removed and that are still referred to from outside.
-    removed: HashMap<FileId, Weak<LocalNode>>,
+    removed: HashMap<ObjectId, Weak<LocalNode>>,
     nodes_max: usize,
     /// When there are more nodes than this, unused ones are dropped.
     shrink_above: usize,
@@ -46,7 +46,7 @@ impl Slot {
 }
 
 impl Shard {
-    fn get(&mut self, id: FileId) -> Option<Arc<LocalNode>> {
+    fn get(&mut self, id: ObjectId) -> Option<Arc<LocalNode>> {
         if let Some(slot) = self.nodes.get_mut(&id) {
             slot.used = true;
             return Some(Arc::clone(&slot.node));
@@ -102,13 +102,13 @@ impl Cache {
         self.nodes_max
     }
 
-    fn shard(&self, id: FileId) -> &Mutex<Shard> {
+    fn shard(&self, id: ObjectId) -> &Mutex<Shard> {
         // Inode numbers of neighbours differ in the low bits. The remainder is below SHARDS.
-        &self.shards[usize::try_from(id.0 % SHARDS as u64).unwrap_or(0)]
+        &self.shards[usize::try_from(id.number % SHARDS as u64).unwrap_or(0)]
     }
 
     /// The node with that number, if it is cached.
-    pub(crate) fn get(&self, id: FileId) -> Option<Arc<LocalNode>> {
+    pub(crate) fn get(&self, id: ObjectId) -> Option<Arc<LocalNode>> {
         self.shard(id).lock().get(id)
     }
 
@@ -135,7 +135,7 @@ impl Cache {
     }
 
     /// A name of this object was removed: its space must be freed when the last reference is dropped.
-    pub(crate) fn release(&self, id: FileId) {
+    pub(crate) fn release(&self, id: ObjectId) {
         let released;
         {
             let mut shard = self.shard(id).lock();
@@ -148,7 +148,7 @@ impl Cache {
     }
 
     /// This directory was removed: nobody can find it any more, even while somebody holds it.
-    pub(crate) fn forget(&self, id: FileId) {
+    pub(crate) fn forget(&self, id: ObjectId) {
         let forgotten = {
             let mut shard = self.shard(id).lock();
             shard.removed.remove(&id);

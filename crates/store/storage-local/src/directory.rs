@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom, openat, seek};
-use storage::{DirEntry, Error, FileId, FileKind, Result};
+use storage::{DirEntry, Error, FileKind, ObjectId, Result};
 
 use crate::errno::from_errno;
 use crate::node::LocalNode;
@@ -56,7 +56,7 @@ impl LocalNode {
             if name == b"." || name == b".." || self.store.reserved.has(name) {
                 continue;
             }
-            let (id, kind) = (FileId(entry.ino()), kind_of(entry.file_type()));
+            let (id, kind) = (ObjectId::live(entry.ino()), kind_of(entry.file_type()));
             if each(DirEntry { name, id, kind, cookie: entry.next_entry_cookie() }).is_break() {
                 return Ok(false);
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
-use storage::{Error, FileId, Handle, Name, Result, Wait};
+use storage::{Error, Handle, Name, ObjectId, Result, Wait};
 
 use crate::attributes::{device_of, stat};
 use crate::errno::from_errno;
@@ -44,7 +44,7 @@ impl Handles {
     }
 
     /// Notes that an object is gone.
-    pub(crate) fn forget(&self, id: FileId) {
+    pub(crate) fn forget(&self, id: ObjectId) {
         let Self::Index(index) = self else { return };
         if let Err(e) = index.remove(id) {
             tracing::debug!("a removed object stays in the index of handles: {e}");
@@ -62,34 +62,34 @@ impl Handles {
 }
 
 /// The keyed checksum over everything else in the handle.
-fn checksum(key: &SipHasher24, id: FileId, handle: &KernelHandle) -> u64 {
-    key.hash(&[&id.0.to_le_bytes()[..], &handle.kind.to_le_bytes(), &handle.bytes].concat())
+fn checksum(key: &SipHasher24, id: ObjectId, handle: &KernelHandle) -> u64 {
+    key.hash(&[&id.number.to_le_bytes()[..], &handle.kind.to_le_bytes(), &handle.bytes].concat())
 }
 
-fn encode_native(key: &SipHasher24, id: FileId, handle: &KernelHandle) -> Result<Handle> {
+fn encode_native(key: &SipHasher24, id: ObjectId, handle: &KernelHandle) -> Result<Handle> {
     let sum = checksum(key, id, handle).to_le_bytes();
-    let parts = [&[NATIVE][..], &id.0.to_le_bytes(), &sum, &handle.kind.to_le_bytes(), &handle.bytes];
+    let parts = [&[NATIVE][..], &id.number.to_le_bytes(), &sum, &handle.kind.to_le_bytes(), &handle.bytes];
     // Too long. No known local file system does this, see `probe`.
     Handle::new(&parts.concat()).map_err(|_| Error::NotSupported)
 }
 
-fn decode_native(key: &SipHasher24, bytes: &[u8]) -> Option<(FileId, KernelHandle)> {
+fn decode_native(key: &SipHasher24, bytes: &[u8]) -> Option<(ObjectId, KernelHandle)> {
     let (id, rest) = bytes.split_first_chunk()?;
     let (sum, rest) = rest.split_first_chunk()?;
     let (kind, bytes) = rest.split_first_chunk()?;
-    let id = FileId(u64::from_le_bytes(*id));
+    let id = ObjectId::live(u64::from_le_bytes(*id));
     let handle = KernelHandle { kind: i32::from_le_bytes(*kind), bytes: bytes.to_vec() };
     (checksum(key, id, &handle) == u64::from_le_bytes(*sum)).then_some((id, handle))
 }
 
 fn encode_key(key: Key) -> Result<Handle> {
-    Handle::new(&[&[BY_INDEX][..], &key.id.0.to_le_bytes(), &key.generation.to_le_bytes()].concat())
+    Handle::new(&[&[BY_INDEX][..], &key.id.number.to_le_bytes(), &key.generation.to_le_bytes()].concat())
 }
 
 fn decode_key(bytes: &[u8]) -> Option<Key> {
     let (id, generation) = bytes.split_first_chunk()?;
     let generation = u64::from_le_bytes(generation.try_into().ok()?);
-    Some(Key { id: FileId(u64::from_le_bytes(*id)), generation })
+    Some(Key { id: ObjectId::live(u64::from_le_bytes(*id)), generation })
 }
 
 impl LocalNode {
@@ -217,9 +217,9 @@ mod tests {
     fn a_forged_handle_is_refused() {
         let key = SipHasher24::new_with_key(&[7; 16]);
         let kernel = KernelHandle { kind: 1, bytes: vec![1, 2, 3, 4, 5, 6, 7, 8] };
-        let handle = encode_native(&key, FileId(0x1234), &kernel).unwrap();
+        let handle = encode_native(&key, ObjectId::live(0x1234), &kernel).unwrap();
         let bytes = handle.as_bytes();
-        assert_eq!(decode_native(&key, &bytes[1..]), Some((FileId(0x1234), kernel)));
+        assert_eq!(decode_native(&key, &bytes[1..]), Some((ObjectId::live(0x1234), kernel)));
         for bit in 8..bytes.len() * 8 {
             let mut forged = bytes.to_vec();
             forged[bit / 8] ^= 1 << (bit % 8);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn keys_go_through_handles() {
-        let key = Key { id: FileId(u64::MAX), generation: 0x0123_4567_89ab_cdef };
+        let key = Key { id: ObjectId::live(u64::MAX), generation: 0x0123_4567_89ab_cdef };
         let handle = encode_key(key).unwrap();
         assert_eq!(decode_key(&handle.as_bytes()[1..]), Some(key));
         assert_eq!(decode_key(&handle.as_bytes()[1..16]), None);

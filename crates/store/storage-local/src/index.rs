@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{Durability, ReadableDatabase, TableDefinition};
-use storage::{Error, FileId, Result};
+use storage::{Error, ObjectId, Result};
 
 use crate::store::LocalState;
 
@@ -16,7 +16,7 @@ type DiskEntry<'a> = (u64, u64, u64, &'a [u8]);
 /// Identifies an object for good: its number, and what distinguishes it from others that have had the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
-    pub(crate) id: FileId,
+    pub(crate) id: ObjectId,
     pub(crate) generation: u64,
 }
 
@@ -68,11 +68,11 @@ impl Index {
 
     /// Enters objects, each with its directory and name, unless they are already entered like this.
     pub(crate) fn insert(&self, entries: &[(Key, Key, &[u8])]) -> Result<()> {
-        let on_disk = |key: &Key, dir: &Key| (key.generation, dir.id.0, dir.generation);
+        let on_disk = |key: &Key, dir: &Key| (key.generation, dir.id.number, dir.generation);
         let is_entered = self.read(|table| {
             for (key, dir, name) in entries {
                 let (generation, dir_id, dir_generation) = on_disk(key, dir);
-                let entry = table.get(key.id.0).map_err(failed)?;
+                let entry = table.get(key.id.number).map_err(failed)?;
                 if entry.is_none_or(|e| e.value() != (generation, dir_id, dir_generation, *name)) {
                     return Ok(false);
                 }
@@ -86,22 +86,22 @@ impl Index {
             for (key, dir, name) in entries {
                 let (generation, dir_id, dir_generation) = on_disk(key, dir);
                 let entry = (generation, dir_id, dir_generation, *name);
-                table.insert(key.id.0, entry).map_err(failed)?;
+                table.insert(key.id.number, entry).map_err(failed)?;
             }
             Ok(())
         })
     }
 
     /// Whether an object with that number is entered.
-    pub(crate) fn has(&self, id: FileId) -> Result<bool> {
-        self.read(|table| Ok(table.get(id.0).map_err(failed)?.is_some()))
+    pub(crate) fn has(&self, id: ObjectId) -> Result<bool> {
+        self.read(|table| Ok(table.get(id.number).map_err(failed)?.is_some()))
     }
 
-    pub(crate) fn remove(&self, id: FileId) -> Result<()> {
+    pub(crate) fn remove(&self, id: ObjectId) -> Result<()> {
         if !self.has(id)? {
             return Ok(());
         }
-        self.write(|table| table.remove(id.0).map(drop).map_err(failed))
+        self.write(|table| table.remove(id.number).map(drop).map_err(failed))
     }
 
     /// The names from an object up to the root, the object's first.
@@ -109,13 +109,13 @@ impl Index {
         self.read(|table| {
             let (mut at, mut names) = (key, Vec::new());
             while at != root {
-                let entry = table.get(at.id.0).map_err(failed)?.ok_or(Error::Stale)?;
+                let entry = table.get(at.id.number).map_err(failed)?.ok_or(Error::Stale)?;
                 let (generation, dir_id, dir_generation, name) = entry.value();
                 if generation != at.generation || names.len() >= DEPTH_MAX {
                     return Err(Error::Stale);
                 }
                 names.push(name.to_vec());
-                at = Key { id: FileId(dir_id), generation: dir_generation };
+                at = Key { id: ObjectId::live(dir_id), generation: dir_generation };
             }
             Ok(names)
         })

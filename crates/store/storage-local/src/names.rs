@@ -11,7 +11,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::path::DecInt;
 use storage::{
-    Capabilities, Device, Error, FileId, FileKind, Name, NewKind, NewNode, Replace, Result, Timestamp,
+    Capabilities, Device, Error, FileKind, Name, NewKind, NewNode, ObjectId, Replace, Result, Timestamp,
 };
 
 use crate::attributes::{btime_of, ctime_of, device_of, kind_of, stat, stat_name};
@@ -152,7 +152,7 @@ impl LocalNode {
         match (kind_of(&stat), directory) {
             (FileKind::Directory, false) => Err(Error::IsDirectory),
             (FileKind::Directory, true) | (_, false) => {
-                self.remove_known(name, FileId(stat.stx_ino), kind_of(&stat), stat.stx_nlink)
+                self.remove_known(name, ObjectId::live(stat.stx_ino), kind_of(&stat), stat.stx_nlink)
             }
             (_, true) => Err(Error::NotDirectory),
         }
@@ -160,7 +160,13 @@ impl LocalNode {
 
     /// Removes the name of an object whose attributes were just read. If another object has the name by now, that one
     /// is removed.
-    pub(crate) fn remove_known(&self, name: Name<'_>, id: FileId, kind: FileKind, links: u32) -> Result<()> {
+    pub(crate) fn remove_known(
+        &self,
+        name: Name<'_>,
+        id: ObjectId,
+        kind: FileKind,
+        links: u32,
+    ) -> Result<()> {
         self.check_has(name)?;
         let pinned = self.store.pin_for_removal(&self.fd, name.as_bytes(), kind);
         let flags = if kind == FileKind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
@@ -202,7 +208,7 @@ impl LocalNode {
             other => from_errno(other),
         })?;
         if let Some(stat) = replaced {
-            self.store.let_go(FileId(stat.stx_ino), kind_of(&stat), stat.stx_nlink);
+            self.store.let_go(ObjectId::live(stat.stx_ino), kind_of(&stat), stat.stx_nlink);
         }
         self.store.end_streams(pinned);
         self.store.handles.moved(to, to_name);
@@ -212,7 +218,7 @@ impl LocalNode {
 
 impl crate::store::Shared {
     /// Notes that an object lost one of its names.
-    fn let_go(&self, id: FileId, kind: FileKind, links: u32) {
+    fn let_go(&self, id: ObjectId, kind: FileKind, links: u32) {
         let is_directory = kind == FileKind::Directory;
         if is_directory {
             self.cache.forget(id);

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, Statx, openat, readlinkat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
 use storage::{
-    Attributes, DirEntry, Error, FileId, FileKind, Handle, Name, NewNode, Node, NodeRef, Replace, Result,
+    Attributes, DirEntry, Error, FileKind, Handle, Name, NewNode, Node, NodeRef, ObjectId, Replace, Result,
     SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Timestamp, Wait, Want, XattrMode,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct LocalNode {
     /// Pins the object: O_PATH, or open for reading and writing when `is_open`.
     pub(crate) fd: OwnedFd,
     pub(crate) is_open: bool,
-    pub(crate) id: FileId,
+    pub(crate) id: ObjectId,
     pub(crate) kind: FileKind,
     /// Creation time: distinguishes the object from others with the same number.
     pub(crate) btime: Option<Timestamp>,
@@ -53,7 +53,7 @@ pub(crate) struct LocalNode {
 
 impl std::fmt::Debug for LocalNode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LocalNode({:?} {})", self.kind, self.id.0)
+        write!(f, "LocalNode({:?} {})", self.kind, self.id.number)
     }
 }
 
@@ -74,7 +74,7 @@ impl LocalNode {
             store: Arc::clone(store),
             fd,
             is_open,
-            id: FileId(stat.stx_ino),
+            id: ObjectId::live(stat.stx_ino),
             kind: kind_of(stat),
             btime: btime_of(stat),
             reader: OnceLock::new(),
@@ -89,7 +89,7 @@ impl LocalNode {
 
     /// Whether this result of statx belongs to this object.
     pub(crate) fn is_object_of(&self, stat: &Statx) -> bool {
-        (self.id.0, self.kind, self.btime) == (stat.stx_ino, kind_of(stat), btime_of(stat))
+        (self.id.number, self.kind, self.btime) == (stat.stx_ino, kind_of(stat), btime_of(stat))
     }
 
     pub(crate) fn check_data(&self) -> Result<()> {
@@ -180,7 +180,7 @@ impl Node for LocalNode {
         self
     }
 
-    fn id(&self) -> FileId {
+    fn id(&self) -> ObjectId {
         self.id
     }
 
@@ -228,7 +228,7 @@ impl Node for LocalNode {
         Ok((Self::known_by_handle(node), attributes))
     }
 
-    fn parent_number(&self) -> Result<FileId> {
+    fn parent_number(&self) -> Result<ObjectId> {
         self.number_above()
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, ResolveFlags, Statx, openat, openat2, readlinkat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
-use storage::{Error, FileId, FileKind, Name, Result, Wait};
+use storage::{Error, FileKind, Name, ObjectId, Result, Wait};
 
 use crate::attributes::{device_of, stat, stat_name};
 use crate::errno::from_errno;
@@ -60,7 +60,7 @@ impl Shared {
     fn parent_below_root(self: &Arc<Self>, fd: &OwnedFd) -> Result<Option<Arc<LocalNode>>> {
         let up = stat_name(fd, ABOVE)?;
         let is_it = |node: &Arc<LocalNode>| device_of(&up) == self.device && node.is_object_of(&up);
-        let at_hand = self.cache.get(FileId(up.stx_ino)).filter(is_it);
+        let at_hand = self.cache.get(ObjectId::live(up.stx_ino)).filter(is_it);
         let parent = match at_hand {
             Some(parent) => parent,
             None => self.adopt(self.open_parent(fd)?, false)?,
@@ -76,7 +76,7 @@ impl Shared {
     }
 
     fn is_root(&self, stat: &Statx) -> bool {
-        device_of(stat) == self.device && FileId(stat.stx_ino) == self.root_id
+        device_of(stat) == self.device && ObjectId::live(stat.stx_ino) == self.root_id
     }
 
     /// The path of an open object according to the kernel.
@@ -99,7 +99,7 @@ impl LocalNode {
         let mut resolve = ResolveFlags::empty();
         if wait == Wait::May || self.store.is_in_memory {
             let stat = stat_name(&self.fd, name.as_bytes())?;
-            let at_hand = self.store.cache.get(FileId(stat.stx_ino));
+            let at_hand = self.store.cache.get(ObjectId::live(stat.stx_ino));
             if let Some(node) = at_hand.filter(|node| node.is_object_of(&stat)) {
                 self.vouch_for(&node);
                 return Ok((node, stat));
@@ -127,7 +127,7 @@ impl LocalNode {
     }
 
     /// The number of the parent directory. It is only reported: nobody works there by it.
-    pub(crate) fn number_above(&self) -> Result<FileId> {
+    pub(crate) fn number_above(&self) -> Result<ObjectId> {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
@@ -136,7 +136,7 @@ impl LocalNode {
             return Ok(self.id);
         }
         let up = stat_name(&self.fd, ABOVE)?;
-        if device_of(&up) == self.store.device { Ok(FileId(up.stx_ino)) } else { Err(Error::Stale) }
+        if device_of(&up) == self.store.device { Ok(ObjectId::live(up.stx_ino)) } else { Err(Error::Stale) }
     }
 
     /// The path below the root according to the kernel.

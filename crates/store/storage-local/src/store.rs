@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, open};
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::{
-    Capabilities, Device, Error, Feed, FileId, Handle, NodeRef, Observer, Result, Space, Storage, Wait,
+    Capabilities, Device, Error, Feed, Handle, NodeRef, ObjectId, Observer, Result, Space, Storage, Wait,
 };
 
 use crate::attributes::{device_of, stat};
@@ -76,7 +76,7 @@ pub struct LocalStore {
 pub(crate) struct Shared {
     /// The root, opened as a directory. Handles are looked up on its file system.
     pub(crate) root: OwnedFd,
-    pub(crate) root_id: FileId,
+    pub(crate) root_id: ObjectId,
     pub(crate) device: Device,
     /// `/proc/self/fd`, where a descriptor's number leads to its object.
     pub(crate) descriptors: OwnedFd,
@@ -131,7 +131,7 @@ impl LocalStore {
             } else {
                 Handles::Index(Index::open(options.state.map_or_else(state_in_memory, Ok)?)?)
             },
-            root_id: FileId(stat.stx_ino),
+            root_id: ObjectId::live(stat.stx_ino),
             device: device_of(&stat),
             reads_nowait: AtomicBool::new(capabilities.contains(Capabilities::READ_NEVER)),
             writes_nowait: AtomicBool::new(capabilities.contains(Capabilities::WRITE_NEVER)),

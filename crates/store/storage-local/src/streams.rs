@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, fstat, openat2, renameat_with, unlinkat};
-use storage::{Capabilities, Error, FileId, FileKind, Replace, Result, StreamEntry, StreamName};
+use storage::{Capabilities, Error, FileKind, ObjectId, Replace, Result, StreamEntry, StreamName};
 
 use crate::attributes::{kind_of, stat, stat_name};
 use crate::depot::{entries, make_directory, open_directory};
@@ -158,7 +158,7 @@ impl LocalNode {
             return Err(Error::NotFound);
         }
         unlinkat(&folder, place.path.as_slice(), AtFlags::empty()).map_err(from_errno)?;
-        self.store.cache.release(FileId(stat.stx_ino));
+        self.store.cache.release(ObjectId::live(stat.stx_ino));
         place.tidy(&folder);
         self.tidy_folder();
         Ok(())
@@ -179,7 +179,7 @@ impl LocalNode {
         to.make_directories(&folder)?;
         moved().map_err(from_errno)?;
         if let Some(stat) = replaced.filter(|_| from != to) {
-            self.store.cache.release(FileId(stat.stx_ino));
+            self.store.cache.release(ObjectId::live(stat.stx_ino));
         }
         from.tidy(&folder);
         Ok(())

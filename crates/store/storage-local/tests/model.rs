@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use storage::memory::MemoryStore;
 use storage::{
-    Capabilities, Error, FileFlags, FileId, FileKind, Name, NewKind, NewNode, NodeRef, Replace, Result,
+    Capabilities, Error, FileFlags, FileKind, Name, NewKind, NewNode, NodeRef, ObjectId, Replace, Result,
     SetAttributes, SetTime, Stability, Storage, Timestamp, Wait, Want, XattrMode,
 };
 
@@ -261,7 +261,7 @@ struct Seen {
 }
 
 /// Everything below a directory, in the order of names.
-fn tree(dir: &NodeRef, path: &str, objects: &mut HashMap<FileId, usize>, seen: &mut Vec<Seen>) {
+fn tree(dir: &NodeRef, path: &str, objects: &mut HashMap<ObjectId, usize>, seen: &mut Vec<Seen>) {
     let mut names = Vec::new();
     dir.read_dir(0, &mut |entry| {
         names.push((String::from_utf8(entry.name.to_vec()).unwrap(), entry.id));

@@ -5,10 +5,25 @@ use std::sync::Arc;
 use acl::SecurityDescriptor;
 use bitflags::bitflags;
 
-/// The number of an object: unique in its store while the object exists, and the same after a restart. In a store on a
-/// local directory this is the inode number.
+/// What tells an object from all others of its store while it exists, and is the same after a restart. Clients see the
+/// number alone, which several objects of one store may share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub u64);
+pub struct ObjectId {
+    /// The file system within the store. 0 is the one that holds the store's root.
+    pub fs: u32,
+    /// The number in its file system. In a store on a local directory this is the inode number.
+    pub number: u64,
+    /// The snapshot that holds the object. 0 is the present state of the file system.
+    pub snapshot: u32,
+}
+
+impl ObjectId {
+    /// The object with this number in the present state of the file system that holds the store's root.
+    #[must_use]
+    pub const fn live(number: u64) -> Self {
+        Self { fs: 0, number, snapshot: 0 }
+    }
+}
 
 /// The type of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,8 +97,8 @@ bitflags! {
 /// Everything that is known about an object at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// The number of the object.
-    pub id: FileId,
+    /// Which object it is.
+    pub id: ObjectId,
     /// The type of the object.
     pub kind: FileKind,
     /// Permission bits, set-user-id, set-group-id and sticky: the low 12 bits of a POSIX mode.

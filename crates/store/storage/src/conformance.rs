@@ -29,8 +29,8 @@ use std::io::IoSlice;
 use std::ops::ControlFlow;
 
 use crate::{
-    Attributes, Capabilities, FileId, Name, NewKind, NewNode, Node, NodeRef, Stability, Storage, StreamName,
-    Wait, Want,
+    Attributes, Capabilities, Name, NewKind, NewNode, Node, NodeRef, ObjectId, Stability, Storage,
+    StreamName, Wait, Want,
 };
 
 /// An empty store to check, and what the checks cannot do themselves.
@@ -148,7 +148,7 @@ fn attributes_of(node: &dyn Node) -> Attributes {
 }
 
 /// All entries of a directory after a cookie.
-fn list(dir: &NodeRef, cookie: u64) -> Vec<(Vec<u8>, FileId, u64)> {
+fn list(dir: &NodeRef, cookie: u64) -> Vec<(Vec<u8>, ObjectId, u64)> {
     let mut entries = Vec::new();
     let end = dir.read_dir(cookie, &mut |entry| {
         assert_ne!(entry.cookie, 0);

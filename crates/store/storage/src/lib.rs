@@ -1,6 +1,6 @@
 //! The storage trait, its errors, its conformance suite and the in-memory store.
 //!
-//! A store is a tree of objects. An object is a [`Node`]: pinned, and named by a stable [`FileId`] and by a [`Handle`]
+//! A store is a tree of objects. An object is a [`Node`]: pinned, and named by a stable [`ObjectId`] and by a [`Handle`]
 //! that survives a restart of the server. All calls are synchronous and object-safe. Whether a call may wait is an
 //! argument ([`Wait`]), so that a server can first try it inline.
 //!
@@ -18,7 +18,7 @@ mod node;
 mod observe;
 
 pub use attributes::{
-    Attributes, Device, FileFlags, FileId, FileKind, Protection, SetAttributes, SetTime, Space, Timestamp,
+    Attributes, Device, FileFlags, FileKind, ObjectId, Protection, SetAttributes, SetTime, Space, Timestamp,
     Want,
 };
 pub use error::{Error, Result};

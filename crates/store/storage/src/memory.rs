@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{Capabilities, Error, FileId, Handle, NodeRef, Result, Space, Storage, Timestamp, Wait};
+use crate::{Capabilities, Error, Handle, NodeRef, ObjectId, Result, Space, Storage, Timestamp, Wait};
 use data::PAGE_BYTES;
 use node::MemoryNode;
 use object::{Content, Object};
 
 /// The number of the root.
-const ROOT: FileId = FileId(1);
+const ROOT: ObjectId = ObjectId::live(1);
 /// The first byte of each handle identifies the format.
 const HANDLE_FORMAT: u8 = b'M';
 /// How much a store holds by default, in bytes.
@@ -49,7 +49,7 @@ struct Shared {
 /// left.
 #[derive(Debug)]
 struct State {
-    objects: HashMap<FileId, Object>,
+    objects: HashMap<ObjectId, Object>,
     last_id: u64,
     clock: Clock,
     pages: u64,
@@ -93,7 +93,7 @@ impl MemoryStore {
         root.mode = 0o777;
         let state = State {
             objects: HashMap::from([(ROOT, root)]),
-            last_id: ROOT.0,
+            last_id: ROOT.number,
             clock,
             pages: 0,
             pages_max: capacity / PAGE_BYTES,
@@ -120,9 +120,9 @@ impl Storage for MemoryStore {
         self.shared.check_wait(wait)?;
         let (format, number) = handle.as_bytes().split_first().ok_or(Error::BadHandle)?;
         let number: [u8; 8] = number.try_into().map_err(|_| Error::BadHandle)?;
-        let id = FileId(u64::from_le_bytes(number));
+        let id = ObjectId::live(u64::from_le_bytes(number));
         let mut state = self.shared.state.lock();
-        if *format != HANDLE_FORMAT || id.0 == 0 || id.0 > state.last_id {
+        if *format != HANDLE_FORMAT || id.number == 0 || id.number > state.last_id {
             return Err(Error::BadHandle);
         }
         let object = state.object(id)?;
@@ -156,11 +156,11 @@ impl Shared {
 }
 
 impl State {
-    fn object(&self, id: FileId) -> Result<&Object> {
+    fn object(&self, id: ObjectId) -> Result<&Object> {
         self.objects.get(&id).ok_or(Error::Stale)
     }
 
-    fn object_mut(&mut self, id: FileId) -> Result<&mut Object> {
+    fn object_mut(&mut self, id: ObjectId) -> Result<&mut Object> {
         self.objects.get_mut(&id).ok_or(Error::Stale)
     }
 
@@ -171,7 +171,7 @@ impl State {
     /// Changes the data of a file if the store has room for the range (offset and length) that the change fills.
     fn change_data(
         &mut self,
-        id: FileId,
+        id: ObjectId,
         (offset, length): (u64, u64),
         change: impl FnOnce(&mut data::Data),
     ) -> Result<()> {
@@ -192,7 +192,7 @@ impl State {
     }
 
     /// Frees an object that has no name and that nobody holds.
-    fn free_unused(&mut self, id: FileId) {
+    fn free_unused(&mut self, id: ObjectId) {
         if id != ROOT && self.objects.get(&id).is_some_and(|o| o.held == 0 && o.names.is_empty()) {
             let Some(object) = self.objects.remove(&id) else { return };
             self.pages = self.pages.saturating_sub(object.pages());

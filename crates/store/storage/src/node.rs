@@ -9,7 +9,7 @@ use acl::SecurityDescriptor;
 use bitflags::bitflags;
 
 use crate::{
-    Attributes, Device, Error, Feed, FileId, FileKind, Handle, Name, Observer, Protection, Result,
+    Attributes, Device, Error, Feed, FileKind, Handle, Name, ObjectId, Observer, Protection, Result,
     SetAttributes, Space, StreamName, Want,
 };
 
@@ -130,8 +130,8 @@ pub struct NewNode<'a> {
 pub struct DirEntry<'a> {
     /// The name: never `.` or `..`.
     pub name: &'a [u8],
-    /// The number of the object.
-    pub id: FileId,
+    /// Which object it is.
+    pub id: ObjectId,
     /// The kind of the object, if the directory itself records it.
     pub kind: Option<FileKind>,
     /// Pass this to [`Node::read_dir`] to continue after this entry.
@@ -218,8 +218,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// Lets a store recognise its own nodes.
     fn as_any(&self) -> &dyn Any;
 
-    /// The number of the object.
-    fn id(&self) -> FileId;
+    /// Which object it is.
+    fn id(&self) -> ObjectId;
 
     /// The kind of the object.
     fn kind(&self) -> FileKind;
@@ -303,7 +303,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotDirectory`], [`Error::Stale`].
-    fn parent_number(&self) -> Result<FileId> {
+    fn parent_number(&self) -> Result<ObjectId> {
         Ok(self.parent()?.id())
     }
 

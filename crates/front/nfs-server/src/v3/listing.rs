@@ -6,7 +6,7 @@ use nfs_wire::v3::types::{CookieVerifier, Name, ResWithAttributes};
 use nfs_wire::v3::{attr::Attributes, readdirplus};
 use nfs_wire::xdr::{Encode, Writer};
 use share::Listing;
-use storage::{FileId, NodeRef, Want};
+use storage::{NodeRef, ObjectId, Want};
 
 use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
@@ -95,7 +95,7 @@ async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded
 }
 
 /// The number of the directory above, for who has not had `..` yet.
-async fn parent_of(dir: &Object, cookie: u64, part: &Listing) -> Option<FileId> {
+async fn parent_of(dir: &Object, cookie: u64, part: &Listing) -> Option<ObjectId> {
     if !matches!(cookie, 0 | AFTER_DOT) {
         return None;
     }
@@ -105,7 +105,7 @@ async fn parent_of(dir: &Object, cookie: u64, part: &Listing) -> Option<FileId> 
 /// An entry to be told.
 struct Item<'a> {
     name: &'a [u8],
-    id: FileId,
+    id: ObjectId,
     cookie: u64,
     node: Option<(&'a NodeRef, &'a storage::Attributes)>,
 }
@@ -123,7 +123,7 @@ struct Page<'r, 'w, 'b> {
 
 impl Page<'_, '_, '_> {
     /// `.` and `..`, as far as the client has not had them. False when the page is full.
-    fn push_dots(&mut self, cookie: u64, part: &Listing, parent: Option<FileId>) -> bool {
+    fn push_dots(&mut self, cookie: u64, part: &Listing, parent: Option<ObjectId>) -> bool {
         let dir = self.dir;
         if cookie == 0 {
             let node = Some((&dir.node, &part.dir));
@@ -139,7 +139,7 @@ impl Page<'_, '_, '_> {
 
     /// Adds an entry. False when the page is full.
     fn push(&mut self, item: Item<'_>) -> bool {
-        let (fileid, name, cookie) = (item.id.0, Name(item.name), item.cookie);
+        let (fileid, name, cookie) = (item.id.number, Name(item.name), item.cookie);
         let fits = match self.names_left {
             None => self.listing.push(&Entry { fileid, name, cookie }),
             Some(left) => {

@@ -190,7 +190,7 @@ impl Subject {
         let (owner, group) = (Digits::of(attributes.uid), Digits::of(attributes.gid));
         Self {
             fs,
-            mounted_on: attributes.id.0,
+            mounted_on: attributes.id.number,
             attributes,
             acl: None,
             handle: None,
@@ -220,7 +220,7 @@ impl Subject {
             A::Dacl => Value::Dacl(self.acl.as_ref()?.dacl()),
             A::FileHandle => Value::FileHandle(FileHandle(self.handle.as_ref()?.as_bytes())),
             A::FsLocations => self.locations.as_ref()?.value(),
-            A::FileId => Value::FileId(object.id.0),
+            A::FileId => Value::FileId(object.id.number),
             A::MountedOnFileId => Value::MountedOnFileId(self.mounted_on),
             A::Hidden => Value::Hidden(self.has(FileFlags::HIDDEN)),
             A::System => Value::System(self.has(FileFlags::SYSTEM)),
@@ -315,7 +315,7 @@ fn time(timestamp: Timestamp) -> Time {
 
 #[cfg(test)]
 mod tests {
-    use storage::{Device, FileId};
+    use storage::{Device, ObjectId};
 
     use super::*;
 
@@ -324,7 +324,7 @@ mod tests {
     fn subject(minor_version: u32, capabilities: Capabilities) -> Subject {
         let moment = Timestamp { secs: -1, nanos: 999_999_999 };
         let attributes = Attributes {
-            id: FileId(7),
+            id: ObjectId::live(7),
             kind: FileKind::Regular,
             mode: 0o170_4755,
             links: 2,

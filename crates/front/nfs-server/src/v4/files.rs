@@ -232,12 +232,12 @@ fn note_kept(closed: share::Result<()>) {
 }
 
 fn key(share: &Share, open: &Open) -> FileKey {
-    FileKey { share: share.id().0, file: open.node().id().0 }
+    FileKey { share: share.id().0, file: open.node().id().number }
 }
 
 /// The key of an object's file among those of all shares.
 pub(super) fn file_of(object: &Object) -> FileKey {
-    FileKey { share: object.share.id().0, file: object.node.id().0 }
+    FileKey { share: object.share.id().0, file: object.node.id().number }
 }
 
 /// The status for a stateid that is refused.

@@ -9,7 +9,7 @@ use nfs_proto::filehandle::Target;
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::status::Status;
 use share::{Share, Terms};
-use storage::{Attributes, Device, FileId, FileKind, Timestamp};
+use storage::{Attributes, Device, FileKind, ObjectId, Timestamp};
 
 use super::compound::Compound;
 use crate::object::Object;
@@ -63,7 +63,7 @@ pub(super) fn attributes(c: &Compound<'_>) -> Attributes {
     let nanos = u32::try_from(names.finish() % 1_000_000_000).unwrap_or(0);
     let changed = Timestamp { secs: since, nanos };
     Attributes {
-        id: FileId(ROOT_FILE_ID),
+        id: ObjectId::live(ROOT_FILE_ID),
         kind: FileKind::Directory,
         mode: 0o555,
         links: u32::try_from(shares.len()).unwrap_or(u32::MAX).saturating_add(2),

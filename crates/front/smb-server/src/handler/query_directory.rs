@@ -329,7 +329,7 @@ impl Answer<'_, '_> {
                 end_of_file: info.end_of_file,
                 allocation_size: info.allocation_size,
                 file_attributes: info.file_attributes,
-                file_id: u128::from(attributes.id.0),
+                file_id: u128::from(attributes.id.number),
                 ..entry
             };
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use acl::SecurityDescriptor;
-use storage::{Attributes, FileId, FileKind, Handle, NodeRef, ObservedId, Protection, Timestamp, Want};
+use storage::{Attributes, FileKind, Handle, NodeRef, ObjectId, ObservedId, Protection, Timestamp, Want};
 
 use super::worth::Worth;
 
@@ -31,7 +31,7 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) name: Vec<u8>,
-    pub(super) id: FileId,
+    pub(super) id: ObjectId,
     pub(super) kind: Option<FileKind>,
     pub(super) cookie: u64,
 }

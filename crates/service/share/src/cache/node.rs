@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use acl::SecurityDescriptor;
 use storage::{
-    Attributes, Capabilities, DirEntry, Error, Feed, FileId, FileKind, Handle, Name, NewNode, Node, NodeRef,
-    Observed, ObservedId, Observer, Protection, Replace, Result, SeekTo, SetAttributes, Space, Stability,
-    Storage, StreamEntry, StreamName, Wait, Want, XattrMode,
+    Attributes, Capabilities, DirEntry, Error, Feed, FileKind, Handle, Name, NewNode, Node, NodeRef,
+    ObjectId, Observed, ObservedId, Observer, Protection, Replace, Result, SeekTo, SetAttributes, Space,
+    Stability, Storage, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
 use super::directory::{Known, LISTING_MAX, Listed};
@@ -377,7 +377,7 @@ impl Node for CachedNode {
         self
     }
 
-    fn id(&self) -> FileId {
+    fn id(&self) -> ObjectId {
         self.inner.id()
     }
 
@@ -508,7 +508,7 @@ impl Node for CachedNode {
         }
     }
 
-    fn parent_number(&self) -> Result<FileId> {
+    fn parent_number(&self) -> Result<ObjectId> {
         self.inner.parent_number()
     }
 

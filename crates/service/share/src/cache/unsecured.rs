@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Attributes, FileId, Timestamp};
+use storage::{Attributes, ObjectId, Timestamp};
 
 /// Tables, each with its own lock.
 const STRIPES: usize = 16;
@@ -29,12 +29,12 @@ pub(super) struct Unsecured {
     /// How often a descriptor was stored through this cache.
     stored: AtomicU64,
     /// Each lock guards its table.
-    tables: [Mutex<HashMap<FileId, Known>>; STRIPES],
+    tables: [Mutex<HashMap<ObjectId, Known>>; STRIPES],
 }
 
 impl Unsecured {
-    fn table(&self, id: FileId) -> &Mutex<HashMap<FileId, Known>> {
-        &self.tables[usize::try_from(id.0 % STRIPES as u64).unwrap_or(0)]
+    fn table(&self, id: ObjectId) -> &Mutex<HashMap<ObjectId, Known>> {
+        &self.tables[usize::try_from(id.number % STRIPES as u64).unwrap_or(0)]
     }
 
     /// The count to pass when a file is entered: taken before the file is read or created.
@@ -74,7 +74,7 @@ impl Unsecured {
     }
 
     /// Records that a descriptor was stored with a file.
-    pub(super) fn stored(&self, id: FileId) {
+    pub(super) fn stored(&self, id: ObjectId) {
         let mut table = self.table(id).lock();
         // Under the lock: a caller that read the file earlier enters it before this, or not at all.
         self.stored.fetch_add(1, Ordering::AcqRel);

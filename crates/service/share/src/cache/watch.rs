@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use storage::{FileId, Node, ObservedId};
+use storage::{Node, ObjectId, ObservedId};
 
 use super::{Cache, Directory, Purpose};
 
@@ -15,7 +15,7 @@ pub(crate) struct Watch(Option<Watched>);
 #[derive(Debug)]
 struct Watched {
     cache: Arc<Cache>,
-    dir: FileId,
+    dir: ObjectId,
     observed: ObservedId,
     /// The reported changes before, and the number of callers that had begun to change the directory.
     changes: u64,

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use storage::FileId;
+use storage::ObjectId;
 
 /// A directory is judged after this many changes.
 const CHANGES: u32 = 64;
@@ -59,15 +59,15 @@ struct Rest {
 
 /// Directories that are resting, or were a short time ago.
 #[derive(Debug, Default)]
-pub(super) struct Rests(HashMap<FileId, Rest>);
+pub(super) struct Rests(HashMap<ObjectId, Rest>);
 
 impl Rests {
-    pub(super) fn is_resting(&self, id: FileId, now: Instant) -> bool {
+    pub(super) fn is_resting(&self, id: ObjectId, now: Instant) -> bool {
         self.0.get(&id).is_some_and(|rest| now < rest.until)
     }
 
     /// Begins the rest of a directory that was not worth caching, twice as long as the last rest if that was recent.
-    pub(super) fn begin(&mut self, id: FileId, now: Instant) {
+    pub(super) fn begin(&mut self, id: ObjectId, now: Instant) {
         if self.0.len() >= RESTED_MAX && !self.0.contains_key(&id) {
             self.0.retain(|_, rest| now < rest.until);
             if self.0.len() >= RESTED_MAX {
@@ -80,7 +80,7 @@ impl Rests {
     }
 
     /// Forgets the rests of a directory that is worth caching.
-    pub(super) fn end(&mut self, id: FileId) {
+    pub(super) fn end(&mut self, id: ObjectId) {
         self.0.remove(&id);
     }
 }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn rests_grow_while_one_follows_the_other() {
-        let (mut rests, dir, mut now) = (Rests::default(), FileId(1), Instant::now());
+        let (mut rests, dir, mut now) = (Rests::default(), ObjectId::live(1), Instant::now());
         assert!(!rests.is_resting(dir, now));
         for length in [1, 2, 4, 8, 16, 32, 60, 60].map(Duration::from_secs) {
             rests.begin(dir, now);
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn only_some_are_remembered() {
         let (mut rests, now) = (Rests::default(), Instant::now());
-        (0..3 * RESTED_MAX as u64).for_each(|id| rests.begin(FileId(id), now));
+        (0..3 * RESTED_MAX as u64).for_each(|id| rests.begin(ObjectId::live(id), now));
         assert!(rests.0.len() <= RESTED_MAX);
     }
 }

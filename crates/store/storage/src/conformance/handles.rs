@@ -164,7 +164,7 @@ pub fn of_every_kind(subject: &mut dyn Subject) {
         drop(node);
         let found = by_handle(subject, &handle).unwrap();
         assert_eq!((found.id(), found.kind(), attributes_of(&*found).kind), (id, kind, kind));
-        root.rename(name("n"), &*root, name(&format!("n{}", id.0)), Replace::Never).unwrap();
+        root.rename(name("n"), &*root, name(&format!("n{}", id.number)), Replace::Never).unwrap();
     }
 }
 

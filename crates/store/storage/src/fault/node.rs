@@ -9,7 +9,7 @@ use acl::SecurityDescriptor;
 
 use super::{Call, Shared};
 use crate::{
-    Attributes, DirEntry, Error, FileId, FileKind, Handle, Name, NewNode, Node, NodeRef, Replace, Result,
+    Attributes, DirEntry, Error, FileKind, Handle, Name, NewNode, Node, NodeRef, ObjectId, Replace, Result,
     SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
@@ -46,7 +46,7 @@ impl Node for FaultyNode {
         self
     }
 
-    fn id(&self) -> FileId {
+    fn id(&self) -> ObjectId {
         self.node.id()
     }
 
@@ -95,7 +95,7 @@ impl Node for FaultyNode {
         self.node.security(attributes, wait)
     }
 
-    fn parent_number(&self) -> Result<FileId> {
+    fn parent_number(&self) -> Result<ObjectId> {
         self.enter(Call::Parent)?;
         self.node.parent_number()
     }

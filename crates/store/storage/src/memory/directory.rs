@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::FileId;
+use crate::ObjectId;
 
 /// Names and the objects that they stand for. Each entry has a cookie that is never reused, so a listing can continue
 /// after any entry, whatever was added and removed meanwhile.
@@ -17,7 +17,7 @@ pub(super) struct Directory {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    id: FileId,
+    id: ObjectId,
     cookie: u64,
 }
 
@@ -25,12 +25,12 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) name: Vec<u8>,
-    pub(super) id: FileId,
+    pub(super) id: ObjectId,
     pub(super) cookie: u64,
 }
 
 impl Directory {
-    pub(super) fn find(&self, name: &[u8]) -> Option<FileId> {
+    pub(super) fn find(&self, name: &[u8]) -> Option<ObjectId> {
         self.by_name.get(name).map(|entry| entry.id)
     }
 
@@ -39,7 +39,7 @@ impl Directory {
     }
 
     /// Adds a name that does not exist yet.
-    pub(super) fn insert(&mut self, name: &[u8], id: FileId) {
+    pub(super) fn insert(&mut self, name: &[u8], id: ObjectId) {
         self.last_cookie += 1;
         let cookie = self.last_cookie;
         self.by_cookie.insert(cookie, name.to_vec());

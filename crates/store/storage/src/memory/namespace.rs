@@ -3,26 +3,26 @@
 use super::State;
 use super::directory::Directory;
 use super::object::{Content, Object};
-use crate::{Error, FileId, NewKind, NewNode, Replace, Result};
+use crate::{Error, NewKind, NewNode, ObjectId, Replace, Result};
 
 /// The longest text of a symbolic link, as on Linux (PATH_MAX less the final zero).
 const SYMLINK_BYTES_MAX: usize = 4095;
 
 impl State {
     /// The object that a name stands for.
-    pub(super) fn find(&self, dir: FileId, name: &[u8]) -> Result<&Object> {
+    pub(super) fn find(&self, dir: ObjectId, name: &[u8]) -> Result<&Object> {
         let id = self.object(dir)?.directory()?.find(name).ok_or(Error::NotFound)?;
         self.object(id)
     }
 
     /// Checks that the directory can take an entry: it must not have been removed.
-    pub(super) fn check_enters(&self, dir: FileId) -> Result<&Directory> {
+    pub(super) fn check_enters(&self, dir: ObjectId) -> Result<&Directory> {
         let object = self.object(dir)?;
         let directory = object.directory()?;
         if object.names.is_empty() && dir != super::ROOT { Err(Error::Stale) } else { Ok(directory) }
     }
 
-    pub(super) fn create(&mut self, dir: FileId, name: &[u8], new: &NewNode<'_>) -> Result<FileId> {
+    pub(super) fn create(&mut self, dir: ObjectId, name: &[u8], new: &NewNode<'_>) -> Result<ObjectId> {
         self.object(dir)?.directory()?;
         let content = match new.kind {
             NewKind::Regular => Content::Data(super::data::Data::default()),
@@ -40,7 +40,7 @@ impl State {
             return Err(Error::Exists);
         }
         self.last_id += 1;
-        let id = FileId(self.last_id);
+        let id = ObjectId::live(self.last_id);
         let mut object = Object::new(id, content, self.now());
         let is_symlink = matches!(new.kind, NewKind::Symlink(_));
         object.mode = if is_symlink { 0o777 } else { new.mode & 0o7777 };
@@ -50,7 +50,7 @@ impl State {
         Ok(id)
     }
 
-    pub(super) fn link(&mut self, dir: FileId, name: &[u8], target: FileId) -> Result<()> {
+    pub(super) fn link(&mut self, dir: ObjectId, name: &[u8], target: ObjectId) -> Result<()> {
         self.object(dir)?.directory()?;
         let object = self.object(target)?;
         if object.is_directory() {
@@ -67,7 +67,7 @@ impl State {
     }
 
     /// Removes a name. Returns the number of its object, which may have to be freed.
-    pub(super) fn remove(&mut self, dir: FileId, name: &[u8], directory: bool) -> Result<()> {
+    pub(super) fn remove(&mut self, dir: ObjectId, name: &[u8], directory: bool) -> Result<()> {
         let object = self.find(dir, name)?;
         match (&object.content, directory) {
             (Content::Directory(_), false) => return Err(Error::IsDirectory),
@@ -83,8 +83,8 @@ impl State {
 
     pub(super) fn rename(
         &mut self,
-        (dir, name): (FileId, &[u8]),
-        (to_dir, to_name): (FileId, &[u8]),
+        (dir, name): (ObjectId, &[u8]),
+        (to_dir, to_name): (ObjectId, &[u8]),
         replace: Replace,
     ) -> Result<()> {
         self.object(to_dir)?.directory()?;
@@ -112,7 +112,7 @@ impl State {
         self.enter(to_dir, to_name, id)
     }
 
-    fn check_replaces(&self, moves_directory: bool, old: FileId) -> Result<()> {
+    fn check_replaces(&self, moves_directory: bool, old: ObjectId) -> Result<()> {
         match (moves_directory, &self.object(old)?.content) {
             (true, Content::Directory(d)) if !d.is_empty() => Err(Error::NotEmpty),
             (true, Content::Directory(_)) => Ok(()),
@@ -123,7 +123,7 @@ impl State {
     }
 
     /// Whether `above` is `below` or a directory that contains it.
-    fn is_above(&self, above: FileId, below: FileId) -> bool {
+    fn is_above(&self, above: ObjectId, below: ObjectId) -> bool {
         let mut at = Some(below);
         while let Some(id) = at {
             if id == above {
@@ -134,7 +134,7 @@ impl State {
         false
     }
 
-    fn enter(&mut self, dir: FileId, name: &[u8], id: FileId) -> Result<()> {
+    fn enter(&mut self, dir: ObjectId, name: &[u8], id: ObjectId) -> Result<()> {
         let now = self.now();
         let object = self.object_mut(id)?;
         object.names.push((dir, name.to_vec()));
@@ -148,7 +148,7 @@ impl State {
         Ok(())
     }
 
-    fn leave(&mut self, dir: FileId, name: &[u8], id: FileId) -> Result<()> {
+    fn leave(&mut self, dir: ObjectId, name: &[u8], id: ObjectId) -> Result<()> {
         let now = self.now();
         let object = self.object_mut(id)?;
         object.names.retain(|(d, n)| (*d, n.as_slice()) != (dir, name));
@@ -163,7 +163,7 @@ impl State {
     }
 
     /// The path of an object below the root, by one of its names.
-    pub(super) fn path(&self, id: FileId) -> Result<Vec<u8>> {
+    pub(super) fn path(&self, id: ObjectId) -> Result<Vec<u8>> {
         let (mut names, mut at) = (Vec::new(), id);
         while at != super::ROOT {
             let (dir, name) = self.object(at)?.names.first().ok_or(Error::Stale)?;

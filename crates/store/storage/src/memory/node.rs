@@ -13,7 +13,7 @@ use super::object::Content;
 use super::{HANDLE_FORMAT, Shared, State};
 use crate::name::check_xattr_name;
 use crate::{
-    Attributes, DirEntry, Error, FileId, FileKind, Handle, Name, NewNode, Node, NodeRef, Replace, Result,
+    Attributes, DirEntry, Error, FileKind, Handle, Name, NewNode, Node, NodeRef, ObjectId, Replace, Result,
     SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
@@ -27,12 +27,12 @@ const COPY_BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug)]
 pub(super) struct MemoryNode {
     shared: Arc<Shared>,
-    id: FileId,
+    id: ObjectId,
     kind: FileKind,
 }
 
 impl MemoryNode {
-    pub(super) fn pin(shared: &Arc<Shared>, state: &mut State, id: FileId, kind: FileKind) -> NodeRef {
+    pub(super) fn pin(shared: &Arc<Shared>, state: &mut State, id: ObjectId, kind: FileKind) -> NodeRef {
         if let Some(object) = state.objects.get_mut(&id) {
             object.held += 1;
         }
@@ -83,7 +83,7 @@ impl Node for MemoryNode {
         self
     }
 
-    fn id(&self) -> FileId {
+    fn id(&self) -> ObjectId {
         self.id
     }
 
@@ -94,7 +94,7 @@ impl Node for MemoryNode {
     fn handle(&self) -> Result<Handle> {
         let mut bytes = [0; 9];
         bytes[0] = HANDLE_FORMAT;
-        bytes[1..].copy_from_slice(&self.id.0.to_le_bytes());
+        bytes[1..].copy_from_slice(&self.id.number.to_le_bytes());
         Handle::new(&bytes)
     }
 

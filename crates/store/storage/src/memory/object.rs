@@ -8,7 +8,7 @@ use acl::SecurityDescriptor;
 use super::data::{Data, PAGE_BYTES, SIZE_MAX};
 use super::directory::Directory;
 use crate::{
-    Attributes, Device, Error, FileFlags, FileId, FileKind, Result, SetAttributes, SetTime, Timestamp, Want,
+    Attributes, Device, Error, FileFlags, FileKind, ObjectId, Result, SetAttributes, SetTime, Timestamp, Want,
 };
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) enum Content {
 
 #[derive(Debug)]
 pub(super) struct Object {
-    pub(super) id: FileId,
+    pub(super) id: ObjectId,
     pub(super) content: Content,
     pub(super) mode: u32,
     pub(super) uid: u32,
@@ -41,15 +41,15 @@ pub(super) struct Object {
     security: Option<(Arc<SecurityDescriptor>, (u32, u32, u32))>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Named streams: separate objects that this one names.
-    pub(super) streams: BTreeMap<Vec<u8>, FileId>,
+    pub(super) streams: BTreeMap<Vec<u8>, ObjectId>,
     /// Each name: the directory and the name in it.
-    pub(super) names: Vec<(FileId, Vec<u8>)>,
+    pub(super) names: Vec<(ObjectId, Vec<u8>)>,
     /// How many nodes pin the object.
     pub(super) held: usize,
 }
 
 impl Object {
-    pub(super) fn new(id: FileId, content: Content, now: Timestamp) -> Self {
+    pub(super) fn new(id: ObjectId, content: Content, now: Timestamp) -> Self {
         Self {
             id,
             content,

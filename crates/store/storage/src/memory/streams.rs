@@ -3,30 +3,30 @@
 use super::State;
 use super::data::Data;
 use super::object::{Content, Object};
-use crate::{Error, FileId, Replace, Result, StreamEntry};
+use crate::{Error, ObjectId, Replace, Result, StreamEntry};
 
 impl State {
     /// The object, if it is of a kind that has named streams.
-    fn streams_of(&mut self, id: FileId) -> Result<&mut Object> {
+    fn streams_of(&mut self, id: ObjectId) -> Result<&mut Object> {
         let object = self.object_mut(id)?;
         object.check_carries_xattrs()?;
         Ok(object)
     }
 
-    pub(super) fn streams(&mut self, id: FileId) -> Result<Vec<StreamEntry>> {
+    pub(super) fn streams(&mut self, id: ObjectId) -> Result<Vec<StreamEntry>> {
         let streams = self.streams_of(id)?.streams.clone();
-        let entry = |(name, stream): (Vec<u8>, FileId)| {
+        let entry = |(name, stream): (Vec<u8>, ObjectId)| {
             let known = self.object(stream)?.attributes(crate::Want::empty());
             Ok(StreamEntry { name, size: known.size, allocated: known.allocated })
         };
         streams.into_iter().map(entry).collect()
     }
 
-    pub(super) fn stream(&mut self, id: FileId, name: &[u8]) -> Result<FileId> {
+    pub(super) fn stream(&mut self, id: ObjectId, name: &[u8]) -> Result<ObjectId> {
         self.streams_of(id)?.streams.get(name).copied().ok_or(Error::NotFound)
     }
 
-    pub(super) fn create_stream(&mut self, id: FileId, name: &[u8]) -> Result<FileId> {
+    pub(super) fn create_stream(&mut self, id: ObjectId, name: &[u8]) -> Result<ObjectId> {
         let object = self.streams_of(id)?;
         if object.streams.contains_key(name) {
             return Err(Error::Exists);
@@ -35,7 +35,7 @@ impl State {
             return Err(Error::Stale);
         }
         self.last_id += 1;
-        let stream = FileId(self.last_id);
+        let stream = ObjectId::live(self.last_id);
         let mut new = Object::new(stream, Content::Data(Data::default()), self.now());
         new.names.push((id, name.to_vec()));
         self.objects.insert(stream, new);
@@ -43,7 +43,7 @@ impl State {
         Ok(stream)
     }
 
-    pub(super) fn remove_stream(&mut self, id: FileId, name: &[u8]) -> Result<()> {
+    pub(super) fn remove_stream(&mut self, id: ObjectId, name: &[u8]) -> Result<()> {
         let stream = self.streams_of(id)?.streams.remove(name).ok_or(Error::NotFound)?;
         self.leave_stream(stream);
         Ok(())
@@ -51,7 +51,7 @@ impl State {
 
     pub(super) fn rename_stream(
         &mut self,
-        id: FileId,
+        id: ObjectId,
         name: &[u8],
         to: &[u8],
         replace: Replace,
@@ -71,7 +71,7 @@ impl State {
     }
 
     /// A stream has lost its name.
-    pub(super) fn leave_stream(&mut self, stream: FileId) {
+    pub(super) fn leave_stream(&mut self, stream: ObjectId) {
         if let Some(object) = self.objects.get_mut(&stream) {
             object.names.clear();
         }

@@ -103,7 +103,7 @@ async fn list(
         for entry in &part.entries {
             position = entry.cookie;
             let about = match &entry.node {
-                None => About::Entry(entry.id.0),
+                None => About::Entry(entry.id.number),
                 Some((node, seen)) => match look(c, dir, fs, (node, *seen), &needs, page.wanted).await? {
                     Some(about) => about,
                     None => continue, // it has just gone

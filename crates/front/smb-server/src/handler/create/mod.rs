@@ -162,7 +162,7 @@ fn answer(ctx: &OnShare<'_>, asked: &Asked, outcome: Outcome) -> Result<Buffer, 
     let mut contexts = asked.answers(&Answerable {
         maximal_access: outcome.maximal,
         last_write_time: info.last_write_time,
-        file_number: outcome.attributes.id.0,
+        file_number: outcome.attributes.id.number,
         volume_number: u64::from(ctx.share.id().0),
     });
     contexts.extend(outcome.contexts);

@@ -14,7 +14,7 @@ use crate::status::Failure;
 /// be stored.
 pub(super) fn handle(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
     let share = ctx.share;
-    let file = open.file()?.node().id().0;
+    let file = open.file()?.node().id().number;
     require_room(request, ObjectId::LEN, NtStatus::BUFFER_TOO_SMALL)?;
     let mut volume = ctx.server.guid().0;
     for (byte, id) in volume.iter_mut().zip(share.id().0.to_le_bytes()) {

@@ -96,7 +96,7 @@ fn check_access(open: &Open, class: FileInfoClass) -> Result<(), Failure> {
 const BYTE_ALIGNED: Alignment = Alignment { alignment_requirement: 0 };
 
 fn internal(attributes: &Attributes) -> Internal {
-    Internal { index_number: attributes.id.0 }
+    Internal { index_number: attributes.id.number }
 }
 
 fn access(open: &Open) -> Access {
@@ -117,7 +117,7 @@ fn attribute_tag(attributes: &Attributes) -> AttributeTag {
 }
 
 fn id(ctx: &OnShare<'_>, attributes: &Attributes) -> Id {
-    Id { volume_serial_number: u64::from(ctx.share.id().0), file_id: u128::from(attributes.id.0) }
+    Id { volume_serial_number: u64::from(ctx.share.id().0), file_id: u128::from(attributes.id.number) }
 }
 
 fn standard_link(attributes: &Attributes, delete_pending: bool) -> StandardLink {

@@ -185,12 +185,12 @@ pub(super) fn mode(open: &Open, buffer: &[u8]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use storage::{Device, FileId, FileKind, Timestamp};
+    use storage::{Device, FileKind, ObjectId, Timestamp};
 
     fn object(flags: Option<FileFlags>) -> Attributes {
         let time = Timestamp { secs: 100, nanos: 0 };
         Attributes {
-            id: FileId(1),
+            id: ObjectId::live(1),
             kind: FileKind::Regular,
             mode: 0o644,
             links: 1,
