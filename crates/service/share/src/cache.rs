@@ -451,11 +451,8 @@ impl Cache {
             if self.budget.has_room(bytes) {
                 return true;
             }
-            let ids: Vec<ObjectId> =
-                stripe.lock().slots.keys().copied().filter(|id| *id != indexed).collect();
-            for id in ids {
-                self.forget(id);
-            }
+            let others: Vec<_> = stripe.lock().slots.keys().copied().filter(|id| *id != indexed).collect();
+            others.into_iter().for_each(|id| self.forget(id));
         }
         if !self.budget.has_room(bytes) {
             self.with(indexed, |directory| self.account(directory, Directory::drop_listing));

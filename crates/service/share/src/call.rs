@@ -52,6 +52,26 @@ impl Call {
         }
     }
 
+    /// Becomes another operation of the same caller, when this one has ended.
+    pub fn renew(&mut self, operation: &'static Operation, begun: Instant) {
+        self.check_turn();
+        (self.operation, self.begun) = (operation, begun);
+        self.has_had_turn.set(false);
+        self.under.set(None);
+        self.waits.set(Waits::default());
+        self.used.set(None);
+    }
+
+    fn check_turn(&self) {
+        // One that is charged by its data may fail, or be given up, before it gets there.
+        debug_assert!(
+            self.has_had_turn() || self.operation.api.moves_data() || std::thread::panicking(),
+            "{} of {} has ended without its turn in the budget",
+            self.operation.api.name,
+            self.operation.front.name
+        );
+    }
+
     /// The operation's row.
     #[must_use]
     pub fn operation(&self) -> &'static Operation {
@@ -135,13 +155,7 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        // One that is charged by its data may fail, or be given up, before it gets there.
-        debug_assert!(
-            self.has_had_turn() || self.operation.api.moves_data() || std::thread::panicking(),
-            "{} of {} has ended without its turn in the budget",
-            self.operation.api.name,
-            self.operation.front.name
-        );
+        self.check_turn();
     }
 }
 
@@ -191,6 +205,16 @@ mod tests {
     fn a_call_that_has_had_no_turn_is_a_fault() {
         let caller = call(&LOOKUP, Client::Unknown).caller.clone();
         drop(Call::new(&LOOKUP, caller, Instant::now()));
+    }
+
+    #[test]
+    fn a_call_that_is_renewed_has_waited_for_nothing_and_needs_a_turn_again() {
+        let mut call = call(&LOOKUP, Client::Unknown);
+        call.waited_for_thread(Duration::from_secs(1));
+        call.uses(Used { file: 1, open: None });
+        call.renew(&READ, Instant::now());
+        assert_eq!((call.waits(), call.cost().used, call.has_had_turn()), (Waits::default(), None, false));
+        assert_eq!(call.operation().api.name, "Read");
     }
 
     #[test]

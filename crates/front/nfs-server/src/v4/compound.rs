@@ -183,14 +183,14 @@ impl<'a> Compound<'a> {
     }
 
     /// Begins the next operation on the current object, if there is one.
-    pub(super) fn begin_call(
-        &mut self,
-        operation: &'static Operation<Number>,
-    ) -> Option<(Arc<Share>, Rc<Call>)> {
-        let Some(Position { place: Place::Object(object), .. }) = &mut self.current else { return None };
-        let call = Call::new(&operation.on_share, object.call.caller.clone(), turn_clock::now());
-        object.call = Rc::new(call);
-        Some((Arc::clone(&object.share), Rc::clone(&object.call)))
+    pub(super) fn begin_call(&mut self, operation: &'static Operation<Number>) {
+        let Some(Position { place: Place::Object(object), .. }) = &mut self.current else { return };
+        let (operation, begun) = (&operation.on_share, turn_clock::now());
+        match Rc::get_mut(&mut object.call) {
+            Some(call) => call.renew(operation, begun),
+            // The saved object keeps the call.
+            None => object.call = Rc::new(Call::new(operation, object.call.caller.clone(), begun)),
+        }
     }
 
     /// Checks whether the caller may use this operation on the current object, under the rules of its share.

@@ -143,10 +143,11 @@ impl<'a> Runner<'a> {
         if let Err(status) = c.check_room(operation.result_bytes).and_then(|()| c.check_standing(operation)) {
             return c.refuse(args.operation(), status);
         }
-        if operation.is_counted
-            && let Some((share, call)) = c.begin_call(operation)
-        {
-            share.take_turn(&call).await;
+        if operation.is_counted {
+            c.begin_call(operation);
+            if let Some(object) = c.counted() {
+                object.share.take_turn(&object.call).await;
+            }
         }
         let (number, has_file_handle) = (args.operation(), c.place().is_ok());
         c.begin_operation(operation);
