@@ -66,6 +66,9 @@ pub(crate) struct Clients {
     pub(crate) negotiated: Negotiated,
 }
 
+/// How long a folder is left alone whose files are still open.
+const STILL_OPEN: Duration = Duration::from_millis(20);
+
 impl<'a> Site<'a> {
     /// Makes the run's folder.
     pub(crate) fn make(target: &'a Target, access: &'a Access) -> Result<Self> {
@@ -392,13 +395,33 @@ impl<'a> Site<'a> {
             }
         }
         for thread in 0..self.directories.len().saturating_sub(FIRST_THREAD_DIRECTORY) {
-            link.ask(&Request::RemoveDirectory { parent: 1, name: &format!("t{thread}") })?;
+            self.remove_folder(&mut link, 1, &format!("t{thread}"))?;
         }
         for file in 0..self.made_files {
             link.ask(&Request::Delete { directory: 1, name: &format!("f{file}") })?;
         }
-        link.ask(&Request::RemoveDirectory { parent: 0, name: &self.name })?;
-        Ok(())
+        self.remove_folder(&mut link, 0, &self.name)
+    }
+
+    /// Removes a folder. Over SMB it goes with its last close, and the close succeeds even if the folder stays because it has
+    /// entries: removed files are such until the server has closed what a connection that was given up had open. So the
+    /// folder is removed until it is not found.
+    fn remove_folder(&self, link: &mut Link, parent: usize, name: &str) -> Result<()> {
+        let remove = Request::RemoveDirectory { parent, name };
+        link.ask(&remove)?;
+        let Target::Smb(_) = self.target else { return Ok(()) };
+        let patient_until = Instant::now() + self.access.timeout;
+        loop {
+            match link.ask(&remove) {
+                Err(fault) if fault.is_of_connection() => return Err(fault),
+                Err(_) => return Ok(()),
+                Ok(_) if Instant::now() > patient_until => {
+                    let text = format!("{name} has files that are still open");
+                    return Err(Fault::new(ProblemKind::NotRemoved, text));
+                }
+                Ok(_) => std::thread::sleep(STILL_OPEN),
+            }
+        }
     }
 }
 
