@@ -16,7 +16,7 @@ use storage::{
     SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Timestamp, Wait, Want, XattrMode,
 };
 
-use crate::attributes::{btime_of, kind_of};
+use crate::attributes::{btime_of, device_of, kind_of};
 use crate::below::LastFound;
 use crate::errno::from_errno;
 use crate::handle::Handles;
@@ -89,7 +89,9 @@ impl LocalNode {
 
     /// Whether this result of statx belongs to this object.
     pub(crate) fn is_object_of(&self, stat: &Statx) -> bool {
-        (self.id.number, self.kind, self.btime) == (stat.stx_ino, kind_of(stat), btime_of(stat))
+        // The root of a file system that is mounted below the share has a number of its own numbering.
+        device_of(stat) == self.store.device
+            && (self.id.number, self.kind, self.btime) == (stat.stx_ino, kind_of(stat), btime_of(stat))
     }
 
     pub(crate) fn check_data(&self) -> Result<()> {

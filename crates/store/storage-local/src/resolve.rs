@@ -59,8 +59,7 @@ impl Shared {
     /// The parent of an open directory; None when it does not lie below the root.
     fn parent_below_root(self: &Arc<Self>, fd: &OwnedFd) -> Result<Option<Arc<LocalNode>>> {
         let up = stat_name(fd, ABOVE)?;
-        let is_it = |node: &Arc<LocalNode>| device_of(&up) == self.device && node.is_object_of(&up);
-        let at_hand = self.cache.get(ObjectId::live(up.stx_ino)).filter(is_it);
+        let at_hand = self.cache.get(ObjectId::live(up.stx_ino)).filter(|node| node.is_object_of(&up));
         let parent = match at_hand {
             Some(parent) => parent,
             None => self.adopt(self.open_parent(fd)?, false)?,

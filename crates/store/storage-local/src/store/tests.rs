@@ -167,3 +167,13 @@ fn what_is_no_directory_is_no_store() {
     std::fs::write(dir.path().join("file"), "").unwrap();
     assert_eq!(open(&dir.path().join("file")), Some(Error::NotDirectory));
 }
+
+#[test]
+fn an_object_of_another_file_system_is_none_of_the_store() {
+    let place = tempfile::tempdir().unwrap();
+    let store = LocalStore::open(place.path(), LocalOptions::default()).unwrap();
+    let mut stat = stat(&store.root.fd).unwrap();
+    assert!(store.root.is_object_of(&stat));
+    stat.stx_dev_minor += 1;
+    assert!(!store.root.is_object_of(&stat));
+}
