@@ -4,13 +4,10 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
-use socket2::SockRef;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
@@ -18,7 +15,7 @@ use crate::outbox::SEND_BYTES;
 use crate::patience::{Signs, outstayed};
 use crate::places::Place;
 use crate::ration::{FREE_BYTES, Ration};
-use crate::retransmissions::retransmissions;
+use crate::socket::Socket;
 use crate::turn_clock::{self, Turn};
 use crate::{Buffer, Outbox};
 
@@ -198,8 +195,8 @@ pub(crate) enum Ended {
     Io(#[from] io::Error),
 }
 
-struct Connection<P> {
-    stream: Arc<TcpStream>,
+struct Connection<P, S> {
+    stream: S,
     protocol: Rc<P>,
     outbox: Outbox,
     limits: Limits,
@@ -229,8 +226,8 @@ struct Connection<P> {
 }
 
 /// Serves a connection until it ends, then lets the protocol clean up.
-pub(crate) async fn serve<P: Protocol>(
-    stream: Arc<TcpStream>,
+pub(crate) async fn serve<P: Protocol, S: Socket>(
+    stream: S,
     protocol: Rc<P>,
     outbox: Outbox,
     limits: Limits,
@@ -292,9 +289,9 @@ fn certainly(later: Later, outbox: Outbox) -> Later {
     })
 }
 
-impl<P: Protocol> Connection<P> {
+impl<P: Protocol, S: Socket> Connection<P, S> {
     fn new(
-        stream: Arc<TcpStream>,
+        stream: S,
         protocol: Rc<P>,
         outbox: Outbox,
         limits: Limits,
@@ -412,7 +409,7 @@ impl<P: Protocol> Connection<P> {
     fn look_at_round_trip(&mut self, now: Instant) {
         let is_due = |at| now.saturating_duration_since(at) >= ROUND_TRIP_EVERY;
         if self.round_trip_at.is_none_or(is_due) {
-            self.outbox.round_trip().look(&self.stream);
+            self.outbox.round_trip().note(self.stream.round_trip());
             self.round_trip_at = Some(now);
         }
     }
@@ -578,15 +575,13 @@ impl<P: Protocol> Connection<P> {
     /// Checks whether the peer still acknowledges what is sent to it. For a connection that is merely busy, the kernel
     /// has had to retransmit nothing, or only once or twice.
     async fn check_acknowledged(&mut self) -> Result<(), Ended> {
-        let (local, peer) = (self.stream.local_addr()?, self.stream.peer_addr()?);
-        let again = tokio::task::spawn_blocking(move || retransmissions(local, peer)).await;
-        self.look = match again.ok().flatten() {
+        self.look = match self.stream.retransmissions().await? {
             None | Some(0) => None,
             Some(count) if count < RETRANSMISSIONS_MAX => Some(Instant::now() + LOOK_AGAIN),
             Some(_) => {
                 // If only the other direction is cut, a reset may still reach the peer. An orderly end would not, since
                 // it queues behind everything that the peer has not acknowledged.
-                SockRef::from(&self.stream).set_linger(Some(Duration::ZERO))?;
+                self.stream.reset_at_end()?;
                 return Err(Ended::Unacknowledged);
             }
         };
@@ -595,7 +590,7 @@ impl<P: Protocol> Connection<P> {
 
     fn receive(&mut self) -> Result<(), Ended> {
         self.make_room();
-        match self.stream.try_read_buf(&mut self.received) {
+        match self.stream.try_read(&mut self.received) {
             Ok(0) => Err(Ended::ByPeer),
             Ok(_) => {
                 // A peer that sends something is alive; usually it has sent the answer to the urgent message.
@@ -610,6 +605,9 @@ impl<P: Protocol> Connection<P> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tokio::net::TcpStream;
 
     use super::*;
     use crate::places::Places;
@@ -656,7 +654,7 @@ mod tests {
         protocol: impl FnOnce(&Outbox) -> P,
         limits: Limits,
         frames: usize,
-    ) -> (Connection<P>, TcpStream) {
+    ) -> (Connection<P, Arc<TcpStream>>, TcpStream) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (outbox, known) = (Outbox::new(4), true);

@@ -24,6 +24,8 @@ mod retransmissions;
 mod room;
 mod round_trip;
 mod shards;
+mod single_shard;
+mod socket;
 pub mod turn_clock;
 
 pub use buffer::{Buffer, HEADROOM};
@@ -38,3 +40,5 @@ pub use pulse::Pulse;
 pub use room::Room;
 pub use round_trip::RoundTrip;
 pub use shards::{Peer, Service, Shards, ShardsError};
+pub use single_shard::SingleShard;
+pub use socket::Socket;

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
 
 use crate::mailbox::{Collected, Post};
 use crate::room::{Room, Rooms};
+use crate::socket::Socket;
 use crate::{Buffer, Mailbox, RoundTrip};
 
 /// The most bytes for one vectored write (128 to 256 KiB a send is the measured optimum).
@@ -164,9 +164,9 @@ impl Outbox {
     }
 
     /// Sends as much as the socket takes now. Returns true when everything is sent.
-    pub(crate) fn try_flush(&self, stream: &TcpStream) -> io::Result<bool> {
+    pub(crate) fn try_flush(&self, socket: &impl Socket) -> io::Result<bool> {
         while !self.is_empty() {
-            match self.try_send(stream) {
+            match self.try_send(socket) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => self.advance(count),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -176,7 +176,7 @@ impl Outbox {
         Ok(true)
     }
 
-    fn try_send(&self, stream: &TcpStream) -> io::Result<usize> {
+    fn try_send(&self, socket: &impl Socket) -> io::Result<usize> {
         let buffers = self.0.buffers.borrow();
         let mut slices = [IoSlice::new(&[]); SEND_SLICES];
         let (mut count, mut bytes, mut skip) = (0, 0, self.0.sent.get());
@@ -189,7 +189,7 @@ impl Outbox {
                 break;
             }
         }
-        stream.try_write_vectored(&slices[..count])
+        socket.try_write(&slices[..count])
     }
 
     fn advance(&self, count: usize) {

@@ -35,13 +35,18 @@ impl RoundTrip {
         (micros > 0).then(|| Duration::from_micros(micros.into()))
     }
 
-    /// Asks the kernel. If the socket is not a TCP socket, or is gone, the value stays.
-    pub(crate) fn look(&self, socket: &impl AsFd) {
-        let rtt = getsockopt(socket, TcpInfo).ok().and_then(|info| info.last_chunk().copied());
-        if let Some(rtt) = rtt {
-            self.micros.store(u32::from_ne_bytes(rtt), Ordering::Relaxed);
+    /// Keeps what the socket tells; the value stays if the socket tells nothing.
+    pub(crate) fn note(&self, told: Option<Duration>) {
+        if let Some(time) = told {
+            self.micros.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
         }
     }
+}
+
+/// What the kernel tells of a TCP socket. It tells nothing of other sockets, or of one that is gone.
+pub(crate) fn round_trip(socket: &impl AsFd) -> Option<Duration> {
+    let rtt = getsockopt(socket, TcpInfo).ok().and_then(|info| info.last_chunk().copied())?;
+    Some(Duration::from_micros(u32::from_ne_bytes(rtt).into()))
 }
 
 #[cfg(test)]
@@ -62,9 +67,9 @@ mod tests {
             server.write_all(b"x").unwrap();
             client.read_exact(&mut [0]).unwrap();
         }
-        round_trip.look(&server);
+        round_trip.note(super::round_trip(&server));
         let time = round_trip.time().unwrap();
-        round_trip.look(&std::fs::File::open("/dev/null").unwrap());
+        round_trip.note(super::round_trip(&std::fs::File::open("/dev/null").unwrap()));
         assert_eq!(round_trip.clone().time(), Some(time));
     }
 }

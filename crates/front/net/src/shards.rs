@@ -270,7 +270,7 @@ fn hand_over<S: Service>(
 }
 
 /// Logs how a connection has ended.
-fn tell(address: SocketAddr, ended: &Ended, repeats: &Repeats) {
+pub(crate) fn tell(address: SocketAddr, ended: &Ended, repeats: &Repeats) {
     let kind = match ended {
         Ended::Panic => return tracing::error!(%address, "connection ended: {ended}"),
         Ended::Protocol(_) => "connection ended: it broke the protocol",

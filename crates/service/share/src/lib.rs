@@ -90,7 +90,7 @@ pub use open::{Open, OpenRequest};
 pub use openers::{Opener, Openers};
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use permission::{Object, may_delete, permitted};
-pub use pool::{STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth};
+pub use pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
 pub use provision::LimitsStatus;
 pub use ranges::CloneRule;
 pub use restore::Holding;
@@ -209,6 +209,17 @@ impl Share {
     /// Creates a share on a store.
     #[must_use]
     pub fn new(id: ShareId, settings: Settings, store: Arc<dyn Storage>) -> Arc<Self> {
+        Self::with_workers(id, settings, store, None)
+    }
+
+    /// Creates a share whose calls to the store are run by others than threads of its own, where they may block.
+    #[must_use]
+    pub fn with_workers(
+        id: ShareId,
+        settings: Settings,
+        store: Arc<dyn Storage>,
+        workers: Option<Arc<dyn Workers>>,
+    ) -> Arc<Self> {
         let budget = Arc::new(cache::Budget::new(settings.metadata_cache_bytes_max));
         let folded = Arc::new(folded::FoldedNames::new(Arc::clone(&budget)));
         let cached = cache::CachedStore::in_front_of(&store, &folded, &budget, &settings);
@@ -217,7 +228,7 @@ impl Share {
         let opens_max = settings.opens_max;
         let provision = provision::Provision::new(settings.provisioned.clone());
         let is_local = store.capabilities().contains(storage::Capabilities::LOCAL);
-        let pool = pool::Pool::new(&settings.name);
+        let pool = pool::Pool::new(&settings.name, workers);
         Arc::new(Self {
             id,
             changes: Changes::new(Arc::clone(&root), settings.watches_max),

@@ -29,7 +29,15 @@ pub(crate) const SILENT: Duration = Duration::from_secs(5);
 /// A store is also stuck when a call has taken this long, whatever other calls do.
 const LONG: Duration = Duration::from_secs(60);
 
-type Job = Box<dyn FnOnce() + Send>;
+/// A call that may block.
+pub type Job = Box<dyn FnOnce() + Send>;
+
+/// Who runs the calls to a store that may block. Usually these are threads of the store; a simulation runs the calls
+/// itself, in an order and at times that it decides.
+pub trait Workers: Send + Sync {
+    /// Runs a call, now or later, once. Calls may run side by side and in any order.
+    fn run(&self, job: Job);
+}
 
 /// How a store answers at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +64,8 @@ struct Shared {
     places: Arc<Semaphore>,
     /// Requests that wait for a place.
     waiting: AtomicUsize,
+    /// Who runs the calls, if it is not the threads.
+    others: Option<Arc<dyn Workers>>,
 }
 
 #[derive(Default)]
@@ -124,14 +134,16 @@ impl Drop for Waiting<'_> {
 }
 
 impl Pool {
-    /// The threads for the store of the share with this name. None are started before the first call.
-    pub(crate) fn new(name: &str) -> Self {
+    /// The threads for the store of the share with this name. None are started before the first call, and none at all
+    /// when others run the calls.
+    pub(crate) fn new(name: &str, others: Option<Arc<dyn Workers>>) -> Self {
         Self(Arc::new(Shared {
             name: format!("store {name}"),
             state: Mutex::default(),
             work: Condvar::new(),
             places: Arc::new(Semaphore::new(PLACES)),
             waiting: AtomicUsize::new(0),
+            others,
         }))
     }
 
@@ -171,6 +183,10 @@ impl Pool {
 
     fn hand_over(&self, job: Job) -> Result<()> {
         let job = within_runtime(job);
+        if let Some(others) = &self.0.others {
+            others.run(job);
+            return Ok(());
+        }
         let mut state = self.0.state.lock();
         state.queue.push_back(job);
         if state.idle >= state.queue.len() {
@@ -262,7 +278,7 @@ mod tests {
 
     #[test]
     fn calls_that_never_end_leave_other_stores_alone() {
-        let (stuck, sound) = (Arc::new(Pool::new("stuck")), Pool::new("sound"));
+        let (stuck, sound) = (Arc::new(Pool::new("stuck", None)), Pool::new("sound", None));
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
         runtime().block_on(async {
@@ -288,7 +304,7 @@ mod tests {
 
     #[test]
     fn who_gives_up_waiting_leaves_nothing_behind() {
-        let pool = Pool::new("p");
+        let pool = Pool::new("p", None);
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
         let ran = Arc::new(AtomicUsize::new(0));
@@ -320,7 +336,7 @@ mod tests {
 
     #[test]
     fn what_a_call_begins_goes_on_in_the_runtime_of_who_made_it() {
-        let pool = Pool::new("p");
+        let pool = Pool::new("p", None);
         runtime().block_on(async {
             let (tell, told) = oneshot::channel();
             let begin = move || drop(Handle::current().spawn(async move { tell.send(7) }));
@@ -331,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_call_that_panics_is_an_error_and_the_thread_goes_on() {
-        let pool = Pool::new("p");
+        let pool = Pool::new("p", None);
         runtime().block_on(async {
             let failed = pool.run(|| panic!("as a fault of the server would")).await;
             assert_eq!(failed.map(|()| 0), Err(Error::Storage(storage::Error::Io(0))));

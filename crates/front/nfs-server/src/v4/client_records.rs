@@ -4,7 +4,8 @@ use std::io;
 
 use nfs_proto::v4::recovery::ClientRecord;
 
-/// The store in which clients that hold state are recorded. Its calls block.
+/// The store in which clients that hold state are recorded. Its calls block, unless
+/// [`ClientRecords::answers_at_once`] says otherwise.
 pub trait ClientRecords: Send + Sync + std::fmt::Debug {
     /// Records a client. The record is on stable storage when this returns.
     ///
@@ -23,4 +24,9 @@ pub trait ClientRecords: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// The records cannot be read.
     fn all(&self) -> io::Result<Vec<ClientRecord>>;
+
+    /// Whether no call ever waits, as for records in memory. All other calls are made by threads that may wait.
+    fn answers_at_once(&self) -> bool {
+        false
+    }
 }

@@ -132,14 +132,9 @@ impl Recovery {
         }
         let mut kept = self.kept.lock().await;
         let record = ClientRecord { owner: client.owner.to_vec() };
-        let records = Arc::clone(records);
-        match tokio::task::spawn_blocking(move || records.keep(&record)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                tracing::error!("an NFSv4 client cannot be written down: {error}");
-                return Err(Status::Delay);
-            }
-            Err(_) => return Err(Status::ServerFault),
+        if let Err(error) = call(records, move |records| records.keep(&record)).await? {
+            tracing::error!("an NFSv4 client cannot be written down: {error}");
+            return Err(Status::Delay);
         }
         kept.insert(client.owner.to_vec(), client.id);
         client.files.is_recorded.store(true, Ordering::Release);
@@ -158,8 +153,19 @@ impl Recovery {
 
 async fn strike_out(records: Option<Arc<dyn ClientRecords>>, gone: Vec<ClientRecord>) {
     let Some(records) = records else { return };
-    let forgotten = tokio::task::spawn_blocking(move || records.forget(&gone)).await;
-    if let Ok(Err(error)) = forgotten {
+    if let Ok(Err(error)) = call(&records, move |records| records.forget(&gone)).await {
         tracing::error!("NFSv4 clients cannot be struck out: {error}");
     }
+}
+
+/// Calls the store of the records, on a thread that may wait if the store may.
+async fn call<T: Send + 'static>(
+    records: &Arc<dyn ClientRecords>,
+    call: impl FnOnce(&dyn ClientRecords) -> T + Send + 'static,
+) -> Result<T, Status> {
+    if records.answers_at_once() {
+        return Ok(call(&**records));
+    }
+    let records = Arc::clone(records);
+    tokio::task::spawn_blocking(move || call(&*records)).await.map_err(|_| Status::ServerFault)
 }

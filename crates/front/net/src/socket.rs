@@ -1,0 +1,82 @@
+//! What the loop of a connection needs of its socket.
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use socket2::SockRef;
+use tokio::net::TcpStream;
+
+use crate::retransmissions::retransmissions;
+use crate::round_trip::round_trip;
+
+/// A stream of bytes to a peer and back. Shards serve TCP sockets; [`crate::SingleShard`] serves any.
+pub trait Socket: 'static {
+    /// Resolves when [`Socket::try_read`] may have something to return.
+    fn readable(&self) -> impl Future<Output = io::Result<()>>;
+
+    /// Resolves when [`Socket::try_write`] may take something.
+    fn writable(&self) -> impl Future<Output = io::Result<()>>;
+
+    /// Appends what has arrived to `received`, as far as there is room. Returns the number of bytes, 0 when the peer has
+    /// ended its direction.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when nothing has arrived, or why the connection is of no more use.
+    fn try_read(&self, received: &mut BytesMut) -> io::Result<usize>;
+
+    /// Sends as much as there is room for. Returns the number of bytes.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when there is no room, or why the connection is of no more use.
+    fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// The smoothed time from sending to acknowledgment, as far as it is known.
+    fn round_trip(&self) -> Option<Duration>;
+
+    /// How often the oldest unacknowledged bytes have been sent again since the peer last acknowledged any; `None` when
+    /// that is not known.
+    ///
+    /// # Errors
+    /// The connection is of no more use.
+    fn retransmissions(&self) -> impl Future<Output = io::Result<Option<u32>>>;
+
+    /// Has the connection reset when it is dropped, so that nothing queues in front of its end.
+    ///
+    /// # Errors
+    /// The system refuses.
+    fn reset_at_end(&self) -> io::Result<()>;
+}
+
+impl Socket for Arc<TcpStream> {
+    async fn readable(&self) -> io::Result<()> {
+        TcpStream::readable(self).await
+    }
+
+    async fn writable(&self) -> io::Result<()> {
+        TcpStream::writable(self).await
+    }
+
+    fn try_read(&self, received: &mut BytesMut) -> io::Result<usize> {
+        self.try_read_buf(received)
+    }
+
+    fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.try_write_vectored(slices)
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        round_trip(&**self)
+    }
+
+    async fn retransmissions(&self) -> io::Result<Option<u32>> {
+        let (local, peer) = (self.local_addr()?, self.peer_addr()?);
+        Ok(tokio::task::spawn_blocking(move || retransmissions(local, peer)).await.ok().flatten())
+    }
+
+    fn reset_at_end(&self) -> io::Result<()> {
+        SockRef::from(&**self).set_linger(Some(Duration::ZERO))
+    }
+}
