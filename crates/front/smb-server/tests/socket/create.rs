@@ -8,7 +8,7 @@ use smb_wire::create_context::{RawContext, RequestContext};
 use smb_wire::{AccessMask, Command, FileAttributes, FileTime, NtStatus};
 use storage::SetAttributes;
 
-use crate::client::{Client, OTHER_USER, PASSWORD, SHARE, TestServer};
+use crate::client::{Client, OTHER_USER, PASSWORD, SHARE, TestServer, create_body};
 use crate::opening::{ALL, Opening, delete, make_file};
 
 use CreateDisposition as Disposition;
@@ -420,5 +420,18 @@ fn of_many_who_make_a_file_one_does() {
             };
             assert!(others.iter().all(|outcome| *outcome == late), "{others:?}");
         }
+    }
+}
+
+/// While NFSv4 clients reclaim, opens for data wait: what such a request has made by then is its own.
+#[test]
+fn what_a_request_made_before_it_had_to_wait_is_not_in_its_way() {
+    let server = server();
+    let mut client = server.client();
+    for name in ["file", "other:stream"] {
+        server.share.hold_back(std::time::Instant::now() + std::time::Duration::from_millis(300));
+        let body = create_body(name, Disposition::Create, CreateOptions::NON_DIRECTORY_FILE);
+        assert_eq!(client.call(Command::Create, &body).status(), NtStatus::PENDING, "{name}");
+        assert_eq!(client.receive().status(), NtStatus::SUCCESS, "{name}");
     }
 }

@@ -38,9 +38,15 @@ pub(super) struct Opened {
 /// then looks again.
 pub(super) async fn carry_out(ctx: &OnShare<'_>, wish: &Wish) -> Result<Opened, Failure> {
     let (mut attempts, mut cancelled, session) = (1, None, ctx.session);
+    let mut made = None;
     loop {
-        match attempt(ctx, wish).await {
+        let outcome = match &made {
+            Some(made) => open_made(ctx, wish, made),
+            None => attempt(ctx, wish, &mut made).await,
+        };
+        match outcome {
             Err(failure) if has_changed_meanwhile(&failure, wish) && attempts < ATTEMPTS_MAX => {
+                made = None;
                 attempts += 1;
             }
             Err(failure) => return Err(failure),
@@ -78,12 +84,31 @@ async fn cancelled_by_client(ctx: &OnShare<'_>, cancelled: &mut Cancelled) {
     }
 }
 
-async fn attempt(ctx: &OnShare<'_>, wish: &Wish) -> Result<Admission<Opened>, Failure> {
+/// Finds the object and opens it, or makes it. What was made and cannot be opened yet is left in `made`.
+async fn attempt(
+    ctx: &OnShare<'_>,
+    wish: &Wish,
+    made: &mut Option<Made>,
+) -> Result<Admission<Opened>, Failure> {
     match (find::find(ctx, wish).await?, &wish.path.stream) {
-        (walk, StreamPart::Named(name)) => stream::open(ctx, wish, walk, name).await,
+        (walk, StreamPart::Named(name)) => stream::open(ctx, wish, walk, name, made).await,
         (Walk::Found(found), _) => existing(ctx, wish, found).await,
-        (Walk::Missing { dir, name, .. }, _) => missing(ctx, wish, &dir, &name).await,
+        (Walk::Missing { dir, name, .. }, _) => missing(ctx, wish, &dir, &name, made).await,
     }
+}
+
+/// An object that this request has made. When the request has waited, the object is opened as the one that it made:
+/// looked up again, it would be one that had been there before.
+pub(super) struct Made {
+    pub(super) found: Found,
+    pub(super) granted: Access,
+    pub(super) maximal: Access,
+}
+
+/// Opens what this request has made.
+pub(super) fn open_made(ctx: &OnShare<'_>, wish: &Wish, made: &Made) -> Result<Admission<Opened>, Failure> {
+    let (granted, maximal) = (made.granted, made.maximal);
+    open_as_it_is(ctx, wish, &made.found, Attempt { granted, maximal, action: CreateAction::Created })
 }
 
 /// The object, or the named stream, exists. [MS-FSA] 2.1.5.1.2.
@@ -219,6 +244,7 @@ async fn missing(
     wish: &Wish,
     dir: &NodeRef,
     name: &[u8],
+    made: &mut Option<Made>,
 ) -> Result<Admission<Opened>, Failure> {
     if matches!(wish.disposition, CreateDisposition::Open | CreateDisposition::Overwrite) {
         return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
@@ -239,8 +265,7 @@ async fn missing(
     let found = make(ctx, wish, dir, name, makes_directory).await?;
     let maximal = access::maximal(share, ctx.caller(), &found, tree);
     let granted = wish.desired.grant_maker(maximal);
-    let attempt = Attempt { granted, maximal, action: CreateAction::Created };
-    open_as_it_is(ctx, wish, &found, attempt)
+    open_made(ctx, wish, made.insert(Made { found, granted, maximal }))
 }
 
 /// Creates a file or directory.

@@ -2,11 +2,11 @@
 //! 2.1.5.1.1, 2.1.5.1.2.
 
 use share::{Access, Admission, Found, Walk};
-use smb_wire::create::{CreateAction, CreateDisposition};
+use smb_wire::create::CreateDisposition;
 use smb_wire::{AccessMask, NtStatus};
 use storage::{Capabilities, FileKind, NodeRef};
 
-use super::disposition::{Attempt, Opened, existing, make, open_as_it_is, room};
+use super::disposition::{Made, Opened, existing, make, open_made, room};
 use super::wish::Wish;
 use super::{access, caching};
 use crate::context::OnShare;
@@ -18,13 +18,14 @@ pub(super) async fn open(
     wish: &Wish,
     walk: Walk,
     name: &[u8],
+    made: &mut Option<Made>,
 ) -> Result<Admission<Opened>, Failure> {
     if !ctx.share.capabilities().contains(Capabilities::STREAMS) {
         return Err(NtStatus::OBJECT_NAME_INVALID.into()); // as Windows answers on a file system without them
     }
     match walk {
-        Walk::Found(file) => of_file(ctx, wish, &file, name).await,
-        Walk::Missing { dir, name: file, .. } => of_new_file(ctx, wish, &dir, &file, name).await,
+        Walk::Found(file) => of_file(ctx, wish, &file, name, made).await,
+        Walk::Missing { dir, name: file, .. } => of_new_file(ctx, wish, &dir, &file, name, made).await,
     }
 }
 
@@ -33,6 +34,7 @@ async fn of_file(
     wish: &Wish,
     file: &Found,
     name: &[u8],
+    made: &mut Option<Made>,
 ) -> Result<Admission<Opened>, Failure> {
     if !matches!(file.attributes.kind, FileKind::Regular | FileKind::Directory) {
         return Err(NtStatus::OBJECT_NAME_INVALID.into());
@@ -50,7 +52,7 @@ async fn of_file(
     if let Some(answering) = room(ctx)? {
         return Ok(Admission::Wait(answering));
     }
-    create(ctx, wish, file, name, (granted, maximal)).await
+    create(ctx, wish, file, name, (granted, maximal), made).await
 }
 
 /// Nobody may expect a stream where there is none.
@@ -68,6 +70,7 @@ async fn of_new_file(
     dir: &NodeRef,
     file: &[u8],
     name: &[u8],
+    made: &mut Option<Made>,
 ) -> Result<Admission<Opened>, Failure> {
     check_makes(wish)?;
     let tree = ctx.tree.maximal_access;
@@ -82,7 +85,7 @@ async fn of_new_file(
     let found = make(ctx, wish, dir, file, false).await?;
     let maximal = access::maximal(share, caller, &found, tree);
     let granted = wish.desired.grant_maker(maximal);
-    let opened = create(ctx, wish, &found, name, (granted, maximal)).await;
+    let opened = create(ctx, wish, &found, name, (granted, maximal), made).await;
     if opened.is_err() {
         // A file without the stream is not what was asked for.
         share.remove(ctx.call, dir, file, false).await?;
@@ -96,11 +99,11 @@ async fn create(
     file: &Found,
     name: &[u8],
     (granted, maximal): (Access, Access),
+    made: &mut Option<Made>,
 ) -> Result<Admission<Opened>, Failure> {
     let share = ctx.share;
     let found = share.create_stream(ctx.call, file, name).await?;
-    let attempt = Attempt { granted, maximal, action: CreateAction::Created };
-    let opened = open_as_it_is(ctx, wish, &found, attempt);
+    let opened = open_made(ctx, wish, made.insert(Made { found: found.clone(), granted, maximal }));
     if opened.is_err() {
         share.discard_stream(ctx.call, &found).await?;
     }
