@@ -7,11 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-
 use crate::mailbox::{Collected, Post};
 use crate::room::{Room, Rooms};
 use crate::socket::Socket;
 use crate::{Buffer, Mailbox, RoundTrip};
+use planted::Fault;
 
 /// The most bytes for one vectored write (128 to 256 KiB a send is the measured optimum).
 pub(crate) const SEND_BYTES: usize = 256 * 1024;
@@ -76,9 +76,16 @@ impl Outbox {
 
     /// Sends a framed message behind all that was sent before.
     pub fn send(&self, message: Buffer) {
-        if message.is_empty() {
+        if message.is_empty() || planted::strikes(Fault::ReplyLost) {
             return;
         }
+        if planted::strikes(Fault::ReplyRepeated) {
+            self.queue(Buffer::from(&message[..]));
+        }
+        self.queue(message);
+    }
+
+    fn queue(&self, message: Buffer) {
         self.0.bytes.set(self.0.bytes.get() + message.len());
         self.0.queued_messages.set(self.0.queued_messages.get() + 1);
         self.0.held.set(self.0.held.get() + message.memory_bytes());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use net::{Buffer, Room};
+use planted::Fault;
 use smb_proto::channel::Channel;
 use smb_proto::encryption::TRANSFORM_HEADER_LEN;
 use smb_proto::related::Chain;
@@ -112,7 +113,11 @@ impl Answers {
 /// A fault of this program.
 pub(crate) fn sign(channel: &Channel, message: &mut [u8]) -> Result<(), ReplyError> {
     let Some(key) = &channel.signing else { return Ok(()) };
-    key.sign(message, Sender::Server).map_err(|_| ReplyError("signing failed"))
+    key.sign(message, Sender::Server).map_err(|_| ReplyError("signing failed"))?;
+    if let Some(byte) = message.get_mut(48).filter(|_| planted::strikes(Fault::WrongSignature)) {
+        *byte ^= 1;
+    }
+    Ok(())
 }
 
 /// A reply that cannot be sent, because of a fault of this program.

@@ -1,6 +1,7 @@
 //! Byte-range locks: mandatory locks of opens, advisory locks of clients' lock owners.
 
 use crate::{ByteRange, LockOwner, SmallMap};
+use planted::Fault;
 
 mod range_list;
 #[cfg(test)]
@@ -99,7 +100,7 @@ impl Locks {
     /// An open cannot get an exclusive lock over any of its own locks ([MS-FSA] 2.1.4.10); a client's owner never
     /// conflicts with itself (RFC 8881 9.2, 9.3).
     pub(crate) fn test(&self, owner: LockOwner, range: ByteRange, kind: LockKind) -> Option<ByteRangeLock> {
-        if is_nothing(owner, range) {
+        if is_nothing(owner, range) || planted::strikes(Fault::LockNotChecked) {
             return None;
         }
         let against_itself = owner.is_mandatory() && kind == LockKind::Exclusive;
@@ -201,6 +202,10 @@ impl Locks {
         if owner.is_mandatory() {
             // [MS-FSA] 2.1.5.9: of two locks with exactly this range, the exclusive one is removed before the shared
             // one.
+            if planted::strikes(Fault::UnlockTooMuch) {
+                self.exclusive.remove_all(|other, _| other == owner);
+                return Ok(LockChange { freed: true });
+            }
             let removed = self.exclusive.remove(owner, range) || self.shared.remove(owner, range);
             return if removed { Ok(LockChange { freed: true }) } else { Err(UnlockError::NotLocked) };
         }

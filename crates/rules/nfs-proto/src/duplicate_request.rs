@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nfs_wire::rpc::Call;
+use planted::Fault;
 use siphasher::sip::SipHasher13;
 
 /// How many bytes of a call's arguments the checksum covers.
@@ -108,7 +109,8 @@ impl DuplicateRequests {
     /// A call has arrived at `now`.
     pub fn begin(&mut self, key: Key, now: Instant) -> Seen {
         self.expire(now);
-        if let Some(entry) = self.entries.get(&key) {
+        if let Some(entry) = self.entries.get(&key).filter(|_| !planted::strikes(Fault::DuplicateCarriedOut))
+        {
             return entry.reply.clone().map_or(Seen::InProgress, Seen::Done);
         }
         let number = self.next_number;

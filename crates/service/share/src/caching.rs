@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use file_state::{AcknowledgeError, Break, Caching, Holder, OpenKey, Operation, SmallMap};
+use planted::Fault;
 use storage::{FileKind, NodeRef, ObjectId};
 use tokio::sync::futures::OwnedNotified;
 
@@ -251,7 +252,17 @@ impl Entry {
         taken
     }
 
+    /// Wakes whoever waits for a holder of this file: one has given something up.
+    fn wake(&self) {
+        if !planted::strikes(Fault::LostWakeUp) {
+            self.freed.notify_waiters();
+        }
+    }
+
     fn tell(&mut self, told: Break, deadline: Instant, taken: &mut Taken) {
+        if planted::strikes(Fault::BreakNotSent) {
+            return;
+        }
         let Some(client) = self.held.client(told.holder) else { return };
         if told.ack_required {
             self.held.expect(told.holder, deadline);
@@ -469,7 +480,7 @@ impl Share {
             if let Ok(next) = outcome {
                 entry.held.answered(holder);
                 next.into_iter().for_each(|told| entry.tell(told, now + timeout, &mut taken));
-                entry.freed.notify_waiters();
+                entry.wake();
             }
             (outcome.map(|_| ()), taken)
         });
@@ -483,7 +494,7 @@ impl Share {
         self.files.with(id, |entry| {
             entry.state.revoke(holder);
             entry.held.answered(holder);
-            entry.freed.notify_waiters();
+            entry.wake();
         });
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use accounting::{TracedData, Used};
 use file_state::{Access, Actor, ByteRange, Holder, IoConflict, Operation};
+use planted::Fault;
 use storage::{Attributes, FileKind, NodeRef, SetAttributes, Stability, Wait, Want};
 
 use crate::caching::Answering;
@@ -266,7 +267,13 @@ impl Share {
         let _growth = self.make_room(call, &node, offset.saturating_add(total as u64)).await?;
         let _under_way = self.changes.observation().own.begin();
         let mut count = 0;
-        if stability == Stability::Unstable && self.gate.is_near() {
+        if planted::strikes(Fault::WriteLost) {
+            return Ok(Written { count: total, stability });
+        }
+        if planted::strikes(Fault::WriteTorn) {
+            count = total / 2;
+        }
+        if count == 0 && stability == Stability::Unstable && self.gate.is_near() {
             let _inside = Inside::begin(self);
             count = match node.write(offset, &[IoSlice::new(data.as_ref())], stability, Wait::Never) {
                 Ok(count) => count,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use planted::Fault;
 use tokio::sync::Notify;
 
 use crate::caching::Answering;
@@ -37,7 +38,7 @@ impl Share {
 
     /// What a caller that does not reclaim has to wait for, if anything.
     pub(crate) fn held_back(&self) -> Option<Answering> {
-        if !self.reclaims.are_on.load(Ordering::Acquire) {
+        if !self.reclaims.are_on.load(Ordering::Acquire) || planted::strikes(Fault::GraceForgotten) {
             return None;
         }
         // Registered before the check, so that an end in between is not missed.
