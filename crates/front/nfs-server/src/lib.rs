@@ -92,6 +92,7 @@ impl NfsServer {
             file_handles: FileHandleCodec::new(&config.file_handle_key),
             write_verifier: config.write_verifier,
             repeated: Arc::new(RepeatedCalls::new(config.repeated_calls)),
+            repeated_writes: Arc::new(RepeatedCalls::new(config.repeated_calls)),
             mounts: MountTable::default(),
             connections: Connections::default(),
             v4,

@@ -20,9 +20,9 @@ pub(crate) struct Operation<N> {
     pub(crate) callers: Callers,
     /// Whether it changes something in a share. If so, it is refused where the caller may only read.
     pub(crate) changes: bool,
-    /// NFSv3: whether a second run would find what the first has changed, and return another result. Such a call is
-    /// finished even if its connection ends, and its reply is kept for repetitions. WRITE and COMMIT have the same
-    /// effect when they run again. A COMPOUND of NFSv4 is always finished, and kept if its client asks for that.
+    /// NFSv3: whether a second run would find what the first has changed and return another result, or undo what others
+    /// have written since. Such a call is finished even if its connection ends, and its reply is kept for repetitions.
+    /// COMMIT has the same effect when it runs again. A COMPOUND of NFSv4 is always finished, and kept if its client asks for that.
     pub(crate) is_kept: bool,
     /// NFSv4: what the operation requires.
     pub(crate) needs: Needs,

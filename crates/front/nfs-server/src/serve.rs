@@ -14,8 +14,9 @@ use nfs_wire::xdr::Reader;
 use nfs_wire::{v3 as v3_wire, v4 as v4_wire};
 
 use crate::connection::Connection;
+use crate::repeated::{self, RepeatedCalls};
 use crate::traffic::Traffic;
-use crate::{repeated, reply, run, v3};
+use crate::{reply, run, v3};
 
 impl Protocol for Connection {
     /// RFC 5531 section 11. The length is checked against [`net::Limits::frame_bytes`].
@@ -54,7 +55,7 @@ impl Protocol for Connection {
                 if (call.program, call.version) == (v4_wire::PROGRAM, v4_wire::VERSION) {
                     return self.answer_v4(frame);
                 }
-                is_kept(&call).then(|| Key::new(self.client, &call, reader.rest()))
+                is_kept(&call).then(|| (self.kept_calls(&call), Key::new(self.client, &call, reader.rest())))
             }
             Err(CallError::Rejected(reply)) => return Answer::Now(reply::reply(&reply, &())),
             Err(CallError::Unanswerable) if self.v4.replied(&self.server.v4, &frame) => {
@@ -63,10 +64,10 @@ impl Protocol for Connection {
             Err(CallError::Unanswerable) => return Answer::Close("a message that is no RPC call".to_owned()),
         };
         self.has_called.set(true);
-        let Some(key) = once else {
+        let Some((calls, key)) = once else {
             return Answer::Later(Box::pin(run::answer(self, frame, Traffic::end)));
         };
-        let (calls, traffic) = (Arc::clone(&self.server.repeated), Arc::clone(&self.traffic));
+        let traffic = Arc::clone(&self.traffic);
         // In a box of its own, before it is put into others: it is large, and each of them would be a copy.
         let reply = Box::pin(run::answer(self, frame, |_| ()));
         Answer::Later(Box::pin(async move {
@@ -84,6 +85,12 @@ impl Protocol for Connection {
 }
 
 impl Connection {
+    /// Where the replies to such calls are kept.
+    fn kept_calls(&self, call: &Call<'_>) -> Arc<RepeatedCalls> {
+        let is_write = call.procedure == v3_wire::Procedure::Write as u32;
+        Arc::clone(if is_write { &self.server.repeated_writes } else { &self.server.repeated })
+    }
+
     /// An NFSv4 call goes on to its end even if its connection ends: the client sends it again over another one, into the
     /// same slot, and must find it either running or answered.
     fn answer_v4(self: Rc<Self>, frame: Bytes) -> Answer {

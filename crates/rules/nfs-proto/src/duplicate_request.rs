@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nfs_wire::rpc::Call;
+use nfs_wire::rpc::{Call, flavor};
 use planted::Fault;
 use siphasher::sip::SipHasher13;
 
@@ -20,8 +20,8 @@ pub const CHECKSUM_BYTES: usize = 256;
 /// Identifies a call.
 ///
 /// The client's port is not part of the key: a client that reconnects, or has several connections, repeats its call
-/// from another port. The checksum distinguishes clients that share an address, and a client that has restarted and
-/// reuses old xids.
+/// from another port. The checksum distinguishes clients that share an address, their users, and a client that has
+/// restarted and reuses old xids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     client: IpAddr,
@@ -39,6 +39,10 @@ impl Key {
         let mut hasher = SipHasher13::new();
         hasher.write(arguments.get(..CHECKSUM_BYTES).unwrap_or(arguments));
         hasher.write_usize(arguments.len());
+        // Of other flavors, a repetition has other bytes (RFC 2203 5.3.3.1: a new sequence number).
+        if call.credential.flavor == flavor::AUTH_SYS {
+            hasher.write(call.credential.body);
+        }
         Self {
             client,
             xid: call.xid,
@@ -205,6 +209,18 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
     fn start() -> Instant {
         Instant::now()
+    }
+
+    #[test]
+    fn the_call_of_another_user_is_another_call() {
+        let of_user = |body| {
+            let credential = OpaqueAuth { flavor: flavor::AUTH_SYS, body };
+            let (program, version, procedure) = (v3::PROGRAM, v3::VERSION, v3::Procedure::Write as u32);
+            let call = Call { xid: 1, program, version, procedure, credential, verifier: OpaqueAuth::NONE };
+            Key::new(IpAddr::from([10, 0, 0, 1]), &call, b"arguments")
+        };
+        assert_eq!(of_user(b"one"), of_user(b"one"));
+        assert_ne!(of_user(b"one"), of_user(b"two"));
     }
 
     #[test]

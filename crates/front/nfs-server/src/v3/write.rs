@@ -18,6 +18,7 @@ use crate::status;
 
 pub(super) const OPERATION: Operation<Procedure> = Operation {
     changes: true,
+    is_kept: true,
     ..Operation::v3(Procedure::Write, "Write").with(Turn::ByData(Direction::Write))
 };
 

@@ -42,3 +42,25 @@ fn another_xid_or_other_arguments_are_another_call() {
     assert_eq!(remove(&mut client, root, "file", 1001).1.unwrap_err().status, Status::NoEnt);
     remove(&mut client, root, "other", 1000).1.unwrap();
 }
+
+/// Sends a WRITE at the beginning of a file with this xid; the whole reply.
+fn write(client: &mut Client, file: v3::types::FileHandle, data: &[u8], xid: u32) -> Vec<u8> {
+    let body = client.credential().unwrap();
+    let ids = (v3::PROGRAM, v3::VERSION, Procedure::Write as u32);
+    let (count, stable) = (u32::try_from(data.len()).unwrap(), v3::types::StableHow::Unstable);
+    let args = v3::write::Args { file, offset: 0, count, stable, data };
+    client.send_record(&call_record(xid, ids, OpaqueAuth { flavor: flavor::AUTH_SYS, body: &body }, &args));
+    client.receive_record()
+}
+
+#[test]
+fn a_repeated_write_does_not_undo_what_another_client_has_written_since() {
+    let server = TestServer::start();
+    let (mut client, root) = server.mounted();
+    let file = client.make_file(root, "file", 0o666, b"");
+    let first = write(&mut client, file, b"first", 1000);
+    write(&mut server.client(), file, b"later", 2000);
+    assert_eq!(write(&mut server.client(), file, b"first", 1000), first);
+    let results = client.raw(Procedure::Read, &v3::read::Args { file, offset: 0, count: 5 });
+    assert_eq!(v3::read::Res::from_bytes(&results).unwrap().unwrap().data, b"later");
+}
