@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use planted::Fault;
 use tokio::sync::Notify;
 
 use crate::Buffer;
@@ -115,7 +116,9 @@ impl Post {
 
     fn announce(&self) {
         self.waiting.store(true, Ordering::Release);
-        self.ready.notify_one();
+        if !planted::strikes(Fault::LostWakeUp) {
+            self.ready.notify_one();
+        }
     }
 
     /// Takes what has come.

@@ -25,7 +25,7 @@ macro_rules! faults {
 }
 
 faults! {
-    /// A client has given up what it cached, and whoever waits for that is not woken.
+    /// A connection is given a message for its client, and its task is not woken.
     LostWakeUp,
     /// A reply is sent twice.
     ReplyRepeated,

@@ -252,13 +252,6 @@ impl Entry {
         taken
     }
 
-    /// Wakes whoever waits for a holder of this file: one has given something up.
-    fn wake(&self) {
-        if !planted::strikes(Fault::LostWakeUp) {
-            self.freed.notify_waiters();
-        }
-    }
-
     fn tell(&mut self, told: Break, deadline: Instant, taken: &mut Taken) {
         if planted::strikes(Fault::BreakNotSent) {
             return;
@@ -480,7 +473,7 @@ impl Share {
             if let Ok(next) = outcome {
                 entry.held.answered(holder);
                 next.into_iter().for_each(|told| entry.tell(told, now + timeout, &mut taken));
-                entry.wake();
+                entry.freed.notify_waiters();
             }
             (outcome.map(|_| ()), taken)
         });
@@ -494,7 +487,7 @@ impl Share {
         self.files.with(id, |entry| {
             entry.state.revoke(holder);
             entry.held.answered(holder);
-            entry.wake();
+            entry.freed.notify_waiters();
         });
     }
 
