@@ -1,0 +1,96 @@
+//! What goes wrong: connections are cut, the store fails or hangs, the servers are started again.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use storage::Error;
+use storage::fault::{Call, Fault, Rule};
+
+use crate::chance::Chance;
+use crate::world::World;
+
+/// The longest time that the store answers nothing: shorter than the lease of an NFSv4 client, which waits meanwhile.
+const HANG_MAX_SECS: u64 = 40;
+/// How long others may wait for a client that has lost its connection: 35 s for what it caches.
+const AFTER_CUT: Duration = Duration::from_secs(45);
+/// How long clients may wait after a restart: 90 s of grace, and then for each other.
+const AFTER_RESTART: Duration = Duration::from_secs(150);
+/// EIO.
+const BROKEN: i32 = 5;
+
+/// How often each of the misfortunes happens, in proportion; 0 for never.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mischief {
+    pub(crate) cuts: u64,
+    pub(crate) failures: u64,
+    pub(crate) full: u64,
+    pub(crate) hangs: u64,
+    pub(crate) restarts: u64,
+    /// The longest pause between two, in milliseconds.
+    pub(crate) pause: u64,
+}
+
+impl Mischief {
+    /// One simulation in three is spared; in the others, each misfortune happens in every other one.
+    pub(crate) fn by(chance: &mut Chance) -> Self {
+        let is_spared = chance.once_in(3);
+        let mut often = |most| if chance.once_in(2) || is_spared { 0 } else { 1 + chance.below(most) };
+        let (cuts, failures, full, hangs, restarts) = (often(10), often(4), often(2), often(2), often(2));
+        Self { cuts, failures, full, hangs, restarts, pause: 1000 + chance.below(15_000) }
+    }
+}
+
+/// Does mischief until the simulation is over.
+pub(crate) async fn run(world: Rc<World>, mischief: Mischief) {
+    let Mischief { cuts, failures, full, hangs, restarts, pause } = mischief;
+    let all = cuts + failures + full + hangs + restarts;
+    while all > 0 && !world.is_over() {
+        world.pause(pause).await;
+        let mut which = world.below(all);
+        let mut is = |share: u64| {
+            let hit = which < share;
+            which = which.saturating_sub(share);
+            hit && {
+                which = u64::MAX;
+                true
+            }
+        };
+        if is(cuts) {
+            world.note(0, "cut", &[]);
+            world.disturb(AFTER_CUT);
+            if world.once_in(8) { world.cut_all() } else { world.cut_one() }
+        } else if is(failures) {
+            inject(&world, &[Call::Read, Call::Write, Call::Commit, Call::Create], Error::Io(BROKEN));
+        } else if is(full) {
+            inject(&world, &[Call::Write], Error::NoSpace);
+        } else if is(hangs) {
+            world.note(0, "hang", &[]);
+            let time = Duration::from_secs(1 + world.below(HANG_MAX_SECS));
+            world.disturb(time);
+            world.servers.borrow().hang(time);
+        } else if is(restarts) {
+            restart(&world).await;
+        }
+    }
+}
+
+fn inject(world: &World, calls: &[Call], error: Error) {
+    let call = calls[world.pick(calls.len())];
+    world.note(0, "store fails", &[call as u64]);
+    let times = 1 + world.below(3);
+    let servers = world.servers.borrow();
+    let Some(store) = servers.store() else { return };
+    store.clear();
+    store.inject(Rule { call, skip: world.below(20), times, fault: Fault::Fail(error) });
+}
+
+/// The servers end, and are started again with what outlives them.
+async fn restart(world: &World) {
+    world.note(0, "restart", &[]);
+    world.servers.borrow_mut().stop();
+    world.cut_all();
+    world.locks.borrow_mut().all_uncertain();
+    world.pause(10_000).await;
+    world.servers.borrow_mut().start();
+    world.disturb(AFTER_RESTART);
+}

@@ -1,0 +1,242 @@
+//! A client of NFSv3.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use nfs_wire::mount::{self, DirPath};
+use nfs_wire::v3::attr::SetAttributes;
+use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::{DirOpArgs, FileHandle, Name, StableHow};
+use nfs_wire::v3::{self, create, lookup, read, remove, write};
+use nfs_wire::xdr::{Decode, Encode};
+
+use crate::machine;
+use crate::piece::{Doing, Piece};
+use crate::rpc::{Asked, Procedure, Rpc, uncalled};
+use crate::servers::SHARE;
+use crate::world::{BLOCKS, FILES, OwnName, World, Written};
+
+/// Calls side by side, at most.
+const CALLS_MAX: u64 = 4;
+/// Times that a name is made or removed before the client gives up on a server that always says "later".
+const ATTEMPTS: u32 = 200;
+
+struct Client {
+    rpc: Rpc,
+    world: Rc<World>,
+    number: u32,
+    root: FileHandle,
+    files: Vec<FileHandle>,
+    names: [OwnName; 3],
+}
+
+/// Makes the files of the share, all zeros.
+pub(crate) async fn make_files(world: Rc<World>) -> Option<()> {
+    let mut client = Client::mounted(world, 0).await?;
+    for file in 0..FILES {
+        let how = create::How::Unchecked(SetAttributes { mode: Some(0o666), ..SetAttributes::default() });
+        let name = file_name(file);
+        let place = DirOpArgs { dir: client.root, name: Name(name.as_bytes()) };
+        let call = client.call(v3::Procedure::Create, &create::Args { place, how });
+        let answer = client.one(call).await?;
+        let made = create::Res::from_bytes(&answer).ok()?.ok()?.object?;
+        let piece = Piece { file, first: 0, blocks: u32::try_from(BLOCKS).unwrap_or(0) };
+        let (data, stable) = (piece.stamped(0), StableHow::FileSync);
+        let args = write::Args { file: made, offset: 0, count: piece.bytes(), stable, data: &data };
+        let call = client.call(v3::Procedure::Write, &args);
+        client.one(call).await?;
+    }
+    Some(())
+}
+
+/// The name of a file that all clients use.
+pub(crate) fn file_name(file: usize) -> String {
+    format!("file{file}")
+}
+
+/// Does what chance decides until the simulation is over.
+pub(crate) async fn run(world: Rc<World>, number: u32) {
+    let Some(mut client) = Client::mounted(Rc::clone(&world), number).await else { return };
+    while !world.is_over() {
+        let done = match world.below(100) {
+            0..=79 => client.data().await,
+            80..=97 => client.name().await,
+            _ => {
+                client.rpc.hang_up();
+                Some(())
+            }
+        };
+        if done.is_none() {
+            return;
+        }
+        world.pause(if world.once_in(4) { world.leisure } else { 0 }).await;
+    }
+}
+
+impl Client {
+    async fn mounted(world: Rc<World>, number: u32) -> Option<Self> {
+        let mut rpc = Rpc::new(Rc::clone(&world), number);
+        let mnt = Procedure {
+            program: mount::PROGRAM,
+            version: mount::VERSION,
+            number: mount::Procedure::Mnt as u32,
+        };
+        let call = rpc.call(mnt, |w| DirPath(format!("/{SHARE}").as_bytes()).encode(w));
+        let answer = rpc.ask(&[call], &mut uncalled).await?.pop()?;
+        let Ok(Ok(mounted)) = mount::MntRes::from_bytes(&answer) else {
+            world.fail(number, "the share cannot be mounted".to_owned());
+            return None;
+        };
+        let mut this = Self {
+            rpc,
+            world,
+            number,
+            root: mounted.file_handle,
+            files: Vec::new(),
+            names: [OwnName::default(); 3],
+        };
+        if number > 0 {
+            for file in 0..FILES {
+                let name = file_name(file);
+                let what = DirOpArgs { dir: this.root, name: Name(name.as_bytes()) };
+                let call = this.call(v3::Procedure::Lookup, &lookup::Args { what });
+                let answer = this.one(call).await?;
+                let Ok(Ok(found)) = lookup::Res::from_bytes(&answer) else {
+                    this.world.fail(number, format!("{name} is not found"));
+                    return None;
+                };
+                this.files.push(found.object);
+            }
+        }
+        Some(this)
+    }
+
+    fn call(&mut self, procedure: v3::Procedure, arguments: &impl Encode) -> Asked {
+        let procedure = Procedure { program: v3::PROGRAM, version: v3::VERSION, number: procedure as u32 };
+        self.rpc.call(procedure, |w| arguments.encode(w))
+    }
+
+    async fn one(&mut self, call: Asked) -> Option<Vec<u8>> {
+        self.rpc.ask(&[call], &mut uncalled).await?.pop()
+    }
+
+    /// Reads and writes, side by side.
+    async fn data(&mut self) -> Option<()> {
+        let begun = machine::elapsed();
+        let calls: Vec<_> = (0..=self.world.below(CALLS_MAX)).map(|_| self.piece()).collect();
+        let asked: Vec<_> = calls.iter().map(|(asked, _)| asked.clone()).collect();
+        let Some(answers) = self.rpc.ask(&asked, &mut uncalled).await else {
+            self.world.unanswered(calls.into_iter().map(|(_, doing)| doing));
+            return None;
+        };
+        for ((_, doing), answer) in calls.into_iter().zip(answers) {
+            match doing {
+                Doing::Read(piece) => self.has_read(piece, &answer, begun),
+                Doing::Write(piece, stamp) => self.has_written(piece, stamp, &answer),
+            }
+        }
+        Some(())
+    }
+
+    fn piece(&mut self) -> (Asked, Doing) {
+        let piece = Piece::by(&self.world);
+        let (file, offset, count) = (self.files[piece.file], piece.offset(), piece.bytes());
+        if self.world.once_in(2) {
+            let call = self.call(v3::Procedure::Read, &read::Args { file, offset, count });
+            return (call, Doing::Read(piece));
+        }
+        let stamp = self.world.begin_write(piece);
+        let data = piece.stamped(stamp);
+        let stable = if self.world.once_in(3) { StableHow::FileSync } else { StableHow::Unstable };
+        let args = write::Args { file, offset, count, stable, data: &data };
+        let call = self.call(v3::Procedure::Write, &args);
+        (call, Doing::Write(piece, stamp))
+    }
+
+    fn has_read(&self, piece: Piece, answer: &[u8], begun: Duration) {
+        match read::Res::from_bytes(answer) {
+            Ok(Ok(read)) => {
+                let Piece { file, first, blocks } = piece;
+                self.world.note(self.number, "nfs3 read", &[file as u64, first, blocks.into()]);
+                self.world.check_read(self.number, piece, read.data, begun);
+            }
+            Ok(Err(failure)) => self.refused("nfs3 read refused", failure.status),
+            Err(error) => self.world.fail(self.number, format!("READ: {error}")),
+        }
+    }
+
+    fn has_written(&self, piece: Piece, stamp: u64, answer: &[u8]) {
+        match write::Res::from_bytes(answer) {
+            Ok(Ok(written)) => {
+                let Piece { file, first, blocks } = piece;
+                self.world.note(self.number, "nfs3 write", &[file as u64, first, blocks.into(), stamp]);
+                if written.count != piece.bytes() {
+                    self.world.fail(self.number, format!("a WRITE wrote {} bytes", written.count));
+                }
+                self.world.end_write(piece, stamp, Written::Acknowledged);
+            }
+            Ok(Err(failure)) => {
+                let became = match failure.status {
+                    Status::Io | Status::NoSpc => Written::Unanswered,
+                    // It may have been carried out the first time, before the servers were started again.
+                    _ if self.rpc.sent_again => Written::Unanswered,
+                    _ => Written::Refused,
+                };
+                self.world.end_write(piece, stamp, became);
+                self.refused("nfs3 write refused", failure.status);
+            }
+            Err(error) => self.world.fail(self.number, format!("WRITE: {error}")),
+        }
+    }
+
+    /// Locks of others, faults of the store and waits are no faults of the server.
+    fn refused(&self, what: &str, status: Status) {
+        self.world.note(self.number, what, &[status as u64]);
+        if !matches!(status, Status::JukeBox | Status::Io | Status::NoSpc | Status::Acces) {
+            self.world.fail(self.number, format!("{what}: {status:?}"));
+        }
+    }
+
+    /// Makes a name of the client's own, or removes it: nobody else does, so the outcome is known.
+    async fn name(&mut self) -> Option<()> {
+        let which = self.world.pick(self.names.len());
+        let is_there = self.names[which].is_there;
+        let name = self.names[which].text(self.number, which);
+        let run = self.world.servers.borrow().runs();
+        for _ in 0..ATTEMPTS {
+            let place = DirOpArgs { dir: self.root, name: Name(name.as_bytes()) };
+            let call = if is_there {
+                self.call(v3::Procedure::Remove, &remove::Args { object: place })
+            } else {
+                let how =
+                    create::How::Guarded(SetAttributes { mode: Some(0o600), ..SetAttributes::default() });
+                self.call(v3::Procedure::Create, &create::Args { place, how })
+            };
+            let answer = self.one(call).await?;
+            let status = if is_there {
+                remove::Res::from_bytes(&answer).map(|res| res.err().map(|failure| failure.status))
+            } else {
+                create::Res::from_bytes(&answer).map(|res| res.err().map(|failure| failure.status))
+            };
+            // What has answered the first time is forgotten when the server is started again.
+            let was_away = self.world.servers.borrow().runs() != run;
+            match status {
+                Ok(None) => break,
+                Ok(Some(Status::Exist)) if !is_there && was_away => break,
+                Ok(Some(Status::NoEnt)) if is_there && was_away => break,
+                Ok(Some(Status::Io | Status::NoSpc)) => {
+                    self.names[which].give_up();
+                    return Some(());
+                }
+                Ok(Some(Status::JukeBox)) => self.world.pause(500).await,
+                other => {
+                    self.world.fail(self.number, format!("{name}, there: {is_there}: {other:?}"));
+                    return None;
+                }
+            }
+        }
+        self.world.note(self.number, if is_there { "nfs3 remove" } else { "nfs3 create" }, &[which as u64]);
+        self.names[which].turn();
+        Some(())
+    }
+}
