@@ -36,14 +36,15 @@ mod unsecured;
 mod watch;
 mod worth;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use storage::{
-    Attributes, Feed, Handle, NodeRef, ObjectId, ObservedId, Protection, Storage, Uncertain, Wait, Want,
+    Attributes, Feed, Handle, NodeRef, ObjectId, ObservedId, Protection, QuickMap, Storage, Uncertain, Wait,
+    Want,
 };
 
 use crate::folded::FoldedNames;
@@ -148,7 +149,7 @@ enum Purpose {
 
 #[derive(Debug, Default)]
 struct Stripe {
-    slots: HashMap<ObjectId, Slot>,
+    slots: QuickMap<ObjectId, Slot>,
     seen: HashSet<ObjectId>,
     rests: Rests,
 }
@@ -207,9 +208,9 @@ pub(crate) struct Cache {
     has_leaving: AtomicBool,
     is_on: AtomicBool,
     /// Guards the directories by their numbers in the feed.
-    observed: Mutex<HashMap<ObservedId, ObjectId>>,
+    observed: Mutex<QuickMap<ObservedId, ObjectId>>,
     /// Guards the filehandles of cached directories.
-    handles: Mutex<HashMap<Handle, ObjectId>>,
+    handles: Mutex<QuickMap<Handle, ObjectId>>,
     /// Guards what waits to be unfollowed.
     leaving: Mutex<Vec<ObservedId>>,
     /// Each lock guards its whole stripe. While it is held, no storage call is made and no node is dropped.

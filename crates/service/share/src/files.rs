@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use file_state::{FileState, Holder, OpenKey, SmallMap};
 use parking_lot::Mutex;
-use storage::{FileKind, NodeRef, ObjectId};
+use storage::{FileKind, NodeRef, ObjectId, QuickMap};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -102,7 +102,7 @@ pub(crate) struct Files {
 
 #[derive(Debug, Default)]
 struct Table {
-    entries: HashMap<ObjectId, Entry>,
+    entries: QuickMap<ObjectId, Entry>,
     removed: Removed,
 }
 

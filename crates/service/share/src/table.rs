@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::folded_name;
 use parking_lot::Mutex;
+use storage::QuickMap;
 use thiserror::Error;
 
 use crate::{Share, ShareId};
@@ -17,7 +18,7 @@ pub const SHARES_MAX: usize = 4096;
 /// The shares at one moment.
 #[derive(Debug, Default, Clone)]
 pub struct Shares {
-    by_id: HashMap<ShareId, Arc<Share>>,
+    by_id: QuickMap<ShareId, Arc<Share>>,
     /// The shares by folded name.
     by_name: HashMap<String, Arc<Share>>,
     /// The names of shares that will be served once their stores answer.

@@ -1,11 +1,10 @@
 //! Cached nodes: an object has one node while anybody refers to it.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use storage::ObjectId;
+use storage::{ObjectId, QuickMap};
 
 use crate::node::LocalNode;
 
@@ -24,9 +23,9 @@ pub(crate) struct Cache {
 
 #[derive(Debug)]
 struct Shard {
-    nodes: HashMap<ObjectId, Slot>,
+    nodes: QuickMap<ObjectId, Slot>,
     /// Nodes whose name was removed and that are still referred to from outside.
-    removed: HashMap<ObjectId, Weak<LocalNode>>,
+    removed: QuickMap<ObjectId, Weak<LocalNode>>,
     nodes_max: usize,
     /// When there are more nodes than this, unused ones are dropped.
     shrink_above: usize,
@@ -88,8 +87,8 @@ impl Cache {
     pub(crate) fn new(nodes_max: usize) -> Self {
         let of_shard = (nodes_max / SHARDS).max(1);
         let shard = || Shard {
-            nodes: HashMap::new(),
-            removed: HashMap::new(),
+            nodes: QuickMap::default(),
+            removed: QuickMap::default(),
             nodes_max: of_shard,
             shrink_above: of_shard,
         };

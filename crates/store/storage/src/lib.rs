@@ -16,6 +16,7 @@ pub mod memory;
 mod name;
 mod node;
 mod observe;
+mod quick_map;
 
 pub use attributes::{
     Attributes, Device, FileFlags, FileKind, ObjectId, Protection, SetAttributes, SetTime, Space, Timestamp,
@@ -31,3 +32,4 @@ pub use node::{
     StreamEntry, Wait, XattrMode,
 };
 pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};
+pub use quick_map::{QuickHash, QuickHasher, QuickMap};

@@ -1,11 +1,10 @@
 //! Files that certainly have no security descriptor.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Attributes, ObjectId, Timestamp};
+use storage::{Attributes, ObjectId, QuickMap, Timestamp};
 
 /// Tables, each with its own lock.
 const STRIPES: usize = 16;
@@ -29,11 +28,11 @@ pub(super) struct Unsecured {
     /// How often a descriptor was stored through this cache.
     stored: AtomicU64,
     /// Each lock guards its table.
-    tables: [Mutex<HashMap<ObjectId, Known>>; STRIPES],
+    tables: [Mutex<QuickMap<ObjectId, Known>>; STRIPES],
 }
 
 impl Unsecured {
-    fn table(&self, id: ObjectId) -> &Mutex<HashMap<ObjectId, Known>> {
+    fn table(&self, id: ObjectId) -> &Mutex<QuickMap<ObjectId, Known>> {
         &self.tables[usize::try_from(id.number % STRIPES as u64).unwrap_or(0)]
     }
 
