@@ -146,6 +146,9 @@ impl Shared {
         let (format, bytes) = handle.as_bytes().split_first().ok_or(Error::BadHandle)?;
         match (*format, &self.handles) {
             (NATIVE, Handles::Native(key)) => {
+                if let Some(node) = self.known_by(handle, bytes) {
+                    return node.check_place().map(|()| node);
+                }
                 let (id, kernel) = decode_native(key, bytes).ok_or(Error::BadHandle)?;
                 let at_hand = self.cache.get(id);
                 if let Some(node) = at_hand.filter(|node| node.handle_now().is_ok_and(|h| h == *handle)) {
@@ -165,6 +168,12 @@ impl Shared {
             }
             _ => Err(Error::BadHandle),
         }
+    }
+
+    /// The cached node that is known to have this native handle. What was made or checked before is not checked again.
+    fn known_by(&self, handle: &Handle, bytes: &[u8]) -> Option<Arc<LocalNode>> {
+        let node = self.cache.get(ObjectId::live(u64::from_le_bytes(*bytes.first_chunk()?)))?;
+        (node.handle.get() == Some(handle)).then_some(node)
     }
 
     fn check_waits(&self, wait: Wait) -> Result<()> {
