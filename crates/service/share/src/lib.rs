@@ -35,6 +35,7 @@ mod permission;
 mod pool;
 mod provision;
 mod ranges;
+mod read;
 mod reclaims;
 mod removed;
 mod restore;
