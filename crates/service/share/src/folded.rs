@@ -618,11 +618,20 @@ impl Index {
     }
 }
 
+/// The time of the system's clock, by which change times are given.
+pub(crate) fn now() -> Duration {
+    std::time::UNIX_EPOCH.elapsed().unwrap_or_default()
+}
+
+/// Whether any change after this time certainly gives the object another change time.
+pub(crate) fn is_settled_at(attributes: &Attributes, now: Duration) -> bool {
+    let changed = Duration::new(u64::try_from(attributes.ctime.secs).unwrap_or(0), attributes.ctime.nanos);
+    now.saturating_sub(changed) > CLOCK_TICK
+}
+
 /// Whether any later change certainly gives the object another change time.
 pub(crate) fn is_settled(attributes: &Attributes) -> bool {
-    let changed = Duration::new(u64::try_from(attributes.ctime.secs).unwrap_or(0), attributes.ctime.nanos);
-    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    now.saturating_sub(changed) > CLOCK_TICK
+    is_settled_at(attributes, now())
 }
 
 #[cfg(test)]

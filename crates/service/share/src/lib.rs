@@ -36,6 +36,7 @@ mod pool;
 mod provision;
 mod ranges;
 mod read;
+mod read_permits;
 mod reclaims;
 mod removed;
 mod restore;
@@ -191,6 +192,7 @@ pub struct Share {
     accounting: Accounting,
     grants: GrantCounts,
     provision: provision::Provision,
+    read_permits: read_permits::ReadPermits,
     reclaims: reclaims::Reclaims,
     opens: openers::OpenCount,
     courtesies: courtesy::Courtesies,
@@ -252,6 +254,7 @@ impl Share {
             cache,
             grants: GrantCounts::default(),
             provision,
+            read_permits: read_permits::ReadPermits::default(),
             reclaims: reclaims::Reclaims::default(),
             opens: openers::OpenCount::new(opens_max),
             courtesies: courtesy::Courtesies::default(),

@@ -36,7 +36,15 @@ impl Share {
         want: Want,
     ) -> Result<Attributes> {
         let attributes = self.attributes(call, node, want).await?;
-        self.as_written(call, node, attributes, want).await
+        if !self.asks_writers(&attributes) {
+            return Ok(attributes);
+        }
+        Box::pin(self.as_written(call, node, attributes, want)).await
+    }
+
+    /// Whether another client may hold changes of the object with these attributes that the store does not have.
+    pub(crate) fn asks_writers(&self, attributes: &Attributes) -> bool {
+        attributes.kind == FileKind::Regular && self.grants.writers_are_asked.load(Ordering::Acquire)
     }
 
     /// Adds to attributes that were just read the changes that another client has not sent yet.
@@ -50,7 +58,7 @@ impl Share {
         attributes: Attributes,
         want: Want,
     ) -> Result<Attributes> {
-        if attributes.kind != FileKind::Regular || !self.grants.writers_are_asked.load(Ordering::Acquire) {
+        if !self.asks_writers(&attributes) {
             return Ok(attributes);
         }
         let writer = self.files.with(node.id(), |entry| entry.writer(call.caller.client)).flatten();

@@ -46,7 +46,8 @@ pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args) -> 
     reply.append(&[0; FRONT_BYTES]);
     reply.mark();
     reply.grow(count);
-    let (mut reply, count) = match file.share.read(&file.call, &file.file(), offset, reply).await {
+    let read = file.share.read_with_attributes(&file.call, &file.node, offset, reply).await;
+    let (mut reply, count, attributes) = match read {
         Ok(read) => read,
         Err(error) => {
             // RFC 1813 3.3.6: NFS3ERR_INVAL for whatever is no regular file.
@@ -54,12 +55,11 @@ pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args) -> 
                 Status::IsDir => Status::Inval,
                 status => status,
             };
-            return Err(file.failed(status).await);
+            return Err(Box::pin(file.failed(status)).await);
         }
     };
     reply.truncate(FRONT_BYTES + count);
     reply.append(&[0; 3][..padding(count)]);
-    let attributes = file.look().await?;
     let end = args.offset.saturating_add(count as u64);
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let eof = end >= attributes.size;

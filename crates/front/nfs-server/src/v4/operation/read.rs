@@ -7,7 +7,6 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::read::Args;
 use nfs_wire::v4::status::Status;
 use share::{Direction, Turn};
-use storage::{Wait, Want};
 
 use super::data::{check_regular, within_largest_file};
 use crate::operation::Operation;
@@ -22,15 +21,12 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<DataWritt
     check_regular(&object.node)?;
     let file = c.file(args.stateid, ShareAccess::READ)?;
     let (offset, count) = within_largest_file(args.offset, args.count, c.room());
-    let (share, node) = (object.share.clone(), object.node.clone());
+    let share = object.share.clone();
     let call = Rc::clone(&object.call);
     c.take_room(count).await;
-    let buffer = c.data_buffer(count);
-    let (buffer, count) = share.read(&call, &file, offset, buffer).await.map_err(status::v4)?;
-    let end = args.offset.saturating_add(count as u64);
-    let size = match node.attributes(Want::empty(), Wait::Never) {
-        Ok(attributes) => attributes.size,
-        Err(_) => share.attributes(&call, &node, Want::empty()).await.map_err(status::v4)?.size,
-    };
-    Ok(c.put_data(buffer, count, end >= size))
+    // One byte more than the client has asked for shows whether the file ends here.
+    let buffer = c.data_buffer(count.saturating_add(1));
+    let read = share.read_with_end(&call, &file, offset, buffer).await;
+    let (buffer, count, is_end) = read.map_err(status::v4)?;
+    Ok(c.put_data(buffer, count, is_end))
 }
