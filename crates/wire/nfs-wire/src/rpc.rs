@@ -87,9 +87,7 @@ impl<'a> Call<'a> {
     /// [`CallError`], which holds the reply that RFC 5531 section 9 asks for: RPC_MISMATCH for another RPC version,
     /// AUTH_ERROR for a credential or a verifier over 400 bytes, GARBAGE_ARGS for a header that is cut off.
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, CallError> {
-        let start =
-            |reader: &mut Reader<'_>| Ok::<_, XdrError>((reader.u32()?, reader.u32()?, reader.u32()?));
-        let Ok((xid, CALL, rpc_version)) = start(reader) else { return Err(CallError::Unanswerable) };
+        let Some([xid, CALL, rpc_version]) = reader.words() else { return Err(CallError::Unanswerable) };
         let rejected = |body| CallError::Rejected(Reply { xid, body });
         if rpc_version != RPC_VERSION {
             let mismatch = Denied::RpcMismatch { low: RPC_VERSION, high: RPC_VERSION };
@@ -100,11 +98,14 @@ impl<'a> Call<'a> {
             XdrError::TooLong { .. } => rejected(ReplyBody::Denied(Denied::AuthError(status))),
             error => garbage(error),
         };
+        let Some([program, version, procedure]) = reader.words() else {
+            return Err(rejected(ReplyBody::accepted(AcceptStatus::GarbageArgs)));
+        };
         Ok(Self {
             xid,
-            program: reader.u32().map_err(garbage)?,
-            version: reader.u32().map_err(garbage)?,
-            procedure: reader.u32().map_err(garbage)?,
+            program,
+            version,
+            procedure,
             credential: OpaqueAuth::decode(reader)
                 .map_err(|error| authentication(error, AuthStatus::BadCredential))?,
             verifier: OpaqueAuth::decode(reader)

@@ -84,6 +84,14 @@ impl<'a> Reader<'a> {
         self.chunk().map(u32::from_be_bytes)
     }
 
+    /// As many unsigned integers in one step; None, with nothing read, if the message ends before.
+    pub fn words<const N: usize>(&mut self) -> Option<[u32; N]> {
+        let (words, _) = self.rest.as_chunks::<4>();
+        let words = words.first_chunk::<N>()?.map(u32::from_be_bytes);
+        self.rest = self.rest.get(N.checked_mul(4)?..)?;
+        Some(words)
+    }
+
     /// Unsigned hyper integer, RFC 4506 4.5.
     ///
     /// # Errors
