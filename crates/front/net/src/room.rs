@@ -52,7 +52,7 @@ impl Rooms {
         let is_small = bytes <= SMALL_BYTES;
         let line = if is_small { &self.small } else { &self.large };
         if line.waiting.get() > 0 || !self.is_free(bytes, held()) {
-            self.wait(line, bytes, had, held).await;
+            Box::pin(self.wait(line, bytes, had, held)).await;
         }
         line.making.set(line.making.get() + bytes);
         let (small_bytes, large_bytes) = if is_small { (bytes, 0) } else { (0, bytes) };

@@ -27,9 +27,10 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
         ctx.connection.endpoint.note_request(begun);
     }
     match subject {
-        Subject::Connection(named) => dispatch_connection(ctx, named.as_ref()).await,
+        Subject::Connection(named) => Box::pin(dispatch_connection(ctx, named.as_ref())).await,
         Subject::Session(session, login) => {
-            let (reply, tree) = dispatch_session(&InSession::new(ctx, session, login)).await?;
+            let of_session = InSession::new(ctx, session, login);
+            let (reply, tree) = Box::pin(dispatch_session(&of_session)).await?;
             if let Some(tree) = &tree {
                 ctx.envelope.tree_id = Some(tree.id);
                 count_tree_connect(&InSession::new(ctx, session, login), tree, begun);
@@ -48,7 +49,7 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
                     answered
                 }
                 (Target::Disk(_), None) => Err(NtStatus::INVALID_PARAMETER.into()),
-                (Target::Pipe, _) => dispatch_pipe(&ctx).await,
+                (Target::Pipe, _) => Box::pin(dispatch_pipe(&ctx)).await,
             }
         }
     }
@@ -81,7 +82,7 @@ async fn dispatch_share(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
         Ok(())
     });
     if ctx.takes_turns {
-        ctx.until_cancelled(turn).await?
+        Box::pin(ctx.until_cancelled(turn)).await?
     } else {
         turn.await?
     }
@@ -147,7 +148,8 @@ async fn dispatch_file(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
                 .await
         }
         Command::TreeDisconnect => {
-            handler::tree_disconnect::handle(ctx, smb_wire::tree_disconnect::Request::decode(message)?).await
+            let request = smb_wire::tree_disconnect::Request::decode(message)?;
+            Box::pin(handler::tree_disconnect::handle(ctx, request)).await
         }
         _ => Err(NtStatus::INVALID_PARAMETER.into()),
     }

@@ -36,7 +36,7 @@ impl Share {
         match node.attributes(want, Wait::Never) {
             Err(storage::Error::WouldBlock) => {
                 let node = Arc::clone(node);
-                self.run(call, Work::Blocking, move |_| Ok(node.attributes(want, Wait::May)?)).await
+                Box::pin(self.run(call, Work::Blocking, move |_| Ok(node.attributes(want, Wait::May)?))).await
             }
             answer => Ok(answer?),
         }
@@ -161,8 +161,8 @@ impl Share {
         match self.store.by_handle(handle, Wait::Never) {
             Err(storage::Error::WouldBlock) => {
                 let handle = *handle;
-                self.run(call, Work::Blocking, move |share| Ok(share.store.by_handle(&handle, Wait::May)?))
-                    .await
+                let find = move |share: &Arc<Self>| Ok(share.store.by_handle(&handle, Wait::May)?);
+                Box::pin(self.run(call, Work::Blocking, find)).await
             }
             answer => Ok(answer?),
         }

@@ -127,7 +127,7 @@ impl Share {
             Turn::Charged => {
                 self.provision.throttle.charge(call.caller.machine.number(), Operation::Metadata)
             }
-            Turn::Waits => self.pass(call, Operation::Metadata).await,
+            Turn::Waits => Box::pin(self.pass(call, Operation::Metadata)).await,
         }
     }
 

@@ -210,7 +210,7 @@ impl Share {
             share.gate.end(work, begun);
             (share.heeded(result), queued)
         };
-        let answer = self.pool.run(on_thread).await;
+        let answer = Box::pin(self.pool.run(on_thread)).await;
         // On a busy machine the outcome may be there at once, in the same poll and moment in which the call was made.
         Moment::renew();
         answer.unwrap_or_else(|error| (Err(error), Duration::ZERO))
@@ -232,7 +232,8 @@ impl Share {
         job: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         if !self.gate.is_near() {
-            return self.run(call, Work::Blocking, job).await;
+            // In a box, as below: most calls need it never, and their futures have no room for it then.
+            return Box::pin(self.run(call, Work::Blocking, job)).await;
         }
         let _inside = Inside::begin(self);
         job(self)

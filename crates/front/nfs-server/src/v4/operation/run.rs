@@ -34,13 +34,15 @@ pub(in crate::v4) async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, l
         ArgOp::GetFh => end!(getfh::handle(c)),
         ArgOp::SaveFh => end!(savefh::handle(c)),
         ArgOp::RestoreFh => end!(restorefh::handle(c)),
-        ArgOp::ExchangeId(args) => end!(exchange_id::handle(c.request, &args).await),
-        ArgOp::CreateSession(args) => end!(create_session::handle(c.request, c.minor_version, &args).await),
+        ArgOp::ExchangeId(args) => end!(Box::pin(exchange_id::handle(c.request, &args)).await),
+        ArgOp::CreateSession(args) => {
+            end!(Box::pin(create_session::handle(c.request, c.minor_version, &args)).await)
+        }
         ArgOp::DestroySession(args) => {
             let within = Within { session: c.session().id, is_last: last };
             end!(destroy_session::handle(c.request, args, Some(within)));
         }
-        ArgOp::DestroyClientId(args) => end!(destroy_clientid::handle(c.request, args).await),
+        ArgOp::DestroyClientId(args) => end!(Box::pin(destroy_clientid::handle(c.request, args)).await),
         ArgOp::BackchannelCtl(args) => end!(backchannel_ctl::handle(c, &args)),
         ArgOp::Open(args) => end!(Box::pin(open::handle(c, args)).await),
         ArgOp::Close(args) => end!(Box::pin(close::handle(c, args)).await),
