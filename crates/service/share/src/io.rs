@@ -12,6 +12,7 @@ use crate::caching::Answering;
 use crate::inside::Inside;
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
+use crate::read::MAY_READ;
 use crate::schedule::Work;
 use crate::{Call, Error, Identity, Location, Open, Result, Share, permission, provision};
 
@@ -87,8 +88,7 @@ impl Share {
         operation: Operation,
     ) -> Result<Option<Attributes>> {
         let (of_open, of_stateless) = match operation {
-            // A user who may execute a program may read it: the client pages it in (RFC 1813 4.4). See `check_data`.
-            Operation::Read => (Access::READ_DATA | Access::EXECUTE, Access::READ_DATA | Access::EXECUTE),
+            Operation::Read => (MAY_READ, MAY_READ),
             _ => {
                 self.check_writable()?;
                 (Access::WRITE_DATA | Access::APPEND_DATA, Access::WRITE_DATA)
@@ -120,7 +120,7 @@ impl Share {
             let attributes = self.permit(call, file, operation).await?;
             match self.check_range(call.caller.client, file, range()?, operation)? {
                 None => return Ok(attributes),
-                Some(answering) => self.bear(call, &mut patience, answering).await?,
+                Some(answering) => Box::pin(self.bear(call, &mut patience, answering)).await?,
             }
         }
     }

@@ -95,6 +95,7 @@ pub use permission::{Object, may_delete, permitted};
 pub use pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
 pub use provision::LimitsStatus;
 pub use ranges::CloneRule;
+pub use read::{Read, ReadWithAttributes};
 pub use restore::Holding;
 pub use security::SecurityChange;
 pub use short_name::{is_short_name, short_name};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use accounting::TracedData;
-use file_state::{ByteRange, Operation};
+use file_state::{Access, ByteRange, Operation};
 use storage::{Attributes, NodeRef, Wait, Want};
 
 use crate::inside::Inside;
@@ -12,7 +12,22 @@ use crate::schedule::Work;
 use crate::{Call, File, Result, Share, provision};
 
 /// What was read: the buffer, the count, and whether that is the end of the file, if the read has shown it.
-type Read<B> = (B, usize, Option<bool>);
+pub type Read<B> = (B, usize, Option<bool>);
+
+/// What [`Share::read_with_attributes`] has read.
+#[derive(Debug)]
+pub struct ReadWithAttributes<B> {
+    /// The buffer.
+    pub into: B,
+    /// Bytes read.
+    pub count: usize,
+    /// The attributes of the file at a moment after the read.
+    pub attributes: Attributes,
+}
+
+/// The rights that allow reading. A user who may execute a program may read it: the client pages it in (RFC 1813 4.4). See
+/// `check_data` for callers without an open.
+pub(crate) const MAY_READ: Access = Access::READ_DATA.union(Access::EXECUTE);
 
 impl Share {
     /// Reads from `offset` and fills `into`. Returns the buffer with the count, which is short only at the end of the file.
@@ -65,37 +80,27 @@ impl Share {
         node: &NodeRef,
         offset: u64,
         into: B,
-    ) -> Result<(B, usize, Attributes)> {
+    ) -> Result<ReadWithAttributes<B>> {
         let file = File::Stateless(Arc::clone(node));
-        let (into, count, attributes) = match self.read_permitted(call, &file, offset, into) {
-            Ok(read) => read,
-            Err(into) => {
-                Box::pin(async {
-                    let (into, count) = self.read(call, &file, offset, into).await?;
-                    Ok::<_, crate::Error>((into, count, self.attributes(call, node, Want::empty()).await?))
-                })
-                .await?
-            }
-        };
-        let attributes = if self.asks_writers(&attributes) {
-            Box::pin(self.as_written(call, node, attributes, Want::empty())).await?
-        } else {
-            attributes
-        };
-        Ok((into, count, attributes))
+        let (into, count) = self.read(call, &file, offset, into).await?;
+        let attributes = self.present_attributes(call, node, Want::empty()).await?;
+        Ok(ReadWithAttributes { into, count, attributes })
     }
 
-    /// Reads for a caller who has read the same file before, and looks at the attributes only once, behind the read: if the
-    /// file's change time is still the one under which the caller was permitted to read, nothing has changed in between.
-    /// Gives the buffer back if that cannot be said, or if anything would have to wait: then nothing has been decided.
-    fn read_permitted<B: AsMut<[u8]>>(
+    /// As [`Share::read_with_attributes`], for a caller who has read the same file before. This looks at the attributes only
+    /// once, behind the read: if the file's change time is still the one under which the caller was permitted to read,
+    /// nothing has changed in between. Gives the buffer back if that cannot be said, or if anything would have to wait: then
+    /// nothing has been decided.
+    ///
+    /// # Errors
+    /// The buffer, for [`Share::read_with_attributes`].
+    pub fn read_permitted<B: AsMut<[u8]>>(
         self: &Arc<Self>,
         call: &Call,
-        file: &File,
+        node: &NodeRef,
         offset: u64,
         mut into: B,
-    ) -> std::result::Result<(B, usize, Attributes), B> {
-        let node = file.node();
+    ) -> std::result::Result<ReadWithAttributes<B>, B> {
         if self.asks_for_turns() || !self.gate.is_near() {
             return Err(into);
         }
@@ -104,19 +109,62 @@ impl Share {
         };
         let length = into.as_mut().len();
         let Ok(range) = ByteRange::new(offset, length as u64) else { return Err(into) };
-        if !matches!(self.check_range(call.caller.client, file, range, Operation::Read), Ok(None)) {
+        let file = File::Stateless(Arc::clone(node));
+        if !matches!(self.check_range(call.caller.client, &file, range, Operation::Read), Ok(None)) {
             return Err(into);
         }
         let _inside = Inside::begin(self);
         let Ok(count) = node.read(offset, into.as_mut(), Wait::Never) else { return Err(into) };
         let Ok(attributes) = node.attributes(Want::empty(), Wait::May) else { return Err(into) };
         let is_whole = count == length || attributes.size <= offset.saturating_add(count as u64);
-        if attributes.ctime != permitted_at || !is_whole {
+        if attributes.ctime != permitted_at || !is_whole || self.asks_writers(&attributes) {
             return Err(into);
         }
         call.takes_turn();
         call.uses(file.used());
-        Ok((into, count, attributes))
+        Ok(ReadWithAttributes { into, count, attributes })
+    }
+
+    /// Reads through an open what is at hand, without waiting for anything: all of `into` but the last `ahead` bytes. Whether
+    /// there is data for these shows whether the file ends before. Gives the buffer back if anything would have to wait, or
+    /// fails: then nothing has been decided.
+    ///
+    /// # Errors
+    /// The buffer, for [`Share::read`] or [`Share::read_with_end`].
+    pub fn read_at_hand<B: AsMut<[u8]>>(
+        self: &Arc<Self>,
+        call: &Call,
+        file: &File,
+        offset: u64,
+        mut into: B,
+        ahead: usize,
+    ) -> std::result::Result<Read<B>, B> {
+        let File::Open(open) = file else { return Err(into) };
+        if self.asks_for_turns() || open.require_any(MAY_READ).is_err() {
+            return Err(into);
+        }
+        let length = into.as_mut().len().saturating_sub(ahead);
+        let Ok(range) = ByteRange::new(offset, length as u64) else { return Err(into) };
+        if !matches!(self.check_range(call.caller.client, file, range, Operation::Read), Ok(None)) {
+            return Err(into);
+        }
+        let node = open.node();
+        let (count, is_end) = match node.read(offset, into.as_mut(), Wait::Never) {
+            Ok(count) if count > length => (length, Some(false)),
+            Ok(count) if count == length => (count, None),
+            Ok(count) => {
+                let end = offset.saturating_add(count as u64);
+                let attributes = node.attributes(Want::empty(), Wait::Never);
+                if count == 0 || !attributes.is_ok_and(|attributes| attributes.size <= end) {
+                    return Err(into);
+                }
+                (count, Some(true))
+            }
+            Err(_) => return Err(into),
+        };
+        call.takes_turn();
+        call.uses(file.used());
+        Ok((into, count, is_end))
     }
 
     /// Reads all of `into` but the last `ahead` bytes, and looks whether there is data for these.
@@ -228,8 +276,11 @@ mod tests {
         let node = share.root().lookup(Name::new(b"file").unwrap(), Wait::May).unwrap();
         let read = async || {
             let call = call();
-            let read = share.read_with_attributes(&call, &node, 3, vec![0; 9]).await;
-            read.map(|(data, count, attributes)| (data[..count].to_vec(), attributes.size))
+            let read = match share.read_permitted(&call, &node, 3, vec![0; 9]) {
+                Ok(read) => Ok(read),
+                Err(into) => share.read_with_attributes(&call, &node, 3, into).await,
+            };
+            read.map(|read| (read.into[..read.count].to_vec(), read.attributes.size))
         };
         // The change time of the file becomes old enough to rely on.
         tokio::time::sleep(Duration::from_millis(50)).await;

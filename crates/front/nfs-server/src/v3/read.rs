@@ -8,7 +8,7 @@ use nfs_wire::v3::read::{Args, Head};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::{Encode, Failure, Writer, padding};
-use share::{Direction, Turn};
+use share::{Direction, ReadWithAttributes, Turn};
 
 use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
@@ -39,31 +39,49 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args) -> Result<Data, Failed> {
+pub(super) async fn handle(
+    request: &Request<'_>,
+    file: &Object,
+    args: Args,
+) -> Result<Data, Failed> {
     let (offset, count) = within_largest_file(args.offset, args.count);
     let _room = request.connection.outbox.room(count, 0).await;
     let mut reply = Buffer::with_capacity(FRONT_BYTES + count + padding(count));
     reply.append(&[0; FRONT_BYTES]);
     reply.mark();
     reply.grow(count);
-    let read = file.share.read_with_attributes(&file.call, &file.node, offset, reply).await;
-    let (mut reply, count, attributes) = match read {
-        Ok(read) => read,
-        Err(error) => {
-            // RFC 1813 3.3.6: NFS3ERR_INVAL for whatever is no regular file.
-            let status = match status::of(error) {
-                Status::IsDir => Status::Inval,
-                status => status,
-            };
-            return Err(Box::pin(file.failed(status)).await);
-        }
+    let error = match file.share.read_permitted(&file.call, &file.node, offset, reply) {
+        Ok(read) => return Ok(data(file, args.offset, read)),
+        // In a box, as other calls need no room for it then.
+        Err(reply) => match Box::pin(read(file, offset, reply)).await {
+            Ok(read) => return Ok(data(file, args.offset, read)),
+            Err(error) => error,
+        },
     };
+    // RFC 1813 3.3.6: NFS3ERR_INVAL for whatever is no regular file.
+    let status = match status::of(error) {
+        Status::IsDir => Status::Inval,
+        status => status,
+    };
+    Err(Box::pin(file.failed(status)).await)
+}
+
+async fn read(
+    file: &Object,
+    offset: u64,
+    reply: Buffer,
+) -> share::Result<ReadWithAttributes<Buffer>> {
+    file.share.read_with_attributes(&file.call, &file.node, offset, reply).await
+}
+
+fn data(file: &Object, offset: u64, read: ReadWithAttributes<Buffer>) -> Data {
+    let ReadWithAttributes { into: mut reply, count, attributes } = read;
     reply.truncate(FRONT_BYTES + count);
     reply.append(&[0; 3][..padding(count)]);
-    let end = args.offset.saturating_add(count as u64);
+    let end = offset.saturating_add(count as u64);
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let eof = end >= attributes.size;
-    Ok(Data { head: Head { file_attributes: Some(file.told(&attributes)), count, eof }, reply })
+    Data { head: Head { file_attributes: Some(file.told(&attributes)), count, eof }, reply }
 }
 
 /// What of a read can have data: at most [`TRANSFER_BYTES_MAX`], and nothing where no file reaches.

@@ -50,12 +50,24 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     into.mark();
     into.grow(length);
     let share = ctx.share;
-    let reading = pin!(async { Ok(share.read(ctx.call, &file, request.offset, into).await?) });
-    let (mut reply, count) =
-        if ctx.takes_turns { ctx.until_cancelled(reading).await? } else { reading.await? };
+    let (mut reply, count) = match share.read_at_hand(ctx.call, &file, request.offset, into, 0) {
+        Ok((reply, count, _)) => (reply, count),
+        // In a box, as other requests need no room for it then.
+        Err(into) => Box::pin(wait_for_data(ctx, &file, request.offset, into)).await?,
+    };
     reply.truncate(PAYLOAD_OFFSET.saturating_add(count));
     open.state.lock().position = request.offset.saturating_add(count as u64);
     finish(ctx, reply, &request)
+}
+
+async fn wait_for_data(
+    ctx: &OnShare<'_>,
+    file: &File,
+    offset: u64,
+    into: Buffer,
+) -> Result<(Buffer, usize), Failure> {
+    let reading = pin!(async { Ok(ctx.share.read(ctx.call, file, offset, into).await?) });
+    if ctx.takes_turns { ctx.until_cancelled(reading).await } else { reading.await }
 }
 
 /// Judges what was read and puts the fixed part of the answer in front of it.

@@ -26,7 +26,12 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<DataWritt
     c.take_room(count).await;
     // One byte more than the client has asked for shows whether the file ends here.
     let buffer = c.data_buffer(count.saturating_add(1));
-    let read = share.read_with_end(&call, &file, offset, buffer).await;
-    let (buffer, count, is_end) = read.map_err(status::v4)?;
+    let (buffer, count, is_end) = match share.read_at_hand(&call, &file, offset, buffer, 1) {
+        Ok((buffer, count, Some(is_end))) => (buffer, count, is_end),
+        // In a box, as other operations need no room for it then.
+        Ok((buffer, ..)) | Err(buffer) => {
+            Box::pin(share.read_with_end(&call, &file, offset, buffer)).await.map_err(status::v4)?
+        }
+    };
     Ok(c.put_data(buffer, count, is_end))
 }
