@@ -15,7 +15,7 @@ use share::{Caller, Share, ShareId};
 use storage::{Handle, NodeRef};
 
 use crate::connection::Connection;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::standing::Standing;
 use crate::{reply, status};
 
@@ -99,12 +99,16 @@ impl Request<'_> {
     ///
     /// # Errors
     /// Those of [`Request::named`] and of the lookup; [`Status::XDev`] when the object belongs to another share.
-    pub(crate) async fn beside(&self, first: &Object, handle: &FileHandle) -> Result<Object, Status> {
+    pub(crate) async fn beside<'c>(
+        &self,
+        first: &CalledObject<'c>,
+        handle: &FileHandle,
+    ) -> Result<CalledObject<'c>, Status> {
         let named = self.named(handle)?;
         if !Arc::ptr_eq(&named.share, &first.share) {
             return Err(Status::XDev);
         }
-        Ok(first.beside(named.node(&first.call).await?))
+        Ok(first.beside(named.node(first.call).await?))
     }
 
     /// The caller in a share, and the caller's standing there.

@@ -1,7 +1,6 @@
 //! A call that is counted for a share when it ends.
 
 use std::cell::OnceCell;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +16,7 @@ pub(crate) struct Counted<'r> {
     operation: &'static share::Operation,
     begun: Instant,
     /// The share that the call concerns, once it is known.
-    on_share: OnceCell<(Arc<Share>, Rc<Call>)>,
+    on_share: OnceCell<(Arc<Share>, Call)>,
 }
 
 impl<'r> Counted<'r> {
@@ -28,9 +27,9 @@ impl<'r> Counted<'r> {
     }
 
     /// The call concerns this share, where it is this caller's.
-    pub(crate) fn on(&self, share: &Arc<Share>, caller: Caller) -> Rc<Call> {
-        let new = || (Arc::clone(share), Rc::new(Call::new(self.operation, caller, self.begun)));
-        Rc::clone(&self.on_share.get_or_init(new).1)
+    pub(crate) fn on(&self, share: &Arc<Share>, caller: Caller) -> &Call {
+        let new = || (Arc::clone(share), Call::new(self.operation, caller, self.begun));
+        &self.on_share.get_or_init(new).1
     }
 
     /// Counts the call, with this many bytes of payload.

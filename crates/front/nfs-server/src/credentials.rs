@@ -1,13 +1,13 @@
 //! From the credential of a call to the user for whom it is carried out.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AuthStatus, OpaqueAuth, flavor};
 use nfs_wire::xdr::Decode;
 use share::{Asking, Caller, Client, Entrance, Identity, Opener, Protocols, Role, Share, ShareId, Squash};
+use storage::QuickMap;
 
 use crate::config::{Anonymous, Squashing};
 use crate::standing::{Standing, Terms};
@@ -36,7 +36,7 @@ pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Option<AuthSys<'
 pub(crate) struct CallerCache {
     client: SocketAddr,
     /// By the credential's body.
-    known: RefCell<HashMap<Box<[u8]>, Vec<Known>>>,
+    known: RefCell<QuickMap<Box<[u8]>, Vec<Known>>>,
 }
 
 /// Who sends a credential by a version of NFS, in a share whose rules have this number.

@@ -1,9 +1,11 @@
 //! Reads parts of a directory, for a listing that is filled entry by entry.
 
-use share::{Listing, Result};
+use std::ops::Deref;
+
+use share::{Call, Listing, Result};
 use storage::Want;
 
-use crate::object::Object;
+use crate::object::ObjectOf;
 
 /// Most entries asked of the share at a time.
 const BATCH_MAX: usize = 4096;
@@ -15,7 +17,7 @@ pub(crate) fn batch(bytes_max: usize, entry_bytes: usize) -> usize {
 
 /// The entries after a position. The result is empty only at the end of the directory.
 pub(crate) async fn next_part(
-    dir: &Object,
+    dir: &ObjectOf<impl Deref<Target = Call> + Clone>,
     position: u64,
     batch: usize,
     want: Option<Want>,

@@ -1,5 +1,6 @@
 //! The object that a filehandle names, with the call that works on it.
 
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,12 +16,17 @@ use crate::attributes::told;
 use crate::standing::Standing;
 use crate::status;
 
+/// An object with a call that goes on to further objects, as those of NFSv4 do.
+pub(crate) type Object = ObjectOf<Rc<Call>>;
+/// An object with the one call that works on it.
+pub(crate) type CalledObject<'c> = ObjectOf<&'c Call>;
+
 /// An object, and the call that works on it, with the caller as known to the share.
 #[derive(Debug, Clone)]
-pub(crate) struct Object {
+pub(crate) struct ObjectOf<C> {
     pub(crate) share: Arc<Share>,
     /// The call that works on it, or did so last.
-    pub(crate) call: Rc<Call>,
+    pub(crate) call: C,
     pub(crate) node: NodeRef,
     /// The caller's standing under the share's rules.
     pub(crate) standing: Standing,
@@ -28,8 +34,8 @@ pub(crate) struct Object {
     read_only: bool,
 }
 
-impl Object {
-    pub(crate) fn new(share: Arc<Share>, call: Rc<Call>, node: NodeRef, standing: Standing) -> Self {
+impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
+    pub(crate) fn new(share: Arc<Share>, call: C, node: NodeRef, standing: Standing) -> Self {
         let read_only = standing.is_read_only() || share.is_read_only();
         Self { share, call, node, standing, read_only }
     }

@@ -10,7 +10,7 @@ use storage::{FileKind, Want};
 use super::mounted::Mounted;
 use crate::call::Request;
 use crate::counted::Counted;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 use crate::status;
 
@@ -34,7 +34,11 @@ pub(super) async fn handle(
 }
 
 /// The directory that a path of MNT leads to.
-async fn find(request: &Request<'_>, counted: &Counted<'_>, path: &[u8]) -> Result<Object, Status> {
+async fn find<'c>(
+    request: &Request<'_>,
+    counted: &'c Counted<'_>,
+    path: &[u8],
+) -> Result<CalledObject<'c>, Status> {
     let connection = request.connection;
     let mut parts = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     let name = parts.next().ok_or(Status::NoEnt)?;
@@ -50,10 +54,10 @@ async fn find(request: &Request<'_>, counted: &Counted<'_>, path: &[u8]) -> Resu
     let call = counted.on(&share, caller);
     // Others wait for budget: who mounts is not held back.
     call.needs_no_turn();
-    let walked = share.walk(&call, below, Case::Sensitive, Want::empty()).await;
+    let walked = share.walk(call, below, Case::Sensitive, Want::empty()).await;
     match walked.map_err(status::of)? {
         Walk::Found(found) if found.attributes.kind == FileKind::Directory => {
-            Ok(Object::new(share, call, found.node, standing))
+            Ok(CalledObject::new(share, call, found.node, standing))
         }
         Walk::Found(_) => Err(Status::NotDir),
         Walk::Missing { .. } => Err(Status::NoEnt),

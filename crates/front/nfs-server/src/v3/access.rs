@@ -8,7 +8,7 @@ use storage::{FileKind, Want};
 
 use super::for_object::ForObject;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 use crate::status;
 
@@ -24,15 +24,15 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(_: &Request<'_>, object: &Object, args: Args) -> Res {
-    let found = object.share.found(&object.call, &object.node, Want::empty()).await.map_err(status::of)?;
+pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, args: Args) -> Res {
+    let found = object.share.found(object.call, &object.node, Want::empty()).await.map_err(status::of)?;
     let mut access = rights(object.share.maximal_access(&object.call.caller, &found), found.attributes.kind);
     if !object.standing.is_member() {
         access = Access::empty();
     } else if object.is_read_only() {
         access &= !CHANGES;
     }
-    let present = object.share.as_written(&object.call, &object.node, found.attributes, Want::empty()).await;
+    let present = object.share.as_written(object.call, &object.node, found.attributes, Want::empty()).await;
     let object_attributes = present.ok().map(|attributes| object.told(&attributes));
     Ok(ResOk { object_attributes, access: access & args.access })
 }

@@ -8,7 +8,7 @@ use storage::FileKind;
 
 use super::for_object::ForObject;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::status;
 
@@ -21,11 +21,11 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, file: &Object, _: Args) -> Res {
+pub(super) async fn handle(request: &Request<'_>, file: &CalledObject<'_>, _: Args) -> Res {
     if file.node.kind() != FileKind::Regular {
         return Err(file.failed_change(Status::Inval).await);
     }
-    match file.share.commit(&file.call, &file.file()).await {
+    match file.share.commit(file.call, &file.file()).await {
         Ok(()) => {
             Ok(ResOk { file_wcc: file.wcc_after().await, verifier: request.connection.server.write_verifier })
         }

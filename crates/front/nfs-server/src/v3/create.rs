@@ -15,7 +15,7 @@ use super::new_object::{made, make, new_object};
 use crate::attributes::to_set;
 use crate::call::Request;
 use crate::exclusive::Mark;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
@@ -28,7 +28,7 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(request: &Request<'_>, dir: &CalledObject<'_>, args: Args<'_>) -> Res {
     let name = args.place.name;
     let created = match &args.how {
         How::Unchecked(attributes) => unchecked(request, dir, name, attributes).await,
@@ -43,7 +43,7 @@ pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) 
 
 async fn guarded(
     request: &Request<'_>,
-    dir: &Object,
+    dir: &CalledObject<'_>,
     name: Name<'_>,
     attributes: &SetAttributes,
 ) -> Result<CreatedOk, Status> {
@@ -54,7 +54,7 @@ async fn guarded(
 /// Makes the file or takes the one that is there, whose size alone is set then, as clients mean it with O_TRUNC.
 async fn unchecked(
     request: &Request<'_>,
-    dir: &Object,
+    dir: &CalledObject<'_>,
     name: Name<'_>,
     attributes: &SetAttributes,
 ) -> Result<CreatedOk, Status> {
@@ -70,7 +70,7 @@ async fn unchecked(
     if let Some(size) = attributes.size {
         let set = to_set(&SetAttributes { size: Some(size), ..SetAttributes::default() })?;
         let file = File::Stateless(Arc::clone(&found.node));
-        let changed = dir.share.set_attributes(&dir.call, &file, &set, None).await;
+        let changed = dir.share.set_attributes(dir.call, &file, &set, None).await;
         found.attributes = changed.map_err(status::of)?.after;
     }
     taken(request, dir, &found).await
@@ -79,7 +79,7 @@ async fn unchecked(
 /// Makes the file, marked with the verifier; or finds the one that an earlier transmission of this call has made.
 async fn exclusive(
     request: &Request<'_>,
-    dir: &Object,
+    dir: &CalledObject<'_>,
     name: Name<'_>,
     verifier: CreateVerifier,
 ) -> Result<CreatedOk, Status> {
@@ -100,9 +100,9 @@ async fn exclusive(
 }
 
 /// The object of that name, if there is one.
-async fn existing(dir: &Object, name: Name<'_>) -> Result<Option<Found>, Status> {
+async fn existing(dir: &CalledObject<'_>, name: Name<'_>) -> Result<Option<Found>, Status> {
     let name = name::to_make(name)?;
-    match dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await {
+    match dir.share.lookup(dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await {
         Ok(found) => Ok(Some(found)),
         Err(error) => match status::of(error) {
             Status::NoEnt => Ok(None),
@@ -112,7 +112,7 @@ async fn existing(dir: &Object, name: Name<'_>) -> Result<Option<Found>, Status>
 }
 
 /// What the client is told of a file that was there already.
-async fn taken(request: &Request<'_>, dir: &Object, found: &Found) -> Result<CreatedOk, Status> {
+async fn taken(request: &Request<'_>, dir: &CalledObject<'_>, found: &Found) -> Result<CreatedOk, Status> {
     Ok(CreatedOk {
         object: Some(dir.file_handle_of(&request.connection.server.file_handles, &found.node)?),
         object_attributes: Some(dir.told(&found.attributes)),

@@ -8,7 +8,7 @@ use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
 use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 
 /// What the size of a transfer should be a multiple of: a page.
@@ -27,7 +27,7 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
+pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, _: Args) -> Res {
     Ok(ResOk {
         object_attributes: object.attributes().await,
         read_bytes_max: TRANSFER_BYTES_MAX,

@@ -7,7 +7,7 @@ use storage::Space;
 
 use super::for_object::ForObject;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 use crate::status;
 
@@ -20,8 +20,8 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
-    match object.share.space(&object.call).await {
+pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, _: Args) -> Res {
+    match object.share.space(object.call).await {
         Ok(Space { total, free, available, files, files_free, block: _ }) => Ok(ResOk {
             object_attributes: object.attributes().await,
             total_bytes: total,

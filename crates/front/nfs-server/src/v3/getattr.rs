@@ -6,7 +6,7 @@ use nfs_wire::v3::types::FileHandle;
 
 use super::for_object::ForObject;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 
 pub(super) const OPERATION: Operation<Procedure> =
@@ -18,7 +18,7 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
+pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, _: Args) -> Res {
     let attributes = object.look().await?;
     Ok(ResOk { object_attributes: object.told(&attributes) })
 }

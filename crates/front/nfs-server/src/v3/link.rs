@@ -10,7 +10,7 @@ use share::{Case, DirChange};
 use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
@@ -23,7 +23,7 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(request: &Request<'_>, file: &CalledObject<'_>, args: Args<'_>) -> Res {
     let dir = &request.beside(file, &args.link.dir).await?;
     let linked = link(file, dir, &args).await;
     let file_attributes = file.attributes().await;
@@ -36,7 +36,7 @@ pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args<'_>)
     }
 }
 
-async fn link(file: &Object, dir: &Object, args: &Args<'_>) -> Result<DirChange, Status> {
+async fn link(file: &CalledObject<'_>, dir: &CalledObject<'_>, args: &Args<'_>) -> Result<DirChange, Status> {
     let name = name::to_make(args.link.name)?;
-    dir.share.link(&dir.call, &file.node, &dir.node, name, Case::Sensitive, None).await.map_err(status::of)
+    dir.share.link(dir.call, &file.node, &dir.node, name, Case::Sensitive, None).await.map_err(status::of)
 }

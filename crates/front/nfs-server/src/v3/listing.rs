@@ -10,7 +10,7 @@ use storage::{NodeRef, ObjectId, Want};
 
 use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::server::ServerState;
 use crate::{listing, status};
 
@@ -44,7 +44,11 @@ impl Encode for Encoded {
     }
 }
 
-pub(super) async fn list(request: &Request<'_>, dir: &Object, ask: &Ask) -> ResWithAttributes<Encoded> {
+pub(super) async fn list(
+    request: &Request<'_>,
+    dir: &CalledObject<'_>,
+    ask: &Ask,
+) -> ResWithAttributes<Encoded> {
     let _room = request.connection.outbox.room(bytes_max(ask), 0).await;
     match encode(&request.connection.server, dir, ask).await {
         Ok(encoded) => Ok(encoded),
@@ -56,7 +60,7 @@ fn bytes_max(ask: &Ask) -> usize {
     ask.bytes_max.min(TRANSFER_BYTES_MAX) as usize
 }
 
-async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded, Status> {
+async fn encode(server: &ServerState, dir: &CalledObject<'_>, ask: &Ask) -> Result<Encoded, Status> {
     let bytes_max = bytes_max(ask);
     let batch = listing::batch(bytes_max, if ask.plus.is_some() { ENTRY_PLUS_BYTES } else { ENTRY_BYTES });
     let want = ask.plus.map(|_| Want::empty());
@@ -95,11 +99,11 @@ async fn encode(server: &ServerState, dir: &Object, ask: &Ask) -> Result<Encoded
 }
 
 /// The number of the directory above, for who has not had `..` yet.
-async fn parent_of(dir: &Object, cookie: u64, part: &Listing) -> Option<ObjectId> {
+async fn parent_of(dir: &CalledObject<'_>, cookie: u64, part: &Listing) -> Option<ObjectId> {
     if !matches!(cookie, 0 | AFTER_DOT) {
         return None;
     }
-    Some(dir.share.parent_of(&dir.call, &dir.node).await.unwrap_or(part.dir.id))
+    Some(dir.share.parent_of(dir.call, &dir.node).await.unwrap_or(part.dir.id))
 }
 
 /// An entry to be told.
@@ -113,7 +117,7 @@ struct Item<'a> {
 /// A result that is being filled.
 struct Page<'r, 'w, 'b> {
     server: &'r ServerState,
-    dir: &'r Object,
+    dir: &'r CalledObject<'r>,
     listing: ListingWriter<'w, 'b>,
     /// For READDIRPLUS, the bytes that names, fileids and cookies may still take.
     names_left: Option<usize>,

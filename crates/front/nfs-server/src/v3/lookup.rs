@@ -9,7 +9,7 @@ use storage::Want;
 
 use super::for_object::ForObject;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
@@ -21,18 +21,18 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(request: &Request<'_>, dir: &CalledObject<'_>, args: Args<'_>) -> Res {
     match find(request, dir, args.what.name).await {
         Ok(found) => Ok(found),
         Err(status) => Err(dir.failed(status).await),
     }
 }
 
-async fn find(request: &Request<'_>, dir: &Object, name: Name<'_>) -> Result<ResOk, Status> {
+async fn find(request: &Request<'_>, dir: &CalledObject<'_>, name: Name<'_>) -> Result<ResOk, Status> {
     let name = name::to_find(name)?;
-    let found = dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await;
+    let found = dir.share.lookup(dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await;
     let found = found.map_err(status::of)?;
-    let present = dir.share.as_written(&dir.call, &found.node, found.attributes, Want::empty()).await;
+    let present = dir.share.as_written(dir.call, &found.node, found.attributes, Want::empty()).await;
     Ok(ResOk {
         object: dir.file_handle_of(&request.connection.server.file_handles, &found.node)?,
         object_attributes: present.ok().map(|attributes| dir.told(&attributes)),

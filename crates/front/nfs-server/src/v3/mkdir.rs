@@ -8,7 +8,7 @@ use storage::FileKind;
 use super::for_object::ForObject;
 use super::new_object::{made, make, new_object};
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 
 pub(super) const OPERATION: Operation<Procedure> =
@@ -20,7 +20,7 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(request: &Request<'_>, dir: &CalledObject<'_>, args: Args<'_>) -> Res {
     let created = match new_object(dir, FileKind::Directory, &args.attributes) {
         Ok(new) => make(dir, args.place.name, new).await,
         Err(status) => Err(status),

@@ -12,7 +12,7 @@ use super::for_object::ForObject;
 use super::new_object::{made, make, new_object};
 use crate::attributes;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 
 pub(super) const OPERATION: Operation<Procedure> =
@@ -24,14 +24,14 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(request: &Request<'_>, dir: &CalledObject<'_>, args: Args<'_>) -> Res {
     match node(dir, &args).await {
         Ok(created) => Ok(made(request, dir, &created)),
         Err(status) => Err(dir.failed_change(status).await),
     }
 }
 
-async fn node(dir: &Object, args: &Args<'_>) -> Result<Created, Status> {
+async fn node(dir: &CalledObject<'_>, args: &Args<'_>) -> Result<Created, Status> {
     let (kind, set, device) = parts(&args.what)?;
     let mut new = new_object(dir, kind, set)?;
     new.device = attributes::device(device);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pub(super) const OPERATION: Operation<Procedure> = Operation::v3(Procedure::ReadLink, "ReadLink");
-//! pub(super) async fn handle(request: &Request<'_>, object: &Object, args: Args) -> Res
+//! pub(super) async fn handle(request: &Request<'_>, object: &CalledObject<'_>, args: Args) -> Res
 //! ```
 //!
 //! The runner ([`run`]) finds the object with which the arguments begin, and waits for the call's turn in the budget of

@@ -8,12 +8,12 @@ use storage::FileKind;
 
 use crate::attributes::{dir_wcc, to_set};
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::{name, new_object, status};
 
 /// An object of this kind with the attributes that its creator wants.
 pub(super) fn new_object(
-    dir: &Object,
+    dir: &CalledObject<'_>,
     kind: FileKind,
     attributes: &SetAttributes,
 ) -> Result<NewObject, Status> {
@@ -29,13 +29,13 @@ pub(super) fn new_object(
 }
 
 /// Creates an object.
-pub(super) async fn make(dir: &Object, name: Name<'_>, new: NewObject) -> Result<Created, Status> {
+pub(super) async fn make(dir: &CalledObject<'_>, name: Name<'_>, new: NewObject) -> Result<Created, Status> {
     let name = name::to_make(name)?;
-    dir.share.create(&dir.call, &dir.node, name, Case::Sensitive, new).await.map_err(status::of)
+    dir.share.create(dir.call, &dir.node, name, Case::Sensitive, new).await.map_err(status::of)
 }
 
 /// What the client receives about a new object.
-pub(super) fn made(request: &Request<'_>, dir: &Object, created: &Created) -> CreatedOk {
+pub(super) fn made(request: &Request<'_>, dir: &CalledObject<'_>, created: &Created) -> CreatedOk {
     let Created { found: Found { node, attributes, .. }, dir: change } = created;
     CreatedOk {
         // Without a filehandle the client looks the name up.

@@ -6,7 +6,7 @@ use nfs_wire::v3::types::{FileHandle, NAME_BYTES_MAX};
 
 use super::for_object::ForObject;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 
 /// Names of one object, at most: what the local file systems of Linux have in common.
@@ -21,7 +21,7 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(_: &Request<'_>, object: &Object, _: Args) -> Res {
+pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, _: Args) -> Res {
     Ok(ResOk {
         object_attributes: object.attributes().await,
         links_max: LINKS_MAX,

@@ -14,7 +14,7 @@ use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
 use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::reply::{REPLY_HEADER_BYTES, mark};
 use crate::status;
@@ -41,7 +41,7 @@ impl ForObject for Args {
 
 pub(super) async fn handle(
     request: &Request<'_>,
-    file: &Object,
+    file: &CalledObject<'_>,
     args: Args,
 ) -> Result<Data, Failed> {
     let (offset, count) = within_largest_file(args.offset, args.count);
@@ -50,7 +50,7 @@ pub(super) async fn handle(
     reply.append(&[0; FRONT_BYTES]);
     reply.mark();
     reply.grow(count);
-    let error = match file.share.read_permitted(&file.call, &file.node, offset, reply) {
+    let error = match file.share.read_permitted(file.call, &file.node, offset, reply) {
         Ok(read) => return Ok(data(file, args.offset, read)),
         // In a box, as other calls need no room for it then.
         Err(reply) => match Box::pin(read(file, offset, reply)).await {
@@ -67,14 +67,14 @@ pub(super) async fn handle(
 }
 
 async fn read(
-    file: &Object,
+    file: &CalledObject<'_>,
     offset: u64,
     reply: Buffer,
 ) -> share::Result<ReadWithAttributes<Buffer>> {
-    file.share.read_with_attributes(&file.call, &file.node, offset, reply).await
+    file.share.read_with_attributes(file.call, &file.node, offset, reply).await
 }
 
-fn data(file: &Object, offset: u64, read: ReadWithAttributes<Buffer>) -> Data {
+fn data(file: &CalledObject<'_>, offset: u64, read: ReadWithAttributes<Buffer>) -> Data {
     let ReadWithAttributes { into: mut reply, count, attributes } = read;
     reply.truncate(FRONT_BYTES + count);
     reply.append(&[0; 3][..padding(count)]);

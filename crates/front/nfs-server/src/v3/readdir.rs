@@ -7,7 +7,7 @@ use nfs_wire::v3::types::{FileHandle, ResWithAttributes};
 use super::for_object::ForObject;
 use super::listing::{Ask, Encoded, list};
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 
 pub(super) const OPERATION: Operation<Procedure> = Operation::v3(Procedure::ReadDir, "ReadDir");
@@ -18,6 +18,10 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args) -> ResWithAttributes<Encoded> {
+pub(super) async fn handle(
+    request: &Request<'_>,
+    dir: &CalledObject<'_>,
+    args: Args,
+) -> ResWithAttributes<Encoded> {
     list(request, dir, &Ask { cookie: args.cookie, bytes_max: args.count, plus: None }).await
 }

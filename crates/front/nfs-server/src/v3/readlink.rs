@@ -8,7 +8,7 @@ use nfs_wire::xdr::{Encode, Writer};
 
 use super::for_object::ForObject;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::status;
 
@@ -32,8 +32,8 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(_: &Request<'_>, symlink: &Object, _: Args) -> ResWithAttributes<Text> {
-    match symlink.share.read_link(&symlink.call, &symlink.node).await {
+pub(super) async fn handle(_: &Request<'_>, symlink: &CalledObject<'_>, _: Args) -> ResWithAttributes<Text> {
+    match symlink.share.read_link(symlink.call, &symlink.node).await {
         Ok(data) => Ok(Text { symlink_attributes: symlink.attributes().await, data }),
         Err(error) => Err(symlink.failed(status::of(error)).await),
     }

@@ -13,7 +13,7 @@ use storage::Replace;
 use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
@@ -26,7 +26,7 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, from: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(request: &Request<'_>, from: &CalledObject<'_>, args: Args<'_>) -> Res {
     let to = &request.beside(from, &args.to.dir).await?;
     match rename(from, to, &args).await {
         Ok((old, new)) => Ok(DirsWcc {
@@ -40,11 +40,15 @@ pub(super) async fn handle(request: &Request<'_>, from: &Object, args: Args<'_>)
     }
 }
 
-async fn rename(from: &Object, to: &Object, args: &Args<'_>) -> Result<(DirChange, DirChange), Status> {
+async fn rename(
+    from: &CalledObject<'_>,
+    to: &CalledObject<'_>,
+    args: &Args<'_>,
+) -> Result<(DirChange, DirChange), Status> {
     let old = name::to_take_away(args.from.name)?.to_vec();
     let new = name::to_take_away(args.to.name)?.to_vec();
     let old = Location { parent: Arc::clone(&from.node), name: old };
     let new = Location { parent: Arc::clone(&to.node), name: new };
     let how = RenameHow { replace: Replace::Yes, case: Case::Sensitive, opened: None };
-    from.share.rename(&from.call, old, new, how).await.map_err(status::of)
+    from.share.rename(from.call, old, new, how).await.map_err(status::of)
 }

@@ -9,7 +9,7 @@ use share::DirChange;
 use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
@@ -22,14 +22,14 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(_: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(_: &Request<'_>, dir: &CalledObject<'_>, args: Args<'_>) -> Res {
     match remove(dir, args.object.name).await {
         Ok(change) => Ok(ResOk { dir_wcc: dir_wcc(dir.share.id(), &change) }),
         Err(status) => Err(dir.failed_change(status).await),
     }
 }
 
-async fn remove(dir: &Object, name: Name<'_>) -> Result<DirChange, Status> {
+async fn remove(dir: &CalledObject<'_>, name: Name<'_>) -> Result<DirChange, Status> {
     let name = name::to_take_away(name)?;
-    dir.share.remove(&dir.call, &dir.node, name, true).await.map_err(status::of)
+    dir.share.remove(dir.call, &dir.node, name, true).await.map_err(status::of)
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::call::{CallError, Request, decode};
 use crate::counted::Counted;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 use crate::status;
 
@@ -49,8 +49,8 @@ pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Re
         Procedure::Null => request.success(&()),
         Procedure::GetAttr => run!(getattr),
         Procedure::SetAttr => run!(boxed setattr),
-        Procedure::Lookup => run!(lookup),
-        Procedure::Access => run!(access),
+        Procedure::Lookup => run!(boxed lookup),
+        Procedure::Access => run!(boxed access),
         Procedure::ReadLink => run!(readlink),
         Procedure::Read => run!(read, end_read),
         Procedure::Write => run!(write, end_write),
@@ -86,7 +86,7 @@ impl Running<'_, '_> {
     /// [`Status::Acces`] when the client may not (or no longer) use the share; [`Status::RoFs`] when it may not change what the
     /// call would. RFC 1813 2.6 would have NFS3ERR_STALE for access that was revoked; but clients give up for good what is
     /// stale, and the rules may change back.
-    async fn enter(&self, args: &impl ForObject) -> Result<Object, Status> {
+    async fn enter(&self, args: &impl ForObject) -> Result<CalledObject<'_>, Status> {
         let named = self.request.named(args.object())?;
         let share = &named.share;
         let (caller, standing) = self.request.caller(share);
@@ -99,12 +99,12 @@ impl Running<'_, '_> {
             call.needs_no_turn();
             return Err(Status::Acces);
         }
-        share.take_turn(&call).await;
-        let node = named.node(&call).await?;
+        share.take_turn(call).await;
+        let node = named.node(call).await?;
         if !standing.is_member() && node.id() != share.root().id() {
             return Err(Status::Acces);
         }
-        let object = Object::new(named.share, call, node, standing);
+        let object = CalledObject::new(named.share, call, node, standing);
         if self.operation.changes && object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
     }
 

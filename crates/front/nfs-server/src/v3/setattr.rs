@@ -9,7 +9,7 @@ use share::Changed;
 use super::for_object::ForObject;
 use crate::attributes::{timestamp, to_set, wcc};
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::status;
 
@@ -22,20 +22,20 @@ impl ForObject for Args {
     }
 }
 
-pub(super) async fn handle(_: &Request<'_>, object: &Object, args: Args) -> Res {
+pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, args: Args) -> Res {
     match set(object, &args).await {
         Ok(Changed { before, after }) => Ok(ResOk { object_wcc: wcc(object.share.id(), &before, &after) }),
         Err(status) => Err(object.failed_change(status).await),
     }
 }
 
-async fn set(object: &Object, args: &Args) -> Result<Changed, Status> {
+async fn set(object: &CalledObject<'_>, args: &Args) -> Result<Changed, Status> {
     let set = to_set(&args.new_attributes)?;
     if !object.admits_mode(set.mode) {
         return Err(Status::Perm); // as chmod(2)
     }
     let guard = args.guard.map(timestamp).transpose()?;
-    let changed = object.share.set_attributes(&object.call, &object.file(), &set, guard).await;
+    let changed = object.share.set_attributes(object.call, &object.file(), &set, guard).await;
     changed.map_err(|error| match status::of(error) {
         // The size of a directory: RFC 1813 3.3.2 has NFS3ERR_INVAL only.
         Status::IsDir => Status::Inval,

@@ -10,7 +10,7 @@ use storage::FileKind;
 use super::for_object::ForObject;
 use super::new_object::{made, make, new_object};
 use crate::call::Request;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 
 pub(super) const OPERATION: Operation<Procedure> =
@@ -22,14 +22,14 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, dir: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(request: &Request<'_>, dir: &CalledObject<'_>, args: Args<'_>) -> Res {
     match link(dir, &args).await {
         Ok(created) => Ok(made(request, dir, &created)),
         Err(status) => Err(dir.failed_change(status).await),
     }
 }
 
-async fn link(dir: &Object, args: &Args<'_>) -> Result<Created, Status> {
+async fn link(dir: &CalledObject<'_>, args: &Args<'_>) -> Result<Created, Status> {
     let target = args.data.within_limit()?;
     // POSIX has no link with an empty text, and none can hold a NUL.
     if target.is_empty() || target.contains(&0) {

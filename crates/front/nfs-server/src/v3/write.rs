@@ -12,7 +12,7 @@ use super::for_object::ForObject;
 use crate::attributes::FILE_BYTES_MAX;
 use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
-use crate::object::Object;
+use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::status;
 
@@ -28,7 +28,7 @@ impl ForObject for Args<'_> {
     }
 }
 
-pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args<'_>) -> Res {
+pub(super) async fn handle(request: &Request<'_>, file: &CalledObject<'_>, args: Args<'_>) -> Res {
     match write(request, file, &args).await {
         // The attributes before are left out: with several writes at a time they would be those of another moment, and
         // a client that compares them would take its own writes for somebody else's.
@@ -42,14 +42,14 @@ pub(super) async fn handle(request: &Request<'_>, file: &Object, args: Args<'_>)
     }
 }
 
-async fn write(request: &Request<'_>, file: &Object, args: &Args<'_>) -> Result<Written, Status> {
+async fn write(request: &Request<'_>, file: &CalledObject<'_>, args: &Args<'_>) -> Result<Written, Status> {
     let data = data(request, args)?;
     let end = args.offset.checked_add(data.len() as u64);
     if end.is_none_or(|end| end > FILE_BYTES_MAX) {
         return Err(Status::FBig);
     }
     let stability = stability(args.stable);
-    let written = file.share.write(&file.call, &file.file(), args.offset, data, stability).await;
+    let written = file.share.write(file.call, &file.file(), args.offset, data, stability).await;
     written.map_err(|error| match status::of(error) {
         // RFC 1813 3.3.7: NFS3ERR_INVAL for whatever is no regular file.
         Status::IsDir => Status::Inval,
