@@ -24,23 +24,51 @@ use crate::{credentials, mount, v3, v4};
 pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes, ended: fn(&Traffic)) -> Option<Buffer> {
     let mut arguments = Reader::new(&record);
     let call = Call::decode(&mut arguments).ok()?;
-    let answer = as_of_one_moment(pin!(dispatch(&connection, &record, &call, arguments))).await;
+    let answer = match admitted(&connection, &record, &call) {
+        Ok(Some(request)) if call.program == v3_wire::PROGRAM => {
+            as_of_one_moment(pin!(v3::run::dispatch(&request, arguments))).await
+        }
+        Ok(Some(request)) => as_of_one_moment(pin!(mount::run::dispatch(&request, arguments))).await,
+        Ok(None) => Ok(success(call.xid, &())),
+        Err(not_run) => Err(not_run),
+    };
     ended(&connection.traffic);
-    Some(answer.unwrap_or_else(|not_run| {
+    Some(reply_of(&call, answer))
+}
+
+/// As [`answer`], for a call of NFSv4. Its future is larger than those of other calls, which would be copied with it.
+pub(crate) async fn answer_v4(
+    connection: Rc<Connection>,
+    record: Bytes,
+    ended: fn(&Traffic),
+) -> Option<Buffer> {
+    let mut arguments = Reader::new(&record);
+    let call = Call::decode(&mut arguments).ok()?;
+    let answer = match admitted(&connection, &record, &call) {
+        Ok(Some(request)) => as_of_one_moment(pin!(v4::run::dispatch(&request, arguments))).await,
+        Ok(None) => Ok(success(call.xid, &())),
+        Err(not_run) => Err(not_run),
+    };
+    ended(&connection.traffic);
+    Some(reply_of(&call, answer))
+}
+
+fn reply_of(call: &Call<'_>, answer: Result<Buffer, CallError>) -> Buffer {
+    answer.unwrap_or_else(|not_run| {
         let body = match not_run {
             CallError::Accepted(status) => ReplyBody::accepted(status),
             CallError::Denied(status) => ReplyBody::Denied(Denied::AuthError(status)),
         };
         reply(&Reply { xid: call.xid, body }, &())
-    }))
+    })
 }
 
-async fn dispatch(
-    connection: &Connection,
-    record: &Bytes,
-    call: &Call<'_>,
-    arguments: Reader<'_>,
-) -> Result<Buffer, CallError> {
+/// The request, if it is one of a program of this server; None for NULL.
+fn admitted<'a>(
+    connection: &'a Connection,
+    record: &'a Bytes,
+    call: &'a Call<'a>,
+) -> Result<Option<Request<'a>>, CallError> {
     let (low, high) = match call.program {
         v3_wire::PROGRAM => (v3_wire::VERSION, v4_wire::VERSION),
         mount_wire::PROGRAM => (mount_wire::VERSION, mount_wire::VERSION),
@@ -54,14 +82,9 @@ async fn dispatch(
         // 5.2.2): who is told that it has succeeded takes nothing for the answer.
         return match call.credential.flavor {
             flavor::RPCSEC_GSS => Err(AuthStatus::RejectedCredential.into()),
-            _ => Ok(success(call.xid, &())),
+            _ => Ok(None),
         };
     }
     let stated = credentials::stated(&call.credential)?;
-    let request = Request { connection, record, call, stated };
-    match (call.program, call.version) {
-        (v4_wire::PROGRAM, v4_wire::VERSION) => v4::run::dispatch(&request, arguments).await,
-        (v3_wire::PROGRAM, _) => v3::run::dispatch(&request, arguments).await,
-        _ => mount::run::dispatch(&request, arguments).await,
-    }
+    Ok(Some(Request { connection, record, call, stated }))
 }

@@ -95,7 +95,7 @@ impl Connection {
     /// same slot, and must find it either running or answered.
     fn answer_v4(self: Rc<Self>, frame: Bytes) -> Answer {
         self.has_called.set(true);
-        Answer::Certainly(Box::pin(run::answer(self, frame, Traffic::end)))
+        Answer::Certainly(Box::pin(run::answer_v4(self, frame, Traffic::end)))
     }
 }
 

@@ -12,7 +12,6 @@ use nfs_wire::xdr::{Decode, Reader};
 use share::{Ending, Outcome};
 
 use super::compound::Compound;
-use super::in_session::InSession;
 use super::operation;
 use super::reply::Reply;
 use super::sequence::{self, Entry, Highest};
@@ -56,7 +55,7 @@ async fn answer(request: &Request<'_>, mut arguments: Reader<'_>) -> Result<Buff
             return Ok(in_session(request, minor_version, args, operations, reply).await);
         }
         Some(Ok(operation)) => {
-            operation::run::run_alone(request, minor_version, operation, only, &mut reply).await
+            Box::pin(operation::run::run_alone(request, minor_version, operation, only, &mut reply)).await
         }
     }
     Ok(reply.finish())
@@ -90,8 +89,9 @@ async fn in_session(
         return reply.finish();
     };
     reply.end(Number::Sequence, &Ok::<_, Status>(sequence::answer(in_session.session(), args, slots)));
-    let compound = Compound::begin(request, minor_version, in_session, reply, now);
-    let (mut reply, in_session) = Runner { compound }.run(operations).await;
+    let mut runner = Runner { compound: Compound::begin(request, minor_version, in_session, reply, now) };
+    runner.run(operations).await;
+    let (mut reply, in_session) = runner.compound.finish();
     in_session.end(&mut reply);
     reply.finish()
 }
@@ -120,8 +120,8 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// Runs the operations behind SEQUENCE; the reply, and the session's part of it.
-    async fn run(mut self, mut operations: wire::Operations<'a>) -> (Reply, InSession) {
+    /// Runs the operations behind SEQUENCE.
+    async fn run(&mut self, mut operations: wire::Operations<'a>) {
         loop {
             let last = operations.left() == 1;
             match operations.next() {
@@ -133,7 +133,6 @@ impl<'a> Runner<'a> {
                 break;
             }
         }
-        self.compound.finish()
     }
 
     /// Runs one operation, counts it for the share that it was for, and bounds its result.
