@@ -1,6 +1,8 @@
 //! Exclusive byte-range locks that clients hold, of all protocols.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::time::Duration;
 
 /// Who holds a lock: the client, and which of its opens or lock owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,44 +24,60 @@ struct Held {
 
 /// All locks.
 #[derive(Debug, Default)]
-pub(crate) struct Locks(Vec<Held>);
+pub(crate) struct Locks {
+    held: Vec<Held>,
+    /// Until when a client whose locks have a lease can count on them.
+    leases: HashMap<u32, Duration>,
+}
 
 impl Locks {
     /// The server has granted a lock.
-    pub(crate) fn granted(&mut self, owner: LockOwner, file: usize, range: Range<u64>) -> Result<(), String> {
-        for held in self.0.iter_mut().filter(|held| held.owner != owner && held.overlaps(file, &range)) {
-            if held.certain {
+    pub(crate) fn granted(
+        &mut self,
+        owner: LockOwner,
+        file: usize,
+        range: Range<u64>,
+        now: Duration,
+    ) -> Result<(), String> {
+        for held in self.held.iter_mut().filter(|held| held.owner != owner && held.overlaps(file, &range)) {
+            let has_lease = self.leases.get(&held.owner.client).is_none_or(|until| *until > now);
+            if held.certain && has_lease {
                 return Err(format!("{owner:?} was given {range:?} of file {file}, which {held:?} has"));
             }
             held.given_away = true;
         }
-        self.0.push(Held { owner, file, range, certain: true, given_away: false });
+        self.held.push(Held { owner, file, range, certain: true, given_away: false });
         Ok(())
+    }
+
+    /// The client has renewed its lease, until then.
+    pub(crate) fn renewed(&mut self, client: u32, until: Duration) {
+        self.leases.insert(client, until);
     }
 
     /// The holder gives a lock back: whatever the answer is, the holder does not count on it from now on.
     pub(crate) fn given_back(&mut self, owner: LockOwner, file: usize, range: &Range<u64>) {
-        self.0.retain(|held| held.owner != owner || held.file != file || held.range != *range);
+        self.held.retain(|held| held.owner != owner || held.file != file || held.range != *range);
     }
 
     /// An open and its locks are gone.
     pub(crate) fn closed(&mut self, owner: LockOwner) {
-        self.0.retain(|held| held.owner != owner);
+        self.held.retain(|held| held.owner != owner);
     }
 
     /// The client has lost its connection: until it has its opens again it cannot count on their locks.
     pub(crate) fn uncertain(&mut self, client: u32) {
-        self.0.iter_mut().filter(|held| held.owner.client == client).for_each(|held| held.certain = false);
+        self.held.iter_mut().filter(|held| held.owner.client == client).for_each(|held| held.certain = false);
     }
 
     /// The servers are gone: no client can count on its locks.
     pub(crate) fn all_uncertain(&mut self) {
-        self.0.iter_mut().for_each(|held| held.certain = false);
+        self.held.iter_mut().for_each(|held| held.certain = false);
     }
 
     /// The server has given an open back to its client, with its locks.
     pub(crate) fn certain_again(&mut self, owner: LockOwner) -> Result<(), String> {
-        for held in self.0.iter_mut().filter(|held| held.owner == owner) {
+        for held in self.held.iter_mut().filter(|held| held.owner == owner) {
             if held.given_away {
                 return Err(format!("an open was given back, and of its locks {held:?} had gone to another"));
             }
@@ -79,22 +97,26 @@ impl Held {
 mod tests {
     use super::*;
 
+    const NOW: Duration = Duration::from_secs(1);
+
     #[test]
     fn a_lock_excludes_others_while_its_holder_counts_on_it() {
         let (one, other) = (LockOwner { client: 1, open: 1 }, LockOwner { client: 2, open: 1 });
         let mut locks = Locks::default();
-        locks.granted(one, 0, 0..10).unwrap();
-        locks.granted(other, 0, 10..20).unwrap();
-        locks.granted(other, 1, 0..10).unwrap();
-        assert!(locks.granted(other, 0, 5..6).is_err());
+        locks.granted(one, 0, 0..10, NOW).unwrap();
+        locks.granted(other, 0, 10..20, NOW).unwrap();
+        locks.granted(other, 1, 0..10, NOW).unwrap();
+        assert!(locks.granted(other, 0, 5..6, NOW).is_err());
         locks.uncertain(1);
         locks.certain_again(one).unwrap();
-        assert!(locks.granted(other, 0, 5..6).is_err());
+        assert!(locks.granted(other, 0, 5..6, NOW).is_err());
         locks.uncertain(1);
-        locks.granted(other, 0, 5..6).unwrap();
+        locks.granted(other, 0, 5..6, NOW).unwrap();
         assert!(locks.certain_again(one).is_err());
         locks.given_back(other, 0, &(5..6));
         locks.closed(one);
-        locks.granted(one, 0, 0..10).unwrap();
+        locks.granted(one, 0, 0..10, NOW).unwrap();
+        locks.renewed(1, NOW);
+        locks.granted(other, 0, 5..6, NOW).unwrap();
     }
 }

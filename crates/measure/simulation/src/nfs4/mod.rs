@@ -32,6 +32,8 @@ const SLOTS: usize = 4;
 const HIGHEST_SLOT: u32 = 3;
 /// How old an answer from a delegation may be: the recall may be that long on its way. Nothing else is late by so much.
 const RECALL: Duration = Duration::from_millis(200);
+/// How long a client counts on its lease, which is 90 s for the server.
+const LEASE: Duration = Duration::from_secs(85);
 /// A client that reclaims within this time after a restart gets what it had: the lease is 90 s.
 const IN_TIME: Duration = Duration::from_secs(60);
 /// How often something is tried that the server puts off.
@@ -61,6 +63,11 @@ struct Client {
     world: Rc<World>,
     number: u32,
     session: Option<Session>,
+    /// Which of its lives the client lives: a client that has lost its lease begins anew.
+    life: u8,
+    /// When the last requests were sent, and when the last ones that renewed the lease.
+    asked: Duration,
+    renewed: Duration,
     /// The run of the servers in which everything that is held was held.
     held_in: u8,
     root: Vec<u8>,
@@ -77,6 +84,8 @@ enum Lost {
     Over,
     /// The server does not know the session any more.
     Session,
+    /// The lease was over, or the server has revoked something.
+    Lease,
 }
 
 /// Does what chance decides until the simulation is over.
@@ -86,6 +95,9 @@ pub(crate) async fn run(world: Rc<World>, number: u32) {
         world: Rc::clone(&world),
         number,
         session: None,
+        life: 1,
+        asked: Duration::ZERO,
+        renewed: Duration::ZERO,
         held_in: 0,
         root: Vec::new(),
         files: Vec::new(),
@@ -115,6 +127,7 @@ pub(crate) async fn run(world: Rc<World>, number: u32) {
         match done {
             Ok(()) => {}
             Err(Lost::Over) => return,
+            Err(Lost::Lease) => client.begin_anew(),
             Err(Lost::Session) => {
                 client.lose_session();
                 // Others must wait for a client that comes back late after a restart.
@@ -233,7 +246,8 @@ impl Client {
         }
         const ALLOWED: &[Status] = &[Status::Denied, Status::Delay, Status::Grace, Status::Locked];
         if self.outcome("nfs4 lock", &answer, ALLOWED).is_ok() {
-            let granted = self.world.locks.borrow_mut().granted(self.owner(file), file, range);
+            let granted =
+                self.world.locks.borrow_mut().granted(self.owner(file), file, range, machine::elapsed());
             self.world.check(self.number, granted);
         }
         Ok(())

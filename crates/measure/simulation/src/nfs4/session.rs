@@ -5,21 +5,29 @@ use nfs_wire::v4::compound::{ArgOp, ResOp, encode_args};
 use nfs_wire::v4::create_session::{self, ChannelAttributes, Flags};
 use nfs_wire::v4::exchange_id::{self, ClientOwner, StateProtectArgs};
 use nfs_wire::v4::open::{Claim, DelegationType, How, Want};
+use nfs_wire::v4::reclaim_complete;
+use nfs_wire::v4::sequence::{self, StatusFlags};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{OwnerId, SecurityParameters, Verifier};
-use nfs_wire::v4::{reclaim_complete, sequence};
 
 use super::answer::{called, found, is_under_way, locked, opened, results};
-use super::{COMPOUND, Client, HIGHEST_SLOT, IN_TIME, Lost, Open, SLOTS, Session, look, put};
+use super::{COMPOUND, Client, HIGHEST_SLOT, IN_TIME, LEASE, Lost, Open, SLOTS, Session, look, put};
 use crate::machine;
 use crate::nfs3::file_name;
 use crate::rpc::Asked;
 use crate::servers::SHARE;
 use crate::world::FILES;
 
+/// What the server says of state that it has taken from the client (RFC 8881 18.46.3).
+const REVOKED: StatusFlags = StatusFlags::EXPIRED_ALL_STATE_REVOKED
+    .union(StatusFlags::EXPIRED_SOME_STATE_REVOKED)
+    .union(StatusFlags::ADMIN_STATE_REVOKED)
+    .union(StatusFlags::RECALLABLE_STATE_REVOKED);
+
 impl Client {
     /// Makes calls that need no session, or carry their own.
     pub(super) async fn ask(&mut self, calls: &[Asked]) -> Result<Vec<Vec<u8>>, Lost> {
+        self.asked = machine::elapsed();
         let recalled = &mut self.recalled;
         let mut answers = self.rpc.ask(calls, &mut |call| called(call, recalled)).await;
         while let Some(answers) = &mut answers {
@@ -74,11 +82,19 @@ impl Client {
         Ok(answer)
     }
 
-    /// Whether the server knew the session when it gave this answer.
-    pub(super) fn has_session(&self, answer: &[u8]) -> Result<(), Lost> {
+    /// Whether the server knew the session when it gave this answer, and the client has its lease.
+    pub(super) fn has_session(&mut self, answer: &[u8]) -> Result<(), Lost> {
         match results(answer) {
             Some((_, all)) => match all.first() {
-                Some(ResOp::Sequence(Ok(_))) => Ok(()),
+                Some(ResOp::Sequence(Ok(sequence))) => {
+                    let is_late = self.asked.saturating_sub(self.renewed) > LEASE;
+                    if is_late || sequence.status_flags.intersects(REVOKED) {
+                        return Err(Lost::Lease);
+                    }
+                    self.renewed = self.asked;
+                    self.world.locks.borrow_mut().renewed(self.number, self.renewed + LEASE);
+                    Ok(())
+                }
                 Some(ResOp::Sequence(Err(
                     Status::BadSession | Status::DeadSession | Status::StaleClientId | Status::Expired,
                 ))) => Err(Lost::Session),
@@ -94,6 +110,16 @@ impl Client {
         }
     }
 
+    /// The lease is lost, and with it everything that was held: the client lives another life.
+    pub(super) fn begin_anew(&mut self) {
+        for file in 0..FILES {
+            self.opens[file] = None;
+            self.world.locks.borrow_mut().closed(self.owner(file));
+        }
+        self.life = self.life.wrapping_add(1);
+        self.lose_session();
+    }
+
     pub(super) fn lose_session(&mut self) {
         self.world.note(self.number, "nfs4 session lost", &[]);
         self.world.locks.borrow_mut().uncertain(self.number);
@@ -107,7 +133,10 @@ impl Client {
         let run = self.world.servers.borrow().runs();
         let owner = format!("simulated {}", self.number);
         let arguments = exchange_id::Args {
-            client_owner: ClientOwner { verifier: Verifier([1; 8]), owner_id: OwnerId(owner.as_bytes()) },
+            client_owner: ClientOwner {
+                verifier: Verifier([self.life; 8]),
+                owner_id: OwnerId(owner.as_bytes()),
+            },
             flags: exchange_id::Flags::USE_NON_PNFS,
             state_protect: StateProtectArgs::None,
             implementation: None,
@@ -154,6 +183,7 @@ impl Client {
         self.rpc.greeting =
             Some(self.rpc.call(COMPOUND, |w| encode_args(w, "", 1, &[ArgOp::BindConnToSession(bind)])));
         let was_away = self.session.is_none();
+        self.renewed = self.asked;
         self.session = Some(Session { client_id, id, slots: [1; SLOTS], run });
         self.world.note(self.number, "nfs4 session", &[client_id.0, was_away.into()]);
         self.reclaim().await?;

@@ -376,7 +376,12 @@ impl Client {
         let flags = LockFlags::EXCLUSIVE_LOCK | LockFlags::FAIL_IMMEDIATELY;
         let answer = self.lock_request(id, &range, flags).await?;
         if self.outcome("smb lock", &answer, &[NtStatus::LOCK_NOT_GRANTED]) == NtStatus::SUCCESS {
-            let granted = self.world.locks.borrow_mut().granted(self.owner(file), file, range.clone());
+            let granted = self.world.locks.borrow_mut().granted(
+                self.owner(file),
+                file,
+                range.clone(),
+                machine::elapsed(),
+            );
             self.world.check(self.number, granted);
             if let Some(open) = &mut self.opens[file] {
                 open.locked.push(range);
