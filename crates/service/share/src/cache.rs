@@ -27,18 +27,20 @@
 //! counts events: if its own was the only one for the name, the outcome is cached ([`Cache::begin`], [`Cache::end`]).
 
 mod budget;
+mod counts;
 mod directory;
 mod moment;
 mod node;
 mod now_and_then;
 mod pace;
+mod store;
 mod unsecured;
 mod watch;
 mod worth;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -49,12 +51,15 @@ use storage::{
 
 use crate::folded::FoldedNames;
 pub(crate) use budget::Budget;
+use counts::Counts;
+pub use counts::{CacheCount, CacheCounts};
 use directory::{Directory, Judgement, Known, OWN_BYTES};
 pub(crate) use moment::Moment;
 pub use moment::as_of_one_moment;
-pub(crate) use node::{CachedStore, is_followed, make_room};
+pub(crate) use node::{is_followed, make_room};
 use pace::Pace;
 pub(crate) use pace::QUICK;
+pub(crate) use store::CachedStore;
 use unsecured::Unsecured;
 pub(crate) use watch::Watch;
 use worth::Rests;
@@ -65,66 +70,6 @@ pub(crate) const BYTES_MAX: usize = 64 << 20;
 const STRIPES: usize = 16;
 /// Directories of a stripe that were read once. They are followed from the second time on.
 const SEEN_MAX: usize = 1024;
-
-/// How often the cache could answer, and how often it could not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CacheCount {
-    /// Answers from memory.
-    pub hits: u64,
-    /// Answers from the store.
-    pub misses: u64,
-}
-
-/// What a share's metadata cache has done since the share was opened, and what it holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CacheCounts {
-    /// Names that were looked up and found to be directories.
-    pub names: CacheCount,
-    /// Names that were looked up and do not exist. Each miss of a name is counted under [`CacheCounts::names`].
-    pub absent: u64,
-    /// Attributes and security descriptors of directories.
-    pub attributes: CacheCount,
-    /// Listings.
-    pub listings: CacheCount,
-    /// Filehandles.
-    pub handles: CacheCount,
-    /// Changes that the feed reported, including the server's own.
-    pub invalidations: u64,
-    /// Directories in the cache.
-    pub directories: usize,
-    /// Memory in use, in bytes.
-    pub bytes: usize,
-}
-
-#[derive(Debug, Default)]
-struct Count {
-    hits: AtomicU64,
-    misses: AtomicU64,
-}
-
-impl Count {
-    fn hit(&self) {
-        self.hits.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn miss(&self) {
-        self.misses.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn read(&self) -> CacheCount {
-        CacheCount { hits: self.hits.load(Ordering::Relaxed), misses: self.misses.load(Ordering::Relaxed) }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    names: Count,
-    absent: AtomicU64,
-    attributes: Count,
-    listings: Count,
-    handles: Count,
-    invalidations: AtomicU64,
-}
 
 /// A directory that may be cached.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! A store and nodes that answer from the cache.
+//! Nodes that answer from the cache.
 
 use std::any::Any;
 use std::io::IoSlice;
@@ -7,114 +7,14 @@ use std::sync::Arc;
 
 use acl::SecurityDescriptor;
 use storage::{
-    Attributes, Capabilities, DirEntry, Error, Feed, FileKind, Handle, Name, NewNode, Node, NodeRef,
-    ObjectId, Observed, ObservedId, Observer, Protection, Replace, Result, SeekTo, SetAttributes, Space,
-    Stability, Storage, StreamEntry, StreamName, Wait, Want, XattrMode,
+    Attributes, DirEntry, Error, FileKind, Handle, Name, NewNode, Node, NodeRef, ObjectId, Protection,
+    Replace, Result, SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
 use super::directory::{Known, LISTING_MAX, Listed};
-use super::now_and_then::NowAndThen;
-use super::{Budget, Cache, Outcome, Purpose, Still, moment};
-use crate::Settings;
-use crate::folded::FoldedNames;
+use super::{Cache, Outcome, Purpose, Still, moment};
 
-/// A store behind a cache.
-pub(crate) struct CachedStore {
-    cache: Arc<Cache>,
-    /// Decides when to ask whether a directory found by its handle was moved.
-    moved_is_asked: NowAndThen,
-}
-
-impl CachedStore {
-    /// Puts a cache in front of a store. None if the store cannot report the changes of others.
-    pub(crate) fn in_front_of(
-        store: &Arc<dyn Storage>,
-        folded: &Arc<FoldedNames>,
-        budget: &Arc<Budget>,
-        settings: &Settings,
-    ) -> Option<(Arc<dyn Storage>, Arc<Cache>)> {
-        let feed = store.feed().ok()?;
-        let (folded, budget) = (Arc::clone(folded), Arc::clone(budget));
-        let cache = Arc::new(Cache::new(Arc::clone(store), feed, folded, budget, settings.quick_answer));
-        cache.switch(settings.metadata_cache);
-        let store = Self { cache: Arc::clone(&cache), moved_is_asked: NowAndThen::default() };
-        Some((Arc::new(store), cache))
-    }
-}
-
-impl Storage for CachedStore {
-    fn capabilities(&self) -> Capabilities {
-        self.cache.store.capabilities()
-    }
-
-    fn root(&self) -> NodeRef {
-        CachedNode::wrap(&self.cache, self.cache.store.root())
-    }
-
-    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
-        let at_hand = self.cache.by_handle(handle);
-        // The store has checked the place of what it has found.
-        let is_checked = at_hand.is_none();
-        let node = match at_hand {
-            Some(node) => node,
-            None => self.cache.store.by_handle(handle, wait)?,
-        };
-        if node.kind() == FileKind::Directory {
-            let is_asked = self.moved_is_asked.is_due();
-            if is_asked {
-                self.cache.settle();
-            }
-            if is_asked || !is_checked {
-                node.check_place()?;
-            }
-        }
-        Ok(CachedNode::wrap(&self.cache, node))
-    }
-
-    fn observer(&self) -> Result<Arc<dyn Observer>> {
-        Ok(Arc::new(CachedObserver(self.cache.store.observer()?)))
-    }
-
-    fn feed(&self) -> Result<Arc<dyn Feed>> {
-        Err(Error::NotSupported)
-    }
-
-    fn space(&self) -> Result<Space> {
-        self.cache.store.space()
-    }
-
-    fn is_read_only(&self) -> Result<bool> {
-        self.cache.store.is_read_only()
-    }
-
-    fn is_in_place(&self) -> Result<bool> {
-        self.cache.store.is_in_place()
-    }
-}
-
-/// The store's observer, unwrapping nodes of the cache.
-#[derive(Debug)]
-struct CachedObserver(Arc<dyn Observer>);
-
-impl Observer for CachedObserver {
-    fn observe(&self, dir: &dyn Node) -> Result<ObservedId> {
-        self.0.observe(&**inner(dir)?)
-    }
-
-    fn ignore(&self, dir: ObservedId) {
-        self.0.ignore(dir);
-    }
-
-    fn wait(&self, each: &mut dyn FnMut(Observed<'_>)) -> Result<bool> {
-        self.0.wait(each)
-    }
-
-    fn wake(&self) {
-        self.0.wake();
-    }
-}
-
-fn inner(node: &dyn Node) -> Result<&NodeRef> {
+pub(super) fn inner(node: &dyn Node) -> Result<&NodeRef> {
     let node: Option<&CachedNode> = node.as_any().downcast_ref();
     Ok(&node.ok_or(Error::CrossDevice)?.inner)
 }
@@ -146,13 +46,13 @@ pub(crate) fn make_room(dir: &dyn Node, bytes: usize) -> bool {
 
 /// A node behind a cache: directories answer from memory, other objects from the store.
 #[derive(Debug)]
-struct CachedNode {
+pub(super) struct CachedNode {
     cache: Arc<Cache>,
     inner: NodeRef,
 }
 
 impl CachedNode {
-    fn wrap(cache: &Arc<Cache>, inner: NodeRef) -> NodeRef {
+    pub(super) fn wrap(cache: &Arc<Cache>, inner: NodeRef) -> NodeRef {
         Arc::new(Self { cache: Arc::clone(cache), inner })
     }
 

@@ -1,0 +1,110 @@
+//! A store that answers from the cache.
+
+use std::sync::Arc;
+
+use storage::{
+    Capabilities, Error, Feed, FileKind, Handle, Node, NodeRef, Observed, ObservedId, Observer, Result,
+    Space, Storage, Wait,
+};
+
+use super::node::{CachedNode, inner};
+use super::now_and_then::NowAndThen;
+use super::{Budget, Cache};
+use crate::Settings;
+use crate::folded::FoldedNames;
+
+/// A store behind a cache.
+pub(crate) struct CachedStore {
+    cache: Arc<Cache>,
+    /// Decides when to ask whether a directory found by its handle was moved.
+    moved_is_asked: NowAndThen,
+}
+
+impl CachedStore {
+    /// Puts a cache in front of a store. None if the store cannot report the changes of others.
+    pub(crate) fn in_front_of(
+        store: &Arc<dyn Storage>,
+        folded: &Arc<FoldedNames>,
+        budget: &Arc<Budget>,
+        settings: &Settings,
+    ) -> Option<(Arc<dyn Storage>, Arc<Cache>)> {
+        let feed = store.feed().ok()?;
+        let (folded, budget) = (Arc::clone(folded), Arc::clone(budget));
+        let cache = Arc::new(Cache::new(Arc::clone(store), feed, folded, budget, settings.quick_answer));
+        cache.switch(settings.metadata_cache);
+        let store = Self { cache: Arc::clone(&cache), moved_is_asked: NowAndThen::default() };
+        Some((Arc::new(store), cache))
+    }
+}
+
+impl Storage for CachedStore {
+    fn capabilities(&self) -> Capabilities {
+        self.cache.store.capabilities()
+    }
+
+    fn root(&self) -> NodeRef {
+        CachedNode::wrap(&self.cache, self.cache.store.root())
+    }
+
+    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
+        let at_hand = self.cache.by_handle(handle);
+        // The store has checked the place of what it has found.
+        let is_checked = at_hand.is_none();
+        let node = match at_hand {
+            Some(node) => node,
+            None => self.cache.store.by_handle(handle, wait)?,
+        };
+        if node.kind() == FileKind::Directory {
+            let is_asked = self.moved_is_asked.is_due();
+            if is_asked {
+                self.cache.settle();
+            }
+            if is_asked || !is_checked {
+                node.check_place()?;
+            }
+        }
+        Ok(CachedNode::wrap(&self.cache, node))
+    }
+
+    fn observer(&self) -> Result<Arc<dyn Observer>> {
+        Ok(Arc::new(CachedObserver(self.cache.store.observer()?)))
+    }
+
+    fn feed(&self) -> Result<Arc<dyn Feed>> {
+        Err(Error::NotSupported)
+    }
+
+    fn space(&self) -> Result<Space> {
+        self.cache.store.space()
+    }
+
+    fn is_read_only(&self) -> Result<bool> {
+        self.cache.store.is_read_only()
+    }
+
+    fn is_in_place(&self) -> Result<bool> {
+        self.cache.store.is_in_place()
+    }
+}
+
+/// The store's observer, unwrapping nodes of the cache.
+#[derive(Debug)]
+struct CachedObserver(Arc<dyn Observer>);
+
+impl Observer for CachedObserver {
+    fn observe(&self, dir: &dyn Node) -> Result<ObservedId> {
+        self.0.observe(&**inner(dir)?)
+    }
+
+    fn ignore(&self, dir: ObservedId) {
+        self.0.ignore(dir);
+    }
+
+    fn wait(&self, each: &mut dyn FnMut(Observed<'_>)) -> Result<bool> {
+        self.0.wait(each)
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
