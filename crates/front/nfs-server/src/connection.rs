@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use net::{Outbox, Peer};
 use share::{Accounts, ShareView};
+use storage::Moment;
 
 use crate::credentials::CallerCache;
 use crate::server::ServerState;
@@ -20,6 +22,8 @@ pub struct Connection {
     pub(crate) callers: CallerCache,
     /// What the connection counts for each share.
     pub(crate) accounts: Accounts,
+    /// As of when directories are read for the call that is being polled.
+    pub(crate) moment: Rc<Moment>,
     /// The current shares.
     pub(crate) shares: ShareView,
     pub(crate) v4: v4::connection::Connection,
@@ -44,6 +48,7 @@ impl Connection {
             client,
             callers: CallerCache::new(peer.address),
             accounts: Accounts::default(),
+            moment: Rc::default(),
             has_called: Cell::new(false),
             has_used_share: Cell::new(false),
             traffic,

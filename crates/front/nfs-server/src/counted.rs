@@ -28,7 +28,9 @@ impl<'r> Counted<'r> {
 
     /// The call concerns this share, where it is this caller's.
     pub(crate) fn on(&self, share: &Arc<Share>, caller: Caller) -> &Call {
-        let new = || (Arc::clone(share), Call::new(self.operation, caller, self.begun));
+        let new = || {
+            (Arc::clone(share), Call::new(self.operation, caller, self.begun).within(&self.connection.moment))
+        };
         &self.on_share.get_or_init(new).1
     }
 

@@ -26,9 +26,11 @@ pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes, ended: fn(
     let call = Call::decode(&mut arguments).ok()?;
     let answer = match admitted(&connection, &record, &call) {
         Ok(Some(request)) if call.program == v3_wire::PROGRAM => {
-            as_of_one_moment(pin!(v3::run::dispatch(&request, arguments))).await
+            as_of_one_moment(&connection.moment, pin!(v3::run::dispatch(&request, arguments))).await
         }
-        Ok(Some(request)) => as_of_one_moment(pin!(mount::run::dispatch(&request, arguments))).await,
+        Ok(Some(request)) => {
+            as_of_one_moment(&connection.moment, pin!(mount::run::dispatch(&request, arguments))).await
+        }
         Ok(None) => Ok(success(call.xid, &())),
         Err(not_run) => Err(not_run),
     };
@@ -45,7 +47,9 @@ pub(crate) async fn answer_v4(
     let mut arguments = Reader::new(&record);
     let call = Call::decode(&mut arguments).ok()?;
     let answer = match admitted(&connection, &record, &call) {
-        Ok(Some(request)) => as_of_one_moment(pin!(v4::run::dispatch(&request, arguments))).await,
+        Ok(Some(request)) => {
+            as_of_one_moment(&connection.moment, pin!(v4::run::dispatch(&request, arguments))).await
+        }
         Ok(None) => Ok(success(call.xid, &())),
         Err(not_run) => Err(not_run),
     };

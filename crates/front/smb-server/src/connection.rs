@@ -1,6 +1,7 @@
 //! Connection: the state of one connection. [MS-SMB2] 3.3.1.7.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
 use auth::Acceptor;
@@ -14,6 +15,7 @@ use smb_proto::preauth::PreauthHash;
 use smb_proto::request::RequestList;
 use smb_proto::sequence_window::SequenceWindow;
 use smb_wire::{Header, NtStatus};
+use storage::Moment;
 use tokio::sync::Notify;
 
 use crate::endpoint::Endpoint;
@@ -49,6 +51,8 @@ pub struct Connection {
     sessions: RefCell<Vec<Bound>>,
     /// What the connection counts for each share.
     pub(crate) accounts: Accounts,
+    /// As of when directories are read for the request that is being polled.
+    pub(crate) moment: Rc<Moment>,
     /// Authentications under way.
     pub(crate) setups: RefCell<Vec<Setup>>,
     /// Failed logons on this connection.
@@ -117,6 +121,7 @@ impl Connection {
             requests: RefCell::new(RequestList::new(waiting_max)),
             sessions: RefCell::default(),
             accounts: Accounts::default(),
+            moment: Rc::default(),
             setups: RefCell::default(),
             failed_logons: Cell::new(0),
             ends_behind_answer: Cell::new(false),

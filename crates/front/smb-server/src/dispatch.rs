@@ -1,6 +1,7 @@
 //! Which handler answers which command; nothing else.
 
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,7 +19,8 @@ use crate::{handler, status};
 
 /// Answers an admitted request. Requests about a share are counted there.
 pub(crate) async fn dispatch(ctx: &mut RequestContext, subject: &Subject) -> Result<Buffer, Failure> {
-    as_of_one_moment(pin!(dispatch_counted(ctx, subject))).await
+    let moment = Rc::clone(&ctx.connection.moment);
+    as_of_one_moment(&moment, pin!(dispatch_counted(ctx, subject))).await
 }
 
 async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result<Buffer, Failure> {
@@ -41,7 +43,8 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
             let ctx = InSession::new(ctx, session, login).on_tree(tree);
             match (&tree.target, &ctx.operation.on_share) {
                 (Target::Disk(share), Some(operation)) => {
-                    let call = Call::new(operation, ctx.caller().clone(), begun);
+                    let call =
+                        Call::new(operation, ctx.caller().clone(), begun).within(&ctx.connection.moment);
                     let answered = dispatch_share(&OnShare::new(ctx, share, &call)).await;
                     let succeeded = |_: &Buffer| status::outcome(ctx.status());
                     let outcome = answered.as_ref().map_or_else(Failure::outcome, succeeded);

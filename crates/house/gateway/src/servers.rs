@@ -9,6 +9,7 @@ use nfs_server::{Anonymous, NfsServer, Squashing};
 use share::Terms;
 use smb_server::Interfaces;
 use state::{Kept, Known};
+use storage::{StoreThread, View};
 
 use crate::names::Changed;
 use crate::prepared::Prepared;
@@ -16,6 +17,15 @@ use crate::problem::{Cause, Problem, Result, serving};
 use crate::settings::Settings;
 use crate::sockets::Addresses;
 use crate::waiting::wait_for;
+
+/// Restores the persistent opens of SMB clients, before anybody is served.
+fn restore(smb: &Arc<smb_server::Server>, kept: Arc<Kept>) -> std::io::Result<()> {
+    let smb = Arc::clone(smb);
+    let restored = StoreThread::spawn("restore", move |thread| {
+        smb.keep_persistent_opens(kept, thread.may_wait(View::FRESH))
+    })?;
+    restored.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault))
+}
 
 /// The two servers, ready to be given connections.
 #[derive(Debug)]
@@ -32,7 +42,7 @@ impl Servers {
         let config = smb_config(settings, at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
         let kept = Arc::new(Kept(prepared.state.store()));
-        smb.keep_persistent_opens(kept).map_err(|e| {
+        restore(&smb, kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
         Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, at.nfs, prepared)?) })

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Error as StoreError, Space};
+use storage::{Error as StoreError, MayWait, Space, View};
 
 use crate::Share;
 
@@ -135,12 +135,13 @@ impl Share {
             return;
         }
         let share = Arc::clone(self);
-        self.pool.later(move || {
-            if share.store.is_in_place() == Ok(false) {
+        self.pool.later(move |thread| {
+            let may = thread.may_wait(View::FRESH);
+            if share.store.is_in_place(may) == Ok(false) {
                 share.raise(Alarm::Moved);
             }
             for alarm in share.alarms.present() {
-                if share.is_over(alarm) && share.alarms.end(alarm, Instant::now()) {
+                if share.is_over(alarm, may) && share.alarms.end(alarm, Instant::now()) {
                     match alarm {
                         Alarm::Moved => tracing::info!(
                             share = share.name(),
@@ -156,11 +157,11 @@ impl Share {
         });
     }
 
-    fn is_over(&self, alarm: Alarm) -> bool {
+    fn is_over(&self, alarm: Alarm, may: MayWait<'_>) -> bool {
         match alarm {
-            Alarm::Full => self.store.space().is_ok_and(|space| has_room(&space)),
-            Alarm::ReadOnly => self.is_read_only() || self.store.is_read_only() == Ok(false),
-            Alarm::Moved => self.store.is_in_place() == Ok(true),
+            Alarm::Full => self.store.space(may).is_ok_and(|space| has_room(&space)),
+            Alarm::ReadOnly => self.is_read_only() || self.store.is_read_only(may) == Ok(false),
+            Alarm::Moved => self.store.is_in_place(may) == Ok(true),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use acl::SecurityDescriptor;
 use file_state::{Access, Operation};
 use storage::{
-    Attributes, FileKind, NodeRef, SetAttributes, SetTime, Space, Stability, Timestamp, Wait, Want,
+    Attributes, FileKind, MayWait, NodeRef, SetAttributes, SetTime, Space, Stability, Timestamp, Wait, Want,
 };
 
 use crate::caching::Admission;
@@ -33,10 +33,13 @@ impl Share {
     /// # Errors
     /// The store's.
     pub async fn attributes(self: &Arc<Self>, call: &Call, node: &NodeRef, want: Want) -> Result<Attributes> {
-        match node.attributes(want, Wait::Never) {
+        match node.attributes(want, Wait::Never(call.view())) {
             Err(storage::Error::WouldBlock) => {
                 let node = Arc::clone(node);
-                Box::pin(self.run(call, Work::Blocking, move |_| Ok(node.attributes(want, Wait::May)?))).await
+                Box::pin(
+                    self.run(call, Work::Blocking, move |_, may| Ok(node.attributes(want, Wait::May(may))?)),
+                )
+                .await
             }
             answer => Ok(answer?),
         }
@@ -58,7 +61,9 @@ impl Share {
     ) -> Result<Changed> {
         self.check_writable()?;
         let (caller, file, set) = (call.caller.clone(), file.clone(), *set);
-        let change = move |share: &Arc<Self>, _| share.set_attributes_now(&caller, &file, set, guard);
+        let change = move |share: &Arc<Self>, _, may: MayWait<'_>| {
+            share.set_attributes_now(&caller, &file, set, guard, may)
+        };
         self.run_settled(call, Work::Metadata, change).await
     }
 
@@ -68,22 +73,23 @@ impl Share {
         file: &File,
         mut set: SetAttributes,
         guard: Guard,
+        may: MayWait<'_>,
     ) -> Result<Admission<Changed>> {
         let given = self.grants_given();
-        let (before, security) = self.check_change(caller, file, &mut set, guard)?;
+        let (before, security) = self.check_change(caller, file, &mut set, guard, may)?;
         let operation = if set.size.is_some() { Operation::Write } else { Operation::SetAttributes };
         if let Some(answering) = self.take_back(file.node().id(), file.holder().or(caller.client), operation)
         {
             return Ok(Admission::Wait(answering));
         }
-        let _growth = set.size.map(|size| self.grow(file.node(), size)).transpose()?;
-        let after = file.node().set_attributes(&set)?;
+        let _growth = set.size.map(|size| self.grow(file.node(), size, may)).transpose()?;
+        let after = file.node().set_attributes(&set, may)?;
         self.freed(before.size.saturating_sub(set.size.unwrap_or(before.size)));
-        let after = security::keep_in_step(file.node(), security.as_deref(), &before, after)?;
+        let after = security::keep_in_step(file.node(), security.as_deref(), &before, after, may)?;
         if set.size.is_some() {
             self.written_since(given, file);
         }
-        self.tell_modified(file, kinds_of(&set));
+        self.tell_modified(file, kinds_of(&set), may);
         Ok(Admission::Done(Changed { before, after }))
     }
 
@@ -93,9 +99,10 @@ impl Share {
         caller: &Caller,
         node: &NodeRef,
         mut set: SetAttributes,
+        may: MayWait<'_>,
     ) -> Result<Attributes> {
-        self.check_change(caller, &File::Stateless(Arc::clone(node)), &mut set, None)?;
-        Ok(node.set_attributes(&set)?)
+        self.check_change(caller, &File::Stateless(Arc::clone(node)), &mut set, None, may)?;
+        Ok(node.set_attributes(&set, may)?)
     }
 
     /// Checks a change and adds the changes that must accompany it. Returns the attributes and security descriptor from
@@ -106,13 +113,14 @@ impl Share {
         file: &File,
         set: &mut SetAttributes,
         guard: Guard,
+        may: MayWait<'_>,
     ) -> Result<(Attributes, Option<Arc<SecurityDescriptor>>)> {
         let node = file.node();
-        let before = node.attributes(Want::empty(), Wait::May)?;
+        let before = node.attributes(Want::empty(), Wait::May(may))?;
         if guard.is_some_and(|guard| guard != before.ctime) {
             return Err(Error::GuardFailed);
         }
-        let security = node.security(&before, Wait::May)?;
+        let security = node.security(&before, Wait::May(may))?;
         let object = Object::new(&before, security.as_deref());
         check_owner_rules(&caller.identity, object, set)?;
         check_times(caller, file, object, set)?;
@@ -149,7 +157,7 @@ impl Share {
     /// # Errors
     /// The store's.
     pub async fn space(self: &Arc<Self>, call: &Call) -> Result<Space> {
-        let space = self.run(call, Work::Metadata, |share| Ok(share.store.space()?)).await?;
+        let space = self.run(call, Work::Metadata, |share, may| Ok(share.store.space(may)?)).await?;
         Ok(self.provisioned_space(space))
     }
 
@@ -158,10 +166,12 @@ impl Share {
     /// # Errors
     /// [`storage::Error::Stale`], [`storage::Error::BadHandle`].
     pub async fn by_handle(self: &Arc<Self>, call: &Call, handle: &storage::Handle) -> Result<NodeRef> {
-        match self.store.by_handle(handle, Wait::Never) {
+        match self.store.by_handle(handle, Wait::Never(call.view())) {
             Err(storage::Error::WouldBlock) => {
                 let handle = *handle;
-                let find = move |share: &Arc<Self>| Ok(share.store.by_handle(&handle, Wait::May)?);
+                let find = move |share: &Arc<Self>, may: MayWait<'_>| {
+                    Ok(share.store.by_handle(&handle, Wait::May(may))?)
+                };
                 Box::pin(self.run(call, Work::Blocking, find)).await
             }
             answer => Ok(answer?),
@@ -174,11 +184,11 @@ impl Share {
     /// [`storage::Error::NotDirectory`], [`storage::Error::Stale`].
     pub async fn parent_of(self: &Arc<Self>, call: &Call, dir: &NodeRef) -> Result<storage::ObjectId> {
         let dir = Arc::clone(dir);
-        self.consult(call, move |_| Ok(dir.parent_number()?)).await
+        self.consult(call, move |_, may| Ok(dir.parent_number(may)?)).await
     }
 
     /// The directory and name of an object, if the store knows them.
-    pub(crate) fn locate(&self, node: &NodeRef) -> Option<Location> {
+    pub(crate) fn locate(&self, node: &NodeRef, may: MayWait<'_>) -> Option<Location> {
         let path = node.path().ok()?;
         let mut parent = Arc::clone(&self.root);
         let mut parts = path.split(|b| *b == b'/').peekable();
@@ -187,7 +197,7 @@ impl Share {
             if parts.peek().is_none() {
                 return Some(Location { parent, name: part.to_vec() });
             }
-            parent = parent.lookup(name, Wait::May).ok()?;
+            parent = parent.lookup(name, Wait::May(may)).ok()?;
         }
         None
     }

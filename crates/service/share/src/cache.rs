@@ -29,7 +29,6 @@
 mod budget;
 mod counts;
 mod directory;
-mod moment;
 mod node;
 mod now_and_then;
 mod pace;
@@ -40,13 +39,13 @@ mod worth;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use storage::{
-    Attributes, Feed, Handle, NodeRef, ObjectId, ObservedId, Protection, QuickMap, Storage, Uncertain, Wait,
-    Want,
+    Attributes, Feed, Handle, MayWait, NodeRef, ObjectId, ObservedId, Protection, QuickMap, Storage,
+    Uncertain, View, Wait, Want,
 };
 
 use crate::folded::FoldedNames;
@@ -54,8 +53,6 @@ pub(crate) use budget::Budget;
 use counts::Counts;
 pub use counts::{CacheCount, CacheCounts};
 use directory::{Directory, Judgement, Known, OWN_BYTES};
-pub(crate) use moment::Moment;
-pub use moment::as_of_one_moment;
 pub(crate) use node::{is_followed, make_room};
 use pace::Pace;
 pub(crate) use pace::QUICK;
@@ -70,6 +67,9 @@ pub(crate) const BYTES_MAX: usize = 64 << 20;
 const STRIPES: usize = 16;
 /// Directories of a stripe that were read once. They are followed from the second time on.
 const SEEN_MAX: usize = 1024;
+
+/// The number of the next cache.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A directory that may be cached.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ impl Cache {
             counts: Counts::default(),
             pace: Pace::new(quick),
             unsecured: Unsecured::default(),
-            number: moment::next_number(),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             has_leaving: AtomicBool::new(false),
             is_on: AtomicBool::new(true),
             observed: Mutex::default(),
@@ -206,7 +206,7 @@ impl Cache {
         if self.is_on.swap(on, Ordering::SeqCst) != on {
             let all: Vec<ObjectId> = self.observed.lock().values().copied().collect();
             all.into_iter().for_each(|id| self.forget(id));
-            self.settle_anew();
+            self.settle_anew(View::FRESH);
         }
     }
 
@@ -238,32 +238,32 @@ impl Cache {
     }
 
     /// Calls [`Cache::settle`] if a directory is cached. Returns whether it is.
-    fn settle_kept(&self, id: ObjectId) -> bool {
+    fn settle_kept(&self, id: ObjectId, view: View<'_>) -> bool {
         let is_kept = self.kept(id, |_| ()).is_some();
         if is_kept {
-            self.settle();
+            self.settle(view);
         }
         is_kept
     }
 
     /// Calls [`Cache::settle`] if the changes of a directory are counted.
-    fn settle_counted(&self, id: ObjectId) {
+    fn settle_counted(&self, id: ObjectId, view: View<'_>) {
         if self.with(id, |directory| directory.is_counted()) == Some(true) {
-            self.settle();
+            self.settle(view);
         }
     }
 
-    /// Forgets what has been changed by now, by others or by the server; within one [`Moment`] only the first time.
-    fn settle(&self) {
-        if !moment::is_settled(self.number) {
-            self.settle_anew();
+    /// Forgets what has been changed by now, by others or by the server; within one [`storage::Moment`] only the first time.
+    fn settle(&self, view: View<'_>) {
+        if !view.is_settled(self.number) {
+            self.settle_anew(view);
         }
     }
 
     /// Forgets what has been changed by now, by others or by the server.
-    fn settle_anew(&self) {
+    fn settle_anew(&self, view: View<'_>) {
         // Before draining the feed: a change during the drain belongs to the next moment.
-        moment::settle(self.number);
+        view.settle(self.number);
         if self.directories.load(Ordering::Acquire) > 0 {
             self.feed.drain(&mut |uncertain| self.apply(uncertain));
         }
@@ -465,12 +465,12 @@ impl Cache {
     }
 
     /// Makes sure that the parent of a followed directory is followed too.
-    fn place(&self, node: &NodeRef) {
+    fn place(&self, node: &NodeRef, may: MayWait<'_>) {
         let id = node.id();
         let placed = self.with(id, |directory| directory.renew_place().then_some(directory.serial));
         let Some(None) = placed else { return };
         let Some(serial) = self.with(id, |directory| directory.serial) else { return };
-        let Ok(parent) = node.parent() else { return };
+        let Ok(parent) = node.parent(may) else { return };
         if !self.follow(&parent, Purpose::Place) {
             return;
         }
@@ -521,13 +521,13 @@ impl Cache {
 
     /// Ends a read, or a change of `events` events. Caches what the name stands for now, if there was no other event for the
     /// name.
-    pub(crate) fn end(&self, ticket: Option<Ticket>, events: u64, now: Option<Outcome>) {
+    pub(crate) fn end(&self, ticket: Option<Ticket>, events: u64, now: Option<Outcome>, view: View<'_>) {
         if events > 0 {
-            moment::end();
+            view.end();
         }
         let Some(ticket) = ticket else { return };
         if events > 0 {
-            self.settle();
+            self.settle(view);
         }
         let dropped = self.with(ticket.dir, |directory| {
             if directory.observed != ticket.observed {
@@ -556,10 +556,10 @@ impl Cache {
     }
 
     /// The directory with this handle, if it certainly still exists.
-    fn by_handle(&self, handle: &Handle) -> Option<NodeRef> {
+    fn by_handle(&self, handle: &Handle, view: View<'_>) -> Option<NodeRef> {
         // The table has only directories, so finding a file does not drain the feed.
         let id = self.handles.lock().get(handle).copied()?;
-        self.settle();
+        self.settle(view);
         let found = self.kept(id, |directory| {
             let is_it = directory.handle == Some(*handle) && directory.is_there();
             is_it.then(|| Arc::clone(&directory.node))
@@ -586,9 +586,11 @@ impl Cache {
     }
 
     /// Prepares a read of a directory, so that the result can be cached.
-    fn begin_reading(&self, node: &NodeRef, wait: Wait) -> Option<AsOf> {
-        if wait == Wait::May && self.follow(node, Purpose::Keep) {
-            self.place(node);
+    fn begin_reading(&self, node: &NodeRef, wait: Wait<'_>) -> Option<AsOf> {
+        if let Wait::May(may) = wait
+            && self.follow(node, Purpose::Keep)
+        {
+            self.place(node, may);
         } else {
             self.with(node.id(), Directory::renew_place);
         }
@@ -596,7 +598,7 @@ impl Cache {
     }
 
     /// Reads the attributes of a directory from the store, and caches them if possible.
-    fn read_attributes(&self, node: &NodeRef, want: Want, wait: Wait) -> storage::Result<Attributes> {
+    fn read_attributes(&self, node: &NodeRef, want: Want, wait: Wait<'_>) -> storage::Result<Attributes> {
         let as_of = self.begin_reading(node, wait);
         let mut attributes = self.pace.of(wait, || node.attributes(want, wait))?;
         self.keep_attributes(node.id(), as_of, &mut attributes, want);
@@ -621,7 +623,7 @@ impl Cache {
     }
 
     /// Reads from the store what decides about access to a directory, and caches it if possible.
-    fn read_protection(&self, node: &NodeRef, wait: Wait) -> storage::Result<Protection> {
+    fn read_protection(&self, node: &NodeRef, wait: Wait<'_>) -> storage::Result<Protection> {
         let as_of = self.begin_reading(node, wait);
         let mut attributes = self.pace.of(wait, || node.attributes(Want::empty(), wait))?;
         let security = node.security(&attributes, wait)?;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use file_state::{AcknowledgeError, Break, Caching, Holder, OpenKey, Operation, SmallMap};
 use planted::Fault;
-use storage::{FileKind, NodeRef, ObjectId};
+use storage::{FileKind, MayWait, NodeRef, ObjectId};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::files::Entry;
@@ -367,7 +367,7 @@ impl Share {
         self: &Arc<Self>,
         call: &Call,
         work: Work,
-        job: impl Fn(&Arc<Self>, Effort) -> Result<Admission<T>> + Send + Sync + 'static,
+        job: impl Fn(&Arc<Self>, Effort, MayWait<'_>) -> Result<Admission<T>> + Send + Sync + 'static,
     ) -> Result<T> {
         let job: LongCall<Admission<T>> = Arc::new(job);
         let mut patience = None;

@@ -1,11 +1,14 @@
 //! One operation of a client.
 
 use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use accounting::{Cost, Used, Waits};
 use file_state::Holder;
 use limits::Limit;
+use storage::{Moment, View};
 
 use crate::Caller;
 use crate::operation::{DirectoryReport, Operation, Patience};
@@ -19,6 +22,8 @@ pub struct Call {
     pub caller: Caller,
     operation: &'static Operation,
     begun: Instant,
+    /// The moment as of which the metadata cache answers, if the call's front keeps one.
+    moment: Option<Rc<Moment>>,
     has_had_turn: Cell<bool>,
     /// The caching grant on a directory under which the operation changes the directory's entries.
     under: Cell<Option<Holder>>,
@@ -40,16 +45,33 @@ impl Call {
     /// An operation that arrived at this time. It must have its turn ([`Share::take_turn`](crate::Share::take_turn)), unless it
     /// is charged by the data that it moves.
     #[must_use]
+    #[inline]
     pub fn new(operation: &'static Operation, caller: Caller, begun: Instant) -> Self {
         Self {
             caller,
             operation,
             begun,
+            moment: None,
             has_had_turn: Cell::new(false),
             under: Cell::default(),
             waits: Cell::default(),
             used: Cell::default(),
         }
+    }
+
+    /// The operation reads directories as of this moment, in which it is carried out ([`as_of_one_moment`]). Without a moment,
+    /// each piece of work that it has done in the store has its own.
+    #[must_use]
+    #[inline]
+    pub fn within(mut self, moment: &Rc<Moment>) -> Self {
+        self.moment = Some(Rc::clone(moment));
+        self
+    }
+
+    /// As of when the metadata cache may answer the operation.
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        self.moment.as_deref().map_or(View::FRESH, View::of)
     }
 
     /// Becomes another operation of the same caller, when this one has ended.
@@ -151,6 +173,15 @@ impl Call {
             used: self.used.get(),
         }
     }
+}
+
+/// Carries out a request so that everything that it reads in one poll is as of one moment. The caller pins the request, so that it
+/// is not moved. Requests that are polled by one thread may share the moment: each poll begins it anew.
+pub fn as_of_one_moment<F: Future>(
+    moment: &Moment,
+    mut request: Pin<&mut F>,
+) -> impl Future<Output = F::Output> {
+    std::future::poll_fn(move |cx| moment.during(|| request.as_mut().poll(cx)))
 }
 
 impl Drop for Call {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use limits::Limits;
 use parking_lot::Mutex;
-use storage::{Attributes, FileKind, Name, NodeRef, Space, Wait, Want};
+use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Space, StoreThread, View, Wait, Want};
 
 use crate::{Call, Error, Result, Share};
 
@@ -73,7 +73,7 @@ pub(crate) struct Growth {
 impl Drop for Growth {
     fn drop(&mut self) {
         let node = Arc::clone(&self.node);
-        self.share.afterwards(move |share| share.grown(&node));
+        self.share.afterwards(move |share, may| share.grown(&node, may));
     }
 }
 
@@ -156,7 +156,7 @@ impl Share {
             return Ok(None);
         }
         let node = Arc::clone(node);
-        self.consult(call, move |share| share.grow(&node, end)).await
+        self.consult(call, move |share, may| share.grow(&node, end, may)).await
     }
 
     /// Prepares the growth of a file up to `end`. Refuses if the file or the share would become too large. Keep the result
@@ -164,15 +164,20 @@ impl Share {
     ///
     /// # Errors
     /// [`storage::Error::TooLarge`], [`Error::PlanFull`], the store's.
-    pub(crate) fn grow(self: &Arc<Self>, node: &NodeRef, end: u64) -> Result<Option<Growth>> {
+    pub(crate) fn grow(
+        self: &Arc<Self>,
+        node: &NodeRef,
+        end: u64,
+        may: MayWait<'_>,
+    ) -> Result<Option<Growth>> {
         let capacity = self.capacity();
         // A file that is too large already, because of an earlier plan or local programs, may be changed but not grow.
-        if end > capacity.file() && end > node.attributes(Want::empty(), Wait::May)?.size {
+        if end > capacity.file() && end > node.attributes(Want::empty(), Wait::May(may))?.size {
             return Err(storage::Error::TooLarge.into());
         }
         let Some(limit) = capacity.limit() else { return Ok(None) };
         self.keep_count();
-        let size = node.attributes(Want::empty(), Wait::May)?.size;
+        let size = node.attributes(Want::empty(), Wait::May(may))?.size;
         if end <= size {
             return Ok(None);
         }
@@ -190,7 +195,7 @@ impl Share {
         Ok(Some(Growth { share: Arc::clone(self), node: Arc::clone(node) }))
     }
 
-    fn grown(&self, node: &NodeRef) {
+    fn grown(&self, node: &NodeRef, may: MayWait<'_>) {
         let mut used = self.capacity().used.lock();
         let Some(growing) = used.growing.get_mut(&node.id()) else { return };
         growing.writers -= 1;
@@ -200,7 +205,7 @@ impl Share {
         let counted = growing.counted;
         used.growing.remove(&node.id());
         drop(used);
-        if let Ok(attributes) = node.attributes(Want::empty(), Wait::May) {
+        if let Ok(attributes) = node.attributes(Want::empty(), Wait::May(may)) {
             self.capacity().used.lock().add(i128::from(attributes.size) - i128::from(counted));
         }
     }
@@ -247,7 +252,7 @@ impl Share {
         let share = Arc::clone(self);
         // A separate thread: the walk takes time in proportion to the number of files, and must not occupy a thread of the
         // store.
-        let walk = std::thread::Builder::new().name("count".to_owned()).spawn(move || share.count_all());
+        let walk = StoreThread::spawn("count", move |thread| share.count_all(thread.may_wait(View::FRESH)));
         if let Err(e) = walk {
             tracing::warn!(share = self.name(), "cannot count what it holds: {e}");
             self.capacity().used.lock().is_walking = false;
@@ -255,9 +260,9 @@ impl Share {
     }
 
     /// Counts what the share holds. Repeats the count if the share changed meanwhile.
-    fn count_all(&self) {
+    fn count_all(&self, may: MayWait<'_>) {
         for walk in 1..=WALKS_MAX {
-            match self.capacity().recount(|| count(self.root())) {
+            match self.capacity().recount(|| count(self.root(), may)) {
                 Ok((_, is_exact)) if !is_exact && walk < WALKS_MAX => continue,
                 Ok(_) => {}
                 Err(e) => tracing::warn!(share = self.name(), "cannot count what it holds: {e}"),
@@ -270,12 +275,12 @@ impl Share {
 }
 
 /// Walks a directory and everything below it. Objects that vanish meanwhile are left out.
-pub(crate) fn count(root: &NodeRef) -> storage::Result<Content> {
+pub(crate) fn count(root: &NodeRef, may: MayWait<'_>) -> storage::Result<Content> {
     let (mut content, mut several) = (Content::default(), HashSet::new());
     let mut dirs = vec![Arc::clone(root)];
     while let Some(dir) = dirs.pop() {
         let mut names = Vec::new();
-        let listed = dir.survey(&mut |entry| {
+        let listed = dir.survey(may, &mut |entry| {
             names.push(entry.name.to_vec());
             ControlFlow::Continue(())
         });
@@ -285,7 +290,7 @@ pub(crate) fn count(root: &NodeRef) -> storage::Result<Content> {
         };
         for name in names {
             let Ok((node, attributes)) =
-                Name::new(&name).and_then(|name| dir.lookup_attributes(name, Want::empty(), Wait::May))
+                Name::new(&name).and_then(|name| dir.lookup_attributes(name, Want::empty(), Wait::May(may)))
             else {
                 continue;
             };

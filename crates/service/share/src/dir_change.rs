@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use file_state::Access;
-use storage::{Attributes, FileKind, Name, NodeRef, Protection, Wait, Want};
+use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Protection, Wait, Want};
 
 use crate::cache::Watch;
 use crate::call::Author;
@@ -30,26 +30,34 @@ pub(crate) struct Changing<'a> {
     pub(crate) dir: &'a NodeRef,
     report: DirectoryReport,
     pub(crate) protection: Protection,
+    /// Lent to the caller who changes it.
+    pub(crate) may: MayWait<'a>,
 }
 
 impl<'a> Changing<'a> {
     /// Begins a change of a directory for a client that is told this about it.
-    pub(crate) fn begin(report: DirectoryReport, dir: &'a NodeRef) -> Result<Self> {
+    pub(crate) fn begin(report: DirectoryReport, dir: &'a NodeRef, may: MayWait<'a>) -> Result<Self> {
         if dir.kind() != FileKind::Directory {
             return Err(storage::Error::NotDirectory.into());
         }
-        let watch = Watch::begin(&**dir, report == DirectoryReport::Change);
-        let mut protection = dir.protection(Wait::May)?;
+        let watch = Watch::begin(&**dir, report == DirectoryReport::Change, may.view());
+        let mut protection = dir.protection(Wait::May(may))?;
         if report == DirectoryReport::Change && protection.attributes.is_none() {
             // That requires both attributes.
-            protection.attributes = Some(dir.attributes(Want::empty(), Wait::May)?);
+            protection.attributes = Some(dir.attributes(Want::empty(), Wait::May(may))?);
         }
-        Ok(Self { watch, dir, report, protection })
+        Ok(Self { watch, dir, report, protection, may })
     }
 
     /// Begins a change of a directory in which the caller may create an entry.
-    pub(crate) fn adding(share: &Share, author: &Author, dir: &'a NodeRef, is_dir: bool) -> Result<Self> {
-        let changing = Self::begin(author.report, dir)?;
+    pub(crate) fn adding(
+        share: &Share,
+        author: &Author,
+        dir: &'a NodeRef,
+        is_dir: bool,
+        may: MayWait<'a>,
+    ) -> Result<Self> {
+        let changing = Self::begin(author.report, dir, may)?;
         let right = if is_dir { Access::ADD_SUBDIRECTORY } else { Access::ADD_FILE };
         permission::check_add(&author.caller.identity, changing.object(), right)
             .inspect_err(|_| share.say_whose_it_is(&author.caller, changing.object()))?;
@@ -85,11 +93,12 @@ impl Share {
         added: Option<Name<'_>>,
         own: u64,
     ) -> Result<DirChange> {
-        let Changing { dir, report, protection: Protection { attributes: before, .. }, watch } = changing;
-        let before = *before;
+        let Changing { dir, report, protection: Protection { attributes: before, .. }, watch, may } =
+            changing;
+        let (before, may) = (*before, *may);
         let by_time = self.folded.goes_by_time(dir.id());
         let after = if by_time || *report != DirectoryReport::Nothing {
-            Some(dir.attributes(Want::empty(), Wait::May)?)
+            Some(dir.attributes(Want::empty(), Wait::May(may))?)
         } else {
             None
         };
@@ -99,6 +108,6 @@ impl Share {
         }
         let changes = [removed, added].iter().flatten().count() as u64;
         let is_told = *report == DirectoryReport::Change && before.is_some();
-        Ok(DirChange { before, after, is_atomic: is_told && watch.saw_only(changes, own) })
+        Ok(DirChange { before, after, is_atomic: is_told && watch.saw_only(changes, own, may.view()) })
     }
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use file_state::Access;
-use storage::{Attributes, FileKind, Name, NodeRef, ObjectId, Wait, Want};
+use storage::{Attributes, FileKind, MayWait, Name, NodeRef, ObjectId, Wait, Want};
 
 use crate::permission::Object;
 use crate::schedule::Work;
@@ -93,10 +93,10 @@ impl Share {
     ) -> Result<Listing> {
         let (caller, dir) = (call.caller.clone(), Arc::clone(dir));
         let hides = self.terms().contains(Terms::ACCESS_BASED_ENUMERATION);
-        let listing = self.run(call, Work::Metadata, move |_| {
-            let mut listing = list_now(&caller, &dir, cookie, want, &mut pick)?;
+        let listing = self.run(call, Work::Metadata, move |_, may| {
+            let mut listing = list_now(&caller, &dir, cookie, want, &mut pick, may)?;
             if hides {
-                listing.entries.retain(|entry| is_shown(&caller, &dir, entry));
+                listing.entries.retain(|entry| is_shown(&caller, &dir, entry, may));
             }
             Ok(listing)
         });
@@ -114,16 +114,17 @@ fn list_now(
     mut cookie: u64,
     want: Option<Want>,
     pick: &mut dyn FnMut(&[u8]) -> Pick,
+    may: MayWait<'_>,
 ) -> Result<Listing> {
-    let attributes = dir.attributes(Want::empty(), Wait::May)?;
+    let attributes = dir.attributes(Want::empty(), Wait::May(may))?;
     if attributes.kind != FileKind::Directory {
         return Err(storage::Error::NotDirectory.into());
     }
-    let security = dir.security(&attributes, Wait::May)?;
+    let security = dir.security(&attributes, Wait::May(may))?;
     let guard = Object::new(&attributes, security.as_deref());
     permission::check(&caller.identity, guard, Access::LIST_DIRECTORY)?;
     let mut entries = Vec::new();
-    let end = dir.read_dir(cookie, &mut |entry| {
+    let end = dir.read_dir(cookie, may, &mut |entry| {
         match pick(entry.name) {
             Pick::Stop => return ControlFlow::Break(()),
             Pick::Skip => {}
@@ -140,7 +141,7 @@ fn list_now(
     })?;
     if let Some(want) = want {
         entries.retain_mut(|entry| {
-            entry.node = look(dir, &entry.name, want);
+            entry.node = look(dir, &entry.name, want, may);
             entry.node.is_some()
         });
     }
@@ -148,15 +149,15 @@ fn list_now(
 }
 
 /// Whether the caller may read the object of an entry.
-fn is_shown(caller: &Caller, dir: &NodeRef, entry: &Entry) -> bool {
-    let Some((node, attributes)) = entry.node.clone().or_else(|| look(dir, &entry.name, Want::empty()))
+fn is_shown(caller: &Caller, dir: &NodeRef, entry: &Entry, may: MayWait<'_>) -> bool {
+    let Some((node, attributes)) = entry.node.clone().or_else(|| look(dir, &entry.name, Want::empty(), may))
     else {
         return false;
     };
-    let Ok(security) = node.security(&attributes, Wait::May) else { return false };
+    let Ok(security) = node.security(&attributes, Wait::May(may)) else { return false };
     permission::is_listed(&caller.identity, Object::new(&attributes, security.as_deref()))
 }
 
-fn look(dir: &NodeRef, name: &[u8], want: Want) -> Option<(NodeRef, Attributes)> {
-    dir.lookup_attributes(Name::new(name).ok()?, want, Wait::May).ok()
+fn look(dir: &NodeRef, name: &[u8], want: Want, may: MayWait<'_>) -> Option<(NodeRef, Attributes)> {
+    dir.lookup_attributes(Name::new(name).ok()?, want, Wait::May(may)).ok()
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Attributes, Name, Node, ObjectId, Timestamp, Wait, Want};
+use storage::{Attributes, MayWait, Name, Node, ObjectId, Timestamp, Wait, Want};
 
 use crate::Result;
 use crate::cache::{self, Budget};
@@ -276,21 +276,22 @@ impl FoldedNames {
         known: Option<&Attributes>,
         wanted: &[u8],
         effort: Effort,
+        may: MayWait<'_>,
     ) -> Result<Option<Vec<u8>>> {
         let wanted = Wanted::of(wanted);
-        if cache::is_followed(dir) {
-            return self.find_followed(dir, &wanted, effort);
+        if cache::is_followed(dir, may.view()) {
+            return self.find_followed(dir, &wanted, effort, may);
         }
         let attributes = match known {
             Some(known) => *known,
-            None => dir.attributes(Want::empty(), Wait::May)?,
+            None => dir.attributes(Want::empty(), Wait::May(may))?,
         };
         match self.ask(dir.id(), attributes.ctime, &wanted) {
             Known::Name(name) => Ok(Some(name)),
             Known::Absent => Ok(None),
             Known::Unknown | Known::Doubtful(_) => {
                 let basis = Basis::Time { as_of: attributes.ctime, is_settled: is_settled(&attributes) };
-                let (index, found) = self.read(dir, basis, &wanted, effort)?;
+                let (index, found) = self.read(dir, basis, &wanted, effort, may)?;
                 if let Some(index) = index {
                     self.keep(dir.id(), index);
                 }
@@ -299,9 +300,15 @@ impl FoldedNames {
         }
     }
 
-    fn find_followed(&self, dir: &dyn Node, wanted: &Wanted, effort: Effort) -> Result<Option<Vec<u8>>> {
+    fn find_followed(
+        &self,
+        dir: &dyn Node,
+        wanted: &Wanted,
+        effort: Effort,
+        may: MayWait<'_>,
+    ) -> Result<Option<Vec<u8>>> {
         for (name, change) in self.old_doubts(dir.id()) {
-            self.look_again(dir, &name, change)?;
+            self.look_again(dir, &name, change, may)?;
         }
         for _ in 0..TRIES {
             match self.ask_followed(dir.id(), wanted) {
@@ -310,7 +317,7 @@ impl FoldedNames {
                 Known::Unknown => break,
                 Known::Doubtful(names) => {
                     for (name, change) in names {
-                        self.look_again(dir, &name, change)?;
+                        self.look_again(dir, &name, change, may)?;
                     }
                 }
             }
@@ -322,7 +329,7 @@ impl FoldedNames {
             indexes.building.insert(number, Building { dir: dir.id(), changed: Some(Vec::new()) });
             number
         };
-        let read = self.read(dir, Basis::Told(Doubtful::default()), wanted, effort);
+        let read = self.read(dir, Basis::Told(Doubtful::default()), wanted, effort, may);
         let mut indexes = self.indexes.lock();
         let building = indexes.building.remove(&number);
         let (index, found) = read?;
@@ -372,8 +379,8 @@ impl FoldedNames {
     }
 
     /// Looks up a name that has changed.
-    fn look_again(&self, dir: &dyn Node, name: &[u8], change: u64) -> Result<()> {
-        let is_there = match dir.lookup(Name::new(name)?, Wait::May) {
+    fn look_again(&self, dir: &dyn Node, name: &[u8], change: u64, may: MayWait<'_>) -> Result<()> {
+        let is_there = match dir.lookup(Name::new(name)?, Wait::May(may)) {
             Ok(_) => true,
             Err(storage::Error::NotFound) => false,
             Err(e) => return Err(e.into()),
@@ -499,6 +506,7 @@ impl FoldedNames {
         basis: Basis,
         wanted: &Wanted,
         effort: Effort,
+        may: MayWait<'_>,
     ) -> Result<(Option<Index>, Option<Vec<u8>>)> {
         let taken = Taken { budget: Arc::clone(&self.budget), bytes: 0 };
         let index = Index { basis, names: Names::new(wanted.is_short), taken, used: 0 };
@@ -508,7 +516,7 @@ impl FoldedNames {
             Effort::Brief => BRIEF_ENTRIES,
             Effort::Whole => usize::MAX,
         };
-        let whole = dir.survey(&mut |entry| {
+        let whole = dir.survey(may, &mut |entry| {
             if entries == 0 {
                 return ControlFlow::Break(());
             }

@@ -22,6 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 static THREADS: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
 
 thread_local! {
+    /// The thread's own entry in the list, for others to read. No call reads what it is in.
     static OWN: OnceCell<Arc<Slot>> = const { OnceCell::new() };
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use accounting::{TracedData, Used};
 use file_state::{Access, Actor, ByteRange, Holder, IoConflict, Operation};
 use planted::Fault;
-use storage::{Attributes, FileKind, NodeRef, SetAttributes, Stability, Wait, Want};
+use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Stability, Wait, Want};
 
 use crate::caching::Answering;
 use crate::inside::Inside;
@@ -133,9 +133,9 @@ impl Share {
         rights: Access,
     ) -> Result<Attributes> {
         let (identity, node) = (Arc::clone(&call.caller.identity), Arc::clone(node));
-        self.consult(call, move |_| {
-            let attributes = node.attributes(Want::empty(), Wait::May)?;
-            check_data(&identity, &node, &attributes, rights)?;
+        self.consult(call, move |_, may| {
+            let attributes = node.attributes(Want::empty(), Wait::May(may))?;
+            check_data(&identity, &node, &attributes, rights, may)?;
             Ok(attributes)
         })
         .await
@@ -220,7 +220,8 @@ impl Share {
         }
         if count == 0 && stability == Stability::Unstable && self.gate.is_near() {
             let _inside = Inside::begin(self);
-            count = match node.write(offset, &[IoSlice::new(data.as_ref())], stability, Wait::Never) {
+            let never = Wait::Never(call.view());
+            count = match node.write(offset, &[IoSlice::new(data.as_ref())], stability, never) {
                 Ok(count) => count,
                 Err(storage::Error::WouldBlock) => 0,
                 Err(e) => {
@@ -231,13 +232,13 @@ impl Share {
         }
         if count < total {
             let work = if stability == Stability::Unstable { Work::Write } else { Work::Blocking };
-            self.run(call, work, move |_| {
+            self.run(call, work, move |_, may| {
                 let rest = data.as_ref().get(count..).unwrap_or_default();
                 Ok(node.write(
                     offset.saturating_add(count as u64),
                     &[IoSlice::new(rest)],
                     stability,
-                    Wait::May,
+                    Wait::May(may),
                 )?)
             })
             .await?;
@@ -270,41 +271,47 @@ impl Share {
         attributes: Option<Attributes>,
     ) -> Result<()> {
         let (is_superuser, file) = (call.caller.identity.is_superuser(), file.clone());
-        self.consult(call, move |share| share.written_now(is_superuser, &file, attributes)).await
+        self.consult(call, move |share, may| share.written_now(is_superuser, &file, attributes, may)).await
     }
 
-    fn written_now(&self, is_superuser: bool, file: &File, attributes: Option<Attributes>) -> Result<()> {
+    fn written_now(
+        &self,
+        is_superuser: bool,
+        file: &File,
+        attributes: Option<Attributes>,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         if !is_superuser {
             match (file, attributes) {
-                (File::Open(open), _) => take_privilege(open)?,
-                (File::Stateless(node), Some(attributes)) => take_privilege_bits(node, attributes.mode)?,
+                (File::Open(open), _) => take_privilege(open, may)?,
+                (File::Stateless(node), Some(attributes)) => take_privilege_bits(node, attributes.mode, may)?,
                 (File::Stateless(_), None) => {}
             }
         }
-        self.tell_written(file);
+        self.tell_written(file, may);
         Ok(())
     }
 
     /// Tells watchers that data was written. Holders of cached listings are told when the open used for writing is closed,
     /// since more writes may come before.
-    fn tell_written(&self, file: &File) {
+    fn tell_written(&self, file: &File, may: MayWait<'_>) {
         let kinds = ChangeKinds::SIZE | ChangeKinds::LAST_WRITE;
         match file {
             File::Open(open) => {
                 open.note_written();
                 if self.changes.is_watched() {
-                    self.publish_modified(file, kinds);
+                    self.publish_modified(file, kinds, may);
                 }
             }
-            File::Stateless(_) => self.tell_modified(file, kinds),
+            File::Stateless(_) => self.tell_modified(file, kinds, may),
         }
     }
 
     /// Tells watchers and holders of cached listings that an object has changed, if its name is known because it is open or
     /// from the store.
-    pub(crate) fn tell_modified(&self, file: &File, kinds: ChangeKinds) {
+    pub(crate) fn tell_modified(&self, file: &File, kinds: ChangeKinds, may: MayWait<'_>) {
         if (self.changes.is_watched() || self.caches_listings())
-            && let Some(location) = self.publish_modified(file, kinds)
+            && let Some(location) = self.publish_modified(file, kinds, may)
         {
             self.entries_changed(location.parent.id(), file.directory());
         }
@@ -312,19 +319,19 @@ impl Share {
 
     /// Tells watchers that an object has changed. Returns its location, or None for a named stream, since that does not
     /// change its directory.
-    fn publish_modified(&self, file: &File, kinds: ChangeKinds) -> Option<Location> {
+    fn publish_modified(&self, file: &File, kinds: ChangeKinds, may: MayWait<'_>) -> Option<Location> {
         let node = file.node();
         if let File::Open(open) = file
             && open.file().is_some()
         {
-            self.tell_stream_modified(open, kinds);
+            self.tell_stream_modified(open, kinds, may);
             return None;
         }
         let location = self.files.with(node.id(), |entry| entry.locations.values().next().cloned()).flatten();
-        let location = location.or_else(|| self.locate(node))?;
+        let location = location.or_else(|| self.locate(node, may))?;
         let (dir, name) = (&location.parent, location.name.as_slice());
         let unless = ChangeKinds::empty();
-        self.changes.publish(&Event { dir, name, action: ChangeAction::Modified, kinds, unless });
+        self.changes.publish(&Event { dir, name, action: ChangeAction::Modified, kinds, unless }, may);
         Some(location)
     }
 
@@ -339,7 +346,7 @@ impl Share {
         let take_back = || self.take_back(open.node().id(), Some(open.holder()), Operation::Write);
         self.settled(call, || Ok(((), take_back()))).await?;
         let node = Arc::clone(open.node());
-        self.run(call, Work::Blocking, move |_| match node.allocate(0, length, false) {
+        self.run(call, Work::Blocking, move |_, may| match node.allocate(0, length, false, may) {
             // Space is promised, not content: a store that cannot promise space has none to withdraw.
             Err(storage::Error::NotSupported) => Ok(()),
             done => Ok(done?),
@@ -356,7 +363,7 @@ impl Share {
         self.check_writable()?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
         let node = Arc::clone(open.node());
-        self.run(call, Work::Blocking, move |_| Ok(node.allocate(0, length, false)?)).await
+        self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(0, length, false, may)?)).await
     }
 
     /// The target of a symbolic link.
@@ -365,7 +372,7 @@ impl Share {
     /// [`storage::Error::WrongKind`].
     pub async fn read_link(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<Vec<u8>> {
         let node = Arc::clone(node);
-        self.run(call, Work::Metadata, move |_| Ok(node.read_link()?)).await
+        self.run(call, Work::Metadata, move |_, may| Ok(node.read_link(may)?)).await
     }
 
     /// Puts everything written to a file on stable storage.
@@ -377,7 +384,7 @@ impl Share {
             open.require_open()?;
         }
         let node = Arc::clone(file.node());
-        self.run(call, Work::Blocking, move |_| Ok(node.commit()?)).await
+        self.run(call, Work::Blocking, move |_, may| Ok(node.commit(may)?)).await
     }
 
     pub(crate) fn check_writable(&self) -> Result<()> {
@@ -395,13 +402,19 @@ fn only_appends(file: &File) -> bool {
 /// Whether a caller without an open may read or write: by one of these rights or, where permission bits decide, as the
 /// owner. Where an ACL decides, the right to execute does not allow reading: an ACL has a separate right for that, which may
 /// be denied.
-fn check_data(who: &Identity, node: &NodeRef, attributes: &Attributes, rights: Access) -> Result<()> {
+fn check_data(
+    who: &Identity,
+    node: &NodeRef,
+    attributes: &Attributes,
+    rights: Access,
+    may: MayWait<'_>,
+) -> Result<()> {
     match attributes.kind {
         FileKind::Regular => {}
         FileKind::Directory => return Err(storage::Error::IsDirectory.into()),
         _ => return Err(storage::Error::WrongKind.into()),
     }
-    let security = node.security(attributes, Wait::May)?;
+    let security = node.security(attributes, Wait::May(may))?;
     if security.is_none() && who.uid == attributes.uid {
         return Ok(());
     }
@@ -412,18 +425,18 @@ fn check_data(who: &Identity, node: &NodeRef, attributes: &Attributes, rights: A
 }
 
 /// Clears the privilege bits of a program at the first write through an open, based on its mode at that time.
-pub(crate) fn take_privilege(open: &Open) -> Result<()> {
+pub(crate) fn take_privilege(open: &Open, may: MayWait<'_>) -> Result<()> {
     if !open.begins_to_write_program() {
         return Ok(());
     }
-    let mode = open.node().attributes(Want::empty(), Wait::May)?.mode;
-    take_privilege_bits(open.node(), mode)
+    let mode = open.node().attributes(Want::empty(), Wait::May(may))?.mode;
+    take_privilege_bits(open.node(), mode, may)
 }
 
-fn take_privilege_bits(node: &NodeRef, mode: u32) -> Result<()> {
+fn take_privilege_bits(node: &NodeRef, mode: u32, may: MayWait<'_>) -> Result<()> {
     let left = permission::mode_without_privilege(mode);
     if left != mode {
-        node.set_attributes(&SetAttributes { mode: Some(left), ..SetAttributes::default() })?;
+        node.set_attributes(&SetAttributes { mode: Some(left), ..SetAttributes::default() }, may)?;
     }
     Ok(())
 }

@@ -68,9 +68,9 @@ pub use accounting::{
 };
 pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
-pub use cache::{CacheCount, CacheCounts, as_of_one_moment};
+pub use cache::{CacheCount, CacheCounts};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
-pub use call::Call;
+pub use call::{Call, as_of_one_moment};
 pub use caller::Caller;
 pub use courtesy::Courtesy;
 pub use current_rules::served_by;
@@ -231,7 +231,7 @@ impl Share {
         let root = store.root();
         let opens_max = settings.opens_max;
         let provision = provision::Provision::new(settings.provisioned.clone());
-        let is_local = store.capabilities().contains(storage::Capabilities::LOCAL);
+        let local = storage::KnownLocal::of(&*store);
         let pool = pool::Pool::new(&settings.name, workers);
         Arc::new(Self {
             id,
@@ -245,7 +245,7 @@ impl Share {
             settings,
             root,
             store,
-            gate: schedule::Gate::new(is_local),
+            gate: schedule::Gate::new(local),
             pool,
             alarms: alarm::Alarms::default(),
             held: parking_lot::Mutex::default(),

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use storage::MayWait;
+
 use crate::schedule::Work;
 use crate::{Call, Error, Result, Share};
 
@@ -23,7 +25,7 @@ pub(crate) enum Effort {
 pub(crate) const TOO_LONG: Error = Error::Storage(storage::Error::WouldBlock);
 
 /// A call that may take long, and is then made again.
-pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>, Effort) -> Result<T> + Send + Sync>;
+pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>, Effort, MayWait<'_>) -> Result<T> + Send + Sync>;
 
 impl Share {
     /// Runs `call` as [`Share::run`] does, and again on the pool if it turns out to take long. The call must make its
@@ -46,7 +48,7 @@ impl Share {
             outcome => return outcome,
         }
         let job = Arc::clone(job);
-        self.run(call, Work::Blocking, move |share| job(share, Effort::Whole)).await
+        self.run(call, Work::Blocking, move |share, may| job(share, Effort::Whole, may)).await
     }
 
     async fn try_briefly<T: Send + 'static>(
@@ -56,7 +58,7 @@ impl Share {
         job: &LongCall<T>,
     ) -> Result<T> {
         let job = Arc::clone(job);
-        let briefly = move |share: &Arc<Self>| job(share, Effort::Brief);
+        let briefly = move |share: &Arc<Self>, may: MayWait<'_>| job(share, Effort::Brief, may);
         self.run(call, work, briefly).await
     }
 }

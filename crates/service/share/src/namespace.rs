@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use acl::SecurityDescriptor;
 use file_state::Holder;
-use storage::{Attributes, FileKind, Name, Node, NodeRef, Protection, Wait, Want};
+use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wait, Want};
 
 use crate::dir_change::Changing;
 use crate::long_call::{Effort, LongCall};
@@ -70,8 +70,8 @@ impl Found {
     }
 
     /// Reads the security descriptor.
-    pub(crate) fn secured(mut self) -> Result<Self> {
-        self.security = self.node.security(&self.attributes, Wait::May)?;
+    pub(crate) fn secured(mut self, may: MayWait<'_>) -> Result<Self> {
+        self.security = self.node.security(&self.attributes, Wait::May(may))?;
         Ok(self)
     }
 
@@ -130,11 +130,12 @@ impl Share {
         want: Want,
     ) -> Result<Found> {
         let (caller, dir, name) = (call.caller.clone(), Arc::clone(dir), name.to_vec());
-        let look: LongCall<_> =
-            Arc::new(move |share, effort| match share.step(&caller, &dir, &name, (case, effort), want)? {
-                Walk::Found(found) => found.secured(),
+        let look: LongCall<_> = Arc::new(move |share, effort, may| {
+            match share.step(&caller, &dir, &name, (case, effort), want, may)? {
+                Walk::Found(found) => found.secured(may),
                 Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
-            });
+            }
+        });
         self.run_long(call, Work::Metadata, &look).await
     }
 
@@ -151,8 +152,9 @@ impl Share {
         want: Want,
     ) -> Result<Walk> {
         let caller = call.caller.clone();
-        let walk: LongCall<_> =
-            Arc::new(move |share, effort| share.walk_now(&caller, path.clone(), (case, effort), want));
+        let walk: LongCall<_> = Arc::new(move |share, effort, may| {
+            share.walk_now(&caller, path.clone(), (case, effort), want, may)
+        });
         self.run_long(call, Work::Metadata, &walk).await
     }
 
@@ -162,6 +164,7 @@ impl Share {
         mut path: Vec<Vec<u8>>,
         how: (Case, Effort),
         want: Want,
+        may: MayWait<'_>,
     ) -> Result<Walk> {
         path.reverse(); // the next component is the last
         let (mut links, mut steps) = (0, 0);
@@ -172,15 +175,15 @@ impl Share {
                 return Err(storage::Error::NameTooLong.into());
             }
             let next = if path.is_empty() {
-                match self.step(caller, &at, &name, how, want)? {
+                match self.step(caller, &at, &name, how, want, may)? {
                     Walk::Found(last) if last.attributes.kind != FileKind::Symlink => {
-                        return Ok(Walk::Found(last.secured()?));
+                        return Ok(Walk::Found(last.secured(may)?));
                     }
                     Walk::Found(link) => link.node,
                     missing @ Walk::Missing { .. } => return Ok(missing),
                 }
             } else {
-                self.pass_through(caller, &at, &name, how)?
+                self.pass_through(caller, &at, &name, how, may)?
             };
             if next.kind() != FileKind::Symlink {
                 at = next;
@@ -190,18 +193,18 @@ impl Share {
             if links > LINKS_MAX {
                 return Err(storage::Error::SymlinkLoop.into());
             }
-            follow(&next, &mut path)?;
+            follow(&next, &mut path, may)?;
         }
-        let attributes = at.attributes(want, Wait::May)?;
-        Ok(Walk::Found(Found::alone(at, attributes).secured()?))
+        let attributes = at.attributes(want, Wait::May(may))?;
+        Ok(Walk::Found(Found::alone(at, attributes).secured(may)?))
     }
 
     /// Checks that the caller may look names up in a directory.
-    fn enter_directory(&self, caller: &Caller, dir: &NodeRef) -> Result<Protection> {
+    fn enter_directory(&self, caller: &Caller, dir: &NodeRef, may: MayWait<'_>) -> Result<Protection> {
         if dir.kind() != FileKind::Directory {
             return Err(storage::Error::NotDirectory.into());
         }
-        let protection = dir.protection(Wait::May)?;
+        let protection = dir.protection(Wait::May(may))?;
         permission::check_traverse(&caller.identity, Object::from(&protection))?;
         Ok(protection)
     }
@@ -213,13 +216,14 @@ impl Share {
         dir: &NodeRef,
         name: &[u8],
         how: (Case, Effort),
+        may: MayWait<'_>,
     ) -> Result<NodeRef> {
-        let protection = self.enter_directory(caller, dir)?;
-        if let Some(special) = special(dir, name)? {
+        let protection = self.enter_directory(caller, dir, may)?;
+        if let Some(special) = special(dir, name, may)? {
             return Ok(special);
         }
-        let look = |name: Name<'_>| dir.lookup(name, Wait::May);
-        let found = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look)?;
+        let look = |name: Name<'_>| dir.lookup(name, Wait::May(may));
+        let found = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look, may)?;
         found.map(|(node, _)| node).ok_or_else(|| storage::Error::NotFound.into())
     }
 
@@ -230,16 +234,17 @@ impl Share {
         name: &[u8],
         how: (Case, Effort),
         want: Want,
+        may: MayWait<'_>,
     ) -> Result<Walk> {
-        let protection = self.enter_directory(caller, dir)?;
-        if let Some(node) = special(dir, name)? {
-            let attributes = node.attributes(want, Wait::May)?;
+        let protection = self.enter_directory(caller, dir, may)?;
+        if let Some(node) = special(dir, name, may)? {
+            let attributes = node.attributes(want, Wait::May(may))?;
             let dir_protection = Some(protection);
             return Ok(Walk::Found(Found { dir_protection, ..Found::alone(node, attributes) }));
         }
         let epoch = self.files.now();
-        let look = |name: Name<'_>| dir.lookup_attributes(name, want, Wait::May);
-        let child = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look)?;
+        let look = |name: Name<'_>| dir.lookup_attributes(name, want, Wait::May(may));
+        let child = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look, may)?;
         let dir = Arc::clone(dir);
         let Some(((node, attributes), name)) = child else {
             return Ok(Walk::Missing { dir, name: name.to_vec() });
@@ -256,6 +261,7 @@ impl Share {
         name: Name<'_>,
         (case, effort): (Case, Effort),
         look: impl Fn(Name<'_>) -> storage::Result<T>,
+        may: MayWait<'_>,
     ) -> Result<Option<(T, Vec<u8>)>> {
         match look(name) {
             Ok(child) => return Ok(Some((child, name.as_bytes().to_vec()))),
@@ -263,7 +269,9 @@ impl Share {
             Err(storage::Error::NotFound) => return Ok(None),
             Err(e) => return Err(e.into()),
         }
-        let Some(other) = self.folded.find(&**dir, known, name.as_bytes(), effort)? else { return Ok(None) };
+        let Some(other) = self.folded.find(&**dir, known, name.as_bytes(), effort, may)? else {
+            return Ok(None);
+        };
         match look(Name::new(&other)?) {
             Ok(child) => Ok(Some((child, other))),
             Err(storage::Error::NotFound) => Ok(None), // it has just gone
@@ -285,40 +293,51 @@ impl Share {
         action: ChangeAction,
         is_dir: bool,
         by: Option<Holder>,
+        may: MayWait<'_>,
     ) {
         let kinds = if is_dir { ChangeKinds::DIR_NAME } else { ChangeKinds::FILE_NAME };
-        self.changes.publish(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() });
+        self.changes.publish(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() }, may);
         self.entries_changed(dir.id(), by);
     }
 
-    fn tell_renamed(&self, from: &Location, to: &Location, is_dir: bool, by: Option<Holder>) {
+    fn tell_renamed(
+        &self,
+        from: &Location,
+        to: &Location,
+        is_dir: bool,
+        by: Option<Holder>,
+        may: MayWait<'_>,
+    ) {
         let same = from.parent.id() == to.parent.id();
         let (gone, come) = if same {
             (ChangeAction::RenamedFrom, ChangeAction::RenamedTo)
         } else {
             (ChangeAction::Removed, ChangeAction::Added)
         };
-        self.tell_name(&from.parent, &from.name, gone, is_dir, by);
-        self.tell_name(&to.parent, &to.name, come, is_dir, by);
+        self.tell_name(&from.parent, &from.name, gone, is_dir, by, may);
+        self.tell_name(&to.parent, &to.name, come, is_dir, by, may);
         if !is_dir {
             // As on Windows, watchers that do not watch for names are told that the file of the new name has changed
             // attributes.
-            self.changes.publish(&Event {
-                dir: &to.parent,
-                name: &to.name,
-                action: ChangeAction::Modified,
-                kinds: ChangeKinds::ATTRIBUTES | ChangeKinds::CREATION,
-                unless: ChangeKinds::FILE_NAME,
-            });
+            self.changes.publish(
+                &Event {
+                    dir: &to.parent,
+                    name: &to.name,
+                    action: ChangeAction::Modified,
+                    kinds: ChangeKinds::ATTRIBUTES | ChangeKinds::CREATION,
+                    unless: ChangeKinds::FILE_NAME,
+                },
+                may,
+            );
         }
     }
 }
 
 /// Finds `.` and `..`, which no directory stores.
-fn special(dir: &NodeRef, name: &[u8]) -> Result<Option<NodeRef>> {
+fn special(dir: &NodeRef, name: &[u8], may: MayWait<'_>) -> Result<Option<NodeRef>> {
     Ok(match name {
         b"." => Some(Arc::clone(dir)),
-        b".." => Some(dir.parent()?),
+        b".." => Some(dir.parent(may)?),
         _ => None,
     })
 }
@@ -330,14 +349,14 @@ fn check_deletion(
     node: &NodeRef,
     attributes: &Attributes,
 ) -> Result<()> {
-    let security = node.security(attributes, Wait::May)?;
+    let security = node.security(attributes, Wait::May(dir.may))?;
     let object = Object::new(attributes, security.as_deref());
     permission::may_delete_checked(&caller.identity, dir.object(), object)
 }
 
 /// Puts the target of a link in front of the rest of a path. An absolute target would lead out of the share.
-fn follow(link: &Arc<dyn Node>, path: &mut Vec<Vec<u8>>) -> Result<()> {
-    let text = link.read_link()?;
+fn follow(link: &Arc<dyn Node>, path: &mut Vec<Vec<u8>>, may: MayWait<'_>) -> Result<()> {
+    let text = link.read_link(may)?;
     if text.first() == Some(&b'/') {
         return Err(Error::AccessDenied);
     }

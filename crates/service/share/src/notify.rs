@@ -8,7 +8,7 @@ use std::time::Instant;
 use bitflags::bitflags;
 use file_state::Access;
 use parking_lot::Mutex;
-use storage::{Name, NodeRef, ObjectId, Wait};
+use storage::{MayWait, Name, NodeRef, ObjectId, Wait};
 use tokio::sync::Notify;
 
 use crate::observe::Observation;
@@ -191,16 +191,16 @@ impl Changes {
     }
 
     /// Publishes a change by the server to its watchers.
-    pub(crate) fn publish(&self, event: &Event<'_>) {
+    pub(crate) fn publish(&self, event: &Event<'_>, may: MayWait<'_>) {
         if !self.is_watched() {
             return;
         }
         self.observation.own.tell(event.dir.id(), event.file_name(), event.action.into(), Instant::now());
-        self.announce(event);
+        self.announce(event, may);
     }
 
     /// Publishes a change by the server or by others to its watchers.
-    pub(crate) fn announce(&self, event: &Event<'_>) {
+    pub(crate) fn announce(&self, event: &Event<'_>, may: MayWait<'_>) {
         let (direct, is_deep) = {
             let watchers = self.watchers.lock();
             (watchers.0.get(&event.dir.id()).cloned().unwrap_or_default(), !watchers.1.is_empty())
@@ -209,13 +209,13 @@ impl Changes {
             watcher.see(event, event.name);
         }
         if is_deep {
-            self.publish_upwards(event);
+            self.publish_upwards(event, may);
         }
     }
 
     /// Publishes a change to the watchers of trees above it that could find it there. The path upwards is walked once for
     /// all of them.
-    fn publish_upwards(&self, event: &Event<'_>) {
+    fn publish_upwards(&self, event: &Event<'_>, may: MayWait<'_>) {
         let Ok(mut path) = event.dir.path() else { return };
         let parts: Vec<usize> = path.split(|b| *b == b'/').map(<[u8]>::len).filter(|len| *len > 0).collect();
         if !path.is_empty() {
@@ -232,13 +232,13 @@ impl Changes {
             let Some(length) = parts.next() else { break };
             let end = start.saturating_add(length);
             let name = Name::new(path.get(start..end).unwrap_or_default());
-            let Ok(next) = name.and_then(|name| dir.lookup(name, Wait::May)) else {
+            let Ok(next) = name.and_then(|name| dir.lookup(name, Wait::May(may))) else {
                 // The directory was just moved or removed: it is no longer known who could find the change.
                 return watching.iter().for_each(|(watcher, _)| watcher.overflow());
             };
             (dir, start) = (next, end.saturating_add(1));
             let needed = if dir.id() == event.dir.id() { Access::LIST_DIRECTORY } else { Access::empty() };
-            retain_who_may(&mut watching, &dir, needed);
+            retain_who_may(&mut watching, &dir, needed, may);
         }
         for (watcher, start) in watching {
             watcher.see(event, path.get(start..).unwrap_or_default());
@@ -268,11 +268,16 @@ impl Changes {
 
 /// Keeps only watchers that may traverse a directory above a change and have the further right in it, so that a watch
 /// reveals no names hidden from its user.
-fn retain_who_may(watching: &mut Vec<(Arc<Watcher>, usize)>, dir: &NodeRef, needed: Access) {
+fn retain_who_may(
+    watching: &mut Vec<(Arc<Watcher>, usize)>,
+    dir: &NodeRef,
+    needed: Access,
+    may: MayWait<'_>,
+) {
     if watching.iter().all(|(watcher, _)| watcher.identity.is_superuser()) {
         return;
     }
-    let known = dir.protection(Wait::May);
+    let known = dir.protection(Wait::May(may));
     watching.retain(|(watcher, _)| {
         known.as_ref().is_ok_and(|protection| {
             let dir = Object::from(protection);

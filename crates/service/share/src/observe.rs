@@ -12,7 +12,8 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use storage::{
-    Deed, Error as StoreError, FileKind, Name, NodeRef, ObjectId, Observed, ObservedId, Observer, Wait,
+    Deed, Error as StoreError, FileKind, MayWait, Name, NodeRef, ObjectId, Observed, ObservedId, Observer,
+    StoreThread, View, Wait,
 };
 
 use crate::notify::Event;
@@ -156,7 +157,7 @@ impl Observation {
             numbers: HashMap::new(),
             trees: Vec::new(),
         };
-        match std::thread::Builder::new().name("observe".to_owned()).spawn(move || thread.run()) {
+        match StoreThread::spawn("observe", move |own| thread.run(own.may_wait(View::FRESH))) {
             Ok(_) => {
                 self.own.set_observed(true);
                 Some(link)
@@ -239,7 +240,7 @@ impl Drop for Thread {
 }
 
 impl Thread {
-    fn run(mut self) {
+    fn run(mut self, may: MayWait<'_>) {
         loop {
             let mut seen = Vec::new();
             let mut first = None;
@@ -259,12 +260,12 @@ impl Thread {
             // remembered then.
             for command in self.link.inbox.take() {
                 match command {
-                    Command::Begin { dir, recursive } => self.begin(&share, dir, recursive),
+                    Command::Begin { dir, recursive } => self.begin(&share, dir, recursive, may),
                     Command::End { dir, recursive } => self.end(&share, &dir, recursive),
                     Command::Stop => return,
                 }
             }
-            self.judge(&share, &seen);
+            self.judge(&share, &seen, may);
             // The batch has everything that was done before its first event was reported.
             if let (true, Some(first)) = (whole, first) {
                 share.changes().observation().own.forget(first);
@@ -273,14 +274,14 @@ impl Thread {
         }
     }
 
-    fn begin(&mut self, share: &Share, dir: NodeRef, recursive: bool) {
+    fn begin(&mut self, share: &Share, dir: NodeRef, recursive: bool, may: MayWait<'_>) {
         if recursive {
             share.changes().observation().own.set_trees(true);
             let is_covered =
                 self.numbers.get(&dir.id()).and_then(|id| self.dirs.get(id)).is_some_and(|d| d.in_tree);
             self.trees.push(Arc::clone(&dir));
             if !is_covered {
-                self.cover(share, dir, false);
+                self.cover(share, dir, false, may);
             }
         } else if let Some(directory) = self.observe(share, &dir) {
             directory.watches += 1;
@@ -327,12 +328,12 @@ impl Thread {
     }
 
     /// Observes the tree below a directory. The contents of a new tree are reported if `tell` is set.
-    fn cover(&mut self, share: &Share, top: NodeRef, tell: bool) {
+    fn cover(&mut self, share: &Share, top: NodeRef, tell: bool, may: MayWait<'_>) {
         let mut left = vec![top];
         while let Some(dir) = left.pop() {
             let Some(directory) = self.observe(share, &dir) else { continue };
             directory.in_tree = true;
-            let (entries, whole) = entries(&dir, tell);
+            let (entries, whole) = entries(&dir, tell, may);
             if tell {
                 share.changes().observation().own.settle();
             }
@@ -341,14 +342,14 @@ impl Thread {
             }
             for (name, is_dir) in entries {
                 if tell {
-                    tell_found(share, &dir, &name, is_dir);
+                    tell_found(share, &dir, &name, is_dir, may);
                 }
                 // Each directory left takes a descriptor too.
                 if is_dir && left.len() >= DIRECTORIES_MAX {
                     share.changes().observation().complain(share, StoreError::OutOfResources);
                 } else if is_dir
                     && let Ok(name) = Name::new(&name)
-                    && let Ok(child) = dir.lookup(name, Wait::May)
+                    && let Ok(child) = dir.lookup(name, Wait::May(may))
                 {
                     left.push(child);
                 }
@@ -376,7 +377,7 @@ impl Thread {
     }
 
     /// Tells the watchers what others have done.
-    fn judge(&mut self, share: &Share, all: &[Seen]) {
+    fn judge(&mut self, share: &Share, all: &[Seen], may: MayWait<'_>) {
         for (index, seen) in all.iter().enumerate() {
             match seen {
                 Seen::Lost => {
@@ -385,7 +386,7 @@ impl Thread {
                     let mut covered = HashSet::new();
                     for tree in self.trees.clone() {
                         if covered.insert(tree.id()) {
-                            self.cover(share, tree, false);
+                            self.cover(share, tree, false, may);
                         }
                     }
                 }
@@ -402,16 +403,16 @@ impl Thread {
                     let is_own = share.changes().observation().own.is_own(dir.id(), name, action.into());
                     // Changes in a directory that was moved out of the share are not reported.
                     if !is_own && dir.check_place().is_ok() {
-                        announce(share, &dir, name, action, kinds);
+                        announce(share, &dir, name, action, kinds, may);
                     }
                     if in_tree
                         && *is_dir
                         && Effect::from(action) == Effect::Come
                         && let Ok(name) = Name::new(name)
-                        && let Ok(child) = dir.lookup(name, Wait::May)
+                        && let Ok(child) = dir.lookup(name, Wait::May(may))
                     {
                         // A tree that is moved here is reported as one change.
-                        self.cover(share, child, matches!(deed, Deed::Made));
+                        self.cover(share, child, matches!(deed, Deed::Made), may);
                     }
                 }
             }
@@ -442,30 +443,37 @@ fn is_near(all: &[Seen], index: usize, id: ObservedId, half: Deed) -> bool {
     near.any(|seen| matches!(seen, Seen::Entry { dir, deed, .. } if *dir == id && *deed == half))
 }
 
-fn announce(share: &Share, dir: &NodeRef, name: &[u8], action: ChangeAction, kinds: ChangeKinds) {
+fn announce(
+    share: &Share,
+    dir: &NodeRef,
+    name: &[u8],
+    action: ChangeAction,
+    kinds: ChangeKinds,
+    may: MayWait<'_>,
+) {
     tracing::trace!(share = share.name(), name = %name.escape_ascii(), ?action, "a change by others");
-    share.changes().announce(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() });
+    share.changes().announce(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() }, may);
 }
 
 /// Reports an entry found in a new directory, unless it has been or will be reported otherwise.
-fn tell_found(share: &Share, dir: &NodeRef, name: &[u8], is_dir: bool) {
+fn tell_found(share: &Share, dir: &NodeRef, name: &[u8], is_dir: bool, may: MayWait<'_>) {
     let own = &share.changes().observation().own;
     if own.is_own(dir.id(), name, Effect::Modified) {
         return;
     }
     own.tell(dir.id(), name, Effect::Come, Instant::now());
     let (action, kinds) = change(Deed::Made, is_dir, |_| false);
-    announce(share, dir, name, action, kinds);
+    announce(share, dir, name, action, kinds, may);
 }
 
 /// The entries of a directory, and whether the list is complete. Unless `all` is set, only directories are listed, at most
 /// one more than can be observed.
-fn entries(dir: &NodeRef, all: bool) -> (Vec<(Vec<u8>, bool)>, bool) {
+fn entries(dir: &NodeRef, all: bool, may: MayWait<'_>) -> (Vec<(Vec<u8>, bool)>, bool) {
     let mut found = Vec::new();
-    let listed = dir.survey(&mut |entry| {
+    let listed = dir.survey(may, &mut |entry| {
         let kind = entry.kind.or_else(|| {
             let name = Name::new(entry.name).ok()?;
-            dir.lookup(name, Wait::May).ok().map(|node| node.kind())
+            dir.lookup(name, Wait::May(may)).ok().map(|node| node.kind())
         });
         let is_dir = kind == Some(FileKind::Directory);
         if is_dir || all {

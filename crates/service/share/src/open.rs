@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use file_state::{Access, FileState, Holder, OpenKey, Operation, ReserveError, Sharing, is_quiet};
-use storage::{Attributes, FileFlags, FileKind, Name, NodeRef, Want};
+use storage::{Attributes, FileFlags, FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use crate::caching::{Admission, Answering, GrantRequest, Granted, Taken};
 use crate::dir_change::Changing;
@@ -264,8 +264,8 @@ impl Share {
     fn let_go(self: &Arc<Self>, file: &Arc<Open>) {
         let Some(doomed) = self.release(file) else { return };
         let file = Arc::clone(file);
-        self.afterwards(move |share| {
-            if let Err(e) = share.end_deletion(&file, &doomed) {
+        self.afterwards(move |share, may| {
+            if let Err(e) = share.end_deletion(&file, &doomed, may) {
                 tracing::debug!("a file that was to be deleted stays: {e}");
             }
         });
@@ -404,7 +404,7 @@ impl Share {
     /// Those of the deletion; the open is closed all the same.
     pub async fn close_unasked(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
         match self.released(open) {
-            Some(end) => self.run_unasked(Work::Metadata, end).await.0,
+            Some(end) => self.run_unasked(Work::Metadata, end).await,
             None => Ok(()),
         }
     }
@@ -413,7 +413,7 @@ impl Share {
     fn released(
         self: &Arc<Self>,
         open: &Arc<Open>,
-    ) -> Option<impl FnOnce(&Arc<Self>) -> Result<()> + Send + 'static + use<>> {
+    ) -> Option<impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<()> + Send + 'static + use<>> {
         let is_directory = open.node.kind() == FileKind::Directory && self.is_delete_on_close(open);
         let (doomed, file) = if is_directory {
             (None, None)
@@ -426,14 +426,14 @@ impl Share {
             (doomed, file)
         };
         let open = Arc::clone(open);
-        Some(move |share: &Arc<Self>| {
+        Some(move |share: &Arc<Self>, may: MayWait<'_>| {
             if is_directory {
-                return share.close_directory(&open);
+                return share.close_directory(&open, may);
             }
-            let ended = doomed.map_or(Ok(()), |doomed| share.end_deletion(&open, &doomed));
+            let ended = doomed.map_or(Ok(()), |doomed| share.end_deletion(&open, &doomed, may));
             // The file of a stream is held until the stream is deleted.
             let file = file.or_else(|| share.release_file(&open));
-            file.map_or(Ok(()), |(file, doomed)| share.end_deletion(&file, &doomed)).and(ended)
+            file.map_or(Ok(()), |(file, doomed)| share.end_deletion(&file, &doomed, may)).and(ended)
         })
     }
 
@@ -452,23 +452,23 @@ impl Share {
     }
 
     /// [MS-FSA] 2.1.5.5, phase 1: the close of a delete-on-close open marks a directory only if it is empty.
-    fn close_directory(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
-        if is_empty(&open.node).is_ok_and(|empty| !empty) {
+    fn close_directory(self: &Arc<Self>, open: &Arc<Open>, may: MayWait<'_>) -> Result<()> {
+        if is_empty(&open.node, may).is_ok_and(|empty| !empty) {
             self.files.with(open.node.id(), |entry| entry.state.set_delete_on_close(open.key, false));
         }
-        self.release(open).map_or(Ok(()), |doomed| self.end_deletion(open, &doomed))
+        self.release(open).map_or(Ok(()), |doomed| self.end_deletion(open, &doomed, may))
     }
 
     /// Deletes a file that has no open left, and then drops its state. This is done here, so that it happens even if no
     /// caller waits for the answer.
-    fn end_deletion(&self, open: &Open, doomed: &Doomed) -> Result<()> {
+    fn end_deletion(&self, open: &Open, doomed: &Doomed, may: MayWait<'_>) -> Result<()> {
         let result = match open.file {
-            Some(_) => self.delete_stream(open, &doomed.location),
+            Some(_) => self.delete_stream(open, &doomed.location, may),
             // As on Windows, the grant of the client that closes last survives only if that client also asked for the
             // deletion.
             None => {
                 let by = open.directory.filter(|own| doomed.under == Some(*own));
-                self.delete_closed(&open.node, &doomed.location, by)
+                self.delete_closed(&open.node, &doomed.location, by, may)
             }
         };
         self.files.forget_unused(open.node.id());
@@ -523,24 +523,30 @@ impl Share {
     }
 
     /// Removes the name of a file whose last open is closed, if the name still refers to that file.
-    fn delete_closed(&self, node: &NodeRef, location: &Location, by: Option<Holder>) -> Result<()> {
+    fn delete_closed(
+        &self,
+        node: &NodeRef,
+        location: &Location,
+        by: Option<Holder>,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         let name = Name::new(&location.name)?;
         let dir = &location.parent;
-        let (named, gone) = dir.lookup_attributes(name, Want::empty(), storage::Wait::May)?;
+        let (named, gone) = dir.lookup_attributes(name, Want::empty(), Wait::May(may))?;
         if named.id() != node.id() {
             return Ok(());
         }
-        let changing = Changing::begin(DirectoryReport::Nothing, dir)?;
+        let changing = Changing::begin(DirectoryReport::Nothing, dir, may)?;
         let is_dir = node.kind() == FileKind::Directory;
         if is_dir {
-            dir.remove_dir(name)?;
+            dir.remove_dir(name, may)?;
             self.changes.publish_gone(node.id());
         } else {
-            dir.remove_file(name)?;
+            dir.remove_file(name, may)?;
             self.removed(&gone);
         }
         self.changed_names(&changing, Some(name), None, 0)?;
-        self.tell_name(dir, &location.name, ChangeAction::Removed, is_dir, by);
+        self.tell_name(dir, &location.name, ChangeAction::Removed, is_dir, by, may);
         Ok(())
     }
 
@@ -559,7 +565,7 @@ impl Share {
         if pending {
             self.check_writable()?;
             let node = Arc::clone(&open.node);
-            self.run(call, Work::Metadata, move |share| share.check_deletable(&node)).await?;
+            self.run(call, Work::Metadata, move |share, may| share.check_deletable(&node, may)).await?;
             let take_back = || self.take_back(open.node.id(), Some(open.holder), Operation::Delete);
             self.settled(call, || Ok(((), take_back()))).await?;
         }
@@ -573,15 +579,15 @@ impl Share {
         Ok(())
     }
 
-    fn check_deletable(&self, node: &NodeRef) -> Result<()> {
+    fn check_deletable(&self, node: &NodeRef, may: MayWait<'_>) -> Result<()> {
         if node.id() == self.root.id() {
             return Err(Error::CannotDelete);
         }
-        let attributes = node.attributes(Want::FLAGS, storage::Wait::May)?;
+        let attributes = node.attributes(Want::FLAGS, Wait::May(may))?;
         if is_marked_read_only(&attributes) {
             return Err(Error::CannotDelete);
         }
-        if attributes.kind == FileKind::Directory && !is_empty(node)? {
+        if attributes.kind == FileKind::Directory && !is_empty(node, may)? {
             return Err(storage::Error::NotEmpty.into());
         }
         Ok(())
@@ -636,9 +642,9 @@ const CHANGES: Access = Access::WRITE_DATA
     .union(Access::WRITE_DAC)
     .union(Access::WRITE_OWNER);
 
-fn is_empty(dir: &NodeRef) -> Result<bool> {
+fn is_empty(dir: &NodeRef, may: MayWait<'_>) -> Result<bool> {
     let mut empty = true;
-    dir.survey(&mut |_| {
+    dir.survey(may, &mut |_| {
         empty = false;
         std::ops::ControlFlow::Break(())
     })?;

@@ -57,15 +57,16 @@ impl Share {
         let file = File::Open(Arc::clone(&open));
         let before = found.attributes.size;
         let after = self
-            .run(call, Work::Metadata, move |share| {
+            .run(call, Work::Metadata, move |share, may| {
                 if open_of_file(&file) {
-                    streams::remove_all(file.node())?;
+                    streams::remove_all(file.node(), may)?;
                 }
-                let after = file.node().set_attributes(&set)?;
+                let after = file.node().set_attributes(&set, may)?;
                 share.freed(before);
                 share.tell_modified(
                     &file,
                     ChangeKinds::SIZE | ChangeKinds::LAST_WRITE | ChangeKinds::ATTRIBUTES,
+                    may,
                 );
                 Ok(after)
             })

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use storage::StoreThread;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -38,6 +39,9 @@ pub trait Workers: Send + Sync {
     /// Runs a call, now or later, once. Calls may run side by side and in any order.
     fn run(&self, job: Job);
 }
+
+/// The same, as the pool has it.
+type ThreadJob = Box<dyn FnOnce(&StoreThread) + Send>;
 
 /// How a store answers at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,7 +74,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Job>,
+    queue: VecDeque<ThreadJob>,
     threads: usize,
     /// Threads that wait for a job.
     idle: usize,
@@ -153,12 +157,12 @@ impl Pool {
     /// [`Error::LimitReached`] when too many requests wait, [`storage::Error::OutOfResources`] without any thread.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        call: impl FnOnce() -> T + Send + 'static,
+        call: impl FnOnce(&StoreThread) -> T + Send + 'static,
     ) -> Result<T> {
         let place = self.place().await?;
         let (done, answer) = oneshot::channel();
-        self.hand_over(Box::new(move || {
-            let outcome = call();
+        self.hand_over(Box::new(move |thread| {
+            let outcome = call(thread);
             drop(place);
             let _ = done.send(outcome); // whoever has asked may be gone
         }))?;
@@ -166,7 +170,7 @@ impl Pool {
     }
 
     /// Has a thread make a call that nothing waits for. The caller limits the number of such calls.
-    pub(crate) fn later(&self, call: impl FnOnce() + Send + 'static) {
+    pub(crate) fn later(&self, call: impl FnOnce(&StoreThread) + Send + 'static) {
         if self.hand_over(Box::new(call)).is_err() {
             tracing::error!("{}: no thread for a call", self.0.name);
         }
@@ -181,10 +185,10 @@ impl Pool {
         place.map_err(|_| Error::Storage(storage::Error::OutOfResources))
     }
 
-    fn hand_over(&self, job: Job) -> Result<()> {
+    fn hand_over(&self, job: ThreadJob) -> Result<()> {
         let job = within_runtime(job);
         if let Some(others) = &self.0.others {
-            others.run(job);
+            others.run(Box::new(move || job(&StoreThread::simulated())));
             return Ok(());
         }
         let mut state = self.0.state.lock();
@@ -199,7 +203,7 @@ impl Pool {
         state.threads += 1;
         drop(state);
         let shared = Arc::clone(&self.0);
-        let thread = std::thread::Builder::new().name(self.0.name.clone()).spawn(move || shared.work());
+        let thread = StoreThread::spawn(self.0.name.clone(), move |thread| shared.work(thread));
         thread.map(drop).or_else(|_| self.go_on_with_fewer())
     }
 
@@ -224,23 +228,23 @@ impl Pool {
 }
 
 /// Messages to clients during a call may have to wait: those go on in the runtime from which the call was made.
-fn within_runtime(job: Job) -> Job {
+fn within_runtime(job: ThreadJob) -> ThreadJob {
     let Ok(runtime) = Handle::try_current() else { return job };
-    Box::new(move || {
+    Box::new(move |thread| {
         let _within = runtime.enter();
-        job();
+        job(thread);
     })
 }
 
 impl Shared {
     /// The loop of a thread.
-    fn work(&self) {
+    fn work(&self, thread: &StoreThread) {
         let mut state = self.state.lock();
         loop {
             if let Some(job) = state.queue.pop_front() {
                 let number = state.calls.begin(Instant::now());
                 drop(state);
-                if catch_unwind(AssertUnwindSafe(job)).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| job(thread))).is_err() {
                     tracing::error!("{}: a call ended with a panic", self.name);
                 }
                 state = self.state.lock();
@@ -286,12 +290,12 @@ mod tests {
             let waiting: Vec<_> = (0..calls)
                 .map(|_| {
                     let (stuck, held) = (Arc::clone(&stuck), Arc::clone(&held));
-                    tokio::spawn(async move { stuck.run(move || held.lock().recv().is_err()).await })
+                    tokio::spawn(async move { stuck.run(move |_| held.lock().recv().is_err()).await })
                 })
                 .collect();
             until(|| stuck.health().waiting == calls - PLACES).await;
             for n in 0..100 {
-                assert_eq!(sound.run(move || n).await, Ok(n));
+                assert_eq!(sound.run(move |_| n).await, Ok(n));
             }
             until(|| stuck.health().under_way == STORE_THREADS_MAX).await;
             assert_eq!(stuck.0.state.lock().threads, STORE_THREADS_MAX, "and no more");
@@ -311,7 +315,7 @@ mod tests {
         runtime().block_on(async {
             let call = || {
                 let (held, ran) = (Arc::clone(&held), Arc::clone(&ran));
-                pool.run(move || {
+                pool.run(move |_| {
                     ran.fetch_add(1, Ordering::Relaxed);
                     held.lock().recv().is_err()
                 })
@@ -324,7 +328,7 @@ mod tests {
             drop(calls);
             assert_eq!(pool.health().waiting, 0);
             drop(release);
-            assert_eq!(pool.run(|| 7).await, Ok(7));
+            assert_eq!(pool.run(|_| 7).await, Ok(7));
             until(|| ran.load(Ordering::Relaxed) == PLACES && pool.health().under_way == 0).await;
         });
         assert_eq!(ran.load(Ordering::Relaxed), PLACES, "what was handed over is done");
@@ -339,7 +343,7 @@ mod tests {
         let pool = Pool::new("p", None);
         runtime().block_on(async {
             let (tell, told) = oneshot::channel();
-            let begin = move || drop(Handle::current().spawn(async move { tell.send(7) }));
+            let begin = move |_: &StoreThread| drop(Handle::current().spawn(async move { tell.send(7) }));
             pool.run(begin).await.unwrap();
             assert_eq!(told.await, Ok(7));
         });
@@ -349,9 +353,9 @@ mod tests {
     fn a_call_that_panics_is_an_error_and_the_thread_goes_on() {
         let pool = Pool::new("p", None);
         runtime().block_on(async {
-            let failed = pool.run(|| panic!("as a fault of the server would")).await;
+            let failed = pool.run(|_| panic!("as a fault of the server would")).await;
             assert_eq!(failed.map(|()| 0), Err(Error::Storage(storage::Error::Io(0))));
-            assert_eq!(pool.run(|| 1).await, Ok(1));
+            assert_eq!(pool.run(|_| 1).await, Ok(1));
         });
     }
 

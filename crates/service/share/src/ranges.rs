@@ -4,7 +4,9 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use file_state::{Access, ByteRange, Operation};
-use storage::{Attributes, FileFlags, NodeRef, SeekTo, SetAttributes, SetTime, Stability, Wait, Want};
+use storage::{
+    Attributes, FileFlags, MayWait, NodeRef, SeekTo, SetAttributes, SetTime, Stability, Wait, Want,
+};
 
 use crate::io::File;
 use crate::notify::ChangeKinds;
@@ -46,7 +48,7 @@ impl Share {
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
         let _under_way = self.changes.observation().own.begin();
-        self.run(call, Work::Blocking, move |_| zero_now(&node, offset, length)).await?;
+        self.run(call, Work::Blocking, move |_, may| zero_now(&node, offset, length, may)).await?;
         self.end_change(call, file, given).await
     }
 
@@ -68,7 +70,7 @@ impl Share {
         let node = Arc::clone(file.node());
         let _growth = self.make_room(call, &node, offset.saturating_add(length)).await?;
         let _under_way = self.changes.observation().own.begin();
-        self.run(call, Work::Blocking, move |_| Ok(node.allocate(offset, length, true)?)).await?;
+        self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(offset, length, true, may)?)).await?;
         self.end_change(call, file, given).await
     }
 
@@ -89,9 +91,9 @@ impl Share {
         // Data that another client has not written yet counts as data.
         self.bytes_settled(call, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
         let node = Arc::clone(file.node());
-        self.run(call, Work::Blocking, move |_| match node.seek(offset, to) {
+        self.run(call, Work::Blocking, move |_, may| match node.seek(offset, to, may) {
             Err(storage::Error::NotSupported) => {
-                let size = node.attributes(Want::empty(), Wait::May)?.size;
+                let size = node.attributes(Want::empty(), Wait::May(may))?.size;
                 let found = if to == SeekTo::Data { offset } else { size };
                 Ok((offset < size).then_some(found))
             }
@@ -109,16 +111,16 @@ impl Share {
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA | Access::WRITE_ATTRIBUTES)?;
         let open = Arc::clone(open);
         let _under_way = self.changes.observation().own.begin();
-        self.run(call, Work::Metadata, move |share| {
+        self.run(call, Work::Metadata, move |share, may| {
             let node = open.node();
             // A file without any flags counts as changed since the last backup.
-            let before = node.attributes(Want::FLAGS, Wait::May)?.flags.unwrap_or(FileFlags::ARCHIVE);
+            let before = node.attributes(Want::FLAGS, Wait::May(may))?.flags.unwrap_or(FileFlags::ARCHIVE);
             let mut flags = before;
             flags.set(FileFlags::SPARSE, sparse);
             if flags != before {
-                node.set_attributes(&SetAttributes { flags: Some(flags), ..SetAttributes::default() })?;
+                node.set_attributes(&SetAttributes { flags: Some(flags), ..SetAttributes::default() }, may)?;
             }
-            share.tell_modified(&File::Open(open), ChangeKinds::ATTRIBUTES);
+            share.tell_modified(&File::Open(open), ChangeKinds::ATTRIBUTES, may);
             Ok(())
         })
         .await
@@ -143,7 +145,8 @@ impl Share {
         ByteRange::new(offset, length)?;
         self.bytes_settled(call, file, ByteRange::new(offset, 0)?, Operation::Read).await?;
         let node = Arc::clone(file.node());
-        self.run(call, Work::Blocking, move |_| data_ranges_now(&node, offset, length, count_max)).await
+        self.run(call, Work::Blocking, move |_, may| data_ranges_now(&node, offset, length, count_max, may))
+            .await
     }
 
     /// Copies `length` bytes from one file of this share to another, or within one; all of them, or fails. The bytes count
@@ -185,8 +188,10 @@ impl Share {
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _under_way = self.changes.observation().own.begin();
         let _growth = self.make_room(call, &target, to_offset.saturating_add(length)).await?;
-        self.run(call, Work::Blocking, move |_| copy_now(&source, offset, &target, to_offset, length))
-            .await?;
+        self.run(call, Work::Blocking, move |_, may| {
+            copy_now(&source, offset, &target, to_offset, length, may)
+        })
+        .await?;
         self.end_copy(call, to, given).await
     }
 
@@ -250,9 +255,9 @@ impl Share {
         self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _growth = self.make_room(call, &target, to_offset.saturating_add(length)).await?;
-        let clone = move |_: &Arc<Self>| {
-            check_cloneable((&source, offset), (&target, to_offset), length, rule)?;
-            Ok(source.clone_range(offset, &*target, to_offset, length)?)
+        let clone = move |_: &Arc<Self>, may: MayWait<'_>| {
+            check_cloneable((&source, offset), (&target, to_offset), length, rule, may)?;
+            Ok(source.clone_range(offset, &*target, to_offset, length, may)?)
         };
         let _under_way = self.changes.observation().own.begin();
         self.run(call, Work::Blocking, clone).await?;
@@ -267,7 +272,7 @@ impl Share {
             let node = Arc::clone(to.node());
             // The store does not know the stream's file.
             let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
-            self.consult(call, move |_| Ok(node.set_attributes(&set)?)).await?;
+            self.consult(call, move |_, may| Ok(node.set_attributes(&set, may)?)).await?;
         }
         self.end_change(call, to, given).await
     }
@@ -278,7 +283,10 @@ impl Share {
             File::Open(_) => None,
             File::Stateless(node) => {
                 let node = Arc::clone(node);
-                Some(self.consult(call, move |_| Ok(node.attributes(Want::empty(), Wait::May)?)).await?)
+                Some(
+                    self.consult(call, move |_, may| Ok(node.attributes(Want::empty(), Wait::May(may))?))
+                        .await?,
+                )
             }
         };
         self.written_since(given, file);
@@ -303,8 +311,9 @@ fn check_cloneable(
     (target, to_offset): (&NodeRef, u64),
     length: u64,
     rule: CloneRule,
+    may: MayWait<'_>,
 ) -> Result<()> {
-    let known = |node: &NodeRef| node.attributes(Want::FLAGS, Wait::May);
+    let known = |node: &NodeRef| node.attributes(Want::FLAGS, Wait::May(may));
     let (of_source, of_target) = (known(source)?, known(target)?);
     let ends_within = |offset: u64, size: u64| offset.checked_add(length).is_some_and(|end| end <= size);
     let is_sparse = |of: &Attributes| of.flags.is_some_and(|flags| flags.contains(FileFlags::SPARSE));
@@ -321,13 +330,13 @@ fn check_cloneable(
     }
 }
 
-fn zero_now(node: &NodeRef, offset: u64, length: u64) -> Result<()> {
-    let size = node.attributes(Want::empty(), Wait::May)?.size;
+fn zero_now(node: &NodeRef, offset: u64, length: u64, may: MayWait<'_>) -> Result<()> {
+    let size = node.attributes(Want::empty(), Wait::May(may))?.size;
     let end = offset.saturating_add(length).min(size);
     if offset >= end {
         return Ok(());
     }
-    match node.punch_hole(offset, end - offset) {
+    match node.punch_hole(offset, end - offset, may) {
         Err(storage::Error::NotSupported) => {}
         done => return Ok(done?),
     }
@@ -335,7 +344,7 @@ fn zero_now(node: &NodeRef, offset: u64, length: u64) -> Result<()> {
     let mut at = offset;
     while at < end {
         let piece = piece(&zeroes, end - at);
-        let count = node.write(at, &[IoSlice::new(piece)], Stability::Unstable, Wait::May)?;
+        let count = node.write(at, &[IoSlice::new(piece)], Stability::Unstable, Wait::May(may))?;
         at += count as u64;
     }
     Ok(())
@@ -351,16 +360,17 @@ fn data_ranges_now(
     offset: u64,
     length: u64,
     count_max: usize,
+    may: MayWait<'_>,
 ) -> Result<(Vec<ByteRange>, bool)> {
-    let size = node.attributes(Want::empty(), Wait::May)?.size;
+    let size = node.attributes(Want::empty(), Wait::May(may))?.size;
     let end = offset.saturating_add(length).min(size);
     let mut ranges = Vec::new();
     let mut at = offset;
     while at < end {
-        let (start, stop) = match node.seek(at, SeekTo::Data) {
+        let (start, stop) = match node.seek(at, SeekTo::Data, may) {
             Err(storage::Error::NotSupported) => (at, end),
             Ok(Some(start)) if start < end => {
-                (start, node.seek(start, SeekTo::Hole)?.unwrap_or(end).min(end))
+                (start, node.seek(start, SeekTo::Hole, may)?.unwrap_or(end).min(end))
             }
             Ok(_) => break,
             Err(e) => return Err(e.into()),
@@ -375,8 +385,15 @@ fn data_ranges_now(
     Ok((ranges, false))
 }
 
-fn copy_now(source: &NodeRef, offset: u64, target: &NodeRef, to_offset: u64, length: u64) -> Result<()> {
-    let size = source.attributes(Want::empty(), Wait::May)?.size;
+fn copy_now(
+    source: &NodeRef,
+    offset: u64,
+    target: &NodeRef,
+    to_offset: u64,
+    length: u64,
+    may: MayWait<'_>,
+) -> Result<()> {
+    let size = source.attributes(Want::empty(), Wait::May(may))?.size;
     if offset.checked_add(length).is_none_or(|end| end > size) {
         return Err(storage::Error::InvalidArgument.into());
     }
@@ -384,7 +401,7 @@ fn copy_now(source: &NodeRef, offset: u64, target: &NodeRef, to_offset: u64, len
     let overlaps = source.id() == target.id() && offset.abs_diff(to_offset) < length;
     let mut done = 0;
     while done < length && !overlaps {
-        match source.copy_range(offset + done, &**target, to_offset + done, length - done) {
+        match source.copy_range(offset + done, &**target, to_offset + done, length - done, may) {
             Ok(0) => break,
             Ok(count) => done += count,
             Err(storage::Error::NotSupported | storage::Error::CrossDevice) => break,
@@ -394,7 +411,7 @@ fn copy_now(source: &NodeRef, offset: u64, target: &NodeRef, to_offset: u64, len
     let mut rest = vec![0; usize::try_from(length - done).map_err(|_| Error::InvalidRange)?];
     let mut read = 0;
     while let Some(into) = rest.get_mut(read..).filter(|into| !into.is_empty()) {
-        match source.read(offset + done + read as u64, into, Wait::May)? {
+        match source.read(offset + done + read as u64, into, Wait::May(may))? {
             0 => return Err(storage::Error::InvalidArgument.into()),
             count => read += count,
         }
@@ -402,7 +419,7 @@ fn copy_now(source: &NodeRef, offset: u64, target: &NodeRef, to_offset: u64, len
     let mut written = 0;
     while let Some(data) = rest.get(written..).filter(|data| !data.is_empty()) {
         let at = to_offset + done + written as u64;
-        written += target.write(at, &[IoSlice::new(data)], Stability::Unstable, Wait::May)?;
+        written += target.write(at, &[IoSlice::new(data)], Stability::Unstable, Wait::May(may))?;
     }
     Ok(())
 }

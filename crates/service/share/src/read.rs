@@ -101,9 +101,7 @@ impl Share {
         offset: u64,
         mut into: B,
     ) -> std::result::Result<ReadWithAttributes<B>, B> {
-        if self.asks_for_turns() || !self.gate.is_near() {
-            return Err(into);
-        }
+        let Some(local) = self.gate.near().filter(|_| !self.asks_for_turns()) else { return Err(into) };
         let Some(permitted_at) = self.read_permits.of(node.id(), &call.caller.identity) else {
             return Err(into);
         };
@@ -114,8 +112,10 @@ impl Share {
             return Err(into);
         }
         let _inside = Inside::begin(self);
-        let Ok(count) = node.read(offset, into.as_mut(), Wait::Never) else { return Err(into) };
-        let Ok(attributes) = node.attributes(Want::empty(), Wait::May) else { return Err(into) };
+        let Ok(count) = node.read(offset, into.as_mut(), Wait::Never(call.view())) else { return Err(into) };
+        let Ok(attributes) = node.attributes(Want::empty(), Wait::May(local.may_wait(call.view()))) else {
+            return Err(into);
+        };
         let is_whole = count == length || attributes.size <= offset.saturating_add(count as u64);
         if attributes.ctime != permitted_at || !is_whole || self.asks_writers(&attributes) {
             return Err(into);
@@ -149,12 +149,12 @@ impl Share {
             return Err(into);
         }
         let node = open.node();
-        let (count, is_end) = match node.read(offset, into.as_mut(), Wait::Never) {
+        let (count, is_end) = match node.read(offset, into.as_mut(), Wait::Never(call.view())) {
             Ok(count) if count > length => (length, Some(false)),
             Ok(count) if count == length => (count, None),
             Ok(count) => {
                 let end = offset.saturating_add(count as u64);
-                let attributes = node.attributes(Want::empty(), Wait::Never);
+                let attributes = node.attributes(Want::empty(), Wait::Never(call.view()));
                 if count == 0 || !attributes.is_ok_and(|attributes| attributes.size <= end) {
                     return Err(into);
                 }
@@ -219,7 +219,7 @@ impl Share {
         let range = || ByteRange::new(offset, length as u64);
         self.admitted(call, file, range, Operation::Read).await?;
         let node = file.node();
-        let at_hand = match node.read(offset, into.as_mut(), Wait::Never) {
+        let at_hand = match node.read(offset, into.as_mut(), Wait::Never(call.view())) {
             Ok(count) if count > length => return Ok((into, length, Some(false))),
             Ok(count) if count == length => return Ok((into, length, None)),
             // A short count means the end of the file, or of what is available without waiting.
@@ -228,13 +228,15 @@ impl Share {
             Err(e) => return Err(e.into()),
         };
         let end = offset.saturating_add(at_hand as u64);
-        if at_hand > 0 && node.attributes(Want::empty(), Wait::Never).is_ok_and(|a| a.size <= end) {
+        if at_hand > 0
+            && node.attributes(Want::empty(), Wait::Never(call.view())).is_ok_and(|a| a.size <= end)
+        {
             return Ok((into, at_hand, Some(true)));
         }
         let node = Arc::clone(node);
-        let rest = self.run(call, Work::Blocking, move |_| {
+        let rest = self.run(call, Work::Blocking, move |_, may| {
             let rest = into.as_mut().get_mut(at_hand..).unwrap_or_default();
-            let count = at_hand.saturating_add(node.read(end, rest, Wait::May)?);
+            let count = at_hand.saturating_add(node.read(end, rest, Wait::May(may))?);
             Ok((into, count.min(length), (count > length).then_some(false)))
         });
         Box::pin(rest).await
@@ -249,6 +251,7 @@ mod tests {
 
     use identity::Identity;
     use storage::Name;
+    use storage::conformance::MAY;
     use storage_local::{LocalOptions, LocalStore};
 
     use super::*;
@@ -273,7 +276,7 @@ mod tests {
         let mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         mode(0o644);
         let share = share(place.path());
-        let node = share.root().lookup(Name::new(b"file").unwrap(), Wait::May).unwrap();
+        let node = share.root().lookup(Name::new(b"file").unwrap(), Wait::May(MAY)).unwrap();
         let read = async || {
             let call = call();
             let read = match share.read_permitted(&call, &node, 3, vec![0; 9]) {
@@ -309,7 +312,7 @@ mod tests {
         fs::write(&path, b"content").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         let share = share(place.path());
-        let node = share.root().lookup(Name::new(b"file").unwrap(), Wait::May).unwrap();
+        let node = share.root().lookup(Name::new(b"file").unwrap(), Wait::May(MAY)).unwrap();
         let file = File::Stateless(node);
         let read = async |offset, length: usize| {
             let (data, count, is_end) =

@@ -57,6 +57,7 @@ impl ReadPermits {
 
 #[cfg(test)]
 mod tests {
+    use storage::conformance::MAY;
     use storage::memory::MemoryStore;
     use storage::{Storage, Wait, Want};
 
@@ -67,7 +68,7 @@ mod tests {
     }
 
     fn attributes(number: u64, ctime: Timestamp) -> Attributes {
-        let attributes = MemoryStore::new().root().attributes(Want::empty(), Wait::May).unwrap();
+        let attributes = MemoryStore::new().root().attributes(Want::empty(), Wait::May(MAY)).unwrap();
         Attributes { id: ObjectId::live(number), ctime, ..attributes }
     }
 

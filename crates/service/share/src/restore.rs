@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use file_state::{Access, ByteRange, Caching, LockKind, LockOwner, Sharing};
-use storage::{Handle, NodeRef, Wait, Want};
+use storage::{Handle, MayWait, NodeRef, Wait, Want};
 
 use crate::caching::Admission;
 use crate::namespace::Found;
@@ -38,15 +38,15 @@ impl Share {
             return Err(storage::Error::NotSupported.into());
         }
         let node = Arc::clone(open.node());
-        self.run(call, Work::Metadata, move |_| Ok(node.handle()?)).await
+        self.run(call, Work::Metadata, move |_, _| Ok(node.handle()?)).await
     }
 
     /// The file number of the object with this handle. Blocks.
     ///
     /// # Errors
     /// [`storage::Error::Stale`] when the object no longer exists, the store's.
-    pub fn file_of(&self, handle: &Handle) -> Result<storage::ObjectId> {
-        Ok(self.store.by_handle(handle, Wait::May)?.id())
+    pub fn file_of(&self, handle: &Handle, may: MayWait<'_>) -> Result<storage::ObjectId> {
+        Ok(self.store.by_handle(handle, Wait::May(may))?.id())
     }
 
     /// What an open holds; None if the open is closed.
@@ -81,8 +81,9 @@ impl Share {
         holding: &Holding,
         grant: GrantRequest,
         openers: Openers,
+        may: MayWait<'_>,
     ) -> Result<Arc<Open>> {
-        let found = self.find_restored(handle)?;
+        let found = self.find_restored(handle, may)?;
         let request = OpenRequest {
             delete_on_close: holding.delete_on_close,
             grant: Some(GrantRequest { wanted: Caching::empty(), ..grant }),
@@ -118,13 +119,13 @@ impl Share {
         });
     }
 
-    fn find_restored(&self, handle: &Handle) -> Result<Found> {
-        let node: NodeRef = self.store.by_handle(handle, Wait::May)?;
-        let attributes = node.attributes(Want::FLAGS, Wait::May)?;
+    fn find_restored(&self, handle: &Handle, may: MayWait<'_>) -> Result<Found> {
+        let node: NodeRef = self.store.by_handle(handle, Wait::May(may))?;
+        let attributes = node.attributes(Want::FLAGS, Wait::May(may))?;
         if attributes.links == 0 {
             return Err(storage::Error::Stale.into());
         }
-        let location = self.locate(&node);
+        let location = self.locate(&node, may);
         let (dir, name) = location.map(|at| (at.parent, at.name)).unzip();
         Ok(Found {
             node,

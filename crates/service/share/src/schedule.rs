@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
+use storage::{KnownLocal, MayWait, Moment, StoreThread, View};
 
-use crate::cache::Moment;
 use crate::inside::Inside;
 use crate::pool::SILENT;
 use crate::{Call, Error, Result, Share, StoreHealth};
@@ -45,7 +45,7 @@ pub enum Work {
 /// Decides whether a kind of work runs inline at present.
 #[derive(Debug)]
 pub struct Gate {
-    is_local: bool,
+    local: Option<KnownLocal>,
     /// Whether the store has held up a thread and does not answer yet ([`crate::inside`]).
     is_held: AtomicBool,
     started: Instant,
@@ -93,9 +93,9 @@ struct Begun {
 impl Gate {
     /// Creates the gate of a store.
     #[must_use]
-    pub fn new(is_local: bool) -> Self {
+    pub fn new(local: Option<KnownLocal>) -> Self {
         Self {
-            is_local,
+            local,
             is_held: AtomicBool::new(false),
             started: Instant::now(),
             metadata: Door::default(),
@@ -103,10 +103,15 @@ impl Gate {
         }
     }
 
-    /// Whether any work may run inline: the store is local, and answers.
+    /// The store, if any work may run inline: it is local, and answers.
+    pub(crate) fn near(&self) -> Option<KnownLocal> {
+        self.local.filter(|_| !self.is_held())
+    }
+
+    /// Whether any work may run inline.
     #[must_use]
     pub fn is_near(&self) -> bool {
-        self.is_local && !self.is_held()
+        self.near().is_some()
     }
 
     pub(crate) fn is_held(&self) -> bool {
@@ -133,8 +138,13 @@ impl Gate {
     /// Whether this kind of work runs inline now.
     #[must_use]
     pub fn is_inline(&self, work: Work, now: Instant) -> bool {
+        self.inline(work, now).is_some()
+    }
+
+    /// The store, if this kind of work runs inline now.
+    fn inline(&self, work: Work, now: Instant) -> Option<KnownLocal> {
         let is_open = |door: &Door| door.pool_until.load(Ordering::Relaxed) <= self.since_start(now);
-        self.is_near() && self.door(work).is_some_and(is_open)
+        self.near().filter(|_| self.door(work).is_some_and(is_open))
     }
 
     fn is_watched(&self, work: Work, now: Instant) -> bool {
@@ -171,48 +181,90 @@ fn voluntary_waits() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.voluntary_context_switches())
 }
 
+/// What came of running a job inline.
+enum Inline<T, J> {
+    Done(Result<T>),
+    NotNow(J),
+}
+
+/// Runs work of which all answers are as of one moment: that of `view`, or one of its own.
+fn in_one_moment<T>(view: View<'_>, work: impl FnOnce(View<'_>) -> T) -> T {
+    if view.is_one_moment() {
+        return work(view);
+    }
+    let moment = Moment::default();
+    moment.during(|| work(View::of(&moment)))
+}
+
 impl Share {
-    /// Runs `job` inline or on the store's threads, as is decided for its kind of work at present.
+    /// Runs `job` inline or on the store's threads, as is decided for its kind of work at present. Only there is the token that
+    /// lets a call to the store wait.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         call: &Call,
         work: Work,
-        job: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
+        job: impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (result, queued) = self.run_unasked(work, job).await;
+        let asked = Instant::now();
+        let job = match self.run_inline(call.view(), work, asked, job) {
+            Inline::Done(result) => return result,
+            Inline::NotNow(job) => job,
+        };
+        let (result, queued) = self.run_on_thread(work, asked, job).await;
+        // On a busy machine the outcome may be there at once, in the same poll and moment in which the call was made. Another
+        // thread has worked for the call, and may have changed something.
+        call.view().end();
         call.waited_for_thread(queued);
         result
     }
 
-    /// As [`Share::run`], for no call. Also returns how long the job has waited for a thread.
+    /// As [`Share::run`], for no call.
     pub(crate) async fn run_unasked<T: Send + 'static>(
         self: &Arc<Self>,
         work: Work,
-        job: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
-    ) -> (Result<T>, Duration) {
-        let now = Instant::now();
-        if self.gate.is_inline(work, now) {
-            let begun = self.gate.begin(work, now);
-            let _inside = Inside::begin(self);
-            let _moment = Moment::join();
-            let _under_way = self.changes.observation().own.begin();
-            let result = job(self);
-            self.gate.end(work, begun);
-            return (self.heeded(result), Duration::ZERO);
+        job: impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let asked = Instant::now();
+        match self.run_inline(View::FRESH, work, asked, job) {
+            Inline::Done(result) => result,
+            Inline::NotNow(job) => self.run_on_thread(work, asked, job).await.0,
         }
+    }
+
+    /// Runs `job` here if its kind of work runs inline now.
+    fn run_inline<T, J: FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T>>(
+        self: &Arc<Self>,
+        view: View<'_>,
+        work: Work,
+        now: Instant,
+        job: J,
+    ) -> Inline<T, J> {
+        let Some(local) = self.gate.inline(work, now) else { return Inline::NotNow(job) };
+        let begun = self.gate.begin(work, now);
+        let _inside = Inside::begin(self);
+        let _under_way = self.changes.observation().own.begin();
+        let result = in_one_moment(view, |view| job(self, local.may_wait(view)));
+        self.gate.end(work, begun);
+        Inline::Done(self.heeded(result))
+    }
+
+    /// Runs `job` on a thread of the store. Also returns how long the job has waited for the thread since it was `asked` for.
+    async fn run_on_thread<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: Work,
+        asked: Instant,
+        job: impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T> + Send + 'static,
+    ) -> (Result<T>, Duration) {
         let share = Arc::clone(self);
-        let on_thread = move || {
+        let on_thread = move |thread: &StoreThread| {
             let begun = share.gate.begin(work, Instant::now());
-            let queued = begun.at.saturating_duration_since(now);
-            let _moment = Moment::join();
+            let queued = begun.at.saturating_duration_since(asked);
             let _under_way = share.changes.observation().own.begin();
-            let result = job(&share);
+            let result = in_one_moment(View::FRESH, |view| job(&share, thread.may_wait(view)));
             share.gate.end(work, begun);
             (share.heeded(result), queued)
         };
         let answer = Box::pin(self.pool.run(on_thread)).await;
-        // On a busy machine the outcome may be there at once, in the same poll and moment in which the call was made.
-        Moment::renew();
         answer.unwrap_or_else(|error| (Err(error), Duration::ZERO))
     }
 
@@ -229,24 +281,24 @@ impl Share {
     pub(crate) async fn consult<T: Send + 'static>(
         self: &Arc<Self>,
         call: &Call,
-        job: impl FnOnce(&Arc<Self>) -> Result<T> + Send + 'static,
+        job: impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        if !self.gate.is_near() {
-            // In a box, as below: most calls need it never, and their futures have no room for it then.
+        let Some(local) = self.gate.near() else {
+            // In a box, as above: most calls need it never, and their futures have no room for it then.
             return Box::pin(self.run(call, Work::Blocking, job)).await;
-        }
+        };
         let _inside = Inside::begin(self);
-        job(self)
+        job(self, local.may_wait(call.view()))
     }
 
     /// Runs a call that nothing waits for: inline, or on the threads of a store that is not known to be local.
-    pub(crate) fn afterwards(self: &Arc<Self>, call: impl FnOnce(&Arc<Self>) + Send + 'static) {
-        if self.gate.is_near() {
+    pub(crate) fn afterwards(self: &Arc<Self>, call: impl FnOnce(&Arc<Self>, MayWait<'_>) + Send + 'static) {
+        if let Some(local) = self.gate.near() {
             let _inside = Inside::begin(self);
-            return call(self);
+            return call(self, local.may_wait(View::FRESH));
         }
         let share = Arc::clone(self);
-        self.pool.later(move || call(&share));
+        self.pool.later(move |thread| call(&share, thread.may_wait(View::FRESH)));
     }
 
     /// How the store is answering. This does not call the store.
@@ -267,13 +319,17 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
+    use std::rc::Rc;
     use std::task::{Context, Waker};
 
+    use storage::conformance::MAY;
+    use storage::memory::MemoryStore;
     use storage::{Name, SetAttributes, SetTime, Timestamp, Wait, Want};
     use storage_local::{LocalOptions, LocalStore};
 
     use super::*;
-    use crate::{Settings, ShareId};
+    use crate::call::of_tests::{LOOKUP, call};
+    use crate::{Client, Settings, ShareId};
 
     /// As on a busy machine, where the store's thread is done before the thread that has asked it goes on.
     #[test]
@@ -282,34 +338,66 @@ mod tests {
         std::fs::create_dir(place.path().join("d")).unwrap();
         let store = Arc::new(LocalStore::open(place.path(), LocalOptions::default()).unwrap());
         let share = Share::new(ShareId(1), Settings::new("data"), store);
-        let dir = share.root().lookup(Name::new(b"d").unwrap(), Wait::May).unwrap();
-        let look = || dir.attributes(Want::empty(), Wait::May).unwrap();
+        let dir = share.root().lookup(Name::new(b"d").unwrap(), Wait::May(MAY)).unwrap();
         for _ in 0..3 {
-            look();
+            dir.attributes(Want::empty(), Wait::May(MAY)).unwrap();
         }
         let hits = || share.cache_counts().unwrap().attributes.hits;
         let before = hits();
-        let _request = Moment::begin();
-        look();
-        assert_eq!(hits(), before + 1, "it is kept");
+        let moment = Rc::new(Moment::default());
+        let call = call(&LOOKUP, Client::Unknown).within(&moment);
+        let look = || dir.attributes(Want::empty(), Wait::Never(call.view())).unwrap();
+        moment.during(|| {
+            look();
+            assert_eq!(hits(), before + 1, "it is kept");
 
-        share.gate.metadata.pool_until.store(u64::MAX, Ordering::Relaxed);
-        let time = Timestamp { secs: 1_900_000_000, nanos: 0 };
-        let times = Some(SetTime::To(time));
-        let set = SetAttributes { atime: times, mtime: times, ..SetAttributes::default() };
-        let node = Arc::clone(&dir);
-        let mut change = pin!(share.run_unasked(Work::Metadata, move |_| Ok(node.set_attributes(&set)?)));
-        let mut context = Context::from_waker(Waker::noop());
-        while change.as_mut().poll(&mut context).map(|(changed, _)| changed.unwrap()).is_pending() {
-            std::thread::yield_now();
-        }
-        let seen = look();
-        assert_eq!((seen.atime, seen.mtime), (time, time));
+            share.gate.metadata.pool_until.store(u64::MAX, Ordering::Relaxed);
+            let time = Timestamp { secs: 1_900_000_000, nanos: 0 };
+            let times = Some(SetTime::To(time));
+            let set = SetAttributes { atime: times, mtime: times, ..SetAttributes::default() };
+            let node = Arc::clone(&dir);
+            let mut change =
+                pin!(share.run(&call, Work::Metadata, move |_, may| Ok(node.set_attributes(&set, may)?)));
+            let mut context = Context::from_waker(Waker::noop());
+            while change.as_mut().poll(&mut context).map(Result::unwrap).is_pending() {
+                std::thread::yield_now();
+            }
+            let seen = look();
+            assert_eq!((seen.atime, seen.mtime), (time, time));
+        });
+    }
+
+    #[test]
+    fn work_has_a_moment_of_its_own_or_shares_that_of_its_request() {
+        let moment = Moment::default();
+        let settled_by = |view: View<'_>| {
+            in_one_moment(view, |view| {
+                let was_settled = view.is_settled(7);
+                view.settle(7);
+                was_settled
+            })
+        };
+        assert!(!settled_by(View::of(&moment)) && !settled_by(View::of(&moment)), "no request is polled");
+        moment.during(|| {
+            assert!(!settled_by(View::of(&moment)));
+            assert!(settled_by(View::of(&moment)));
+            assert!(!settled_by(View::FRESH));
+        });
+    }
+
+    #[test]
+    fn what_lets_a_store_wait_on_a_shard_is_there_while_a_local_store_answers() {
+        let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
+        let now = gate.started + Duration::from_secs(1);
+        assert!(gate.near().is_some() && gate.inline(Work::Metadata, now).is_some());
+        gate.set_held(true);
+        assert!(gate.near().is_none() && gate.inline(Work::Metadata, now).is_none());
+        assert!(Gate::new(None).near().is_none());
     }
 
     #[test]
     fn a_call_that_waited_long_closes_its_own_gate_for_a_while() {
-        let gate = Gate::new(true);
+        let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
         let t = gate.started + Duration::from_secs(1);
         let tick = Duration::from_micros(1);
         gate.was_slow(Work::Metadata, t, Duration::ZERO);
@@ -327,7 +415,7 @@ mod tests {
 
     #[test]
     fn waits_far_apart_are_not_added_up() {
-        let gate = Gate::new(true);
+        let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
         for i in 0..100 {
             let t = gate.started + Duration::from_secs(1) + (REST + SLOW) * i;
             gate.was_slow(Work::Write, t, PATIENCE - SLOW);
@@ -337,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_store_that_may_stop_answering_is_never_called_inline() {
-        let gate = Gate::new(false);
+        let gate = Gate::new(None);
         for work in [Work::Metadata, Work::Write, Work::Blocking] {
             assert!(!gate.is_inline(work, gate.started + Duration::from_secs(1)));
         }
@@ -354,7 +442,7 @@ mod tests {
 
     #[test]
     fn only_a_watched_call_counts_as_one_that_has_waited() {
-        let gate = Gate::new(true);
+        let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
         let begun = gate.begin(Work::Write, Instant::now());
         assert_eq!(begun.waits, None);
         // It is watched for as long as this test runs.

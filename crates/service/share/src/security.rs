@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use acl::{Acl, Control, Newborn, SecurityDescriptor, Sid};
 use file_state::{Access, Operation};
-use storage::{Attributes, Capabilities, FileKind, NodeRef, SetAttributes, Wait, Want};
+use storage::{Attributes, Capabilities, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
 
 use crate::caching::Admission;
 use crate::notify::ChangeKinds;
@@ -47,10 +47,11 @@ impl Share {
         node: &NodeRef,
         attributes: &Attributes,
     ) -> Result<Option<Arc<SecurityDescriptor>>> {
-        match node.security(attributes, Wait::Never) {
+        match node.security(attributes, Wait::Never(call.view())) {
             Err(storage::Error::WouldBlock) => {
                 let (node, attributes) = (Arc::clone(node), *attributes);
-                self.run(call, Work::Blocking, move |_| Ok(node.security(&attributes, Wait::May)?)).await
+                self.run(call, Work::Blocking, move |_, may| Ok(node.security(&attributes, Wait::May(may))?))
+                    .await
             }
             answer => Ok(answer?),
         }
@@ -76,24 +77,30 @@ impl Share {
             open.require(if change.dacl.is_some() { Access::WRITE_DAC } else { Access::empty() })?;
         }
         let (caller, file) = (call.caller.clone(), file.clone());
-        self.run_settled(call, Work::Metadata, move |share, _| {
+        self.run_settled(call, Work::Metadata, move |share, _, may| {
             let node = file.node();
             if let Some(answering) =
                 share.take_back(node.id(), file.holder().or(caller.client), Operation::SetAttributes)
             {
                 return Ok(Admission::Wait(answering));
             }
-            share.set_security_now(&caller, &file, change.clone())?;
-            share.tell_modified(&file, ChangeKinds::SECURITY);
+            share.set_security_now(&caller, &file, change.clone(), may)?;
+            share.tell_modified(&file, ChangeKinds::SECURITY, may);
             Ok(Admission::Done(()))
         })
         .await
     }
 
-    fn set_security_now(&self, caller: &Caller, file: &File, change: SecurityChange) -> Result<()> {
+    fn set_security_now(
+        &self,
+        caller: &Caller,
+        file: &File,
+        change: SecurityChange,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         let node = file.node();
-        let before = node.attributes(Want::empty(), Wait::May)?;
-        let in_force = node.security(&before, Wait::May)?;
+        let before = node.attributes(Want::empty(), Wait::May(may))?;
+        let in_force = node.security(&before, Wait::May(may))?;
         if matches!(file, File::Stateless(_)) {
             let object = Object::new(&before, in_force.as_deref());
             check_permitted(caller, object, &change)?;
@@ -129,13 +136,13 @@ impl Share {
             ..SetAttributes::default()
         };
         if set != SetAttributes::default() {
-            node.set_attributes(&set).map_err(|error| refused_owner(error, &set))?;
+            node.set_attributes(&set, may).map_err(|error| refused_owner(error, &set))?;
         }
         if self.keeps_security()
             && (keeps.is_some() || in_force.is_some())
-            && let Err(refused) = node.set_security(keeps)
+            && let Err(refused) = node.set_security(keeps, may)
         {
-            put_back(node, &before, &set);
+            put_back(node, &before, &set, may);
             return Err(refused.into());
         }
         Ok(())
@@ -205,7 +212,7 @@ fn refused_owner(error: storage::Error, set: &SetAttributes) -> Error {
 }
 
 /// Restores the old permission bits: without the new descriptor, the new bits might allow more than intended.
-fn put_back(node: &NodeRef, before: &Attributes, set: &SetAttributes) {
+fn put_back(node: &NodeRef, before: &Attributes, set: &SetAttributes, may: MayWait<'_>) {
     let had = SetAttributes {
         uid: set.uid.map(|_| before.uid),
         gid: set.gid.map(|_| before.gid),
@@ -214,7 +221,7 @@ fn put_back(node: &NodeRef, before: &Attributes, set: &SetAttributes) {
         ..SetAttributes::default()
     };
     if had != SetAttributes::default()
-        && let Err(e) = node.set_attributes(&had)
+        && let Err(e) = node.set_attributes(&had, may)
     {
         tracing::warn!("an object keeps permission bits of a descriptor that could not be stored: {e}");
     }
@@ -232,14 +239,15 @@ pub(crate) fn keep_in_step(
     in_force: Option<&SecurityDescriptor>,
     before: &Attributes,
     after: Attributes,
+    may: MayWait<'_>,
 ) -> Result<Attributes> {
     let Some(descriptor) = in_force else { return Ok(after) };
     if (before.mode ^ after.mode) & PERMISSION_BITS != 0 {
-        return Ok(node.set_security(None)?);
+        return Ok(node.set_security(None, may)?);
     }
     if (before.uid, before.gid) != (after.uid, after.gid) {
         let newborn = newborn(&after);
-        return Ok(node.set_security(Some(descriptor.owned_by(&newborn)))?);
+        return Ok(node.set_security(Some(descriptor.owned_by(&newborn)), may)?);
     }
     Ok(after)
 }
@@ -298,18 +306,23 @@ impl Birth<'_> {
     }
 
     /// Stores the descriptor with the new object. Returns its attributes after that, and whether it has a descriptor.
-    pub(crate) fn secure(&self, node: &NodeRef, made: Attributes) -> Result<(Attributes, bool)> {
+    pub(crate) fn secure(
+        &self,
+        node: &NodeRef,
+        made: Attributes,
+        may: MayWait<'_>,
+    ) -> Result<(Attributes, bool)> {
         let Some(descriptor) = self.descriptor((made.uid, made.gid)) else { return Ok((made, false)) };
         let mode = made.mode & !PERMISSION_BITS | descriptor.permission_bits();
         if mode != made.mode {
-            node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() })?;
+            node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() }, may)?;
         }
         if !descriptor.is_of_mode(mode, self.is_dir, made.uid, made.gid) {
-            match node.set_security(Some(descriptor.clone())) {
+            match node.set_security(Some(descriptor.clone()), may) {
                 Err(storage::Error::NotSupported) if descriptor.is_kept_by_bits() => {}
                 secured => return Ok((secured?, true)),
             }
         }
-        Ok((node.attributes(self.new.want, Wait::May)?, false))
+        Ok((node.attributes(self.new.want, Wait::May(may))?, false))
     }
 }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use acl::SecurityDescriptor;
 use file_state::Access;
 use storage::{
-    Attributes, DirEntry, Error as StoreError, FileFlags, FileKind, Handle, Name, NewNode, Node, NodeRef,
-    ObjectId, Protection, Replace, SeekTo, SetAttributes, SetTime, Stability, StreamEntry, StreamName, Wait,
-    Want, XattrMode,
+    Attributes, DirEntry, Error as StoreError, FileFlags, FileKind, Handle, MayWait, Name, NewNode, Node,
+    NodeRef, ObjectId, Protection, Replace, SeekTo, SetAttributes, SetTime, Stability, StreamEntry,
+    StreamName, Wait, Want, XattrMode,
 };
 
 use crate::folded::fold;
@@ -47,7 +47,7 @@ impl Share {
     /// The store's.
     pub async fn streams(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<Vec<StreamEntry>> {
         let node = Arc::clone(node);
-        self.run(call, Work::Metadata, move |_| match node.streams() {
+        self.run(call, Work::Metadata, move |_, may| match node.streams(may) {
             Err(StoreError::NotSupported | StoreError::WrongKind) => Ok(Vec::new()),
             listed => Ok(listed?),
         })
@@ -65,9 +65,9 @@ impl Share {
         name: &[u8],
     ) -> Result<Option<Found>> {
         let (file, name) = (file.clone(), name.to_vec());
-        self.run(call, Work::Metadata, move |_| {
-            Ok(match look(&file.node, &name)? {
-                Some((name, data)) => Some(found(&file, name, data)?),
+        self.run(call, Work::Metadata, move |_, may| {
+            Ok(match look(&file.node, &name, may)? {
+                Some((name, data)) => Some(found(&file, name, data, may)?),
                 None => None,
             })
         })
@@ -82,25 +82,26 @@ impl Share {
     pub async fn create_stream(self: &Arc<Self>, call: &Call, file: &Found, name: &[u8]) -> Result<Found> {
         self.check_writable()?;
         let (file, name) = (file.clone(), name.to_vec());
-        self.run(call, Work::Metadata, move |share| {
+        self.run(call, Work::Metadata, move |share, may| {
             if share.is_delete_pending(&file.node) {
                 return Err(Error::DeletePending);
             }
-            let present = file.node.streams()?;
+            let present = file.node.streams(may)?;
             if present.len() >= STREAMS_MAX {
                 return Err(Error::LimitReached("streams of one file"));
             }
             if same_name(&present, &name).is_some() {
                 return Err(StoreError::Exists.into());
             }
-            let data = file.node.create_stream(StreamName::new(&name)?)?;
+            let data = file.node.create_stream(StreamName::new(&name)?, may)?;
             share.tell_stream(
                 file.location().as_ref(),
                 &name,
                 ChangeAction::AddedStream,
                 ChangeKinds::STREAM_NAME,
+                may,
             );
-            found(&file, name, data)
+            found(&file, name, data, may)
         })
         .await
     }
@@ -111,8 +112,8 @@ impl Share {
     /// The store's.
     pub async fn discard_stream(self: &Arc<Self>, call: &Call, found: &Found) -> Result<()> {
         let Some(stream) = found.stream.clone() else { return Ok(()) };
-        self.run(call, Work::Metadata, move |_| {
-            Ok(stream.file.remove_stream(StreamName::new(&stream.name)?)?)
+        self.run(call, Work::Metadata, move |_, may| {
+            Ok(stream.file.remove_stream(StreamName::new(&stream.name)?, may)?)
         })
         .await
     }
@@ -133,34 +134,35 @@ impl Share {
         self.check_writable()?;
         open.require(Access::DELETE)?;
         let (open, to) = (Arc::clone(open), to.to_vec());
-        self.run(call, Work::Metadata, move |share| share.rename_stream_now(&open, &to, replace)).await
+        self.run(call, Work::Metadata, move |share, may| share.rename_stream_now(&open, &to, replace, may))
+            .await
     }
 
-    fn rename_stream_now(&self, open: &Open, to: &[u8], replace: Replace) -> Result<()> {
+    fn rename_stream_now(&self, open: &Open, to: &[u8], replace: Replace, may: MayWait<'_>) -> Result<()> {
         let file = open.file().ok_or(StoreError::InvalidArgument)?;
         let from = self.stream_location(open).ok_or(Error::Closed)?;
         if fold(&from.name) == fold(to) {
             return Ok(());
         }
         let node = file.node();
-        if let Some(other) = same_name(&node.streams()?, to) {
+        if let Some(other) = same_name(&node.streams(may)?, to) {
             if replace == Replace::Never {
                 return Err(StoreError::Exists.into());
             }
             let name = StreamName::new(&other.name)?;
-            let is_open = self.files.with(node.stream(name)?.id(), |_| ()).is_some();
+            let is_open = self.files.with(node.stream(name, may)?.id(), |_| ()).is_some();
             if is_open || other.size != 0 {
                 return Err(StoreError::InvalidArgument.into());
             }
-            node.remove_stream(name)?;
+            node.remove_stream(name, may)?;
         }
-        node.rename_stream(StreamName::new(&from.name)?, StreamName::new(to)?, Replace::Never)?;
+        node.rename_stream(StreamName::new(&from.name)?, StreamName::new(to)?, Replace::Never, may)?;
         let target = Location { parent: Arc::clone(node), name: to.to_vec() };
         self.files.with(open.node().id(), |entry| entry.moved(&from, &target));
         let location = self.location(open);
         let (gone, come) = (ChangeAction::RemovedStream, ChangeAction::AddedStream);
-        self.tell_stream(location.as_ref(), &from.name, gone, ChangeKinds::STREAM_NAME);
-        self.tell_stream(location.as_ref(), to, come, ChangeKinds::STREAM_NAME);
+        self.tell_stream(location.as_ref(), &from.name, gone, ChangeKinds::STREAM_NAME, may);
+        self.tell_stream(location.as_ref(), to, come, ChangeKinds::STREAM_NAME, may);
         Ok(())
     }
 
@@ -177,20 +179,20 @@ impl Share {
     }
 
     /// Removes a stream whose last open is closed, if the name still refers to that stream.
-    pub(crate) fn delete_stream(&self, open: &Open, stream: &Location) -> Result<()> {
+    pub(crate) fn delete_stream(&self, open: &Open, stream: &Location, may: MayWait<'_>) -> Result<()> {
         let name = StreamName::new(&stream.name)?;
-        if stream.parent.stream(name)?.id() != open.node().id() {
+        if stream.parent.stream(name, may)?.id() != open.node().id() {
             return Ok(());
         }
-        stream.parent.remove_stream(name)?;
+        stream.parent.remove_stream(name, may)?;
         let location = open.file().and_then(|file| self.location(file));
         let action = ChangeAction::RemovedStream;
-        self.tell_stream(location.as_ref(), &stream.name, action, ChangeKinds::STREAM_NAME);
+        self.tell_stream(location.as_ref(), &stream.name, action, ChangeKinds::STREAM_NAME, may);
         Ok(())
     }
 
     /// Tells watchers that the data of an open stream changed, and thereby its file.
-    pub(crate) fn tell_stream_modified(&self, open: &Open, kinds: ChangeKinds) {
+    pub(crate) fn tell_stream_modified(&self, open: &Open, kinds: ChangeKinds, may: MayWait<'_>) {
         if !self.changes.is_watched() {
             return;
         }
@@ -198,33 +200,43 @@ impl Share {
         let mut of_stream = ChangeKinds::empty();
         of_stream.set(ChangeKinds::STREAM_SIZE, kinds.contains(ChangeKinds::SIZE));
         of_stream.set(ChangeKinds::STREAM_WRITE, kinds.contains(ChangeKinds::LAST_WRITE));
-        self.tell_stream(Some(&location), &stream, ChangeAction::ModifiedStream, of_stream);
-        self.changes.publish(&Event {
-            dir: &location.parent,
-            name: &location.name,
-            action: ChangeAction::Modified,
-            kinds: kinds.difference(ChangeKinds::SIZE),
-            unless: ChangeKinds::empty(),
-        });
+        self.tell_stream(Some(&location), &stream, ChangeAction::ModifiedStream, of_stream, may);
+        self.changes.publish(
+            &Event {
+                dir: &location.parent,
+                name: &location.name,
+                action: ChangeAction::Modified,
+                kinds: kinds.difference(ChangeKinds::SIZE),
+                unless: ChangeKinds::empty(),
+            },
+            may,
+        );
     }
 
     /// Tells watchers of a change of a stream. Its name there is the file's name, a colon, and the stream's name.
-    fn tell_stream(&self, file: Option<&Location>, stream: &[u8], action: ChangeAction, kinds: ChangeKinds) {
+    fn tell_stream(
+        &self,
+        file: Option<&Location>,
+        stream: &[u8],
+        action: ChangeAction,
+        kinds: ChangeKinds,
+        may: MayWait<'_>,
+    ) {
         let Some(file) = file else { return };
         let name = [&file.name, &b":"[..], stream].concat();
         let unless = ChangeKinds::empty();
-        self.changes.publish(&Event { dir: &file.parent, name: &name, action, kinds, unless });
+        self.changes.publish(&Event { dir: &file.parent, name: &name, action, kinds, unless }, may);
     }
 }
 
 /// Removes all named streams of a file that is being overwritten. A stream that is open remains available to its opens.
-pub(crate) fn remove_all(node: &NodeRef) -> Result<()> {
-    let streams = match node.streams() {
+pub(crate) fn remove_all(node: &NodeRef, may: MayWait<'_>) -> Result<()> {
+    let streams = match node.streams(may) {
         Err(StoreError::NotSupported | StoreError::WrongKind) => return Ok(()),
         listed => listed?,
     };
     for stream in streams {
-        match node.remove_stream(StreamName::new(&stream.name)?) {
+        match node.remove_stream(StreamName::new(&stream.name)?, may) {
             Ok(()) | Err(StoreError::NotFound) => {}
             Err(e) => return Err(e.into()),
         }
@@ -239,15 +251,15 @@ fn same_name<'a>(streams: &'a [StreamEntry], name: &[u8]) -> Option<&'a StreamEn
 }
 
 /// The stored name and the data of a stream.
-fn look(file: &NodeRef, name: &[u8]) -> Result<Option<(Vec<u8>, NodeRef)>> {
-    match file.stream(StreamName::new(name)?) {
+fn look(file: &NodeRef, name: &[u8], may: MayWait<'_>) -> Result<Option<(Vec<u8>, NodeRef)>> {
+    match file.stream(StreamName::new(name)?, may) {
         Ok(data) => return Ok(Some((name.to_vec(), data))),
         Err(StoreError::NotFound) => {}
         Err(e) => return Err(e.into()),
     }
-    let streams = file.streams()?;
+    let streams = file.streams(may)?;
     let Some(other) = same_name(&streams, name) else { return Ok(None) };
-    match file.stream(StreamName::new(&other.name)?) {
+    match file.stream(StreamName::new(&other.name)?, may) {
         Ok(data) => Ok(Some((other.name.clone(), data))),
         Err(StoreError::NotFound) => Ok(None), // it has just gone
         Err(e) => Err(e.into()),
@@ -255,8 +267,8 @@ fn look(file: &NodeRef, name: &[u8]) -> Result<Option<(Vec<u8>, NodeRef)>> {
 }
 
 /// Describes a stream as found in the directory of its file.
-fn found(file: &Found, name: Vec<u8>, data: NodeRef) -> Result<Found> {
-    let attributes = combine(&file.attributes, &data.attributes(Want::empty(), Wait::May)?, true);
+fn found(file: &Found, name: Vec<u8>, data: NodeRef, may: MayWait<'_>) -> Result<Found> {
+    let attributes = combine(&file.attributes, &data.attributes(Want::empty(), Wait::May(may))?, true);
     let node: NodeRef = Arc::new(StreamNode { file: Arc::clone(&file.node), data });
     let stream = Some(Arc::new(Stream { file: Arc::clone(&file.node), name }));
     Ok(Found { node, attributes, stream, ..file.clone() })
@@ -284,9 +296,9 @@ struct StreamNode {
 
 impl StreamNode {
     /// Marks the file as modified. If the time cannot be set, the write still succeeds.
-    fn modified(&self) {
+    fn modified(&self, may: MayWait<'_>) {
         let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
-        if let Err(e) = self.file.set_attributes(&set) {
+        if let Err(e) = self.file.set_attributes(&set, may) {
             tracing::debug!("a file does not show that its stream was written: {e}");
         }
     }
@@ -321,20 +333,20 @@ impl Node for StreamNode {
 
     fn vouch_for(&self, _: &dyn Node) {}
 
-    fn attributes(&self, want: Want, wait: Wait) -> storage::Result<Attributes> {
+    fn attributes(&self, want: Want, wait: Wait<'_>) -> storage::Result<Attributes> {
         let file = self.file.attributes(want, wait)?;
         Ok(combine(&file, &self.data.attributes(Want::empty(), wait)?, want.contains(Want::FLAGS)))
     }
 
-    fn lookup(&self, _: Name<'_>, _: Wait) -> storage::Result<NodeRef> {
+    fn lookup(&self, _: Name<'_>, _: Wait<'_>) -> storage::Result<NodeRef> {
         Err(StoreError::NotDirectory)
     }
 
-    fn lookup_attributes(&self, _: Name<'_>, _: Want, _: Wait) -> storage::Result<(NodeRef, Attributes)> {
+    fn lookup_attributes(&self, _: Name<'_>, _: Want, _: Wait<'_>) -> storage::Result<(NodeRef, Attributes)> {
         Err(StoreError::NotDirectory)
     }
 
-    fn protection(&self, wait: Wait) -> storage::Result<Protection> {
+    fn protection(&self, wait: Wait<'_>) -> storage::Result<Protection> {
         self.file.protection(wait)
     }
 
@@ -343,78 +355,99 @@ impl Node for StreamNode {
         _: Name<'_>,
         _: &NewNode<'_>,
         _: Want,
+        _: MayWait<'_>,
     ) -> storage::Result<(NodeRef, Attributes)> {
         Err(StoreError::NotDirectory)
     }
 
-    fn parent_number(&self) -> storage::Result<ObjectId> {
+    fn parent_number(&self, _: MayWait<'_>) -> storage::Result<ObjectId> {
         Err(StoreError::NotDirectory)
     }
 
-    fn parent(&self) -> storage::Result<NodeRef> {
+    fn parent(&self, _: MayWait<'_>) -> storage::Result<NodeRef> {
         Err(StoreError::NotDirectory)
     }
 
-    fn read_dir(&self, _: u64, _: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> storage::Result<bool> {
+    fn read_dir(
+        &self,
+        _: u64,
+        _: MayWait<'_>,
+        _: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> storage::Result<bool> {
         Err(StoreError::NotDirectory)
     }
 
-    fn survey(&self, _: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> storage::Result<bool> {
+    fn survey(
+        &self,
+        _: MayWait<'_>,
+        _: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> storage::Result<bool> {
         Err(StoreError::NotDirectory)
     }
 
-    fn read_link(&self) -> storage::Result<Vec<u8>> {
+    fn read_link(&self, _: MayWait<'_>) -> storage::Result<Vec<u8>> {
         Err(StoreError::WrongKind)
     }
 
-    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> storage::Result<usize> {
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait<'_>) -> storage::Result<usize> {
         self.data.read(offset, into, wait)
     }
 
-    fn set_attributes(&self, set: &SetAttributes) -> storage::Result<Attributes> {
+    fn set_attributes(&self, set: &SetAttributes, may: MayWait<'_>) -> storage::Result<Attributes> {
         let mut of_file = SetAttributes { size: None, ..*set };
         if set.size.is_some() {
-            self.data.set_attributes(&SetAttributes { size: set.size, ..SetAttributes::default() })?;
+            self.data.set_attributes(&SetAttributes { size: set.size, ..SetAttributes::default() }, may)?;
             of_file.mtime = of_file.mtime.or(Some(SetTime::Now));
         }
-        let file = self.file.set_attributes(&of_file)?;
-        Ok(combine(&file, &self.data.attributes(Want::empty(), Wait::May)?, true))
+        let file = self.file.set_attributes(&of_file, may)?;
+        Ok(combine(&file, &self.data.attributes(Want::empty(), Wait::May(may))?, true))
     }
 
     fn security(
         &self,
         attributes: &Attributes,
-        wait: Wait,
+        wait: Wait<'_>,
     ) -> storage::Result<Option<Arc<SecurityDescriptor>>> {
         self.file.security(attributes, wait)
     }
 
-    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> storage::Result<Attributes> {
-        let file = self.file.set_security(descriptor)?;
-        Ok(combine(&file, &self.data.attributes(Want::empty(), Wait::May)?, true))
+    fn set_security(
+        &self,
+        descriptor: Option<SecurityDescriptor>,
+        may: MayWait<'_>,
+    ) -> storage::Result<Attributes> {
+        let file = self.file.set_security(descriptor, may)?;
+        Ok(combine(&file, &self.data.attributes(Want::empty(), Wait::May(may))?, true))
     }
 
-    fn create(&self, _: Name<'_>, _: &NewNode<'_>) -> storage::Result<NodeRef> {
+    fn create(&self, _: Name<'_>, _: &NewNode<'_>, _: MayWait<'_>) -> storage::Result<NodeRef> {
         Err(StoreError::NotDirectory)
     }
 
-    fn link(&self, _: Name<'_>, _: &dyn Node) -> storage::Result<()> {
+    fn link(&self, _: Name<'_>, _: &dyn Node, _: MayWait<'_>) -> storage::Result<()> {
         Err(StoreError::NotDirectory)
     }
 
-    fn remove_file(&self, _: Name<'_>) -> storage::Result<()> {
+    fn remove_file(&self, _: Name<'_>, _: MayWait<'_>) -> storage::Result<()> {
         Err(StoreError::NotDirectory)
     }
 
-    fn remove_dir(&self, _: Name<'_>) -> storage::Result<()> {
+    fn remove_dir(&self, _: Name<'_>, _: MayWait<'_>) -> storage::Result<()> {
         Err(StoreError::NotDirectory)
     }
 
-    fn remove_found(&self, _: Name<'_>, _: &Attributes) -> storage::Result<()> {
+    fn remove_found(&self, _: Name<'_>, _: &Attributes, _: MayWait<'_>) -> storage::Result<()> {
         Err(StoreError::NotDirectory)
     }
 
-    fn rename(&self, _: Name<'_>, _: &dyn Node, _: Name<'_>, _: Replace) -> storage::Result<()> {
+    fn rename(
+        &self,
+        _: Name<'_>,
+        _: &dyn Node,
+        _: Name<'_>,
+        _: Replace,
+        _: MayWait<'_>,
+    ) -> storage::Result<()> {
         Err(StoreError::NotDirectory)
     }
 
@@ -423,73 +456,86 @@ impl Node for StreamNode {
         offset: u64,
         data: &[IoSlice<'_>],
         stability: Stability,
-        wait: Wait,
+        wait: Wait<'_>,
     ) -> storage::Result<usize> {
-        if wait == Wait::Never {
-            return Err(StoreError::WouldBlock); // what it does to the file may wait
-        }
+        // What it does to the file may wait.
+        let Wait::May(may) = wait else { return Err(StoreError::WouldBlock) };
         let count = self.data.write(offset, data, stability, wait)?;
-        self.modified();
+        self.modified(may);
         Ok(count)
     }
 
-    fn commit(&self) -> storage::Result<()> {
-        self.data.commit()?;
-        self.file.commit()
+    fn commit(&self, may: MayWait<'_>) -> storage::Result<()> {
+        self.data.commit(may)?;
+        self.file.commit(may)
     }
 
-    fn allocate(&self, offset: u64, length: u64, grow: bool) -> storage::Result<()> {
-        self.data.allocate(offset, length, grow)
+    fn allocate(&self, offset: u64, length: u64, grow: bool, may: MayWait<'_>) -> storage::Result<()> {
+        self.data.allocate(offset, length, grow, may)
     }
 
-    fn punch_hole(&self, offset: u64, length: u64) -> storage::Result<()> {
-        self.data.punch_hole(offset, length)?;
-        self.modified();
+    fn punch_hole(&self, offset: u64, length: u64, may: MayWait<'_>) -> storage::Result<()> {
+        self.data.punch_hole(offset, length, may)?;
+        self.modified(may);
         Ok(())
     }
 
-    fn seek(&self, offset: u64, to: SeekTo) -> storage::Result<Option<u64>> {
-        self.data.seek(offset, to)
+    fn seek(&self, offset: u64, to: SeekTo, may: MayWait<'_>) -> storage::Result<Option<u64>> {
+        self.data.seek(offset, to, may)
     }
 
-    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> storage::Result<u64> {
-        self.data.copy_range(offset, to, to_offset, length)
+    fn copy_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        may: MayWait<'_>,
+    ) -> storage::Result<u64> {
+        self.data.copy_range(offset, to, to_offset, length, may)
     }
 
-    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> storage::Result<()> {
-        self.data.clone_range(offset, to, to_offset, length)
+    fn clone_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        may: MayWait<'_>,
+    ) -> storage::Result<()> {
+        self.data.clone_range(offset, to, to_offset, length, may)
     }
 
-    fn xattr(&self, name: &[u8]) -> storage::Result<Vec<u8>> {
-        self.file.xattr(name)
+    fn xattr(&self, name: &[u8], may: MayWait<'_>) -> storage::Result<Vec<u8>> {
+        self.file.xattr(name, may)
     }
 
-    fn xattrs(&self) -> storage::Result<Vec<Vec<u8>>> {
-        self.file.xattrs()
+    fn xattrs(&self, may: MayWait<'_>) -> storage::Result<Vec<Vec<u8>>> {
+        self.file.xattrs(may)
     }
 
-    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> storage::Result<()> {
-        self.file.set_xattr(name, value, mode)
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode, may: MayWait<'_>) -> storage::Result<()> {
+        self.file.set_xattr(name, value, mode, may)
     }
 
-    fn remove_xattr(&self, name: &[u8]) -> storage::Result<()> {
-        self.file.remove_xattr(name)
+    fn remove_xattr(&self, name: &[u8], may: MayWait<'_>) -> storage::Result<()> {
+        self.file.remove_xattr(name, may)
     }
 
-    fn streams(&self) -> storage::Result<Vec<StreamEntry>> {
-        self.file.streams()
+    fn streams(&self, may: MayWait<'_>) -> storage::Result<Vec<StreamEntry>> {
+        self.file.streams(may)
     }
 
-    fn stream(&self, name: StreamName<'_>) -> storage::Result<NodeRef> {
-        self.file.stream(name)
+    fn stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> storage::Result<NodeRef> {
+        self.file.stream(name, may)
     }
 
-    fn create_stream(&self, name: StreamName<'_>) -> storage::Result<NodeRef> {
-        self.file.create_stream(name)
+    fn create_stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> storage::Result<NodeRef> {
+        self.file.create_stream(name, may)
     }
 
-    fn remove_stream(&self, name: StreamName<'_>) -> storage::Result<()> {
-        self.file.remove_stream(name)
+    fn remove_stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> storage::Result<()> {
+        self.file.remove_stream(name, may)
     }
 
     fn rename_stream(
@@ -497,7 +543,8 @@ impl Node for StreamNode {
         name: StreamName<'_>,
         to: StreamName<'_>,
         replace: Replace,
+        may: MayWait<'_>,
     ) -> storage::Result<()> {
-        self.file.rename_stream(name, to, replace)
+        self.file.rename_stream(name, to, replace, may)
     }
 }

@@ -89,7 +89,7 @@ impl Share {
         }
         let set = SetAttributes { mtime: Some(SetTime::Now), ..SetAttributes::default() };
         let touched = Arc::clone(node);
-        self.run(call, Work::Metadata, move |_| Ok(touched.set_attributes(&set)?)).await?;
+        self.run(call, Work::Metadata, move |_, may| Ok(touched.set_attributes(&set, may)?)).await?;
         let attributes = self.attributes(call, node, want).await?;
         Ok(Attributes { size: unwritten.size, ..attributes })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use file_state::{Access, Operation};
-use storage::{NodeRef, Wait, Want, XattrMode};
+use storage::{MayWait, NodeRef, Wait, Want, XattrMode};
 
 use crate::caching::Admission;
 use crate::notify::ChangeKinds;
@@ -31,7 +31,7 @@ impl Share {
         node: &NodeRef,
     ) -> Result<Vec<ExtendedAttribute>> {
         let node = Arc::clone(node);
-        self.run(call, Work::Metadata, move |_| read_all(&node)).await
+        self.run(call, Work::Metadata, move |_, may| read_all(&node, may)).await
     }
 
     /// Sets or removes extended attributes, one after the other. Removing a missing attribute is no error. The caller must
@@ -48,11 +48,11 @@ impl Share {
     ) -> Result<()> {
         self.check_writable()?;
         let file = file.clone();
-        self.run(call, Work::Metadata, move |share| {
+        self.run(call, Work::Metadata, move |share, may| {
             for change in &changes {
-                set(file.node(), change)?;
+                set(file.node(), change, may)?;
             }
-            share.tell_modified(&file, ChangeKinds::EA);
+            share.tell_modified(&file, ChangeKinds::EA, may);
             Ok(())
         })
         .await
@@ -66,9 +66,9 @@ impl Share {
     /// [`crate::Error::AccessDenied`], [`storage::Error::NoAttribute`], the store's.
     pub async fn xattr(self: &Arc<Self>, call: &Call, node: &NodeRef, name: &[u8]) -> Result<Vec<u8>> {
         let (caller, node, name) = (call.caller.clone(), Arc::clone(node), name.to_vec());
-        self.run(call, Work::Metadata, move |_| {
-            check(&caller, &node, Access::READ_EA)?;
-            Ok(node.xattr(&name)?)
+        self.run(call, Work::Metadata, move |_, may| {
+            check(&caller, &node, Access::READ_EA, may)?;
+            Ok(node.xattr(&name, may)?)
         })
         .await
     }
@@ -79,9 +79,9 @@ impl Share {
     /// [`crate::Error::AccessDenied`], the store's.
     pub async fn xattr_names(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<Vec<Vec<u8>>> {
         let (caller, node) = (call.caller.clone(), Arc::clone(node));
-        self.run(call, Work::Metadata, move |_| {
-            check(&caller, &node, Access::READ_EA)?;
-            let mut names = node.xattrs()?;
+        self.run(call, Work::Metadata, move |_, may| {
+            check(&caller, &node, Access::READ_EA, may)?;
+            let mut names = node.xattrs(may)?;
             names.sort_unstable();
             Ok(names)
         })
@@ -104,21 +104,21 @@ impl Share {
         self.check_writable()?;
         let (caller, file, name) = (call.caller.clone(), file.clone(), name.to_vec());
         let value = value.map(<[u8]>::to_vec);
-        self.run_settled(call, Work::Metadata, move |share, _| {
+        self.run_settled(call, Work::Metadata, move |share, _, may| {
             let node = file.node();
-            check(&caller, node, Access::WRITE_EA)?;
+            check(&caller, node, Access::WRITE_EA, may)?;
             if let Some(answering) =
                 share.take_back(node.id(), file.holder().or(caller.client), Operation::SetAttributes)
             {
                 return Ok(Admission::Wait(answering));
             }
-            let before = node.attributes(Want::empty(), Wait::May)?;
+            let before = node.attributes(Want::empty(), Wait::May(may))?;
             match &value {
-                Some(value) => node.set_xattr(&name, value, mode)?,
-                None => node.remove_xattr(&name)?,
+                Some(value) => node.set_xattr(&name, value, mode, may)?,
+                None => node.remove_xattr(&name, may)?,
             }
-            let after = node.attributes(Want::empty(), Wait::May)?;
-            share.tell_modified(&file, ChangeKinds::EA);
+            let after = node.attributes(Want::empty(), Wait::May(may))?;
+            share.tell_modified(&file, ChangeKinds::EA, may);
             Ok(Admission::Done(Changed { before, after }))
         })
         .await
@@ -126,24 +126,24 @@ impl Share {
 }
 
 /// Checks that the object's permissions allow this.
-fn check(caller: &Caller, node: &NodeRef, right: Access) -> Result<()> {
-    let attributes = node.attributes(Want::empty(), Wait::May)?;
-    let security = node.security(&attributes, Wait::May)?;
+fn check(caller: &Caller, node: &NodeRef, right: Access, may: MayWait<'_>) -> Result<()> {
+    let attributes = node.attributes(Want::empty(), Wait::May(may))?;
+    let security = node.security(&attributes, Wait::May(may))?;
     let object = Object::new(&attributes, security.as_deref());
     permission::check(&caller.identity, object, right)
 }
 
-fn names(node: &NodeRef) -> Result<Vec<Vec<u8>>> {
-    match node.xattrs() {
+fn names(node: &NodeRef, may: MayWait<'_>) -> Result<Vec<Vec<u8>>> {
+    match node.xattrs(may) {
         Err(storage::Error::NotSupported) => Ok(Vec::new()),
         answer => Ok(answer?),
     }
 }
 
-fn read_all(node: &NodeRef) -> Result<Vec<ExtendedAttribute>> {
+fn read_all(node: &NodeRef, may: MayWait<'_>) -> Result<Vec<ExtendedAttribute>> {
     let mut all = Vec::new();
-    for name in names(node)? {
-        match node.xattr(&name) {
+    for name in names(node, may)? {
+        match node.xattr(&name, may) {
             Ok(value) => all.push(ExtendedAttribute { name, value }),
             Err(storage::Error::NoAttribute) => {} // it has just gone
             Err(e) => return Err(e.into()),
@@ -153,11 +153,13 @@ fn read_all(node: &NodeRef) -> Result<Vec<ExtendedAttribute>> {
     Ok(all)
 }
 
-fn set(node: &NodeRef, change: &ExtendedAttribute) -> Result<()> {
-    let existing = names(node)?.into_iter().find(|name| name.eq_ignore_ascii_case(&change.name));
+fn set(node: &NodeRef, change: &ExtendedAttribute, may: MayWait<'_>) -> Result<()> {
+    let existing = names(node, may)?.into_iter().find(|name| name.eq_ignore_ascii_case(&change.name));
     match existing {
-        Some(name) if change.value.is_empty() => Ok(node.remove_xattr(&name)?),
+        Some(name) if change.value.is_empty() => Ok(node.remove_xattr(&name, may)?),
         None if change.value.is_empty() => Ok(()),
-        name => Ok(node.set_xattr(name.as_ref().unwrap_or(&change.name), &change.value, XattrMode::Set)?),
+        name => {
+            Ok(node.set_xattr(name.as_ref().unwrap_or(&change.name), &change.value, XattrMode::Set, may)?)
+        }
     }
 }

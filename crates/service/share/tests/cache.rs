@@ -12,6 +12,7 @@ use anabranch_share::{
     CacheCounts, Call, Caller, Case, Error, File, Found, Identity, Location, NewObject, RenameHow, Settings,
     Share, ShareId, Walk,
 };
+use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 use storage::{
     Attributes, Device, Error as StorageError, FileKind, Name, NewKind, NewNode, NodeRef, Replace,
@@ -112,7 +113,7 @@ impl Model {
     fn find(&self, path: &str) -> storage::Result<NodeRef> {
         let mut node = self.0.root();
         for part in path.split('/').filter(|part| !part.is_empty()) {
-            node = node.lookup(Name::new(part.as_bytes())?, Wait::May)?;
+            node = node.lookup(Name::new(part.as_bytes())?, Wait::May(MAY))?;
         }
         Ok(node)
     }
@@ -125,12 +126,12 @@ impl Model {
     fn create(&self, path: &str, kind: NewKind<'_>) -> storage::Result<()> {
         let (dir, name) = self.parent(path)?;
         let mode = if kind == NewKind::Directory { 0o755 } else { 0o644 };
-        dir.create(name, &NewNode { kind, mode, uid: 0, gid: 0 }).map(drop)
+        dir.create(name, &NewNode { kind, mode, uid: 0, gid: 0 }, MAY).map(drop)
     }
 
     fn names(&self, path: &str) -> storage::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
-        self.find(path)?.read_dir(0, &mut |entry| {
+        self.find(path)?.read_dir(0, MAY, &mut |entry| {
             names.push(entry.name.to_vec());
             ControlFlow::Continue(())
         })?;
@@ -274,7 +275,7 @@ impl Deed {
 
     /// In the model.
     fn modelled(&self, model: &Model) -> bool {
-        let set = |path: &str, set: SetAttributes| model.find(path)?.set_attributes(&set).map(drop);
+        let set = |path: &str, set: SetAttributes| model.find(path)?.set_attributes(&set, MAY).map(drop);
         let outcome = match self {
             Self::File(path, size) => match model.create(path, NewKind::Regular) {
                 Ok(()) | Err(StorageError::Exists) => {
@@ -283,15 +284,15 @@ impl Deed {
                 Err(e) => Err(e),
             },
             Self::Dir(path) => model.create(path, NewKind::Directory),
-            Self::RemoveFile(path) => model.parent(path).and_then(|(dir, name)| dir.remove_file(name)),
-            Self::RemoveDir(path) => model.parent(path).and_then(|(dir, name)| dir.remove_dir(name)),
+            Self::RemoveFile(path) => model.parent(path).and_then(|(dir, name)| dir.remove_file(name, MAY)),
+            Self::RemoveDir(path) => model.parent(path).and_then(|(dir, name)| dir.remove_dir(name, MAY)),
             Self::Rename(from, to) => model.parent(from).and_then(|(dir, name)| {
                 let (to_dir, to_name) = model.parent(to)?;
-                dir.rename(name, &*to_dir, to_name, Replace::Yes)
+                dir.rename(name, &*to_dir, to_name, Replace::Yes, MAY)
             }),
             Self::Link(from, to) => model.find(from).and_then(|target| {
                 let (dir, name) = model.parent(to)?;
-                dir.link(name, &*target)
+                dir.link(name, &*target, MAY)
             }),
             Self::Mode(path, mode) => {
                 set(path, SetAttributes { mode: Some(*mode), ..SetAttributes::default() })
@@ -314,7 +315,7 @@ fn essence(attributes: &Attributes) -> (FileKind, u32, Option<(u32, u64)>, Optio
 }
 
 fn compare(server: &Server, model: &Model, path: &str) {
-    let truth = model.find(path).and_then(|node| node.attributes(Want::empty(), Wait::May));
+    let truth = model.find(path).and_then(|node| node.attributes(Want::empty(), Wait::May(MAY)));
     let seen = server.walk(path, Case::Sensitive);
     match (&truth, &seen) {
         (Ok(truth), Ok(seen)) => assert_eq!(essence(&seen.attributes), essence(truth), "{path}"),
@@ -546,9 +547,9 @@ fn a_large_directory_is_read_beside_other_calls() {
     const NAMES: usize = 200_000;
     let store = MemoryStore::new();
     let new = |kind| NewNode { kind, mode: 0o755, uid: 0, gid: 0 };
-    let dir = store.root().create(Name::new(b"d").unwrap(), &new(NewKind::Directory)).unwrap();
+    let dir = store.root().create(Name::new(b"d").unwrap(), &new(NewKind::Directory), MAY).unwrap();
     for n in 0..NAMES {
-        dir.create(Name::new(format!("File {n}").as_bytes()).unwrap(), &new(NewKind::Regular)).unwrap();
+        dir.create(Name::new(format!("File {n}").as_bytes()).unwrap(), &new(NewKind::Regular), MAY).unwrap();
     }
     let (store, runtime): (Arc<dyn Storage>, _) =
         (Arc::new(store), tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap());

@@ -10,11 +10,12 @@ use anabranch_share::{
     Caller, Case, ChangeAction, ChangeKinds, Identity, NewObject, Seen, Settings, Share, ShareId, Watch,
 };
 use parking_lot::{Condvar, Mutex};
+use storage::conformance::MAY;
 use storage::fault::{self, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
 use storage::{
-    Capabilities, Deed, Device, Error, FileKind, Handle, Name, NewKind, NewNode, Node, NodeRef, Observed,
-    ObservedId, Observer, Result, SetAttributes, Space, Storage, Wait, Want,
+    Capabilities, Deed, Device, Error, FileKind, Handle, MayWait, Name, NewKind, NewNode, Node, NodeRef,
+    Observed, ObservedId, Observer, Result, SetAttributes, Space, Storage, Wait, Want,
 };
 
 #[expect(dead_code, reason = "what other tests use")]
@@ -90,12 +91,12 @@ impl Storage for Store {
         self.0.root()
     }
 
-    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
+    fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef> {
         self.0.by_handle(handle, wait)
     }
 
-    fn space(&self) -> Result<Space> {
-        self.0.space()
+    fn space(&self, may: MayWait<'_>) -> Result<Space> {
+        self.0.space(may)
     }
 
     fn observer(&self) -> Result<Arc<dyn Observer>> {
@@ -226,7 +227,7 @@ async fn a_tree_with_very_many_directories_takes_few_of_them() {
     let memory = MemoryStore::new();
     let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
     for n in 0..MANY {
-        memory.root().create(Name::new(n.to_string().as_bytes()).unwrap(), &new).unwrap();
+        memory.root().create(Name::new(n.to_string().as_bytes()).unwrap(), &new, MAY).unwrap();
     }
     let store = FaultyStore::new(Arc::new(memory));
     let looked_up = Arc::<AtomicUsize>::default();

@@ -9,12 +9,13 @@ use rustix::fs::{
 };
 use rustix::path::{Arg, DecInt};
 use storage::{
-    Attributes, Device, Error, FileKind, ObjectId, Result, SetAttributes, SetTime, Timestamp, Wait, Want,
+    Attributes, Device, Error, FileKind, ObjectId, Result, SetAttributes, SetTime, Timestamp, Want,
 };
 
 use crate::data::OFFSET_MAX;
 use crate::errno::from_errno;
 use crate::node::LocalNode;
+use crate::store::Reach;
 
 /// The longest interval between ticks of the clock from which file systems take the times of changes.
 pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(20);
@@ -93,18 +94,18 @@ fn attributes_of(stat: &Statx) -> Attributes {
 }
 
 impl LocalNode {
-    pub(crate) fn attributes_now(&self, want: Want, wait: Wait) -> Result<Attributes> {
-        self.attributes_from(&stat(&self.fd)?, want, wait)
+    pub(crate) fn attributes_now(&self, want: Want, reach: Reach) -> Result<Attributes> {
+        self.attributes_from(&stat(&self.fd)?, want, reach)
     }
 
     /// The attributes. `stat` was just read.
-    pub(crate) fn attributes_from(&self, stat: &Statx, want: Want, wait: Wait) -> Result<Attributes> {
+    pub(crate) fn attributes_from(&self, stat: &Statx, want: Want, reach: Reach) -> Result<Attributes> {
         let mut attributes = attributes_of(stat);
         if stat.stx_nlink == 0 {
             self.store.cache.release(self.id);
         }
         if want.contains(Want::FLAGS) && self.carries_dos() {
-            let dos = self.dos(attributes.ctime, wait)?;
+            let dos = self.dos(attributes.ctime, reach)?;
             attributes.flags = dos.flags;
             attributes.btime = dos.btime.or(attributes.btime);
             attributes.ctime_set = dos.ctime_set(attributes.ctime);
@@ -133,7 +134,7 @@ impl LocalNode {
                 Timestamps { last_access: timespec(set.atime)?, last_modification: timespec(set.mtime)? };
             utimensat(&self.fd, c"", &times, AtFlags::EMPTY_PATH).map_err(from_errno)?;
         }
-        self.attributes_now(Want::all(), Wait::May)
+        self.attributes_now(Want::all(), Reach::Device)
     }
 
     fn check_settable(&self, set: &SetAttributes) -> Result<()> {

@@ -242,6 +242,7 @@ fn behind<'a>(path: &'a [u8], dir: &[u8]) -> Option<&'a [u8]> {
 mod tests {
 
     use rustix::fs::mkdirat;
+    use storage::conformance::MAY;
     use storage::{Name, Storage, Wait};
 
     use super::*;
@@ -332,7 +333,7 @@ mod tests {
         let deep_name = Name::new(b"deep").unwrap();
         let mut nodes = vec![store.root()];
         for _ in 0..1500 {
-            nodes.push(nodes.last().unwrap().lookup(deep_name, Wait::May).unwrap());
+            nodes.push(nodes.last().unwrap().lookup(deep_name, Wait::May(MAY)).unwrap());
         }
         let local = |n: usize| nodes[n].as_any().downcast_ref::<LocalNode>().unwrap();
         let found = |n: usize| local(n).place.found();
@@ -361,10 +362,10 @@ mod tests {
         let (inside, outside) = (place.path().join("root"), place.path().join("outside"));
         std::fs::create_dir_all(inside.join("d/e")).unwrap();
         let store = LocalStore::open(&inside, LocalOptions::default()).unwrap();
-        let d = store.root().lookup(Name::new(b"d").unwrap(), Wait::May).unwrap();
-        let e = d.lookup(Name::new(b"e").unwrap(), Wait::May).unwrap();
+        let d = store.root().lookup(Name::new(b"d").unwrap(), Wait::May(MAY)).unwrap();
+        let e = d.lookup(Name::new(b"e").unwrap(), Wait::May(MAY)).unwrap();
         let handles = [&d, &e].map(|node| node.handle().unwrap());
-        let find = |handle| store.by_handle(handle, Wait::May).map(|node| node.id());
+        let find = |handle| store.by_handle(handle, Wait::May(MAY)).map(|node| node.id());
         let feed = store.feed().ok();
         let follows = feed.as_ref().is_some_and(|feed| feed.follow(&store.root()).is_ok());
         for turn in 0..2 {
@@ -379,15 +380,15 @@ mod tests {
             for dir in [&d, &e] {
                 let new = storage::NewNode { kind: storage::NewKind::Regular, mode: 0o600, uid: 0, gid: 0 };
                 let new_name = Name::new(b"new").unwrap();
-                assert_eq!(dir.create(new_name, &new).err(), Some(Error::Stale));
-                assert_eq!(dir.lookup(new_name, Wait::May).err(), Some(Error::Stale));
-                assert_eq!(dir.remove_dir(new_name), Err(Error::Stale));
+                assert_eq!(dir.create(new_name, &new, MAY).err(), Some(Error::Stale));
+                assert_eq!(dir.lookup(new_name, Wait::May(MAY)).err(), Some(Error::Stale));
+                assert_eq!(dir.remove_dir(new_name, MAY), Err(Error::Stale));
                 assert_eq!(
-                    store.root().rename(new_name, &**dir, new_name, storage::Replace::Yes),
+                    store.root().rename(new_name, &**dir, new_name, storage::Replace::Yes, MAY),
                     Err(Error::Stale)
                 );
                 assert_eq!(dir.check_place(), Err(Error::Stale));
-                let listed = dir.read_dir(0, &mut |_| std::ops::ControlFlow::Continue(()));
+                let listed = dir.read_dir(0, MAY, &mut |_| std::ops::ControlFlow::Continue(()));
                 assert_eq!(listed, Err(Error::Stale));
             }
             std::fs::rename(&outside, inside.join("d")).unwrap();

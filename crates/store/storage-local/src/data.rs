@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{FallocateFlags, SeekFrom, copy_file_range, fallocate, fsync, seek, syncfs};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwritev2};
-use storage::{Capabilities, Error, FileKind, Result, SeekTo, Stability, Wait};
+use storage::{Capabilities, Error, FileKind, Result, SeekTo, Stability};
 
 use crate::errno::from_errno;
 use crate::node::LocalNode;
+use crate::store::Reach;
 use crate::sys;
 
 /// The largest offset that the kernel accepts.
@@ -23,7 +24,7 @@ fn check_range(offset: u64, length: u64) -> Result<()> {
 }
 
 impl LocalNode {
-    pub(crate) fn read_data(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize> {
+    pub(crate) fn read_data(&self, offset: u64, into: &mut [u8], reach: Reach) -> Result<usize> {
         self.check_data()?;
         let room = usize::try_from(OFFSET_MAX.saturating_sub(offset)).unwrap_or(usize::MAX).min(into.len());
         let into = into.get_mut(..room).unwrap_or_default();
@@ -31,7 +32,7 @@ impl LocalNode {
             return Ok(0);
         }
         let store = &self.store;
-        if wait == Wait::May || store.is_in_memory {
+        if reach == Reach::Device || store.is_in_memory {
             return pread(self.reader()?, into, offset).map_err(from_errno);
         }
         if !store.reads_nowait.load(Ordering::Relaxed) {
@@ -52,7 +53,7 @@ impl LocalNode {
         offset: u64,
         data: &[IoSlice<'_>],
         stability: Stability,
-        wait: Wait,
+        reach: Reach,
     ) -> Result<usize> {
         self.check_data()?;
         let total = data.iter().map(|slice| slice.len()).sum();
@@ -65,7 +66,7 @@ impl LocalNode {
             Stability::Data => ReadWriteFlags::DSYNC,
             Stability::File => ReadWriteFlags::SYNC,
         };
-        if wait == Wait::Never && !self.store.is_in_memory {
+        if reach == Reach::Memory && !self.store.is_in_memory {
             return self.write_nowait(offset, data, stability);
         }
         let fd = self.writer()?;
@@ -85,7 +86,7 @@ impl LocalNode {
 
     fn write_nowait(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability) -> Result<usize> {
         // Even a write that must not wait would wait for a file system that is frozen.
-        self.store.check_at_hand(Wait::Never)?;
+        self.store.check_at_hand(Reach::Memory)?;
         let nowait = &self.store.writes_nowait;
         if stability != Stability::Unstable || !nowait.load(Ordering::Relaxed) {
             return Err(Error::WouldBlock);

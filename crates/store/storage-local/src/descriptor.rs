@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use acl::{Control, SecurityDescriptor};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
-use storage::{Attributes, Error, Result, Timestamp, Wait};
+use storage::{Attributes, Error, Result, Timestamp};
 
 use crate::attributes::{ctime_of, is_settled, stat};
 use crate::errno::from_errno;
 use crate::node::LocalNode;
+use crate::store::Reach;
 
 /// Used where the server is privileged: then nobody else can change it (xattr(7), "Trusted extended attributes").
 pub(crate) const TRUSTED_XATTR: &str = "trusted.anabranch.acl";
@@ -107,7 +108,7 @@ impl LocalNode {
     pub(crate) fn descriptor(
         &self,
         attributes: &Attributes,
-        wait: Wait,
+        reach: Reach,
     ) -> Result<Option<Arc<SecurityDescriptor>>> {
         if !self.carries_dos() {
             return Ok(None);
@@ -123,7 +124,7 @@ impl LocalNode {
             Some(known) if known.holds(attributes.ctime) => return Ok(in_force(&known.stored)),
             // The value lies beside the inode, which has just been changed, so it is in memory.
             Some(_) => {}
-            None if wait == Wait::May || self.store.is_in_memory => {}
+            None if reach == Reach::Device || self.store.is_in_memory => {}
             None => return Err(Error::WouldBlock),
         }
         let stored = self.read_descriptor()?;
@@ -154,7 +155,7 @@ impl LocalNode {
         self.check_carries_xattrs()?;
         // The lock is held throughout: of two concurrent changes, one takes effect.
         let mut known = self.security.lock();
-        let attributes = self.attributes_now(storage::Want::empty(), Wait::May)?;
+        let attributes = self.attributes_now(storage::Want::empty(), Reach::Device)?;
         let name = self.store.descriptor_xattr;
         let stored = descriptor.map(|d| Stored { stamp: Stamp::of(&attributes), descriptor: Arc::new(d) });
         match &stored {
@@ -168,7 +169,7 @@ impl LocalNode {
         }
         let as_of = Some(ctime_of(&stat(&self.fd)?));
         *known = Some(Known { stored, as_of, read: Instant::now() });
-        self.attributes_now(storage::Want::all(), Wait::May)
+        self.attributes_now(storage::Want::all(), Reach::Device)
     }
 }
 

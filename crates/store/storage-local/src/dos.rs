@@ -4,11 +4,12 @@ use std::time::SystemTime;
 
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
-use storage::{Capabilities, Error, FileFlags, FileKind, Result, SetAttributes, Timestamp, Wait};
+use storage::{Capabilities, Error, FileFlags, FileKind, Result, SetAttributes, Timestamp};
 
 use crate::attributes::{CLOCK_TICK, ctime_of, is_settled, stat};
 use crate::errno::from_errno;
 use crate::node::LocalNode;
+use crate::store::Reach;
 
 /// The attribute's full name.
 pub(crate) const DOS_XATTR: &str = "user.anabranch.dos";
@@ -103,13 +104,13 @@ impl LocalNode {
     }
 
     /// The values of an object that was last changed at `ctime`.
-    pub(crate) fn dos(&self, ctime: Timestamp, wait: Wait) -> Result<Dos> {
+    pub(crate) fn dos(&self, ctime: Timestamp, reach: Reach) -> Result<Dos> {
         let known = *self.dos.lock();
         match known {
             Some(known) if known.as_of == Some(ctime) => return Ok(known.dos),
             // The values lie beside the inode, which has just been changed, so they are in memory.
             Some(_) => {}
-            None if wait == Wait::May || self.store.is_in_memory => {}
+            None if reach == Reach::Device || self.store.is_in_memory => {}
             None => return Err(Error::WouldBlock),
         }
         let dos = self.read_dos()?;

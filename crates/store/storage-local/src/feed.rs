@@ -259,6 +259,7 @@ impl Feed for LocalFeed {
 mod tests {
     use std::path::Path;
     use std::time::{Duration, SystemTime};
+    use storage::conformance::MAY;
 
     use storage::{Name, Storage, Wait};
 
@@ -318,7 +319,7 @@ mod tests {
         expect(&["itself"]);
         std::fs::create_dir(path("d")).unwrap();
         expect(&["d 1"]);
-        let d = store.root().lookup(Name::new(b"d").unwrap(), Wait::May).unwrap();
+        let d = store.root().lookup(Name::new(b"d").unwrap(), Wait::May(MAY)).unwrap();
         assert_eq!(feed.follow(&d).unwrap(), SECOND);
         let third = feed.follow(&d).unwrap();
         feed.unfollow(SECOND);

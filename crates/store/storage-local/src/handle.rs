@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
-use storage::{Error, Handle, Name, ObjectId, Result, Wait};
+use storage::{Error, Handle, Name, ObjectId, Result};
 
 use crate::attributes::{device_of, stat};
 use crate::errno::from_errno;
 use crate::index::{Index, Key};
 use crate::node::LocalNode;
-use crate::store::Shared;
+use crate::store::{Reach, Shared};
 use crate::sys::{self, KernelHandle};
 
 const NATIVE: u8 = b'N';
@@ -34,7 +34,7 @@ impl Handles {
     /// Notes that an object has a new name.
     pub(crate) fn moved(&self, dir: &LocalNode, name: Name<'_>) {
         let Self::Index(index) = self else { return };
-        let noted = dir.find(name, Wait::May).and_then(|(node, _)| {
+        let noted = dir.find(name, Reach::Device).and_then(|(node, _)| {
             // The object is entered again, together with directories above it for which nobody has asked for a handle.
             if index.has(node.id)? { node.enter_in(index) } else { Ok(()) }
         });
@@ -133,7 +133,7 @@ impl LocalNode {
         let mut dir = self.store.root_node()?;
         let mut entries = Vec::new();
         for name in path.split(|b| *b == b'/').filter(|name| !name.is_empty()) {
-            let (node, _) = dir.find(Name::new(name)?, Wait::May)?;
+            let (node, _) = dir.find(Name::new(name)?, Reach::Device)?;
             entries.push((node.key()?, dir.key()?, name));
             dir = node;
         }
@@ -142,7 +142,7 @@ impl LocalNode {
 }
 
 impl Shared {
-    pub(crate) fn find_by_handle(self: &Arc<Self>, handle: &Handle, wait: Wait) -> Result<Arc<LocalNode>> {
+    pub(crate) fn find_by_handle(self: &Arc<Self>, handle: &Handle, reach: Reach) -> Result<Arc<LocalNode>> {
         let (format, bytes) = handle.as_bytes().split_first().ok_or(Error::BadHandle)?;
         match (*format, &self.handles) {
             (NATIVE, Handles::Native(key)) => {
@@ -154,7 +154,7 @@ impl Shared {
                 if let Some(node) = at_hand.filter(|node| node.handle_now().is_ok_and(|h| h == *handle)) {
                     return node.check_place().map(|()| node);
                 }
-                self.check_waits(wait)?;
+                self.check_waits(reach)?;
                 self.open_native(&kernel)
             }
             (BY_INDEX, Handles::Index(index)) => {
@@ -163,7 +163,7 @@ impl Shared {
                 if let Some(node) = at_hand.filter(|node| node.key() == Ok(key)) {
                     return node.check_place().map(|()| node);
                 }
-                self.check_waits(wait)?;
+                self.check_waits(reach)?;
                 self.walk_to(index, key)
             }
             _ => Err(Error::BadHandle),
@@ -176,8 +176,8 @@ impl Shared {
         (node.handle.get() == Some(handle)).then_some(node)
     }
 
-    fn check_waits(&self, wait: Wait) -> Result<()> {
-        if wait == Wait::Never && !self.is_in_memory { Err(Error::WouldBlock) } else { Ok(()) }
+    fn check_waits(&self, reach: Reach) -> Result<()> {
+        if reach == Reach::Memory && !self.is_in_memory { Err(Error::WouldBlock) } else { Ok(()) }
     }
 
     fn open_native(self: &Arc<Self>, kernel: &KernelHandle) -> Result<Arc<LocalNode>> {
@@ -209,7 +209,7 @@ impl Shared {
     fn walk_to(self: &Arc<Self>, index: &Index, key: Key) -> Result<Arc<LocalNode>> {
         let mut node = self.root_node()?;
         for name in index.path(key, node.key()?)?.iter().rev() {
-            (node, _) = node.find(Name::new(name)?, Wait::May).map_err(|e| match e {
+            (node, _) = node.find(Name::new(name)?, Reach::Device).map_err(|e| match e {
                 Error::NotFound | Error::NotDirectory => Error::Stale,
                 other => other,
             })?;

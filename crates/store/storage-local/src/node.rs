@@ -12,15 +12,15 @@ use rustix::fs::{Mode, OFlags, Statx, openat, readlinkat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
 use storage::{
-    Attributes, DirEntry, Error, FileKind, Handle, Name, NewNode, Node, NodeRef, ObjectId, Replace, Result,
-    SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Timestamp, Wait, Want, XattrMode,
+    Attributes, DirEntry, Error, FileKind, Handle, MayWait, Name, NewNode, Node, NodeRef, ObjectId, Replace,
+    Result, SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Timestamp, Wait, Want, XattrMode,
 };
 
 use crate::attributes::{btime_of, device_of, kind_of};
 use crate::below::LastFound;
 use crate::errno::from_errno;
 use crate::handle::Handles;
-use crate::store::Shared;
+use crate::store::{Reach, Shared};
 use crate::{descriptor, dos};
 
 /// Flags for opening data: without side effects, whatever the object is.
@@ -208,66 +208,71 @@ impl Node for LocalNode {
         }
     }
 
-    fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
-        self.store.check_at_hand(wait)?;
-        self.attributes_now(want, wait)
+    fn attributes(&self, want: Want, wait: Wait<'_>) -> Result<Attributes> {
+        self.store.check_at_hand(wait.into())?;
+        self.attributes_now(want, wait.into())
     }
 
-    fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
-        self.store.check_at_hand(wait)?;
-        self.descriptor(attributes, wait)
+    fn security(&self, attributes: &Attributes, wait: Wait<'_>) -> Result<Option<Arc<SecurityDescriptor>>> {
+        self.store.check_at_hand(wait.into())?;
+        self.descriptor(attributes, wait.into())
     }
 
-    fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
-        self.store.check_at_hand(wait)?;
-        Ok(Self::known_by_handle(self.find(name, wait)?.0))
+    fn lookup(&self, name: Name<'_>, wait: Wait<'_>) -> Result<NodeRef> {
+        self.store.check_at_hand(wait.into())?;
+        Ok(Self::known_by_handle(self.find(name, wait.into())?.0))
     }
 
-    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
-        self.store.check_at_hand(wait)?;
-        let (node, stat) = self.find(name, wait)?;
-        let attributes = node.attributes_from(&stat, want, wait)?;
+    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait<'_>) -> Result<(NodeRef, Attributes)> {
+        self.store.check_at_hand(wait.into())?;
+        let (node, stat) = self.find(name, wait.into())?;
+        let attributes = node.attributes_from(&stat, want, wait.into())?;
         Ok((Self::known_by_handle(node), attributes))
     }
 
-    fn parent_number(&self) -> Result<ObjectId> {
+    fn parent_number(&self, _: MayWait<'_>) -> Result<ObjectId> {
         self.number_above()
     }
 
-    fn parent(&self) -> Result<NodeRef> {
+    fn parent(&self, _: MayWait<'_>) -> Result<NodeRef> {
         Ok(self.find_parent()?)
     }
 
-    fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+    fn read_dir(
+        &self,
+        cookie: u64,
+        _: MayWait<'_>,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
         self.list(cookie, OFlags::empty(), each)
     }
 
-    fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+    fn survey(&self, _: MayWait<'_>, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
         self.list(0, OFlags::NOATIME, each)
     }
 
-    fn read_link(&self) -> Result<Vec<u8>> {
+    fn read_link(&self, _: MayWait<'_>) -> Result<Vec<u8>> {
         if self.kind != FileKind::Symlink {
             return Err(Error::WrongKind);
         }
         Ok(readlinkat(&self.fd, c"", Vec::new()).map_err(from_errno)?.into_bytes())
     }
 
-    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize> {
-        self.read_data(offset, into, wait)
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait<'_>) -> Result<usize> {
+        self.read_data(offset, into, wait.into())
     }
 
-    fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
+    fn set_attributes(&self, set: &SetAttributes, _: MayWait<'_>) -> Result<Attributes> {
         self.check_place()?;
         self.change_attributes(set)
     }
 
-    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>, _: MayWait<'_>) -> Result<Attributes> {
         self.check_place()?;
         self.store_descriptor(descriptor)
     }
 
-    fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
+    fn create(&self, name: Name<'_>, new: &NewNode<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         Ok(Self::known_by_handle(self.make(name, new)?.0))
     }
 
@@ -276,25 +281,26 @@ impl Node for LocalNode {
         name: Name<'_>,
         new: &NewNode<'_>,
         want: Want,
+        _: MayWait<'_>,
     ) -> Result<(NodeRef, Attributes)> {
         let (node, stat) = self.make(name, new)?;
-        let attributes = node.attributes_from(&stat, want, Wait::May)?;
+        let attributes = node.attributes_from(&stat, want, Reach::Device)?;
         Ok((Self::known_by_handle(node), attributes))
     }
 
-    fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
+    fn link(&self, name: Name<'_>, target: &dyn Node, _: MayWait<'_>) -> Result<()> {
         self.add_name(name, self.peer(target)?)
     }
 
-    fn remove_file(&self, name: Name<'_>) -> Result<()> {
+    fn remove_file(&self, name: Name<'_>, _: MayWait<'_>) -> Result<()> {
         self.remove_name(name, false)
     }
 
-    fn remove_dir(&self, name: Name<'_>) -> Result<()> {
+    fn remove_dir(&self, name: Name<'_>, _: MayWait<'_>) -> Result<()> {
         self.remove_name(name, true)
     }
 
-    fn remove_found(&self, name: Name<'_>, found: &Attributes) -> Result<()> {
+    fn remove_found(&self, name: Name<'_>, found: &Attributes, _: MayWait<'_>) -> Result<()> {
         match self.store.handles {
             Handles::Native(_) => self.remove_known(name, found.id, found.kind, found.links),
             // The index must not lose another object that may have the name by now.
@@ -302,73 +308,106 @@ impl Node for LocalNode {
         }
     }
 
-    fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
+    fn rename(
+        &self,
+        name: Name<'_>,
+        to_dir: &dyn Node,
+        to_name: Name<'_>,
+        replace: Replace,
+        _: MayWait<'_>,
+    ) -> Result<()> {
         self.move_name(name, self.peer(to_dir)?, to_name, replace)
     }
 
-    fn write(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability, wait: Wait) -> Result<usize> {
-        self.write_data(offset, data, stability, wait)
+    fn write(
+        &self,
+        offset: u64,
+        data: &[IoSlice<'_>],
+        stability: Stability,
+        wait: Wait<'_>,
+    ) -> Result<usize> {
+        self.write_data(offset, data, stability, wait.into())
     }
 
-    fn commit(&self) -> Result<()> {
+    fn commit(&self, _: MayWait<'_>) -> Result<()> {
         self.sync()
     }
 
-    fn allocate(&self, offset: u64, length: u64, grow: bool) -> Result<()> {
+    fn allocate(&self, offset: u64, length: u64, grow: bool, _: MayWait<'_>) -> Result<()> {
         self.reserve(offset, length, grow)
     }
 
-    fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
+    fn punch_hole(&self, offset: u64, length: u64, _: MayWait<'_>) -> Result<()> {
         self.punch(offset, length)
     }
 
-    fn seek(&self, offset: u64, to: SeekTo) -> Result<Option<u64>> {
+    fn seek(&self, offset: u64, to: SeekTo, _: MayWait<'_>) -> Result<Option<u64>> {
         self.seek_next(offset, to)
     }
 
-    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<u64> {
+    fn copy_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        _: MayWait<'_>,
+    ) -> Result<u64> {
         self.copy_to(offset, self.peer(to)?, to_offset, length)
     }
 
-    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<()> {
+    fn clone_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        _: MayWait<'_>,
+    ) -> Result<()> {
         self.clone_to(offset, self.peer(to)?, to_offset, length)
     }
 
-    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+    fn xattr(&self, name: &[u8], _: MayWait<'_>) -> Result<Vec<u8>> {
         self.read_xattr(name)
     }
 
-    fn xattrs(&self) -> Result<Vec<Vec<u8>>> {
+    fn xattrs(&self, _: MayWait<'_>) -> Result<Vec<Vec<u8>>> {
         self.list_xattrs()
     }
 
-    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode, _: MayWait<'_>) -> Result<()> {
         self.check_place()?;
         self.write_xattr(name, value, mode)
     }
 
-    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
+    fn remove_xattr(&self, name: &[u8], _: MayWait<'_>) -> Result<()> {
         self.check_place()?;
         self.delete_xattr(name)
     }
 
-    fn streams(&self) -> Result<Vec<StreamEntry>> {
+    fn streams(&self, _: MayWait<'_>) -> Result<Vec<StreamEntry>> {
         self.list_streams()
     }
 
-    fn stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+    fn stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         Ok(self.find_stream(name)?)
     }
 
-    fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+    fn create_stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         Ok(self.make_stream(name)?)
     }
 
-    fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
+    fn remove_stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<()> {
         self.delete_stream(name)
     }
 
-    fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
+    fn rename_stream(
+        &self,
+        name: StreamName<'_>,
+        to: StreamName<'_>,
+        replace: Replace,
+        _: MayWait<'_>,
+    ) -> Result<()> {
         self.move_stream(name, to, replace)
     }
 }

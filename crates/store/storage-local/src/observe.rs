@@ -173,6 +173,7 @@ impl Observer for LocalObserver {
 
 #[cfg(test)]
 mod tests {
+    use storage::conformance::MAY;
     use storage::{Name, Storage, Wait};
 
     use super::*;
@@ -219,7 +220,7 @@ mod tests {
         ];
         let expected = expected.map(|(name, is_dir, deed)| (name.to_owned(), is_dir, deed));
         assert_eq!(seen(&*observer), expected);
-        let d = store.root().lookup(Name::new(b"d").unwrap(), Wait::May).unwrap();
+        let d = store.root().lookup(Name::new(b"d").unwrap(), Wait::May(MAY)).unwrap();
         let other = observer.observe(&*d).unwrap();
         assert_ne!(other, id);
         observer.ignore(other);
@@ -245,7 +246,7 @@ mod tests {
         let other = LocalStore::open(directory.path(), LocalOptions::default()).unwrap();
         let observer = store.observer().unwrap();
         assert_eq!(observer.observe(&*other.root()), Err(Error::CrossDevice));
-        let file = store.root().lookup(Name::new(b"f").unwrap(), Wait::May).unwrap();
+        let file = store.root().lookup(Name::new(b"f").unwrap(), Wait::May(MAY)).unwrap();
         assert_eq!(observer.observe(&*file), Err(Error::NotDirectory));
     }
 
@@ -256,8 +257,8 @@ mod tests {
         let observer = store.observer().unwrap();
         std::fs::write(directory.path().join("f"), "x").unwrap();
         observer.observe(&*store.root()).unwrap();
-        let file = store.root().lookup(Name::new(b"f").unwrap(), Wait::May).unwrap();
-        file.create_stream(storage::StreamName::new(b"s").unwrap()).unwrap();
+        let file = store.root().lookup(Name::new(b"f").unwrap(), Wait::May(MAY)).unwrap();
+        file.create_stream(storage::StreamName::new(b"s").unwrap(), MAY).unwrap();
         assert_eq!(seen(&*observer), []);
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, ResolveFlags, Statx, openat, openat2, readlinkat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
-use storage::{Error, FileKind, Name, ObjectId, Result, Wait};
+use storage::{Error, FileKind, Name, ObjectId, Result};
 
 use crate::attributes::{device_of, stat, stat_name};
 use crate::errno::from_errno;
 use crate::node::LocalNode;
-use crate::store::Shared;
+use crate::store::{Reach, Shared};
 
 /// Flags that pin an object without opening it. A symbolic link is pinned itself.
 pub(crate) const PIN: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -87,7 +87,7 @@ impl Shared {
 
 impl LocalNode {
     /// The object with that name, and the result of statx.
-    pub(crate) fn find(&self, name: Name<'_>, wait: Wait) -> Result<(Arc<Self>, Statx)> {
+    pub(crate) fn find(&self, name: Name<'_>, reach: Reach) -> Result<(Arc<Self>, Statx)> {
         if self.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
@@ -96,7 +96,7 @@ impl LocalNode {
         }
         self.check_place()?;
         let mut resolve = ResolveFlags::empty();
-        if wait == Wait::May || self.store.is_in_memory {
+        if reach == Reach::Device || self.store.is_in_memory {
             let stat = stat_name(&self.fd, name.as_bytes())?;
             let at_hand = self.store.cache.get(ObjectId::live(stat.stx_ino));
             if let Some(node) = at_hand.filter(|node| node.is_object_of(&stat)) {

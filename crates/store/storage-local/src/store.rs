@@ -12,7 +12,8 @@ use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, open};
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::{
-    Capabilities, Device, Error, Feed, Handle, NodeRef, ObjectId, Observer, Result, Space, Storage, Wait,
+    Capabilities, Device, Error, Feed, Handle, MayWait, NodeRef, ObjectId, Observer, Result, Space, Storage,
+    Wait,
 };
 
 use crate::attributes::{device_of, stat};
@@ -167,10 +168,25 @@ impl Drop for LocalStore {
     }
 }
 
+/// How far a call may reach. Whoever calls this store has shown a token for the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Only what is in memory.
+    Memory,
+    /// As far as the device, however long that takes.
+    Device,
+}
+
+impl From<Wait<'_>> for Reach {
+    fn from(wait: Wait<'_>) -> Self {
+        if wait.is_never() { Self::Memory } else { Self::Device }
+    }
+}
+
 impl Shared {
     /// Fails if a call must not wait but might: any call on a file system that may stop answering.
-    pub(crate) fn check_at_hand(&self, wait: Wait) -> Result<()> {
-        if wait == Wait::Never && self.closer.is_some() { Err(Error::WouldBlock) } else { Ok(()) }
+    pub(crate) fn check_at_hand(&self, reach: Reach) -> Result<()> {
+        if reach == Reach::Memory && self.closer.is_some() { Err(Error::WouldBlock) } else { Ok(()) }
     }
 
     /// The node of the root. It stays cached as long as the store lives.
@@ -191,8 +207,8 @@ impl Storage for LocalStore {
         Arc::<LocalNode>::clone(&self.root)
     }
 
-    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
-        Ok(self.shared.find_by_handle(handle, wait)?)
+    fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef> {
+        Ok(self.shared.find_by_handle(handle, wait.into())?)
     }
 
     fn observer(&self) -> Result<Arc<dyn Observer>> {
@@ -206,12 +222,12 @@ impl Storage for LocalStore {
         Ok(Arc::new(LocalFeed::new(&self.shared)?))
     }
 
-    fn is_read_only(&self) -> Result<bool> {
+    fn is_read_only(&self, _: MayWait<'_>) -> Result<bool> {
         let status = fstatvfs(&self.shared.root).map_err(from_errno)?;
         Ok(status.f_flag.contains(StatVfsMountFlags::RDONLY))
     }
 
-    fn is_in_place(&self) -> Result<bool> {
+    fn is_in_place(&self, _: MayWait<'_>) -> Result<bool> {
         let served = fstat(&self.shared.root).map_err(from_errno)?;
         match rustix::fs::stat(&self.path) {
             Ok(found) => Ok((found.st_dev, found.st_ino) == (served.st_dev, served.st_ino)),
@@ -220,7 +236,7 @@ impl Storage for LocalStore {
         }
     }
 
-    fn space(&self) -> Result<Space> {
+    fn space(&self, _: MayWait<'_>) -> Result<Space> {
         let space = fstatvfs(&self.shared.root).map_err(from_errno)?;
         Ok(Space {
             total: space.f_blocks.saturating_mul(space.f_frsize),

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anabranch_storage_local::{LocalOptions, LocalState, LocalStore};
-use storage::{Capabilities, Error, FileKind, Handle, Name, NewKind, NewNode, NodeRef, Storage, Wait, Want};
+use storage::conformance::MAY;
+use storage::{
+    Capabilities, Error, FileKind, Handle, Name, NewKind, NewNode, NodeRef, Storage, View, Wait, Want,
+};
 use tempfile::TempDir;
 
 const NEW_FILE: NewNode<'static> = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
@@ -45,12 +48,12 @@ fn name(text: &str) -> Name<'_> {
 }
 
 fn find(dir: &NodeRef, at: &str) -> storage::Result<NodeRef> {
-    dir.lookup(name(at), Wait::May)
+    dir.lookup(name(at), Wait::May(MAY))
 }
 
 fn data_of(node: &NodeRef) -> Vec<u8> {
     let mut into = [0; 100];
-    let count = node.read(0, &mut into, Wait::May).expect("data");
+    let count = node.read(0, &mut into, Wait::May(MAY)).expect("data");
     into[..count].to_vec()
 }
 
@@ -64,21 +67,24 @@ fn symbolic_links_lead_nowhere() {
     let store = place.open("root");
     let root = store.root();
     for (number, text) in links.iter().enumerate() {
-        for wait in [Wait::May, Wait::Never] {
+        for wait in [Wait::May(MAY), Wait::Never(View::FRESH)] {
             let link = root.lookup(name(&format!("l{number}")), wait).expect("the link");
             assert_eq!(link.kind(), FileKind::Symlink, "{text}");
-            assert_eq!(link.read_link().expect("text"), text.as_bytes());
+            assert_eq!(link.read_link(MAY).expect("text"), text.as_bytes());
             for below in ["secret", "etc", "root", "deep"] {
                 assert_eq!(link.lookup(name(below), wait).err(), Some(Error::NotDirectory), "{text}");
             }
-            assert_eq!(link.create(name("x"), &NEW_FILE).err(), Some(Error::NotDirectory));
+            assert_eq!(link.create(name("x"), &NEW_FILE, MAY).err(), Some(Error::NotDirectory));
             assert_eq!(link.read(0, &mut [0; 9], wait), Err(Error::WrongKind));
-            assert_eq!(link.read_dir(0, &mut |_| ControlFlow::Continue(())).err(), Some(Error::NotDirectory));
+            assert_eq!(
+                link.read_dir(0, MAY, &mut |_| ControlFlow::Continue(())).err(),
+                Some(Error::NotDirectory)
+            );
         }
     }
     // Nothing is created through a dangling link either.
     symlink(place.at("outside/made"), place.at("root/dangling")).expect("a link");
-    assert_eq!(root.create(name("dangling"), &NEW_FILE).err(), Some(Error::Exists));
+    assert_eq!(root.create(name("dangling"), &NEW_FILE, MAY).err(), Some(Error::Exists));
     assert!(!place.at("outside/made").exists());
 }
 
@@ -118,10 +124,10 @@ fn a_directory_moved_out_while_it_is_held() {
     let e = find(&d, "e").expect("e");
     fs::rename(place.at("root/d"), place.at("outside/d")).expect("moved");
     // A held directory stays the same object; the way up is closed.
-    assert_eq!(d.parent().err(), Some(Error::Stale));
+    assert_eq!(d.parent(MAY).err(), Some(Error::Stale));
     assert_eq!(d.path(), Err(Error::Stale));
     assert_eq!(e.path(), Err(Error::Stale));
-    assert_eq!(e.parent().err(), Some(Error::Stale));
+    assert_eq!(e.parent(MAY).err(), Some(Error::Stale));
     assert_eq!(find(&store.root(), "d").err(), Some(Error::NotFound));
 }
 
@@ -140,8 +146,8 @@ fn handles_of_what_lies_outside() {
     let deep = find(&outside, "deep").expect("deep");
     for node in [&outer.root(), &outside, &deep] {
         let handle = node.handle().expect("a handle");
-        assert_eq!(outer.by_handle(&handle, Wait::May).map(|n| n.id()), Ok(node.id()));
-        assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
+        assert_eq!(outer.by_handle(&handle, Wait::May(MAY)).map(|n| n.id()), Ok(node.id()));
+        assert_eq!(inner.by_handle(&handle, Wait::May(MAY)).err(), Some(Error::Stale));
     }
     // A directory that was below the root and is moved out.
     let handle =
@@ -149,9 +155,9 @@ fn handles_of_what_lies_outside() {
     drop(inner);
     let inner = place.open("root");
     fs::rename(place.at("root/d"), place.at("outside/d")).expect("moved");
-    assert_eq!(inner.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
+    assert_eq!(inner.by_handle(&handle, Wait::May(MAY)).err(), Some(Error::Stale));
     fs::rename(place.at("outside/d"), place.at("root/again")).expect("moved back");
-    assert!(inner.by_handle(&handle, Wait::May).is_ok());
+    assert!(inner.by_handle(&handle, Wait::May(MAY)).is_ok());
 }
 
 #[test]
@@ -165,7 +171,7 @@ fn handles_without_the_key() {
         return;
     }
     let handle = find(&other.root(), "f").and_then(|f| f.handle()).expect("a handle");
-    assert_eq!(known.by_handle(&handle, Wait::May).err(), Some(Error::BadHandle));
+    assert_eq!(known.by_handle(&handle, Wait::May(MAY)).err(), Some(Error::BadHandle));
     // The same object with the checksum of another one.
     let mine = find(&known.root(), "f").and_then(|f| f.handle()).expect("a handle");
     let secret = place.open("").root();
@@ -174,7 +180,7 @@ fn handles_without_the_key() {
     let mut mixed = secret.as_bytes().to_vec();
     mixed[9..17].copy_from_slice(&mine.as_bytes()[9..17]);
     let mixed = Handle::new(&mixed).expect("bytes");
-    assert_eq!(known.by_handle(&mixed, Wait::May).err(), Some(Error::BadHandle));
+    assert_eq!(known.by_handle(&mixed, Wait::May(MAY)).err(), Some(Error::BadHandle));
 }
 
 #[test]
@@ -183,10 +189,10 @@ fn special_files_are_never_opened() {
     let store = place.open("root");
     let root = store.root();
     // Opening a fifo without a writer would wait for ever.
-    let fifo = root.create(name("p"), &NewNode { kind: NewKind::Fifo, ..NEW_FILE }).expect("a fifo");
-    assert_eq!(fifo.read(0, &mut [0; 9], Wait::May), Err(Error::WrongKind));
-    assert!(fifo.attributes(Want::all(), Wait::May).is_ok());
-    assert_eq!(fifo.commit(), Ok(()));
+    let fifo = root.create(name("p"), &NewNode { kind: NewKind::Fifo, ..NEW_FILE }, MAY).expect("a fifo");
+    assert_eq!(fifo.read(0, &mut [0; 9], Wait::May(MAY)), Err(Error::WrongKind));
+    assert!(fifo.attributes(Want::all(), Wait::May(MAY)).is_ok());
+    assert_eq!(fifo.commit(MAY), Ok(()));
     assert!(fifo.handle().is_ok());
 }
 
@@ -227,10 +233,10 @@ fn inside_mounts() {
     let store = LocalStore::open(Path::new(&root), LocalOptions::default()).expect("a store");
     let root = store.root();
     for at in ["mnt", "bound"] {
-        assert_eq!(root.lookup(name(at), Wait::May).err(), Some(Error::PermissionDenied), "{at}");
-        let never = root.lookup(name(at), Wait::Never).err();
+        assert_eq!(root.lookup(name(at), Wait::May(MAY)).err(), Some(Error::PermissionDenied), "{at}");
+        let never = root.lookup(name(at), Wait::Never(View::FRESH)).err();
         assert!(matches!(never, Some(Error::PermissionDenied | Error::WouldBlock)), "{at} {never:?}");
-        assert_eq!(root.remove_dir(name(at)), Err(Error::Busy));
+        assert_eq!(root.remove_dir(name(at), MAY), Err(Error::Busy));
     }
     println!("inside");
 }

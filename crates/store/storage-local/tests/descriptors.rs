@@ -3,6 +3,7 @@
 
 use anabranch_storage_local::{LocalOptions, LocalStore, raise_descriptor_limit};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use storage::conformance::MAY;
 use storage::{Name, NewKind, NewNode, Storage, Wait};
 
 #[test]
@@ -17,18 +18,18 @@ fn few_descriptors_many_files() {
     let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid: 0, gid: 0 };
     let names: Vec<_> = (0..300).map(|n| format!("f{n}")).collect();
     for name in &names {
-        root.create(Name::new(name.as_bytes()).expect("a name"), &new).expect("created");
+        root.create(Name::new(name.as_bytes()).expect("a name"), &new, MAY).expect("created");
     }
     for name in &names {
-        let node = root.lookup(Name::new(name.as_bytes()).expect("a name"), Wait::May).expect("found");
-        assert_eq!(node.read(0, &mut [0; 10], Wait::May), Ok(0));
+        let node = root.lookup(Name::new(name.as_bytes()).expect("a name"), Wait::May(MAY)).expect("found");
+        assert_eq!(node.read(0, &mut [0; 10], Wait::May(MAY)), Ok(0));
     }
     // Held nodes take all descriptors, and then the error says so.
     let held: Vec<_> =
-        names.iter().map_while(|n| root.lookup(Name::new(n.as_bytes()).ok()?, Wait::May).ok()).collect();
+        names.iter().map_while(|n| root.lookup(Name::new(n.as_bytes()).ok()?, Wait::May(MAY)).ok()).collect();
     assert!(held.len() > 50 && held.len() < 100, "{} nodes", held.len());
     let next = Name::new(names[held.len()].as_bytes()).expect("a name");
-    assert_eq!(root.lookup(next, Wait::May).err(), Some(storage::Error::OutOfResources));
+    assert_eq!(root.lookup(next, Wait::May(MAY)).err(), Some(storage::Error::OutOfResources));
     drop(held);
-    assert!(root.lookup(next, Wait::May).is_ok());
+    assert!(root.lookup(next, Wait::May(MAY)).is_ok());
 }

@@ -11,6 +11,7 @@ use anabranch_storage_local::{LocalOptions, LocalStore};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 use storage::{
     Capabilities, Error, FileFlags, FileKind, Name, NewKind, NewNode, NodeRef, ObjectId, Replace, Result,
@@ -153,7 +154,7 @@ fn named(text: &str) -> Name<'_> {
 
 impl Side<'_> {
     fn walk(&self, place: &Place) -> Result<NodeRef> {
-        place.iter().try_fold(self.store.root(), |node, at| node.lookup(named(at), Wait::May))
+        place.iter().try_fold(self.store.root(), |node, at| node.lookup(named(at), Wait::May(MAY)))
     }
 
     fn run(&mut self, op: &Op) -> Result<Answer> {
@@ -166,17 +167,17 @@ impl Side<'_> {
                     Kind::Fifo => NewKind::Fifo,
                 };
                 let new = NewNode { kind, mode: *mode, uid: 11, gid: 12 };
-                answer_of(&self.walk(place)?.create(named(at), &new)?)
+                answer_of(&self.walk(place)?.create(named(at), &new, MAY)?)
             }
-            Op::RemoveFile(place, at) => self.walk(place)?.remove_file(named(at)).map(|()| Answer::Done),
-            Op::RemoveDir(place, at) => self.walk(place)?.remove_dir(named(at)).map(|()| Answer::Done),
+            Op::RemoveFile(place, at) => self.walk(place)?.remove_file(named(at), MAY).map(|()| Answer::Done),
+            Op::RemoveDir(place, at) => self.walk(place)?.remove_dir(named(at), MAY).map(|()| Answer::Done),
             Op::Rename(place, at, to, to_at, replace) => {
                 let (dir, to) = (self.walk(place)?, self.walk(to)?);
-                dir.rename(named(at), &*to, named(to_at), *replace).map(|()| Answer::Done)
+                dir.rename(named(at), &*to, named(to_at), *replace, MAY).map(|()| Answer::Done)
             }
             Op::Link(place, at, target) => {
                 let target = self.walk(target)?;
-                self.walk(place)?.link(named(at), &*target).map(|()| Answer::Done)
+                self.walk(place)?.link(named(at), &*target, MAY).map(|()| Answer::Done)
             }
             Op::Hold(place) => {
                 let node = self.walk(place)?;
@@ -189,7 +190,7 @@ impl Side<'_> {
             },
             Op::Set(place, set) => {
                 let node = self.walk(place)?;
-                node.set_attributes(set)?;
+                node.set_attributes(set, MAY)?;
                 answer_of(&node)
             }
             other => self.run_on_data(other),
@@ -201,24 +202,24 @@ impl Side<'_> {
             Op::Write(place, offset, data) => {
                 let node = self.walk(place)?;
                 let data = [IoSlice::new(&data[..data.len() / 2]), IoSlice::new(&data[data.len() / 2..])];
-                Ok(Answer::Count(node.write(*offset, &data, Stability::Unstable, Wait::May)? as u64))
+                Ok(Answer::Count(node.write(*offset, &data, Stability::Unstable, Wait::May(MAY))? as u64))
             }
             Op::Read(place, offset, count) => read(&self.walk(place)?, *offset, *count),
             Op::Punch(place, offset, length) => {
-                self.walk(place)?.punch_hole(*offset, *length).map(|()| Answer::Done)
+                self.walk(place)?.punch_hole(*offset, *length, MAY).map(|()| Answer::Done)
             }
             Op::Allocate(place, offset, length, grow) => {
-                self.walk(place)?.allocate(*offset, *length, *grow).map(|()| Answer::Done)
+                self.walk(place)?.allocate(*offset, *length, *grow, MAY).map(|()| Answer::Done)
             }
             Op::Copy(place, offset, to, to_offset, length) => {
                 let (from, to) = (self.walk(place)?, self.walk(to)?);
-                from.copy_range(*offset, &*to, *to_offset, *length).map(Answer::Count)
+                from.copy_range(*offset, &*to, *to_offset, *length, MAY).map(Answer::Count)
             }
             Op::SetXattr(place, at, value, mode) => {
-                self.walk(place)?.set_xattr(at.as_bytes(), value, *mode).map(|()| Answer::Done)
+                self.walk(place)?.set_xattr(at.as_bytes(), value, *mode, MAY).map(|()| Answer::Done)
             }
             Op::RemoveXattr(place, at) => {
-                self.walk(place)?.remove_xattr(at.as_bytes()).map(|()| Answer::Done)
+                self.walk(place)?.remove_xattr(at.as_bytes(), MAY).map(|()| Answer::Done)
             }
             _ => Ok(Answer::Done),
         }
@@ -227,13 +228,13 @@ impl Side<'_> {
 
 fn read(node: &NodeRef, offset: u64, count: usize) -> Result<Answer> {
     let mut into = vec![0xee; count];
-    let count = node.read(offset, &mut into, Wait::May)?;
+    let count = node.read(offset, &mut into, Wait::May(MAY))?;
     into.truncate(count);
     Ok(Answer::Bytes(into))
 }
 
 fn answer_of(node: &NodeRef) -> Result<Answer> {
-    let found = node.attributes(Want::all(), Wait::May)?;
+    let found = node.attributes(Want::all(), Wait::May(MAY))?;
     // The store decides the size of a directory, and the times that nobody has set.
     let is_directory = found.kind == FileKind::Directory;
     Ok(Answer::Attributes {
@@ -263,20 +264,20 @@ struct Seen {
 /// Everything below a directory, in the order of names.
 fn tree(dir: &NodeRef, path: &str, objects: &mut HashMap<ObjectId, usize>, seen: &mut Vec<Seen>) {
     let mut names = Vec::new();
-    dir.read_dir(0, &mut |entry| {
+    dir.read_dir(0, MAY, &mut |entry| {
         names.push((String::from_utf8(entry.name.to_vec()).unwrap(), entry.id));
         ControlFlow::Continue(())
     })
     .unwrap();
     names.sort();
     for (at, id) in names {
-        let node = dir.lookup(named(&at), Wait::May).unwrap();
+        let node = dir.lookup(named(&at), Wait::May(MAY)).unwrap();
         assert_eq!(node.id(), id);
         let next = objects.len();
-        let found = node.attributes(Want::all(), Wait::May).unwrap();
-        let xattrs = node.xattrs().ok().map(|mut names| {
+        let found = node.attributes(Want::all(), Wait::May(MAY)).unwrap();
+        let xattrs = node.xattrs(MAY).ok().map(|mut names| {
             names.sort();
-            names.into_iter().map(|name| (name.clone(), node.xattr(&name).unwrap())).collect()
+            names.into_iter().map(|name| (name.clone(), node.xattr(&name, MAY).unwrap())).collect()
         });
         let path = format!("{path}/{at}");
         seen.push(Seen {
@@ -285,7 +286,7 @@ fn tree(dir: &NodeRef, path: &str, objects: &mut HashMap<ObjectId, usize>, seen:
             attributes: answer_of(&node).unwrap(),
             links: (found.kind != FileKind::Directory).then_some(found.links),
             flags: found.flags,
-            text: node.read_link().ok(),
+            text: node.read_link(MAY).ok(),
             data: (found.kind == FileKind::Regular).then(|| read(&node, 0, 50_000).unwrap()),
             xattrs,
         });
@@ -304,8 +305,8 @@ fn compare(parent: &Path, ops: &[Op]) {
     }
     let memory = MemoryStore::new();
     let mode = SetAttributes { mode: Some(0o755), uid: Some(0), gid: Some(0), ..SetAttributes::default() };
-    memory.root().set_attributes(&mode).unwrap();
-    local.root().set_attributes(&mode).unwrap();
+    memory.root().set_attributes(&mode, MAY).unwrap();
+    local.root().set_attributes(&mode, MAY).unwrap();
     let mut sides = [&local as &dyn Storage, &memory].map(|store| Side { store, held: Vec::new() });
     for (number, op) in start().iter().chain(ops).enumerate() {
         let [on_disk, in_memory] = sides.each_mut().map(|side| side.run(op));
@@ -317,7 +318,7 @@ fn compare(parent: &Path, ops: &[Op]) {
         seen
     });
     assert_eq!(on_disk, in_memory);
-    assert_ne!(local.root().lookup(named("none"), Wait::May).err(), Some(Error::WouldBlock));
+    assert_ne!(local.root().lookup(named("none"), Wait::May(MAY)).err(), Some(Error::WouldBlock));
 }
 
 proptest! {

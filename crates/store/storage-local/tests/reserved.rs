@@ -4,7 +4,8 @@ use std::fs;
 use std::ops::ControlFlow;
 
 use anabranch_storage_local::{LocalOptions, LocalStore};
-use storage::{Error, Name, NewKind, NewNode, NodeRef, Replace, Storage, Wait};
+use storage::conformance::MAY;
+use storage::{Error, Name, NewKind, NewNode, NodeRef, Replace, Storage, View, Wait};
 use tempfile::TempDir;
 
 const NEW_DIRECTORY: NewNode<'static> = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
@@ -20,7 +21,7 @@ fn open(directory: &TempDir, reserved_names: Option<Vec<String>>) -> (LocalStore
     fs::create_dir_all(directory.path().join("dir/.snap/inside")).expect("directories");
     let options = LocalOptions { reserved_names, ..LocalOptions::default() };
     let store = LocalStore::open(directory.path(), options).expect("a store");
-    let dir = store.root().lookup(name("dir"), Wait::May).expect("dir");
+    let dir = store.root().lookup(name("dir"), Wait::May(MAY)).expect("dir");
     (store, dir)
 }
 
@@ -30,7 +31,7 @@ fn listed(dir: &NodeRef) -> Vec<String> {
         names.push(String::from_utf8_lossy(entry.name).into_owned());
         ControlFlow::Continue(())
     };
-    dir.read_dir(0, each).expect("a listing");
+    dir.read_dir(0, MAY, each).expect("a listing");
     names
 }
 
@@ -39,23 +40,23 @@ fn reserved_names_are_neither_found_nor_listed_nor_made_nor_moved() {
     let directory = TempDir::new().expect("a directory");
     let (store, dir) = open(&directory, Some(vec![".snap".to_owned()]));
     for root in [dir.clone(), store.root()] {
-        let file = root.create(name("file"), &NEW_FILE).expect("a file");
+        let file = root.create(name("file"), &NEW_FILE, MAY).expect("a file");
         for form in FORMS {
-            for wait in [Wait::May, Wait::Never] {
+            for wait in [Wait::May(MAY), Wait::Never(View::FRESH)] {
                 assert_eq!(root.lookup(name(form), wait).err(), Some(Error::NotFound), "{form}");
             }
             for new in [&NEW_DIRECTORY, &NEW_FILE] {
-                assert_eq!(root.create(name(form), new).err(), Some(Error::PermissionDenied), "{form}");
+                assert_eq!(root.create(name(form), new, MAY).err(), Some(Error::PermissionDenied), "{form}");
             }
-            assert_eq!(root.link(name(form), &*file), Err(Error::PermissionDenied), "{form}");
+            assert_eq!(root.link(name(form), &*file, MAY), Err(Error::PermissionDenied), "{form}");
             for replace in [Replace::Never, Replace::Yes] {
-                let to = root.rename(name("file"), &*root, name(form), replace);
+                let to = root.rename(name("file"), &*root, name(form), replace, MAY);
                 assert_eq!(to, Err(Error::PermissionDenied), "{form}");
-                let from = root.rename(name(form), &*root, name("other"), replace);
+                let from = root.rename(name(form), &*root, name("other"), replace, MAY);
                 assert_eq!(from, Err(Error::NotFound), "{form}");
             }
-            assert_eq!(root.remove_dir(name(form)), Err(Error::NotFound), "{form}");
-            assert_eq!(root.remove_file(name(form)), Err(Error::NotFound), "{form}");
+            assert_eq!(root.remove_dir(name(form), MAY), Err(Error::NotFound), "{form}");
+            assert_eq!(root.remove_file(name(form), MAY), Err(Error::NotFound), "{form}");
         }
     }
     assert_eq!(listed(&dir), ["file"]);
@@ -68,9 +69,9 @@ fn elsewhere_they_are_names_as_others_are() {
         let directory = TempDir::new().expect("a directory");
         let (_store, dir) = open(&directory, reserved_names);
         assert_eq!(listed(&dir), [".snap"]);
-        let inside = dir.lookup(name(".snap"), Wait::May).expect("the directory");
+        let inside = dir.lookup(name(".snap"), Wait::May(MAY)).expect("the directory");
         assert_eq!(listed(&inside), ["inside"]);
-        dir.create(name(".zfs"), &NEW_DIRECTORY).expect("a directory");
-        dir.rename(name(".zfs"), &*dir, name(".SNAP"), Replace::Never).expect("another name");
+        dir.create(name(".zfs"), &NEW_DIRECTORY, MAY).expect("a directory");
+        dir.rename(name(".zfs"), &*dir, name(".SNAP"), Replace::Never, MAY).expect("another name");
     }
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anabranch_storage_local::{LocalOptions, LocalStore};
+use storage::conformance::MAY;
 use storage::{
-    Capabilities, Error, Name, NewKind, NewNode, NodeRef, Replace, Stability, Storage, StreamName, Wait,
+    Capabilities, Error, Name, NewKind, NewNode, NodeRef, Replace, Stability, Storage, StreamName, View, Wait,
 };
 
 const DEPOT: &str = ".anabranch-streams";
@@ -26,15 +27,15 @@ fn stream_name(text: &str) -> StreamName<'_> {
 
 fn make(store: &LocalStore, file: &str, stream: &str) -> NodeRef {
     let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
-    let node = store.root().create(name(file), &new).unwrap();
-    let data = node.create_stream(stream_name(stream)).unwrap();
-    data.write(0, &[IoSlice::new(b"data")], Stability::Unstable, Wait::May).unwrap();
+    let node = store.root().create(name(file), &new, MAY).unwrap();
+    let data = node.create_stream(stream_name(stream), MAY).unwrap();
+    data.write(0, &[IoSlice::new(b"data")], Stability::Unstable, Wait::May(MAY)).unwrap();
     node
 }
 
 fn streams(store: &LocalStore, file: &str) -> Vec<String> {
-    let node = store.root().lookup(name(file), Wait::May).unwrap();
-    node.streams().unwrap().into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect()
+    let node = store.root().lookup(name(file), Wait::May(MAY)).unwrap();
+    node.streams(MAY).unwrap().into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect()
 }
 
 /// The directories in the depot, for any root.
@@ -61,16 +62,16 @@ fn no_call_reaches_the_depot() {
     make(&store, "f", "s");
     assert!(dir.path().join(DEPOT).is_dir());
     let (root, depot) = (store.root(), name(DEPOT));
-    assert_eq!(root.lookup(depot, Wait::May).unwrap_err(), Error::NotFound);
-    assert_eq!(root.lookup(depot, Wait::Never).unwrap_err(), Error::NotFound);
-    assert_eq!(root.remove_dir(depot), Err(Error::NotFound));
-    assert_eq!(root.remove_file(depot), Err(Error::NotFound));
-    assert_eq!(root.rename(depot, &*root, name("x"), Replace::Never), Err(Error::NotFound));
-    assert_eq!(root.rename(name("f"), &*root, depot, Replace::Yes), Err(Error::PermissionDenied));
-    let file = root.lookup(name("f"), Wait::May).unwrap();
-    assert_eq!(root.link(depot, &*file), Err(Error::PermissionDenied));
+    assert_eq!(root.lookup(depot, Wait::May(MAY)).unwrap_err(), Error::NotFound);
+    assert_eq!(root.lookup(depot, Wait::Never(View::FRESH)).unwrap_err(), Error::NotFound);
+    assert_eq!(root.remove_dir(depot, MAY), Err(Error::NotFound));
+    assert_eq!(root.remove_file(depot, MAY), Err(Error::NotFound));
+    assert_eq!(root.rename(depot, &*root, name("x"), Replace::Never, MAY), Err(Error::NotFound));
+    assert_eq!(root.rename(name("f"), &*root, depot, Replace::Yes, MAY), Err(Error::PermissionDenied));
+    let file = root.lookup(name("f"), Wait::May(MAY)).unwrap();
+    assert_eq!(root.link(depot, &*file, MAY), Err(Error::PermissionDenied));
     let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
-    assert_eq!(root.create(depot, &new).unwrap_err(), Error::PermissionDenied);
+    assert_eq!(root.create(depot, &new, MAY).unwrap_err(), Error::PermissionDenied);
 }
 
 #[test]
@@ -79,15 +80,15 @@ fn nothing_is_made_before_the_first_stream_or_left_after_the_last() {
     let store = open(dir.path());
     let long = "l".repeat(600);
     let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
-    let node = store.root().create(name("f"), &new).unwrap();
-    assert_eq!(node.streams(), Ok(Vec::new()));
+    let node = store.root().create(name("f"), &new, MAY).unwrap();
+    assert_eq!(node.streams(MAY), Ok(Vec::new()));
     assert!(!dir.path().join(DEPOT).exists());
-    node.create_stream(stream_name(&long)).unwrap();
+    node.create_stream(stream_name(&long), MAY).unwrap();
     assert_eq!(folders(dir.path()).len(), 1);
-    node.remove_stream(stream_name(&long)).unwrap();
+    node.remove_stream(stream_name(&long), MAY).unwrap();
     assert_eq!(folders(dir.path()), Vec::<PathBuf>::new());
-    node.create_stream(stream_name(&long)).unwrap();
-    store.root().remove_file(name("f")).unwrap();
+    node.create_stream(stream_name(&long), MAY).unwrap();
+    store.root().remove_file(name("f"), MAY).unwrap();
     assert_eq!(folders(dir.path()), Vec::<PathBuf>::new());
 }
 
@@ -146,10 +147,10 @@ fn streams_made_while_the_file_goes_go_with_it() {
         let node = make(&store, "f", "first");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let made = node.create_stream(stream_name("second"));
+                let made = node.create_stream(stream_name("second"), MAY);
                 assert!(made.is_ok() || made.is_err_and(|e| e == Error::Stale));
             });
-            scope.spawn(|| store.root().remove_file(name("f")).unwrap());
+            scope.spawn(|| store.root().remove_file(name("f"), MAY).unwrap());
         });
         assert_eq!(folders(dir.path()).len(), 1, "round {round}");
     }
@@ -166,6 +167,6 @@ fn a_depot_of_somebody_else_is_not_used() {
     let store = open(dir.path());
     assert!(!store.capabilities().contains(Capabilities::STREAMS));
     let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
-    let node = store.root().create(name("f"), &new).unwrap();
-    assert_eq!(node.create_stream(stream_name("s")).unwrap_err(), Error::NotSupported);
+    let node = store.root().create(name("f"), &new, MAY).unwrap();
+    assert_eq!(node.create_stream(stream_name("s"), MAY).unwrap_err(), Error::NotSupported);
 }

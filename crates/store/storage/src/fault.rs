@@ -2,14 +2,15 @@
 //!
 //! ```
 //! use std::sync::Arc;
+//! use anabranch_storage::conformance::MAY;
 //! use anabranch_storage::fault::{Call, Fault, FaultyStore, Rule};
 //! use anabranch_storage::memory::MemoryStore;
 //! use anabranch_storage::{Error, Storage};
 //!
 //! let store = FaultyStore::new(Arc::new(MemoryStore::new()));
 //! store.inject(Rule::once(Call::Space, Fault::Fail(Error::Io(5))));
-//! assert_eq!(store.space(), Err(Error::Io(5)));
-//! assert!(store.space().is_ok());
+//! assert_eq!(store.space(MAY), Err(Error::Io(5)));
+//! assert!(store.space(MAY).is_ok());
 //! ```
 
 mod node;
@@ -20,8 +21,8 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Capabilities, Error, Feed, Handle, Node, NodeRef, Observed, ObservedId, Observer, Result, Space, Storage,
-    Uncertain, Wait,
+    Capabilities, Error, Feed, Handle, MayWait, Node, NodeRef, Observed, ObservedId, Observer, Result, Space,
+    Storage, Uncertain, Wait,
 };
 use node::FaultyNode;
 
@@ -234,9 +235,9 @@ impl FaultyStore {
 }
 
 impl Shared {
-    /// Lets a call through, or applies a fault to it.
-    fn enter(&self, call: Call, wait: Wait) -> Result<()> {
-        if self.is_distant && wait == Wait::Never {
+    /// Lets a call through, or applies a fault to it. A call that is brief must not wait.
+    fn enter(&self, call: Call, is_brief: bool) -> Result<()> {
+        if self.is_distant && is_brief {
             return Err(Error::WouldBlock);
         }
         // The lock is not held while the fault runs.
@@ -244,7 +245,7 @@ impl Shared {
         match fault {
             None => Ok(()),
             Some(Fault::Fail(error)) => Err(error),
-            Some(Fault::Slow(_)) if wait == Wait::Never => Err(Error::WouldBlock),
+            Some(Fault::Slow(_)) if is_brief => Err(Error::WouldBlock),
             Some(Fault::Slow(run)) => {
                 run();
                 Ok(())
@@ -281,8 +282,8 @@ impl Storage for FaultyStore {
         FaultyNode::wrap(&self.0, self.0.store.root())
     }
 
-    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
-        self.0.enter(Call::ByHandle, wait)?;
+    fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef> {
+        self.0.enter(Call::ByHandle, wait.is_never())?;
         Ok(FaultyNode::wrap(&self.0, self.0.store.by_handle(handle, wait)?))
     }
 
@@ -297,20 +298,20 @@ impl Storage for FaultyStore {
         Ok(Arc::new(FaultyFeed(self.0.store.feed()?)))
     }
 
-    fn space(&self) -> Result<Space> {
-        self.0.enter(Call::Space, Wait::May)?;
-        self.0.store.space()
+    fn space(&self, may: MayWait<'_>) -> Result<Space> {
+        self.0.enter(Call::Space, false)?;
+        self.0.store.space(may)
     }
 
-    fn is_read_only(&self) -> Result<bool> {
-        match self.0.enter(Call::IsReadOnly, Wait::May) {
+    fn is_read_only(&self, may: MayWait<'_>) -> Result<bool> {
+        match self.0.enter(Call::IsReadOnly, false) {
             Err(Error::ReadOnly) => Ok(true),
-            answer => answer.and_then(|()| self.0.store.is_read_only()),
+            answer => answer.and_then(|()| self.0.store.is_read_only(may)),
         }
     }
 
-    fn is_in_place(&self) -> Result<bool> {
-        self.0.store.is_in_place()
+    fn is_in_place(&self, may: MayWait<'_>) -> Result<bool> {
+        self.0.store.is_in_place(may)
     }
 }
 
@@ -364,12 +365,13 @@ impl Feed for FaultyFeed {
 
 #[cfg(test)]
 mod tests {
+    use crate::conformance::MAY;
     use std::io::IoSlice;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
     use crate::memory::MemoryStore;
-    use crate::{Name, NewKind, NewNode, Stability, Want};
+    use crate::{Name, NewKind, NewNode, Stability, View, Want};
 
     fn store() -> FaultyStore {
         FaultyStore::new(Arc::new(MemoryStore::new()))
@@ -379,17 +381,17 @@ mod tests {
     fn the_nth_call_fails_and_does_nothing() {
         let store = store();
         let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid: 0, gid: 0 };
-        let node = store.root().create(Name::new(b"f").unwrap(), &new).unwrap();
+        let node = store.root().create(Name::new(b"f").unwrap(), &new, MAY).unwrap();
         let fault = Fault::Fail(Error::NoSpace);
         store.inject(Rule { call: Call::Write, skip: 1, times: 2, fault });
-        let write = |byte| node.write(0, &[IoSlice::new(&[byte])], Stability::Unstable, Wait::May);
+        let write = |byte| node.write(0, &[IoSlice::new(&[byte])], Stability::Unstable, Wait::May(MAY));
         let results = [1, 2, 3, 4].map(write);
         assert_eq!(results, [Ok(1), Err(Error::NoSpace), Err(Error::NoSpace), Ok(1)]);
         assert_eq!(store.calls(Call::Write), 4);
         store.inject(Rule::always(Call::Write, Fault::Fail(Error::Io(5))));
         assert_eq!(write(5), Err(Error::Io(5)));
         let mut byte = [0];
-        node.read(0, &mut byte, Wait::May).unwrap();
+        node.read(0, &mut byte, Wait::May(MAY)).unwrap();
         assert_eq!(byte, [4]);
         store.clear();
         assert_eq!(write(6), Ok(1));
@@ -402,9 +404,9 @@ mod tests {
         let counted = Arc::clone(&runs);
         let fault = Fault::Slow(Arc::new(move || _ = counted.fetch_add(1, Ordering::Relaxed)));
         store.inject(Rule::always(Call::Attributes, fault));
-        assert_eq!(store.root().attributes(Want::empty(), Wait::Never), Err(Error::WouldBlock));
+        assert_eq!(store.root().attributes(Want::empty(), Wait::Never(View::FRESH)), Err(Error::WouldBlock));
         assert_eq!(runs.load(Ordering::Relaxed), 0);
-        assert!(store.root().attributes(Want::empty(), Wait::May).is_ok());
+        assert!(store.root().attributes(Want::empty(), Wait::May(MAY)).is_ok());
         assert_eq!(runs.load(Ordering::Relaxed), 1);
     }
 

@@ -1,8 +1,8 @@
 //! The storage trait, its errors, its conformance suite and the in-memory store.
 //!
 //! A store is a tree of objects. An object is a [`Node`]: pinned, and named by a stable [`ObjectId`] and by a [`Handle`]
-//! that survives a restart of the server. All calls are synchronous and object-safe. Whether a call may wait is an
-//! argument ([`Wait`]), so that a server can first try it inline.
+//! that survives a restart of the server. All calls are synchronous and object-safe. A call that waits takes a
+//! token ([`MayWait`]), or can be tried without one first ([`Wait`]).
 //!
 //! The trait is documented in groups: what a read-only store needs, what writing adds, and what sparse files, extended
 //! attributes and clones add. A call for a feature that the store lacks returns [`Error::NotSupported`].
@@ -17,6 +17,7 @@ mod name;
 mod node;
 mod observe;
 mod quick_map;
+mod wait;
 
 pub use attributes::{
     Attributes, Device, FileFlags, FileKind, ObjectId, Protection, SetAttributes, SetTime, Space, Timestamp,
@@ -29,7 +30,8 @@ pub use name::{
 };
 pub use node::{
     Capabilities, DirEntry, NewKind, NewNode, Node, NodeRef, Replace, SeekTo, Stability, Storage,
-    StreamEntry, Wait, XattrMode,
+    StreamEntry, XattrMode,
 };
 pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};
 pub use quick_map::{QuickHash, QuickHasher, QuickMap};
+pub use wait::{KnownLocal, MayWait, Moment, StoreThread, View, Wait};

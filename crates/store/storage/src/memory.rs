@@ -12,6 +12,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
+use crate::MayWait;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -116,7 +117,7 @@ impl Storage for MemoryStore {
         MemoryNode::pin(&self.shared, &mut self.shared.state.lock(), ROOT, crate::FileKind::Directory)
     }
 
-    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
+    fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef> {
         self.shared.check_wait(wait)?;
         let (format, number) = handle.as_bytes().split_first().ok_or(Error::BadHandle)?;
         let number: [u8; 8] = number.try_into().map_err(|_| Error::BadHandle)?;
@@ -133,7 +134,7 @@ impl Storage for MemoryStore {
         Ok(MemoryNode::pin(&self.shared, &mut state, id, kind))
     }
 
-    fn space(&self) -> Result<Space> {
+    fn space(&self, _: MayWait<'_>) -> Result<Space> {
         let state = self.shared.state.lock();
         let free = state.pages_max.saturating_sub(state.pages) * PAGE_BYTES;
         let files = u64::from(u32::MAX);
@@ -149,8 +150,8 @@ impl Storage for MemoryStore {
 }
 
 impl Shared {
-    fn check_wait(&self, wait: Wait) -> Result<()> {
-        let waits = wait == Wait::Never && !self.at_hand.load(Ordering::Relaxed);
+    fn check_wait(&self, wait: Wait<'_>) -> Result<()> {
+        let waits = wait.is_never() && !self.at_hand.load(Ordering::Relaxed);
         if waits { Err(Error::WouldBlock) } else { Ok(()) }
     }
 }

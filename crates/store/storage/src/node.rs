@@ -9,18 +9,9 @@ use acl::SecurityDescriptor;
 use bitflags::bitflags;
 
 use crate::{
-    Attributes, Device, Error, Feed, FileKind, Handle, Name, ObjectId, Observer, Protection, Result,
-    SetAttributes, Space, StreamName, Want,
+    Attributes, Device, Error, Feed, FileKind, Handle, MayWait, Name, ObjectId, Observer, Protection, Result,
+    SetAttributes, Space, StreamName, Wait, Want,
 };
-
-/// Whether a call may wait for a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// Answer from memory, or return [`Error::WouldBlock`]. A read may return a part.
-    Never,
-    /// Wait as long as it takes. Never used on a shard.
-    May,
-}
 
 /// How safe written data must be when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,7 +157,7 @@ pub trait Storage: Send + Sync + 'static {
     /// # Errors
     /// [`Error::Stale`] when the object is gone; [`Error::BadHandle`] when the bytes were never a handle of this store
     /// or lead out of its tree; [`Error::WouldBlock`].
-    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef>;
+    fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef>;
 
     /// An observer of changes in the store's directories, whoever makes them.
     ///
@@ -188,13 +179,14 @@ pub trait Storage: Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of the device.
-    fn space(&self) -> Result<Space>;
+    fn space(&self, may: MayWait<'_>) -> Result<Space>;
 
     /// Whether the store is currently read-only: a device that has failed may become read-only in service.
     ///
     /// # Errors
     /// Those of the device.
-    fn is_read_only(&self) -> Result<bool> {
+    fn is_read_only(&self, may: MayWait<'_>) -> Result<bool> {
+        let _ = may;
         Ok(!self.capabilities().contains(Capabilities::WRITE))
     }
 
@@ -203,7 +195,8 @@ pub trait Storage: Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of the device.
-    fn is_in_place(&self) -> Result<bool> {
+    fn is_in_place(&self, may: MayWait<'_>) -> Result<bool> {
+        let _ = may;
         Ok(true)
     }
 }
@@ -224,14 +217,15 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// The kind of the object.
     fn kind(&self) -> FileKind;
 
-    /// The handle by which the object is found after a restart.
+    /// The handle by which the object is found after a restart. Takes no token: a store that may stop answering reads the
+    /// handle when it finds or creates the object.
     ///
     /// # Errors
     /// Those of the device.
     fn handle(&self) -> Result<Handle>;
 
     /// The path of the object below the root, as far as known: `a/b/c`, empty for the root. For change notification and
-    /// logs; it may be out of date at once.
+    /// logs; it may be out of date at once. Does not wait.
     ///
     /// # Errors
     /// [`Error::Stale`] when the object no longer has a name.
@@ -239,6 +233,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
 
     /// Fails for a directory that others have moved out of the store: nothing may be found, created or listed in it.
     /// The move may be noticed up to a second late, or at once if a [`crate::Feed`] of the store has reported it.
+    /// Does not wait.
     ///
     /// # Errors
     /// [`Error::Stale`].
@@ -254,14 +249,14 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::WouldBlock`], those of the device.
-    fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes>;
+    fn attributes(&self, want: Want, wait: Wait<'_>) -> Result<Attributes>;
 
     /// The security descriptor that was stored with the object, if it is still in force. It is in force as long as the
     /// permission bits and owners in `attributes`, which were just read, are those for which it was stored.
     ///
     /// # Errors
     /// [`Error::WouldBlock`], those of the device.
-    fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
+    fn security(&self, attributes: &Attributes, wait: Wait<'_>) -> Result<Option<Arc<SecurityDescriptor>>> {
         let _ = (attributes, wait);
         Ok(None)
     }
@@ -270,7 +265,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::WouldBlock`], those of the device.
-    fn protection(&self, wait: Wait) -> Result<Protection> {
+    fn protection(&self, wait: Wait<'_>) -> Result<Protection> {
         let attributes = self.attributes(Want::empty(), wait)?;
         let security = self.security(&attributes, wait)?;
         Ok(Protection { security, ..Protection::of(&attributes) })
@@ -280,13 +275,13 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::WouldBlock`].
-    fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef>;
+    fn lookup(&self, name: Name<'_>, wait: Wait<'_>) -> Result<NodeRef>;
 
     /// [`Node::lookup`] and [`Node::attributes`] of the object found, as of one moment.
     ///
     /// # Errors
     /// Those of both calls.
-    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
+    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait<'_>) -> Result<(NodeRef, Attributes)> {
         let node = self.lookup(name, wait)?;
         let attributes = node.attributes(want, wait)?;
         Ok((node, attributes))
@@ -296,15 +291,15 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotDirectory`], [`Error::Stale`].
-    fn parent(&self) -> Result<NodeRef>;
+    fn parent(&self, may: MayWait<'_>) -> Result<NodeRef>;
 
     /// The number of the directory that contains this directory, for callers that only report it; the root's is its
     /// own. The result may be a second old ([`Node::check_place`]).
     ///
     /// # Errors
     /// [`Error::NotDirectory`], [`Error::Stale`].
-    fn parent_number(&self) -> Result<ObjectId> {
-        Ok(self.parent()?.id())
+    fn parent_number(&self, may: MayWait<'_>) -> Result<ObjectId> {
+        Ok(self.parent(may)?.id())
     }
 
     /// Passes each entry after `cookie` (0: from the start) to `each` until it breaks. Returns true when the end was
@@ -313,29 +308,38 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotDirectory`], [`Error::Stale`] when the directory has been removed.
-    fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool>;
+    fn read_dir(
+        &self,
+        cookie: u64,
+        may: MayWait<'_>,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool>;
 
     /// [`Node::read_dir`] from the start, for the server itself and not for a client. The directory's access time is
     /// left unchanged where the store allows that.
     ///
     /// # Errors
     /// As [`Node::read_dir`].
-    fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
-        self.read_dir(0, each)
+    fn survey(
+        &self,
+        may: MayWait<'_>,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        self.read_dir(0, may, each)
     }
 
     /// The text of a symbolic link.
     ///
     /// # Errors
     /// [`Error::WrongKind`].
-    fn read_link(&self) -> Result<Vec<u8>>;
+    fn read_link(&self, may: MayWait<'_>) -> Result<Vec<u8>>;
 
     /// Reads into `into` from `offset`. The returned count is short only at the end of the data or, with
     /// [`Wait::Never`], where the rest would have to be waited for.
     ///
     /// # Errors
     /// [`Error::WouldBlock`] when nothing can be read without waiting, [`Error::IsDirectory`], [`Error::WrongKind`].
-    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize>;
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait<'_>) -> Result<usize>;
 
     // --- writing ---
 
@@ -345,8 +349,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// [`Error::NotPermitted`] for owners without [`Capabilities::OWNERS`]; [`Error::TooLarge`]. For the size:
     /// [`Error::IsDirectory`], [`Error::WrongKind`]. [`Error::NotSupported`] for the mode of a symbolic link;
     /// [`Error::WrongKind`] for flags and birth times of an object that is neither file nor directory.
-    fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
-        let _ = set;
+    fn set_attributes(&self, set: &SetAttributes, may: MayWait<'_>) -> Result<Attributes> {
+        let _ = (set, may);
         Err(Error::NotSupported)
     }
 
@@ -356,8 +360,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::AttributeTooLarge`], [`Error::NoSpace`]; [`Error::WrongKind`] for an object that is neither file nor
     /// directory.
-    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
-        let _ = descriptor;
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>, may: MayWait<'_>) -> Result<Attributes> {
+        let _ = (descriptor, may);
         Err(Error::NotSupported)
     }
 
@@ -366,8 +370,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Exists`], [`Error::NotDirectory`], [`Error::NoSpace`]; [`Error::Stale`] when the directory has
     /// been removed.
-    fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
-        let _ = (name, new);
+    fn create(&self, name: Name<'_>, new: &NewNode<'_>, may: MayWait<'_>) -> Result<NodeRef> {
+        let _ = (name, new, may);
         Err(Error::NotSupported)
     }
 
@@ -380,9 +384,10 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         name: Name<'_>,
         new: &NewNode<'_>,
         want: Want,
+        may: MayWait<'_>,
     ) -> Result<(NodeRef, Attributes)> {
-        let node = self.create(name, new)?;
-        let attributes = node.attributes(want, Wait::May)?;
+        let node = self.create(name, new, may)?;
+        let attributes = node.attributes(want, Wait::May(may))?;
         Ok((node, attributes))
     }
 
@@ -391,8 +396,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Exists`], [`Error::TooManyLinks`], [`Error::IsDirectory`] when `target` is a directory;
     /// [`Error::Stale`] when the directory or the last name of `target` has been removed.
-    fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
-        let _ = (name, target);
+    fn link(&self, name: Name<'_>, target: &dyn Node, may: MayWait<'_>) -> Result<()> {
+        let _ = (name, target, may);
         Err(Error::NotSupported)
     }
 
@@ -400,8 +405,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::IsDirectory`], [`Error::NotFound`].
-    fn remove_file(&self, name: Name<'_>) -> Result<()> {
-        let _ = name;
+    fn remove_file(&self, name: Name<'_>, may: MayWait<'_>) -> Result<()> {
+        let _ = (name, may);
         Err(Error::NotSupported)
     }
 
@@ -409,8 +414,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotEmpty`], [`Error::NotDirectory`], [`Error::NotFound`].
-    fn remove_dir(&self, name: Name<'_>) -> Result<()> {
-        let _ = name;
+    fn remove_dir(&self, name: Name<'_>, may: MayWait<'_>) -> Result<()> {
+        let _ = (name, may);
         Err(Error::NotSupported)
     }
 
@@ -418,8 +423,12 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// As [`Node::remove_dir`] for a directory, as [`Node::remove_file`] for other objects.
-    fn remove_found(&self, name: Name<'_>, found: &Attributes) -> Result<()> {
-        if found.kind == FileKind::Directory { self.remove_dir(name) } else { self.remove_file(name) }
+    fn remove_found(&self, name: Name<'_>, found: &Attributes, may: MayWait<'_>) -> Result<()> {
+        if found.kind == FileKind::Directory {
+            self.remove_dir(name, may)
+        } else {
+            self.remove_file(name, may)
+        }
     }
 
     /// Atomically moves `name` of this directory to `to_name` of `to_dir`.
@@ -427,8 +436,15 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Exists`] with [`Replace::Never`]; [`Error::NotEmpty`], [`Error::IsDirectory`], [`Error::NotDirectory`]
     /// as in POSIX rename; [`Error::InvalidArgument`] when a directory would be moved into itself.
-    fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
-        let _ = (name, to_dir, to_name, replace);
+    fn rename(
+        &self,
+        name: Name<'_>,
+        to_dir: &dyn Node,
+        to_name: Name<'_>,
+        replace: Replace,
+        may: MayWait<'_>,
+    ) -> Result<()> {
+        let _ = (name, to_dir, to_name, replace, may);
         Err(Error::NotSupported)
     }
 
@@ -436,7 +452,13 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::WouldBlock`] when nothing was written, [`Error::NoSpace`], [`Error::TooLarge`].
-    fn write(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability, wait: Wait) -> Result<usize> {
+    fn write(
+        &self,
+        offset: u64,
+        data: &[IoSlice<'_>],
+        stability: Stability,
+        wait: Wait<'_>,
+    ) -> Result<usize> {
         let _ = (offset, data, stability, wait);
         Err(Error::NotSupported)
     }
@@ -445,7 +467,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// Those of the device: the data may be lost.
-    fn commit(&self) -> Result<()> {
+    fn commit(&self, may: MayWait<'_>) -> Result<()> {
+        let _ = may;
         Err(Error::NotSupported)
     }
 
@@ -455,8 +478,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NoSpace`], [`Error::NotSupported`].
-    fn allocate(&self, offset: u64, length: u64, grow: bool) -> Result<()> {
-        let _ = (offset, length, grow);
+    fn allocate(&self, offset: u64, length: u64, grow: bool, may: MayWait<'_>) -> Result<()> {
+        let _ = (offset, length, grow, may);
         Err(Error::NotSupported)
     }
 
@@ -464,8 +487,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotSupported`].
-    fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
-        let _ = (offset, length);
+    fn punch_hole(&self, offset: u64, length: u64, may: MayWait<'_>) -> Result<()> {
+        let _ = (offset, length, may);
         Err(Error::NotSupported)
     }
 
@@ -475,8 +498,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotSupported`].
-    fn seek(&self, offset: u64, to: SeekTo) -> Result<Option<u64>> {
-        let _ = (offset, to);
+    fn seek(&self, offset: u64, to: SeekTo, may: MayWait<'_>) -> Result<Option<u64>> {
+        let _ = (offset, to, may);
         Err(Error::NotSupported)
     }
 
@@ -486,8 +509,15 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotSupported`], [`Error::CrossDevice`].
-    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<u64> {
-        let _ = (offset, to, to_offset, length);
+    fn copy_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        may: MayWait<'_>,
+    ) -> Result<u64> {
+        let _ = (offset, to, to_offset, length, may);
         Err(Error::NotSupported)
     }
 
@@ -495,8 +525,15 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotSupported`] without [`Capabilities::CLONE`].
-    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<()> {
-        let _ = (offset, to, to_offset, length);
+    fn clone_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        may: MayWait<'_>,
+    ) -> Result<()> {
+        let _ = (offset, to, to_offset, length, may);
         Err(Error::NotSupported)
     }
 
@@ -507,8 +544,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NoAttribute`], [`Error::NotSupported`].
-    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
-        let _ = name;
+    fn xattr(&self, name: &[u8], may: MayWait<'_>) -> Result<Vec<u8>> {
+        let _ = (name, may);
         Err(Error::NotSupported)
     }
 
@@ -516,7 +553,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotSupported`].
-    fn xattrs(&self) -> Result<Vec<Vec<u8>>> {
+    fn xattrs(&self, may: MayWait<'_>) -> Result<Vec<Vec<u8>>> {
+        let _ = may;
         Err(Error::NotSupported)
     }
 
@@ -524,8 +562,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::AttributeTooLarge`], [`Error::NoSpace`], [`Error::NotSupported`].
-    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        let _ = (name, value, mode);
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode, may: MayWait<'_>) -> Result<()> {
+        let _ = (name, value, mode, may);
         Err(Error::NotSupported)
     }
 
@@ -533,8 +571,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NoAttribute`], [`Error::NotSupported`].
-    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
-        let _ = name;
+    fn remove_xattr(&self, name: &[u8], may: MayWait<'_>) -> Result<()> {
+        let _ = (name, may);
         Err(Error::NotSupported)
     }
 
@@ -547,7 +585,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotSupported`]; [`Error::WrongKind`] for an object that is neither file nor directory.
-    fn streams(&self) -> Result<Vec<StreamEntry>> {
+    fn streams(&self, may: MayWait<'_>) -> Result<Vec<StreamEntry>> {
+        let _ = may;
         Err(Error::NotSupported)
     }
 
@@ -555,8 +594,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotSupported`], [`Error::WrongKind`].
-    fn stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
-        let _ = name;
+    fn stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<NodeRef> {
+        let _ = (name, may);
         Err(Error::NotSupported)
     }
 
@@ -565,8 +604,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// # Errors
     /// [`Error::Exists`], [`Error::NoSpace`], [`Error::NotSupported`], [`Error::WrongKind`]; [`Error::Stale`] when the
     /// object's last name has been removed.
-    fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
-        let _ = name;
+    fn create_stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<NodeRef> {
+        let _ = (name, may);
         Err(Error::NotSupported)
     }
 
@@ -574,8 +613,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotSupported`], [`Error::WrongKind`].
-    fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
-        let _ = name;
+    fn remove_stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<()> {
+        let _ = (name, may);
         Err(Error::NotSupported)
     }
 
@@ -583,8 +622,14 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Exists`] with [`Replace::Never`], [`Error::NotSupported`], [`Error::WrongKind`].
-    fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
-        let _ = (name, to, replace);
+    fn rename_stream(
+        &self,
+        name: StreamName<'_>,
+        to: StreamName<'_>,
+        replace: Replace,
+        may: MayWait<'_>,
+    ) -> Result<()> {
+        let _ = (name, to, replace, may);
         Err(Error::NotSupported)
     }
 }

@@ -177,7 +177,8 @@ impl<'a> Compound<'a> {
 
     /// The operation under way as one of this caller, in a share that the operation has reached by itself: no budget is asked.
     pub(super) fn call_on_the_way(&self, caller: Caller) -> Rc<Call> {
-        let call = Call::new(&self.operation.on_share, caller, turn_clock::now());
+        let call = Call::new(&self.operation.on_share, caller, turn_clock::now())
+            .within(&self.request.connection.moment);
         call.needs_no_turn();
         Rc::new(call)
     }
@@ -189,7 +190,10 @@ impl<'a> Compound<'a> {
         match Rc::get_mut(&mut object.call) {
             Some(call) => call.renew(operation, begun),
             // The saved object keeps the call.
-            None => object.call = Rc::new(Call::new(operation, object.call.caller.clone(), begun)),
+            None => {
+                let call = Call::new(operation, object.call.caller.clone(), begun);
+                object.call = Rc::new(call.within(&self.request.connection.moment));
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use nfs_wire::v3::{self, attr::SetAttributes};
 use nfs_wire::v3::{getattr, symlink};
 use nfs_wire::xdr::Decode;
 use share::{Protocols, Rules, Settings, Share, ShareId};
+use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 
 use crate::client::{Client, TestServer, listed, place, rules};
@@ -133,7 +134,7 @@ fn who_a_user_is_changes_with_the_rules() {
     assert_eq!(owner("before"), 0);
     server.data.set_rules(rules(&["* squash=root"]));
     let mode = storage::SetAttributes { mode: Some(0o777), ..Default::default() };
-    server.data.root().set_attributes(&mode).unwrap();
+    server.data.root().set_attributes(&mode, MAY).unwrap();
     assert_eq!(owner("after"), 5000);
 }
 

@@ -7,6 +7,7 @@ use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{Procedure, getattr, link, remove, rename, rmdir};
 use share::Squash;
+use storage::conformance::MAY;
 use storage::{Name, Storage, Wait};
 
 use crate::client::{Client, TestServer, export, place};
@@ -54,7 +55,7 @@ fn a_removed_directory_is_stale_though_somebody_has_it() {
     let (mut client, root) = server.mounted();
     for name in ["dir", "other"] {
         let dir = client.make_dir(root, name, 0o755);
-        let held = server.store.root().lookup(Name::new(name.as_bytes()).unwrap(), Wait::May).unwrap();
+        let held = server.store.root().lookup(Name::new(name.as_bytes()).unwrap(), Wait::May(MAY)).unwrap();
         rmdir(&mut client, root, name).unwrap();
         assert!(is_stale(&mut client, dir), "{:?}", held.id());
         let made = client.make_dir(root, name, 0o755);

@@ -6,6 +6,7 @@ use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{Procedure, fsinfo, fsstat, getattr, lookup, mkdir, pathconf};
 use share::{Group, Names, Right, Role, Rules, Squash};
+use storage::conformance::MAY;
 
 use crate::client::{Client, TestServer, export, place};
 
@@ -36,7 +37,7 @@ fn who_is_not_on_the_list_has_nothing_and_readers_change_nothing() {
     let (mut admin, root) = server.mounted();
     admin.make_file(root, "file", 0o666, b"");
     let mode = storage::SetAttributes { mode: Some(0o777), ..Default::default() };
-    server.data.root().set_attributes(&mode).unwrap();
+    server.data.root().set_attributes(&mode, MAY).unwrap();
     let mut anna = server.client_of(1000, 1000, &[]);
     let mut otto = server.client_of(1001, 1001, &[50]);
     assert_eq!(tries(&mut otto, root, "before"), [Ok(()), Ok(())]);

@@ -12,7 +12,7 @@ use smb_proto::durable::{Durability, Kind, LeaseName};
 use smb_wire::create::{CreateOptions, ShareAccess};
 use smb_wire::create_context::{Lease, LeaseFlags, LeaseV2};
 use smb_wire::{AccessMask, FileId, Guid, NtStatus};
-use storage::Handle;
+use storage::{Handle, MayWait, ObjectId};
 
 use super::journal::{Change, Journal, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens};
 use super::{Durable, Origin};
@@ -137,30 +137,30 @@ struct Restored {
 impl Server {
     /// Records persistent opens in `store`, and restores those that are recorded there: from now on they wait for their
     /// clients. Those of a share whose store is still awaited stay as they are. To be called before any client is
-    /// served, over any protocol. This blocks.
+    /// served, over any protocol.
     ///
     /// # Errors
     /// The store cannot be read or written.
-    pub fn keep_persistent_opens(&self, store: Arc<dyn PersistentOpens>) -> io::Result<()> {
+    pub fn keep_persistent_opens(&self, store: Arc<dyn PersistentOpens>, may: MayWait<'_>) -> io::Result<()> {
         let shares = self.shares.present();
         let mut records = store.all()?;
         records.retain(|record| !shares.is_awaited(ShareId(record.share)));
-        let restored = self.restore_all(&records, &*store, |id| shares.by_id(id))?;
+        let restored = self.restore_all(&records, &*store, |id| shares.by_id(id), may)?;
         self.durable.set_journal(Journal::new(store));
         self.enter_restored(restored);
         Ok(())
     }
 
-    /// Restores the persistent opens of a share that was awaited, before the share is entered. This blocks.
+    /// Restores the persistent opens of a share that was awaited, before the share is entered.
     ///
     /// # Errors
     /// As [`Server::keep_persistent_opens`].
-    pub fn restore_persistent_opens(&self, share: &Arc<Share>) -> io::Result<()> {
+    pub fn restore_persistent_opens(&self, share: &Arc<Share>, may: MayWait<'_>) -> io::Result<()> {
         let Some(journal) = self.durable.journal() else { return Ok(()) };
         let store = journal.store();
         let mut records = store.all()?;
         records.retain(|record| record.share == share.id().0);
-        let restored = self.restore_all(&records, store, |_| Some(share))?;
+        let restored = self.restore_all(&records, store, |_| Some(share), may)?;
         self.enter_restored(restored);
         Ok(())
     }
@@ -171,11 +171,12 @@ impl Server {
         records: &[PersistentOpen],
         store: &dyn PersistentOpens,
         share_of: impl Fn(ShareId) -> Option<&'a Arc<Share>>,
+        may: MayWait<'_>,
     ) -> io::Result<Vec<Restored>> {
         let (mut restored, mut lost) = (Vec::new(), Vec::new());
         for record in records {
             let share = share_of(ShareId(record.share)).ok_or(Lost::Share);
-            match share.and_then(|share| self.restore(record, share)) {
+            match share.and_then(|share| self.restore(record, share, may)) {
                 Ok(open) => restored.push(open),
                 Err(reason) => {
                     tracing::warn!(path = ?record.path, owner = ?record.owner, "a persistent open is lost: {reason}");
@@ -199,15 +200,20 @@ impl Server {
         }
     }
 
-    fn restore(&self, record: &PersistentOpen, share: &Arc<Share>) -> Result<Restored, Lost> {
+    fn restore(
+        &self,
+        record: &PersistentOpen,
+        share: &Arc<Share>,
+        may: MayWait<'_>,
+    ) -> Result<Restored, Lost> {
         if !share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE) {
             return Err(Lost::Share);
         }
         let (handle, holding) = (handle(record)?, holding(record)?);
         let id = FileId { persistent: record.id, volatile: self.file_id().volatile };
-        let (request, grant) = self.restored_grant(share, id, &handle, record)?;
+        let (request, grant) = self.restored_grant(share, id, share.file_of(&handle, may)?, record)?;
         let owner = Opener::named(("user", &record.owner));
-        let file = share.restore(&handle, &holding, request.clone(), [None, Some(owner)])?;
+        let file = share.restore(&handle, &holding, request.clone(), [None, Some(owner)], may)?;
         let target = tree::Target::Disk(Arc::clone(share));
         let encrypts = share.terms().contains(Terms::ENCRYPTED);
         let tree = Tree::new(0, target, AccessMask::empty(), encrypts, TreeAdmission::of_nobody());
@@ -233,11 +239,10 @@ impl Server {
         &self,
         share: &Arc<Share>,
         id: FileId,
-        handle: &Handle,
+        file: ObjectId,
         record: &PersistentOpen,
     ) -> Result<(GrantRequest, Grant), Lost> {
         let share_encrypts = share.terms().contains(Terms::ENCRYPTED);
-        let file = share.file_of(handle)?;
         // Opens of directories are never persistent.
         let place = GrantTarget { share, file, is_directory: false, share_encrypts, durable: &self.durable };
         let no_session = std::sync::Weak::new();

@@ -7,6 +7,7 @@ use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions, Impersona
 use smb_wire::create_context::{RawContext, RequestContext};
 use smb_wire::{AccessMask, Command, FileAttributes, FileTime, NtStatus};
 use storage::SetAttributes;
+use storage::conformance::MAY;
 
 use crate::client::{Client, OTHER_USER, PASSWORD, SHARE, TestServer, create_body};
 use crate::opening::{ALL, Opening, delete, make_file};
@@ -242,7 +243,7 @@ fn permission_bits_bind_ordinary_users() {
     let mut root = server.client();
     let mut bob = other(&server);
     let mode = |mode| SetAttributes { mode: Some(mode), ..SetAttributes::default() };
-    server.share.root().set_attributes(&mode(0o755)).unwrap();
+    server.share.root().set_attributes(&mode(0o755), MAY).unwrap();
     make_file(&mut root, "readable", b"data");
     let read = AccessMask::READ_DATA;
     let try_with = |client: &mut Client, access, name: &str| {
@@ -256,7 +257,7 @@ fn permission_bits_bind_ordinary_users() {
     assert_eq!(Opening::with(Disposition::Create).try_out(&mut bob, "new"), denied);
     assert_eq!(Opening::directory().try_out(&mut bob, "new"), denied);
 
-    server.share.root().set_attributes(&mode(0o777)).unwrap();
+    server.share.root().set_attributes(&mode(0o777), MAY).unwrap();
     assert_eq!(Opening::with(Disposition::Create).try_out(&mut bob, "new"), Ok(CreateAction::Created));
     assert_eq!(try_with(&mut bob, AccessMask::DELETE, "readable"), Ok(CreateAction::Opened));
     // What is one's own is under full control.

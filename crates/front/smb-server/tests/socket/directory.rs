@@ -8,6 +8,7 @@ use smb_wire::fscc::FileInfoClass;
 use smb_wire::fscc::directory_info::{Entry, entries};
 use smb_wire::query_directory::{QueryDirectoryFlags, Request, Response};
 use smb_wire::{AccessMask, Command, FileAttributes, FileId, NtStatus};
+use storage::conformance::MAY;
 use storage::{Name, NewKind, NewNode};
 
 use crate::client::{Client, TestServer};
@@ -280,7 +281,7 @@ fn names_and_links_of_other_systems() {
     let root = server.share.root();
     let make = |name: &[u8], kind| {
         let new = NewNode { kind, mode: 0o644, uid: 0, gid: 0 };
-        root.create(Name::new(name).unwrap(), &new).unwrap();
+        root.create(Name::new(name).unwrap(), &new, MAY).unwrap();
     };
     make(b"not\xffutf8", NewKind::Regular);
     make(b"a:b?", NewKind::Regular);

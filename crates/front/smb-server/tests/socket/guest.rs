@@ -8,6 +8,7 @@ use smb_wire::negotiate::SecurityMode;
 use smb_wire::session_setup::{Response, SessionFlags};
 use smb_wire::tree_connect::ShareType;
 use smb_wire::{AccessMask, Command, HeaderFlags, NtStatus};
+use storage::conformance::MAY;
 use storage::{Name, SetAttributes, Wait, Want};
 
 use crate::client::{Client, GUEST, PASSWORD, Reply, SHARE, TestServer, USER, create_body};
@@ -183,8 +184,8 @@ fn a_guest_may_do_what_everybody_may() {
     make_file(&mut owner, "public", b"for all");
     make_file(&mut owner, "private", b"secret");
     let name = Name::new(b"private").unwrap();
-    server.share.root().lookup(name, Wait::May).unwrap().set_attributes(&mode(0o600)).unwrap();
-    server.share.root().set_attributes(&mode(0o755)).unwrap();
+    server.share.root().lookup(name, Wait::May(MAY)).unwrap().set_attributes(&mode(0o600), MAY).unwrap();
+    server.share.root().set_attributes(&mode(0o755), MAY).unwrap();
 
     let denied = Err(NtStatus::ACCESS_DENIED);
     let attempt = |client: &mut Client, access, name: &str| {
@@ -203,10 +204,10 @@ fn a_guest_may_do_what_everybody_may() {
         assert_eq!(Opening::directory().try_out(&mut client, "new"), denied);
     }
     // What a guest makes is nobody's.
-    server.share.root().set_attributes(&mode(0o777)).unwrap();
+    server.share.root().set_attributes(&mode(0o777), MAY).unwrap();
     make_file(&mut guest(&server), "left", b"");
-    let left = server.share.root().lookup(Name::new(b"left").unwrap(), Wait::May).unwrap();
-    let made = left.attributes(Want::empty(), Wait::May).unwrap();
+    let left = server.share.root().lookup(Name::new(b"left").unwrap(), Wait::May(MAY)).unwrap();
+    let made = left.attributes(Want::empty(), Wait::May(MAY)).unwrap();
     assert_eq!((made.uid, made.gid), (65_534, 65_534));
 }
 

@@ -7,6 +7,7 @@ use auth::{Credentials, Initiator, Randomness, nt_hash};
 use share::Settings;
 use smb_wire::create::{CreateDisposition, CreateOptions};
 use smb_wire::{Command, FileId, Guid, NtStatus};
+use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 use storage::{SetAttributes, Storage};
 
@@ -100,7 +101,10 @@ fn opens_of_a_session() {
 fn opens_of_a_share() {
     let settings = Settings { opens_max: 8, ..Settings::new(SHARE) };
     let store = Arc::new(MemoryStore::new());
-    store.root().set_attributes(&SetAttributes { mode: Some(0o777), ..SetAttributes::default() }).unwrap();
+    store
+        .root()
+        .set_attributes(&SetAttributes { mode: Some(0o777), ..SetAttributes::default() }, MAY)
+        .unwrap();
     let server = TestServer::sharing(Config::default(), settings, store);
     let mut first = connected(&server, OTHER_USER, Guid([0xC1; 16]));
     for n in 0..6 {

@@ -4,6 +4,7 @@ use anabranch_smb_server::Config;
 use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions};
 use smb_wire::fscc::FileInfoClass;
 use smb_wire::{AccessMask, Command, FileAttributes, NtStatus};
+use storage::conformance::MAY;
 use storage::{Name, NewKind, NewNode, SetAttributes};
 
 use crate::client::{Client, TestServer};
@@ -21,11 +22,11 @@ fn create(client: &mut Client, name: &str) -> Result<CreateAction, NtStatus> {
 /// Makes something in the share's root, as another protocol might.
 fn make(server: &TestServer, name: &[u8], kind: NewKind<'_>) {
     let new = NewNode { kind, mode: 0o755, uid: 0, gid: 0 };
-    server.share.root().create(Name::new(name).unwrap(), &new).unwrap();
+    server.share.root().create(Name::new(name).unwrap(), &new, MAY).unwrap();
 }
 
 fn exists(server: &TestServer, name: &[u8]) -> bool {
-    server.share.root().lookup(Name::new(name).unwrap(), storage::Wait::May).is_ok()
+    server.share.root().lookup(Name::new(name).unwrap(), storage::Wait::May(MAY)).is_ok()
 }
 
 #[test]
@@ -180,8 +181,8 @@ fn who_may_not_search_a_directory_finds_nothing_in_it() {
     let mut root = server.client();
     Opening::directory().try_out(&mut root, "closed").unwrap();
     make_file(&mut root, r"closed\f", b"");
-    let closed = server.share.root().lookup(Name::new(b"closed").unwrap(), storage::Wait::May).unwrap();
-    closed.set_attributes(&SetAttributes { mode: Some(0o700), ..SetAttributes::default() }).unwrap();
+    let closed = server.share.root().lookup(Name::new(b"closed").unwrap(), storage::Wait::May(MAY)).unwrap();
+    closed.set_attributes(&SetAttributes { mode: Some(0o700), ..SetAttributes::default() }, MAY).unwrap();
     let mut bob = server.connect();
     bob.negotiate(&[anabranch_smb_server::Dialect::Smb311]);
     bob.log_in(crate::client::OTHER_USER, crate::client::PASSWORD).unwrap();

@@ -18,6 +18,7 @@ use smb_wire::negotiate::Capabilities;
 use smb_wire::oplock_break::Request as Acknowledgment;
 use smb_wire::tree_connect::ShareCapabilities;
 use smb_wire::{Command, Guid, NtStatus, negotiate};
+use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 
 use crate::client::{Client, PASSWORD, SHARE, TestServer, USER};
@@ -91,7 +92,7 @@ impl Machine {
         let (config, store) = (self.config.clone(), Arc::clone(&self.store));
         let settings = Settings { terms: self.terms, ..Settings::new(SHARE) };
         TestServer::prepared(config, settings, store, |server| {
-            server.keep_persistent_opens(Arc::clone(&self.kept) as _).unwrap();
+            server.keep_persistent_opens(Arc::clone(&self.kept) as _, MAY).unwrap();
         })
     }
 }

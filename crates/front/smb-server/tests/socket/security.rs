@@ -12,6 +12,7 @@ use smb_wire::fscc::file_info::{Rename, RenameFlags};
 use smb_wire::query_info::{InfoType, SecurityInformation};
 use smb_wire::tree_connect::ShareFlags;
 use smb_wire::{AccessMask, FileId, NtStatus};
+use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 use storage::{Name, SetAttributes, Wait, Want};
 
@@ -74,7 +75,7 @@ fn make(client: &mut Client, name: &str, is_dir: bool) -> FileId {
 fn start() -> (TestServer, Client, Client) {
     let server = TestServer::start(Config::default());
     let mode = SetAttributes { mode: Some(0o777), ..SetAttributes::default() };
-    server.share.root().set_attributes(&mode).unwrap();
+    server.share.root().set_attributes(&mode, MAY).unwrap();
     let ann = server.client();
     let mut bob = server.connect();
     bob.negotiate(&[smb_proto::dialect::Dialect::Smb311]);
@@ -84,8 +85,8 @@ fn start() -> (TestServer, Client, Client) {
 }
 
 fn mode(server: &TestServer, name: &str) -> u32 {
-    let node = server.share.root().lookup(Name::new(name.as_bytes()).unwrap(), Wait::May).unwrap();
-    node.attributes(Want::empty(), Wait::May).unwrap().mode
+    let node = server.share.root().lookup(Name::new(name.as_bytes()).unwrap(), Wait::May(MAY)).unwrap();
+    node.attributes(Want::empty(), Wait::May(MAY)).unwrap().mode
 }
 
 #[test]
@@ -201,8 +202,9 @@ fn a_descriptor_given_at_creation_counts_instead() {
 fn what_bits_say_is_not_stored_and_chmod_takes_the_rest_back() {
     let (server, _, mut bob) = start();
     let file = make(&mut bob, "file", false);
-    let node = server.share.root().lookup(Name::new(b"file").unwrap(), Wait::May).unwrap();
-    let stored = || node.security(&node.attributes(Want::empty(), Wait::May).unwrap(), Wait::May).unwrap();
+    let node = server.share.root().lookup(Name::new(b"file").unwrap(), Wait::May(MAY)).unwrap();
+    let stored =
+        || node.security(&node.attributes(Want::empty(), Wait::May(MAY)).unwrap(), Wait::May(MAY)).unwrap();
     let of_mode = get(&mut bob, file);
     set_dacl(&mut bob, file, vec![Ace::allow(Sid::of_user(7), READ, NONE)]).unwrap();
     assert!(stored().is_some());
@@ -211,7 +213,7 @@ fn what_bits_say_is_not_stored_and_chmod_takes_the_rest_back() {
     assert_eq!(get(&mut bob, file), of_mode);
     set_dacl(&mut bob, file, vec![Ace::allow(Sid::of_user(7), READ, NONE)]).unwrap();
     // Behind the server's back.
-    node.set_attributes(&SetAttributes { mode: Some(0o640), ..SetAttributes::default() }).unwrap();
+    node.set_attributes(&SetAttributes { mode: Some(0o640), ..SetAttributes::default() }, MAY).unwrap();
     let of_mode = SecurityDescriptor::of_mode(0o640, false, 1000, 1000).with_ownership().dacl.unwrap().aces;
     assert_eq!(aces(&mut bob, file), of_mode);
 }

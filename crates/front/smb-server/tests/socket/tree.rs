@@ -8,6 +8,7 @@ use smb_wire::create::{CreateDisposition, CreateOptions};
 use smb_wire::session_setup::SessionFlags;
 use smb_wire::tree_connect::{ShareFlags, ShareType};
 use smb_wire::{AccessMask, Command, Guid, NtStatus};
+use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 use storage::{Name, Wait, Want};
 
@@ -114,8 +115,8 @@ fn a_share_that_goes_ends_its_tree_connects_and_closes_what_is_open() {
     assert!(report.iter().all(|session| session.opens == 0), "{report:?}");
     // What was written is there, and what was to be deleted when it was closed is not.
     let root = gone.root();
-    let found = |name: &[u8]| root.lookup(Name::new(name).unwrap(), Wait::May);
-    assert_eq!(found(b"kept").unwrap().attributes(Want::empty(), Wait::May).unwrap().size, 14);
+    let found = |name: &[u8]| root.lookup(Name::new(name).unwrap(), Wait::May(MAY));
+    assert_eq!(found(b"kept").unwrap().attributes(Want::empty(), Wait::May(MAY)).unwrap().size, 14);
     assert!(found(b"doomed").is_err());
 }
 

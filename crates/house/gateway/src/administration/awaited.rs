@@ -6,6 +6,7 @@ use std::sync::Arc;
 use control::Refusal;
 use share::{Share, folded_name};
 use state::ShareRecord;
+use storage::{MayWait, StoreThread, View};
 
 use super::{Administration, Serving};
 use crate::declared::{Declared, DeclaredShare};
@@ -69,15 +70,15 @@ impl Administration {
                 continue;
             }
             let administration = Arc::downgrade(self);
-            let wait = move || {
+            let wait = move |thread: &StoreThread| {
                 // While this waits the server may end.
                 let found = share.find();
                 if let Some(administration) = administration.upgrade() {
-                    administration.serve_awaited(&share, found);
+                    administration.serve_awaited(&share, found, thread.may_wait(View::FRESH));
                     administration.waiting.lock().remove(&key);
                 }
             };
-            if let Err(e) = std::thread::Builder::new().name(format!("await {name}")).spawn(wait) {
+            if let Err(e) = StoreThread::spawn(format!("await {name}"), wait) {
                 tracing::error!("no thread that waits for the storage of the share {name}: {e}");
             }
         }
@@ -94,10 +95,10 @@ impl Administration {
     }
 
     /// A storage has answered.
-    fn serve_awaited(&self, awaited: &Awaited, found: Result<PathBuf>) {
+    fn serve_awaited(&self, awaited: &Awaited, found: Result<PathBuf>, may: MayWait<'_>) {
         let Some(serving) = &self.serving else { return };
         let name = awaited.name();
-        match found.and_then(|directory| self.open_awaited(awaited, &directory, serving)) {
+        match found.and_then(|directory| self.open_awaited(awaited, &directory, serving, may)) {
             Ok(None) => {}
             Ok(Some(share)) => {
                 tracing::info!("the storage of the share {name} answers: it is served");
@@ -126,6 +127,7 @@ impl Administration {
         awaited: &Awaited,
         directory: &Path,
         serving: &Serving,
+        may: MayWait<'_>,
     ) -> Result<Option<Arc<Share>>> {
         loop {
             let Some(now) = self.still(awaited) else { return Ok(None) };
@@ -136,7 +138,7 @@ impl Administration {
             let idle = self.idle.lock();
             // It may have been changed meanwhile, as any other.
             if self.still(awaited).as_ref() == Some(&now) {
-                self.enter_awaited(&now, &share, directory, serving)?;
+                self.enter_awaited(&now, &share, directory, serving, may)?;
                 drop(idle);
                 serving.names.look_again();
                 return Ok(Some(share));
@@ -151,9 +153,10 @@ impl Administration {
         share: &Arc<Share>,
         directory: &Path,
         serving: &Serving,
+        may: MayWait<'_>,
     ) -> Result<()> {
         let state = |e: &dyn std::fmt::Display| Problem::new(Cause::State, e.to_string(), "");
-        serving.smb.restore_persistent_opens(share).map_err(|e| state(&e))?;
+        serving.smb.restore_persistent_opens(share, may).map_err(|e| state(&e))?;
         serving.nfs.await_reclaims(share);
         serving.shares.enter(share).map_err(|e| state(&e))?;
         if matches!(awaited, Awaited::Declared(_)) {

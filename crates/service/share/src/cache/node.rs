@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use acl::SecurityDescriptor;
 use storage::{
-    Attributes, DirEntry, Error, FileKind, Handle, Name, NewNode, Node, NodeRef, ObjectId, Protection,
-    Replace, Result, SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
+    Attributes, DirEntry, Error, FileKind, Handle, MayWait, Name, NewNode, Node, NodeRef, ObjectId,
+    Protection, Replace, Result, SeekTo, SetAttributes, Stability, StreamEntry, StreamName, View, Wait, Want,
+    XattrMode,
 };
 
 use super::directory::{Known, LISTING_MAX, Listed};
-use super::{Cache, Outcome, Purpose, Still, moment};
+use super::{Cache, Outcome, Purpose, Still};
 
 pub(super) fn inner(node: &dyn Node) -> Result<&NodeRef> {
     let node: Option<&CachedNode> = node.as_any().downcast_ref();
@@ -21,12 +22,12 @@ pub(super) fn inner(node: &dyn Node) -> Result<&NodeRef> {
 
 /// Whether a directory is followed, so that an index of its names is told of each change. All changes so far have been
 /// reported when this returns.
-pub(crate) fn is_followed(dir: &dyn Node) -> bool {
+pub(crate) fn is_followed(dir: &dyn Node, view: View<'_>) -> bool {
     let node: Option<&CachedNode> = dir.as_any().downcast_ref();
     let Some(node) = node.filter(|node| node.inner.kind() == FileKind::Directory) else { return false };
     let is_followed = node.cache.follow(&node.inner, Purpose::Index);
     if is_followed {
-        node.cache.settle();
+        node.cache.settle(view);
     }
     is_followed && node.cache.with(node.id(), super::Directory::index).is_some()
 }
@@ -72,11 +73,11 @@ impl CachedNode {
     }
 
     /// What the cache knows of a name in this directory.
-    fn known(&self, name: Name<'_>) -> Option<Result<NodeRef>> {
+    fn known(&self, name: Name<'_>, view: View<'_>) -> Option<Result<NodeRef>> {
         if !self.is_kept() {
             return None;
         }
-        self.cache.settle_kept(self.id());
+        self.cache.settle_kept(self.id(), view);
         if let Err(gone) = self.inner.check_place() {
             return Some(Err(gone));
         }
@@ -107,11 +108,11 @@ impl CachedNode {
     fn ask<T>(
         &self,
         name: Name<'_>,
-        wait: Wait,
+        wait: Wait<'_>,
         ask: impl FnOnce() -> Result<T>,
         node: impl FnOnce(&T) -> &NodeRef,
     ) -> Result<T> {
-        if wait == Wait::May && self.is_kept() {
+        if !wait.is_never() && self.is_kept() {
             self.cache.follow(&self.inner, Purpose::Keep);
         }
         let ticket = self.cache.begin(self.id(), name.as_bytes());
@@ -124,15 +125,15 @@ impl CachedNode {
             Err(Error::NotFound) => Some(Outcome::Absent),
             Err(_) => None,
         };
-        self.cache.end(ticket, 0, outcome);
+        self.cache.end(ticket, 0, outcome, wait.view());
         answer
     }
 
     /// Removes a name.
-    fn remove(&self, name: Name<'_>, remove: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn remove(&self, name: Name<'_>, remove: impl FnOnce() -> Result<()>, may: MayWait<'_>) -> Result<()> {
         let ticket = self.cache.begin(self.id(), name.as_bytes());
         let removed = remove();
-        self.cache.end(ticket, 1, removed.is_ok().then_some(Outcome::Absent));
+        self.cache.end(ticket, 1, removed.is_ok().then_some(Outcome::Absent), may.view());
         removed
     }
 
@@ -142,6 +143,7 @@ impl CachedNode {
         name: Name<'_>,
         make: impl FnOnce() -> Result<T>,
         node: impl FnOnce(&mut T) -> &mut NodeRef,
+        may: MayWait<'_>,
     ) -> Result<T> {
         let ticket = self.cache.begin(self.id(), name.as_bytes());
         let mut made = make();
@@ -150,7 +152,7 @@ impl CachedNode {
             FileKind::Directory => Outcome::Directory(Arc::clone(node)),
             _ => Outcome::Other,
         });
-        self.cache.end(ticket, 1, outcome);
+        self.cache.end(ticket, 1, outcome, may.view());
         if let Some(node) = node {
             *node = self.sibling(Arc::clone(node));
         }
@@ -158,22 +160,22 @@ impl CachedNode {
     }
 
     /// Changes the object itself, which makes the cached answers invalid.
-    fn changing<T>(&self, change: impl FnOnce() -> T) -> T {
+    fn changing<T>(&self, change: impl FnOnce() -> T, may: MayWait<'_>) -> T {
         let changed = change();
         if self.inner.kind() == FileKind::Directory {
-            moment::end();
+            may.view().end();
         }
         changed
     }
 
     /// Lists the directory from its start into the cache, up to the longest listing that is kept. None if the listing cannot
     /// be cached.
-    fn list(&self, reader: Reader) -> Result<Option<Arc<Vec<Listed>>>> {
+    fn list(&self, reader: Reader, may: MayWait<'_>) -> Result<Option<Arc<Vec<Listed>>>> {
         self.cache.follow(&self.inner, Purpose::Keep);
         let Some(as_of) = self.cache.as_of(&self.inner) else { return Ok(None) };
         let mut listing: Vec<Listed> = Vec::new();
         let mut is_ordered = true;
-        let whole = reader.read(&self.inner, 0, &mut |entry| {
+        let whole = reader.read(&self.inner, 0, may, &mut |entry| {
             is_ordered &= listing.last().is_none_or(|last| last.cookie < entry.cookie);
             if listing.len() >= LISTING_MAX || !is_ordered {
                 return ControlFlow::Break(());
@@ -199,11 +201,11 @@ impl CachedNode {
         Ok(Some(listing))
     }
 
-    fn listing(&self, cookie: u64, reader: Reader) -> Result<Option<Arc<Vec<Listed>>>> {
+    fn listing(&self, cookie: u64, reader: Reader, may: MayWait<'_>) -> Result<Option<Arc<Vec<Listed>>>> {
         if !self.is_kept() {
             return Ok(None);
         }
-        self.cache.settle_kept(self.id());
+        self.cache.settle_kept(self.id(), may.view());
         self.inner.check_place()?;
         let look = |directory: &mut super::Directory| (directory.listing(), directory.is_long);
         let (known, is_long) = self.cache.kept(self.id(), look).unwrap_or_default();
@@ -213,21 +215,22 @@ impl CachedNode {
         }
         self.cache.counts.listings.miss();
         // A continued listing was begun without the cache.
-        if is_long || cookie != 0 { Ok(None) } else { self.list(reader) }
+        if is_long || cookie != 0 { Ok(None) } else { self.list(reader, may) }
     }
 
     fn entries(
         &self,
         cookie: u64,
         reader: Reader,
+        may: MayWait<'_>,
         each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
     ) -> Result<bool> {
-        if let Some(listing) = self.listing(cookie, reader)?
+        if let Some(listing) = self.listing(cookie, reader, may)?
             && let Some(end) = give(&listing, cookie, each)
         {
             return Ok(end);
         }
-        reader.read(&self.inner, cookie, each)
+        reader.read(&self.inner, cookie, may, each)
     }
 }
 
@@ -244,11 +247,12 @@ impl Reader {
         self,
         dir: &NodeRef,
         cookie: u64,
+        may: MayWait<'_>,
         each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
     ) -> Result<bool> {
         match self {
-            Self::Client => dir.read_dir(cookie, each),
-            Self::Server => dir.survey(each),
+            Self::Client => dir.read_dir(cookie, may, each),
+            Self::Server => dir.survey(may, each),
         }
     }
 }
@@ -311,11 +315,11 @@ impl Node for CachedNode {
         }
     }
 
-    fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
+    fn attributes(&self, want: Want, wait: Wait<'_>) -> Result<Attributes> {
         if self.inner.kind() != FileKind::Directory {
             return self.inner.attributes(want, wait);
         }
-        self.cache.settle_counted(self.id());
+        self.cache.settle_counted(self.id(), wait.view());
         let known = self.cache.kept(self.id(), |directory| directory.attributes(want)).flatten();
         let mut attributes = match known {
             Some(attributes) => {
@@ -333,7 +337,7 @@ impl Node for CachedNode {
         Ok(attributes)
     }
 
-    fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
+    fn security(&self, attributes: &Attributes, wait: Wait<'_>) -> Result<Option<Arc<SecurityDescriptor>>> {
         if !self.cache.is_on() {
             return self.inner.security(attributes, wait);
         }
@@ -364,13 +368,13 @@ impl Node for CachedNode {
         Ok(security)
     }
 
-    fn protection(&self, wait: Wait) -> Result<Protection> {
+    fn protection(&self, wait: Wait<'_>) -> Result<Protection> {
         if self.inner.kind() != FileKind::Directory {
             let attributes = self.inner.attributes(Want::empty(), wait)?;
             let security = self.security(&attributes, wait)?;
             return Ok(Protection { security, ..Protection::of(&attributes) });
         }
-        self.cache.settle_counted(self.id());
+        self.cache.settle_counted(self.id(), wait.view());
         match self.cache.kept(self.id(), super::Directory::protection).flatten() {
             Some(protection) => {
                 self.cache.counts.attributes.hit();
@@ -383,8 +387,8 @@ impl Node for CachedNode {
         }
     }
 
-    fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
-        match self.known(name) {
+    fn lookup(&self, name: Name<'_>, wait: Wait<'_>) -> Result<NodeRef> {
+        match self.known(name, wait.view()) {
             Some(known) => known,
             None => {
                 let found = self.ask(name, wait, || self.inner.lookup(name, wait), |node| node)?;
@@ -393,8 +397,8 @@ impl Node for CachedNode {
         }
     }
 
-    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
-        match self.known(name) {
+    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait<'_>) -> Result<(NodeRef, Attributes)> {
+        match self.known(name, wait.view()) {
             Some(known) => {
                 let node = known?;
                 let attributes = node.attributes(want, wait)?;
@@ -408,32 +412,41 @@ impl Node for CachedNode {
         }
     }
 
-    fn parent_number(&self) -> Result<ObjectId> {
-        self.inner.parent_number()
+    fn parent_number(&self, may: MayWait<'_>) -> Result<ObjectId> {
+        self.inner.parent_number(may)
     }
 
-    fn parent(&self) -> Result<NodeRef> {
-        Ok(self.sibling(self.inner.parent()?))
+    fn parent(&self, may: MayWait<'_>) -> Result<NodeRef> {
+        Ok(self.sibling(self.inner.parent(may)?))
     }
 
-    fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
-        self.entries(cookie, Reader::Client, each)
+    fn read_dir(
+        &self,
+        cookie: u64,
+        may: MayWait<'_>,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        self.entries(cookie, Reader::Client, may, each)
     }
 
-    fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
-        self.entries(0, Reader::Server, each)
+    fn survey(
+        &self,
+        may: MayWait<'_>,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
+        self.entries(0, Reader::Server, may, each)
     }
 
-    fn read_link(&self) -> Result<Vec<u8>> {
-        self.inner.read_link()
+    fn read_link(&self, may: MayWait<'_>) -> Result<Vec<u8>> {
+        self.inner.read_link(may)
     }
 
-    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize> {
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait<'_>) -> Result<usize> {
         self.inner.read(offset, into, wait)
     }
 
-    fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
-        let changed = self.changing(|| self.inner.set_attributes(set));
+    fn set_attributes(&self, set: &SetAttributes, may: MayWait<'_>) -> Result<Attributes> {
+        let changed = self.changing(|| self.inner.set_attributes(set, may), may);
         if set.atime.is_some() && set.mtime.is_none() {
             // The only kernel event for this change would be the one for every read (FAN_ACCESS).
             self.cache.with(self.id(), |directory| directory.itself_changed(false));
@@ -441,14 +454,14 @@ impl Node for CachedNode {
         changed
     }
 
-    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
-        let set = self.changing(|| self.inner.set_security(descriptor));
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>, may: MayWait<'_>) -> Result<Attributes> {
+        let set = self.changing(|| self.inner.set_security(descriptor, may), may);
         self.cache.unsecured.stored(self.id());
         set
     }
 
-    fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
-        self.make(name, || self.inner.create(name, new), |node| node)
+    fn create(&self, name: Name<'_>, new: &NewNode<'_>, may: MayWait<'_>) -> Result<NodeRef> {
+        self.make(name, || self.inner.create(name, new, may), |node| node, may)
     }
 
     fn create_attributes(
@@ -456,108 +469,142 @@ impl Node for CachedNode {
         name: Name<'_>,
         new: &NewNode<'_>,
         want: Want,
+        may: MayWait<'_>,
     ) -> Result<(NodeRef, Attributes)> {
         let as_of = self.cache.unsecured.as_of();
-        let make = || self.inner.create_attributes(name, new, want);
-        let (node, attributes) = self.make(name, make, |made| &mut made.0)?;
+        let make = || self.inner.create_attributes(name, new, want, may);
+        let (node, attributes) = self.make(name, make, |made| &mut made.0, may)?;
         if node.kind() != FileKind::Directory && self.cache.is_on() {
             self.cache.unsecured.made(&attributes, as_of);
         }
         Ok((node, attributes))
     }
 
-    fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
+    fn link(&self, name: Name<'_>, target: &dyn Node, may: MayWait<'_>) -> Result<()> {
         let target = self.peer(target)?;
         let ticket = self.cache.begin(self.id(), name.as_bytes());
-        let linked = self.inner.link(name, &**target);
-        self.cache.end(ticket, 1, linked.is_ok().then_some(Outcome::Other));
+        let linked = self.inner.link(name, &**target, may);
+        self.cache.end(ticket, 1, linked.is_ok().then_some(Outcome::Other), may.view());
         linked
     }
 
-    fn remove_file(&self, name: Name<'_>) -> Result<()> {
-        self.remove(name, || self.inner.remove_file(name))
+    fn remove_file(&self, name: Name<'_>, may: MayWait<'_>) -> Result<()> {
+        self.remove(name, || self.inner.remove_file(name, may), may)
     }
 
-    fn remove_dir(&self, name: Name<'_>) -> Result<()> {
-        self.remove(name, || self.inner.remove_dir(name))
+    fn remove_dir(&self, name: Name<'_>, may: MayWait<'_>) -> Result<()> {
+        self.remove(name, || self.inner.remove_dir(name, may), may)
     }
 
-    fn remove_found(&self, name: Name<'_>, found: &Attributes) -> Result<()> {
-        self.remove(name, || self.inner.remove_found(name, found))
+    fn remove_found(&self, name: Name<'_>, found: &Attributes, may: MayWait<'_>) -> Result<()> {
+        self.remove(name, || self.inner.remove_found(name, found, may), may)
     }
 
-    fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
+    fn rename(
+        &self,
+        name: Name<'_>,
+        to_dir: &dyn Node,
+        to_name: Name<'_>,
+        replace: Replace,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         let to = self.peer(to_dir)?;
         let from = self.cache.begin(self.id(), name.as_bytes());
         let target = self.cache.begin(to.id(), to_name.as_bytes());
-        let moved = self.inner.rename(name, &**to, to_name, replace);
+        let moved = self.inner.rename(name, &**to, to_name, replace, may);
         // A rename that changes nothing is reported twice or not at all; then nothing is cached.
-        self.cache.end(from, 1, moved.is_ok().then_some(Outcome::Absent));
-        self.cache.end(target, 1, moved.is_ok().then_some(Outcome::Other));
+        self.cache.end(from, 1, moved.is_ok().then_some(Outcome::Absent), may.view());
+        self.cache.end(target, 1, moved.is_ok().then_some(Outcome::Other), may.view());
         moved
     }
 
-    fn write(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability, wait: Wait) -> Result<usize> {
+    fn write(
+        &self,
+        offset: u64,
+        data: &[IoSlice<'_>],
+        stability: Stability,
+        wait: Wait<'_>,
+    ) -> Result<usize> {
         self.inner.write(offset, data, stability, wait)
     }
 
-    fn commit(&self) -> Result<()> {
-        self.inner.commit()
+    fn commit(&self, may: MayWait<'_>) -> Result<()> {
+        self.inner.commit(may)
     }
 
-    fn allocate(&self, offset: u64, length: u64, grow: bool) -> Result<()> {
-        self.inner.allocate(offset, length, grow)
+    fn allocate(&self, offset: u64, length: u64, grow: bool, may: MayWait<'_>) -> Result<()> {
+        self.inner.allocate(offset, length, grow, may)
     }
 
-    fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
-        self.inner.punch_hole(offset, length)
+    fn punch_hole(&self, offset: u64, length: u64, may: MayWait<'_>) -> Result<()> {
+        self.inner.punch_hole(offset, length, may)
     }
 
-    fn seek(&self, offset: u64, to: SeekTo) -> Result<Option<u64>> {
-        self.inner.seek(offset, to)
+    fn seek(&self, offset: u64, to: SeekTo, may: MayWait<'_>) -> Result<Option<u64>> {
+        self.inner.seek(offset, to, may)
     }
 
-    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<u64> {
-        self.inner.copy_range(offset, &**self.peer(to)?, to_offset, length)
+    fn copy_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        may: MayWait<'_>,
+    ) -> Result<u64> {
+        self.inner.copy_range(offset, &**self.peer(to)?, to_offset, length, may)
     }
 
-    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<()> {
-        self.inner.clone_range(offset, &**self.peer(to)?, to_offset, length)
+    fn clone_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        may: MayWait<'_>,
+    ) -> Result<()> {
+        self.inner.clone_range(offset, &**self.peer(to)?, to_offset, length, may)
     }
 
-    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
-        self.inner.xattr(name)
+    fn xattr(&self, name: &[u8], may: MayWait<'_>) -> Result<Vec<u8>> {
+        self.inner.xattr(name, may)
     }
 
-    fn xattrs(&self) -> Result<Vec<Vec<u8>>> {
-        self.inner.xattrs()
+    fn xattrs(&self, may: MayWait<'_>) -> Result<Vec<Vec<u8>>> {
+        self.inner.xattrs(may)
     }
 
-    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.changing(|| self.inner.set_xattr(name, value, mode))
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode, may: MayWait<'_>) -> Result<()> {
+        self.changing(|| self.inner.set_xattr(name, value, mode, may), may)
     }
 
-    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
-        self.changing(|| self.inner.remove_xattr(name))
+    fn remove_xattr(&self, name: &[u8], may: MayWait<'_>) -> Result<()> {
+        self.changing(|| self.inner.remove_xattr(name, may), may)
     }
 
-    fn streams(&self) -> Result<Vec<StreamEntry>> {
-        self.inner.streams()
+    fn streams(&self, may: MayWait<'_>) -> Result<Vec<StreamEntry>> {
+        self.inner.streams(may)
     }
 
-    fn stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
-        Ok(self.sibling(self.inner.stream(name)?))
+    fn stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<NodeRef> {
+        Ok(self.sibling(self.inner.stream(name, may)?))
     }
 
-    fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
-        Ok(self.sibling(self.changing(|| self.inner.create_stream(name))?))
+    fn create_stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<NodeRef> {
+        Ok(self.sibling(self.changing(|| self.inner.create_stream(name, may), may)?))
     }
 
-    fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
-        self.changing(|| self.inner.remove_stream(name))
+    fn remove_stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<()> {
+        self.changing(|| self.inner.remove_stream(name, may), may)
     }
 
-    fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
-        self.changing(|| self.inner.rename_stream(name, to, replace))
+    fn rename_stream(
+        &self,
+        name: StreamName<'_>,
+        to: StreamName<'_>,
+        replace: Replace,
+        may: MayWait<'_>,
+    ) -> Result<()> {
+        self.changing(|| self.inner.rename_stream(name, to, replace, may), may)
     }
 }

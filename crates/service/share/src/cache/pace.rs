@@ -15,6 +15,7 @@ const TIMED: u32 = 4;
 const LATE_MAX: u32 = 16;
 
 thread_local! {
+    /// How many calls the thread has made so far: which of them are timed. It says nothing about any of them.
     static ASKED: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -40,8 +41,8 @@ impl Pace {
     }
 
     /// Calls the store, and sometimes measures how long the answer takes, if the call may wait.
-    pub(super) fn of<T>(&self, wait: Wait, ask: impl FnOnce() -> T) -> T {
-        if wait == Wait::Never {
+    pub(super) fn of<T>(&self, wait: Wait<'_>, ask: impl FnOnce() -> T) -> T {
+        if wait.is_never() {
             return ask();
         }
         let asked = ASKED.replace(ASKED.get().wrapping_add(1));
@@ -66,6 +67,8 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use storage::View;
+    use storage::conformance::MAY;
 
     #[test]
     fn a_store_is_quick_until_half_of_its_answers_are_late() {
@@ -93,16 +96,16 @@ mod tests {
         // However late the answers are on a busy machine.
         let pace = Pace::new(Duration::MAX);
         for _ in 0..64 * TIMED {
-            pace.of(Wait::May, || std::hint::black_box(1));
+            pace.of(Wait::May(MAY), || std::hint::black_box(1));
         }
         assert!(pace.is_quick());
         let pace = Pace { quick: Duration::ZERO, ..pace };
         for _ in 0..33 * TIMED {
-            pace.of(Wait::Never, || std::hint::black_box(1));
+            pace.of(Wait::Never(View::FRESH), || std::hint::black_box(1));
         }
         assert!(pace.is_quick(), "that is no answer");
         for _ in 0..33 * TIMED {
-            pace.of(Wait::May, || std::hint::black_box(1));
+            pace.of(Wait::May(MAY), || std::hint::black_box(1));
         }
         assert!(!pace.is_quick());
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use storage::{
-    Capabilities, Error, Feed, FileKind, Handle, Node, NodeRef, Observed, ObservedId, Observer, Result,
-    Space, Storage, Wait,
+    Capabilities, Error, Feed, FileKind, Handle, MayWait, Node, NodeRef, Observed, ObservedId, Observer,
+    Result, Space, Storage, Wait,
 };
 
 use super::node::{CachedNode, inner};
@@ -46,8 +46,8 @@ impl Storage for CachedStore {
         CachedNode::wrap(&self.cache, self.cache.store.root())
     }
 
-    fn by_handle(&self, handle: &Handle, wait: Wait) -> Result<NodeRef> {
-        let at_hand = self.cache.by_handle(handle);
+    fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef> {
+        let at_hand = self.cache.by_handle(handle, wait.view());
         // The store has checked the place of what it has found.
         let is_checked = at_hand.is_none();
         let node = match at_hand {
@@ -57,7 +57,7 @@ impl Storage for CachedStore {
         if node.kind() == FileKind::Directory {
             let is_asked = self.moved_is_asked.is_due();
             if is_asked {
-                self.cache.settle();
+                self.cache.settle(wait.view());
             }
             if is_asked || !is_checked {
                 node.check_place()?;
@@ -74,16 +74,16 @@ impl Storage for CachedStore {
         Err(Error::NotSupported)
     }
 
-    fn space(&self) -> Result<Space> {
-        self.cache.store.space()
+    fn space(&self, may: MayWait<'_>) -> Result<Space> {
+        self.cache.store.space(may)
     }
 
-    fn is_read_only(&self) -> Result<bool> {
-        self.cache.store.is_read_only()
+    fn is_read_only(&self, may: MayWait<'_>) -> Result<bool> {
+        self.cache.store.is_read_only(may)
     }
 
-    fn is_in_place(&self) -> Result<bool> {
-        self.cache.store.is_in_place()
+    fn is_in_place(&self, may: MayWait<'_>) -> Result<bool> {
+        self.cache.store.is_in_place(may)
     }
 }
 

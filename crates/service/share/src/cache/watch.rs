@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use storage::{Node, ObjectId, ObservedId};
+use storage::{Node, ObjectId, ObservedId, View};
 
 use super::{Cache, Directory, Purpose};
 
@@ -26,10 +26,10 @@ struct Watched {
 impl Watch {
     /// Begins a watch. A directory that is not followed, or whose store reports nothing, cannot be watched. With
     /// `wants_to_know` it is followed from the second time on.
-    pub(crate) fn begin(dir: &dyn Node, wants_to_know: bool) -> Self {
+    pub(crate) fn begin(dir: &dyn Node, wants_to_know: bool, view: View<'_>) -> Self {
         let Some((cache, node)) = super::node::behind(dir) else { return Self(None) };
         if wants_to_know && cache.follow(node, Purpose::Watch) {
-            cache.settle();
+            cache.settle(view);
         }
         let watched = cache.with(dir.id(), |directory: &mut Directory| {
             if wants_to_know {
@@ -47,9 +47,9 @@ impl Watch {
     }
 
     /// Whether only these changes have been reported since; `own` other watches of the same directory belong to the caller.
-    pub(crate) fn saw_only(&self, changes: u64, own: u64) -> bool {
+    pub(crate) fn saw_only(&self, changes: u64, own: u64, view: View<'_>) -> bool {
         let Some(watched) = &self.0 else { return false };
-        watched.cache.settle();
+        watched.cache.settle(view);
         let seen = watched.cache.with(watched.dir, |directory| {
             directory.observed == watched.observed
                 && directory.changes == watched.changes.wrapping_add(changes)
@@ -71,6 +71,7 @@ impl Drop for Watched {
 
 #[cfg(test)]
 mod tests {
+    use storage::conformance::MAY;
     use storage::{NewKind, NewNode, NodeRef, Replace, Storage, Wait, Want};
     use storage_local::{LocalOptions, LocalStore};
 
@@ -82,7 +83,7 @@ mod tests {
     }
 
     fn change(dir: &NodeRef) -> u64 {
-        dir.attributes(Want::empty(), Wait::May).unwrap().change()
+        dir.attributes(Want::empty(), Wait::May(MAY)).unwrap().change()
     }
 
     /// A followed directory behind a cache, and where it is.
@@ -95,8 +96,8 @@ mod tests {
         let (store, _) =
             CachedStore::in_front_of(&store, &folded, &budget, &crate::Settings::new("data")).unwrap();
         std::fs::create_dir(place.path().join("d")).unwrap();
-        let dir = store.root().lookup(name("d"), Wait::May).unwrap();
-        assert!(!Watch::begin(&*dir, true).saw_only(0, 0), "nobody follows it yet");
+        let dir = store.root().lookup(name("d"), Wait::May(MAY)).unwrap();
+        assert!(!Watch::begin(&*dir, true, View::FRESH).saw_only(0, 0, View::FRESH), "nobody follows it yet");
         for _ in 0..2 {
             change(&dir);
         }
@@ -105,7 +106,7 @@ mod tests {
 
     fn make(dir: &NodeRef, file: &str) {
         let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
-        dir.create(name(file), &new).unwrap();
+        dir.create(name(file), &new, MAY).unwrap();
     }
 
     #[test]
@@ -114,22 +115,25 @@ mod tests {
         let root = store.root();
         change(&root);
         let does = |changes, what: &dyn Fn()| {
-            let (watch, before) = (Watch::begin(&*dir, true), change(&dir));
+            let (watch, before) = (Watch::begin(&*dir, true, View::FRESH), change(&dir));
             what();
             assert_ne!(change(&dir), before);
-            assert!(watch.saw_only(changes, 0));
-            assert!(!watch.saw_only(changes + 1, 0));
+            assert!(watch.saw_only(changes, 0, View::FRESH));
+            assert!(!watch.saw_only(changes + 1, 0, View::FRESH));
         };
         does(1, &|| make(&dir, "a"));
-        does(1, &|| dir.link(name("b"), &*dir.lookup(name("a"), Wait::May).unwrap()).unwrap());
-        does(2, &|| dir.rename(name("a"), &*dir, name("c"), Replace::Yes).unwrap());
-        does(1, &|| dir.rename(name("c"), &*root, name("c"), Replace::Yes).unwrap());
-        does(1, &|| root.rename(name("c"), &*dir, name("e"), Replace::Yes).unwrap());
-        does(1, &|| dir.remove_file(name("b")).unwrap());
-        let (outer, inner) = (Watch::begin(&*dir, true), Watch::begin(&*dir, true));
+        does(1, &|| dir.link(name("b"), &*dir.lookup(name("a"), Wait::May(MAY)).unwrap(), MAY).unwrap());
+        does(2, &|| dir.rename(name("a"), &*dir, name("c"), Replace::Yes, MAY).unwrap());
+        does(1, &|| dir.rename(name("c"), &*root, name("c"), Replace::Yes, MAY).unwrap());
+        does(1, &|| root.rename(name("c"), &*dir, name("e"), Replace::Yes, MAY).unwrap());
+        does(1, &|| dir.remove_file(name("b"), MAY).unwrap());
+        let (outer, inner) = (Watch::begin(&*dir, true, View::FRESH), Watch::begin(&*dir, true, View::FRESH));
         make(&dir, "x");
-        assert!(outer.saw_only(1, 1), "the caller's own");
-        assert!(!outer.saw_only(1, 0) && !inner.saw_only(1, 0), "two callers at a time");
+        assert!(outer.saw_only(1, 1, View::FRESH), "the caller's own");
+        assert!(
+            !outer.saw_only(1, 0, View::FRESH) && !inner.saw_only(1, 0, View::FRESH),
+            "two callers at a time"
+        );
     }
 
     #[test]
@@ -155,13 +159,13 @@ mod tests {
             }),
         ];
         for (what, other) in others {
-            let (watch, before) = (Watch::begin(&*dir, true), change(&dir));
+            let (watch, before) = (Watch::begin(&*dir, true, View::FRESH), change(&dir));
             make(&dir, "x");
             let own = change(&dir);
             other();
             assert_ne!(change(&dir), own, "{what}: a tick of the clock may hold both");
-            assert!(!watch.saw_only(1, 0) && own != before, "{what}");
-            dir.remove_file(name("x")).unwrap();
+            assert!(!watch.saw_only(1, 0, View::FRESH) && own != before, "{what}");
+            dir.remove_file(name("x"), MAY).unwrap();
         }
     }
 }

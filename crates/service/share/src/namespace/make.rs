@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use acl::SecurityDescriptor;
 use file_state::{Holder, Operation};
-use storage::{Attributes, FileKind, Name, NewKind, NewNode, NodeRef, Protection, SetAttributes, Want};
+use storage::{
+    Attributes, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection, SetAttributes, Want,
+};
 
 use super::{Case, Found};
 use crate::caching::Admission;
@@ -64,8 +66,9 @@ impl Share {
     ) -> Result<Created> {
         self.check_writable()?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
-        let create: LongCall<_> =
-            Arc::new(move |share, effort| share.create_now(&author, &dir, &name, (case, effort), &new));
+        let create: LongCall<_> = Arc::new(move |share, effort, may| {
+            share.create_now(&author, &dir, &name, (case, effort), &new, may)
+        });
         self.run_long(call, Work::Metadata, &create).await
     }
 
@@ -76,10 +79,11 @@ impl Share {
         name: &[u8],
         (case, effort): (Case, Effort),
         new: &NewObject,
+        may: MayWait<'_>,
     ) -> Result<Created> {
         let (caller, name) = (&author.caller, Name::new(name)?);
         let is_dir = new.kind == FileKind::Directory;
-        let changing = Changing::adding(self, author, dir, is_dir)?;
+        let changing = Changing::adding(self, author, dir, is_dir, may)?;
         let parent = &changing.protection;
         self.check_dir_admits(dir)?;
         self.check_free(&changing, name, case, effort)?;
@@ -91,20 +95,21 @@ impl Share {
         let (uid, gid) = owners;
         let mode = birth.descriptor(owners).map_or(mode, |d| mode & !0o777 | d.permission_bits());
         let to_make = NewNode { kind: new_kind(new)?, mode, uid, gid };
-        let (node, made) = dir.create_attributes(name, &to_make, new.want)?;
-        let dressed =
-            self.dress_new(caller, &node, new, made).and_then(|attributes| birth.secure(&node, attributes));
+        let (node, made) = dir.create_attributes(name, &to_make, new.want, may)?;
+        let dressed = self
+            .dress_new(caller, &node, new, made, may)
+            .and_then(|attributes| birth.secure(&node, attributes, may));
         let found = match dressed {
             Ok((attributes, false)) => Found::alone(node, attributes),
-            Ok((attributes, true)) => Found::alone(node, attributes).secured()?,
+            Ok((attributes, true)) => Found::alone(node, attributes).secured(may)?,
             Err(e) => {
                 // No incomplete object stays behind.
-                let _ = if is_dir { dir.remove_dir(name) } else { dir.remove_file(name) };
+                let _ = if is_dir { dir.remove_dir(name, may) } else { dir.remove_file(name, may) };
                 return Err(e);
             }
         };
         let change = self.changed_names(&changing, None, Some(name), 0)?;
-        self.tell_name(dir, name.as_bytes(), ChangeAction::Added, is_dir, author.under);
+        self.tell_name(dir, name.as_bytes(), ChangeAction::Added, is_dir, author.under, may);
         let found = Found {
             dir: Some(Arc::clone(dir)),
             dir_protection: Some(Protection { attributes: change.after, ..changing.protection }),
@@ -119,8 +124,8 @@ impl Share {
         if case == Case::Sensitive {
             return Ok(());
         }
-        let Changing { dir, protection, .. } = changing;
-        match self.folded.find(&***dir, protection.attributes.as_ref(), name.as_bytes(), effort)? {
+        let Changing { dir, protection, may, .. } = changing;
+        match self.folded.find(&***dir, protection.attributes.as_ref(), name.as_bytes(), effort, *may)? {
             Some(_) => Err(storage::Error::Exists.into()),
             None => Ok(()),
         }
@@ -133,8 +138,9 @@ impl Share {
         node: &NodeRef,
         new: &NewObject,
         made: Attributes,
+        may: MayWait<'_>,
     ) -> Result<Attributes> {
-        if new.set == SetAttributes::default() { Ok(made) } else { self.dress(caller, node, new.set) }
+        if new.set == SetAttributes::default() { Ok(made) } else { self.dress(caller, node, new.set, may) }
     }
 
     /// Gives an object a further name. `opened` is the caching grant of the open that the link is made through, if any.
@@ -152,9 +158,9 @@ impl Share {
     ) -> Result<DirChange> {
         self.check_writable()?;
         let (author, dir, target, name) = (call.author(), Arc::clone(dir), Arc::clone(target), name.to_vec());
-        self.run_settled(call, Work::Metadata, move |share, effort| {
+        self.run_settled(call, Work::Metadata, move |share, effort, may| {
             let name = Name::new(&name)?;
-            let changing = Changing::adding(share, &author, &dir, false)?;
+            let changing = Changing::adding(share, &author, &dir, false, may)?;
             share.check_dir_admits(&dir)?;
             if target.kind() == FileKind::Directory {
                 return Err(storage::Error::IsDirectory.into());
@@ -165,9 +171,9 @@ impl Share {
             {
                 return Ok(Admission::Wait(answering));
             }
-            dir.link(name, &*target)?;
+            dir.link(name, &*target, may)?;
             let change = share.changed_names(&changing, None, Some(name), 0)?;
-            share.tell_name(&dir, name.as_bytes(), ChangeAction::Added, false, author.under);
+            share.tell_name(&dir, name.as_bytes(), ChangeAction::Added, false, author.under, may);
             Ok(Admission::Done(change))
         })
         .await

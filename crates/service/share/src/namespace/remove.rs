@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use file_state::{Access, Holder, Operation, ReserveError};
-use storage::{FileKind, Name, NodeRef, Wait, Want};
+use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use super::check_deletion;
 use crate::caching::{Admission, Answering, Taken};
@@ -29,7 +29,8 @@ impl Share {
     ) -> Result<DirChange> {
         self.check_writable()?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
-        let remove = move |share: &Arc<Self>, _| share.remove_now(&author, &dir, &name, is_dir);
+        let remove =
+            move |share: &Arc<Self>, _, may: MayWait<'_>| share.remove_now(&author, &dir, &name, is_dir, may);
         self.run_settled(call, Work::Metadata, remove).await
     }
 
@@ -39,10 +40,11 @@ impl Share {
         dir: &NodeRef,
         name: &[u8],
         is_dir: bool,
+        may: MayWait<'_>,
     ) -> Result<Admission<DirChange>> {
         let name = Name::new(name)?;
-        let changing = Changing::begin(author.report, dir)?;
-        let (node, attributes) = dir.lookup_attributes(name, Want::empty(), Wait::May)?;
+        let changing = Changing::begin(author.report, dir, may)?;
+        let (node, attributes) = dir.lookup_attributes(name, Want::empty(), Wait::May(may))?;
         check_deletion(&author.caller, &changing, &node, &attributes)?;
         if let Some(answering) = self.make_removable(&node, author.caller.client, Operation::Delete)? {
             return Ok(Admission::Wait(answering));
@@ -53,14 +55,14 @@ impl Share {
             (false, FileKind::Directory) => return Err(storage::Error::IsDirectory.into()),
             (false, _) => {}
         }
-        dir.remove_found(name, &attributes)?;
+        dir.remove_found(name, &attributes, may)?;
         if is_dir {
             self.changes.publish_gone(node.id());
         } else {
             self.removed(&attributes);
         }
         let change = self.changed_names(&changing, Some(name), None, 0)?;
-        self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, author.under);
+        self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, author.under, may);
         Ok(Admission::Done(change))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use file_state::{Access, Holder, Operation};
-use storage::{Attributes, FileKind, Name, NodeRef, Replace, Wait, Want};
+use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Replace, Wait, Want};
 
 use super::{Case, check_deletion};
 use crate::caching::Admission;
@@ -42,7 +42,9 @@ impl Share {
     ) -> Result<(DirChange, DirChange)> {
         self.check_writable()?;
         let author = call.author();
-        let rename = move |share: &Arc<Self>, effort| share.rename_now(&author, &from, &to, (how, effort));
+        let rename = move |share: &Arc<Self>, effort, may: MayWait<'_>| {
+            share.rename_now(&author, &from, &to, (how, effort), may)
+        };
         self.run_settled(call, Work::Metadata, rename).await
     }
 
@@ -52,21 +54,22 @@ impl Share {
         source: &Location,
         target: &Location,
         (how, effort): (RenameHow, Effort),
+        may: MayWait<'_>,
     ) -> Result<Admission<(DirChange, DirChange)>> {
         let (caller, mut target) = (&author.caller, target.clone());
         let (from, to) = (&source.parent, &target.parent);
         let name = Name::new(&source.name)?;
         Name::new(&target.name)?;
-        let parent = Changing::begin(author.report, from)?;
-        let (node, object) = from.lookup_attributes(name, Want::empty(), Wait::May)?;
+        let parent = Changing::begin(author.report, from, may)?;
+        let (node, object) = from.lookup_attributes(name, Want::empty(), Wait::May(may))?;
         let is_dir = object.kind == FileKind::Directory;
-        let to_parent = Changing::adding(self, author, to, is_dir)?;
+        let to_parent = Changing::adding(self, author, to, is_dir, may)?;
         self.check_dir_admits(to)?;
         if how.opened.is_none() {
             check_deletion(caller, &parent, &node, &object)?;
         }
         if is_dir && from.id() != to.id() {
-            check_moved(caller, &node, &object)?;
+            check_moved(caller, &node, &object, may)?;
         }
         let answering = if how.opened.is_some() {
             if let Some(answering) = self.check_dir_shared(to)? {
@@ -81,8 +84,8 @@ impl Share {
         }
         let (mut replace, mut replaced) = (how.replace, None);
         let known = to_parent.protection.attributes.as_ref();
-        let look = |name: Name<'_>| to.lookup_attributes(name, Want::empty(), Wait::May);
-        match self.child(to, known, Name::new(&target.name)?, (how.case, effort), look)? {
+        let look = |name: Name<'_>| to.lookup_attributes(name, Want::empty(), Wait::May(may));
+        match self.child(to, known, Name::new(&target.name)?, (how.case, effort), look, may)? {
             Some(((other, attributes), other_name)) if other.id() != node.id() => {
                 if replace == Replace::Never {
                     return Err(storage::Error::Exists.into());
@@ -98,7 +101,7 @@ impl Share {
             Some(_) | None => {}
         }
         let (to, to_name) = (&target.parent, Name::new(&target.name)?);
-        from.rename(name, &**to, to_name, replace)?;
+        from.rename(name, &**to, to_name, replace, may)?;
         replaced.iter().for_each(|attributes| self.removed(attributes));
         let changes = if from.id() == to.id() {
             // `to_parent` is watched too.
@@ -109,15 +112,15 @@ impl Share {
             (change, self.changed_names(&to_parent, None, Some(to_name), 0)?)
         };
         self.files.with(node.id(), |entry| entry.moved(source, &target));
-        self.tell_renamed(source, &target, is_dir, author.under);
+        self.tell_renamed(source, &target, is_dir, author.under, may);
         Ok(Admission::Done(changes))
     }
 }
 
 /// Moving a directory changes its `..`: POSIX requires write permission in the directory itself. With a descriptor, the
 /// right to delete the directory is enough.
-fn check_moved(caller: &Caller, node: &NodeRef, attributes: &Attributes) -> Result<()> {
-    if node.security(attributes, Wait::May)?.is_some() {
+fn check_moved(caller: &Caller, node: &NodeRef, attributes: &Attributes, may: MayWait<'_>) -> Result<()> {
+    if node.security(attributes, Wait::May(may))?.is_some() {
         return Ok(());
     }
     permission::check(&caller.identity, Object::new(attributes, None), Access::WRITE_DATA)

@@ -12,6 +12,7 @@ use anabranch_share::{
     Identity, Location, LockKind, LockWait, NewObject, Open, OpenRequest, Pick, RenameHow, SecurityChange,
     Settings, Share, ShareId, Sharing, Terms, Walk,
 };
+use storage::conformance::MAY;
 use storage::fault::{self, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
 use storage::{
@@ -422,7 +423,7 @@ async fn who_may_append_overwrites_nothing() {
         share.write(&user(10), &file, offset, data.to_vec(), Stability::Unstable).await.unwrap();
     }
     let mut log = [0; 16];
-    let count = found.node.read(0, &mut log, Wait::May).unwrap();
+    let count = found.node.read(0, &mut log, Wait::May(MAY)).unwrap();
     assert_eq!(&log[..count], b"onetwosix");
 }
 
@@ -451,7 +452,7 @@ async fn a_program_loses_its_privileges_with_its_owner() {
         ..SecurityChange::default()
     };
     share.set_security(&root(), &File::Stateless(found.node.clone()), change).await.unwrap();
-    let after = found.node.attributes(Want::empty(), Wait::May).unwrap();
+    let after = found.node.attributes(Want::empty(), Wait::May(MAY)).unwrap();
     assert_eq!((after.uid, after.mode), (0, 0o777));
 }
 

@@ -76,7 +76,7 @@ async fn what_others_move_away_is_not_in_the_way() {
     let file = opened(&share, "d/sub/file").await;
     let (from, to) = (node(&share, "d/sub").await, node(&share, "other").await);
     let name = storage::Name::new(b"file").unwrap();
-    from.rename(name, &*to, name, Replace::Never).unwrap();
+    from.rename(name, &*to, name, Replace::Never, MAY).unwrap();
     assert!(!is_held(&share, "d").await);
     share.close(&root(), &file).await.unwrap();
 }

@@ -1,5 +1,6 @@
 use std::io::IoSlice;
 
+use storage::conformance::MAY;
 use storage::{Error, FileFlags, Name, NewKind, NewNode, SetAttributes, Stability, Want};
 use tempfile::TempDir;
 
@@ -31,14 +32,15 @@ fn descriptors_below(dir: &TempDir) -> Vec<String> {
 fn nodes_are_bounded_and_held_ones_stay() {
     let (dir, store) = open_with(64);
     let root = store.root();
-    let held: Vec<_> = (0..100).map(|n| root.create(name(&format!("h{n}")), &NEW_FILE).unwrap()).collect();
+    let held: Vec<_> =
+        (0..100).map(|n| root.create(name(&format!("h{n}")), &NEW_FILE, MAY).unwrap()).collect();
     for number in 0..2000 {
-        root.create(name(&format!("f{number}")), &NEW_FILE).unwrap();
+        root.create(name(&format!("f{number}")), &NEW_FILE, MAY).unwrap();
     }
     let open = descriptors_below(&dir).len();
     assert!(open <= 100 + 80, "{open} descriptors");
     for (number, node) in held.iter().enumerate() {
-        let found = root.lookup(name(&format!("h{number}")), Wait::May).unwrap();
+        let found = root.lookup(name(&format!("h{number}")), Wait::May(MAY)).unwrap();
         assert!(Arc::ptr_eq(&found, node), "one object, one node");
     }
 }
@@ -48,40 +50,40 @@ fn nothing_is_kept_of_what_was_removed() {
     let (dir, store) = open_with(1000);
     let root = store.root();
     for at in ["a", "b", "c"] {
-        let node = root.create(name(at), &NEW_FILE).unwrap();
-        node.write(0, &[IoSlice::new(&[1; 100])], Stability::Unstable, Wait::May).unwrap();
+        let node = root.create(name(at), &NEW_FILE, MAY).unwrap();
+        node.write(0, &[IoSlice::new(&[1; 100])], Stability::Unstable, Wait::May(MAY)).unwrap();
     }
-    root.remove_file(name("a")).unwrap();
-    root.rename(name("b"), &*root, name("c"), storage::Replace::Yes).unwrap();
+    root.remove_file(name("a"), MAY).unwrap();
+    root.rename(name("b"), &*root, name("c"), storage::Replace::Yes, MAY).unwrap();
     let open = descriptors_below(&dir);
     assert!(open.iter().all(|path| !path.ends_with("(deleted)")), "{open:?}");
-    let held = root.lookup(name("c"), Wait::May).unwrap();
-    root.remove_file(name("c")).unwrap();
+    let held = root.lookup(name("c"), Wait::May(MAY)).unwrap();
+    root.remove_file(name("c"), MAY).unwrap();
     let handle = held.handle().unwrap();
-    let found = store.by_handle(&handle, Wait::May).unwrap();
+    let found = store.by_handle(&handle, Wait::May(MAY)).unwrap();
     assert!(Arc::ptr_eq(&found, &held), "a removed object that is held is still found by its handle");
     drop((found, held));
     assert!(descriptors_below(&dir).is_empty());
-    assert_eq!(store.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
+    assert_eq!(store.by_handle(&handle, Wait::May(MAY)).err(), Some(Error::Stale));
 }
 
 #[test]
 fn what_is_removed_behind_the_servers_back_goes_with_the_sweeps() {
     let (dir, store) = open_with(1000);
     let root = store.root();
-    let handle = root.create(name("a"), &NEW_FILE).unwrap().handle().unwrap();
+    let handle = root.create(name("a"), &NEW_FILE, MAY).unwrap().handle().unwrap();
     std::fs::remove_file(dir.path().join("a")).unwrap();
-    assert_eq!(root.lookup(name("a"), Wait::May).err(), Some(Error::NotFound));
+    assert_eq!(root.lookup(name("a"), Wait::May(MAY)).err(), Some(Error::NotFound));
     assert_eq!(descriptors_below(&dir).len(), 1);
     store.shared.cache.sweep();
     assert_eq!(descriptors_below(&dir).len(), 1, "used since the last sweep");
     store.shared.cache.sweep();
     assert!(descriptors_below(&dir).is_empty());
-    assert_eq!(store.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
+    assert_eq!(store.by_handle(&handle, Wait::May(MAY)).err(), Some(Error::Stale));
     // A call for its attributes shows at once that it is gone.
-    let node = root.create(name("b"), &NEW_FILE).unwrap();
+    let node = root.create(name("b"), &NEW_FILE, MAY).unwrap();
     std::fs::remove_file(dir.path().join("b")).unwrap();
-    assert_eq!(node.attributes(Want::empty(), Wait::May).unwrap().links, 0);
+    assert_eq!(node.attributes(Want::empty(), Wait::May(MAY)).unwrap().links, 0);
     drop(node);
     assert!(descriptors_below(&dir).is_empty());
 }
@@ -90,30 +92,32 @@ fn what_is_removed_behind_the_servers_back_goes_with_the_sweeps() {
 fn a_name_that_another_object_took_behind_the_servers_back() {
     let (dir, store) = open_with(1000);
     let root = store.root();
-    let old = root.create(name("a"), &NEW_FILE).unwrap();
+    let old = root.create(name("a"), &NEW_FILE, MAY).unwrap();
     std::fs::write(dir.path().join("b"), "new").unwrap();
     std::fs::rename(dir.path().join("b"), dir.path().join("a")).unwrap();
-    let found = root.lookup(name("a"), Wait::May).unwrap();
+    let found = root.lookup(name("a"), Wait::May(MAY)).unwrap();
     assert_ne!(found.id(), old.id());
-    assert_eq!(found.attributes(Want::empty(), Wait::May).unwrap().size, 3);
+    assert_eq!(found.attributes(Want::empty(), Wait::May(MAY)).unwrap().size, 3);
 }
 
 #[test]
 fn flags_changed_behind_the_servers_back_are_seen() {
     let (dir, store) = open_with(1000);
     let root = store.root();
-    let node = root.create(name("a"), &NEW_FILE).unwrap();
+    let node = root.create(name("a"), &NEW_FILE, MAY).unwrap();
     if !store.capabilities().contains(Capabilities::XATTRS) {
         return;
     }
-    let flags = |node: &NodeRef| node.attributes(Want::FLAGS, Wait::May).unwrap().flags;
+    let flags = |node: &NodeRef| node.attributes(Want::FLAGS, Wait::May(MAY)).unwrap().flags;
     let other = LocalStore::open(dir.path(), LocalOptions::default()).unwrap();
-    let theirs = other.root().lookup(name("a"), Wait::May).unwrap();
+    let theirs = other.root().lookup(name("a"), Wait::May(MAY)).unwrap();
     for value in [FileFlags::HIDDEN, FileFlags::SYSTEM, FileFlags::empty()] {
         assert_eq!(flags(&node), flags(&theirs));
         // File systems stamp changes with a clock that ticks slowly.
         std::thread::sleep(Duration::from_millis(30));
-        theirs.set_attributes(&SetAttributes { flags: Some(value), ..SetAttributes::default() }).unwrap();
+        theirs
+            .set_attributes(&SetAttributes { flags: Some(value), ..SetAttributes::default() }, MAY)
+            .unwrap();
         assert_eq!(flags(&node), Some(value));
     }
 }
@@ -131,9 +135,9 @@ fn the_key_of_handles_is_kept() {
 #[test]
 fn nodes_outlive_the_store() {
     let (dir, store) = open_with(1000);
-    let node = store.root().create(name("a"), &NEW_FILE).unwrap();
+    let node = store.root().create(name("a"), &NEW_FILE, MAY).unwrap();
     drop(store);
-    node.write(0, &[IoSlice::new(b"late")], Stability::Unstable, Wait::May).unwrap();
+    node.write(0, &[IoSlice::new(b"late")], Stability::Unstable, Wait::May(MAY)).unwrap();
     assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"late");
     drop(node);
     assert!(descriptors_below(&dir).is_empty(), "nothing is left open");
@@ -144,19 +148,19 @@ fn by_index_a_rename_behind_the_servers_back_makes_a_handle_stale() {
     let dir = tempfile::tempdir().unwrap();
     let options = LocalOptions { native_handles: false, ..LocalOptions::default() };
     let store = LocalStore::open(dir.path(), options).unwrap();
-    let handle = store.root().create(name("a"), &NEW_FILE).unwrap().handle().unwrap();
+    let handle = store.root().create(name("a"), &NEW_FILE, MAY).unwrap().handle().unwrap();
     std::fs::rename(dir.path().join("a"), dir.path().join("b")).unwrap();
     store.shared.cache.drop_unreferred();
-    assert_eq!(store.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
+    assert_eq!(store.by_handle(&handle, Wait::May(MAY)).err(), Some(Error::Stale));
     // Another file with that name is a different object.
     std::fs::write(dir.path().join("a"), "other").unwrap();
-    assert_eq!(store.by_handle(&handle, Wait::May).err(), Some(Error::Stale));
+    assert_eq!(store.by_handle(&handle, Wait::May(MAY)).err(), Some(Error::Stale));
     // Looking up the object again enters its new name.
-    let found = store.root().lookup(name("b"), Wait::May).unwrap();
+    let found = store.root().lookup(name("b"), Wait::May(MAY)).unwrap();
     assert_eq!(found.handle().unwrap(), handle);
     drop(found);
     store.shared.cache.drop_unreferred();
-    assert!(store.by_handle(&handle, Wait::May).is_ok());
+    assert!(store.by_handle(&handle, Wait::May(MAY)).is_ok());
 }
 
 #[test]

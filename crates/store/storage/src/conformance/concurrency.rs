@@ -1,5 +1,6 @@
 //! Checks of concurrent calls.
 
+use crate::conformance::MAY;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -14,7 +15,7 @@ pub fn one_creator_wins(subject: &mut dyn Subject) {
     let won = AtomicUsize::new(0);
     let create = || {
         for round in 0..ROUNDS {
-            match root.create(name(&format!("f{round}")), &new(NewKind::Regular)) {
+            match root.create(name(&format!("f{round}")), &new(NewKind::Regular), MAY) {
                 Ok(_) => _ = won.fetch_add(1, Ordering::Relaxed),
                 Err(e) => assert_eq!(e, Error::Exists),
             }
@@ -34,7 +35,7 @@ pub fn renames_are_atomic(subject: &mut dyn Subject) {
         for round in 0..ROUNDS {
             let at = format!("new{round}");
             file(&root, &at);
-            root.rename(name(&at), &*root, name("stable"), Replace::Yes).unwrap();
+            root.rename(name(&at), &*root, name("stable"), Replace::Yes, MAY).unwrap();
         }
         done.store(true, Ordering::Relaxed);
     };
@@ -78,7 +79,7 @@ pub fn lists_while_changing(subject: &mut dyn Subject) {
         for round in 0..ROUNDS * 4 {
             let at = format!("comes{}", round % 7);
             file(&dir, &at);
-            dir.remove_file(name(&at)).unwrap();
+            dir.remove_file(name(&at), MAY).unwrap();
         }
         done.store(true, Ordering::Relaxed);
     };

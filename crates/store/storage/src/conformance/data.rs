@@ -1,5 +1,6 @@
 //! Checks of reading and writing.
 
+use crate::conformance::MAY;
 use std::io::IoSlice;
 
 use super::{Subject, attributes_of, file, has, name, read, write};
@@ -9,7 +10,7 @@ use crate::{Capabilities, Error, SetAttributes, Stability, Wait};
 const SIZE_MAX: u64 = i64::MAX.unsigned_abs();
 
 fn set_size(node: &dyn crate::Node, size: u64) -> crate::Result<crate::Attributes> {
-    node.set_attributes(&SetAttributes { size: Some(size), ..SetAttributes::default() })
+    node.set_attributes(&SetAttributes { size: Some(size), ..SetAttributes::default() }, MAY)
 }
 
 /// Data can be written at any offset, over existing data.
@@ -61,7 +62,7 @@ pub fn many_slices(subject: &mut dyn Subject) {
     let pieces: Vec<Vec<u8>> = (0..3000_usize).map(|n| vec![u8::try_from(n % 251).unwrap(); n % 7]).collect();
     let slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
     let whole = pieces.concat();
-    assert_eq!(node.write(3, &slices, Stability::Unstable, Wait::May), Ok(whole.len()));
+    assert_eq!(node.write(3, &slices, Stability::Unstable, Wait::May(MAY)), Ok(whole.len()));
     assert_eq!(read(&*node, 3, 20_000), whole);
 }
 
@@ -70,18 +71,18 @@ pub fn every_stability(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let node = file(&root, "f");
     for (offset, stability) in [(0, Stability::Unstable), (1, Stability::Data), (2, Stability::File)] {
-        assert_eq!(node.write(offset, &[IoSlice::new(b"x")], stability, Wait::May), Ok(1));
+        assert_eq!(node.write(offset, &[IoSlice::new(b"x")], stability, Wait::May(MAY)), Ok(1));
     }
     assert_eq!(read(&*node, 0, 9), b"xxx");
-    assert_eq!(node.commit(), Ok(()));
-    assert_eq!(root.commit(), Ok(()), "names are safe then");
+    assert_eq!(node.commit(MAY), Ok(()));
+    assert_eq!(root.commit(MAY), Ok(()), "names are safe then");
 }
 
 /// No file can grow beyond the system's limit.
 pub fn beyond_the_largest(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     for offset in [SIZE_MAX, SIZE_MAX + 1, u64::MAX] {
-        let written = node.write(offset, &[IoSlice::new(b"x")], Stability::Unstable, Wait::May);
+        let written = node.write(offset, &[IoSlice::new(b"x")], Stability::Unstable, Wait::May(MAY));
         assert_eq!(written, Err(Error::TooLarge), "at {offset}");
     }
     assert_eq!(set_size(&*node, SIZE_MAX + 1), Err(Error::TooLarge));
@@ -92,10 +93,10 @@ pub fn beyond_the_largest(subject: &mut dyn Subject) {
 /// Empty reads and writes succeed and do nothing.
 pub fn empty_calls(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
-    assert_eq!(node.write(100, &[], Stability::Unstable, Wait::May), Ok(0));
-    assert_eq!(node.write(100, &[IoSlice::new(b"")], Stability::File, Wait::May), Ok(0));
+    assert_eq!(node.write(100, &[], Stability::Unstable, Wait::May(MAY)), Ok(0));
+    assert_eq!(node.write(100, &[IoSlice::new(b"")], Stability::File, Wait::May(MAY)), Ok(0));
     assert_eq!(attributes_of(&*node).size, 0);
-    assert_eq!(node.read(0, &mut [], Wait::May), Ok(0));
+    assert_eq!(node.read(0, &mut [], Wait::May(MAY)), Ok(0));
 }
 
 /// Ranges can be copied inside the store.
@@ -106,17 +107,17 @@ pub fn copies_ranges(subject: &mut dyn Subject) {
     write(&*from, 0, &data);
     let mut copied = 0;
     while copied < 90_000 {
-        let count = from.copy_range(5 + copied, &*to, 7 + copied, 90_000 - copied).unwrap();
+        let count = from.copy_range(5 + copied, &*to, 7 + copied, 90_000 - copied, MAY).unwrap();
         assert!(count > 0 && count <= 90_000 - copied);
         copied += count;
     }
     assert_eq!(read(&*to, 7, 200_000), data[5..90_005]);
     assert_eq!(read(&*to, 0, 7), [0; 7]);
-    assert_eq!(from.copy_range(99_990, &*to, 0, 50), Ok(10), "no more than there is");
-    assert_eq!(from.copy_range(100_000, &*to, 0, 50), Ok(0));
-    assert_eq!(from.copy_range(u64::MAX, &*to, 0, 50), Ok(0));
-    assert_eq!(from.copy_range(0, &*from, 10, 20), Err(Error::InvalidArgument), "onto itself");
-    assert_eq!(from.copy_range(0, &*from, 200_000, 20), Ok(20));
+    assert_eq!(from.copy_range(99_990, &*to, 0, 50, MAY), Ok(10), "no more than there is");
+    assert_eq!(from.copy_range(100_000, &*to, 0, 50, MAY), Ok(0));
+    assert_eq!(from.copy_range(u64::MAX, &*to, 0, 50, MAY), Ok(0));
+    assert_eq!(from.copy_range(0, &*from, 10, 20, MAY), Err(Error::InvalidArgument), "onto itself");
+    assert_eq!(from.copy_range(0, &*from, 200_000, 20, MAY), Ok(20));
     assert_eq!(read(&*from, 200_000, 99), data[..20]);
 }
 
@@ -125,7 +126,7 @@ pub fn clones_ranges(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let (from, to) = (file(&root, "from"), file(&root, "to"));
     write(&*from, 0, &[9; 10_000]);
-    let cloned = from.clone_range(0, &*to, 0, 0);
+    let cloned = from.clone_range(0, &*to, 0, 0, MAY);
     if !has(subject, Capabilities::CLONE) {
         assert_eq!(cloned, Err(Error::NotSupported));
         return;
@@ -134,7 +135,7 @@ pub fn clones_ranges(subject: &mut dyn Subject) {
     assert_eq!(read(&*to, 0, 20_000), [9; 10_000]);
     write(&*to, 0, &[8; 10]);
     assert_eq!(read(&*from, 0, 10), [9; 10], "a write to the one is not seen in the other");
-    assert_eq!(from.clone_range(1, &*to, 0, 100), Err(Error::InvalidArgument), "whole blocks only");
-    root.remove_file(name("from")).unwrap();
+    assert_eq!(from.clone_range(1, &*to, 0, 100, MAY), Err(Error::InvalidArgument), "whole blocks only");
+    root.remove_file(name("from"), MAY).unwrap();
     assert_eq!(read(&*to, 10, 9990), [9; 9990]);
 }

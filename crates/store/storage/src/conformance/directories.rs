@@ -1,5 +1,6 @@
 //! Checks of directories and their listings.
 
+use crate::conformance::MAY;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -18,7 +19,7 @@ fn fill(dir: &NodeRef, count: usize) {
 /// Up to `count` names after a cookie, the last cookie, and whether the end was reached.
 fn some(dir: &NodeRef, cookie: u64, count: usize) -> (Vec<String>, u64, bool) {
     let (mut names, mut last) = (Vec::new(), cookie);
-    let end = dir.read_dir(cookie, &mut |entry| {
+    let end = dir.read_dir(cookie, MAY, &mut |entry| {
         if names.len() == count {
             return ControlFlow::Break(());
         }
@@ -73,7 +74,7 @@ pub fn cookies_survive_changes(subject: &mut dyn Subject) {
         // Removes the last entry seen, one that was seen earlier, and one elsewhere.
         for at in [seen.last(), seen.get(round * 3), Some(&format!("file-{:05}", 999 - round))] {
             if at.is_some_and(|at| gone.insert(at.clone())) {
-                root.remove_file(name(at.unwrap())).unwrap();
+                root.remove_file(name(at.unwrap()), MAY).unwrap();
             }
         }
         file(&root, &format!("new-{round}"));
@@ -106,10 +107,10 @@ pub fn big(subject: &mut dyn Subject) {
     assert_eq!(seen.len(), MANY);
     assert!(find(&dir, &format!("file-{:05}", MANY / 2)).is_ok());
     for at in &seen {
-        dir.remove_file(name(at)).unwrap();
+        dir.remove_file(name(at), MAY).unwrap();
     }
     assert!(list(&dir, 0).is_empty());
-    root.remove_dir(name("big")).unwrap();
+    root.remove_dir(name("big"), MAY).unwrap();
 }
 
 /// A directory knows its parent.
@@ -117,12 +118,12 @@ pub fn parents(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let a = directory(&root, "a");
     let b = directory(&a, "b");
-    assert_eq!(b.parent().unwrap().id(), a.id());
-    assert_eq!(a.parent().unwrap().id(), root.id());
-    assert_eq!(root.parent().unwrap().id(), root.id());
-    assert_eq!([&b, &a, &root].map(|dir| dir.parent_number().unwrap()), [a.id(), root.id(), root.id()]);
-    a.rename(name("b"), &*root, name("b"), crate::Replace::Never).unwrap();
-    assert_eq!((b.parent().unwrap().id(), b.parent_number()), (root.id(), Ok(root.id())));
+    assert_eq!(b.parent(MAY).unwrap().id(), a.id());
+    assert_eq!(a.parent(MAY).unwrap().id(), root.id());
+    assert_eq!(root.parent(MAY).unwrap().id(), root.id());
+    assert_eq!([&b, &a, &root].map(|dir| dir.parent_number(MAY).unwrap()), [a.id(), root.id(), root.id()]);
+    a.rename(name("b"), &*root, name("b"), crate::Replace::Never, MAY).unwrap();
+    assert_eq!((b.parent(MAY).unwrap().id(), b.parent_number(MAY)), (root.id(), Ok(root.id())));
 }
 
 /// Objects know their paths.
@@ -134,9 +135,9 @@ pub fn paths(subject: &mut dyn Subject) {
     assert_eq!(root.path().unwrap(), b"");
     assert_eq!(a.path().unwrap(), b"a");
     assert_eq!(node.path().unwrap(), b"a/b (deleted)/f (deleted)");
-    root.rename(name("a"), &*root, name("z"), crate::Replace::Never).unwrap();
+    root.rename(name("a"), &*root, name("z"), crate::Replace::Never, MAY).unwrap();
     assert_eq!(node.path().unwrap(), b"z/b (deleted)/f (deleted)");
-    b.remove_file(name("f (deleted)")).unwrap();
+    b.remove_file(name("f (deleted)"), MAY).unwrap();
     assert_eq!(node.path(), Err(Error::Stale));
 }
 
@@ -146,7 +147,7 @@ pub fn counts_links(subject: &mut dyn Subject) {
     let dir = directory(&root, "d");
     assert!(attributes_of(&*dir).links > 0);
     assert!(attributes_of(&*root).links > 0);
-    root.remove_dir(name("d")).unwrap();
+    root.remove_dir(name("d"), MAY).unwrap();
     assert_eq!(attributes_of(&*dir).links, 0);
 }
 
@@ -156,20 +157,20 @@ pub fn removed_while_held(subject: &mut dyn Subject) {
     let dir = directory(&root, "d");
     let node = file(&root, "f");
     let id = dir.id();
-    root.remove_dir(name("d")).unwrap();
+    root.remove_dir(name("d"), MAY).unwrap();
     assert_eq!((dir.id(), attributes_of(&*dir).id), (id, id));
-    assert_eq!(dir.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
-    assert_eq!(dir.create(name("x"), &new(NewKind::Directory)).err(), Some(Error::Stale));
-    assert_eq!(dir.link(name("x"), &*node), Err(Error::Stale));
-    assert_eq!(root.rename(name("f"), &*dir, name("x"), crate::Replace::Never), Err(Error::NotFound));
+    assert_eq!(dir.create(name("x"), &new(NewKind::Regular), MAY).err(), Some(Error::Stale));
+    assert_eq!(dir.create(name("x"), &new(NewKind::Directory), MAY).err(), Some(Error::Stale));
+    assert_eq!(dir.link(name("x"), &*node, MAY), Err(Error::Stale));
+    assert_eq!(root.rename(name("f"), &*dir, name("x"), crate::Replace::Never, MAY), Err(Error::NotFound));
     assert_eq!(find(&dir, "x").err(), Some(Error::NotFound));
-    assert_eq!(dir.parent().err(), Some(Error::Stale));
+    assert_eq!(dir.parent(MAY).err(), Some(Error::Stale));
     assert_eq!(dir.path(), Err(Error::Stale));
-    assert_eq!(dir.read_dir(0, &mut |_| ControlFlow::Continue(())), Err(Error::Stale));
+    assert_eq!(dir.read_dir(0, MAY, &mut |_| ControlFlow::Continue(())), Err(Error::Stale));
     // The name is free again for another object.
     let other = directory(&root, "d");
     assert_ne!(other.id(), id);
-    assert_eq!(dir.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
+    assert_eq!(dir.create(name("x"), &new(NewKind::Regular), MAY).err(), Some(Error::Stale));
 }
 
 /// Only empty directories can be removed, and only by the call for directories.
@@ -177,33 +178,33 @@ pub fn removes_only_empty(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let dir = directory(&root, "d");
     file(&dir, "f");
-    assert_eq!(root.remove_dir(name("d")), Err(Error::NotEmpty));
-    assert_eq!(root.remove_file(name("d")), Err(Error::IsDirectory));
-    assert_eq!(dir.remove_dir(name("f")), Err(Error::NotDirectory));
-    dir.remove_file(name("f")).unwrap();
-    root.remove_dir(name("d")).unwrap();
-    assert_eq!(root.remove_dir(name("d")), Err(Error::NotFound));
+    assert_eq!(root.remove_dir(name("d"), MAY), Err(Error::NotEmpty));
+    assert_eq!(root.remove_file(name("d"), MAY), Err(Error::IsDirectory));
+    assert_eq!(dir.remove_dir(name("f"), MAY), Err(Error::NotDirectory));
+    dir.remove_file(name("f"), MAY).unwrap();
+    root.remove_dir(name("d"), MAY).unwrap();
+    assert_eq!(root.remove_dir(name("d"), MAY), Err(Error::NotFound));
 }
 
 /// `remove_found` removes the object that was found, and nothing of another kind that has its name by now.
 pub fn removes_what_was_found(subject: &mut dyn Subject) {
     let root = subject.store().root();
-    let look = |at| root.lookup_attributes(name(at), Want::empty(), Wait::May).unwrap();
+    let look = |at| root.lookup_attributes(name(at), Want::empty(), Wait::May(MAY)).unwrap();
     let (was, dir) = (directory(&root, "d"), directory(&root, "e"));
     file(&dir, "f");
     file(&root, "f");
-    root.link(name("g"), &*look("f").0).unwrap();
+    root.link(name("g"), &*look("f").0, MAY).unwrap();
     let (_, found) = look("d");
     let (_, full) = look("e");
     let (node, of_file) = look("f");
-    assert_eq!(root.remove_found(name("e"), &full), Err(Error::NotEmpty));
-    root.remove_found(name("d"), &found).unwrap();
-    assert_eq!(root.remove_found(name("d"), &found), Err(Error::NotFound));
-    assert_eq!(root.remove_found(name("f"), &found), Err(Error::NotDirectory));
-    assert_eq!(root.remove_found(name("e"), &of_file), Err(Error::IsDirectory));
-    root.remove_found(name("f"), &of_file).unwrap();
-    assert_eq!(node.attributes(Want::empty(), Wait::May).unwrap().links, 1);
-    root.remove_found(name("g"), &look("g").1).unwrap();
-    assert_eq!(root.lookup(name("g"), Wait::May).err(), Some(Error::NotFound));
-    assert_eq!(was.create(name("x"), &new(NewKind::Regular)).err(), Some(Error::Stale));
+    assert_eq!(root.remove_found(name("e"), &full, MAY), Err(Error::NotEmpty));
+    root.remove_found(name("d"), &found, MAY).unwrap();
+    assert_eq!(root.remove_found(name("d"), &found, MAY), Err(Error::NotFound));
+    assert_eq!(root.remove_found(name("f"), &found, MAY), Err(Error::NotDirectory));
+    assert_eq!(root.remove_found(name("e"), &of_file, MAY), Err(Error::IsDirectory));
+    root.remove_found(name("f"), &of_file, MAY).unwrap();
+    assert_eq!(node.attributes(Want::empty(), Wait::May(MAY)).unwrap().links, 1);
+    root.remove_found(name("g"), &look("g").1, MAY).unwrap();
+    assert_eq!(root.lookup(name("g"), Wait::May(MAY)).err(), Some(Error::NotFound));
+    assert_eq!(was.create(name("x"), &new(NewKind::Regular), MAY).err(), Some(Error::Stale));
 }

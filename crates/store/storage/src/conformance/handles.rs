@@ -1,10 +1,11 @@
 //! Checks of handles.
 
 use super::{Subject, attributes_of, directory, file, find, name, new, read, write};
+use crate::conformance::MAY;
 use crate::{Error, FileKind, HANDLE_BYTES_MAX, Handle, NewKind, NodeRef, Replace, Wait};
 
 fn by_handle(subject: &dyn Subject, handle: &Handle) -> crate::Result<NodeRef> {
-    subject.store().by_handle(handle, Wait::May)
+    subject.store().by_handle(handle, Wait::May(MAY))
 }
 
 /// A handle finds its object, also when nobody holds the object any more.
@@ -33,9 +34,9 @@ pub fn survive_renames(subject: &mut dyn Subject) {
     let (handle, dir_handle) = (node.handle().unwrap(), a.handle().unwrap());
     let id = node.id();
     drop(node);
-    a.rename(name("f"), &*b, name("g"), Replace::Never).unwrap();
-    root.rename(name("a"), &*b, name("a"), Replace::Never).unwrap();
-    root.rename(name("b"), &*root, name("c"), Replace::Never).unwrap();
+    a.rename(name("f"), &*b, name("g"), Replace::Never, MAY).unwrap();
+    root.rename(name("a"), &*b, name("a"), Replace::Never, MAY).unwrap();
+    root.rename(name("b"), &*root, name("c"), Replace::Never, MAY).unwrap();
     drop((a, b, root));
     subject.restart();
     assert_eq!(by_handle(subject, &handle).unwrap().id(), id);
@@ -66,10 +67,10 @@ pub fn go_with_the_object(subject: &mut dyn Subject) {
     let (node, dir, replaced) = (file(&root, "f"), directory(&root, "d"), file(&root, "r"));
     let handles = [node.handle().unwrap(), dir.handle().unwrap(), replaced.handle().unwrap()];
     drop((node, dir, replaced));
-    root.remove_file(name("f")).unwrap();
-    root.remove_dir(name("d")).unwrap();
+    root.remove_file(name("f"), MAY).unwrap();
+    root.remove_dir(name("d"), MAY).unwrap();
     file(&root, "x");
-    root.rename(name("x"), &*root, name("r"), Replace::Yes).unwrap();
+    root.rename(name("x"), &*root, name("r"), Replace::Yes, MAY).unwrap();
     for handle in &handles {
         assert_eq!(by_handle(subject, handle).err(), Some(Error::Stale), "{handle:?}");
     }
@@ -87,9 +88,9 @@ pub fn go_with_a_directory_that_is_held(subject: &mut dyn Subject) {
     let (removed, replaced, open) = (directory(&root, "d"), directory(&root, "r"), file(&root, "f"));
     let handles = [removed.handle().unwrap(), replaced.handle().unwrap(), open.handle().unwrap()];
     directory(&root, "x");
-    root.remove_dir(name("d")).unwrap();
-    root.rename(name("x"), &*root, name("r"), Replace::Yes).unwrap();
-    root.remove_file(name("f")).unwrap();
+    root.remove_dir(name("d"), MAY).unwrap();
+    root.rename(name("x"), &*root, name("r"), Replace::Yes, MAY).unwrap();
+    root.remove_file(name("f"), MAY).unwrap();
     for (held, handle) in [&removed, &replaced].into_iter().zip(&handles) {
         assert_eq!(by_handle(subject, handle).err(), Some(Error::Stale));
         assert_eq!(attributes_of(&**held).kind, FileKind::Directory, "who holds it goes on");
@@ -107,7 +108,7 @@ pub fn never_name_a_later_object(subject: &mut dyn Subject) {
         assert!(!old.contains(&handle), "round {round}");
         old.push(handle);
         drop(node);
-        root.remove_file(name("f")).unwrap();
+        root.remove_file(name("f"), MAY).unwrap();
         for handle in &old {
             assert_eq!(by_handle(subject, handle).err(), Some(Error::Stale), "round {round}");
         }
@@ -159,12 +160,12 @@ pub fn malformed(subject: &mut dyn Subject) {
 pub fn of_every_kind(subject: &mut dyn Subject) {
     let root = subject.store().root();
     for kind in [NewKind::Symlink(b"nowhere"), NewKind::Fifo, NewKind::Socket, NewKind::Directory] {
-        let node = root.create(name("n"), &new(kind)).unwrap();
+        let node = root.create(name("n"), &new(kind), MAY).unwrap();
         let (handle, id, kind) = (node.handle().unwrap(), node.id(), node.kind());
         drop(node);
         let found = by_handle(subject, &handle).unwrap();
         assert_eq!((found.id(), found.kind(), attributes_of(&*found).kind), (id, kind, kind));
-        root.rename(name("n"), &*root, name(&format!("n{}", id.number)), Replace::Never).unwrap();
+        root.rename(name("n"), &*root, name(&format!("n{}", id.number)), Replace::Never, MAY).unwrap();
     }
 }
 
@@ -172,10 +173,10 @@ pub fn of_every_kind(subject: &mut dyn Subject) {
 pub fn one_for_all_names(subject: &mut dyn Subject) {
     let root = subject.store().root();
     let node = file(&root, "f");
-    root.link(name("g"), &*node).unwrap();
+    root.link(name("g"), &*node, MAY).unwrap();
     let handle = node.handle().unwrap();
     assert_eq!(find(&root, "g").unwrap().handle().unwrap(), handle);
-    root.remove_file(name("g")).unwrap();
+    root.remove_file(name("g"), MAY).unwrap();
     let id = node.id();
     drop(node);
     assert_eq!(by_handle(subject, &handle).unwrap().id(), id);

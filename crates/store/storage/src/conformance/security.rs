@@ -1,5 +1,6 @@
 //! Checks of security descriptors.
 
+use crate::conformance::MAY;
 use std::sync::Arc;
 
 use acl::{AccessMask, Ace, AceFlags, Acl, Control, SecurityDescriptor, Sid};
@@ -19,32 +20,32 @@ fn descriptor(aces: usize) -> SecurityDescriptor {
 }
 
 fn security(node: &dyn Node) -> Option<Arc<SecurityDescriptor>> {
-    node.security(&attributes_of(node), Wait::May).unwrap()
+    node.security(&attributes_of(node), Wait::May(MAY)).unwrap()
 }
 
 /// A stored descriptor is returned, also after a restart, until it is removed. Clients do not see where it is stored.
 pub fn stored_and_taken_away(subject: &mut dyn Subject) {
     let root = subject.store().root();
     if !has(subject, Capabilities::XATTRS) {
-        assert_eq!(root.set_security(Some(descriptor(1))), Err(Error::NotSupported));
+        assert_eq!(root.set_security(Some(descriptor(1)), MAY), Err(Error::NotSupported));
         return;
     }
     for (node, aces) in [(file(&root, "f"), 1), (file(&root, "long"), 60), (directory(&root, "d"), 2)] {
         assert_eq!(security(&*node), None);
-        let after = node.set_security(Some(descriptor(aces))).unwrap();
+        let after = node.set_security(Some(descriptor(aces)), MAY).unwrap();
         assert_eq!(after.id, node.id());
         assert_eq!(security(&*node).as_deref(), Some(&descriptor(aces)));
-        assert_eq!(node.xattrs(), Ok(vec![]));
+        assert_eq!(node.xattrs(MAY), Ok(vec![]));
     }
     drop(root);
     subject.restart();
     let node = find(&subject.store().root(), "long").unwrap();
     assert_eq!(security(&*node).as_deref(), Some(&descriptor(60)));
-    assert_eq!(node.set_xattr(b"a", b"1", XattrMode::Set), Ok(()));
+    assert_eq!(node.set_xattr(b"a", b"1", XattrMode::Set, MAY), Ok(()));
     assert_eq!(security(&*node).as_deref(), Some(&descriptor(60)), "other changes leave it");
-    node.set_security(None).unwrap();
+    node.set_security(None, MAY).unwrap();
     assert_eq!(security(&*node), None);
-    node.set_security(None).unwrap();
+    node.set_security(None, MAY).unwrap();
 }
 
 /// A change of the permission bits puts the descriptor out of force; a change of the other mode bits does not.
@@ -53,16 +54,17 @@ pub fn in_force_for_its_mode(subject: &mut dyn Subject) {
         return;
     }
     let node = file(&subject.store().root(), "f");
-    let chmod = |mode| node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() });
-    node.set_security(Some(descriptor(1))).unwrap();
+    let chmod =
+        |mode| node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() }, MAY);
+    node.set_security(Some(descriptor(1)), MAY).unwrap();
     chmod(0o4644).unwrap();
     assert_eq!(security(&*node).as_deref(), Some(&descriptor(1)));
     chmod(0o640).unwrap();
     assert_eq!(security(&*node), None);
-    node.set_security(Some(descriptor(2))).unwrap();
+    node.set_security(Some(descriptor(2)), MAY).unwrap();
     assert_eq!(security(&*node).as_deref(), Some(&descriptor(2)));
     if has(subject, Capabilities::OWNERS) {
-        node.set_attributes(&SetAttributes { uid: Some(9), ..SetAttributes::default() }).unwrap();
+        node.set_attributes(&SetAttributes { uid: Some(9), ..SetAttributes::default() }, MAY).unwrap();
         assert_eq!(security(&*node), None);
     }
 }
@@ -73,7 +75,7 @@ pub fn not_of_every_kind(subject: &mut dyn Subject) {
         return;
     }
     let root = subject.store().root();
-    let link = root.create(super::name("l"), &super::new(NewKind::Symlink(b"t"))).unwrap();
+    let link = root.create(super::name("l"), &super::new(NewKind::Symlink(b"t")), MAY).unwrap();
     assert_eq!(security(&*link), None);
-    assert_eq!(link.set_security(Some(descriptor(1))), Err(Error::WrongKind));
+    assert_eq!(link.set_security(Some(descriptor(1)), MAY), Err(Error::WrongKind));
 }

@@ -1,21 +1,22 @@
 //! Checks of holes. The store decides how large a hole must be: these checks use large ones.
 
 use super::{Subject, attributes_of, file, has, read, write};
+use crate::conformance::MAY;
 use crate::{Capabilities, Error, Node, SeekTo, SetAttributes};
 
 const MIB: u64 = 1 << 20;
 
 /// Seeks data or a hole from an offset.
 fn seeks(node: &dyn Node, from: u64, to: SeekTo) -> Option<u64> {
-    node.seek(from, to).unwrap()
+    node.seek(from, to, MAY).unwrap()
 }
 
 /// Whether the store can report holes.
 fn is_sparse(subject: &dyn Subject, node: &dyn Node) -> bool {
     let sparse = has(subject, Capabilities::SPARSE);
     if !sparse {
-        assert_eq!(node.seek(0, SeekTo::Hole), Err(Error::NotSupported));
-        assert_eq!(node.punch_hole(0, 1), Err(Error::NotSupported));
+        assert_eq!(node.seek(0, SeekTo::Hole, MAY), Err(Error::NotSupported));
+        assert_eq!(node.punch_hole(0, 1, MAY), Err(Error::NotSupported));
     }
     sparse
 }
@@ -47,11 +48,11 @@ pub fn punches_holes(subject: &mut dyn Subject) {
         return;
     }
     write(&*node, 0, &vec![1; 4 << 20]);
-    node.commit().unwrap();
+    node.commit(MAY).unwrap();
     let before = attributes_of(&*node);
-    node.punch_hole(MIB, 2 * MIB).unwrap();
-    node.punch_hole(10, 20).unwrap();
-    node.commit().unwrap();
+    node.punch_hole(MIB, 2 * MIB, MAY).unwrap();
+    node.punch_hole(10, 20, MAY).unwrap();
+    node.commit(MAY).unwrap();
     let after = attributes_of(&*node);
     assert_eq!(after.size, 4 * MIB);
     assert!(after.allocated + 2 * MIB <= before.allocated, "{} of {}", after.allocated, before.allocated);
@@ -60,34 +61,34 @@ pub fn punches_holes(subject: &mut dyn Subject) {
     assert_eq!(read(&*node, 3 * MIB - 5, 10), [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
     assert_eq!(seeks(&*node, 100, SeekTo::Hole), Some(MIB));
     assert_eq!(seeks(&*node, MIB, SeekTo::Data), Some(3 * MIB));
-    node.punch_hole(3 * MIB, 100 * MIB).unwrap();
+    node.punch_hole(3 * MIB, 100 * MIB, MAY).unwrap();
     assert_eq!(attributes_of(&*node).size, 4 * MIB, "the size stays");
     assert_eq!(read(&*node, 4 * MIB - 10, 99), [0; 10]);
-    assert_eq!(node.punch_hole(0, 0), Err(Error::InvalidArgument));
-    assert_eq!(node.punch_hole(u64::MAX, 1), Err(Error::TooLarge));
+    assert_eq!(node.punch_hole(0, 0, MAY), Err(Error::InvalidArgument));
+    assert_eq!(node.punch_hole(u64::MAX, 1, MAY), Err(Error::TooLarge));
 }
 
 /// Reserving takes space and keeps the contents; the size grows only when asked.
 pub fn reserves_space(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
     write(&*node, 0, b"data");
-    if node.allocate(0, 2 * MIB, false) == Err(Error::NotSupported) {
+    if node.allocate(0, 2 * MIB, false, MAY) == Err(Error::NotSupported) {
         return;
     }
     let attributes = attributes_of(&*node);
     assert_eq!(attributes.size, 4);
     assert!(attributes.allocated >= 2 * MIB);
-    node.allocate(MIB, MIB, true).unwrap();
+    node.allocate(MIB, MIB, true, MAY).unwrap();
     assert_eq!(attributes_of(&*node).size, 2 * MIB);
     assert_eq!(read(&*node, 0, 8), b"data\0\0\0\0");
-    assert_eq!(node.allocate(0, 0, true), Err(Error::InvalidArgument));
-    assert_eq!(node.allocate(u64::MAX, 1, true), Err(Error::TooLarge));
+    assert_eq!(node.allocate(0, 0, true, MAY), Err(Error::InvalidArgument));
+    assert_eq!(node.allocate(u64::MAX, 1, true, MAY), Err(Error::TooLarge));
 }
 
 /// A file that is extended by setting its size occupies no space for the extension.
 pub fn extends_with_holes(subject: &mut dyn Subject) {
     let node = file(&subject.store().root(), "f");
-    node.set_attributes(&SetAttributes { size: Some(64 * MIB), ..SetAttributes::default() }).unwrap();
+    node.set_attributes(&SetAttributes { size: Some(64 * MIB), ..SetAttributes::default() }, MAY).unwrap();
     assert!(attributes_of(&*node).allocated < MIB);
     assert_eq!(read(&*node, 63 * MIB, 100), [0; 100]);
     write(&*node, 32 * MIB, b"x");

@@ -1,6 +1,7 @@
 //! Checks of named streams: their owners, names and lifetime.
 
 use super::{Subject, attributes_of, directory, file, find, has, names, new, read, stream_name, write};
+use crate::conformance::MAY;
 use crate::{
     Capabilities, Error, FileKind, NewKind, NodeRef, Replace, SeekTo, SetAttributes, StreamEntry, Wait,
 };
@@ -11,24 +12,24 @@ fn supported(subject: &dyn Subject) -> bool {
     if !supported {
         let node = file(&subject.store().root(), "f");
         let name = stream_name("s");
-        assert_eq!(node.streams(), Err(Error::NotSupported));
-        assert_eq!(node.stream(name).unwrap_err(), Error::NotSupported);
-        assert_eq!(node.create_stream(name).unwrap_err(), Error::NotSupported);
-        assert_eq!(node.remove_stream(name), Err(Error::NotSupported));
-        assert_eq!(node.rename_stream(name, name, Replace::Yes), Err(Error::NotSupported));
+        assert_eq!(node.streams(MAY), Err(Error::NotSupported));
+        assert_eq!(node.stream(name, MAY).unwrap_err(), Error::NotSupported);
+        assert_eq!(node.create_stream(name, MAY).unwrap_err(), Error::NotSupported);
+        assert_eq!(node.remove_stream(name, MAY), Err(Error::NotSupported));
+        assert_eq!(node.rename_stream(name, name, Replace::Yes, MAY), Err(Error::NotSupported));
     }
     supported
 }
 
 fn make(node: &NodeRef, name: &str, data: &[u8]) -> NodeRef {
-    let stream = node.create_stream(stream_name(name)).unwrap();
+    let stream = node.create_stream(stream_name(name), MAY).unwrap();
     write(&*stream, 0, data);
     stream
 }
 
 fn sizes(node: &NodeRef) -> Vec<(String, u64)> {
     let entry = |entry: StreamEntry| (String::from_utf8(entry.name).unwrap(), entry.size);
-    let mut streams: Vec<_> = node.streams().unwrap().into_iter().map(entry).collect();
+    let mut streams: Vec<_> = node.streams(MAY).unwrap().into_iter().map(entry).collect();
     streams.sort();
     streams
 }
@@ -38,7 +39,7 @@ fn listed(streams: &[(&str, u64)]) -> Vec<(String, u64)> {
 }
 
 fn data_of(node: &NodeRef, name: &str) -> crate::Result<Vec<u8>> {
-    Ok(read(&*node.stream(stream_name(name))?, 0, 100))
+    Ok(read(&*node.stream(stream_name(name), MAY)?, 0, 100))
 }
 
 /// A stream has data of its own; the file and the other streams do not change with it.
@@ -57,15 +58,15 @@ pub fn hold_data_of_their_own(subject: &mut dyn Subject) {
     assert_ne!(one.id(), two.id());
     assert_eq!(attributes_of(&*one).size, 5);
     write(&*two, 3, b"x");
-    two.set_attributes(&SetAttributes { size: Some(2), ..SetAttributes::default() }).unwrap();
+    two.set_attributes(&SetAttributes { size: Some(2), ..SetAttributes::default() }, MAY).unwrap();
     assert_eq!(sizes(&node), listed(&[("one", 5), ("two", 2)]));
     assert_eq!(data_of(&node, "one").unwrap(), b"first");
     assert_eq!(read(&*node, 0, 100), b"the file");
     assert_eq!(attributes_of(&*node).size, 8);
-    assert_eq!(node.create_stream(stream_name("one")).unwrap_err(), Error::Exists);
-    assert_eq!(node.stream(stream_name("one")).unwrap().id(), one.id());
-    node.remove_stream(stream_name("one")).unwrap();
-    assert_eq!(node.remove_stream(stream_name("one")), Err(Error::NotFound));
+    assert_eq!(node.create_stream(stream_name("one"), MAY).unwrap_err(), Error::Exists);
+    assert_eq!(node.stream(stream_name("one"), MAY).unwrap().id(), one.id());
+    node.remove_stream(stream_name("one"), MAY).unwrap();
+    assert_eq!(node.remove_stream(stream_name("one"), MAY), Err(Error::NotFound));
     assert_eq!(sizes(&node), listed(&[("two", 2)]));
 }
 
@@ -86,11 +87,11 @@ pub fn any_name(subject: &mut dyn Subject) {
     expected.sort();
     assert_eq!(sizes(&node), expected);
     for name in &all {
-        let data = read(&*node.stream(stream_name(name)).unwrap(), 0, 1000);
+        let data = read(&*node.stream(stream_name(name), MAY).unwrap(), 0, 1000);
         assert_eq!(data, name.as_bytes());
     }
     for name in &all {
-        node.remove_stream(stream_name(name)).unwrap();
+        node.remove_stream(stream_name(name), MAY).unwrap();
     }
     assert_eq!(sizes(&node), []);
     make(&node, &wide, b"again");
@@ -107,11 +108,11 @@ pub fn renamed(subject: &mut dyn Subject) {
     let held = make(&node, "a", b"data");
     make(&node, "b", b"other");
     let rename =
-        |from: &str, to: &str, replace| node.rename_stream(stream_name(from), stream_name(to), replace);
+        |from: &str, to: &str, replace| node.rename_stream(stream_name(from), stream_name(to), replace, MAY);
     assert_eq!(rename("none", "c", Replace::Never), Err(Error::NotFound));
     assert_eq!(rename("a", "b", Replace::Never), Err(Error::Exists));
     rename("a", &long, Replace::Never).unwrap();
-    assert_eq!(node.stream(stream_name(&long)).unwrap().id(), held.id());
+    assert_eq!(node.stream(stream_name(&long), MAY).unwrap().id(), held.id());
     assert_eq!(data_of(&node, "a"), Err(Error::NotFound));
     rename(&long, "b", Replace::Yes).unwrap();
     assert_eq!(sizes(&node), listed(&[("b", 4)]));
@@ -134,10 +135,10 @@ pub fn of_directories(subject: &mut dyn Subject) {
     make(&dir, "s", b"a directory's");
     assert_eq!(data_of(&dir, "s").unwrap(), b"a directory's");
     assert_eq!(names(&dir), [""; 0]);
-    root.remove_dir(super::name("d")).unwrap();
-    let link = root.create(super::name("l"), &new(NewKind::Symlink(b"x"))).unwrap();
-    assert_eq!(link.create_stream(stream_name("s")).unwrap_err(), Error::WrongKind);
-    assert_eq!(link.streams(), Err(Error::WrongKind));
+    root.remove_dir(super::name("d"), MAY).unwrap();
+    let link = root.create(super::name("l"), &new(NewKind::Symlink(b"x")), MAY).unwrap();
+    assert_eq!(link.create_stream(stream_name("s"), MAY).unwrap_err(), Error::WrongKind);
+    assert_eq!(link.streams(MAY), Err(Error::WrongKind));
 }
 
 /// An object's streams are the same under all of its names.
@@ -149,11 +150,11 @@ pub fn belong_to_the_object(subject: &mut dyn Subject) {
     let dir = directory(&root, "d");
     let node = file(&root, "f");
     make(&node, "s", b"data");
-    root.rename(super::name("f"), &*dir, super::name("g"), Replace::Never).unwrap();
+    root.rename(super::name("f"), &*dir, super::name("g"), Replace::Never, MAY).unwrap();
     assert_eq!(data_of(&find(&dir, "g").unwrap(), "s").unwrap(), b"data");
-    root.link(super::name("h"), &*node).unwrap();
+    root.link(super::name("h"), &*node, MAY).unwrap();
     make(&find(&root, "h").unwrap(), "t", b"more");
-    dir.remove_file(super::name("g")).unwrap();
+    dir.remove_file(super::name("g"), MAY).unwrap();
     assert_eq!(sizes(&find(&root, "h").unwrap()), listed(&[("s", 4), ("t", 4)]));
 }
 
@@ -169,13 +170,13 @@ pub fn go_with_the_last_name(subject: &mut dyn Subject) {
     for node in [&removed, &replaced, &dir] {
         make(node, "s", b"data");
     }
-    root.remove_file(super::name("removed")).unwrap();
+    root.remove_file(super::name("removed"), MAY).unwrap();
     let new = file(&root, "new");
     make(&new, "s", b"new");
-    root.rename(super::name("new"), &*root, super::name("replaced"), Replace::Yes).unwrap();
-    root.remove_dir(super::name("dir")).unwrap();
+    root.rename(super::name("new"), &*root, super::name("replaced"), Replace::Yes, MAY).unwrap();
+    root.remove_dir(super::name("dir"), MAY).unwrap();
     for node in [&removed, &replaced, &dir] {
-        assert_eq!(node.create_stream(stream_name("t")).unwrap_err(), Error::Stale);
+        assert_eq!(node.create_stream(stream_name("t"), MAY).unwrap_err(), Error::Stale);
     }
     assert_eq!(data_of(&find(&root, "replaced").unwrap(), "s").unwrap(), b"new");
 }
@@ -191,7 +192,7 @@ pub fn never_a_later_object(subject: &mut dyn Subject) {
         assert_eq!(sizes(&node), []);
         make(&node, "s", b"data");
         drop(node);
-        root.remove_file(super::name("f")).unwrap();
+        root.remove_file(super::name("f"), MAY).unwrap();
     }
 }
 
@@ -204,9 +205,9 @@ pub fn removed_while_held(subject: &mut dyn Subject) {
     let node = file(&root, "f");
     let one = make(&node, "one", b"1");
     let two = make(&node, "two", b"2");
-    node.remove_stream(stream_name("one")).unwrap();
+    node.remove_stream(stream_name("one"), MAY).unwrap();
     drop(node);
-    root.remove_file(super::name("f")).unwrap();
+    root.remove_file(super::name("f"), MAY).unwrap();
     write(&*one, 1, b"+");
     write(&*two, 1, b"+");
     assert_eq!(read(&*one, 0, 10), b"1+");
@@ -238,7 +239,7 @@ pub fn are_no_entries(subject: &mut dyn Subject) {
     make(&dir, "s", b"data");
     assert_eq!(names(&root), ["d", "f"]);
     assert_eq!(names(&dir), [""; 0]);
-    root.remove_dir(super::name("d")).unwrap();
+    root.remove_dir(super::name("d"), MAY).unwrap();
 }
 
 /// A stream may be large, and mostly a hole.
@@ -254,10 +255,13 @@ pub fn sparse_and_large(subject: &mut dyn Subject) {
     assert_eq!(read(&*stream, SIZE - 4, 10), b"\0end");
     if has(subject, Capabilities::SPARSE) {
         assert!(attributes_of(&*stream).allocated < 1 << 20);
-        assert_eq!(stream.seek(1 << 20, SeekTo::Data).map(|at| at.is_some_and(|at| at > 1 << 20)), Ok(true));
+        assert_eq!(
+            stream.seek(1 << 20, SeekTo::Data, MAY).map(|at| at.is_some_and(|at| at > 1 << 20)),
+            Ok(true)
+        );
     }
-    let copy = node.create_stream(stream_name("copy")).unwrap();
-    assert_eq!(stream.copy_range(SIZE - 3, &*copy, 0, 3), Ok(3));
+    let copy = node.create_stream(stream_name("copy"), MAY).unwrap();
+    assert_eq!(stream.copy_range(SIZE - 3, &*copy, 0, 3, MAY), Ok(3));
     assert_eq!(read(&*copy, 0, 10), b"end");
-    assert!(stream.attributes(crate::Want::empty(), Wait::May).is_ok());
+    assert!(stream.attributes(crate::Want::empty(), Wait::May(MAY)).is_ok());
 }

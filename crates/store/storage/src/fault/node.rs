@@ -9,8 +9,8 @@ use acl::SecurityDescriptor;
 
 use super::{Call, Shared};
 use crate::{
-    Attributes, DirEntry, Error, FileKind, Handle, Name, NewNode, Node, NodeRef, ObjectId, Replace, Result,
-    SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
+    Attributes, DirEntry, Error, FileKind, Handle, MayWait, Name, NewNode, Node, NodeRef, ObjectId, Replace,
+    Result, SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl FaultyNode {
     }
 
     fn enter(&self, call: Call) -> Result<()> {
-        self.store.enter(call, Wait::May)
+        self.store.enter(call, false)
     }
 
     fn peer<'a>(&self, node: &'a dyn Node) -> Result<&'a dyn Node> {
@@ -74,70 +74,79 @@ impl Node for FaultyNode {
         }
     }
 
-    fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
-        self.store.enter(Call::Attributes, wait)?;
+    fn attributes(&self, want: Want, wait: Wait<'_>) -> Result<Attributes> {
+        self.store.enter(Call::Attributes, wait.is_never())?;
         self.node.attributes(want, wait)
     }
 
-    fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
-        self.store.enter(Call::Lookup, wait)?;
+    fn lookup(&self, name: Name<'_>, wait: Wait<'_>) -> Result<NodeRef> {
+        self.store.enter(Call::Lookup, wait.is_never())?;
         Ok(Self::wrap(&self.store, self.node.lookup(name, wait)?))
     }
 
-    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait) -> Result<(NodeRef, Attributes)> {
-        self.store.enter(Call::Lookup, wait)?;
+    fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait<'_>) -> Result<(NodeRef, Attributes)> {
+        self.store.enter(Call::Lookup, wait.is_never())?;
         let (node, attributes) = self.node.lookup_attributes(name, want, wait)?;
         Ok((Self::wrap(&self.store, node), attributes))
     }
 
-    fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
-        self.store.enter(Call::Security, wait)?;
+    fn security(&self, attributes: &Attributes, wait: Wait<'_>) -> Result<Option<Arc<SecurityDescriptor>>> {
+        self.store.enter(Call::Security, wait.is_never())?;
         self.node.security(attributes, wait)
     }
 
-    fn parent_number(&self) -> Result<ObjectId> {
+    fn parent_number(&self, may: MayWait<'_>) -> Result<ObjectId> {
         self.enter(Call::Parent)?;
-        self.node.parent_number()
+        self.node.parent_number(may)
     }
 
-    fn parent(&self) -> Result<NodeRef> {
+    fn parent(&self, may: MayWait<'_>) -> Result<NodeRef> {
         self.enter(Call::Parent)?;
-        Ok(Self::wrap(&self.store, self.node.parent()?))
+        Ok(Self::wrap(&self.store, self.node.parent(may)?))
     }
 
-    fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+    fn read_dir(
+        &self,
+        cookie: u64,
+        may: MayWait<'_>,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
         self.enter(Call::ReadDir)?;
-        self.node.read_dir(cookie, each)
+        self.node.read_dir(cookie, may, each)
     }
 
-    fn survey(&self, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+    fn survey(
+        &self,
+        may: MayWait<'_>,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
         self.enter(Call::ReadDir)?;
-        self.node.survey(each)
+        self.node.survey(may, each)
     }
 
-    fn read_link(&self) -> Result<Vec<u8>> {
+    fn read_link(&self, may: MayWait<'_>) -> Result<Vec<u8>> {
         self.enter(Call::ReadLink)?;
-        self.node.read_link()
+        self.node.read_link(may)
     }
 
-    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize> {
-        self.store.enter(Call::Read, wait)?;
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait<'_>) -> Result<usize> {
+        self.store.enter(Call::Read, wait.is_never())?;
         self.node.read(offset, into, wait)
     }
 
-    fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
+    fn set_attributes(&self, set: &SetAttributes, may: MayWait<'_>) -> Result<Attributes> {
         self.enter(Call::SetAttributes)?;
-        self.node.set_attributes(set)
+        self.node.set_attributes(set, may)
     }
 
-    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>, may: MayWait<'_>) -> Result<Attributes> {
         self.enter(Call::SetSecurity)?;
-        self.node.set_security(descriptor)
+        self.node.set_security(descriptor, may)
     }
 
-    fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
+    fn create(&self, name: Name<'_>, new: &NewNode<'_>, may: MayWait<'_>) -> Result<NodeRef> {
         self.enter(Call::Create)?;
-        Ok(Self::wrap(&self.store, self.node.create(name, new)?))
+        Ok(Self::wrap(&self.store, self.node.create(name, new, may)?))
     }
 
     fn create_attributes(
@@ -145,109 +154,143 @@ impl Node for FaultyNode {
         name: Name<'_>,
         new: &NewNode<'_>,
         want: Want,
+        may: MayWait<'_>,
     ) -> Result<(NodeRef, Attributes)> {
         self.enter(Call::Create)?;
-        let (node, attributes) = self.node.create_attributes(name, new, want)?;
+        let (node, attributes) = self.node.create_attributes(name, new, want, may)?;
         Ok((Self::wrap(&self.store, node), attributes))
     }
 
-    fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
+    fn link(&self, name: Name<'_>, target: &dyn Node, may: MayWait<'_>) -> Result<()> {
         self.enter(Call::Link)?;
-        self.node.link(name, self.peer(target)?)
+        self.node.link(name, self.peer(target)?, may)
     }
 
-    fn remove_file(&self, name: Name<'_>) -> Result<()> {
+    fn remove_file(&self, name: Name<'_>, may: MayWait<'_>) -> Result<()> {
         self.enter(Call::RemoveFile)?;
-        self.node.remove_file(name)
+        self.node.remove_file(name, may)
     }
 
-    fn remove_dir(&self, name: Name<'_>) -> Result<()> {
+    fn remove_dir(&self, name: Name<'_>, may: MayWait<'_>) -> Result<()> {
         self.enter(Call::RemoveDir)?;
-        self.node.remove_dir(name)
+        self.node.remove_dir(name, may)
     }
 
-    fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
+    fn rename(
+        &self,
+        name: Name<'_>,
+        to_dir: &dyn Node,
+        to_name: Name<'_>,
+        replace: Replace,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         self.enter(Call::Rename)?;
-        self.node.rename(name, self.peer(to_dir)?, to_name, replace)
+        self.node.rename(name, self.peer(to_dir)?, to_name, replace, may)
     }
 
-    fn write(&self, offset: u64, data: &[IoSlice<'_>], stability: Stability, wait: Wait) -> Result<usize> {
-        self.store.enter(Call::Write, wait)?;
+    fn write(
+        &self,
+        offset: u64,
+        data: &[IoSlice<'_>],
+        stability: Stability,
+        wait: Wait<'_>,
+    ) -> Result<usize> {
+        self.store.enter(Call::Write, wait.is_never())?;
         self.node.write(offset, data, stability, wait)
     }
 
-    fn commit(&self) -> Result<()> {
+    fn commit(&self, may: MayWait<'_>) -> Result<()> {
         self.enter(Call::Commit)?;
-        self.node.commit()
+        self.node.commit(may)
     }
 
-    fn allocate(&self, offset: u64, length: u64, grow: bool) -> Result<()> {
+    fn allocate(&self, offset: u64, length: u64, grow: bool, may: MayWait<'_>) -> Result<()> {
         self.enter(Call::Allocate)?;
-        self.node.allocate(offset, length, grow)
+        self.node.allocate(offset, length, grow, may)
     }
 
-    fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
+    fn punch_hole(&self, offset: u64, length: u64, may: MayWait<'_>) -> Result<()> {
         self.enter(Call::PunchHole)?;
-        self.node.punch_hole(offset, length)
+        self.node.punch_hole(offset, length, may)
     }
 
-    fn seek(&self, offset: u64, to: SeekTo) -> Result<Option<u64>> {
+    fn seek(&self, offset: u64, to: SeekTo, may: MayWait<'_>) -> Result<Option<u64>> {
         self.enter(Call::Seek)?;
-        self.node.seek(offset, to)
+        self.node.seek(offset, to, may)
     }
 
-    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<u64> {
+    fn copy_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        may: MayWait<'_>,
+    ) -> Result<u64> {
         self.enter(Call::CopyRange)?;
-        self.node.copy_range(offset, self.peer(to)?, to_offset, length)
+        self.node.copy_range(offset, self.peer(to)?, to_offset, length, may)
     }
 
-    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<()> {
+    fn clone_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         self.enter(Call::CloneRange)?;
-        self.node.clone_range(offset, self.peer(to)?, to_offset, length)
+        self.node.clone_range(offset, self.peer(to)?, to_offset, length, may)
     }
 
-    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+    fn xattr(&self, name: &[u8], may: MayWait<'_>) -> Result<Vec<u8>> {
         self.enter(Call::Xattr)?;
-        self.node.xattr(name)
+        self.node.xattr(name, may)
     }
 
-    fn xattrs(&self) -> Result<Vec<Vec<u8>>> {
+    fn xattrs(&self, may: MayWait<'_>) -> Result<Vec<Vec<u8>>> {
         self.enter(Call::Xattrs)?;
-        self.node.xattrs()
+        self.node.xattrs(may)
     }
 
-    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode, may: MayWait<'_>) -> Result<()> {
         self.enter(Call::SetXattr)?;
-        self.node.set_xattr(name, value, mode)
+        self.node.set_xattr(name, value, mode, may)
     }
 
-    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
+    fn remove_xattr(&self, name: &[u8], may: MayWait<'_>) -> Result<()> {
         self.enter(Call::RemoveXattr)?;
-        self.node.remove_xattr(name)
+        self.node.remove_xattr(name, may)
     }
 
-    fn streams(&self) -> Result<Vec<StreamEntry>> {
+    fn streams(&self, may: MayWait<'_>) -> Result<Vec<StreamEntry>> {
         self.enter(Call::Streams)?;
-        self.node.streams()
+        self.node.streams(may)
     }
 
-    fn stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+    fn stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<NodeRef> {
         self.enter(Call::Stream)?;
-        Ok(Self::wrap(&self.store, self.node.stream(name)?))
+        Ok(Self::wrap(&self.store, self.node.stream(name, may)?))
     }
 
-    fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+    fn create_stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<NodeRef> {
         self.enter(Call::CreateStream)?;
-        Ok(Self::wrap(&self.store, self.node.create_stream(name)?))
+        Ok(Self::wrap(&self.store, self.node.create_stream(name, may)?))
     }
 
-    fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
+    fn remove_stream(&self, name: StreamName<'_>, may: MayWait<'_>) -> Result<()> {
         self.enter(Call::RemoveStream)?;
-        self.node.remove_stream(name)
+        self.node.remove_stream(name, may)
     }
 
-    fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
+    fn rename_stream(
+        &self,
+        name: StreamName<'_>,
+        to: StreamName<'_>,
+        replace: Replace,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         self.enter(Call::RenameStream)?;
-        self.node.rename_stream(name, to, replace)
+        self.node.rename_stream(name, to, replace, may)
     }
 }

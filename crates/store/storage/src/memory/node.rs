@@ -13,8 +13,8 @@ use super::object::Content;
 use super::{HANDLE_FORMAT, Shared, State};
 use crate::name::check_xattr_name;
 use crate::{
-    Attributes, DirEntry, Error, FileKind, Handle, Name, NewNode, Node, NodeRef, ObjectId, Replace, Result,
-    SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
+    Attributes, DirEntry, Error, FileKind, Handle, MayWait, Name, NewNode, Node, NodeRef, ObjectId, Replace,
+    Result, SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
 /// How many entries a listing takes from the directory at a time.
@@ -102,17 +102,17 @@ impl Node for MemoryNode {
         self.shared.state.lock().path(self.id)
     }
 
-    fn attributes(&self, want: Want, wait: Wait) -> Result<Attributes> {
+    fn attributes(&self, want: Want, wait: Wait<'_>) -> Result<Attributes> {
         self.shared.check_wait(wait)?;
         Ok(self.shared.state.lock().object(self.id)?.attributes(want))
     }
 
-    fn security(&self, attributes: &Attributes, wait: Wait) -> Result<Option<Arc<SecurityDescriptor>>> {
+    fn security(&self, attributes: &Attributes, wait: Wait<'_>) -> Result<Option<Arc<SecurityDescriptor>>> {
         self.shared.check_wait(wait)?;
         Ok(self.shared.state.lock().object(self.id)?.security(attributes))
     }
 
-    fn lookup(&self, name: Name<'_>, wait: Wait) -> Result<NodeRef> {
+    fn lookup(&self, name: Name<'_>, wait: Wait<'_>) -> Result<NodeRef> {
         self.shared.check_wait(wait)?;
         let mut state = self.shared.state.lock();
         let found = state.find(self.id, name.as_bytes())?;
@@ -120,7 +120,7 @@ impl Node for MemoryNode {
         Ok(Self::pin(&self.shared, &mut state, id, kind))
     }
 
-    fn parent(&self) -> Result<NodeRef> {
+    fn parent(&self, _: MayWait<'_>) -> Result<NodeRef> {
         let mut state = self.shared.state.lock();
         let object = state.object(self.id)?;
         object.directory()?;
@@ -132,7 +132,12 @@ impl Node for MemoryNode {
         Ok(Self::pin(&self.shared, &mut state, id, FileKind::Directory))
     }
 
-    fn read_dir(&self, cookie: u64, each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<bool> {
+    fn read_dir(
+        &self,
+        cookie: u64,
+        _: MayWait<'_>,
+        each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<bool> {
         let mut cookie = cookie;
         loop {
             let mut listed = Vec::new();
@@ -157,20 +162,20 @@ impl Node for MemoryNode {
         }
     }
 
-    fn read_link(&self) -> Result<Vec<u8>> {
+    fn read_link(&self, _: MayWait<'_>) -> Result<Vec<u8>> {
         match &self.shared.state.lock().object(self.id)?.content {
             Content::Symlink(text) => Ok(text.clone()),
             _ => Err(Error::WrongKind),
         }
     }
 
-    fn read(&self, offset: u64, into: &mut [u8], wait: Wait) -> Result<usize> {
+    fn read(&self, offset: u64, into: &mut [u8], wait: Wait<'_>) -> Result<usize> {
         self.check_data()?;
         self.shared.check_wait(wait)?;
         Ok(self.shared.state.lock().object(self.id)?.data()?.read(offset, into))
     }
 
-    fn set_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
+    fn set_attributes(&self, set: &SetAttributes, _: MayWait<'_>) -> Result<Attributes> {
         let mut state = self.shared.state.lock();
         state.object(self.id)?.check(set)?;
         if let Some(size) = set.size {
@@ -184,7 +189,7 @@ impl Node for MemoryNode {
         Ok(object.attributes(Want::all()))
     }
 
-    fn set_security(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
+    fn set_security(&self, descriptor: Option<SecurityDescriptor>, _: MayWait<'_>) -> Result<Attributes> {
         let mut state = self.shared.state.lock();
         let now = state.now();
         let object = state.object_mut(self.id)?;
@@ -193,32 +198,39 @@ impl Node for MemoryNode {
         Ok(object.attributes(Want::all()))
     }
 
-    fn create(&self, name: Name<'_>, new: &NewNode<'_>) -> Result<NodeRef> {
+    fn create(&self, name: Name<'_>, new: &NewNode<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         let mut state = self.shared.state.lock();
         let id = state.create(self.id, name.as_bytes(), new)?;
         let kind = state.object(id)?.kind();
         Ok(Self::pin(&self.shared, &mut state, id, kind))
     }
 
-    fn link(&self, name: Name<'_>, target: &dyn Node) -> Result<()> {
+    fn link(&self, name: Name<'_>, target: &dyn Node, _: MayWait<'_>) -> Result<()> {
         let target = self.peer(target)?;
         self.shared.state.lock().link(self.id, name.as_bytes(), target.id)
     }
 
-    fn remove_file(&self, name: Name<'_>) -> Result<()> {
+    fn remove_file(&self, name: Name<'_>, _: MayWait<'_>) -> Result<()> {
         self.shared.state.lock().remove(self.id, name.as_bytes(), false)
     }
 
-    fn remove_dir(&self, name: Name<'_>) -> Result<()> {
+    fn remove_dir(&self, name: Name<'_>, _: MayWait<'_>) -> Result<()> {
         self.shared.state.lock().remove(self.id, name.as_bytes(), true)
     }
 
-    fn rename(&self, name: Name<'_>, to_dir: &dyn Node, to_name: Name<'_>, replace: Replace) -> Result<()> {
+    fn rename(
+        &self,
+        name: Name<'_>,
+        to_dir: &dyn Node,
+        to_name: Name<'_>,
+        replace: Replace,
+        _: MayWait<'_>,
+    ) -> Result<()> {
         let to = (self.peer(to_dir)?.id, to_name.as_bytes());
         self.shared.state.lock().rename((self.id, name.as_bytes()), to, replace)
     }
 
-    fn write(&self, offset: u64, data: &[IoSlice<'_>], _: Stability, wait: Wait) -> Result<usize> {
+    fn write(&self, offset: u64, data: &[IoSlice<'_>], _: Stability, wait: Wait<'_>) -> Result<usize> {
         self.check_data()?;
         self.shared.check_wait(wait)?;
         let count: usize = data.iter().map(|slice| slice.len()).sum();
@@ -230,11 +242,11 @@ impl Node for MemoryNode {
         Ok(count)
     }
 
-    fn commit(&self) -> Result<()> {
+    fn commit(&self, _: MayWait<'_>) -> Result<()> {
         Ok(())
     }
 
-    fn allocate(&self, offset: u64, length: u64, grow: bool) -> Result<()> {
+    fn allocate(&self, offset: u64, length: u64, grow: bool, _: MayWait<'_>) -> Result<()> {
         self.check_data()?;
         if length == 0 {
             return Err(Error::InvalidArgument);
@@ -244,7 +256,7 @@ impl Node for MemoryNode {
         state.change_data(self.id, (offset, length), |data| data.reserve(offset, length, grow))
     }
 
-    fn punch_hole(&self, offset: u64, length: u64) -> Result<()> {
+    fn punch_hole(&self, offset: u64, length: u64, _: MayWait<'_>) -> Result<()> {
         self.check_data()?;
         if length == 0 {
             return Err(Error::InvalidArgument);
@@ -253,12 +265,19 @@ impl Node for MemoryNode {
         self.shared.state.lock().change_data(self.id, (0, 0), |data| data.punch(offset, length))
     }
 
-    fn seek(&self, offset: u64, to: SeekTo) -> Result<Option<u64>> {
+    fn seek(&self, offset: u64, to: SeekTo, _: MayWait<'_>) -> Result<Option<u64>> {
         self.check_data()?;
         Ok(self.shared.state.lock().object(self.id)?.data()?.seek(offset, to))
     }
 
-    fn copy_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<u64> {
+    fn copy_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        _: MayWait<'_>,
+    ) -> Result<u64> {
         let to = self.peer(to)?;
         self.check_data()?;
         to.check_data()?;
@@ -268,7 +287,14 @@ impl Node for MemoryNode {
         self.copy(offset, to, to_offset, length)
     }
 
-    fn clone_range(&self, offset: u64, to: &dyn Node, to_offset: u64, length: u64) -> Result<()> {
+    fn clone_range(
+        &self,
+        offset: u64,
+        to: &dyn Node,
+        to_offset: u64,
+        length: u64,
+        _: MayWait<'_>,
+    ) -> Result<()> {
         let to = self.peer(to)?;
         self.check_data()?;
         to.check_data()?;
@@ -291,21 +317,21 @@ impl Node for MemoryNode {
         Ok(())
     }
 
-    fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+    fn xattr(&self, name: &[u8], _: MayWait<'_>) -> Result<Vec<u8>> {
         let state = self.shared.state.lock();
         let object = state.object(self.id)?;
         object.check_carries_xattrs()?;
         object.xattrs.get(name).cloned().ok_or(Error::NoAttribute)
     }
 
-    fn xattrs(&self) -> Result<Vec<Vec<u8>>> {
+    fn xattrs(&self, _: MayWait<'_>) -> Result<Vec<Vec<u8>>> {
         let state = self.shared.state.lock();
         let object = state.object(self.id)?;
         object.check_carries_xattrs()?;
         Ok(object.xattrs.keys().cloned().collect())
     }
 
-    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
+    fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode, _: MayWait<'_>) -> Result<()> {
         check_xattr_name(name)?;
         if value.len() > XATTR_BYTES_MAX {
             return Err(Error::AttributeTooLarge);
@@ -323,7 +349,7 @@ impl Node for MemoryNode {
         Ok(())
     }
 
-    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
+    fn remove_xattr(&self, name: &[u8], _: MayWait<'_>) -> Result<()> {
         let mut state = self.shared.state.lock();
         let now = state.now();
         let object = state.object_mut(self.id)?;
@@ -333,27 +359,33 @@ impl Node for MemoryNode {
         Ok(())
     }
 
-    fn streams(&self) -> Result<Vec<StreamEntry>> {
+    fn streams(&self, _: MayWait<'_>) -> Result<Vec<StreamEntry>> {
         self.shared.state.lock().streams(self.id)
     }
 
-    fn stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+    fn stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         let mut state = self.shared.state.lock();
         let id = state.stream(self.id, name.as_bytes())?;
         Ok(Self::pin(&self.shared, &mut state, id, FileKind::Regular))
     }
 
-    fn create_stream(&self, name: StreamName<'_>) -> Result<NodeRef> {
+    fn create_stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         let mut state = self.shared.state.lock();
         let id = state.create_stream(self.id, name.as_bytes())?;
         Ok(Self::pin(&self.shared, &mut state, id, FileKind::Regular))
     }
 
-    fn remove_stream(&self, name: StreamName<'_>) -> Result<()> {
+    fn remove_stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<()> {
         self.shared.state.lock().remove_stream(self.id, name.as_bytes())
     }
 
-    fn rename_stream(&self, name: StreamName<'_>, to: StreamName<'_>, replace: Replace) -> Result<()> {
+    fn rename_stream(
+        &self,
+        name: StreamName<'_>,
+        to: StreamName<'_>,
+        replace: Replace,
+        _: MayWait<'_>,
+    ) -> Result<()> {
         self.shared.state.lock().rename_stream(self.id, name.as_bytes(), to.as_bytes(), replace)
     }
 }

@@ -2,6 +2,7 @@
 //! CB_OFFLOAD (16.1), or until it is stopped.
 
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use nfs_wire::v4::copy::WriteResponse;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{FileHandle, StableHow, Stateid, Verifier};
 use share::{Call, Ending, Outcome, as_of_one_moment};
+use storage::Moment;
 
 use super::between::{Between, PIECE_BYTES, Part, copy_piece};
 use crate::credentials::Claimant;
@@ -80,13 +82,16 @@ pub(super) fn begin(
         asked_by: c.referring_call(),
         running,
     };
-    tokio::task::spawn_local(async move { as_of_one_moment(pin!(work.run())).await });
+    tokio::task::spawn_local(async move {
+        let moment = Rc::default();
+        as_of_one_moment(&moment, pin!(work.run(&moment))).await;
+    });
     Ok(Some(stateid))
 }
 
 impl Work {
-    async fn run(self) {
-        let call = Call::new(&OFFLOAD, self.files.caller.clone(), Instant::now());
+    async fn run(self, moment: &Rc<Moment>) {
+        let call = Call::new(&OFFLOAD, self.files.caller.clone(), Instant::now()).within(moment);
         call.needs_no_turn();
         let from = self.running.copied();
         let outcome = self.copy(&call).await;
