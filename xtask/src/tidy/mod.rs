@@ -1,11 +1,12 @@
 //! The texts of this repository: what no other tool looks at.
 //!
 //! Sources are ASCII and short, name nothing of one machine, use the words of CONTRIBUTING.md, and leave no notes to oneself; links
-//! lead to pages and headings that are there.
+//! lead to pages and headings that are there. What lets a call to a store wait is made in few places.
 
 mod glossary;
 mod lines;
 mod links;
+mod tokens;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -118,6 +119,7 @@ fn file_faults(path: &str, raw: &[u8], texts: &Texts<'_>) -> Vec<String> {
         }
     }
     wrong.extend(links::faults(path, &text, texts));
+    wrong.extend(tokens::faults(path, &text));
     wrong
 }
 
