@@ -35,10 +35,10 @@ const CLIMBS: [usize; 6] = [1024, 256, 64, 16, 4, 1];
 const CLIMBS_MAX: usize = 64;
 /// How often the check is repeated when the root itself was moved meanwhile.
 const LOOKS_MAX: usize = 3;
-/// The bits of a [`Moment`] that count moves.
+/// The bits of a [`MoveTime`] that count moves.
 const MOVE_BITS: u32 = 24;
 
-/// How many moves of directories in the store were reported, and the origin of the times in [`Moment`].
+/// How many moves of directories in the store were reported, and the origin of the times in [`MoveTime`].
 #[derive(Debug)]
 pub(crate) struct Moves {
     told: AtomicU64,
@@ -47,18 +47,18 @@ pub(crate) struct Moves {
 
 /// A time in milliseconds; the lowest bits hold the number of moves until then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Moment(u64);
+struct MoveTime(u64);
 
 /// When a directory was last found below the root.
 #[derive(Debug, Default)]
 pub(crate) struct LastFound(AtomicU64);
 
 impl LastFound {
-    fn found(&self) -> Moment {
-        Moment(self.0.load(Ordering::Relaxed))
+    fn found(&self) -> MoveTime {
+        MoveTime(self.0.load(Ordering::Relaxed))
     }
 
-    fn note(&self, found: Moment) {
+    fn note(&self, found: MoveTime) {
         if self.found().0 < found.0 {
             self.0.store(found.0, Ordering::Relaxed);
         }
@@ -79,14 +79,14 @@ impl Moves {
         self.told.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn now(&self) -> Moment {
+    fn now(&self) -> MoveTime {
         let moves = self.told.load(Ordering::Acquire) & ((1 << MOVE_BITS) - 1);
         let ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Moment(ms << MOVE_BITS | moves)
+        MoveTime(ms << MOVE_BITS | moves)
     }
 }
 
-impl Moment {
+impl MoveTime {
     /// Whether a check made at this moment is still trusted.
     fn holds(self, now: Self) -> bool {
         let moves = |moment: Self| moment.0 & ((1 << MOVE_BITS) - 1);
@@ -105,7 +105,7 @@ impl LocalNode {
     }
 
     /// When this directory was last found below the root. Checks it now if that was too long ago.
-    fn found_below(&self) -> Result<Moment> {
+    fn found_below(&self) -> Result<MoveTime> {
         let now = self.store.moves.now();
         let found = self.place.found();
         if self.id == self.store.root_id || found.holds(now) {
@@ -144,7 +144,7 @@ impl Shared {
     }
 
     /// When a directory was found below the root, if it lies there. `calls` counts system calls.
-    fn look_below(&self, fd: BorrowedFd<'_>, now: Moment, calls: &mut usize) -> Result<Option<Moment>> {
+    fn look_below(&self, fd: BorrowedFd<'_>, now: MoveTime, calls: &mut usize) -> Result<Option<MoveTime>> {
         let mut root = self.path_of(self.root.as_fd(), calls)?.ok_or(Error::InvalidArgument)?;
         for _ in 0..LOOKS_MAX {
             let found = self.find_below(fd, &root, now, calls)?;
@@ -164,9 +164,9 @@ impl Shared {
         &self,
         fd: BorrowedFd<'_>,
         root: &[u8],
-        now: Moment,
+        now: MoveTime,
         calls: &mut usize,
-    ) -> Result<Option<Moment>> {
+    ) -> Result<Option<MoveTime>> {
         let mut at: Option<OwnedFd> = None;
         for _ in 0..CLIMBS_MAX {
             let here = at.as_ref().map_or(fd, AsFd::as_fd);
@@ -187,7 +187,7 @@ impl Shared {
     }
 
     /// When the parent directory was found below the root, if the parent is cached and still trusted.
-    fn found_above(&self, fd: BorrowedFd<'_>, now: Moment, calls: &mut usize) -> Result<Option<Moment>> {
+    fn found_above(&self, fd: BorrowedFd<'_>, now: MoveTime, calls: &mut usize) -> Result<Option<MoveTime>> {
         *calls += 2;
         let up = self.with_descriptor(|| openat(fd, c"..", PIN | OFlags::DIRECTORY, Mode::empty()))?;
         let stat = stat(&up)?;
@@ -252,9 +252,9 @@ mod tests {
     fn a_place_is_believed_for_a_second_and_until_something_is_moved() {
         let moves = Moves::default();
         let first = moves.now();
-        assert!(!Moment(LastFound::default().0.into_inner()).holds(first), "nothing is known at first");
+        assert!(!MoveTime(LastFound::default().0.into_inner()).holds(first), "nothing is known at first");
         assert!(first.holds(first));
-        let at = |ms: u64, moves: u64| Moment(ms << MOVE_BITS | moves);
+        let at = |ms: u64, moves: u64| MoveTime(ms << MOVE_BITS | moves);
         assert!(at(5000, 3).holds(at(5999, 3)) && !at(5000, 3).holds(at(6000, 3)));
         assert!(!at(5000, 3).holds(at(5000, 4)), "somebody told of a move");
         assert!(at(5000, 3).holds(at(4990, 3)), "the moments of two threads");
@@ -337,12 +337,12 @@ mod tests {
         }
         let local = |n: usize| nodes[n].as_any().downcast_ref::<LocalNode>().unwrap();
         let found = |n: usize| local(n).place.found();
-        assert!((1..=1500).all(|n| found(n) != Moment(0)), "each is vouched for by the one above");
+        assert!((1..=1500).all(|n| found(n) != MoveTime(0)), "each is vouched for by the one above");
         let (old, new) = (LastFound::default(), LastFound::default());
-        old.note(Moment(5));
-        new.note(Moment(7));
-        new.note(Moment(5));
-        assert_eq!((old.found(), new.found()), (Moment(5), Moment(7)), "what is newer stays");
+        old.note(MoveTime(5));
+        new.note(MoveTime(7));
+        new.note(MoveTime(5));
+        assert_eq!((old.found(), new.found()), (MoveTime(5), MoveTime(7)), "what is newer stays");
         // A directory too deep for the kernel to return its path is found through its parent.
         let now = local(1499).store.moves.now();
         local(1499).place.note(now);
