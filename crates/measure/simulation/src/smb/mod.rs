@@ -173,21 +173,49 @@ impl Client {
         status
     }
 
-    /// A channel that chance decides.
-    fn channel(&mut self) -> Result<&mut Channel, Lost> {
-        let which = self.world.pick(self.channels.len().max(1));
-        self.channels.get_mut(which).ok_or(Lost)
-    }
-
+    /// A request over a channel that chance decides, and its answer.
     async fn ask(
         &mut self,
         command: Command,
         body: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> Result<Answer, Lost> {
-        let answer = self.channel()?.ask(command, body).await;
-        self.look_at_breaks();
-        let answer = answer.ok_or(Lost)?;
+        let which = self.world.pick(self.channels.len().max(1));
+        self.channels.get_mut(which).ok_or(Lost)?.send(command, body);
+        let answer = self.answer(which).await?.ok_or(Lost)?;
         if GONE.contains(&answer.0.status()) { Err(Lost) } else { Ok(answer) }
+    }
+
+    /// The next answer over a channel; `None` when that has ended. What comes over the others meanwhile are breaks, which are
+    /// acknowledged.
+    async fn answer(&mut self, which: usize) -> Result<Option<Answer>, Lost> {
+        let mut channels: Vec<_> =
+            self.channels.iter_mut().map(|channel| Some(Box::pin(channel.answer()))).collect();
+        let mut unasked = false;
+        let answer = poll_fn(|context| {
+            let mut found = Poll::Pending;
+            for (number, channel) in channels.iter_mut().enumerate() {
+                let Some(waiting) = channel else { continue };
+                if let Poll::Ready(answer) = waiting.as_mut().poll(context) {
+                    *channel = None;
+                    if number == which {
+                        found = Poll::Ready(answer);
+                    } else {
+                        unasked |= answer.is_some();
+                    }
+                }
+            }
+            found
+        });
+        let answer = tokio::time::timeout(PATIENCE, answer).await;
+        drop(channels);
+        self.look_at_breaks();
+        if unasked {
+            self.world.fail(self.number, "an answer that nothing has asked for".to_owned());
+        }
+        answer.map_err(|_| {
+            self.world.fail(self.number, "a request was never answered".to_owned());
+            Lost
+        })
     }
 
     /// A session in place of the one that was lost, and the opens of that, as far as the server has kept them.
@@ -430,12 +458,7 @@ impl Client {
         let mut waiting = calls.clone();
         let mut outcome = Ok(());
         while !waiting.is_empty() {
-            let answer = tokio::time::timeout(PATIENCE, self.channels[which].answer()).await;
-            let Ok(answer) = answer else {
-                self.world.fail(self.number, "a READ or WRITE was never answered".to_owned());
-                return Err(Lost);
-            };
-            self.look_at_breaks();
+            let answer = self.answer(which).await?;
             let Some(answer) = answer else { break };
             if GONE.contains(&answer.0.status()) {
                 outcome = Err(Lost);
