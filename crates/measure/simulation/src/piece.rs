@@ -30,6 +30,11 @@ impl Piece {
         Self { file, first, blocks }
     }
 
+    /// The file, the first block and how many, for the trace.
+    pub(crate) fn numbers(self) -> [u64; 3] {
+        [self.file as u64, self.first, self.blocks.into()]
+    }
+
     /// Where it begins, in bytes.
     pub(crate) fn offset(self) -> u64 {
         self.first * u64::from(BLOCK_BYTES)

@@ -400,6 +400,7 @@ impl Client {
     }
 
     fn has_read(&mut self, piece: Piece, answer: &[u8], begun: Duration, wrote: &dyn Fn(u64) -> bool) {
+        self.world.note(self.number, "nfs4 read of", &piece.numbers());
         if self.outcome("nfs4 read", answer, PUT_OFF).is_err() {
             return;
         }
@@ -415,6 +416,7 @@ impl Client {
     }
 
     fn has_written(&self, piece: Piece, stamp: u64, answer: &[u8]) {
+        self.world.note(self.number, "nfs4 write of", &[&piece.numbers()[..], &[stamp]].concat());
         let became = match self.outcome("nfs4 write", answer, PUT_OFF) {
             Ok(()) => Written::Acknowledged,
             Err(Status::Io | Status::NoSpc) => Written::Unanswered,

@@ -57,6 +57,8 @@ struct Client {
     session: Option<Session>,
     channels: Vec<Channel>,
     opens: Vec<Option<Open>>,
+    /// Files whose leases were broken since the last request was sent.
+    broken: Vec<usize>,
     names: [OwnName; 2],
 }
 
@@ -75,11 +77,12 @@ pub(crate) async fn run(world: Rc<World>, number: u32) {
         session: None,
         channels: Vec::new(),
         opens: (0..FILES).map(|_| None).collect(),
+        broken: Vec::new(),
         names: [OwnName::default(); 2],
     };
     while !world.is_over() {
         client.look_at_breaks();
-        client.channels.retain(|channel| !channel.is_over());
+        client.look_at_channels();
         let done = match world.below(100) {
             _ if client.channels.is_empty() => client.establish().await,
             0..=34 => client.data().await,
@@ -124,6 +127,24 @@ impl Client {
         self.channels.clear();
     }
 
+    /// Forgets the channels that have ended. With one of them a break may be lost that needs no acknowledgment: what is cached is
+    /// not relied on any more.
+    fn look_at_channels(&mut self) {
+        let before = self.channels.len();
+        self.channels.retain(|channel| !channel.is_over());
+        if self.channels.len() < before {
+            for open in self.opens.iter_mut().flatten() {
+                open.lease = LeaseState::empty();
+                open.cached.clear();
+            }
+        }
+    }
+
+    /// What a lease is that an answer has granted: nothing, if its break came before the answer, over another channel.
+    fn present(&self, file: usize, granted: LeaseState) -> LeaseState {
+        if self.broken.contains(&file) { LeaseState::empty() } else { granted }
+    }
+
     /// Takes note of the breaks that have come: what was cached without a lease is forgotten at once.
     fn look_at_breaks(&mut self) {
         for lease in self.channels.iter_mut().flat_map(|channel| channel.breaks.drain(..)) {
@@ -133,6 +154,7 @@ impl Client {
                 &[lease.lease_key[0].into(), lease.new_lease_state.bits().into()],
             );
             let file = usize::from(lease.lease_key[0]);
+            self.broken.push(file);
             if let Some(open) = self.opens.get_mut(file).and_then(Option::as_mut) {
                 open.lease = lease.new_lease_state;
                 if !lease.new_lease_state.contains(LeaseState::READ) {
@@ -180,6 +202,7 @@ impl Client {
         body: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> Result<Answer, Lost> {
         let which = self.world.pick(self.channels.len().max(1));
+        self.broken.clear();
         self.channels.get_mut(which).ok_or(Lost)?.send(command, body);
         let answer = self.answer(which).await?.ok_or(Lost)?;
         if GONE.contains(&answer.0.status()) { Err(Lost) } else { Ok(answer) }
@@ -290,6 +313,7 @@ impl Client {
         };
         let again = self.world.locks.borrow_mut().certain_again(owner);
         self.world.check(self.number, again);
+        let lease = self.present(file, lease);
         self.opens[file] = Some(Open { id, lease, cached: HashMap::new(), ..before });
         Ok(())
     }
@@ -356,7 +380,7 @@ impl Client {
         if self.outcome("smb open", &answer, ALLOWED) == NtStatus::SUCCESS
             && let Some((id, lease, durable)) = opened(&answer)
         {
-            let (locked, cached) = (Vec::new(), HashMap::new());
+            let (locked, cached, lease) = (Vec::new(), HashMap::new(), self.present(file, lease));
             self.opens[file] = Some(Open { id, create_guid, lease, durable, locked, cached });
         }
         Ok(())
@@ -473,6 +497,15 @@ impl Client {
                 Doing::Write(piece, stamp) => self.has_written(piece, stamp, &answer),
             }
         }
+        for (_, doing) in &waiting {
+            if let Doing::Write(piece, _) = doing
+                && let Some(open) = &mut self.opens[piece.file]
+            {
+                // The write may be carried out later, and breaks no lease of its own client.
+                open.lease = LeaseState::empty();
+                open.cached.clear();
+            }
+        }
         self.world.unanswered(waiting.into_iter().map(|(_, doing)| doing));
         outcome
     }
@@ -504,6 +537,7 @@ impl Client {
     }
 
     fn has_read(&mut self, piece: Piece, answer: &Answer, begun: Duration, wrote: &dyn Fn(u64) -> bool) {
+        self.world.note(self.number, "smb read of", &piece.numbers());
         if self.outcome("smb read", answer, FAULTS) != NtStatus::SUCCESS {
             return;
         }
@@ -519,6 +553,7 @@ impl Client {
     }
 
     fn has_written(&self, piece: Piece, stamp: u64, answer: &Answer) {
+        self.world.note(self.number, "smb write of", &[&piece.numbers()[..], &[stamp]].concat());
         let became = match self.outcome("smb write", answer, FAULTS) {
             NtStatus::SUCCESS => Written::Acknowledged,
             NtStatus::UNEXPECTED_IO_ERROR | NtStatus::DISK_FULL => Written::Unanswered,
