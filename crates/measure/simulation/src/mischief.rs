@@ -93,4 +93,8 @@ async fn restart(world: &World) {
     world.pause(10_000).await;
     world.servers.borrow_mut().start();
     world.disturb(AFTER_RESTART);
+    // Servers that are always started again serve nobody.
+    if world.once_in(2) {
+        tokio::time::sleep(AFTER_RESTART).await;
+    }
 }

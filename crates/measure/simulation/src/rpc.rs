@@ -1,6 +1,6 @@
 //! Calls of an NFS client over one connection at a time (RFC 5531), sent again when the connection or the time is over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -53,6 +53,8 @@ pub(crate) struct Rpc {
     next: u32,
     /// Whether a call of the last [`Rpc::ask`] had to be sent again.
     pub(crate) sent_again: bool,
+    /// Calls that were sent again over the same connection: such a call may be answered as often as it was sent.
+    repeated: HashSet<u32>,
     /// What is sent first over each new connection. Its answer tells nothing that the answers to other calls do not tell.
     pub(crate) greeting: Option<Asked>,
 }
@@ -62,7 +64,15 @@ pub(crate) type OnCall<'a> = &'a mut dyn FnMut(&[u8]) -> Option<(u32, Vec<u8>)>;
 
 impl Rpc {
     pub(crate) fn new(world: Rc<World>, client: u32) -> Self {
-        Self { world, client, end: None, next: client << 24, sent_again: false, greeting: None }
+        Self {
+            world,
+            client,
+            end: None,
+            next: client << 24,
+            sent_again: false,
+            repeated: HashSet::new(),
+            greeting: None,
+        }
     }
 
     /// A record with a call whose arguments `body` appends.
@@ -171,7 +181,7 @@ impl Rpc {
                 Err(_) => return,
                 Ok(Came::End) => self.end = None,
                 Ok(Came::Call(call)) => return self.answer(&call, on_call),
-                Ok(Came::Reply { xid, .. }) if self.is_greeting(xid) => {}
+                Ok(Came::Reply { xid, .. }) if self.is_expected(xid) => {}
                 Ok(Came::Reply { xid, .. }) => {
                     return self.world.fail(self.client, format!("call {xid:#x} was answered twice"));
                 }
@@ -180,8 +190,9 @@ impl Rpc {
         tokio::time::sleep_until(until).await;
     }
 
-    fn is_greeting(&self, xid: u32) -> bool {
-        self.greeting.as_ref().is_some_and(|greeting| greeting.xid == xid)
+    /// Whether an answer is one that nobody waits for, and no fault.
+    fn is_expected(&self, xid: u32) -> bool {
+        self.repeated.contains(&xid) || self.greeting.as_ref().is_some_and(|greeting| greeting.xid == xid)
     }
 
     /// Makes calls side by side and returns their results, in the order of the calls. Calls that are not answered are sent
@@ -226,11 +237,16 @@ impl Rpc {
         on_call: OnCall<'_>,
     ) {
         while answers.len() < calls.len() {
-            let Ok(came) = tokio::time::timeout(SEND_AGAIN, self.next()).await else { return };
+            let Ok(came) = tokio::time::timeout(SEND_AGAIN, self.next()).await else {
+                self.repeated.extend(calls.iter().map(|call| call.xid));
+                return;
+            };
             match came {
                 Came::End => return self.end = None,
                 Came::Call(call) => self.answer(&call, on_call),
-                Came::Reply { xid, .. } if self.is_greeting(xid) => {}
+                Came::Reply { xid, .. }
+                    if self.is_expected(xid)
+                        && (answers.contains_key(&xid) || calls.iter().all(|call| call.xid != xid)) => {}
                 Came::Reply { xid, message, results } => {
                     let is_asked = calls.iter().any(|call| call.xid == xid);
                     let results = message.get(results..).unwrap_or_default().to_vec();
