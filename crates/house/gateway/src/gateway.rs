@@ -9,7 +9,7 @@ use control::tokens::KnownTokens;
 use control::{Control, Counters, StuckShard, Subject};
 use net::Shards;
 use share::ShareTable;
-use state::{State, burst_credits};
+use state::{Closed, State, burst_credits};
 
 use crate::administration::{self, Administration, Serving};
 use crate::control_access::Published;
@@ -104,10 +104,12 @@ impl Gateway {
     }
 
     /// Ends it: connections are closed, what clients that are away have open is closed, and what they may reclaim is written down.
+    /// What is returned tells when its state directory is free: a storage or a name service that does not answer may hold up a
+    /// thread that still knows of it.
     ///
     /// # Errors
     /// The state database cannot be written.
-    pub fn stop(self) -> Result<()> {
+    pub fn stop(self) -> Result<Closed> {
         let Self { state, shares, servers, outside, shards, .. } = self;
         drop(outside);
         shards.shutdown();
@@ -119,7 +121,7 @@ impl Gateway {
         }
         burst_credits::keep(&shares.present(), &state, Duration::ZERO)?;
         state.keep_copy();
-        Ok(())
+        Ok(state.closed())
     }
 }
 

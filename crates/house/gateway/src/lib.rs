@@ -35,3 +35,4 @@ pub use gateway::Gateway;
 pub use prepared::{Prepared, check_something_to_serve};
 pub use problem::{Cause, Problem, Result};
 pub use sockets::{Addresses, Sockets};
+pub use state::Closed;

@@ -18,6 +18,7 @@ mod records;
 mod redb_store;
 pub mod rules;
 mod state;
+mod state_file;
 pub mod store;
 
 pub use error::{Error, Result};
@@ -25,4 +26,5 @@ pub use nfs_clients::Known;
 pub use persistent_opens::Kept;
 pub use records::{ShareRecord, TokenRecord, UserRecord};
 pub use state::{State, exists, file};
+pub use state_file::Closed;
 pub use store::Store;

@@ -14,6 +14,7 @@ use redb::{Database, DatabaseError};
 use crate::lock::{Holder, Lock};
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 use crate::redb_store::RedbStore;
+use crate::state_file::{Closed, StateFile};
 use crate::store::{Batch, Change, Form, Store, Table};
 use crate::{Error, Result, copies, directory, image};
 
@@ -42,14 +43,13 @@ const CHECKED_BYTES_MAX: u64 = 256 << 20;
 /// How long a server waits for commands that have the directory.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The open state database. One process at a time has it.
+/// The open state database. One process at a time has it, until all that share the database have dropped it.
 pub struct State {
     store: Arc<dyn Store>,
     /// What `store` is, and what local directories keep their handles in.
     database: Arc<Database>,
     file: PathBuf,
-    /// None: it is in memory.
-    _lock: Option<Lock>,
+    closed: Closed,
 }
 
 impl std::fmt::Debug for State {
@@ -96,7 +96,11 @@ impl State {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => make(directory, &file)?,
             Err(e) => return Err(trouble(&file, e)),
         }
-        let opened = image::quietly(|| match Database::open(&file) {
+        let opened = OpenOptions::new().read(true).write(true).open(&file);
+        let opened =
+            StateFile::new(opened.map_err(|e| trouble(&file, e))?, lock).map_err(|e| trouble(&file, e))?;
+        let closed = opened.closed();
+        let opened = image::quietly(|| match Database::builder().create_with_backend(opened) {
             Err(DatabaseError::DatabaseAlreadyOpen) => Ok(None),
             other => other.map(Some).map_err(|e| e.to_string()),
         });
@@ -104,19 +108,24 @@ impl State {
         let Some(database) = opened.map_err(|why| damaged(directory, &file, &why))? else {
             return Ok(Err(Holder::UNKNOWN));
         };
-        let state = Self::of(database, file, Some(lock));
+        let state = Self::of(database, file, closed);
         state.check_format()?;
         Ok(Ok(state))
     }
 
     /// A database that is only looked at.
     pub fn in_memory(database: Database) -> Self {
-        Self::of(database, PathBuf::from(FILE), None)
+        Self::of(database, PathBuf::from(FILE), Closed::default())
     }
 
-    fn of(database: Database, file: PathBuf, lock: Option<Lock>) -> Self {
+    fn of(database: Database, file: PathBuf, closed: Closed) -> Self {
         let database = Arc::new(database);
-        Self { store: Arc::new(RedbStore(Arc::clone(&database))), database, file, _lock: lock }
+        Self { store: Arc::new(RedbStore(Arc::clone(&database))), database, file, closed }
+    }
+
+    /// Tells when the directory is free: when all that share the database have dropped it. One that is in memory never tells.
+    pub fn closed(&self) -> Closed {
+        self.closed.clone()
     }
 
     /// Makes the last good copy anew. What is no good does not take the place of the one before.
@@ -546,6 +555,19 @@ mod tests {
         let _first = open(&directory);
         let problem = State::open(&directory.path().join("state")).unwrap_err();
         assert!(problem.what.contains("in use by another server"), "{problem}");
+    }
+
+    #[test]
+    fn the_directory_is_free_when_the_last_who_shares_the_database_has_dropped_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("state");
+        let state = open(&directory);
+        let (shared, closed) = (state.database(), state.closed());
+        drop(state);
+        assert!(State::open_unless_in_use(&place).unwrap().is_err() && !closed.within(Duration::ZERO));
+        drop(shared);
+        assert!(closed.within(Duration::ZERO));
+        State::open_unless_in_use(&place).unwrap().unwrap();
     }
 
     #[test]
