@@ -8,6 +8,7 @@ mod layers;
 mod markdown;
 mod report;
 mod repository;
+mod simulation;
 mod tidy;
 mod words;
 
@@ -46,6 +47,8 @@ enum Chosen {
     /// With cargo-bolero and a nightly compiler through libFuzzer, else with random input through the test harness. What it finds
     /// belongs in the crate's corpus, with the mend.
     Fuzz(fuzz::Given),
+    /// The simulation in a debug and in a release build: the same seeds must have the same histories
+    Simulation,
     /// One page of a report of `anabranch report`, on standard output
     ///
     /// Which statements of the documents were reproduced, which were not, and why the rest could not be tested:
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Chosen::Lab(given) => given.either("tests/interop/lab.sh", "long", "scripts/lab-long"),
         Chosen::Bench(chosen) => bench::run(&chosen),
         Chosen::Fuzz(given) => fuzz::run(&given),
+        Chosen::Simulation => simulation::run(),
         Chosen::Report(given) => report::run(&given),
     };
     done.unwrap_or_else(|problem| {

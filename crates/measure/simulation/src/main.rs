@@ -1,9 +1,17 @@
 //! Simulates from the command line.
 
-use std::process::{Command, ExitCode};
+mod record;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anabranch_simulation::{Fault, Scenario, simulate};
 use clap::Parser;
+use parking_lot::Mutex;
+
+use record::Record;
 
 /// Runs both servers, a store and their clients in one thread on virtual time, from one seed
 #[derive(Parser)]
@@ -11,7 +19,7 @@ struct Arguments {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many seeds, one after the other, each in a process of its own
+    /// How many seeds, each in a process of its own
     #[arg(long, default_value_t = 1)]
     seeds: u64,
     /// Operations of clients for each seed
@@ -20,6 +28,12 @@ struct Arguments {
     /// A fault to plant in the servers, to see whether the simulation finds it
     #[arg(long, value_name = "FAULT")]
     plant: Option<String>,
+    /// How many seeds at a time
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Write down the seeds that went well, and leave out those that are written down already: an interrupted run goes on
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Keep the last events, and print them when something is wrong
     #[arg(long)]
     verbose: bool,
@@ -38,23 +52,57 @@ fn main() -> ExitCode {
             }
         },
     };
-    if arguments.seeds <= 1 {
+    if arguments.seeds <= 1 && arguments.record.is_none() {
         let Arguments { seed, operations, verbose, .. } = arguments;
         return one(Scenario { seed, operations, fault, verbose });
     }
-    let seeds = arguments.seed..arguments.seed.saturating_add(arguments.seeds);
-    let failed = seeds.filter(|seed| !apart(*seed, &arguments)).count();
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    many(&arguments).unwrap_or_else(|problem| {
+        eprintln!("the record of the run: {problem}");
+        ExitCode::from(2)
+    })
 }
 
-/// Simulates in a process of its own: what a process remembers of an earlier simulation would decide about a later one.
-fn apart(seed: u64, arguments: &Arguments) -> bool {
-    let Ok(program) = std::env::current_exe() else { return false };
-    let mut command = Command::new(program);
+/// Simulates all seeds but those that the record has, several at a time.
+fn many(arguments: &Arguments) -> io::Result<ExitCode> {
+    let record = arguments.record.as_deref().map_or_else(|| Ok(Record::default()), Record::kept_in)?;
+    let (record, failed) = (Mutex::new(record), AtomicU64::new(0));
+    let seeds = arguments.seed..arguments.seed.saturating_add(arguments.seeds);
+    let left = Mutex::new(seeds);
+    let next = || left.lock().next();
+    let work = || {
+        while let Some(seed) = next() {
+            if record.lock().has(seed, arguments.operations) {
+                continue;
+            }
+            let (is_well, said) = apart(seed, arguments)?;
+            print!("{said}");
+            if is_well {
+                record.lock().add(said.trim_end())?;
+            } else {
+                failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        io::Result::Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..arguments.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("no thread has panicked"))
+    })?;
+    let failed = failed.into_inner();
+    let operations = record.into_inner().operations();
+    println!("{operations} operations went well, {failed} seeds failed");
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Simulates in a process of its own: what a process remembers of an earlier simulation would decide about a later one. Whether all
+/// went well, and what was printed.
+fn apart(seed: u64, arguments: &Arguments) -> io::Result<(bool, String)> {
+    let mut command = Command::new(std::env::current_exe()?);
     command.args(["--seed", &seed.to_string(), "--operations", &arguments.operations.to_string()]);
     command.args(arguments.plant.iter().flat_map(|fault| ["--plant", fault]));
     command.args(arguments.verbose.then_some("--verbose"));
-    command.status().is_ok_and(|status| status.success())
+    let output = command.stderr(Stdio::inherit()).output()?;
+    Ok((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
 fn one(scenario: Scenario) -> ExitCode {
