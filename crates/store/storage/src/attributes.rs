@@ -13,7 +13,8 @@ pub struct ObjectId {
     pub fs: u32,
     /// The number in its file system. In a store on a local directory this is the inode number.
     pub number: u64,
-    /// The snapshot that holds the object. 0 is the present state of the file system.
+    /// The snapshot that holds the object. 0 is the present state of the file system. An object of a snapshot has the
+    /// number of the object that it is a picture of, and takes no changes.
     pub snapshot: u32,
 }
 
@@ -22,6 +23,12 @@ impl ObjectId {
     #[must_use]
     pub const fn live(number: u64) -> Self {
         Self { fs: 0, number, snapshot: 0 }
+    }
+
+    /// Whether the object is of the present state of its file system, and not of a snapshot.
+    #[must_use]
+    pub const fn is_live(self) -> bool {
+        self.snapshot == 0
     }
 }
 

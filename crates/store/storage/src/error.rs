@@ -27,7 +27,7 @@ pub enum Error {
     /// The operation is not permitted to the server (EPERM), for example on an immutable file.
     #[error("operation not permitted by the store")]
     NotPermitted,
-    /// The store is read-only (EROFS).
+    /// The store is read-only, or the object is of a snapshot (EROFS).
     #[error("read-only store")]
     ReadOnly,
     /// No space left (ENOSPC).

@@ -1,10 +1,12 @@
 //! The in-memory store: the model for property tests, and the store under the servers' tests.
 //!
 //! It behaves like POSIX file systems on Linux, including the order of their checks, except that reading changes no
-//! time. Handles are valid as long as the store value lives, and numbers are never reused.
+//! time. Handles are valid as long as the store value lives, and numbers are never reused. A store may hold further file
+//! systems, each with numbers of its own, and snapshots: directories in its root that take no changes.
 
 mod data;
 mod directory;
+mod file_systems;
 mod namespace;
 mod node;
 mod object;
@@ -26,8 +28,6 @@ use object::{Content, Object};
 
 /// The number of the root.
 const ROOT: ObjectId = ObjectId::live(1);
-/// The first byte of each handle identifies the format.
-const HANDLE_FORMAT: u8 = b'M';
 /// How much a store holds by default, in bytes.
 const CAPACITY: u64 = 1 << 30;
 /// Where the store's own clock starts: 2026-01-01.
@@ -51,7 +51,10 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     objects: HashMap<ObjectId, Object>,
-    last_id: u64,
+    /// The last number given out in each file system.
+    last_numbers: Vec<u64>,
+    /// The last snapshot.
+    last_snapshot: u32,
     clock: Clock,
     pages: u64,
     pages_max: u64,
@@ -94,7 +97,8 @@ impl MemoryStore {
         root.mode = 0o777;
         let state = State {
             objects: HashMap::from([(ROOT, root)]),
-            last_id: ROOT.number,
+            last_numbers: vec![ROOT.number],
+            last_snapshot: 0,
             clock,
             pages: 0,
             pages_max: capacity / PAGE_BYTES,
@@ -119,11 +123,9 @@ impl Storage for MemoryStore {
 
     fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef> {
         self.shared.check_wait(wait)?;
-        let (format, number) = handle.as_bytes().split_first().ok_or(Error::BadHandle)?;
-        let number: [u8; 8] = number.try_into().map_err(|_| Error::BadHandle)?;
-        let id = ObjectId::live(u64::from_le_bytes(number));
+        let id = file_systems::id_of(handle)?;
         let mut state = self.shared.state.lock();
-        if *format != HANDLE_FORMAT || id.number == 0 || id.number > state.last_id {
+        if !state.may_have_made(id) {
             return Err(Error::BadHandle);
         }
         let object = state.object(id)?;
@@ -162,6 +164,7 @@ impl State {
     }
 
     fn object_mut(&mut self, id: ObjectId) -> Result<&mut Object> {
+        file_systems::check_live(id)?;
         self.objects.get_mut(&id).ok_or(Error::Stale)
     }
 

@@ -365,7 +365,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    /// Creates an object in this directory. The store decides the mode of a symbolic link.
+    /// Creates an object in this directory, in the same file system. The store decides the mode of a symbolic link.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::NotDirectory`], [`Error::NoSpace`]; [`Error::Stale`] when the directory has
@@ -579,7 +579,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     // --- named streams of files and directories: additional data, each under a name of its own. Streams belong to the
     // object, not to one of its names, and are removed with its last name. A stream's node that is still held keeps the
     // data until it is dropped. A stream's node has data, a number, a size and allocated bytes of its own; its other
-    // attributes have no meaning. ---
+    // attributes have no meaning. It is of the same file system and of the same snapshot as its object. ---
 
     /// The named streams, in no particular order.
     ///

@@ -12,7 +12,7 @@ const PAGE: usize = 4096;
 pub(super) const SIZE_MAX: u64 = i64::MAX.unsigned_abs();
 
 /// Data with holes. A page that is absent reads as zeroes. In the last page, the bytes after `size` are zero.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Data {
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
     size: u64,

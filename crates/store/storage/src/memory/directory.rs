@@ -6,7 +6,7 @@ use crate::ObjectId;
 
 /// Names and the objects that they stand for. Each entry has a cookie that is never reused, so a listing can continue
 /// after any entry, whatever was added and removed meanwhile.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Directory {
     by_name: BTreeMap<Vec<u8>, Entry>,
     by_cookie: BTreeMap<u64, Vec<u8>>,
@@ -36,6 +36,21 @@ impl Directory {
 
     pub(super) fn is_empty(&self) -> bool {
         self.by_name.is_empty()
+    }
+
+    /// The same entries in the same order, each for the picture of its object. What has no picture is the top of a file
+    /// system or of a snapshot, and its entry is left out.
+    pub(super) fn as_of(&self, picture: impl Fn(ObjectId) -> Option<ObjectId>) -> Self {
+        let mut directory = self.clone();
+        for (name, entry) in &self.by_name {
+            if let Some(id) = picture(entry.id) {
+                directory.by_name.insert(name.clone(), Entry { id, ..*entry });
+            } else {
+                directory.remove(name);
+                directory.directories = directory.directories.saturating_sub(1);
+            }
+        }
+        directory
     }
 
     /// Adds a name that does not exist yet.

@@ -2,8 +2,9 @@
 
 use super::State;
 use super::directory::Directory;
+use super::file_systems::check_live;
 use super::object::{Content, Object};
-use crate::{Error, NewKind, NewNode, ObjectId, Replace, Result};
+use crate::{Error, NewKind, NewNode, ObjectId, Replace, Result, Timestamp};
 
 /// The longest text of a symbolic link, as on Linux (PATH_MAX less the final zero).
 const SYMLINK_BYTES_MAX: usize = 4095;
@@ -23,6 +24,7 @@ impl State {
     }
 
     pub(super) fn create(&mut self, dir: ObjectId, name: &[u8], new: &NewNode<'_>) -> Result<ObjectId> {
+        check_live(dir)?;
         self.object(dir)?.directory()?;
         let content = match new.kind {
             NewKind::Regular => Content::Data(super::data::Data::default()),
@@ -39,8 +41,7 @@ impl State {
         if self.check_enters(dir)?.find(name).is_some() {
             return Err(Error::Exists);
         }
-        self.last_id += 1;
-        let id = ObjectId::live(self.last_id);
+        let id = self.new_id(dir)?;
         let mut object = Object::new(id, content, self.now());
         let is_symlink = matches!(new.kind, NewKind::Symlink(_));
         object.mode = if is_symlink { 0o777 } else { new.mode & 0o7777 };
@@ -51,6 +52,7 @@ impl State {
     }
 
     pub(super) fn link(&mut self, dir: ObjectId, name: &[u8], target: ObjectId) -> Result<()> {
+        check_live(dir).and_then(|()| check_live(target))?;
         self.object(dir)?.directory()?;
         let object = self.object(target)?;
         if object.is_directory() {
@@ -60,6 +62,9 @@ impl State {
         if self.check_enters(dir)?.find(name).is_some() {
             return Err(Error::Exists);
         }
+        if target.fs != dir.fs {
+            return Err(Error::CrossDevice);
+        }
         if is_removed {
             return Err(Error::Stale);
         }
@@ -68,7 +73,9 @@ impl State {
 
     /// Removes a name. Returns the number of its object, which may have to be freed.
     pub(super) fn remove(&mut self, dir: ObjectId, name: &[u8], directory: bool) -> Result<()> {
+        check_live(dir)?;
         let object = self.find(dir, name)?;
+        check_live(object.id)?;
         match (&object.content, directory) {
             (Content::Directory(_), false) => return Err(Error::IsDirectory),
             (Content::Directory(d), true) if !d.is_empty() => return Err(Error::NotEmpty),
@@ -87,12 +94,17 @@ impl State {
         (to_dir, to_name): (ObjectId, &[u8]),
         replace: Replace,
     ) -> Result<()> {
+        check_live(dir).and_then(|()| check_live(to_dir))?;
         self.object(to_dir)?.directory()?;
         let moved = self.find(dir, name)?;
         let (id, moves_directory) = (moved.id, moved.is_directory());
+        check_live(id)?;
         let replaced = self.check_enters(to_dir).map_err(|_| Error::NotFound)?.find(to_name);
         if replaced.is_some() && replace == Replace::Never {
             return Err(Error::Exists);
+        }
+        if dir.fs != to_dir.fs {
+            return Err(Error::CrossDevice);
         }
         if self.is_above(id, to_dir) {
             return Err(Error::InvalidArgument);
@@ -113,6 +125,7 @@ impl State {
     }
 
     fn check_replaces(&self, moves_directory: bool, old: ObjectId) -> Result<()> {
+        check_live(old)?;
         match (moves_directory, &self.object(old)?.content) {
             (true, Content::Directory(d)) if !d.is_empty() => Err(Error::NotEmpty),
             (true, Content::Directory(_)) => Ok(()),
@@ -134,12 +147,23 @@ impl State {
         false
     }
 
-    fn enter(&mut self, dir: ObjectId, name: &[u8], id: ObjectId) -> Result<()> {
+    pub(super) fn enter(&mut self, dir: ObjectId, name: &[u8], id: ObjectId) -> Result<()> {
         let now = self.now();
         let object = self.object_mut(id)?;
         object.names.push((dir, name.to_vec()));
         object.ctime = now;
         let is_directory = object.is_directory();
+        self.list(dir, name, (id, is_directory), now)
+    }
+
+    /// Adds the entry alone: the object has the name already.
+    pub(super) fn list(
+        &mut self,
+        dir: ObjectId,
+        name: &[u8],
+        (id, is_directory): (ObjectId, bool),
+        now: Timestamp,
+    ) -> Result<()> {
         let parent = self.object_mut(dir)?;
         (parent.mtime, parent.ctime) = (now, now);
         let directory = parent.directory_mut()?;

@@ -10,7 +10,7 @@ use acl::SecurityDescriptor;
 
 use super::data::{PAGE_BYTES, end_of};
 use super::object::Content;
-use super::{HANDLE_FORMAT, Shared, State};
+use super::{Shared, State, file_systems};
 use crate::name::check_xattr_name;
 use crate::{
     Attributes, DirEntry, Error, FileKind, Handle, MayWait, Name, NewNode, Node, NodeRef, ObjectId, Replace,
@@ -92,10 +92,7 @@ impl Node for MemoryNode {
     }
 
     fn handle(&self) -> Result<Handle> {
-        let mut bytes = [0; 9];
-        bytes[0] = HANDLE_FORMAT;
-        bytes[1..].copy_from_slice(&self.id.number.to_le_bytes());
-        Handle::new(&bytes)
+        file_systems::handle_of(self.id)
     }
 
     fn path(&self) -> Result<Vec<u8>> {
@@ -298,6 +295,9 @@ impl Node for MemoryNode {
         let to = self.peer(to)?;
         self.check_data()?;
         to.check_data()?;
+        if self.id.fs != to.id.fs {
+            return Err(Error::CrossDevice);
+        }
         let size = self.shared.state.lock().object(self.id)?.data()?.size();
         let length = if length == 0 { size.saturating_sub(offset) } else { length };
         let end = end_of(offset, length)?;

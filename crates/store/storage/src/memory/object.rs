@@ -11,7 +11,7 @@ use crate::{
     Attributes, Device, Error, FileFlags, FileKind, ObjectId, Result, SetAttributes, SetTime, Timestamp, Want,
 };
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Content {
     Data(Data),
     Directory(Directory),
@@ -22,7 +22,7 @@ pub(super) enum Content {
     Char(Device),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) id: ObjectId,
     pub(super) content: Content,

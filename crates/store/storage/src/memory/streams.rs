@@ -7,23 +7,30 @@ use crate::{Error, ObjectId, Replace, Result, StreamEntry};
 
 impl State {
     /// The object, if it is of a kind that has named streams.
+    fn with_streams(&self, id: ObjectId) -> Result<&Object> {
+        let object = self.object(id)?;
+        object.check_carries_xattrs()?;
+        Ok(object)
+    }
+
+    /// As [`State::with_streams`], to change the streams.
     fn streams_of(&mut self, id: ObjectId) -> Result<&mut Object> {
         let object = self.object_mut(id)?;
         object.check_carries_xattrs()?;
         Ok(object)
     }
 
-    pub(super) fn streams(&mut self, id: ObjectId) -> Result<Vec<StreamEntry>> {
-        let streams = self.streams_of(id)?.streams.clone();
-        let entry = |(name, stream): (Vec<u8>, ObjectId)| {
-            let known = self.object(stream)?.attributes(crate::Want::empty());
-            Ok(StreamEntry { name, size: known.size, allocated: known.allocated })
+    pub(super) fn streams(&self, id: ObjectId) -> Result<Vec<StreamEntry>> {
+        let streams = &self.with_streams(id)?.streams;
+        let entry = |(name, stream): (&Vec<u8>, &ObjectId)| {
+            let known = self.object(*stream)?.attributes(crate::Want::empty());
+            Ok(StreamEntry { name: name.clone(), size: known.size, allocated: known.allocated })
         };
-        streams.into_iter().map(entry).collect()
+        streams.iter().map(entry).collect()
     }
 
-    pub(super) fn stream(&mut self, id: ObjectId, name: &[u8]) -> Result<ObjectId> {
-        self.streams_of(id)?.streams.get(name).copied().ok_or(Error::NotFound)
+    pub(super) fn stream(&self, id: ObjectId, name: &[u8]) -> Result<ObjectId> {
+        self.with_streams(id)?.streams.get(name).copied().ok_or(Error::NotFound)
     }
 
     pub(super) fn create_stream(&mut self, id: ObjectId, name: &[u8]) -> Result<ObjectId> {
@@ -34,8 +41,7 @@ impl State {
         if object.names.is_empty() && id != super::ROOT {
             return Err(Error::Stale);
         }
-        self.last_id += 1;
-        let stream = ObjectId::live(self.last_id);
+        let stream = self.new_id(id)?;
         let mut new = Object::new(stream, Content::Data(Data::default()), self.now());
         new.names.push((id, name.to_vec()));
         self.objects.insert(stream, new);
