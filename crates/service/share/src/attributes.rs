@@ -61,7 +61,7 @@ impl Share {
     ) -> Result<Changed> {
         self.check_writable()?;
         let (caller, file, set) = (call.caller.clone(), file.clone(), *set);
-        let change = move |share: &Arc<Self>, _, may: MayWait<'_>| {
+        let change = move |share: &Arc<Self>, may: MayWait<'_>| {
             share.set_attributes_now(&caller, &file, set, guard, may)
         };
         self.run_settled(call, Work::Metadata, change).await

@@ -15,7 +15,8 @@ use storage::{FileKind, MayWait, NodeRef, ObjectId};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::files::Entry;
-use crate::long_call::{Effort, LongCall};
+use crate::folded::Effort;
+use crate::long_call::{Attempt, LongCall};
 use crate::operation::Patience;
 use crate::schedule::Work;
 use crate::unwritten::Asked;
@@ -363,11 +364,22 @@ impl Share {
     ///
     /// # Errors
     /// Those of `call`; [`Error::Delayed`] when it takes longer than the call's front waits.
-    pub(crate) async fn run_settled<T: Send + 'static>(
+    pub(crate) fn run_settled<T: Send + 'static>(
         self: &Arc<Self>,
         call: &Call,
         work: Work,
-        job: impl Fn(&Arc<Self>, Effort, MayWait<'_>) -> Result<Admission<T>> + Send + Sync + 'static,
+        job: impl Fn(&Arc<Self>, MayWait<'_>) -> Result<Admission<T>> + Send + Sync + 'static,
+    ) -> impl Future<Output = Result<T>> {
+        let job = move |share: &Arc<Self>, _, may: MayWait<'_>| Ok(job(share, may)?);
+        self.run_long_settled(call, work, job)
+    }
+
+    /// As [`Share::run_settled`], for a call that may take long ([`Share::run_long`]).
+    pub(crate) async fn run_long_settled<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: &Call,
+        work: Work,
+        job: impl Fn(&Arc<Self>, Effort, MayWait<'_>) -> Attempt<Admission<T>> + Send + Sync + 'static,
     ) -> Result<T> {
         let job: LongCall<Admission<T>> = Arc::new(job);
         let mut patience = None;

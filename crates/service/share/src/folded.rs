@@ -20,11 +20,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Attributes, MayWait, Name, Node, ObjectId, Timestamp, Wait, Want};
+use storage::{Attributes, Error, MayWait, Name, Node, ObjectId, Timestamp, Wait, Want};
 
-use crate::Result;
 use crate::cache::{self, Budget};
-use crate::long_call::{Effort, TOO_LONG};
 use crate::short_name::{is_made, short_name};
 use names::{Names, is_folded};
 
@@ -49,6 +47,33 @@ const PART_OF_BUDGET: (usize, usize) = (3, 4);
 const TOO_LONG_FOR: Duration = Duration::from_secs(60);
 /// Such directories that are remembered.
 const TOO_LONG_MAX: usize = 1024;
+
+/// How much of a directory a search may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// So little that nobody is held up: a search that needs more ends with [`Stopped::TooLong`].
+    Brief,
+    /// All of it.
+    Whole,
+}
+
+/// Why a search has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// The directory has more entries than the search may read ([`Effort::Brief`]).
+    TooLong,
+    /// The store has failed.
+    Failed(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The outcome of a search.
+pub(crate) type Result<T> = std::result::Result<T, Stopped>;
 
 /// The form in which names are compared: each character in its simple upper case. Bytes that are not UTF-8 stay as they are.
 pub(crate) fn fold(name: &[u8]) -> Vec<u8> {
@@ -382,7 +407,7 @@ impl FoldedNames {
     fn look_again(&self, dir: &dyn Node, name: &[u8], change: u64, may: MayWait<'_>) -> Result<()> {
         let is_there = match dir.lookup(Name::new(name)?, Wait::May(may)) {
             Ok(_) => true,
-            Err(storage::Error::NotFound) => false,
+            Err(Error::NotFound) => false,
             Err(e) => return Err(e.into()),
         };
         self.indexes.lock().change(dir.id(), |index| {
@@ -534,7 +559,7 @@ impl FoldedNames {
             ControlFlow::Continue(())
         })?;
         if !whole {
-            return Err(TOO_LONG);
+            return Err(Stopped::TooLong);
         }
         let found = match &index {
             Some(index) => index.find(wanted),

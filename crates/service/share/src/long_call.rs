@@ -9,23 +9,54 @@ use std::sync::Arc;
 
 use storage::MayWait;
 
+use crate::folded::{self, Effort};
 use crate::schedule::Work;
 use crate::{Call, Error, Result, Share};
 
-/// How long a job may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effort {
-    /// The thread must not be held up: a step that would take long ends with [`TOO_LONG`] instead.
-    Brief,
-    /// As long as it takes.
-    Whole,
+/// Why an attempt has no result.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The thread must not be held up ([`Effort::Brief`]), and a step would take long. Nothing was changed.
+    TooLong,
+    /// The call has failed.
+    Failed(Error),
 }
 
-/// The step would have taken long.
-pub(crate) const TOO_LONG: Error = Error::Storage(storage::Error::WouldBlock);
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<storage::Error> for Stopped {
+    fn from(error: storage::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<folded::Stopped> for Stopped {
+    fn from(stopped: folded::Stopped) -> Self {
+        match stopped {
+            folded::Stopped::TooLong => Self::TooLong,
+            folded::Stopped::Failed(error) => Self::Failed(error.into()),
+        }
+    }
+}
+
+/// The outcome of a call that may take long.
+pub(crate) type Attempt<T> = std::result::Result<T, Stopped>;
 
 /// A call that may take long, and is then made again.
-pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>, Effort, MayWait<'_>) -> Result<T> + Send + Sync>;
+pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>, Effort, MayWait<'_>) -> Attempt<T> + Send + Sync>;
+
+/// The result of an attempt; None when a step would take long.
+fn unless_too_long<T>(attempt: Attempt<T>) -> Result<Option<T>> {
+    match attempt {
+        Ok(result) => Ok(Some(result)),
+        Err(Stopped::TooLong) => Ok(None),
+        Err(Stopped::Failed(error)) => Err(error),
+    }
+}
 
 impl Share {
     /// Runs `call` as [`Share::run`] does, and again on the pool if it turns out to take long. The call must make its
@@ -38,27 +69,27 @@ impl Share {
         work: Work,
         job: &LongCall<T>,
     ) -> Result<T> {
-        match self.try_briefly(call, work, job).await {
-            Err(TOO_LONG) => {}
-            outcome => return outcome,
+        if let Some(result) = self.run_with(call, work, job, Effort::Brief).await? {
+            return Ok(result);
         }
         let _turn = self.long_calls.lock().await;
-        match self.try_briefly(call, work, job).await {
-            Err(TOO_LONG) => {}
-            outcome => return outcome,
+        if let Some(result) = self.run_with(call, work, job, Effort::Brief).await? {
+            return Ok(result);
         }
-        let job = Arc::clone(job);
-        self.run(call, Work::Blocking, move |share, may| job(share, Effort::Whole, may)).await
+        let result = self.run_with(call, Work::Blocking, job, Effort::Whole).await?;
+        debug_assert!(result.is_some(), "no step stops with Effort::Whole");
+        result.ok_or(Error::Storage(storage::Error::Busy))
     }
 
-    async fn try_briefly<T: Send + 'static>(
+    async fn run_with<T: Send + 'static>(
         self: &Arc<Self>,
         call: &Call,
         work: Work,
         job: &LongCall<T>,
-    ) -> Result<T> {
+        effort: Effort,
+    ) -> Result<Option<T>> {
         let job = Arc::clone(job);
-        let briefly = move |share: &Arc<Self>, may: MayWait<'_>| job(share, Effort::Brief, may);
-        self.run(call, work, briefly).await
+        let attempt = move |share: &Arc<Self>, may: MayWait<'_>| unless_too_long(job(share, effort, may));
+        self.run(call, work, attempt).await
     }
 }

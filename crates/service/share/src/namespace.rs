@@ -11,7 +11,8 @@ use file_state::Holder;
 use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wait, Want};
 
 use crate::dir_change::Changing;
-use crate::long_call::{Effort, LongCall};
+use crate::folded::Effort;
+use crate::long_call::{Attempt, LongCall};
 use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::removed::Epoch;
@@ -132,7 +133,7 @@ impl Share {
         let (caller, dir, name) = (call.caller.clone(), Arc::clone(dir), name.to_vec());
         let look: LongCall<_> = Arc::new(move |share, effort, may| {
             match share.step(&caller, &dir, &name, (case, effort), want, may)? {
-                Walk::Found(found) => found.secured(may),
+                Walk::Found(found) => Ok(found.secured(may)?),
                 Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
             }
         });
@@ -165,7 +166,7 @@ impl Share {
         how: (Case, Effort),
         want: Want,
         may: MayWait<'_>,
-    ) -> Result<Walk> {
+    ) -> Attempt<Walk> {
         path.reverse(); // the next component is the last
         let (mut links, mut steps) = (0, 0);
         let mut at = Arc::clone(&self.root);
@@ -217,7 +218,7 @@ impl Share {
         name: &[u8],
         how: (Case, Effort),
         may: MayWait<'_>,
-    ) -> Result<NodeRef> {
+    ) -> Attempt<NodeRef> {
         let protection = self.enter_directory(caller, dir, may)?;
         if let Some(special) = special(dir, name, may)? {
             return Ok(special);
@@ -235,7 +236,7 @@ impl Share {
         how: (Case, Effort),
         want: Want,
         may: MayWait<'_>,
-    ) -> Result<Walk> {
+    ) -> Attempt<Walk> {
         let protection = self.enter_directory(caller, dir, may)?;
         if let Some(node) = special(dir, name, may)? {
             let attributes = node.attributes(want, Wait::May(may))?;
@@ -262,7 +263,7 @@ impl Share {
         (case, effort): (Case, Effort),
         look: impl Fn(Name<'_>) -> storage::Result<T>,
         may: MayWait<'_>,
-    ) -> Result<Option<(T, Vec<u8>)>> {
+    ) -> Attempt<Option<(T, Vec<u8>)>> {
         match look(name) {
             Ok(child) => return Ok(Some((child, name.as_bytes().to_vec()))),
             Err(storage::Error::NotFound) if case == Case::Insensitive => {}

@@ -77,7 +77,7 @@ impl Share {
             open.require(if change.dacl.is_some() { Access::WRITE_DAC } else { Access::empty() })?;
         }
         let (caller, file) = (call.caller.clone(), file.clone());
-        self.run_settled(call, Work::Metadata, move |share, _, may| {
+        self.run_settled(call, Work::Metadata, move |share, may| {
             let node = file.node();
             if let Some(answering) =
                 share.take_back(node.id(), file.holder().or(caller.client), Operation::SetAttributes)

@@ -104,7 +104,7 @@ impl Share {
         self.check_writable()?;
         let (caller, file, name) = (call.caller.clone(), file.clone(), name.to_vec());
         let value = value.map(<[u8]>::to_vec);
-        self.run_settled(call, Work::Metadata, move |share, _, may| {
+        self.run_settled(call, Work::Metadata, move |share, may| {
             let node = file.node();
             check(&caller, node, Access::WRITE_EA, may)?;
             if let Some(answering) =

@@ -12,7 +12,8 @@ use super::{Case, Found};
 use crate::caching::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
-use crate::long_call::{Effort, LongCall};
+use crate::folded::Effort;
+use crate::long_call::{Attempt, LongCall};
 use crate::notify::ChangeAction;
 use crate::schedule::Work;
 use crate::security::Birth;
@@ -80,7 +81,7 @@ impl Share {
         (case, effort): (Case, Effort),
         new: &NewObject,
         may: MayWait<'_>,
-    ) -> Result<Created> {
+    ) -> Attempt<Created> {
         let (caller, name) = (&author.caller, Name::new(name)?);
         let is_dir = new.kind == FileKind::Directory;
         let changing = Changing::adding(self, author, dir, is_dir, may)?;
@@ -105,7 +106,7 @@ impl Share {
             Err(e) => {
                 // No incomplete object stays behind.
                 let _ = if is_dir { dir.remove_dir(name, may) } else { dir.remove_file(name, may) };
-                return Err(e);
+                return Err(e.into());
             }
         };
         let change = self.changed_names(&changing, None, Some(name), 0)?;
@@ -120,7 +121,7 @@ impl Share {
     }
 
     /// Refuses a name that differs only in case from an existing name.
-    fn check_free(&self, changing: &Changing<'_>, name: Name<'_>, case: Case, effort: Effort) -> Result<()> {
+    fn check_free(&self, changing: &Changing<'_>, name: Name<'_>, case: Case, effort: Effort) -> Attempt<()> {
         if case == Case::Sensitive {
             return Ok(());
         }
@@ -158,7 +159,7 @@ impl Share {
     ) -> Result<DirChange> {
         self.check_writable()?;
         let (author, dir, target, name) = (call.author(), Arc::clone(dir), Arc::clone(target), name.to_vec());
-        self.run_settled(call, Work::Metadata, move |share, effort, may| {
+        self.run_long_settled(call, Work::Metadata, move |share, effort, may| {
             let name = Name::new(&name)?;
             let changing = Changing::adding(share, &author, &dir, false, may)?;
             share.check_dir_admits(&dir)?;

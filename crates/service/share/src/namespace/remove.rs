@@ -30,7 +30,7 @@ impl Share {
         self.check_writable()?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
         let remove =
-            move |share: &Arc<Self>, _, may: MayWait<'_>| share.remove_now(&author, &dir, &name, is_dir, may);
+            move |share: &Arc<Self>, may: MayWait<'_>| share.remove_now(&author, &dir, &name, is_dir, may);
         self.run_settled(call, Work::Metadata, remove).await
     }
 

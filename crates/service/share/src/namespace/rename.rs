@@ -9,7 +9,8 @@ use super::{Case, check_deletion};
 use crate::caching::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
-use crate::long_call::Effort;
+use crate::folded::Effort;
+use crate::long_call::Attempt;
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::{Call, Caller, Location, Result, Share, permission};
@@ -45,7 +46,7 @@ impl Share {
         let rename = move |share: &Arc<Self>, effort, may: MayWait<'_>| {
             share.rename_now(&author, &from, &to, (how, effort), may)
         };
-        self.run_settled(call, Work::Metadata, rename).await
+        self.run_long_settled(call, Work::Metadata, rename).await
     }
 
     fn rename_now(
@@ -55,7 +56,7 @@ impl Share {
         target: &Location,
         (how, effort): (RenameHow, Effort),
         may: MayWait<'_>,
-    ) -> Result<Admission<(DirChange, DirChange)>> {
+    ) -> Attempt<Admission<(DirChange, DirChange)>> {
         let (caller, mut target) = (&author.caller, target.clone());
         let (from, to) = (&source.parent, &target.parent);
         let name = Name::new(&source.name)?;
