@@ -14,7 +14,7 @@ use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::read::MAY_READ;
 use crate::schedule::Work;
-use crate::{Call, Error, Identity, Location, Open, Result, Share, permission, provision};
+use crate::{Call, Error, Identity, Location, Open, Result, Share, budget, permission};
 
 /// A file to work on: through an open, or without one, as NFSv3 does.
 #[derive(Debug, Clone)]
@@ -174,7 +174,7 @@ impl Share {
     pub async fn write_nothing(&self, call: &Call, open: &Arc<Open>) -> Result<()> {
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
         call.takes_turn();
-        self.pass(call, provision::write(open.node(), 0)).await;
+        self.pass(call, budget::write(open.node(), 0)).await;
         Ok(())
     }
 
@@ -198,7 +198,7 @@ impl Share {
             self.permit(call, file, Operation::Write).await?;
             let data = TracedData { file: file.node().id().number, offset, bytes: total as u64 };
             self.note(call, None, Some(data));
-            self.pass(call, provision::write(file.node(), total as u64)).await;
+            self.pass(call, budget::write(file.node(), total as u64)).await;
         }
         let given = self.grants_given();
         let offset = if only_appends(file) {

@@ -7,11 +7,11 @@
 
 mod alarm;
 mod attributes;
+mod budget;
 mod cache;
 mod caching;
 mod call;
 mod caller;
-mod capacity;
 mod courtesy;
 mod current_rules;
 mod dir_change;
@@ -33,7 +33,6 @@ mod overwrite;
 mod own_changes;
 mod permission;
 mod pool;
-mod provision;
 mod ranges;
 mod read;
 mod read_permits;
@@ -46,7 +45,6 @@ mod short_name;
 mod streams;
 mod table;
 mod terms;
-mod throttle;
 mod unwritten;
 mod within;
 mod xattrs;
@@ -68,6 +66,7 @@ pub use accounting::{
 };
 pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
+pub use budget::LimitsStatus;
 pub use cache::{CacheCount, CacheCounts};
 pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
 pub use call::{Call, as_of_one_moment};
@@ -93,7 +92,6 @@ pub use openers::{Opener, Openers};
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use permission::{Object, may_delete, permitted};
 pub use pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
-pub use provision::LimitsStatus;
 pub use ranges::CloneRule;
 pub use read::{Read, ReadWithAttributes};
 pub use restore::Holding;
@@ -192,7 +190,7 @@ pub struct Share {
     changes: Changes,
     accounting: Accounting,
     grants: GrantCounts,
-    provision: provision::Provision,
+    provision: budget::Provision,
     read_permits: read_permits::ReadPermits,
     reclaims: reclaims::Reclaims,
     opens: openers::OpenCount,
@@ -230,7 +228,7 @@ impl Share {
         let (store, cache) = cached.map_or((store, None), |(store, cache)| (store, Some(cache)));
         let root = store.root();
         let opens_max = settings.opens_max;
-        let provision = provision::Provision::new(settings.provisioned.clone());
+        let provision = budget::Provision::new(settings.provisioned.clone());
         let local = storage::KnownLocal::of(&*store);
         let pool = pool::Pool::new(&settings.name, workers);
         Arc::new(Self {

@@ -11,7 +11,7 @@ use storage::{
 use crate::io::File;
 use crate::notify::ChangeKinds;
 use crate::schedule::Work;
-use crate::{Call, Error, Open, Result, Share, provision};
+use crate::{Call, Error, Open, Result, Share, budget};
 
 /// Bytes written or copied at a time where the store cannot do the whole operation.
 const PIECE: usize = 256 * 1024;
@@ -204,7 +204,7 @@ impl Share {
         to: &File,
         length: u64,
     ) -> Option<[limits::Operation; 2]> {
-        let of = |bytes| [provision::read(from.node(), bytes), provision::write(to.node(), bytes)];
+        let of = |bytes| [budget::read(from.node(), bytes), budget::write(to.node(), bytes)];
         let mut left = length;
         while left > 0 && self.is_paced() {
             let piece = left.min(PACED_PIECE);

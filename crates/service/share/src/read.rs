@@ -9,7 +9,7 @@ use storage::{Attributes, NodeRef, Wait, Want};
 
 use crate::inside::Inside;
 use crate::schedule::Work;
-use crate::{Call, File, Result, Share, provision};
+use crate::{Call, File, Result, Share, budget};
 
 /// What was read: the buffer, the count, and whether that is the end of the file, if the read has shown it.
 pub type Read<B> = (B, usize, Option<bool>);
@@ -196,7 +196,7 @@ impl Share {
         let length = into.as_mut().len().saturating_sub(ahead);
         self.permit(call, file, Operation::Read).await?;
         let arrived = Instant::now();
-        let operation = provision::read(file.node(), length as u64);
+        let operation = budget::read(file.node(), length as u64);
         self.pass(call, operation).await;
         let outcome = self.read_now(call, file, offset, into, ahead).await;
         let moved = outcome.as_ref().map_or(0, |(_, count, _)| *count);

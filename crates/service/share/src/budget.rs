@@ -1,5 +1,8 @@
 //! The provisioning of a share: its plan, and what is left of its budget.
 
+mod capacity;
+mod throttle;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,9 +12,9 @@ use limits::{ChangeError, Handles, Limit, Limits, Operation, Plan, Provisioned, 
 use parking_lot::Mutex;
 use storage::NodeRef;
 
-use crate::capacity::Capacity;
+use self::capacity::Capacity;
+use self::throttle::Throttle;
 use crate::operation::Turn;
-use crate::throttle::Throttle;
 use crate::{Call, Share};
 
 /// The plan of a share.
