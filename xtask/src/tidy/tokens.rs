@@ -9,7 +9,7 @@ const MAKERS: [(&str, &[&str]); 4] = [
         &[
             "crates/service/share/src/pool.rs",
             "crates/service/share/src/observe.rs",
-            "crates/service/share/src/capacity.rs",
+            "crates/service/share/src/budget/capacity.rs",
             "crates/house/gateway/src/servers.rs",
             "crates/house/gateway/src/administration/awaited.rs",
         ],

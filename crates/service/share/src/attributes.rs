@@ -84,7 +84,7 @@ impl Share {
         }
         let _growth = set.size.map(|size| self.grow(file.node(), size, may)).transpose()?;
         let after = file.node().set_attributes(&set, may)?;
-        self.freed(before.size.saturating_sub(set.size.unwrap_or(before.size)));
+        self.budget.capacity().freed(before.size.saturating_sub(set.size.unwrap_or(before.size)));
         let after = security::keep_in_step(file.node(), security.as_deref(), &before, after, may)?;
         if set.size.is_some() {
             self.written_since(given, file);
@@ -158,7 +158,7 @@ impl Share {
     /// The store's.
     pub async fn space(self: &Arc<Self>, call: &Call) -> Result<Space> {
         let space = self.run(call, Work::Metadata, |share, may| Ok(share.store.space(may)?)).await?;
-        Ok(self.provisioned_space(space))
+        Ok(self.budget.capacity().provisioned_space(space))
     }
 
     /// Finds an object by its handle, even one from before a restart.

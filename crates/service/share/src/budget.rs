@@ -1,4 +1,7 @@
-//! The provisioning of a share: its plan, and what is left of its budget.
+//! The budget of a share: its plan, and what is left of what the plan provides.
+//!
+//! This part knows no other part of a share. It counts what the share holds by walking from the share's root. Who changes
+//! files tells it before and after ([`Capacity::grow`]).
 
 mod capacity;
 mod throttle;
@@ -10,17 +13,21 @@ use std::time::{Duration, Instant, SystemTime};
 use accounting::{AlreadyRecording, Recorded, Recorder, TracedData};
 use limits::{ChangeError, Handles, Limit, Limits, Operation, Plan, Provisioned, Waits};
 use parking_lot::Mutex;
-use storage::NodeRef;
+use storage::{NodeRef, ObjectId};
 
 use self::capacity::Capacity;
 use self::throttle::Throttle;
+use crate::Call;
 use crate::operation::Turn;
-use crate::{Call, Share};
 
-/// The plan of a share.
+/// The plan of a share, and what is left of its budget.
+///
+/// Locks: that of the plan comes first, then that of the throttle, then that of the capacity. None is held across a call to the
+/// store or an await.
 #[derive(Debug)]
 pub(crate) struct Provision {
-    /// The present plan.
+    root: ObjectId,
+    /// Guards the present plan.
     provisioned: Mutex<Provisioned>,
     /// [`PACED`] and [`RECORDED`]. A share that is neither checks only this.
     asked: AtomicU8,
@@ -84,12 +91,14 @@ pub struct LimitsStatus {
 }
 
 impl Provision {
-    pub(crate) fn new(provisioned: Provisioned) -> Self {
+    /// The budget of the share with this name and root.
+    pub(crate) fn new(provisioned: Provisioned, name: &str, root: &NodeRef) -> Self {
         let limits = provisioned.plan.limits();
         Self {
+            root: root.id(),
             asked: AtomicU8::new(if limits.has_rates() { PACED } else { 0 }),
             recorder: Recorder::default(),
-            capacity: Capacity::new(&limits),
+            capacity: Capacity::new(&limits, name, root),
             opens: OpensMax::new(&limits),
             throttle: Arc::new(Throttle::new(limits)),
             provisioned: Mutex::new(provisioned),
@@ -107,12 +116,10 @@ impl Provision {
             self.asked.fetch_and(!what, Ordering::Relaxed);
         }
     }
-}
 
-impl Share {
     /// Charges an operation to the budget, and waits if there is none left, before anything else is done for the operation.
     /// Reads and writes are charged by their size, after their permission was checked.
-    pub async fn take_turn(&self, call: &Call) {
+    pub(crate) async fn take_turn(&self, call: &Call) {
         let turn = call.operation().turn;
         if matches!(turn, Turn::ByData(_)) {
             return;
@@ -127,9 +134,7 @@ impl Share {
         }
         match turn {
             Turn::ByData(_) => {}
-            Turn::Charged => {
-                self.provision.throttle.charge(call.caller.machine.number(), Operation::Metadata)
-            }
+            Turn::Charged => self.throttle.charge(call.caller.machine.number(), Operation::Metadata),
             Turn::Waits => Box::pin(self.pass(call, Operation::Metadata)).await,
         }
     }
@@ -137,8 +142,8 @@ impl Share {
     /// Whether the plan allows one more open, given the present number of opens of the object and of the share. Opens beyond
     /// the limits of a new plan stay.
     pub(crate) fn check_opens(&self, node: &NodeRef, of_object: usize, of_share: usize) -> crate::Result<()> {
-        let opens = &self.provision.opens;
-        let of_object_max = if node.id() == self.root().id() { &opens.root } else { &opens.file };
+        let opens = &self.opens;
+        let of_object_max = if node.id() == self.root { &opens.root } else { &opens.file };
         let is_full = |opens: usize, most: &AtomicU64| opens as u64 >= most.load(Ordering::Relaxed);
         if is_full(of_object, of_object_max) || is_full(of_share, &opens.share) {
             return Err(crate::Error::TooManyOpens);
@@ -146,47 +151,46 @@ impl Share {
         Ok(())
     }
 
+    /// How much the share may hold, and how much of that is used.
     pub(crate) fn capacity(&self) -> &Capacity {
-        &self.provision.capacity
+        &self.capacity
     }
 
     /// Whether operations may have to wait for the budget of the share.
     pub(crate) fn is_paced(&self) -> bool {
-        self.provision.asks(PACED)
+        self.asks(PACED)
     }
 
     /// Whether operations may have to wait for the budget of the share, or are recorded.
-    #[must_use]
-    pub fn asks_for_turns(&self) -> bool {
-        self.provision.asks(PACED | RECORDED)
+    pub(crate) fn asks_for_turns(&self) -> bool {
+        self.asks(PACED | RECORDED)
     }
 
     /// Records the operations of clients on the share for this time.
     ///
     /// # Errors
     /// [`AlreadyRecording`].
-    pub fn record(&self, time: Duration) -> Result<(), AlreadyRecording> {
-        self.provision.recorder.begin(Instant::now(), time)?;
-        self.provision.ask(RECORDED, true);
+    pub(crate) fn record(&self, time: Duration) -> Result<(), AlreadyRecording> {
+        self.recorder.begin(Instant::now(), time)?;
+        self.ask(RECORDED, true);
         Ok(())
     }
 
     /// What was recorded since the last fetch; None if nothing is being recorded or everything was fetched.
-    #[must_use]
-    pub fn take_recorded(&self) -> Option<Recorded> {
-        let taken = self.provision.recorder.take(Instant::now());
+    pub(crate) fn take_recorded(&self) -> Option<Recorded> {
+        let taken = self.recorder.take(Instant::now());
         if taken.as_ref().is_none_or(|taken| taken.is_over) {
-            self.provision.ask(RECORDED, false);
+            self.ask(RECORDED, false);
         }
         taken
     }
 
     /// If recording is on, records an operation that arrived at this time, or just now.
     pub(crate) fn note(&self, call: &Call, arrived: Option<Instant>, data: Option<TracedData>) {
-        if self.provision.asks(RECORDED) {
+        if self.asks(RECORDED) {
             let arrived = arrived.unwrap_or_else(Instant::now);
-            if !self.provision.recorder.note(arrived, (&call.operation().api, call.caller.machine), data) {
-                self.provision.ask(RECORDED, false);
+            if !self.recorder.note(arrived, (&call.operation().api, call.caller.machine), data) {
+                self.ask(RECORDED, false);
             }
         }
     }
@@ -196,7 +200,7 @@ impl Share {
         if !self.is_paced() {
             return;
         }
-        if let Some(released) = self.provision.throttle.pass(call.caller.machine.number(), operation).await {
+        if let Some(released) = self.throttle.pass(call.caller.machine.number(), operation).await {
             call.waited_for_budget(released.limit, released.waited);
         }
     }
@@ -204,54 +208,51 @@ impl Share {
     /// Returns budget of a read that found `unused` bytes fewer than it asked for.
     pub(crate) fn put_back(&self, call: &Call, operation: Operation, unused: usize) {
         if unused > 0 && self.is_paced() {
-            self.provision.throttle.put_back(call.caller.machine.number(), operation, unused as u64);
+            self.throttle.put_back(call.caller.machine.number(), operation, unused as u64);
         }
     }
 
     /// The plan of the share.
-    #[must_use]
-    pub fn plan(&self) -> Plan {
-        self.provision.provisioned.lock().plan.clone()
+    pub(crate) fn plan(&self) -> Plan {
+        self.provisioned.lock().plan.clone()
     }
 
     /// The plan of the share, and when it was last increased: to be kept over a restart of the server
     /// ([`Settings::provisioned`](crate::Settings::provisioned)).
-    #[must_use]
-    pub fn provisioned(&self) -> Provisioned {
-        self.provision.provisioned.lock().clone()
+    pub(crate) fn provisioned(&self) -> Provisioned {
+        self.provisioned.lock().clone()
     }
 
     /// Changes the plan while clients work. Waiting operations continue under the new plan.
     ///
     /// # Errors
     /// [`ChangeError`] for a limit that may not be decreased yet.
-    pub fn set_plan(&self, plan: Plan, now: SystemTime) -> Result<(), ChangeError> {
-        let mut provisioned = self.provision.provisioned.lock();
+    pub(crate) fn set_plan(&self, plan: Plan, now: SystemTime) -> Result<(), ChangeError> {
+        let mut provisioned = self.provisioned.lock();
         *provisioned = provisioned.change(plan, now)?;
         let limits = provisioned.plan.limits();
         // Both under the plan's lock, so that of two changes the later one wins in both.
-        self.provision.ask(PACED, limits.has_rates());
-        self.provision.capacity.change(&limits);
-        self.provision.opens.change(&limits);
-        self.provision.throttle.change(limits);
+        self.ask(PACED, limits.has_rates());
+        self.capacity.change(&limits);
+        self.opens.change(&limits);
+        self.throttle.change(limits);
         Ok(())
     }
 
     /// Restores the burst credits left before a restart ([`LimitsStatus::credits`]). None accrue while the share is not
     /// served.
-    pub fn set_credits(&self, left: u64) {
-        self.provision.throttle.look(|budget, _| budget.set_credits(left));
+    pub(crate) fn set_credits(&self, left: u64) {
+        self.throttle.look(|budget, _| budget.set_credits(left));
     }
 
     /// The present state of the plan and its budget.
-    #[must_use]
-    pub fn limits_status(&self) -> LimitsStatus {
+    pub(crate) fn limits_status(&self) -> LimitsStatus {
         let plan = self.plan();
-        self.provision.throttle.look(|budget, now| LimitsStatus {
+        self.throttle.look(|budget, now| LimitsStatus {
             plan,
             limits: budget.limits().clone(),
-            used: self.provision.capacity.used(),
-            files: self.provision.capacity.files(),
+            used: self.capacity.used(),
+            files: self.capacity.files(),
             credits: budget.credits(now),
             throttled: budget.throttled(),
             waiting: budget.waiting(),
@@ -272,4 +273,69 @@ pub(crate) fn read(node: &NodeRef, bytes: u64) -> Operation {
 /// A write of so many bytes to an object.
 pub(crate) fn write(node: &NodeRef, bytes: u64) -> Operation {
     Operation::Write { file: node.id().number, bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::Storage;
+    use storage::memory::MemoryStore;
+
+    use super::*;
+    use crate::Error;
+    use crate::call::of_tests::{LOOKUP, READ};
+    use crate::{Caller, Identity};
+
+    fn budget(plan: &str) -> (Provision, NodeRef) {
+        let root = MemoryStore::new().root();
+        let provisioned = Provisioned { plan: plan.parse().unwrap(), ..Provisioned::default() };
+        (Provision::new(provisioned, "data", &root), root)
+    }
+
+    fn call(operation: &'static crate::Operation) -> Call {
+        Call::new(operation, Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() }), Instant::now())
+    }
+
+    #[tokio::test]
+    async fn every_operation_has_its_turn_but_those_that_move_data() {
+        let (budget, _) = budget("unlimited");
+        let (lookup, read) = (call(&LOOKUP), call(&READ));
+        budget.take_turn(&lookup).await;
+        budget.take_turn(&read).await;
+        assert!(lookup.has_had_turn() && !read.has_had_turn());
+        assert!(!budget.asks_for_turns() && !budget.is_paced());
+    }
+
+    #[test]
+    fn opens_are_limited_for_each_object_and_for_all() {
+        let (budget, root) = budget("unlimited");
+        assert!(budget.check_opens(&root, 1 << 40, 1 << 40).is_ok());
+        let limits = budget.limits_status().limits;
+        budget
+            .opens
+            .change(&Limits { handles: Handles { root: Some(2), file: Some(1), share: Some(5) }, ..limits });
+        assert!(budget.check_opens(&root, 1, 4).is_ok());
+        assert_eq!(budget.check_opens(&root, 2, 4), Err(Error::TooManyOpens));
+        assert_eq!(budget.check_opens(&root, 1, 5), Err(Error::TooManyOpens));
+    }
+
+    #[test]
+    fn what_is_recorded_is_asked_for_until_it_was_fetched() {
+        let (budget, _) = budget("unlimited");
+        assert!(budget.take_recorded().is_none());
+        budget.record(Duration::from_secs(3600)).unwrap();
+        assert!(budget.record(Duration::from_secs(1)).is_err(), "once at a time");
+        assert!(budget.asks_for_turns() && !budget.is_paced());
+        let read = call(&READ);
+        budget.note(&read, None, Some(TracedData { file: 1, offset: 0, bytes: 7 }));
+        assert!(!budget.take_recorded().unwrap().is_over);
+        assert!(budget.asks_for_turns());
+    }
+
+    #[test]
+    fn a_plan_with_rates_paces_and_one_without_does_not() {
+        let (budget, _) = budget("custom iops=100");
+        assert!(budget.is_paced());
+        budget.set_plan("unlimited".parse().unwrap(), SystemTime::now()).unwrap();
+        assert!(!budget.is_paced() && budget.limits_status().throttled.is_empty());
+    }
 }

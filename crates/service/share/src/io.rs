@@ -174,7 +174,7 @@ impl Share {
     pub async fn write_nothing(&self, call: &Call, open: &Arc<Open>) -> Result<()> {
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
         call.takes_turn();
-        self.pass(call, budget::write(open.node(), 0)).await;
+        self.budget.pass(call, budget::write(open.node(), 0)).await;
         Ok(())
     }
 
@@ -194,11 +194,11 @@ impl Share {
         call.takes_turn();
         call.uses(file.used());
         let total = data.as_ref().len();
-        if self.asks_for_turns() {
+        if self.budget.asks_for_turns() {
             self.permit(call, file, Operation::Write).await?;
             let data = TracedData { file: file.node().id().number, offset, bytes: total as u64 };
-            self.note(call, None, Some(data));
-            self.pass(call, budget::write(file.node(), total as u64)).await;
+            self.budget.note(call, None, Some(data));
+            self.budget.pass(call, budget::write(file.node(), total as u64)).await;
         }
         let given = self.grants_given();
         let offset = if only_appends(file) {

@@ -16,9 +16,11 @@ mod courtesy;
 mod current_rules;
 mod dir_change;
 mod directory;
+mod door;
 mod error;
 mod files;
 mod folded;
+mod growth;
 mod inside;
 mod io;
 mod lock;
@@ -190,7 +192,7 @@ pub struct Share {
     changes: Changes,
     accounting: Accounting,
     grants: GrantCounts,
-    provision: budget::Provision,
+    budget: budget::Provision,
     read_permits: read_permits::ReadPermits,
     reclaims: reclaims::Reclaims,
     opens: openers::OpenCount,
@@ -228,7 +230,7 @@ impl Share {
         let (store, cache) = cached.map_or((store, None), |(store, cache)| (store, Some(cache)));
         let root = store.root();
         let opens_max = settings.opens_max;
-        let provision = budget::Provision::new(settings.provisioned.clone());
+        let budget_left = budget::Provision::new(settings.provisioned.clone(), &settings.name, &root);
         let local = storage::KnownLocal::of(&*store);
         let pool = pool::Pool::new(&settings.name, workers);
         Arc::new(Self {
@@ -252,7 +254,7 @@ impl Share {
             long_calls: tokio::sync::Mutex::default(),
             cache,
             grants: GrantCounts::default(),
-            provision,
+            budget: budget_left,
             read_permits: read_permits::ReadPermits::default(),
             reclaims: reclaims::Reclaims::default(),
             opens: openers::OpenCount::new(opens_max),

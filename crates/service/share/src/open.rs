@@ -307,7 +307,7 @@ impl Share {
         let holder = request.grant.as_ref().map_or(Holder::Oplock(key), |grant| grant.key.holder(key));
         let mut granted = Granted::default();
         let entered = self.files.admit(found, key, |entry| {
-            if let Err(refused) = self.check_opens(&found.node, entry.opens, opens) {
+            if let Err(refused) = self.budget.check_opens(&found.node, entry.opens, opens) {
                 return (Err(refused), None);
             }
             let (admitted, taken) = self.admit_entry(entry, key, holder, operation, reserve);
@@ -543,7 +543,7 @@ impl Share {
             self.changes.publish_gone(node.id());
         } else {
             dir.remove_file(name, may)?;
-            self.removed(&gone);
+            self.budget.capacity().removed(&gone);
         }
         self.changed_names(&changing, Some(name), None, 0)?;
         self.tell_name(dir, &location.name, ChangeAction::Removed, is_dir, by, may);

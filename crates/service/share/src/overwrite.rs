@@ -62,7 +62,7 @@ impl Share {
                     streams::remove_all(file.node(), may)?;
                 }
                 let after = file.node().set_attributes(&set, may)?;
-                share.freed(before);
+                share.budget.capacity().freed(before);
                 share.tell_modified(
                     &file,
                     ChangeKinds::SIZE | ChangeKinds::LAST_WRITE | ChangeKinds::ATTRIBUTES,

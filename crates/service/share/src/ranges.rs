@@ -170,7 +170,9 @@ impl Share {
         let paid = self.pay_for_copy(call, from, to, length).await;
         let outcome = self.copy_paid(call, (from, offset), (to, to_offset), length).await;
         if outcome.is_err() {
-            paid.into_iter().flatten().for_each(|operation| self.put_back(call, operation, usize::MAX));
+            paid.into_iter()
+                .flatten()
+                .for_each(|operation| self.budget.put_back(call, operation, usize::MAX));
         }
         outcome
     }
@@ -206,10 +208,10 @@ impl Share {
     ) -> Option<[limits::Operation; 2]> {
         let of = |bytes| [budget::read(from.node(), bytes), budget::write(to.node(), bytes)];
         let mut left = length;
-        while left > 0 && self.is_paced() {
+        while left > 0 && self.budget.is_paced() {
             let piece = left.min(PACED_PIECE);
             for operation in of(piece) {
-                self.pass(call, operation).await;
+                self.budget.pass(call, operation).await;
             }
             left -= piece;
         }

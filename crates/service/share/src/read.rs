@@ -101,7 +101,9 @@ impl Share {
         offset: u64,
         mut into: B,
     ) -> std::result::Result<ReadWithAttributes<B>, B> {
-        let Some(local) = self.gate.near().filter(|_| !self.asks_for_turns()) else { return Err(into) };
+        let Some(local) = self.gate.near().filter(|_| !self.budget.asks_for_turns()) else {
+            return Err(into);
+        };
         let Some(permitted_at) = self.read_permits.of(node.id(), &call.caller.identity) else {
             return Err(into);
         };
@@ -140,7 +142,7 @@ impl Share {
         ahead: usize,
     ) -> std::result::Result<Read<B>, B> {
         let File::Open(open) = file else { return Err(into) };
-        if self.asks_for_turns() || open.require_any(MAY_READ).is_err() {
+        if self.budget.asks_for_turns() || open.require_any(MAY_READ).is_err() {
             return Err(into);
         }
         let length = into.as_mut().len().saturating_sub(ahead);
@@ -178,7 +180,7 @@ impl Share {
     ) -> Result<Read<B>> {
         call.takes_turn();
         call.uses(file.used());
-        if self.asks_for_turns() {
+        if self.budget.asks_for_turns() {
             return Box::pin(self.read_in_turn(call, file, offset, into, ahead)).await;
         }
         self.read_now(call, file, offset, into, ahead).await
@@ -197,12 +199,12 @@ impl Share {
         self.permit(call, file, Operation::Read).await?;
         let arrived = Instant::now();
         let operation = budget::read(file.node(), length as u64);
-        self.pass(call, operation).await;
+        self.budget.pass(call, operation).await;
         let outcome = self.read_now(call, file, offset, into, ahead).await;
         let moved = outcome.as_ref().map_or(0, |(_, count, _)| *count);
-        self.put_back(call, operation, length.saturating_sub(moved));
+        self.budget.put_back(call, operation, length.saturating_sub(moved));
         let data = TracedData { file: file.node().id().number, offset, bytes: moved as u64 };
-        self.note(call, Some(arrived), Some(data));
+        self.budget.note(call, Some(arrived), Some(data));
         outcome
     }
 

@@ -16,7 +16,7 @@ use limits::Limits;
 use parking_lot::Mutex;
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Space, StoreThread, View, Wait, Want};
 
-use crate::{Call, Error, Result, Share};
+use crate::{Error, Result};
 
 /// Changes by local programs are found after this time at most, while the share is in use.
 const WALK_AGAIN: Duration = Duration::from_secs(600);
@@ -31,10 +31,20 @@ pub(crate) struct Capacity {
     limit: AtomicU64,
     /// The limit for one file.
     file: AtomicU64,
-    used: Mutex<Used>,
+    counted: Counted,
 }
 
-/// Guarded as a whole by [`Capacity::used`].
+/// What is counted: the files below a root. Cheap to clone.
+#[derive(Debug, Clone)]
+struct Counted {
+    /// The name of the share, for the log.
+    name: Arc<str>,
+    root: NodeRef,
+    /// Guards all that is known of the used size. Not held while the store is asked.
+    used: Arc<Mutex<Used>>,
+}
+
+/// Guarded as a whole by [`Counted::used`].
 #[derive(Debug, Default)]
 struct Used {
     /// Bytes in use, once counted.
@@ -58,23 +68,9 @@ struct Growing {
 
 /// The result of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Content {
-    pub(crate) bytes: u64,
-    pub(crate) objects: u64,
-}
-
-/// A growing file. When the last call that makes it grow has ended, its actual length is counted.
-#[derive(Debug)]
-pub(crate) struct Growth {
-    share: Arc<Share>,
-    node: NodeRef,
-}
-
-impl Drop for Growth {
-    fn drop(&mut self) {
-        let node = Arc::clone(&self.node);
-        self.share.afterwards(move |share, may| share.grown(&node, may));
-    }
+struct Content {
+    bytes: u64,
+    objects: u64,
 }
 
 impl Used {
@@ -92,20 +88,21 @@ impl Used {
 }
 
 impl Capacity {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        let capacity =
-            Self { limit: AtomicU64::new(NONE), file: AtomicU64::new(NONE), used: Mutex::default() };
+    /// The size of the share with this name and root.
+    pub(super) fn new(limits: &Limits, name: &str, root: &NodeRef) -> Self {
+        let counted = Counted { name: name.into(), root: Arc::clone(root), used: Arc::default() };
+        let capacity = Self { limit: AtomicU64::new(NONE), file: AtomicU64::new(NONE), counted };
         capacity.change(limits);
         capacity
     }
 
-    pub(crate) fn change(&self, limits: &Limits) {
+    pub(super) fn change(&self, limits: &Limits) {
         self.limit.store(limits.capacity.unwrap_or(NONE), Ordering::Relaxed);
         self.file.store(limits.file_size.unwrap_or(NONE), Ordering::Relaxed);
     }
 
     /// The most bytes of one file; `u64::MAX` where the plan says nothing.
-    fn file(&self) -> u64 {
+    pub(crate) fn file_bytes_max(&self) -> u64 {
         self.file.load(Ordering::Relaxed)
     }
 
@@ -113,75 +110,28 @@ impl Capacity {
         Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit != NONE)
     }
 
-    /// Counts with `walk`, and adopts the result. Returns whether nothing changed meanwhile; otherwise a change may be
-    /// counted twice, which errs on the safe side.
-    fn recount(&self, walk: impl FnOnce() -> storage::Result<Content>) -> storage::Result<(Content, bool)> {
-        let before = {
-            let mut used = self.used.lock();
-            used.since_walk = 0;
-            (used.changes, used.growing.is_empty())
-        };
-        let content = walk()?;
-        let mut used = self.used.lock();
-        let is_exact = before == (used.changes, used.growing.is_empty()) && used.growing.is_empty();
-        used.bytes = Some(i128::from(content.bytes) + used.since_walk.max(0));
-        used.files = Some(content.objects);
-        Ok((content, is_exact))
+    /// Whether a file may grow up to `end` without [`Capacity::grow`].
+    pub(crate) fn lets_grow(&self, end: u64) -> bool {
+        end <= self.file_bytes_max() && self.limit().is_none()
     }
 
-    /// The number of files and directories found by the last walk, once counted.
-    pub(crate) fn files(&self) -> Option<u64> {
-        self.used.lock().files
-    }
-
-    /// Bytes in use, once counted.
-    pub(crate) fn used(&self) -> Option<u64> {
-        self.used.lock().bytes.map(|bytes| u64::try_from(bytes).unwrap_or(0))
-    }
-}
-
-impl Share {
-    /// As [`Share::grow`], but does not block if the store may stop answering.
-    ///
-    /// # Errors
-    /// Those of [`Share::grow`].
-    pub(crate) async fn make_room(
-        self: &Arc<Self>,
-        call: &Call,
-        node: &NodeRef,
-        end: u64,
-    ) -> Result<Option<Growth>> {
-        let capacity = self.capacity();
-        if end <= capacity.file() && capacity.limit().is_none() {
-            return Ok(None);
-        }
-        let node = Arc::clone(node);
-        self.consult(call, move |share, may| share.grow(&node, end, may)).await
-    }
-
-    /// Prepares the growth of a file up to `end`. Refuses if the file or the share would become too large. Keep the result
-    /// until the write has ended.
+    /// Prepares the growth of a file up to `end`. Refuses if the file or the share would become too large. Returns whether the
+    /// growth is counted: then [`Capacity::grown`] must follow when the write has ended.
     ///
     /// # Errors
     /// [`storage::Error::TooLarge`], [`Error::PlanFull`], the store's.
-    pub(crate) fn grow(
-        self: &Arc<Self>,
-        node: &NodeRef,
-        end: u64,
-        may: MayWait<'_>,
-    ) -> Result<Option<Growth>> {
-        let capacity = self.capacity();
+    pub(crate) fn grow(&self, node: &NodeRef, end: u64, may: MayWait<'_>) -> Result<bool> {
         // A file that is too large already, because of an earlier plan or local programs, may be changed but not grow.
-        if end > capacity.file() && end > node.attributes(Want::empty(), Wait::May(may))?.size {
+        if end > self.file_bytes_max() && end > node.attributes(Want::empty(), Wait::May(may))?.size {
             return Err(storage::Error::TooLarge.into());
         }
-        let Some(limit) = capacity.limit() else { return Ok(None) };
-        self.keep_count();
+        let Some(limit) = self.limit() else { return Ok(false) };
+        self.counted.keep_count();
         let size = node.attributes(Want::empty(), Wait::May(may))?.size;
         if end <= size {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut used = capacity.used.lock();
+        let mut used = self.counted.used.lock();
         let counted = used.growing.get(&node.id()).map_or(size, |growing| growing.counted);
         let more = end.saturating_sub(counted);
         if more > 0 && !used.fits(more, limit) {
@@ -191,12 +141,12 @@ impl Share {
         let growing = used.growing.entry(node.id()).or_insert(Growing { counted, writers: 0 });
         growing.counted = counted.max(end);
         growing.writers += 1;
-        drop(used);
-        Ok(Some(Growth { share: Arc::clone(self), node: Arc::clone(node) }))
+        Ok(true)
     }
 
-    fn grown(&self, node: &NodeRef, may: MayWait<'_>) {
-        let mut used = self.capacity().used.lock();
+    /// Ends a growth that is counted. When the last call that makes the file grow has ended, its actual length is counted.
+    pub(crate) fn grown(&self, node: &NodeRef, may: MayWait<'_>) {
+        let mut used = self.counted.used.lock();
         let Some(growing) = used.growing.get_mut(&node.id()) else { return };
         growing.writers -= 1;
         if growing.writers > 0 {
@@ -206,15 +156,14 @@ impl Share {
         used.growing.remove(&node.id());
         drop(used);
         if let Ok(attributes) = node.attributes(Want::empty(), Wait::May(may)) {
-            self.capacity().used.lock().add(i128::from(attributes.size) - i128::from(counted));
+            self.counted.used.lock().add(i128::from(attributes.size) - i128::from(counted));
         }
     }
 
     /// Counts bytes that a file has lost.
     pub(crate) fn freed(&self, bytes: u64) {
-        let capacity = self.capacity();
-        if capacity.limit().is_some() {
-            capacity.used.lock().add(-i128::from(bytes));
+        if self.limit().is_some() {
+            self.counted.used.lock().add(-i128::from(bytes));
         }
     }
 
@@ -225,57 +174,79 @@ impl Share {
         }
     }
 
-    /// The most bytes of one file by the plan; `u64::MAX` where the plan says nothing.
-    #[must_use]
-    pub fn file_bytes_max(&self) -> u64 {
-        self.capacity().file()
-    }
-
     /// The size of the share as its clients see it: the provisioned size and what is left of it, at most what the store has.
-    pub(crate) fn provisioned_space(self: &Arc<Self>, store: Space) -> Space {
-        let Some(limit) = self.capacity().limit() else { return store };
-        self.keep_count();
-        let used = self.capacity().used().unwrap_or_else(|| store.total.saturating_sub(store.free));
+    pub(crate) fn provisioned_space(&self, store: Space) -> Space {
+        let Some(limit) = self.limit() else { return store };
+        self.counted.keep_count();
+        let used = self.used().unwrap_or_else(|| store.total.saturating_sub(store.free));
         let left = limit.saturating_sub(used);
         Space { total: limit, free: left.min(store.free), available: left.min(store.available), ..store }
     }
 
+    /// The number of files and directories found by the last walk, once counted.
+    pub(super) fn files(&self) -> Option<u64> {
+        self.counted.used.lock().files
+    }
+
+    /// Bytes in use, once counted.
+    pub(super) fn used(&self) -> Option<u64> {
+        self.counted.used.lock().bytes.map(|bytes| u64::try_from(bytes).unwrap_or(0))
+    }
+}
+
+impl Counted {
     /// Starts a count in the background if the last one was some time ago.
-    fn keep_count(self: &Arc<Self>) {
-        let mut used = self.capacity().used.lock();
+    fn keep_count(&self) {
+        let mut used = self.used.lock();
         let is_due = used.walked.is_none_or(|walked| walked.elapsed() >= WALK_AGAIN);
         if used.is_walking || !is_due {
             return;
         }
         used.is_walking = true;
         drop(used);
-        let share = Arc::clone(self);
+        let counted = self.clone();
         // A separate thread: the walk takes time in proportion to the number of files, and must not occupy a thread of the
         // store.
-        let walk = StoreThread::spawn("count", move |thread| share.count_all(thread.may_wait(View::FRESH)));
+        let walk = StoreThread::spawn("count", move |thread| counted.count_all(thread.may_wait(View::FRESH)));
         if let Err(e) = walk {
-            tracing::warn!(share = self.name(), "cannot count what it holds: {e}");
-            self.capacity().used.lock().is_walking = false;
+            tracing::warn!(share = &*self.name, "cannot count what it holds: {e}");
+            self.used.lock().is_walking = false;
         }
     }
 
     /// Counts what the share holds. Repeats the count if the share changed meanwhile.
     fn count_all(&self, may: MayWait<'_>) {
         for walk in 1..=WALKS_MAX {
-            match self.capacity().recount(|| count(self.root(), may)) {
-                Ok((_, is_exact)) if !is_exact && walk < WALKS_MAX => continue,
+            match self.recount(|| count(&self.root, may)) {
+                Ok(is_exact) if !is_exact && walk < WALKS_MAX => continue,
                 Ok(_) => {}
-                Err(e) => tracing::warn!(share = self.name(), "cannot count what it holds: {e}"),
+                Err(e) => tracing::warn!(share = &*self.name, "cannot count what it holds: {e}"),
             }
             break;
         }
-        let mut used = self.capacity().used.lock();
+        let mut used = self.used.lock();
         (used.is_walking, used.walked) = (false, Some(Instant::now()));
+    }
+
+    /// Counts with `walk`, and adopts the result. Returns whether nothing changed meanwhile; otherwise a change may be
+    /// counted twice, which errs on the safe side.
+    fn recount(&self, walk: impl FnOnce() -> storage::Result<Content>) -> storage::Result<bool> {
+        let before = {
+            let mut used = self.used.lock();
+            used.since_walk = 0;
+            (used.changes, used.growing.is_empty())
+        };
+        let content = walk()?;
+        let mut used = self.used.lock();
+        let is_exact = before == (used.changes, used.growing.is_empty()) && used.growing.is_empty();
+        used.bytes = Some(i128::from(content.bytes) + used.since_walk.max(0));
+        used.files = Some(content.objects);
+        Ok(is_exact)
     }
 }
 
 /// Walks a directory and everything below it. Objects that vanish meanwhile are left out.
-pub(crate) fn count(root: &NodeRef, may: MayWait<'_>) -> storage::Result<Content> {
+fn count(root: &NodeRef, may: MayWait<'_>) -> storage::Result<Content> {
     let (mut content, mut several) = (Content::default(), HashSet::new());
     let mut dirs = vec![Arc::clone(root)];
     while let Some(dir) = dirs.pop() {
@@ -304,4 +275,114 @@ pub(crate) fn count(root: &NodeRef, may: MayWait<'_>) -> storage::Result<Content
         }
     }
     Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::conformance::MAY;
+    use storage::memory::MemoryStore;
+    use storage::{NewKind, NewNode, SetAttributes, Storage};
+
+    use super::*;
+
+    /// A share that may hold so many bytes, with a file of no length in it.
+    fn share(limit: u64) -> (Capacity, NodeRef) {
+        let root = MemoryStore::new().root();
+        let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+        let file = root.create(Name::new(b"file").unwrap(), &new, MAY).unwrap();
+        let capacity = Capacity::new(&"unlimited".parse::<limits::Plan>().unwrap().limits(), "data", &root);
+        capacity.limit.store(limit, Ordering::Relaxed);
+        // The tests count by themselves.
+        capacity.counted.used.lock().is_walking = true;
+        (capacity, file)
+    }
+
+    fn walk(capacity: &Capacity) -> bool {
+        capacity.counted.recount(|| count(&capacity.counted.root, MAY)).unwrap()
+    }
+
+    fn set_size(file: &NodeRef, size: u64) {
+        file.set_attributes(&SetAttributes { size: Some(size), ..SetAttributes::default() }, MAY).unwrap();
+    }
+
+    #[test]
+    fn a_share_without_a_size_asks_nothing() {
+        let (capacity, file) = share(NONE);
+        assert!(capacity.lets_grow(1 << 60));
+        assert_eq!(capacity.grow(&file, 1 << 60, MAY), Ok(false));
+        capacity.freed(7);
+        assert_eq!(capacity.counted.used.lock().changes, 0);
+    }
+
+    #[test]
+    fn nothing_is_refused_before_the_first_walk_and_the_last_byte_fits_after_it() {
+        let (capacity, file) = share(100);
+        assert!(!capacity.lets_grow(1));
+        assert_eq!(capacity.grow(&file, 1000, MAY), Ok(true));
+        capacity.grown(&file, MAY);
+        assert!(walk(&capacity));
+        assert_eq!((capacity.used(), capacity.files()), (Some(0), Some(1)));
+        assert_eq!(capacity.grow(&file, 101, MAY), Err(Error::PlanFull));
+        assert_eq!(capacity.grow(&file, 100, MAY), Ok(true));
+        assert_eq!(capacity.used(), Some(100), "from the beginning of the write");
+        set_size(&file, 30);
+        capacity.grown(&file, MAY);
+        assert_eq!(capacity.used(), Some(30), "what was written in the end");
+        assert_eq!(capacity.grow(&file, 30, MAY), Ok(false), "it does not grow");
+    }
+
+    #[test]
+    fn writers_of_one_file_are_counted_once_and_the_last_settles() {
+        let (capacity, file) = share(100);
+        walk(&capacity);
+        for end in [10, 60, 40] {
+            assert_eq!(capacity.grow(&file, end, MAY), Ok(true));
+        }
+        assert_eq!(capacity.used(), Some(60));
+        capacity.grown(&file, MAY);
+        capacity.grown(&file, MAY);
+        assert_eq!(capacity.used(), Some(60));
+        assert!(!walk(&capacity), "a file was growing");
+        set_size(&file, 60);
+        capacity.grown(&file, MAY);
+        assert!(capacity.counted.used.lock().growing.is_empty() && walk(&capacity));
+        assert_eq!(capacity.used(), Some(60));
+        capacity.removed(&file.attributes(Want::empty(), Wait::May(MAY)).unwrap());
+        assert_eq!(capacity.used(), Some(0));
+    }
+
+    #[test]
+    fn a_change_during_a_walk_is_not_lost() {
+        let (capacity, file) = share(100);
+        let is_exact = capacity.counted.recount(|| {
+            let content = count(&capacity.counted.root, MAY)?;
+            assert_eq!(capacity.grow(&file, 50, MAY), Ok(true));
+            Ok(content)
+        });
+        assert_eq!((is_exact, capacity.used()), (Ok(false), Some(50)));
+    }
+
+    #[test]
+    fn a_file_may_be_too_large_but_not_grow() {
+        let (capacity, file) = share(NONE);
+        capacity.file.store(10, Ordering::Relaxed);
+        assert!(capacity.lets_grow(10) && !capacity.lets_grow(11));
+        assert_eq!(capacity.grow(&file, 11, MAY), Err(storage::Error::TooLarge.into()));
+        set_size(&file, 20);
+        assert_eq!(capacity.grow(&file, 20, MAY), Ok(false));
+        assert_eq!(capacity.grow(&file, 21, MAY), Err(storage::Error::TooLarge.into()));
+    }
+
+    #[test]
+    fn clients_see_the_smaller_of_what_is_provisioned_and_what_is_there() {
+        let (capacity, _) = share(100);
+        let store = Space { total: 1000, free: 70, available: 60, ..Space::default() };
+        capacity.counted.used.lock().bytes = Some(20);
+        let space = capacity.provisioned_space(store);
+        assert_eq!((space.total, space.free, space.available), (100, 70, 60));
+        capacity.counted.used.lock().bytes = Some(90);
+        let space = capacity.provisioned_space(store);
+        assert_eq!((space.free, space.available), (10, 10));
+        assert_eq!(share(NONE).0.provisioned_space(store), store);
+    }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 
 /// The budget of a share, and the operations that wait for it.
 #[derive(Debug)]
-pub(crate) struct Throttle {
+pub(super) struct Throttle {
     origin: Instant,
     state: Mutex<State>,
     /// Wakes the releasing task when it is needed earlier than planned.
@@ -72,7 +72,7 @@ impl Drop for Pacer {
 }
 
 impl Throttle {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits) -> Self {
         let state =
             State { budget: Budget::new(limits, Time::ZERO), waiting: HashMap::new(), pace: Pace::Stopped };
         Self { origin: Instant::now(), state: Mutex::new(state), earlier: Notify::new() }
@@ -83,7 +83,7 @@ impl Throttle {
     }
 
     /// Waits until an operation may go on. Returns what it waited for, if it had to. Dropping the future frees its place.
-    pub(crate) async fn pass(self: &Arc<Self>, client: u64, operation: Operation) -> Option<Released> {
+    pub(super) async fn pass(self: &Arc<Self>, client: u64, operation: Operation) -> Option<Released> {
         let (mut place, released) = self.ask(client, operation)?;
         // If nothing is left to release the operation, it goes on and its place is freed.
         let released = released.await.ok();
@@ -122,17 +122,17 @@ impl Throttle {
     }
 
     /// Charges an operation without holding it back.
-    pub(crate) fn charge(&self, client: u64, operation: Operation) {
+    pub(super) fn charge(&self, client: u64, operation: Operation) {
         self.state.lock().budget.charge(self.now(), client, operation);
     }
 
     /// Returns budget of an operation that moved `unused` bytes fewer than it asked for.
-    pub(crate) fn put_back(&self, client: u64, operation: Operation, unused: u64) {
+    pub(super) fn put_back(&self, client: u64, operation: Operation, unused: u64) {
         self.state.lock().budget.put_back(self.now(), client, operation, unused);
     }
 
     /// Changes the limits, also for operations that are waiting.
-    pub(crate) fn change(&self, limits: Limits) {
+    pub(super) fn change(&self, limits: Limits) {
         let mut released = Vec::new();
         let mut state = self.state.lock();
         state.budget.change(self.now(), limits, &mut released);
@@ -141,7 +141,7 @@ impl Throttle {
     }
 
     /// Runs `look` on the budget as it is now.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut Budget, Time) -> T) -> T {
+    pub(super) fn look<T>(&self, look: impl FnOnce(&mut Budget, Time) -> T) -> T {
         look(&mut self.state.lock().budget, self.now())
     }
 

@@ -59,7 +59,7 @@ impl Share {
         if is_dir {
             self.changes.publish_gone(node.id());
         } else {
-            self.removed(&attributes);
+            self.budget.capacity().removed(&attributes);
         }
         let change = self.changed_names(&changing, Some(name), None, 0)?;
         self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, author.under, may);

@@ -103,7 +103,7 @@ impl Share {
         }
         let (to, to_name) = (&target.parent, Name::new(&target.name)?);
         from.rename(name, &**to, to_name, replace, may)?;
-        replaced.iter().for_each(|attributes| self.removed(attributes));
+        replaced.iter().for_each(|attributes| self.budget.capacity().removed(attributes));
         let changes = if from.id() == to.id() {
             // `to_parent` is watched too.
             let change = self.changed_names(&parent, Some(name), Some(to_name), 1)?;

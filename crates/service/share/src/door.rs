@@ -1,0 +1,3 @@
+//! The operations of a share that one of its parts carries out alone.
+
+mod budget;
