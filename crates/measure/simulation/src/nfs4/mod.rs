@@ -135,6 +135,10 @@ pub(crate) async fn run(world: Rc<World>, number: u32) {
             }
         }
         let most = if world.once_in(4) { world.leisure } else { 0 };
+        if most > 0 {
+            // Without a connection no recall reaches it, and others would have to wait for it for nothing.
+            client.rpc.connect();
+        }
         let recalled = &mut client.recalled;
         client.rpc.idle(most, &mut |call| called(call, recalled)).await;
     }
