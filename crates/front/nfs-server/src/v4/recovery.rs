@@ -95,7 +95,7 @@ impl Recovery {
             (answer, grace.end(now))
         };
         if !void.is_empty() {
-            strike_out(self.records.clone(), void).await;
+            self.strike_out_absent(void).await;
         }
         answer.map_err(|refused| match refused {
             GraceError::Grace => Status::Grace,
@@ -141,6 +141,14 @@ impl Recovery {
         Ok(())
     }
 
+    /// Removes the records of clients that have not completed their reclaims, but for those that have reclaimed something: they are
+    /// recorded in this run too, and will have something to reclaim after the next restart.
+    async fn strike_out_absent(&self, void: Vec<ClientRecord>) {
+        let kept = self.kept.lock().await;
+        let absent = void.into_iter().filter(|record| !kept.contains_key(&record.owner)).collect();
+        strike_out(self.records.clone(), absent).await;
+    }
+
     /// Removes the record of a client, unless the client has returned and holds something else.
     pub(super) async fn forget(&self, client: &Client) {
         let mut kept = self.kept.lock().await;
@@ -152,7 +160,7 @@ impl Recovery {
 }
 
 async fn strike_out(records: Option<Arc<dyn ClientRecords>>, gone: Vec<ClientRecord>) {
-    let Some(records) = records else { return };
+    let Some(records) = records.filter(|_| !gone.is_empty()) else { return };
     if let Ok(Err(error)) = call(&records, move |records| records.forget(&gone)).await {
         tracing::error!("NFSv4 clients cannot be struck out: {error}");
     }

@@ -224,6 +224,36 @@ fn finishes_its_reclaims() -> bool {
 }
 
 #[test]
+fn a_client_that_has_not_finished_its_reclaims_in_time_is_still_written_down() {
+    // A client may come too late on a machine that stands still: then it is tried again.
+    assert!((0..20).any(|_| reclaims_and_does_not_finish()), "the machine stands still again and again");
+}
+
+/// Whether the client has come in time to reclaim something.
+fn reclaims_and_does_not_finish() -> bool {
+    let machine = Machine::new(Duration::from_secs(2));
+    let server = machine.start(1);
+    let root = server.mounted().1.as_bytes().to_vec();
+    let mut client = V4Client::start(server.address, "one");
+    let (_, file) = client.open(&root, "file");
+    drop(server);
+    let server = machine.start(2);
+    let mut client = V4Client::connect(server.address);
+    client.establish("one", 1);
+    let reclaims = previous(&client, DelegationType::None);
+    if client.compound(&[put(&file), reclaims]).status.is_err() {
+        return false;
+    }
+    // A reclaim extends the time by an eighth.
+    std::thread::sleep(machine.lease * 5 / 4);
+    let mut other = V4Client::start(server.address, "two");
+    other.open(&root, "another");
+    let known = machine.known();
+    assert!(known.contains(&b"one".to_vec()), "the next restart finds who holds something now: {known:?}");
+    true
+}
+
+#[test]
 fn a_client_that_leaves_has_nothing_to_reclaim() {
     let machine = Machine::new(Duration::from_secs(90));
     let server = machine.start(1);
