@@ -8,7 +8,7 @@ const MAKERS: [(&str, &[&str]); 4] = [
         "StoreThread::spawn",
         &[
             "crates/service/share/src/pool.rs",
-            "crates/service/share/src/observe.rs",
+            "crates/service/share/src/watch/observe.rs",
             "crates/service/share/src/budget/capacity.rs",
             "crates/house/gateway/src/servers.rs",
             "crates/house/gateway/src/administration/awaited.rs",

@@ -10,9 +10,9 @@ use storage::{
 
 use crate::caching::Admission;
 use crate::namespace::Found;
-use crate::notify::ChangeKinds;
 use crate::permission::Object;
 use crate::schedule::Work;
+use crate::watch::ChangeKinds;
 use crate::{Call, Caller, Error, File, Identity, Location, Result, Share, permission, security};
 
 /// A change is made only if the object's change time is still this one (RFC 1813 3.3.2).

@@ -10,10 +10,10 @@ use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Stability, 
 
 use crate::caching::Answering;
 use crate::inside::Inside;
-use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::read::MAY_READ;
 use crate::schedule::Work;
+use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Error, Identity, Location, Open, Result, Share, budget, permission};
 
 /// A file to work on: through an open, or without one, as NFSv3 does.

@@ -26,13 +26,10 @@ mod io;
 mod lock;
 mod long_call;
 mod namespace;
-mod notify;
-mod observe;
 mod open;
 mod openers;
 mod operation;
 mod overwrite;
-mod own_changes;
 mod permission;
 mod pool;
 mod ranges;
@@ -48,6 +45,7 @@ mod streams;
 mod table;
 mod terms;
 mod unwritten;
+mod watch;
 mod within;
 mod xattrs;
 
@@ -88,7 +86,6 @@ pub use inside::StoreWatch;
 pub use io::{File, Written};
 pub use lock::{ClientLock, LockWait};
 pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};
-pub use notify::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use open::{Open, OpenRequest};
 pub use openers::{Opener, Openers};
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
@@ -103,6 +100,7 @@ pub use streams::Stream;
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
 pub use terms::Terms;
 pub use unwritten::{Asked, Unwritten};
+pub use watch::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use xattrs::ExtendedAttribute;
 
 /// The number of a share on this server: the same after a restart.

@@ -13,10 +13,10 @@ use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wa
 use crate::dir_change::Changing;
 use crate::folded::Effort;
 use crate::long_call::{Attempt, LongCall};
-use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::permission::Object;
 use crate::removed::Epoch;
 use crate::schedule::Work;
+use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Caller, Error, Location, Result, Share, Stream, permission};
 
 pub use make::{Created, NewObject};

@@ -11,10 +11,10 @@ use crate::caching::{Admission, Answering, GrantRequest, Granted, Taken};
 use crate::dir_change::Changing;
 use crate::files::{Doomed, Entry, Refused};
 use crate::namespace::Found;
-use crate::notify::ChangeAction;
 use crate::openers::Openers;
 use crate::operation::DirectoryReport;
 use crate::schedule::Work;
+use crate::watch::ChangeAction;
 use crate::{Call, Caller, Error, Location, Result, Share, permission};
 
 /// How a file is to be opened.

@@ -7,8 +7,8 @@ use storage::{Attributes, FileFlags, SetAttributes, SetTime};
 
 use crate::attributes::keep_privilege_honest;
 use crate::namespace::Found;
-use crate::notify::ChangeKinds;
 use crate::schedule::Work;
+use crate::watch::ChangeKinds;
 use crate::{Admission, Call, File, Open, OpenRequest, Result, Share, streams};
 
 /// An open that ends again unless the work that it was made for succeeds.

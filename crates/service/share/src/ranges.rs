@@ -9,8 +9,8 @@ use storage::{
 };
 
 use crate::io::File;
-use crate::notify::ChangeKinds;
 use crate::schedule::Work;
+use crate::watch::ChangeKinds;
 use crate::{Call, Error, Open, Result, Share, budget};
 
 /// Bytes written or copied at a time where the store cannot do the whole operation.

@@ -10,9 +10,9 @@ use file_state::{Access, Operation};
 use storage::{Attributes, Capabilities, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
 
 use crate::caching::Admission;
-use crate::notify::ChangeKinds;
 use crate::permission::Object;
 use crate::schedule::Work;
+use crate::watch::ChangeKinds;
 use crate::{Call, Caller, Error, File, NewObject, Result, Share, permission};
 
 /// The low bits of a mode, for reading, writing and executing.

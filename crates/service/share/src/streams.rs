@@ -18,8 +18,8 @@ use storage::{
 
 use crate::folded::fold;
 use crate::namespace::Found;
-use crate::notify::{ChangeAction, ChangeKinds, Event};
 use crate::schedule::Work;
+use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Error, Location, Open, Result, Share};
 
 /// Named streams of one file.

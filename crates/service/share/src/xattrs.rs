@@ -6,9 +6,9 @@ use file_state::{Access, Operation};
 use storage::{MayWait, NodeRef, Wait, Want, XattrMode};
 
 use crate::caching::Admission;
-use crate::notify::ChangeKinds;
 use crate::permission::Object;
 use crate::schedule::Work;
+use crate::watch::ChangeKinds;
 use crate::{Call, Caller, Changed, File, Result, Share, permission};
 
 /// An extended attribute: its name, without the name space, and its value.

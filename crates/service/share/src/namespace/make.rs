@@ -14,9 +14,9 @@ use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::folded::Effort;
 use crate::long_call::{Attempt, LongCall};
-use crate::notify::ChangeAction;
 use crate::schedule::Work;
 use crate::security::Birth;
+use crate::watch::ChangeAction;
 use crate::{Call, Caller, Result, Share, permission};
 
 /// A newly created object.

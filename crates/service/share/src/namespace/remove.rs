@@ -9,8 +9,8 @@ use super::check_deletion;
 use crate::caching::{Admission, Answering, Taken};
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
-use crate::notify::ChangeAction;
 use crate::schedule::Work;
+use crate::watch::ChangeAction;
 use crate::{Call, Result, Share};
 
 impl Share {

@@ -1,5 +1,8 @@
 //! Watches for changes in a share.
 
+mod observe;
+mod own_changes;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +14,7 @@ use parking_lot::Mutex;
 use storage::{MayWait, Name, NodeRef, ObjectId, Wait};
 use tokio::sync::Notify;
 
-use crate::observe::Observation;
+use self::observe::Observation;
 use crate::permission::{self, Object};
 use crate::{Caller, Error, Identity, Result};
 

@@ -16,8 +16,8 @@ use storage::{
     StoreThread, View, Wait,
 };
 
-use crate::notify::Event;
-use crate::own_changes::{Effect, OwnChanges};
+use super::own_changes::{Effect, OwnChanges};
+use crate::watch::Event;
 use crate::{ChangeAction, ChangeKinds, Share};
 
 /// Directories of a share that are observed at a time. Each takes a descriptor.
