@@ -210,7 +210,7 @@ impl Share {
         let attributes = self.admitted(call, file, range, Operation::Write).await?;
         let node = Arc::clone(file.node());
         let _growth = self.make_room(call, &node, offset.saturating_add(total as u64)).await?;
-        let _under_way = self.changes.observation().own.begin();
+        let _under_way = self.changes.work_begins();
         let mut count = 0;
         if planted::strikes(Fault::WriteLost) {
             return Ok(Written { count: total, stability });

@@ -187,7 +187,7 @@ pub struct Share {
     /// Serializes long calls ([`Share::run_long`]). It guards no data.
     long_calls: tokio::sync::Mutex<()>,
     cache: Option<Arc<cache::Cache>>,
-    changes: Changes,
+    changes: Arc<Changes>,
     accounting: Accounting,
     grants: GrantCounts,
     budget: budget::Provision,
@@ -233,7 +233,7 @@ impl Share {
         let pool = pool::Pool::new(&settings.name, workers);
         Arc::new(Self {
             id,
-            changes: Changes::new(Arc::clone(&root), settings.watches_max),
+            changes: Changes::new(&settings.name, &store, settings.watches_max),
             terms: terms::Present::new(settings.terms),
             rules: current_rules::CurrentRules::new(settings.rules.clone()),
             comment: parking_lot::Mutex::new(settings.comment.clone()),
@@ -360,11 +360,5 @@ impl Share {
         if let Some(cache) = &self.cache {
             cache.switch(on);
         }
-    }
-
-    /// The changes in the share, for watches.
-    #[must_use]
-    pub fn changes(&self) -> &Changes {
-        &self.changes
     }
 }

@@ -47,7 +47,7 @@ impl Share {
         let given = self.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
-        let _under_way = self.changes.observation().own.begin();
+        let _under_way = self.changes.work_begins();
         self.run(call, Work::Blocking, move |_, may| zero_now(&node, offset, length, may)).await?;
         self.end_change(call, file, given).await
     }
@@ -69,7 +69,7 @@ impl Share {
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
         let _growth = self.make_room(call, &node, offset.saturating_add(length)).await?;
-        let _under_way = self.changes.observation().own.begin();
+        let _under_way = self.changes.work_begins();
         self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(offset, length, true, may)?)).await?;
         self.end_change(call, file, given).await
     }
@@ -110,7 +110,7 @@ impl Share {
         self.check_writable()?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA | Access::WRITE_ATTRIBUTES)?;
         let open = Arc::clone(open);
-        let _under_way = self.changes.observation().own.begin();
+        let _under_way = self.changes.work_begins();
         self.run(call, Work::Metadata, move |share, may| {
             let node = open.node();
             // A file without any flags counts as changed since the last backup.
@@ -188,7 +188,7 @@ impl Share {
         let given = self.grants_given();
         self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
-        let _under_way = self.changes.observation().own.begin();
+        let _under_way = self.changes.work_begins();
         let _growth = self.make_room(call, &target, to_offset.saturating_add(length)).await?;
         self.run(call, Work::Blocking, move |_, may| {
             copy_now(&source, offset, &target, to_offset, length, may)
@@ -261,7 +261,7 @@ impl Share {
             check_cloneable((&source, offset), (&target, to_offset), length, rule, may)?;
             Ok(source.clone_range(offset, &*target, to_offset, length, may)?)
         };
-        let _under_way = self.changes.observation().own.begin();
+        let _under_way = self.changes.work_begins();
         self.run(call, Work::Blocking, clone).await?;
         self.end_copy(call, to, given).await?;
         self.pay_for_copy(call, from, to, length).await;

@@ -242,7 +242,7 @@ impl Share {
         let Some(local) = self.gate.inline(work, now) else { return Inline::NotNow(job) };
         let begun = self.gate.begin(work, now);
         let _inside = Inside::begin(self);
-        let _under_way = self.changes.observation().own.begin();
+        let _under_way = self.changes.work_begins();
         let result = in_one_moment(view, |view| job(self, local.may_wait(view)));
         self.gate.end(work, begun);
         Inline::Done(self.heeded(result))
@@ -259,7 +259,7 @@ impl Share {
         let on_thread = move |thread: &StoreThread| {
             let begun = share.gate.begin(work, Instant::now());
             let queued = begun.at.saturating_duration_since(asked);
-            let _under_way = share.changes.observation().own.begin();
+            let _under_way = share.changes.work_begins();
             let result = in_one_moment(View::FRESH, |view| job(&share, thread.may_wait(view)));
             share.gate.end(work, begun);
             (share.heeded(result), queued)

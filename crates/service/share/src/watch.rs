@@ -1,4 +1,7 @@
 //! Watches for changes in a share.
+//!
+//! This part knows no other part of a share. Who changes something publishes it here ([`Changes::publish`]); what local programs
+//! change is found by a thread of this part.
 
 mod observe;
 mod own_changes;
@@ -11,10 +14,11 @@ use std::time::Instant;
 use bitflags::bitflags;
 use file_state::Access;
 use parking_lot::Mutex;
-use storage::{MayWait, Name, NodeRef, ObjectId, Wait};
+use storage::{MayWait, Name, NodeRef, ObjectId, Storage, Wait};
 use tokio::sync::Notify;
 
 use self::observe::Observation;
+use self::own_changes::UnderWay;
 use crate::permission::{self, Object};
 use crate::{Caller, Error, Identity, Result};
 
@@ -134,8 +138,12 @@ struct Queue {
 type Watchers = HashMap<ObjectId, Vec<Arc<Watcher>>>;
 
 /// The watches of a share.
-#[derive(Debug)]
+///
+/// Locks: that of the watchers comes before that of a watcher's queue. No call to the store is made under either.
 pub struct Changes {
+    /// The name of the share, for the log.
+    name: String,
+    store: Arc<dyn Storage>,
     root: NodeRef,
     /// Guards the lists of watchers by watched directory, with recursive ones separate.
     watchers: Mutex<(Watchers, Watchers)>,
@@ -145,10 +153,19 @@ pub struct Changes {
     observation: Observation,
 }
 
+impl std::fmt::Debug for Changes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Changes")
+            .field("name", &self.name)
+            .field("count", &self.count)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A watch on a directory. It collects changes from its creation until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
-    share: Arc<crate::Share>,
+    changes: Arc<Changes>,
     watcher: Arc<Watcher>,
 }
 
@@ -164,15 +181,18 @@ pub enum Seen {
 }
 
 impl Changes {
-    pub(crate) fn new(root: NodeRef, count_max: usize) -> Self {
-        Self {
-            root,
+    /// The watches of the share with this name on this store, at most `count_max`.
+    pub(crate) fn new(name: &str, store: &Arc<dyn Storage>, count_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.to_owned(),
+            store: Arc::clone(store),
+            root: store.root(),
             watchers: Mutex::default(),
             waiting_bytes: Arc::default(),
             count: AtomicUsize::new(0),
             count_max,
             observation: Observation::default(),
-        }
+        })
     }
 
     /// The number of directories that are observed for changes by local programs. It follows the watches with a short delay:
@@ -182,9 +202,9 @@ impl Changes {
         self.observation.directories.load(Ordering::Relaxed)
     }
 
-    /// The observation of local programs.
-    pub(crate) fn observation(&self) -> &Observation {
-        &self.observation
+    /// Begins a call of the server to the store that may change something. The call publishes its changes before it ends.
+    pub(crate) fn work_begins(&self) -> Option<UnderWay<'_>> {
+        self.observation.own.begin()
     }
 
     /// Whether there are any watches.
@@ -267,6 +287,40 @@ impl Changes {
             watcher.ready.notify_one();
         }
     }
+
+    /// Watches a directory that the caller may list, or the whole tree below it, for changes of these kinds. In a tree the
+    /// caller sees what it could find by listing: changes in directories that it may reach and list.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`].
+    pub(crate) fn watch(
+        self: &Arc<Self>,
+        caller: &Caller,
+        dir: &NodeRef,
+        recursive: bool,
+        kinds: ChangeKinds,
+    ) -> Result<Watch> {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= self.count_max {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            return Err(Error::LimitReached("watches"));
+        }
+        let queue = Queue { kinds, changes: VecDeque::new(), bytes: 0, overflow: false, gone: false };
+        let watcher = Arc::new(Watcher {
+            dir: Arc::clone(dir),
+            identity: Arc::clone(&caller.identity),
+            recursive,
+            waiting_bytes: Arc::clone(&self.waiting_bytes),
+            queue: Mutex::new(queue),
+            ready: Notify::new(),
+        });
+        {
+            let mut watchers = self.watchers.lock();
+            let table = if recursive { &mut watchers.1 } else { &mut watchers.0 };
+            table.entry(dir.id()).or_default().push(Arc::clone(&watcher));
+        }
+        self.observation.begin(self, dir, recursive);
+        Ok(Watch { changes: Arc::clone(self), watcher })
+    }
 }
 
 /// Keeps only watchers that may traverse a directory above a change and have the further right in it, so that a watch
@@ -327,43 +381,6 @@ impl Watcher {
     }
 }
 
-impl crate::Share {
-    /// Watches a directory that the caller may list, or the whole tree below it, for changes of these kinds. In a tree the
-    /// caller sees what it could find by listing: changes in directories that it may reach and list.
-    ///
-    /// # Errors
-    /// [`Error::LimitReached`].
-    pub fn watch(
-        self: &Arc<Self>,
-        caller: &Caller,
-        dir: &NodeRef,
-        recursive: bool,
-        kinds: ChangeKinds,
-    ) -> Result<Watch> {
-        let changes = self.changes();
-        if changes.count.fetch_add(1, Ordering::Relaxed) >= changes.count_max {
-            changes.count.fetch_sub(1, Ordering::Relaxed);
-            return Err(Error::LimitReached("watches"));
-        }
-        let queue = Queue { kinds, changes: VecDeque::new(), bytes: 0, overflow: false, gone: false };
-        let watcher = Arc::new(Watcher {
-            dir: Arc::clone(dir),
-            identity: Arc::clone(&caller.identity),
-            recursive,
-            waiting_bytes: Arc::clone(&changes.waiting_bytes),
-            queue: Mutex::new(queue),
-            ready: Notify::new(),
-        });
-        {
-            let mut watchers = changes.watchers.lock();
-            let table = if recursive { &mut watchers.1 } else { &mut watchers.0 };
-            table.entry(dir.id()).or_default().push(Arc::clone(&watcher));
-        }
-        changes.observation.begin(self, dir, recursive);
-        Ok(Watch { share: Arc::clone(self), watcher })
-    }
-}
-
 impl Watch {
     /// Removes and returns what has been seen so far, if anything.
     #[must_use]
@@ -405,7 +422,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let changes = self.share.changes();
+        let changes = &self.changes;
         changes.observation.end(&self.watcher.dir, self.watcher.recursive);
         changes.count.fetch_sub(1, Ordering::Relaxed);
         self.watcher.empty(&mut self.watcher.queue.lock());
@@ -418,5 +435,119 @@ impl Drop for Watch {
                 table.remove(&dir);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use storage::conformance::MAY;
+    use storage::memory::MemoryStore;
+    use storage::{NewKind, NewNode};
+    use storage_local::{LocalOptions, LocalStore};
+
+    use super::*;
+
+    fn caller(uid: u32) -> Caller {
+        Caller::new(Identity { uid, gid: 7, groups: Vec::new() })
+    }
+
+    fn make_dir(dir: &NodeRef, name: &str, mode: u32) -> NodeRef {
+        let new = NewNode { kind: NewKind::Directory, mode, uid: 0, gid: 0 };
+        dir.create(Name::new(name.as_bytes()).unwrap(), &new, MAY).unwrap()
+    }
+
+    /// The watches of a share of its own, at most so many.
+    fn changes(count_max: usize) -> Arc<Changes> {
+        let store: Arc<dyn Storage> = Arc::new(MemoryStore::new());
+        Changes::new("data", &store, count_max)
+    }
+
+    fn publish(changes: &Changes, dir: &NodeRef, name: &str) {
+        let (name, kinds, unless) = (name.as_bytes(), ChangeKinds::FILE_NAME, ChangeKinds::empty());
+        changes.publish(&Event { dir, name, action: ChangeAction::Added, kinds, unless }, MAY);
+    }
+
+    fn added(path: &str) -> Change {
+        Change { action: ChangeAction::Added, path: path.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn there_is_an_end_to_watches_and_a_dropped_one_leaves_nothing() {
+        let changes = changes(2);
+        let watch = || changes.watch(&caller(0), &changes.root, true, ChangeKinds::all());
+        let first = watch().unwrap();
+        let second = watch().unwrap();
+        assert!(matches!(watch(), Err(Error::LimitReached("watches"))));
+        publish(&changes, &changes.root, "a");
+        drop(first);
+        assert!(second.has_seen() && watch().is_ok());
+        drop(second);
+        assert!(!changes.is_watched() && changes.watchers.lock().1.is_empty());
+        assert_eq!(changes.waiting_bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_watch_that_nobody_fetches_overflows_at_its_limit() {
+        let changes = changes(1);
+        let watch = changes.watch(&caller(0), &changes.root, false, ChangeKinds::FILE_NAME).unwrap();
+        for n in 0..CHANGES_MAX {
+            publish(&changes, &changes.root, &n.to_string());
+        }
+        let Some(Seen::Changes(all)) = watch.take() else { panic!("as many as fit") };
+        assert_eq!((all.len(), watch.take()), (CHANGES_MAX, None));
+        for n in 0..=CHANGES_MAX {
+            publish(&changes, &changes.root, &n.to_string());
+        }
+        assert_eq!((watch.take(), watch.take()), (Some(Seen::Overflow), None));
+        assert_eq!(changes.waiting_bytes.load(Ordering::Relaxed), 0);
+        publish(&changes, &changes.root, "later");
+        assert_eq!(watch.take(), Some(Seen::Changes(vec![added("later")])));
+    }
+
+    #[test]
+    fn a_tree_shows_its_user_what_the_user_could_find() {
+        let changes = changes(3);
+        let open = make_dir(&changes.root, "open", 0o755);
+        let hidden = make_dir(&open, "hidden", 0o700);
+        let watch = |uid| changes.watch(&caller(uid), &changes.root, true, ChangeKinds::FILE_NAME).unwrap();
+        let (root, user) = (watch(0), watch(1000));
+        let direct = changes.watch(&caller(1000), &open, false, ChangeKinds::FILE_NAME).unwrap();
+        publish(&changes, &open, "a");
+        publish(&changes, &hidden, "b");
+        let all = vec![added("open/a"), added("open/hidden/b")];
+        assert_eq!(root.take(), Some(Seen::Changes(all)));
+        assert_eq!(user.take(), Some(Seen::Changes(vec![added("open/a")])));
+        assert_eq!(direct.take(), Some(Seen::Changes(vec![added("a")])));
+        changes.publish_gone(open.id());
+        assert_eq!((direct.take(), root.take()), (Some(Seen::Gone), None));
+    }
+
+    #[tokio::test]
+    async fn what_local_programs_do_is_seen_and_the_server_is_not_taken_for_one() {
+        let place = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Storage> =
+            Arc::new(LocalStore::open(place.path(), LocalOptions::default()).unwrap());
+        let changes = Changes::new("data", &store, 1);
+        assert!(changes.work_begins().is_none(), "nothing is observed");
+        let watch = changes.watch(&caller(0), &changes.root, false, ChangeKinds::FILE_NAME).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while changes.observed_directories() == 0 {
+            assert!(Instant::now() < deadline, "the directory is not observed");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let own = changes.work_begins();
+        assert!(own.is_some());
+        std::fs::write(place.path().join("own"), b"").unwrap();
+        publish(&changes, &changes.root, "own");
+        drop(own);
+        std::fs::write(place.path().join("theirs"), b"").unwrap();
+        let mut seen = Vec::new();
+        while seen.last() != Some(&added("theirs")) {
+            let Seen::Changes(more) = watch.seen().await else { panic!("few changes") };
+            seen.extend(more);
+        }
+        assert_eq!(seen, [added("own"), added("theirs")]);
     }
 }

@@ -17,8 +17,7 @@ use storage::{
 };
 
 use super::own_changes::{Effect, OwnChanges};
-use crate::watch::Event;
-use crate::{ChangeAction, ChangeKinds, Share};
+use super::{ChangeAction, ChangeKinds, Changes, Event};
 
 /// Directories of a share that are observed at a time. Each takes a descriptor.
 const DIRECTORIES_MAX: usize = 4096;
@@ -85,28 +84,28 @@ struct Running {
 
 /// The observation of a share.
 #[derive(Debug, Default)]
-pub(crate) struct Observation {
-    pub(crate) own: OwnChanges,
+pub(super) struct Observation {
+    pub(super) own: OwnChanges,
     /// Guards the link to the thread and the number of watches that it serves.
     running: Mutex<Running>,
     has_complained: AtomicBool,
     /// The number of observed directories.
-    pub(crate) directories: AtomicUsize,
+    pub(super) directories: AtomicUsize,
 }
 
 impl Observation {
     /// Begins observation for a new watch.
-    pub(crate) fn begin(&self, share: &Arc<Share>, dir: &NodeRef, recursive: bool) {
+    pub(super) fn begin(&self, changes: &Arc<Changes>, dir: &NodeRef, recursive: bool) {
         let (mut new, mut tried) = (None, false);
         let link = loop {
             let mut running = self.running.lock();
             if running.link.is_none() && new.is_none() && !tried {
                 drop(running);
-                (new, tried) = (self.start(share), true);
+                (new, tried) = (self.start(changes), true);
                 continue;
             }
             if running.link.is_none() {
-                running.link = new.take().and_then(|link| self.spawn(share, link));
+                running.link = new.take().and_then(|link| self.spawn(changes, link));
             }
             running.watches += 1;
             break running.link.clone();
@@ -118,7 +117,7 @@ impl Observation {
     }
 
     /// Ends observation for a watch.
-    pub(crate) fn end(&self, dir: &NodeRef, recursive: bool) {
+    pub(super) fn end(&self, dir: &NodeRef, recursive: bool) {
         let link = {
             let mut running = self.running.lock();
             running.watches = running.watches.saturating_sub(1);
@@ -138,20 +137,20 @@ impl Observation {
         link.observer.wake();
     }
 
-    fn start(&self, share: &Share) -> Option<Link> {
-        match share.store.observer() {
+    fn start(&self, changes: &Changes) -> Option<Link> {
+        match changes.store.observer() {
             Ok(observer) => Some(Link { observer, inbox: Arc::default() }),
             Err(StoreError::NotSupported) => None,
             Err(e) => {
-                self.complain(share, e);
+                self.complain(changes, e);
                 None
             }
         }
     }
 
-    fn spawn(&self, share: &Arc<Share>, link: Link) -> Option<Link> {
+    fn spawn(&self, changes: &Arc<Changes>, link: Link) -> Option<Link> {
         let thread = Thread {
-            share: Arc::downgrade(share),
+            changes: Arc::downgrade(changes),
             link: link.clone(),
             dirs: HashMap::new(),
             numbers: HashMap::new(),
@@ -163,17 +162,17 @@ impl Observation {
                 Some(link)
             }
             Err(_) => {
-                self.complain(share, StoreError::OutOfResources);
+                self.complain(changes, StoreError::OutOfResources);
                 None
             }
         }
     }
 
     /// Logs once that not everything is observed.
-    fn complain(&self, share: &Share, error: StoreError) {
+    fn complain(&self, changes: &Changes, error: StoreError) {
         if !self.has_complained.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                share = share.name(),
+                share = &*changes.name,
                 "not all changes by programs of this machine are told to clients that watch directories: {error} \
                  (sysctl fs.inotify.max_user_watches and max_user_instances may be too low)"
             );
@@ -214,7 +213,7 @@ impl From<Observed<'_>> for Seen {
 /// The thread that observes for a share, with its state.
 #[derive(Debug)]
 struct Thread {
-    share: Weak<Share>,
+    changes: Weak<Changes>,
     link: Link,
     dirs: HashMap<ObservedId, Directory>,
     numbers: HashMap<ObjectId, ObservedId>,
@@ -225,8 +224,8 @@ struct Thread {
 impl Drop for Thread {
     /// However the thread ends: the next watch starts another one.
     fn drop(&mut self) {
-        let Some(share) = self.share.upgrade() else { return };
-        let observation = share.changes().observation();
+        let Some(changes) = self.changes.upgrade() else { return };
+        let observation = &changes.observation;
         let mut running = observation.running.lock();
         let is_present = running.link.as_ref().is_some_and(|link| Arc::ptr_eq(&link.inbox, &self.link.inbox));
         if is_present {
@@ -248,68 +247,68 @@ impl Thread {
                 first.get_or_insert_with(Instant::now);
                 seen.push(Seen::from(observed));
             });
-            let Some(share) = self.share.upgrade() else { return };
+            let Some(changes) = self.changes.upgrade() else { return };
             let whole = match waited {
                 Ok(whole) => whole,
-                Err(e) => return share.changes().observation().complain(&share, e),
+                Err(e) => return changes.observation.complain(&changes, e),
             };
             if !seen.is_empty() {
-                share.changes().observation().own.settle();
+                changes.observation.own.settle();
             }
             // Commands come first: events after the end of the last watch concern no watcher, and own changes were not
             // remembered then.
             for command in self.link.inbox.take() {
                 match command {
-                    Command::Begin { dir, recursive } => self.begin(&share, dir, recursive, may),
-                    Command::End { dir, recursive } => self.end(&share, &dir, recursive),
+                    Command::Begin { dir, recursive } => self.begin(&changes, dir, recursive, may),
+                    Command::End { dir, recursive } => self.end(&changes, &dir, recursive),
                     Command::Stop => return,
                 }
             }
-            self.judge(&share, &seen, may);
+            self.judge(&changes, &seen, may);
             // The batch has everything that was done before its first event was reported.
             if let (true, Some(first)) = (whole, first) {
-                share.changes().observation().own.forget(first);
+                changes.observation.own.forget(first);
             }
-            share.changes().observation().directories.store(self.dirs.len(), Ordering::Relaxed);
+            changes.observation.directories.store(self.dirs.len(), Ordering::Relaxed);
         }
     }
 
-    fn begin(&mut self, share: &Share, dir: NodeRef, recursive: bool, may: MayWait<'_>) {
+    fn begin(&mut self, changes: &Changes, dir: NodeRef, recursive: bool, may: MayWait<'_>) {
         if recursive {
-            share.changes().observation().own.set_trees(true);
+            changes.observation.own.set_trees(true);
             let is_covered =
                 self.numbers.get(&dir.id()).and_then(|id| self.dirs.get(id)).is_some_and(|d| d.in_tree);
             self.trees.push(Arc::clone(&dir));
             if !is_covered {
-                self.cover(share, dir, false, may);
+                self.cover(changes, dir, false, may);
             }
-        } else if let Some(directory) = self.observe(share, &dir) {
+        } else if let Some(directory) = self.observe(changes, &dir) {
             directory.watches += 1;
         }
     }
 
-    fn end(&mut self, share: &Share, dir: &NodeRef, recursive: bool) {
+    fn end(&mut self, changes: &Changes, dir: &NodeRef, recursive: bool) {
         if recursive {
             if let Some(index) = self.trees.iter().position(|tree| tree.id() == dir.id()) {
                 self.trees.swap_remove(index);
             }
-            share.changes().observation().own.set_trees(!self.trees.is_empty());
-            self.uncover(share);
+            changes.observation.own.set_trees(!self.trees.is_empty());
+            self.uncover(changes);
         } else if let Some(directory) = self.numbers.get(&dir.id()).and_then(|id| self.dirs.get_mut(id)) {
             directory.watches = directory.watches.saturating_sub(1);
-            self.ignore_unused(share);
+            self.ignore_unused(changes);
         }
     }
 
     /// Observes a directory, if possible.
-    fn observe(&mut self, share: &Share, dir: &NodeRef) -> Option<&mut Directory> {
-        let complain = |error| share.changes().observation().complain(share, error);
+    fn observe(&mut self, changes: &Changes, dir: &NodeRef) -> Option<&mut Directory> {
+        let complain = |error| changes.observation.complain(changes, error);
         if self.dirs.len() >= DIRECTORIES_MAX && !self.numbers.contains_key(&dir.id()) {
             complain(StoreError::OutOfResources);
             return None;
         }
         // Set the place first, so that the server's own changes from now on are remembered.
-        share.changes().observation().own.set_place(dir.id(), true);
+        changes.observation.own.set_place(dir.id(), true);
         match self.link.observer.observe(&**dir) {
             Ok(id) => {
                 self.numbers.insert(dir.id(), id);
@@ -317,7 +316,7 @@ impl Thread {
                 Some(self.dirs.entry(id).or_insert_with(new))
             }
             Err(e) => {
-                share.changes().observation().own.set_place(dir.id(), false);
+                changes.observation.own.set_place(dir.id(), false);
                 // Otherwise the directory no longer exists.
                 if !matches!(e, StoreError::NotFound | StoreError::Stale | StoreError::NotDirectory) {
                     complain(e);
@@ -328,25 +327,25 @@ impl Thread {
     }
 
     /// Observes the tree below a directory. The contents of a new tree are reported if `tell` is set.
-    fn cover(&mut self, share: &Share, top: NodeRef, tell: bool, may: MayWait<'_>) {
+    fn cover(&mut self, changes: &Changes, top: NodeRef, tell: bool, may: MayWait<'_>) {
         let mut left = vec![top];
         while let Some(dir) = left.pop() {
-            let Some(directory) = self.observe(share, &dir) else { continue };
+            let Some(directory) = self.observe(changes, &dir) else { continue };
             directory.in_tree = true;
             let (entries, whole) = entries(&dir, tell, may);
             if tell {
-                share.changes().observation().own.settle();
+                changes.observation.own.settle();
             }
             if !whole {
-                share.changes().overflow();
+                changes.overflow();
             }
             for (name, is_dir) in entries {
                 if tell {
-                    tell_found(share, &dir, &name, is_dir, may);
+                    tell_found(changes, &dir, &name, is_dir, may);
                 }
                 // Each directory left takes a descriptor too.
                 if is_dir && left.len() >= DIRECTORIES_MAX {
-                    share.changes().observation().complain(share, StoreError::OutOfResources);
+                    changes.observation.complain(changes, StoreError::OutOfResources);
                 } else if is_dir
                     && let Ok(name) = Name::new(&name)
                     && let Ok(child) = dir.lookup(name, Wait::May(may))
@@ -358,52 +357,52 @@ impl Thread {
     }
 
     /// Follows the end of a watch on a tree: finds the directories that still belong to one.
-    fn uncover(&mut self, share: &Share) {
+    fn uncover(&mut self, changes: &Changes) {
         let tops: Vec<Vec<u8>> = self.trees.iter().filter_map(|tree| tree.path().ok()).collect();
         for directory in self.dirs.values_mut().filter(|directory| directory.in_tree) {
             let path = directory.node.path();
             directory.in_tree = path.is_ok_and(|path| tops.iter().any(|top| is_below(top, &path)));
         }
-        self.ignore_unused(share);
+        self.ignore_unused(changes);
     }
 
-    fn ignore_unused(&mut self, share: &Share) {
+    fn ignore_unused(&mut self, changes: &Changes) {
         let unused = |directory: &Directory| directory.watches == 0 && !directory.in_tree;
         for (id, directory) in self.dirs.extract_if(|_, directory| unused(directory)) {
             self.numbers.remove(&directory.node.id());
             self.link.observer.ignore(id);
-            share.changes().observation().own.set_place(directory.node.id(), false);
+            changes.observation.own.set_place(directory.node.id(), false);
         }
     }
 
     /// Tells the watchers what others have done.
-    fn judge(&mut self, share: &Share, all: &[Seen], may: MayWait<'_>) {
+    fn judge(&mut self, changes: &Changes, all: &[Seen], may: MayWait<'_>) {
         for (index, seen) in all.iter().enumerate() {
             match seen {
                 Seen::Lost => {
-                    share.changes().overflow();
+                    changes.overflow();
                     // New directories may have been missed.
                     let mut covered = HashSet::new();
                     for tree in self.trees.clone() {
                         if covered.insert(tree.id()) {
-                            self.cover(share, tree, false, may);
+                            self.cover(changes, tree, false, may);
                         }
                     }
                 }
                 Seen::Ended(id) => {
                     if let Some(directory) = self.dirs.remove(id) {
                         self.numbers.remove(&directory.node.id());
-                        share.changes().observation().own.set_place(directory.node.id(), false);
+                        changes.observation.own.set_place(directory.node.id(), false);
                     }
                 }
                 Seen::Entry { dir: id, name, is_dir, deed } => {
                     let Some(Directory { node, in_tree, .. }) = self.dirs.get(id) else { continue };
                     let (dir, in_tree) = (Arc::clone(node), *in_tree);
                     let (action, kinds) = change(*deed, *is_dir, |half| is_near(all, index, *id, half));
-                    let is_own = share.changes().observation().own.is_own(dir.id(), name, action.into());
+                    let is_own = changes.observation.own.is_own(dir.id(), name, action.into());
                     // Changes in a directory that was moved out of the share are not reported.
                     if !is_own && dir.check_place().is_ok() {
-                        announce(share, &dir, name, action, kinds, may);
+                        announce(changes, &dir, name, action, kinds, may);
                     }
                     if in_tree
                         && *is_dir
@@ -412,7 +411,7 @@ impl Thread {
                         && let Ok(child) = dir.lookup(name, Wait::May(may))
                     {
                         // A tree that is moved here is reported as one change.
-                        self.cover(share, child, matches!(deed, Deed::Made), may);
+                        self.cover(changes, child, matches!(deed, Deed::Made), may);
                     }
                 }
             }
@@ -444,26 +443,26 @@ fn is_near(all: &[Seen], index: usize, id: ObservedId, half: Deed) -> bool {
 }
 
 fn announce(
-    share: &Share,
+    changes: &Changes,
     dir: &NodeRef,
     name: &[u8],
     action: ChangeAction,
     kinds: ChangeKinds,
     may: MayWait<'_>,
 ) {
-    tracing::trace!(share = share.name(), name = %name.escape_ascii(), ?action, "a change by others");
-    share.changes().announce(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() }, may);
+    tracing::trace!(share = &*changes.name, name = %name.escape_ascii(), ?action, "a change by others");
+    changes.announce(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() }, may);
 }
 
 /// Reports an entry found in a new directory, unless it has been or will be reported otherwise.
-fn tell_found(share: &Share, dir: &NodeRef, name: &[u8], is_dir: bool, may: MayWait<'_>) {
-    let own = &share.changes().observation().own;
+fn tell_found(changes: &Changes, dir: &NodeRef, name: &[u8], is_dir: bool, may: MayWait<'_>) {
+    let own = &changes.observation.own;
     if own.is_own(dir.id(), name, Effect::Modified) {
         return;
     }
     own.tell(dir.id(), name, Effect::Come, Instant::now());
     let (action, kinds) = change(Deed::Made, is_dir, |_| false);
-    announce(share, dir, name, action, kinds, may);
+    announce(changes, dir, name, action, kinds, may);
 }
 
 /// The entries of a directory, and whether the list is complete. Unless `all` is set, only directories are listed, at most

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use storage::ObjectId;
 
-use crate::ChangeAction;
+use super::ChangeAction;
 
 /// Changes that are remembered. Beyond this number the oldest are forgotten, and watchers may be told of them twice.
 const TOLD_MAX: usize = 16_384;
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_micros(200);
 
 /// What a change does to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(super) enum Effect {
     Come,
     Gone,
     Modified,
@@ -68,7 +68,7 @@ struct Places {
 
 /// The server's own changes. They are kept only while something is observed.
 #[derive(Debug, Default)]
-pub(crate) struct OwnChanges {
+pub(super) struct OwnChanges {
     /// Whether anything is observed.
     is_observed: AtomicBool,
     /// Guards the observed places. Changes elsewhere are not remembered.
@@ -93,7 +93,7 @@ impl Drop for UnderWay<'_> {
 
 impl OwnChanges {
     /// Sets whether anything is observed from now on.
-    pub(crate) fn set_observed(&self, is_observed: bool) {
+    pub(super) fn set_observed(&self, is_observed: bool) {
         self.is_observed.store(is_observed, Ordering::SeqCst);
         if !is_observed {
             *self.memory.lock() = Memory::default();
@@ -102,7 +102,7 @@ impl OwnChanges {
     }
 
     /// Sets whether a directory is observed from now on.
-    pub(crate) fn set_place(&self, dir: ObjectId, is_observed: bool) {
+    pub(super) fn set_place(&self, dir: ObjectId, is_observed: bool) {
         let dirs = &mut self.places.write().dirs;
         if is_observed {
             dirs.insert(dir)
@@ -112,12 +112,12 @@ impl OwnChanges {
     }
 
     /// Sets whether trees are observed from now on.
-    pub(crate) fn set_trees(&self, has_tree: bool) {
+    pub(super) fn set_trees(&self, has_tree: bool) {
         self.places.write().has_tree = has_tree;
     }
 
     /// Begins a call that may change something. The call reports its changes before it ends.
-    pub(crate) fn begin(&self) -> Option<UnderWay<'_>> {
+    pub(super) fn begin(&self) -> Option<UnderWay<'_>> {
         if !self.is_observed.load(Ordering::Relaxed) {
             return None;
         }
@@ -127,7 +127,7 @@ impl OwnChanges {
     }
 
     /// Remembers a change by the server that watchers are told of.
-    pub(crate) fn tell(&self, dir: ObjectId, name: &[u8], effect: Effect, at: Instant) {
+    pub(super) fn tell(&self, dir: ObjectId, name: &[u8], effect: Effect, at: Instant) {
         if !self.is_observed.load(Ordering::Relaxed) {
             return;
         }
@@ -156,7 +156,7 @@ impl OwnChanges {
     }
 
     /// Waits until every call in progress has ended, and so has reported its changes.
-    pub(crate) fn settle(&self) {
+    pub(super) fn settle(&self) {
         let deadline = Instant::now() + PATIENCE;
         // Twice, to include calls that began with the counter in use before the previous switch.
         for _ in 0..2 {
@@ -168,7 +168,7 @@ impl OwnChanges {
     }
 
     /// Whether the server made an observed change.
-    pub(crate) fn is_own(&self, dir: ObjectId, name: &[u8], effect: Effect) -> bool {
+    pub(super) fn is_own(&self, dir: ObjectId, name: &[u8], effect: Effect) -> bool {
         let mut memory = self.memory.lock();
         let Some(told) = memory.told.get_mut(&(dir, name.to_vec())) else { return false };
         if effect == Effect::Modified {
@@ -186,7 +186,7 @@ impl OwnChanges {
     }
 
     /// Forgets the changes up to `until`: the observer has passed them.
-    pub(crate) fn forget(&self, until: Instant) {
+    pub(super) fn forget(&self, until: Instant) {
         self.memory.lock().forget(Some(until));
     }
 }
