@@ -8,7 +8,7 @@ use storage::{
     Attributes, FileKind, MayWait, NodeRef, SetAttributes, SetTime, Space, Stability, Timestamp, Wait, Want,
 };
 
-use crate::caching::Admission;
+use crate::agreement::caching::Admission;
 use crate::namespace::Found;
 use crate::permission::Object;
 use crate::schedule::Work;

@@ -8,7 +8,7 @@ use file_state::{Access, Actor, ByteRange, Holder, IoConflict, Operation};
 use planted::Fault;
 use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Stability, Wait, Want};
 
-use crate::caching::Answering;
+use crate::agreement::caching::Answering;
 use crate::inside::Inside;
 use crate::permission::Object;
 use crate::read::MAY_READ;
@@ -251,7 +251,7 @@ impl Share {
     /// Checks that truncating or extending a file affects no bytes locked by others.
     pub(crate) fn check_cut(&self, file: &File, from: u64, to: u64) -> Result<()> {
         let range = ByteRange::new(from.min(to), from.abs_diff(to))?;
-        let ask = |entry: &mut crate::files::Entry| entry.state.check_write(file.actor(), range);
+        let ask = |entry: &mut crate::agreement::files::Entry| entry.state.check_write(file.actor(), range);
         self.files.with(file.node().id(), ask).unwrap_or(Ok(())).map_err(Error::from)
     }
 

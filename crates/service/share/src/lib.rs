@@ -5,29 +5,25 @@
 //! complete at once unless they have to wait for the device, for a lock or for another client: a server first polls them
 //! inline ([`schedule`]).
 
+mod agreement;
 mod alarm;
 mod attributes;
 mod budget;
 mod cache;
-mod caching;
 mod call;
 mod caller;
-mod courtesy;
 mod current_rules;
 mod dir_change;
 mod directory;
 mod door;
 mod error;
-mod files;
 mod folded;
 mod growth;
 mod inside;
 mod io;
-mod lock;
 mod long_call;
 mod namespace;
 mod open;
-mod openers;
 mod operation;
 mod overwrite;
 mod permission;
@@ -35,8 +31,6 @@ mod pool;
 mod ranges;
 mod read;
 mod read_permits;
-mod reclaims;
-mod removed;
 mod restore;
 pub mod schedule;
 mod security;
@@ -46,7 +40,6 @@ mod table;
 mod terms;
 mod unwritten;
 mod watch;
-mod within;
 mod xattrs;
 
 use std::sync::Arc;
@@ -64,14 +57,19 @@ pub use accounting::{
     HISTOGRAM_BUCKETS, InUse, Outcome, Record, Recorded, SIZE_BUCKETS, Traced, TracedData, Used, Waited,
     Waits, bucket_limit, response_type, size_limit,
 };
+pub use agreement::caching::{
+    Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted,
+};
+pub use agreement::courtesy::Courtesy;
+pub use agreement::files::Location;
+pub use agreement::lock::{ClientLock, LockWait};
+pub use agreement::openers::{Opener, Openers};
 pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
 pub use budget::LimitsStatus;
 pub use cache::{CacheCount, CacheCounts};
-pub use caching::{Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted};
 pub use call::{Call, as_of_one_moment};
 pub use caller::Caller;
-pub use courtesy::Courtesy;
 pub use current_rules::served_by;
 pub use dir_change::DirChange;
 pub use directory::{Entry, Listing, Pick};
@@ -80,14 +78,11 @@ pub use file_state::{
     Access, AcknowledgeError, Break, ByteRange, ByteRangeLock, Caching, Holder, LockKind, LockOwner, OpenKey,
     Sharing,
 };
-pub use files::Location;
 pub use identity::Identity;
 pub use inside::StoreWatch;
 pub use io::{File, Written};
-pub use lock::{ClientLock, LockWait};
 pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};
 pub use open::{Open, OpenRequest};
-pub use openers::{Opener, Openers};
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use permission::{Object, may_delete, permitted};
 pub use pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
@@ -182,7 +177,7 @@ pub struct Share {
     alarms: alarm::Alarms,
     /// Guards the calls that the store holds up at present.
     held: parking_lot::Mutex<Option<inside::Held>>,
-    files: files::Files,
+    files: agreement::files::Files,
     folded: Arc<folded::FoldedNames>,
     /// Serializes long calls ([`Share::run_long`]). It guards no data.
     long_calls: tokio::sync::Mutex<()>,
@@ -192,9 +187,9 @@ pub struct Share {
     grants: GrantCounts,
     budget: budget::Provision,
     read_permits: read_permits::ReadPermits,
-    reclaims: reclaims::Reclaims,
-    opens: openers::OpenCount,
-    courtesies: courtesy::Courtesies,
+    reclaims: agreement::reclaims::Reclaims,
+    opens: agreement::openers::OpenCount,
+    courtesies: agreement::courtesy::Courtesies,
     next_open: AtomicU64,
 }
 
@@ -247,16 +242,16 @@ impl Share {
             pool,
             alarms: alarm::Alarms::default(),
             held: parking_lot::Mutex::default(),
-            files: files::Files::default(),
+            files: agreement::files::Files::default(),
             folded,
             long_calls: tokio::sync::Mutex::default(),
             cache,
             grants: GrantCounts::default(),
             budget: budget_left,
             read_permits: read_permits::ReadPermits::default(),
-            reclaims: reclaims::Reclaims::default(),
-            opens: openers::OpenCount::new(opens_max),
-            courtesies: courtesy::Courtesies::default(),
+            reclaims: agreement::reclaims::Reclaims::default(),
+            opens: agreement::openers::OpenCount::new(opens_max),
+            courtesies: agreement::courtesy::Courtesies::default(),
             next_open: AtomicU64::new(1),
         })
     }

@@ -10,11 +10,11 @@ use acl::SecurityDescriptor;
 use file_state::Holder;
 use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wait, Want};
 
+use crate::agreement::removed::Epoch;
 use crate::dir_change::Changing;
 use crate::folded::Effort;
 use crate::long_call::{Attempt, LongCall};
 use crate::permission::Object;
-use crate::removed::Epoch;
 use crate::schedule::Work;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Caller, Error, Location, Result, Share, Stream, permission};

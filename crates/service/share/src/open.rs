@@ -7,11 +7,11 @@ use std::time::Instant;
 use file_state::{Access, FileState, Holder, OpenKey, Operation, ReserveError, Sharing, is_quiet};
 use storage::{Attributes, FileFlags, FileKind, MayWait, Name, NodeRef, Wait, Want};
 
-use crate::caching::{Admission, Answering, GrantRequest, Granted, Taken};
+use crate::agreement::caching::{Admission, Answering, GrantRequest, Granted, Taken};
+use crate::agreement::files::{Doomed, Entry, Refused};
+use crate::agreement::openers::Openers;
 use crate::dir_change::Changing;
-use crate::files::{Doomed, Entry, Refused};
 use crate::namespace::Found;
-use crate::openers::Openers;
 use crate::operation::DirectoryReport;
 use crate::schedule::Work;
 use crate::watch::ChangeAction;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use file_state::{Access, ByteRange, Caching, LockKind, LockOwner, Sharing};
 use storage::{Handle, MayWait, NodeRef, Wait, Want};
 
-use crate::caching::Admission;
+use crate::agreement::caching::Admission;
+use crate::agreement::removed::Epoch;
 use crate::namespace::Found;
-use crate::removed::Epoch;
 use crate::schedule::Work;
 use crate::{Call, Error, GrantKey, GrantRequest, Open, OpenRequest, Openers, Result, Share};
 
@@ -52,7 +52,7 @@ impl Share {
     /// What an open holds; None if the open is closed.
     #[must_use]
     pub fn holding(&self, open: &Open) -> Option<Holding> {
-        let look = |entry: &mut crate::files::Entry| {
+        let look = |entry: &mut crate::agreement::files::Entry| {
             let state = &entry.state;
             let reservation = state.reservation(open.key())?;
             let own = |lock: &file_state::ByteRangeLock| lock.owner == LockOwner::Open(open.key());

@@ -9,7 +9,7 @@ use acl::{Acl, Control, Newborn, SecurityDescriptor, Sid};
 use file_state::{Access, Operation};
 use storage::{Attributes, Capabilities, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
 
-use crate::caching::Admission;
+use crate::agreement::caching::Admission;
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;

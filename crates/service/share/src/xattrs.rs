@@ -5,7 +5,7 @@ use std::sync::Arc;
 use file_state::{Access, Operation};
 use storage::{MayWait, NodeRef, Wait, Want, XattrMode};
 
-use crate::caching::Admission;
+use crate::agreement::caching::Admission;
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;

@@ -9,7 +9,7 @@ use storage::{
 };
 
 use super::{Case, Found};
-use crate::caching::Admission;
+use crate::agreement::caching::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::folded::Effort;

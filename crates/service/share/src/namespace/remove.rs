@@ -6,7 +6,7 @@ use file_state::{Access, Holder, Operation, ReserveError};
 use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use super::check_deletion;
-use crate::caching::{Admission, Answering, Taken};
+use crate::agreement::caching::{Admission, Answering, Taken};
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::schedule::Work;

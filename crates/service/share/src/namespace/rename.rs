@@ -6,7 +6,7 @@ use file_state::{Access, Holder, Operation};
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Replace, Wait, Want};
 
 use super::{Case, check_deletion};
-use crate::caching::Admission;
+use crate::agreement::caching::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::folded::Effort;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use file_state::{ByteRange, ByteRangeLock, Holder, LockError, LockKind, LockOwner, Operation, UnlockError};
 use storage::{NodeRef, ObjectId};
 
-use crate::caching::Taken;
-use crate::files::Entry;
+use crate::agreement::caching::Taken;
+use crate::agreement::files::Entry;
 use crate::{Call, Error, Open, Result, Share};
 
 /// Whether a lock waits until it can be granted.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::caching::Answering;
-use crate::openers::Openers;
+use crate::agreement::caching::Answering;
+use crate::agreement::openers::Openers;
 use crate::{Call, Error, Result, Share, ShareId};
 
 /// How long the hosts are not asked again after they had no late client, so that repeated refusals cost little.

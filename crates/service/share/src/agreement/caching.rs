@@ -14,7 +14,7 @@ use planted::Fault;
 use storage::{FileKind, MayWait, NodeRef, ObjectId};
 use tokio::sync::futures::OwnedNotified;
 
-use crate::files::Entry;
+use crate::agreement::files::Entry;
 use crate::folded::Effort;
 use crate::long_call::{Attempt, LongCall};
 use crate::operation::Patience;

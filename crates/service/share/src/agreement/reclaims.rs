@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use planted::Fault;
 use tokio::sync::Notify;
 
-use crate::caching::Answering;
+use crate::agreement::caching::Answering;
 use crate::{Error, Result, Share};
 
 /// Until when other clients are held back.

@@ -6,7 +6,7 @@ use file_state::Operation;
 use storage::{FileKind, NodeRef};
 
 use crate::Share;
-use crate::files::Places;
+use crate::agreement::files::Places;
 
 /// Where an open conflicts with the rename of an object.
 enum Conflict {

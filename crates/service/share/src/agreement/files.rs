@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
 use crate::Result;
-use crate::caching::Held;
+use crate::agreement::caching::Held;
+use crate::agreement::removed::{Epoch, Removed};
 use crate::namespace::Found;
-use crate::removed::{Epoch, Removed};
 
 /// Tables, each with its own lock, to reduce contention.
 const TABLES: usize = 64;
