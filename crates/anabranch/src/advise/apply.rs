@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use advise::{Advice, Facts, Limits as Rates, Profile, Reached, Verdict, advise};
 use control::activity::{LimitWaits, ShareActivity};
 use control::shares::{Share, ShareChange};
-use limits::{Limits, Plan};
+use limits::{Limit, Limits, Plan};
 use load::plan::{Extent, advice_extent, alone, settings};
 use load::result::{Key, ResultFile};
 use load::target::Target;
@@ -227,18 +227,7 @@ fn waited_longest<'a>(before: &[LimitWaits], after: &'a [LimitWaits]) -> Option<
 fn doubled(plan: &str, limit: &str) -> Option<String> {
     let Plan::Custom(limits) = plan.parse().ok()? else { return None };
     let mut limits: Box<Limits> = limits;
-    let rate = match limit {
-        "iops" => &mut limits.iops,
-        "throughput" => &mut limits.throughput,
-        "read" => &mut limits.read,
-        "write" => &mut limits.write,
-        "metadata-iops" => &mut limits.metadata_iops,
-        "file-iops" => &mut limits.file_iops,
-        "file-throughput" => &mut limits.file_throughput,
-        "client-iops" => &mut limits.client_iops,
-        "client-throughput" => &mut limits.client_throughput,
-        _ => return None,
-    };
+    let rate = limits.rate_mut(*Limit::ALL.iter().find(|known| known.name() == limit)?);
     *rate = Some(rate.as_ref()?.checked_mul(2)?);
     let more = Plan::Custom(limits).to_string();
     more.parse::<Plan>().is_ok().then_some(more)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::burst::Meter;
 use crate::gate::Gate;
-use crate::{Limit, Limits, Time};
+use crate::{Counted, Limit, Limits, Scope, Time};
 
 /// Gates of single files and clients are swept for those that no longer matter when there are more of them than this,
 /// and more than twice as many as after the last sweep.
@@ -103,16 +103,17 @@ fn cost(limits: &Limits, limit: Limit, client: u64, operation: Operation) -> Opt
         Operation::Metadata => (None, 0),
     };
     let operations = limits.operations(bytes);
-    let (of, cost) = match limit {
-        Limit::ClientIops => (client, operations),
-        Limit::ClientThroughput => (client, bytes),
-        Limit::Metadata => (0, u64::from(file.is_none())),
-        Limit::FileIops => (file?, operations),
-        Limit::FileThroughput => (file?, bytes),
-        Limit::Read => (0, if matches!(operation, Operation::Read { .. }) { bytes } else { 0 }),
-        Limit::Write => (0, if matches!(operation, Operation::Write { .. }) { bytes } else { 0 }),
-        Limit::Throughput => (0, bytes),
-        Limit::Iops => (0, operations),
+    let of = match limit.scope() {
+        Scope::Share => 0,
+        Scope::Client => client,
+        Scope::File => file?,
+    };
+    let cost = match limit.counted() {
+        Counted::Operations => operations,
+        Counted::MetadataOperations => u64::from(file.is_none()),
+        Counted::BytesRead if !matches!(operation, Operation::Read { .. }) => 0,
+        Counted::BytesWritten if !matches!(operation, Operation::Write { .. }) => 0,
+        Counted::Bytes | Counted::BytesRead | Counted::BytesWritten => bytes,
     };
     (cost > 0).then_some(((limit, of), cost))
 }
@@ -297,7 +298,7 @@ impl Budget {
     }
 
     fn gate_of(&self, key: Key) -> Option<&Gate> {
-        if is_of_share(key.0) { self.share.get(&key.0) } else { self.others.get(&key) }
+        if key.0.scope() == Scope::Share { self.share.get(&key.0) } else { self.others.get(&key) }
     }
 
     /// The gate, refilled up to now.
@@ -307,7 +308,7 @@ impl Budget {
         let burst = self.limits.burst.filter(|_| limit == Limit::Iops);
         let new = || Gate::new(Meter::new(rate, burst, now));
         let accrues = self.waiting.is_empty();
-        let gate = if is_of_share(limit) {
+        let gate = if limit.scope() == Scope::Share {
             self.share.entry(limit).or_insert_with(new)
         } else {
             if self.others.len() >= self.sweep_at && !self.others.contains_key(&key) {
@@ -377,7 +378,11 @@ impl Budget {
 
     /// Puts a gate on the schedule, or removes it.
     fn plan_gate(&mut self, key: Key) {
-        let gate = if is_of_share(key.0) { self.share.get_mut(&key.0) } else { self.others.get_mut(&key) };
+        let gate = if key.0.scope() == Scope::Share {
+            self.share.get_mut(&key.0)
+        } else {
+            self.others.get_mut(&key)
+        };
         let Some(gate) = gate else { return };
         let due = (!gate.is_empty()).then(|| gate.meter.opens());
         if gate.due == due {
@@ -390,14 +395,6 @@ impl Budget {
         if let Some(due) = due {
             self.schedule.insert((due, key));
         }
-    }
-}
-
-/// Whether a limit applies to the share as a whole.
-fn is_of_share(limit: Limit) -> bool {
-    match limit {
-        Limit::ClientIops | Limit::ClientThroughput | Limit::FileIops | Limit::FileThroughput => false,
-        Limit::Metadata | Limit::Read | Limit::Write | Limit::Throughput | Limit::Iops => true,
     }
 }
 

@@ -26,7 +26,7 @@ pub use azure::Media;
 pub use budget::{Answer, Budget, Operation, Released, Ticket, Waits};
 pub use change::{ChangeError, DECREASE_AFTER, Provisioned};
 pub use last_quarter::may_take;
-pub use limit::Limit;
+pub use limit::{Counted, Limit, Scope};
 pub use limits::{Burst, Handles, Limits};
 pub use parse::PlanError;
 pub use plan::Plan;

@@ -78,22 +78,6 @@ impl Limits {
         io_unit: Self::IO_UNIT,
     };
 
-    /// The rate of a limit, per second; `None` when it is unlimited.
-    #[must_use]
-    pub fn rate(&self, limit: Limit) -> Option<u64> {
-        match limit {
-            Limit::ClientIops => self.client_iops,
-            Limit::ClientThroughput => self.client_throughput,
-            Limit::Metadata => self.metadata_iops,
-            Limit::FileIops => self.file_iops,
-            Limit::FileThroughput => self.file_throughput,
-            Limit::Read => self.read,
-            Limit::Write => self.write,
-            Limit::Throughput => self.throughput,
-            Limit::Iops => self.iops,
-        }
-    }
-
     /// Whether an operation may ever have to wait.
     #[must_use]
     pub fn has_rates(&self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use limits::Limit;
+use limits::{Counted, Limit, Scope};
 
 use crate::in_use::Uses;
 use crate::{Api, Client, Cost, Ending, Outcome};
@@ -298,17 +298,15 @@ fn add_each<const N: usize>(counts: &mut [u64; N], others: &[u64; N]) {
 /// Azure Monitor's ResponseType of a call that succeeded after it waited for a limit.
 #[must_use]
 pub fn response_type(api: &Api, limit: Limit) -> &'static str {
-    match limit {
-        Limit::Iops => "SuccessWithShareIopsThrottling",
-        Limit::Read => "SuccessWithShareEgressThrottling",
-        Limit::Write => "SuccessWithShareIngressThrottling",
-        Limit::Throughput if api.is_write() => "SuccessWithShareIngressThrottling",
-        Limit::Throughput => "SuccessWithShareEgressThrottling",
-        Limit::ClientIops
-        | Limit::ClientThroughput
-        | Limit::Metadata
-        | Limit::FileIops
-        | Limit::FileThroughput => "SuccessWithThrottling",
+    match (limit.scope(), limit.counted()) {
+        (Scope::Share, Counted::Operations) => "SuccessWithShareIopsThrottling",
+        (Scope::Share, Counted::BytesRead) => "SuccessWithShareEgressThrottling",
+        (Scope::Share, Counted::BytesWritten) => "SuccessWithShareIngressThrottling",
+        (Scope::Share, Counted::Bytes) if api.is_write() => "SuccessWithShareIngressThrottling",
+        (Scope::Share, Counted::Bytes) => "SuccessWithShareEgressThrottling",
+        (Scope::Share, Counted::MetadataOperations) | (Scope::Client | Scope::File, _) => {
+            "SuccessWithThrottling"
+        }
     }
 }
 
