@@ -76,6 +76,8 @@ macro_rules! limits {
 limits! {
     /// Operations per second of one client.
     ClientIops = "client-iops", Client, Operations, client_iops;
+    /// Operations per second of one client on names and attributes.
+    ClientMetadata = "client-metadata-iops", Client, MetadataOperations, client_metadata_iops;
     /// Bytes per second of one client.
     ClientThroughput = "client-throughput", Client, Bytes, client_throughput;
     /// Operations per second on names and attributes.

@@ -25,6 +25,8 @@ pub struct Limits {
     pub file_size: Option<u64>,
     /// Operations per second of one client.
     pub client_iops: Option<u64>,
+    /// Operations per second of one client on names and attributes. They also count as operations.
+    pub client_metadata_iops: Option<u64>,
     /// Bytes per second of one client.
     pub client_throughput: Option<u64>,
     /// Bytes that the share may hold.
@@ -72,6 +74,7 @@ impl Limits {
         file_throughput: None,
         file_size: None,
         client_iops: None,
+        client_metadata_iops: None,
         client_throughput: None,
         capacity: None,
         handles: Handles { root: None, file: None, share: None },

@@ -155,6 +155,7 @@ fn read_limits(values: &mut Values<'_>) -> Result<Limits> {
     limits.file_throughput = values.byte_rate("file-throughput")?;
     limits.file_size = values.bytes("file-size")?;
     limits.client_iops = values.count("client-iops")?;
+    limits.client_metadata_iops = values.count("client-metadata-iops")?;
     limits.client_throughput = values.byte_rate("client-throughput")?;
     limits.capacity = values.bytes("capacity")?;
     limits.handles.root = values.count("root-handles")?;
@@ -372,11 +373,12 @@ mod tests {
     prop_compose! {
         fn custom()(iops in count(), throughput in rate(), read in rate(), write in rate(), metadata_iops in count(),
                     file_iops in count(), file_throughput in rate(), client_iops in count(), capacity in rate(),
+                    client_metadata_iops in count(),
                     io_unit in 1_u64..64, more in 1_u64..1000, credits in 1_u64..1000) -> Plan {
             let burst = iops.map(|iops| Burst { iops: iops + more, credits });
             let io_unit = io_unit * KIB;
             Plan::Custom(Box::new(Limits { iops, burst, throughput, read, write, metadata_iops, file_iops,
-                                           file_throughput, client_iops, capacity, io_unit, ..Limits::NONE }))
+                                           file_throughput, client_iops, capacity, io_unit, client_metadata_iops, ..Limits::NONE }))
         }
     }
 

@@ -137,6 +137,7 @@ fn show_limits(f: &mut fmt::Formatter<'_>, limits: &Limits) -> fmt::Result {
     size(f, "file-throughput", limits.file_throughput, "/s")?;
     size(f, "file-size", limits.file_size, "")?;
     show(f, "client-iops", limits.client_iops)?;
+    show(f, "client-metadata-iops", limits.client_metadata_iops)?;
     size(f, "client-throughput", limits.client_throughput, "/s")?;
     size(f, "capacity", limits.capacity, "")?;
     show(f, "root-handles", limits.handles.root)?;

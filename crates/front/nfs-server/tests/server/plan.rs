@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{PROGRAM, Procedure, VERSION, fsinfo, fsstat, read};
+use nfs_wire::xdr::Decode as _;
 
 use crate::client::{Client, TestServer};
 
@@ -40,6 +41,23 @@ fn what_is_over_budget_waits_and_does_not_fail() {
     let counts = server.data.accounting().total("nfs3", "GetAttr");
     assert!(counts.errors == 0 && counts.throttled.iter().sum::<u64>() > 0, "{counts:?}");
     assert!(!counts.limit.time.is_zero() && counts.limit.time <= counts.time, "{counts:?}");
+}
+
+#[test]
+fn attributes_of_one_client_have_a_limit_of_their_own() {
+    let server = TestServer::start();
+    let (mut client, root) = server.mounted();
+    let file = client.make_file(root, "file", 0o600, b"data");
+    plan(&server, "custom client-metadata-iops=40");
+    let begun = Instant::now();
+    for _ in 0..40 {
+        assert_eq!(size(&mut client, file), 4);
+        let results = client.raw(Procedure::Read, &read::Args { file, offset: 0, count: 4 });
+        assert_eq!(read::Res::from_bytes(&results).unwrap().unwrap().data, b"data");
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(700), "{:?}", begun.elapsed());
+    let throttled = |api| server.data.accounting().total("nfs3", api).throttled.iter().sum::<u64>();
+    assert!(throttled("GetAttr") > 0 && throttled("Read") == 0);
 }
 
 #[test]

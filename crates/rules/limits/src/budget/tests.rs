@@ -111,6 +111,10 @@ fn every_limit_holds_for_a_minute() {
     let names = || vec![load(1, Operation::Metadata, 8), load(2, Operation::Metadata, 8)];
     assert_holds("custom metadata-iops=200", names(), 200, |_| 1);
     assert_holds("custom iops=1000 metadata-iops=200", names(), 200, |_| 1);
+    assert_holds("custom client-metadata-iops=150", names(), 300, |_| 1);
+    let names_and_data = || vec![load(1, Operation::Metadata, 8), load(1, read(1, 4 * KIB), 16)];
+    let of_names = |load: &Load| u64::from(load.operation == Operation::Metadata);
+    assert_holds("custom iops=1000 client-metadata-iops=150", names_and_data(), 150, of_names);
 }
 
 #[test]
