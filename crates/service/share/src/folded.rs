@@ -26,9 +26,6 @@ use crate::cache::{self, Budget};
 use crate::short_name::{is_made, short_name};
 use names::{Names, is_folded};
 
-/// If a directory changed this short a time before it was read, it may change again within the same tick of the store's
-/// clock: the index is used, but not trusted when it does not have a name.
-const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// Doubtful names of an index that are kept one by one, as a fraction of its names but at least this many. With more, the
 /// directory is read again.
 const DOUBTFUL_MIN: usize = 1024;
@@ -121,7 +118,8 @@ impl Drop for Taken {
 /// Why an index is valid.
 #[derive(Debug)]
 enum Basis {
-    /// The change time of the directory when it was read, and whether that time was safely in the past.
+    /// The change time of the directory when it was read, and whether any later change has another one. Otherwise the index is
+    /// used, but not trusted when it does not have a name.
     Time { as_of: Timestamp, is_settled: bool },
     /// The directory is followed: these are all names that have changed since they were entered.
     Told(Doubtful),
@@ -315,7 +313,7 @@ impl FoldedNames {
             Known::Name(name) => Ok(Some(name)),
             Known::Absent => Ok(None),
             Known::Unknown | Known::Doubtful(_) => {
-                let basis = Basis::Time { as_of: attributes.ctime, is_settled: is_settled(&attributes) };
+                let basis = Basis::Time { as_of: attributes.ctime, is_settled: is_settled(attributes.ctime) };
                 let (index, found) = self.read(dir, basis, &wanted, effort, may)?;
                 if let Some(index) = index {
                     self.keep(dir.id(), index);
@@ -651,20 +649,9 @@ impl Index {
     }
 }
 
-/// The time of the system's clock, by which change times are given.
-pub(crate) fn now() -> Duration {
-    std::time::UNIX_EPOCH.elapsed().unwrap_or_default()
-}
-
-/// Whether any change after this time certainly gives the object another change time.
-pub(crate) fn is_settled_at(attributes: &Attributes, now: Duration) -> bool {
-    let changed = Duration::new(u64::try_from(attributes.ctime.secs).unwrap_or(0), attributes.ctime.nanos);
-    now.saturating_sub(changed) > CLOCK_TICK
-}
-
 /// Whether any later change certainly gives the object another change time.
-pub(crate) fn is_settled(attributes: &Attributes) -> bool {
-    is_settled_at(attributes, now())
+pub(crate) fn is_settled(ctime: Timestamp) -> bool {
+    ctime.is_settled_at(std::time::UNIX_EPOCH.elapsed().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -11,12 +11,15 @@ use identity::Identity;
 use parking_lot::Mutex;
 use storage::{Attributes, ObjectId, QuickMap, Timestamp};
 
-use crate::folded::is_settled_at;
-
 /// Tables, each with its own lock.
 const TABLES: usize = 16;
 /// Files in one table.
 const FILES_MAX: usize = 1024;
+
+/// The time of the system's clock, by which change times are given.
+pub(crate) fn now() -> Duration {
+    std::time::UNIX_EPOCH.elapsed().unwrap_or_default()
+}
 
 /// The caller who was the last to be permitted to read a file.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ impl ReadPermits {
 
     /// Enters that this user may read the file, by attributes that were read after `asked` (of the system's clock).
     pub(crate) fn enter(&self, identity: &Arc<Identity>, attributes: &Attributes, asked: Duration) {
-        if !is_settled_at(attributes, asked) {
+        if !attributes.ctime.is_settled_at(asked) {
             return;
         }
         let mut table = self.table(attributes.id).lock();

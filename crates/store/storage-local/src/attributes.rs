@@ -1,7 +1,7 @@
 //! Reading attributes with statx, and changing them.
 
 use std::os::fd::AsFd;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use rustix::fs::{
     AtFlags, Gid, Mode, Statx, StatxFlags, StatxTimestamp, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid,
@@ -17,8 +17,6 @@ use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Reach;
 
-/// The longest interval between ticks of the clock from which file systems take the times of changes.
-pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// The fields that are asked of statx.
 const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
@@ -63,9 +61,7 @@ pub(crate) fn ctime_of(stat: &Statx) -> Timestamp {
 
 /// Whether a later change is certain to get a later time.
 pub(crate) fn is_settled(ctime: Timestamp) -> bool {
-    let Ok(secs) = u64::try_from(ctime.secs) else { return false };
-    let changed = SystemTime::UNIX_EPOCH + Duration::new(secs, ctime.nanos.min(999_999_999));
-    SystemTime::now().duration_since(changed).is_ok_and(|age| age > CLOCK_TICK)
+    ctime.is_settled_at(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default())
 }
 
 fn timestamp(time: &StatxTimestamp) -> Timestamp {

@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
-use storage::{Capabilities, Error, FileFlags, FileKind, Result, SetAttributes, Timestamp};
+use storage::{CLOCK_TICK, Capabilities, Error, FileFlags, FileKind, Result, SetAttributes, Timestamp};
 
-use crate::attributes::{CLOCK_TICK, ctime_of, is_settled, stat};
+use crate::attributes::{ctime_of, is_settled, stat};
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Reach;

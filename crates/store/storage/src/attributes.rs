@@ -1,6 +1,7 @@
 //! What is known about an object.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use acl::SecurityDescriptor;
 use bitflags::bitflags;
@@ -67,6 +68,21 @@ pub struct Timestamp {
     pub secs: i64,
     /// Nanoseconds past the second.
     pub nanos: u32,
+}
+
+/// The longest time between two ticks of the clock from which stores take the times of changes. Changes within one tick have the same
+/// time.
+pub const CLOCK_TICK: Duration = Duration::from_millis(20);
+
+impl Timestamp {
+    /// Whether, for a change time that was read at `now` or later, any change after that reading certainly sets another one. `now` is
+    /// the time of the system's clock, since 1970.
+    #[inline]
+    #[must_use]
+    pub fn is_settled_at(self, now: Duration) -> bool {
+        let Ok(secs) = u64::try_from(self.secs) else { return false };
+        now.saturating_sub(Duration::new(secs, self.nanos.min(999_999_999))) > CLOCK_TICK
+    }
 }
 
 bitflags! {
@@ -222,4 +238,20 @@ pub struct Space {
     pub files_free: u64,
     /// Allocation unit in bytes.
     pub block: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_time_is_settled_when_its_tick_is_over() {
+        let time = Timestamp { secs: 7, nanos: 5 };
+        let tick_over = Duration::new(7, 5) + CLOCK_TICK;
+        assert!(!time.is_settled_at(Duration::new(6, 0)), "in the future");
+        assert!(!time.is_settled_at(tick_over));
+        assert!(time.is_settled_at(tick_over + Duration::from_nanos(1)));
+        assert!(!Timestamp { secs: -1, nanos: 0 }.is_settled_at(tick_over));
+        assert!(!Timestamp { secs: i64::MAX, nanos: u32::MAX }.is_settled_at(tick_over));
+    }
 }

@@ -20,8 +20,8 @@ mod quick_map;
 mod wait;
 
 pub use attributes::{
-    Attributes, Device, FileFlags, FileKind, ObjectId, Protection, SetAttributes, SetTime, Space, Timestamp,
-    Want,
+    Attributes, CLOCK_TICK, Device, FileFlags, FileKind, ObjectId, Protection, SetAttributes, SetTime, Space,
+    Timestamp, Want,
 };
 pub use error::{Error, Result};
 pub use handle::{HANDLE_BYTES_MAX, Handle};

@@ -51,7 +51,7 @@ impl Unsecured {
 
     /// Enters a file that was read and has no descriptor.
     pub(super) fn read(&self, attributes: &Attributes, as_of: u64) {
-        if crate::folded::is_settled(attributes) {
+        if crate::folded::is_settled(attributes.ctime) {
             self.enter(attributes, None, as_of);
         }
     }
