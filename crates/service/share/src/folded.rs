@@ -1,4 +1,4 @@
-//! The folded-name index: finds names regardless of case.
+//! The folded-name index: which names a directory has, regardless of case.
 //!
 //! A directory that is searched for a name without regard to case gets an index from folded names to its names. So opening
 //! one name costs the same in a directory of a million entries as in a directory of ten. A name without a match is tried as
@@ -13,18 +13,21 @@
 //! still do not fit has no index: it is read for each name that is not found exactly as given.
 
 mod names;
+mod reading;
+mod wanted;
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Attributes, Error, MayWait, Name, Node, ObjectId, Timestamp, Wait, Want};
+use storage::{Name, ObjectId, Timestamp};
 
-use crate::cache::{self, Budget};
-use crate::short_name::{is_made, short_name};
-use names::{Names, is_folded};
+use crate::cache::Budget;
+use crate::fold::fold;
+use names::Names;
+pub(crate) use reading::Reading;
+pub(crate) use wanted::Wanted;
 
 /// Doubtful names of an index that are kept one by one, as a fraction of its names but at least this many. With more, the
 /// directory is read again.
@@ -34,61 +37,12 @@ const DOUBTFUL_PART: usize = 16;
 const LOOKED_AT: usize = 4;
 /// Memory for a doubtful name besides twice its bytes.
 const DOUBTFUL_BYTES: usize = 160;
-/// How often a name that keeps changing is looked up before the directory is read again.
-const TRIES: usize = 4;
-/// Entries read of a directory when other calls must not be held up.
-const BRIEF_ENTRIES: usize = 2048;
 /// The most that one index may take of the budget.
 const PART_OF_BUDGET: (usize, usize) = (3, 4);
 /// How long no index is attempted for a directory that had too many names.
 const TOO_LONG_FOR: Duration = Duration::from_secs(60);
 /// Such directories that are remembered.
 const TOO_LONG_MAX: usize = 1024;
-
-/// How much of a directory a search may read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effort {
-    /// So little that nobody is held up: a search that needs more ends with [`Stopped::TooLong`].
-    Brief,
-    /// All of it.
-    Whole,
-}
-
-/// Why a search has no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopped {
-    /// The directory has more entries than the search may read ([`Effort::Brief`]).
-    TooLong,
-    /// The store has failed.
-    Failed(Error),
-}
-
-impl From<Error> for Stopped {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// The outcome of a search.
-pub(crate) type Result<T> = std::result::Result<T, Stopped>;
-
-/// The form in which names are compared: each character in its simple upper case. Bytes that are not UTF-8 stay as they are.
-pub(crate) fn fold(name: &[u8]) -> Vec<u8> {
-    if name.is_ascii() {
-        return name.to_ascii_uppercase();
-    }
-    let Ok(text) = std::str::from_utf8(name) else { return name.to_vec() };
-    text.chars().map(upper).collect::<String>().into_bytes()
-}
-
-/// The simple upper case: one character for one, as in the table of NTFS (a sharp s stays).
-fn upper(c: char) -> char {
-    let mut full = c.to_uppercase();
-    match (full.next(), full.next()) {
-        (Some(one), None) => one,
-        _ => c,
-    }
-}
 
 /// Bytes taken from the budget, freed when no longer needed.
 #[derive(Debug)]
@@ -118,8 +72,8 @@ impl Drop for Taken {
 /// Why an index is valid.
 #[derive(Debug)]
 enum Basis {
-    /// The change time of the directory when it was read, and whether any later change has another one. Otherwise the index is
-    /// used, but not trusted when it does not have a name.
+    /// The change time of the directory when it was read, and whether any later change has another one. Otherwise the index
+    /// is used, but not trusted when it does not have a name.
     Time { as_of: Timestamp, is_settled: bool },
     /// The directory is followed: these are all names that have changed since they were entered.
     Told(Doubtful),
@@ -228,56 +182,9 @@ pub(crate) struct FoldedNames {
     indexes: Mutex<Indexes>,
 }
 
-/// A name to search for.
-#[derive(Debug)]
-struct Wanted {
-    folded: Vec<u8>,
-    /// Its short name, if it is a long name: a file may have been created by the short name.
-    short: Option<Vec<u8>>,
-    /// Whether it may be the short name of another name.
-    is_short: bool,
-}
-
-impl Wanted {
-    fn of(name: &[u8]) -> Self {
-        let folded = fold(name);
-        Self { short: short_name(name), is_short: is_made(&folded), folded }
-    }
-}
-
-/// Names that may match, best first.
-#[derive(Debug, Default)]
-struct Candidates([Option<Vec<u8>>; 3]);
-
-impl Candidates {
-    /// The candidates in an index.
-    fn of(names: &Names, wanted: &Wanted) -> Self {
-        let short = wanted.short.as_ref().and_then(|short| names.like(short));
-        let by_short = if wanted.is_short { names.of_short(&wanted.folded) } else { None };
-        Self([names.like(&wanted.folded), short, by_short].map(|name| name.map(<[u8]>::to_vec)))
-    }
-
-    /// Considers a name of the directory.
-    fn see(&mut self, name: &[u8], wanted: &Wanted) {
-        let [exact, short, by_short] = &mut self.0;
-        let or = |slot: &mut Option<Vec<u8>>| _ = slot.get_or_insert_with(|| name.to_vec());
-        if is_folded(name, &wanted.folded) {
-            or(exact);
-        } else if wanted.short.as_ref().is_some_and(|folded| is_folded(name, folded)) {
-            or(short);
-        } else if wanted.is_short && short_name(name).as_ref() == Some(&wanted.folded) {
-            or(by_short);
-        }
-    }
-
-    fn best(self) -> Option<Vec<u8>> {
-        self.0.into_iter().flatten().next()
-    }
-}
-
 /// The answer of the index.
 #[derive(Debug, PartialEq, Eq)]
-enum Known {
+pub(crate) enum Answer {
     Name(Vec<u8>),
     Absent,
     /// There is no index, or it is out of date.
@@ -291,83 +198,8 @@ impl FoldedNames {
         Self { budget, indexes: Mutex::default() }
     }
 
-    /// The name in `dir` that equals `wanted` except for case, or whose short name is `wanted`. `known` are the directory's
-    /// attributes, if they were just read.
-    pub(crate) fn find(
-        &self,
-        dir: &dyn Node,
-        known: Option<&Attributes>,
-        wanted: &[u8],
-        effort: Effort,
-        may: MayWait<'_>,
-    ) -> Result<Option<Vec<u8>>> {
-        let wanted = Wanted::of(wanted);
-        if cache::is_followed(dir, may.view()) {
-            return self.find_followed(dir, &wanted, effort, may);
-        }
-        let attributes = match known {
-            Some(known) => *known,
-            None => dir.attributes(Want::empty(), Wait::May(may))?,
-        };
-        match self.ask(dir.id(), attributes.ctime, &wanted) {
-            Known::Name(name) => Ok(Some(name)),
-            Known::Absent => Ok(None),
-            Known::Unknown | Known::Doubtful(_) => {
-                let basis = Basis::Time { as_of: attributes.ctime, is_settled: is_settled(attributes.ctime) };
-                let (index, found) = self.read(dir, basis, &wanted, effort, may)?;
-                if let Some(index) = index {
-                    self.keep(dir.id(), index);
-                }
-                Ok(found)
-            }
-        }
-    }
-
-    fn find_followed(
-        &self,
-        dir: &dyn Node,
-        wanted: &Wanted,
-        effort: Effort,
-        may: MayWait<'_>,
-    ) -> Result<Option<Vec<u8>>> {
-        for (name, change) in self.old_doubts(dir.id()) {
-            self.look_again(dir, &name, change, may)?;
-        }
-        for _ in 0..TRIES {
-            match self.ask_followed(dir.id(), wanted) {
-                Known::Name(name) => return Ok(Some(name)),
-                Known::Absent => return Ok(None),
-                Known::Unknown => break,
-                Known::Doubtful(names) => {
-                    for (name, change) in names {
-                        self.look_again(dir, &name, change, may)?;
-                    }
-                }
-            }
-        }
-        let number = {
-            let mut indexes = self.indexes.lock();
-            indexes.clock += 1;
-            let number = indexes.clock;
-            indexes.building.insert(number, Building { dir: dir.id(), changed: Some(Vec::new()) });
-            number
-        };
-        let read = self.read(dir, Basis::Told(Doubtful::default()), wanted, effort, may);
-        let mut indexes = self.indexes.lock();
-        let building = indexes.building.remove(&number);
-        let (index, found) = read?;
-        // None: the directory is no longer followed.
-        if let (Some(mut index), Some(Building { changed: Some(changed), .. })) = (index, building) {
-            changed.iter().for_each(|name| _ = index.doubt(name, number));
-            if index.fits() {
-                indexes.keep(dir.id(), index);
-            }
-        }
-        Ok(found)
-    }
-
     /// Some doubtful names to check, if there are many, to limit their number.
-    fn old_doubts(&self, dir: ObjectId) -> Vec<(Vec<u8>, u64)> {
+    pub(crate) fn old_doubts(&self, dir: ObjectId) -> Vec<(Vec<u8>, u64)> {
         let indexes = self.indexes.lock();
         match indexes.by_dir.get(&dir).map(|index| &index.basis) {
             Some(Basis::Told(doubtful)) if doubtful.count > DOUBTFUL_MIN / 2 => {
@@ -377,15 +209,15 @@ impl FoldedNames {
         }
     }
 
-    fn ask_followed(&self, dir: ObjectId, wanted: &Wanted) -> Known {
+    pub(crate) fn ask_followed(&self, dir: ObjectId, wanted: &Wanted) -> Answer {
         let mut indexes = self.indexes.lock();
         indexes.clock += 1;
         let now = indexes.clock;
-        let Some(index) = indexes.by_dir.get_mut(&dir) else { return Known::Unknown };
+        let Some(index) = indexes.by_dir.get_mut(&dir) else { return Answer::Unknown };
         index.used = now;
-        let Basis::Told(doubtful) = &index.basis else { return Known::Unknown };
+        let Basis::Told(doubtful) = &index.basis else { return Answer::Unknown };
         if wanted.is_short && !index.names.has_short() {
-            return Known::Unknown;
+            return Answer::Unknown;
         }
         let names: Vec<_> = if doubtful.count == 0 {
             Vec::new()
@@ -396,25 +228,45 @@ impl FoldedNames {
             alike.filter_map(|folded| doubtful.names.get(folded)).flatten().cloned().collect()
         };
         if !names.is_empty() {
-            return Known::Doubtful(names);
+            return Answer::Doubtful(names);
         }
-        index.find(wanted).map_or(Known::Absent, Known::Name)
+        index.find(wanted).map_or(Answer::Absent, Answer::Name)
     }
 
-    /// Looks up a name that has changed.
-    fn look_again(&self, dir: &dyn Node, name: &[u8], change: u64, may: MayWait<'_>) -> Result<()> {
-        let is_there = match dir.lookup(Name::new(name)?, Wait::May(may)) {
-            Ok(_) => true,
-            Err(Error::NotFound) => false,
-            Err(e) => return Err(e.into()),
-        };
-        self.indexes.lock().change(dir.id(), |index| {
+    /// Enters a doubtful name that was looked up.
+    pub(crate) fn looked_again(&self, dir: ObjectId, name: &[u8], change: u64, is_there: bool) {
+        self.indexes.lock().change(dir, |index| {
             // Otherwise it has changed once more.
             if index.trust(name, Some(change)) {
                 index.enter(name, is_there);
             }
         });
-        Ok(())
+    }
+
+    /// Begins to read a followed directory: names that change from now on are noted. Returns the number of the reading.
+    fn begin_reading(&self, dir: ObjectId) -> u64 {
+        let mut indexes = self.indexes.lock();
+        indexes.clock += 1;
+        let number = indexes.clock;
+        indexes.building.insert(number, Building { dir, changed: Some(Vec::new()) });
+        number
+    }
+
+    /// Ends the reading of a followed directory.
+    fn end_reading(&self, number: u64) {
+        self.indexes.lock().building.remove(&number);
+    }
+
+    /// Ends the reading of a followed directory, and keeps its index.
+    fn keep_read(&self, dir: ObjectId, mut index: Index, number: u64) {
+        let mut indexes = self.indexes.lock();
+        // None: the directory is no longer followed.
+        if let Some(Building { changed: Some(changed), .. }) = indexes.building.remove(&number) {
+            changed.iter().for_each(|name| _ = index.doubt(name, number));
+            if index.fits() {
+                indexes.keep(dir, index);
+            }
+        }
     }
 
     /// Notes that a name in a followed directory has changed.
@@ -458,20 +310,20 @@ impl FoldedNames {
         indexes.by_dir.retain(|_, index| matches!(index.basis, Basis::Time { .. }));
     }
 
-    fn ask(&self, dir: ObjectId, changed: Timestamp, wanted: &Wanted) -> Known {
+    pub(crate) fn ask(&self, dir: ObjectId, changed: Timestamp, wanted: &Wanted) -> Answer {
         let mut indexes = self.indexes.lock();
         indexes.clock += 1;
         let now = indexes.clock;
-        let Some(index) = indexes.by_dir.get_mut(&dir) else { return Known::Unknown };
-        let Basis::Time { as_of, is_settled } = index.basis else { return Known::Unknown };
+        let Some(index) = indexes.by_dir.get_mut(&dir) else { return Answer::Unknown };
+        let Basis::Time { as_of, is_settled } = index.basis else { return Answer::Unknown };
         if as_of != changed {
-            return Known::Unknown;
+            return Answer::Unknown;
         }
         index.used = now;
         match index.find(wanted) {
-            Some(name) => Known::Name(name),
-            None if is_settled && (index.names.has_short() || !wanted.is_short) => Known::Absent,
-            None => Known::Unknown,
+            Some(name) => Answer::Name(name),
+            None if is_settled && (index.names.has_short() || !wanted.is_short) => Answer::Absent,
+            None => Answer::Unknown,
         }
     }
 
@@ -521,51 +373,6 @@ impl FoldedNames {
         });
     }
 
-    /// Reads a directory into an index, while there is room for it, and searches for a name on the way. Changes meanwhile
-    /// give the directory another change time or are reported, so that the index is not used as it is.
-    fn read(
-        &self,
-        dir: &dyn Node,
-        basis: Basis,
-        wanted: &Wanted,
-        effort: Effort,
-        may: MayWait<'_>,
-    ) -> Result<(Option<Index>, Option<Vec<u8>>)> {
-        let taken = Taken { budget: Arc::clone(&self.budget), bytes: 0 };
-        let index = Index { basis, names: Names::new(wanted.is_short), taken, used: 0 };
-        let mut index = Some(index).filter(|_| !self.is_too_long(dir.id()));
-        let mut candidates = Candidates::default();
-        let mut entries = match effort {
-            Effort::Brief => BRIEF_ENTRIES,
-            Effort::Whole => usize::MAX,
-        };
-        let whole = dir.survey(may, &mut |entry| {
-            if entries == 0 {
-                return ControlFlow::Break(());
-            }
-            entries -= 1;
-            match &mut index {
-                Some(reading) => {
-                    reading.names.add(entry.name);
-                    if !self.makes_room(dir, reading) {
-                        candidates = Candidates::of(&reading.names, wanted);
-                        index = None;
-                    }
-                }
-                None => candidates.see(entry.name, wanted),
-            }
-            ControlFlow::Continue(())
-        })?;
-        if !whole {
-            return Err(Stopped::TooLong);
-        }
-        let found = match &index {
-            Some(index) => index.find(wanted),
-            None => candidates.best(),
-        };
-        Ok((index, found))
-    }
-
     fn is_too_long(&self, dir: ObjectId) -> bool {
         let mut indexes = self.indexes.lock();
         match indexes.too_long.get(&dir) {
@@ -578,8 +385,8 @@ impl FoldedNames {
         }
     }
 
-    /// Makes room for an index that is being read, if possible.
-    fn makes_room(&self, dir: &dyn Node, index: &mut Index) -> bool {
+    /// Makes room for an index that is being read, if possible: drops other indexes, and asks `make_room` for more.
+    fn makes_room(&self, dir: ObjectId, index: &mut Index, make_room: impl FnOnce(usize) -> bool) -> bool {
         if index.fits() {
             return true;
         }
@@ -591,7 +398,7 @@ impl FoldedNames {
             while !self.budget.has_room(more) && indexes.let_go() {}
             drop(indexes);
             // Not under the lock: the cache reports the directories that it drops.
-            if self.budget.has_room(more) || cache::make_room(dir, more) {
+            if self.budget.has_room(more) || make_room(more) {
                 return index.fits();
             }
         }
@@ -599,7 +406,7 @@ impl FoldedNames {
         if indexes.too_long.len() >= TOO_LONG_MAX {
             indexes.too_long.clear();
         }
-        indexes.too_long.insert(dir.id(), Instant::now());
+        indexes.too_long.insert(dir, Instant::now());
         false
     }
 }
@@ -646,23 +453,5 @@ impl Index {
         let by_short = || if wanted.is_short { names.of_short(&wanted.folded) } else { None };
         let found = names.like(&wanted.folded).or_else(|| names.like(wanted.short.as_ref()?));
         found.or_else(by_short).map(<[u8]>::to_vec)
-    }
-}
-
-/// Whether any later change certainly gives the object another change time.
-pub(crate) fn is_settled(ctime: Timestamp) -> bool {
-    ctime.is_settled_at(std::time::UNIX_EPOCH.elapsed().unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_fold_one_character_to_one() {
-        assert_eq!(fold(b"ReadMe.TXT"), b"README.TXT");
-        assert_eq!(fold("stra\u{df}e".as_bytes()), "STRA\u{df}E".as_bytes());
-        assert_eq!(fold("\u{e4}\u{f6}".as_bytes()), "\u{c4}\u{d6}".as_bytes());
-        assert_eq!(fold(b"\xffa"), b"\xffa", "not UTF-8");
     }
 }

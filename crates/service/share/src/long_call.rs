@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use storage::MayWait;
 
-use crate::folded::{self, Effort};
 use crate::schedule::Work;
+use crate::search::{self, Effort};
 use crate::{Call, Error, Result, Share};
 
 /// Why an attempt has no result.
@@ -34,11 +34,11 @@ impl From<storage::Error> for Stopped {
     }
 }
 
-impl From<folded::Stopped> for Stopped {
-    fn from(stopped: folded::Stopped) -> Self {
+impl From<search::Stopped> for Stopped {
+    fn from(stopped: search::Stopped) -> Self {
         match stopped {
-            folded::Stopped::TooLong => Self::TooLong,
-            folded::Stopped::Failed(error) => Self::Failed(error.into()),
+            search::Stopped::TooLong => Self::TooLong,
+            search::Stopped::Failed(error) => Self::Failed(error.into()),
         }
     }
 }

@@ -12,10 +12,10 @@ use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wa
 
 use crate::agreement::removed::Epoch;
 use crate::dir_change::Changing;
-use crate::folded::Effort;
 use crate::long_call::{Attempt, LongCall};
 use crate::permission::Object;
 use crate::schedule::Work;
+use crate::search::Effort;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Caller, Error, Location, Result, Share, Stream, permission};
 

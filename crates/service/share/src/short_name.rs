@@ -4,7 +4,7 @@
 //! letters of `a journey.text` and a hash of the whole name. It refers to that file unless another file really has this
 //! name. A file that a program has created by its short name is found by the long name too.
 
-use crate::folded::fold;
+use crate::fold::fold;
 
 /// Characters allowed in a short name besides letters and digits.
 const SPECIAL: &[u8] = b"!#$%&'()-@^_`{}~";

@@ -16,7 +16,7 @@ use storage::{
     StreamName, Wait, Want, XattrMode,
 };
 
-use crate::folded::fold;
+use crate::fold::fold;
 use crate::namespace::Found;
 use crate::schedule::Work;
 use crate::watch::{ChangeAction, ChangeKinds, Event};

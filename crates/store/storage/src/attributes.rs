@@ -70,13 +70,13 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// The longest time between two ticks of the clock from which stores take the times of changes. Changes within one tick have the same
-/// time.
+/// The longest time between two ticks of the clock from which stores take the times of changes. Changes within one tick have
+/// the same time.
 pub const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 impl Timestamp {
-    /// Whether, for a change time that was read at `now` or later, any change after that reading certainly sets another one. `now` is
-    /// the time of the system's clock, since 1970.
+    /// Whether any change of an object with this change time certainly sets another one, if the change time was read at `now`
+    /// (of the system's clock, since 1970) or later.
     #[inline]
     #[must_use]
     pub fn is_settled_at(self, now: Duration) -> bool {

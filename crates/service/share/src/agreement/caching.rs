@@ -15,10 +15,10 @@ use storage::{FileKind, MayWait, NodeRef, ObjectId};
 use tokio::sync::futures::OwnedNotified;
 
 use crate::agreement::files::Entry;
-use crate::folded::Effort;
 use crate::long_call::{Attempt, LongCall};
 use crate::operation::Patience;
 use crate::schedule::Work;
+use crate::search::Effort;
 use crate::unwritten::Asked;
 use crate::{Call, Caller, Error, File, Open, Result, Share};
 

@@ -7,10 +7,11 @@ use storage::{
     Result, Space, Storage, Wait,
 };
 
+use super::Cache;
 use super::node::{CachedNode, inner};
 use super::now_and_then::NowAndThen;
-use super::{Budget, Cache};
 use crate::Settings;
+use crate::cache::Budget;
 use crate::folded::FoldedNames;
 
 /// A store behind a cache.

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use storage::{Attributes, ObjectId, QuickMap, Timestamp};
 
+use crate::clock;
+
 /// Tables, each with its own lock.
 const STRIPES: usize = 16;
 /// Files in one table.
@@ -51,7 +53,7 @@ impl Unsecured {
 
     /// Enters a file that was read and has no descriptor.
     pub(super) fn read(&self, attributes: &Attributes, as_of: u64) {
-        if crate::folded::is_settled(attributes.ctime) {
+        if attributes.ctime.is_settled_at(clock::now()) {
             self.enter(attributes, None, as_of);
         }
     }

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
 
-use super::fold;
+use crate::fold::fold;
 use crate::short_name::short_name;
 
 /// Names are stored in chunks, so that a growing directory does not take twice its bytes.

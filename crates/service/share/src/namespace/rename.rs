@@ -9,10 +9,10 @@ use super::{Case, check_deletion};
 use crate::agreement::caching::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
-use crate::folded::Effort;
 use crate::long_call::Attempt;
 use crate::permission::Object;
 use crate::schedule::Work;
+use crate::search::Effort;
 use crate::{Call, Caller, Location, Result, Share, permission};
 
 /// How a rename is done.
