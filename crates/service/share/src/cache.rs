@@ -61,8 +61,6 @@ use unsecured::Unsecured;
 pub(crate) use watch::Watch;
 use worth::Rests;
 
-/// The default limit for the memory of a share's cache, in bytes, including the indexes of folded names.
-pub(crate) const BYTES_MAX: usize = 64 << 20;
 /// Tables, each with its own lock.
 const STRIPES: usize = 16;
 /// Directories of a stripe that were read once. They are followed from the second time on.
@@ -169,7 +167,7 @@ impl std::fmt::Debug for Cache {
 }
 
 impl Cache {
-    fn new(
+    pub(crate) fn new(
         store: Arc<dyn Storage>,
         feed: Arc<dyn Feed>,
         folded: Arc<FoldedNames>,

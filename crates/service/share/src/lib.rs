@@ -23,6 +23,7 @@ mod folded;
 mod growth;
 mod inside;
 mod io;
+mod layer;
 mod long_call;
 mod namespace;
 mod open;
@@ -155,7 +156,7 @@ impl Settings {
             retry_after: Duration::from_secs(3),
             provisioned: limits::Provisioned::default(),
             metadata_cache: true,
-            metadata_cache_bytes_max: cache::BYTES_MAX,
+            metadata_cache_bytes_max: layer::BYTES_MAX,
             quick_answer: cache::QUICK,
             accounting: true,
         }
@@ -220,10 +221,12 @@ impl Share {
         store: Arc<dyn Storage>,
         workers: Option<Arc<dyn Workers>>,
     ) -> Arc<Self> {
-        let budget = Arc::new(cache::Budget::new(settings.metadata_cache_bytes_max));
-        let folded = Arc::new(folded::FoldedNames::new(Arc::clone(&budget)));
-        let cached = cache::CachedStore::in_front_of(&store, &folded, &budget, &settings);
-        let (store, cache) = cached.map_or((store, None), |(store, cache)| (store, Some(cache)));
+        let cached = layer::Settings {
+            is_on: settings.metadata_cache,
+            bytes_max: settings.metadata_cache_bytes_max,
+            quick: settings.quick_answer,
+        };
+        let layer::Layer { store, cache, names: folded } = layer::Layer::over(store, &cached);
         let root = store.root();
         let opens_max = settings.opens_max;
         let budget_left = budget::Provision::new(settings.provisioned.clone(), &settings.name, &root);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use storage::Wait;
 
-/// A store that usually answers in less than this is quick, unless [`crate::Settings`] say otherwise.
+/// The default of [`Settings::quick`](crate::layer::Settings::quick).
 pub(crate) const QUICK: Duration = Duration::from_micros(20);
 /// One of this many calls of a thread is timed.
 const TIMED: u32 = 4;

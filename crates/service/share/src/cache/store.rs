@@ -10,9 +10,6 @@ use storage::{
 use super::Cache;
 use super::node::{CachedNode, inner};
 use super::now_and_then::NowAndThen;
-use crate::Settings;
-use crate::cache::Budget;
-use crate::folded::FoldedNames;
 
 /// A store behind a cache.
 pub(crate) struct CachedStore {
@@ -22,19 +19,8 @@ pub(crate) struct CachedStore {
 }
 
 impl CachedStore {
-    /// Puts a cache in front of a store. None if the store cannot report the changes of others.
-    pub(crate) fn in_front_of(
-        store: &Arc<dyn Storage>,
-        folded: &Arc<FoldedNames>,
-        budget: &Arc<Budget>,
-        settings: &Settings,
-    ) -> Option<(Arc<dyn Storage>, Arc<Cache>)> {
-        let feed = store.feed().ok()?;
-        let (folded, budget) = (Arc::clone(folded), Arc::clone(budget));
-        let cache = Arc::new(Cache::new(Arc::clone(store), feed, folded, budget, settings.quick_answer));
-        cache.switch(settings.metadata_cache);
-        let store = Self { cache: Arc::clone(&cache), moved_is_asked: NowAndThen::default() };
-        Some((Arc::new(store), cache))
+    pub(crate) fn new(cache: Arc<Cache>) -> Self {
+        Self { cache, moved_is_asked: NowAndThen::default() }
     }
 }
 

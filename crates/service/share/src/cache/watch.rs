@@ -75,8 +75,8 @@ mod tests {
     use storage::{NewKind, NewNode, NodeRef, Replace, Storage, Wait, Want};
     use storage_local::{LocalOptions, LocalStore};
 
-    use super::super::CachedStore;
     use super::*;
+    use crate::layer::{Layer, Settings};
 
     fn name(name: &str) -> storage::Name<'_> {
         storage::Name::new(name.as_bytes()).unwrap()
@@ -91,10 +91,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let store: Arc<dyn Storage> =
             Arc::new(LocalStore::open(place.path(), LocalOptions::default()).unwrap());
-        let budget = Arc::new(crate::cache::Budget::new(1 << 20));
-        let folded = Arc::new(crate::folded::FoldedNames::new(Arc::clone(&budget)));
-        let (store, _) =
-            CachedStore::in_front_of(&store, &folded, &budget, &crate::Settings::new("data")).unwrap();
+        let Layer { store, .. } = Layer::over(store, &Settings { bytes_max: 1 << 20, ..Settings::default() });
         std::fs::create_dir(place.path().join("d")).unwrap();
         let dir = store.root().lookup(name("d"), Wait::May(MAY)).unwrap();
         assert!(!Watch::begin(&*dir, true, View::FRESH).saw_only(0, 0, View::FRESH), "nobody follows it yet");
