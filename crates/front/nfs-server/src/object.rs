@@ -30,14 +30,11 @@ pub(crate) struct ObjectOf<C> {
     pub(crate) node: NodeRef,
     /// The caller's standing under the share's rules.
     pub(crate) standing: Standing,
-    /// Whether the caller may change nothing in this share.
-    read_only: bool,
 }
 
 impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
     pub(crate) fn new(share: Arc<Share>, call: C, node: NodeRef, standing: Standing) -> Self {
-        let read_only = standing.is_read_only() || share.is_read_only();
-        Self { share, call, node, standing, read_only }
+        Self { share, call, node, standing }
     }
 
     /// Another object of the same share, for the same call.
@@ -50,9 +47,9 @@ impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
         File::Stateless(Arc::clone(&self.node))
     }
 
-    /// Whether the caller may change nothing in this share.
+    /// Whether the caller may not change the object: anything in its share, or the object as such.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only
+        self.standing.is_read_only() || self.share.read_only(self.node.id()).is_some()
     }
 
     /// Whether the caller may create an object of this kind here, with these permission bits. Only the superuser may

@@ -10,6 +10,7 @@ use v3::status::Status;
 pub(crate) fn of(error: Error) -> Status {
     match error {
         Error::Storage(error) => of_storage(error),
+        Error::ReadOnly(_) => Status::RoFs,
         Error::AccessDenied => Status::Acces,
         // chmod, chown and sticky directories: EPERM in POSIX.
         Error::NotOwner | Error::InvalidOwner | Error::InvalidGroup => Status::Perm,
@@ -66,6 +67,7 @@ pub(crate) fn v4(error: Error) -> v4::status::Status {
     use v4::status::Status as S;
     match error {
         Error::Storage(error) => v4_of_storage(error),
+        Error::ReadOnly(_) => S::RoFs,
         Error::AccessDenied | Error::CannotDelete => S::Access,
         Error::NotOwner | Error::InvalidOwner | Error::InvalidGroup => S::Perm,
         Error::GuardFailed => S::NotSame,

@@ -71,6 +71,7 @@ pub(crate) fn status_of(error: share::Error) -> NtStatus {
     use share::Error;
     match error {
         Error::Storage(error) => status_of_storage(error),
+        Error::ReadOnly(_) => NtStatus::MEDIA_WRITE_PROTECTED,
         Error::AccessDenied | Error::NotOwner | Error::NotOpenedForThis => NtStatus::ACCESS_DENIED,
         Error::InvalidOwner => NtStatus::INVALID_OWNER,
         Error::InvalidGroup => NtStatus::INVALID_PRIMARY_GROUP,

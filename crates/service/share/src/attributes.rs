@@ -59,7 +59,7 @@ impl Share {
         set: &SetAttributes,
         guard: Guard,
     ) -> Result<Changed> {
-        self.check_writable()?;
+        self.check_writable(file.node().id())?;
         let (caller, file, set) = (call.caller.clone(), file.clone(), *set);
         let change = move |share: &Arc<Self>, may: MayWait<'_>| {
             share.set_attributes_now(&caller, &file, set, guard, may)

@@ -1,5 +1,7 @@
 //! Why a call on a share failed.
 
+use crate::ReadOnly;
+
 /// The share's own errors, and the store's. Exhaustive on purpose: each server maps the errors to its own status codes in
 /// one exhaustive match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -7,6 +9,9 @@ pub enum Error {
     /// An error of the store.
     #[error(transparent)]
     Storage(#[from] storage::Error),
+    /// Nobody may change the object (EROFS).
+    #[error("read-only: {0}")]
+    ReadOnly(ReadOnly),
     /// The permissions of the object do not allow this to the user (EACCES).
     #[error("access denied")]
     AccessDenied,

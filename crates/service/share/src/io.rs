@@ -90,7 +90,7 @@ impl Share {
         let (of_open, of_stateless) = match operation {
             Operation::Read => (MAY_READ, MAY_READ),
             _ => {
-                self.check_writable()?;
+                self.check_writable(file.node().id())?;
                 (Access::WRITE_DATA | Access::APPEND_DATA, Access::WRITE_DATA)
             }
         };
@@ -340,7 +340,7 @@ impl Share {
     /// # Errors
     /// [`Error::NotOpenedForThis`], [`storage::Error::NoSpace`], the store's.
     pub async fn allocate(self: &Arc<Self>, call: &Call, open: &Arc<Open>, length: u64) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(open.node().id())?;
         open.require(Access::WRITE_DATA)?;
         // [MS-FSA] 2.1.4.12: it counts as a change of the size.
         let take_back = || self.take_back(open.node().id(), Some(open.holder()), Operation::Write);
@@ -360,7 +360,7 @@ impl Share {
     /// [`Error::NotOpenedForThis`] unless the open may write; [`storage::Error::NoSpace`],
     /// [`storage::Error::NotSupported`].
     pub async fn reserve_space(self: &Arc<Self>, call: &Call, open: &Arc<Open>, length: u64) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(open.node().id())?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
         let node = Arc::clone(open.node());
         self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(0, length, false, may)?)).await
@@ -385,10 +385,6 @@ impl Share {
         }
         let node = Arc::clone(file.node());
         self.run(call, Work::Blocking, move |_, may| Ok(node.commit(may)?)).await
-    }
-
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.is_read_only() { Err(storage::Error::ReadOnly.into()) } else { Ok(()) }
     }
 }
 

@@ -33,6 +33,7 @@ mod permission;
 mod pool;
 mod ranges;
 mod read;
+mod read_only;
 mod read_permits;
 mod restore;
 pub mod schedule;
@@ -92,6 +93,7 @@ pub use permission::{Object, may_delete, permitted};
 pub use pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
 pub use ranges::CloneRule;
 pub use read::{Read, ReadWithAttributes};
+pub use read_only::ReadOnly;
 pub use restore::Holding;
 pub use security::SecurityChange;
 pub use short_name::{is_short_name, short_name};
@@ -300,12 +302,6 @@ impl Share {
     /// Sets the most opens. Existing opens stay, even if there are more.
     pub fn set_opens_max(&self, opens_max: usize) {
         self.opens.set_most(opens_max);
-    }
-
-    /// Whether the share refuses all changes.
-    #[must_use]
-    pub fn is_read_only(&self) -> bool {
-        self.terms().contains(Terms::READ_ONLY)
     }
 
     /// Whether the share is no longer served. A caller that found it in the table before must not begin anything in it.

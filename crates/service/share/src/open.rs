@@ -13,9 +13,10 @@ use crate::agreement::openers::Openers;
 use crate::dir_change::Changing;
 use crate::namespace::Found;
 use crate::operation::DirectoryReport;
+use crate::read_only::CHANGES;
 use crate::schedule::Work;
 use crate::watch::ChangeAction;
-use crate::{Call, Caller, Error, Location, Result, Share, permission};
+use crate::{Call, Caller, Error, Location, ReadOnly, Result, Share, permission};
 
 /// How a file is to be opened.
 #[derive(Debug, Clone)]
@@ -157,7 +158,7 @@ impl Open {
 
 impl Share {
     /// The most that a caller may do with an object that was found. Permissions on the object and on its directory (for
-    /// deletion) count, less what a read-only share or file forbids.
+    /// deletion) count, less what a read-only share, a snapshot or a read-only file forbids.
     #[must_use]
     pub fn maximal_access(&self, caller: &Caller, found: &Found) -> Access {
         let who = &caller.identity;
@@ -170,7 +171,7 @@ impl Share {
         if dir.is_some_and(|dir| permission::permitted(who, dir).contains(Access::LIST_DIRECTORY)) {
             access |= Access::READ_ATTRIBUTES;
         }
-        if self.is_read_only() {
+        if self.read_only(found.node.id()).is_some() {
             access &= !CHANGES;
         } else if is_marked_read_only(&found.attributes) && found.attributes.kind != FileKind::Directory {
             access &= !(Access::WRITE_DATA | Access::APPEND_DATA);
@@ -191,7 +192,7 @@ impl Share {
         request: &OpenRequest,
     ) -> Result<Arc<Open>> {
         if !self.maximal_access(&call.caller, found).contains(request.access) {
-            return Err(Error::AccessDenied);
+            return Err(self.why_refused(found, request.access));
         }
         self.open_settled(call, found, request).await
     }
@@ -299,6 +300,9 @@ impl Share {
     ) -> Result<Admission<Arc<Open>>> {
         if request.delete_on_close && is_marked_read_only(&found.attributes) {
             return Err(Error::CannotDelete);
+        }
+        if request.delete_on_close && self.read_only(found.node.id()) == Some(ReadOnly::Snapshot) {
+            return Err(Error::ReadOnly(ReadOnly::Snapshot));
         }
         let Some(opens) = self.opens.enter(request.openers) else {
             return self.take_back_opens().map(Admission::Wait);
@@ -563,7 +567,7 @@ impl Share {
     ) -> Result<()> {
         open.require(Access::DELETE)?;
         if pending {
-            self.check_writable()?;
+            self.check_writable(open.node.id())?;
             let node = Arc::clone(&open.node);
             self.run(call, Work::Metadata, move |share, may| share.check_deletable(&node, may)).await?;
             let take_back = || self.take_back(open.node.id(), Some(open.holder), Operation::Delete);
@@ -631,16 +635,6 @@ impl Share {
         self.files.with(open.node.id(), |entry| entry.location(open.key).cloned()).flatten()
     }
 }
-
-/// Every access that allows changes.
-const CHANGES: Access = Access::WRITE_DATA
-    .union(Access::APPEND_DATA)
-    .union(Access::WRITE_EA)
-    .union(Access::DELETE_CHILD)
-    .union(Access::WRITE_ATTRIBUTES)
-    .union(Access::DELETE)
-    .union(Access::WRITE_DAC)
-    .union(Access::WRITE_OWNER);
 
 fn is_empty(dir: &NodeRef, may: MayWait<'_>) -> Result<bool> {
     let mut empty = true;

@@ -45,7 +45,7 @@ impl Share {
         request: &OpenRequest,
         flags: Option<FileFlags>,
     ) -> Result<Admission<(Arc<Open>, Attributes)>> {
-        self.check_writable()?;
+        self.check_writable(found.node.id())?;
         let open = match self.admit(found, request, Operation::Overwrite)? {
             Admission::Done(open) => open,
             Admission::Wait(answering) => return Ok(Admission::Wait(answering)),

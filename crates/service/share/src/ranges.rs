@@ -42,7 +42,7 @@ impl Share {
         offset: u64,
         length: u64,
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(file.node().id())?;
         self.check_any(call, file, Access::WRITE_DATA).await?;
         let given = self.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
@@ -63,7 +63,7 @@ impl Share {
         offset: u64,
         length: u64,
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(file.node().id())?;
         self.check_any(call, file, Access::WRITE_DATA).await?;
         let given = self.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
@@ -107,7 +107,7 @@ impl Share {
     /// # Errors
     /// [`Error::NotOpenedForThis`], the store's.
     pub async fn set_sparse(self: &Arc<Self>, call: &Call, open: &Arc<Open>, sparse: bool) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(open.node().id())?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA | Access::WRITE_ATTRIBUTES)?;
         let open = Arc::clone(open);
         let _under_way = self.changes.work_begins();
@@ -164,7 +164,7 @@ impl Share {
         (to, to_offset): (&File, u64),
         length: u64,
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(to.node().id())?;
         self.check_any(call, from, Access::READ_DATA | Access::EXECUTE).await?;
         self.check_any(call, to, Access::WRITE_DATA).await?;
         let paid = self.pay_for_copy(call, from, to, length).await;
@@ -247,7 +247,7 @@ impl Share {
         length: u64,
         rule: CloneRule,
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(to.node().id())?;
         self.check_any(call, from, Access::READ_DATA).await?;
         self.check_any(call, to, Access::WRITE_DATA).await?;
         if length == 0 {

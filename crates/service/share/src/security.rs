@@ -70,7 +70,7 @@ impl Share {
         file: &File,
         change: SecurityChange,
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(file.node().id())?;
         if let File::Open(open) = file {
             let owners = change.owner.is_some() || change.group.is_some();
             open.require(if owners { Access::WRITE_OWNER } else { Access::empty() })?;

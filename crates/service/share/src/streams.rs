@@ -80,7 +80,7 @@ impl Share {
     /// [`storage::Error::Exists`] also for a name that differs only in case, [`Error::DeletePending`],
     /// [`Error::LimitReached`], [`storage::Error::NotSupported`], the store's.
     pub async fn create_stream(self: &Arc<Self>, call: &Call, file: &Found, name: &[u8]) -> Result<Found> {
-        self.check_writable()?;
+        self.check_writable(file.node.id())?;
         let (file, name) = (file.clone(), name.to_vec());
         self.run(call, Work::Metadata, move |share, may| {
             if share.is_delete_pending(&file.node) {
@@ -131,7 +131,7 @@ impl Share {
         to: &[u8],
         replace: Replace,
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(open.node().id())?;
         open.require(Access::DELETE)?;
         let (open, to) = (Arc::clone(open), to.to_vec());
         self.run(call, Work::Metadata, move |share, may| share.rename_stream_now(&open, &to, replace, may))

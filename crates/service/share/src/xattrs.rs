@@ -46,7 +46,7 @@ impl Share {
         file: &File,
         changes: Vec<ExtendedAttribute>,
     ) -> Result<()> {
-        self.check_writable()?;
+        self.check_writable(file.node().id())?;
         let file = file.clone();
         self.run(call, Work::Metadata, move |share, may| {
             for change in &changes {
@@ -101,7 +101,7 @@ impl Share {
         value: Option<&[u8]>,
         mode: XattrMode,
     ) -> Result<Changed> {
-        self.check_writable()?;
+        self.check_writable(file.node().id())?;
         let (caller, file, name) = (call.caller.clone(), file.clone(), name.to_vec());
         let value = value.map(<[u8]>::to_vec);
         self.run_settled(call, Work::Metadata, move |share, may| {

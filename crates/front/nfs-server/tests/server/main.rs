@@ -19,6 +19,7 @@ mod repeated;
 mod rights;
 mod rpc;
 mod security;
+mod snapshot;
 mod stuck;
 mod untaken;
 mod watched;

@@ -26,6 +26,7 @@ mod room;
 mod rules;
 mod session;
 mod slots;
+mod snapshot;
 mod times;
 mod untaken;
 mod withdrawn;

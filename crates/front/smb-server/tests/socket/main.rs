@@ -41,6 +41,7 @@ mod session;
 mod set_info;
 mod sharing;
 mod signing;
+mod snapshot;
 mod streams;
 mod stuck;
 mod tree;

@@ -65,7 +65,7 @@ impl Share {
         case: Case,
         new: NewObject,
     ) -> Result<Created> {
-        self.check_writable()?;
+        self.check_writable(dir.id())?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
         let create: LongCall<_> = Arc::new(move |share, effort, may| {
             share.create_now(&author, &dir, &name, (case, effort), &new, may)
@@ -157,7 +157,7 @@ impl Share {
         case: Case,
         opened: Option<Holder>,
     ) -> Result<DirChange> {
-        self.check_writable()?;
+        self.check_writable(dir.id()).and_then(|()| self.check_writable(target.id()))?;
         let (author, dir, target, name) = (call.author(), Arc::clone(dir), Arc::clone(target), name.to_vec());
         self.run_long_settled(call, Work::Metadata, move |share, effort, may| {
             let name = Name::new(&name)?;

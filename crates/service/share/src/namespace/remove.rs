@@ -27,7 +27,7 @@ impl Share {
         name: &[u8],
         is_dir: bool,
     ) -> Result<DirChange> {
-        self.check_writable()?;
+        self.check_writable(dir.id())?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
         let remove =
             move |share: &Arc<Self>, may: MayWait<'_>| share.remove_now(&author, &dir, &name, is_dir, may);
@@ -45,6 +45,7 @@ impl Share {
         let name = Name::new(name)?;
         let changing = Changing::begin(author.report, dir, may)?;
         let (node, attributes) = dir.lookup_attributes(name, Want::empty(), Wait::May(may))?;
+        self.check_writable(node.id())?;
         check_deletion(&author.caller, &changing, &node, &attributes)?;
         if let Some(answering) = self.make_removable(&node, author.caller.client, Operation::Delete)? {
             return Ok(Admission::Wait(answering));

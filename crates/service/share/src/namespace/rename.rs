@@ -41,7 +41,7 @@ impl Share {
         to: Location,
         how: RenameHow,
     ) -> Result<(DirChange, DirChange)> {
-        self.check_writable()?;
+        self.check_writable(from.parent.id()).and_then(|()| self.check_writable(to.parent.id()))?;
         let author = call.author();
         let rename = move |share: &Arc<Self>, effort, may: MayWait<'_>| {
             share.rename_now(&author, &from, &to, (how, effort), may)
@@ -63,6 +63,7 @@ impl Share {
         Name::new(&target.name)?;
         let parent = Changing::begin(author.report, from, may)?;
         let (node, object) = from.lookup_attributes(name, Want::empty(), Wait::May(may))?;
+        self.check_writable(node.id())?;
         let is_dir = object.kind == FileKind::Directory;
         let to_parent = Changing::adding(self, author, to, is_dir, may)?;
         self.check_dir_admits(to)?;
@@ -91,6 +92,7 @@ impl Share {
                 if replace == Replace::Never {
                     return Err(storage::Error::Exists.into());
                 }
+                self.check_writable(other.id())?;
                 check_deletion(caller, &to_parent, &other, &attributes)?;
                 if let Some(answering) = self.make_removable(&other, caller.client, Operation::Delete)? {
                     return Ok(Admission::Wait(answering));

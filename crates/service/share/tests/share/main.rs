@@ -26,6 +26,7 @@ mod fronts;
 
 use fronts::{SMB, call};
 
+mod read_only;
 mod room;
 mod watch;
 mod within;
@@ -542,18 +543,6 @@ async fn limits_hold_at_the_edge() {
     );
     drop(watch);
     share.watch(&root().caller, share.root(), false, ChangeKinds::all()).unwrap();
-}
-
-#[tokio::test]
-async fn a_read_only_share_changes_nothing() {
-    let settings = Settings { terms: Terms::READ_ONLY, ..Settings::new("archive") };
-    let share = Share::new(ShareId(1), settings, Arc::new(MemoryStore::new()));
-    let top = share.root().clone();
-    let made =
-        share.create(&root(), &top, b"new", Case::Sensitive, object(FileKind::Regular, 0o644, "")).await;
-    assert_eq!(made.unwrap_err(), StorageError::ReadOnly.into());
-    let found = find(&share, &root(), "").await.unwrap();
-    assert!(!share.maximal_access(&root().caller, &found).intersects(Access::WRITE_DATA | Access::DELETE));
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ use share::{Access, Caller, Found, Share};
 use smb_wire::{AccessMask, NtStatus};
 use storage::FileKind;
 
+use crate::status::Failure;
+
 /// Bits that no access right has ([MS-FSA] 2.1.5.1, phase 1).
 const MEANINGLESS: u32 = 0x0CE0_FE00;
 
@@ -45,7 +47,7 @@ impl Desired {
     ///
     /// # Errors
     /// STATUS_ACCESS_DENIED when `maximal` does not include what must be granted.
-    pub(super) fn grant(self, maximal: Access) -> Result<Access, NtStatus> {
+    fn grant(self, maximal: Access) -> Result<Access, NtStatus> {
         let granted = self.grant_maker(maximal);
         if maximal.contains(self.access) && !granted.is_empty() {
             Ok(granted)
@@ -71,6 +73,20 @@ pub(super) fn maximal(share: &Share, caller: &Caller, found: &Found, tree: Acces
         access |= beyond_bits(caller, found, access);
     }
     access & Access::from_bits_truncate(tree.bits())
+}
+
+/// The access that is granted to an object which was found, and for which `maximal` is allowed.
+///
+/// # Errors
+/// STATUS_MEDIA_WRITE_PROTECTED to change an object of a snapshot, STATUS_ACCESS_DENIED for anything else that `maximal` does
+/// not include.
+pub(super) fn grant(
+    share: &Share,
+    found: &Found,
+    desired: Desired,
+    maximal: Access,
+) -> Result<Access, Failure> {
+    desired.grant(maximal).map_err(|_| share.why_refused(found, desired.access).into())
 }
 
 fn beyond_bits(caller: &Caller, found: &Found, access: Access) -> Access {

@@ -129,9 +129,9 @@ pub(super) async fn existing(
         return Err(NtStatus::NOT_A_DIRECTORY.into());
     }
     let maximal = access::maximal(ctx.share, ctx.caller(), &found, ctx.tree.maximal_access);
-    let granted = wish.desired.grant(maximal)?;
+    let granted = access::grant(ctx.share, &found, wish.desired, maximal)?;
     if wish.delete_on_close() && !granted.contains(Access::DELETE) {
-        return Err(NtStatus::ACCESS_DENIED.into());
+        return Err(ctx.share.why_refused(&found, Access::DELETE).into());
     }
     if wish.overwrites() {
         if is_directory {
@@ -211,8 +211,12 @@ async fn overwrite(
     // Overwriting a named stream changes nothing else of its file.
     let is_file = found.stream.is_none();
     let protected = had & (FileFlags::HIDDEN | FileFlags::SYSTEM);
-    if is_file && !wish.flags.contains(protected) || !maximal.contains(needed_to_overwrite(wish, is_file)) {
+    if is_file && !wish.flags.contains(protected) {
         return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let needed = needed_to_overwrite(wish, is_file);
+    if !maximal.contains(needed) {
+        return Err(ctx.share.why_refused(&found, needed).into());
     }
     let flags = wish.flags | FileFlags::ARCHIVE;
     let changed = (is_file && flags != had).then_some(flags);

@@ -44,9 +44,9 @@ async fn of_file(
     }
     check_makes(wish)?;
     let maximal = access::maximal(ctx.share, ctx.caller(), file, ctx.tree.maximal_access);
-    let granted = wish.desired.grant(maximal)?;
+    let granted = access::grant(ctx.share, file, wish.desired, maximal)?;
     if !maximal.contains(Access::WRITE_DATA) {
-        return Err(NtStatus::ACCESS_DENIED.into());
+        return Err(ctx.share.why_refused(file, Access::WRITE_DATA).into());
     }
     caching::check_new(ctx, wish)?;
     if let Some(answering) = room(ctx)? {

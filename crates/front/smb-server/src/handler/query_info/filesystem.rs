@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use share::Share;
+use share::{ReadOnly, Share};
 use smb_wire::NtStatus;
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::FsInfoClass;
@@ -30,7 +30,7 @@ const ATTRIBUTE_LEN_MIN: usize = 16;
 
 /// Answers a class of [MS-FSCC] 2.5.
 pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Result<Information, Failure> {
-    open.file()?;
+    let file = open.file()?;
     let share = ctx.share;
     Ok(match FsInfoClass::from(class) {
         FsInfoClass::Volume => volume(ctx).await?,
@@ -43,7 +43,10 @@ pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Res
             Information::fixed(|out| full_size(&space).encode_into(out))
         }
         FsInfoClass::Device => Information::fixed(|out| DISK.encode_into(out)),
-        FsInfoClass::Attribute => attribute(share, ctx.tree.is_read_only())?,
+        FsInfoClass::Attribute => {
+            let is_of_snapshot = share.read_only(file.node().id()) == Some(ReadOnly::Snapshot);
+            attribute(share, ctx.tree.is_read_only() || is_of_snapshot)?
+        }
         FsInfoClass::ObjectId => Information::fixed(|out| object_id(ctx, share).encode_into(out)),
         FsInfoClass::SectorSize => Information::fixed(|out| SECTORS.encode_into(out)),
         FsInfoClass::Control => Information::fixed(|out| NO_QUOTAS.encode_into(out)),

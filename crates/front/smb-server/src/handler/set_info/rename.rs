@@ -1,6 +1,6 @@
 //! New names: FileRenameInformation, FileLinkInformation and their Ex forms. [MS-FSA] 2.1.5.15.11, 2.1.5.15.6.
 
-use share::{Access, Case, Found, Location, RenameHow, Walk};
+use share::{Access, Case, Found, Location, RenameHow, Share, Walk};
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::file_info::{Rename, RenameFlags};
 use smb_wire::{AccessMask, NtStatus};
@@ -173,6 +173,7 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
     match target.other(node) {
         Some(other) => {
             // Before what has the name goes.
+            check_linkable(share, node, &target.dir)?;
             let dir = share.found(ctx.call, &target.dir, Want::empty()).await?;
             if !share.maximal_access(ctx.caller(), &dir).contains(Access::ADD_FILE) {
                 return Err(NtStatus::ACCESS_DENIED.into());
@@ -188,6 +189,15 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
         .link(ctx.call, node, &target.dir, &target.name, Case::Insensitive, Some(open.file()?.holder()))
         .await?;
     Ok(())
+}
+
+/// Refuses what would fail after the object that had the name is gone: a name for an object that takes none, or that is of
+/// another file system.
+fn check_linkable(share: &Share, node: &NodeRef, dir: &NodeRef) -> Result<(), share::Error> {
+    if let Some(why) = share.read_only(node.id()) {
+        return Err(share::Error::ReadOnly(why));
+    }
+    if node.id().fs == dir.id().fs { Ok(()) } else { Err(storage::Error::CrossDevice.into()) }
 }
 
 #[cfg(test)]
