@@ -3,12 +3,14 @@
 use anabranch_smb_server::Config;
 use smb_wire::create::CreateDisposition;
 use smb_wire::fscc::fsctl::{
-    AllocatedRange, Chunk, Copychunk, CopychunkResponse, DuplicateExtents, Fsctl, ResumeKey, ZeroData,
+    AllocatedRange, Chunk, Copychunk, CopychunkResponse, DuplicateExtents, FileLevelTrim, Fsctl, ResumeKey,
+    TrimRange, ZeroData,
 };
 use smb_wire::ioctl::{IoctlFlags, Request, Response};
-use smb_wire::{Command, FileId, NtStatus};
+use smb_wire::{AccessMask, Command, FileId, NtStatus};
 
 use crate::client::{Client, Reply, TestServer};
+use crate::opening::Opening;
 
 pub(crate) fn ioctl(client: &mut Client, ctl_code: Fsctl, file_id: FileId, input: &[u8], room: u32) -> Reply {
     client.call(Command::Ioctl, &body(ctl_code, file_id, input, room))
@@ -106,6 +108,55 @@ fn a_sparse_file_shows_its_holes() {
     assert_eq!((reply.status(), parts(&reply).len()), (NtStatus::BUFFER_OVERFLOW, 1));
     ioctl(&mut client, Fsctl::SetSparse, file, &[0], 0).ok().unwrap();
     assert_eq!(parts(&ranges(&mut client, file, 0, 8 * block, 1600)), [(0, 4 * block + 100)]);
+}
+
+/// Trims; the status, and how many ranges were processed.
+fn trim(client: &mut Client, file: FileId, key: u32, ranges: &[(u64, u64)]) -> (NtStatus, Vec<u8>) {
+    let ranges = ranges.iter().map(|&(offset, length)| TrimRange { offset, length }).collect();
+    let mut input = Vec::new();
+    FileLevelTrim { key, ranges }.encode_into(&mut input).unwrap();
+    let reply = ioctl(client, Fsctl::FileLevelTrim, file, &input, 4);
+    (reply.status(), reply.ok().map_or_else(|_| Vec::new(), |reply| output(&reply)))
+}
+
+#[test]
+fn what_is_trimmed_becomes_holes_of_whole_pages() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.client();
+    let file = client.create("t", CreateDisposition::Create).unwrap();
+    client.write(file, 0, &[7; 20_000]).unwrap();
+    let (status, processed) = trim(&mut client, file, 0, &[(100, 8192), (12_288, 100_000)]);
+    assert_eq!((status, processed), (NtStatus::SUCCESS, vec![2, 0, 0, 0]));
+    let mut expected = [7; 20_000];
+    expected[4096..8192].fill(0);
+    expected[12_288..].fill(0);
+    assert_eq!(client.read(file, 0, 30_000).unwrap(), expected, "and the file keeps its length");
+    let many = vec![(0, 1); 300];
+    assert_eq!(trim(&mut client, file, 0, &many), (NtStatus::SUCCESS, vec![0, 1, 0, 0]), "256 at a time");
+    let (status, processed) = trim(&mut client, file, 0, &[(0, 4096), (u64::MAX, 1), (8192, 4096)]);
+    assert_eq!((status, processed), (NtStatus::SUCCESS, vec![1, 0, 0, 0]), "the rest was not processed");
+    expected[..4096].fill(0);
+    assert_eq!(client.read(file, 0, 30_000).unwrap(), expected);
+}
+
+#[test]
+fn a_trim_that_makes_no_sense_or_is_not_allowed_is_refused() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.client();
+    let file = client.create("t", CreateDisposition::Create).unwrap();
+    client.write(file, 0, &[7; 4096]).unwrap();
+    let mut refused = |key, ranges: &[(u64, u64)]| trim(&mut client, file, key, ranges).0;
+    assert_eq!(refused(1, &[(0, 4096)]), NtStatus::INVALID_PARAMETER);
+    assert_eq!(refused(0, &[]), NtStatus::INVALID_PARAMETER);
+    assert_eq!(refused(0, &[(u64::MAX, 4096)]), NtStatus::INTEGER_OVERFLOW);
+    for (input, room) in [(&[0; 7][..], 4), (&[0, 0, 0, 0, 1, 0, 0, 0][..], 4), (&[0; 24][..], 3)] {
+        let status = ioctl(&mut client, Fsctl::FileLevelTrim, file, input, room).status();
+        assert_eq!(status, NtStatus::INVALID_PARAMETER, "{input:?} with room for {room}");
+    }
+    let reader =
+        Opening { access: AccessMask::READ_DATA, ..Opening::default() }.send(&mut client, "t").unwrap().id;
+    assert_eq!(trim(&mut client, reader, 0, &[(0, 4096)]).0, NtStatus::ACCESS_DENIED);
+    assert_eq!(client.read(file, 0, 4096).unwrap(), [7; 4096]);
 }
 
 struct Copy {

@@ -8,6 +8,7 @@ mod object_id;
 mod pipe;
 mod resiliency;
 mod sparse;
+mod trim;
 mod validate_negotiate;
 
 use net::Buffer;
@@ -78,6 +79,7 @@ async fn handle_of_file(
         Fsctl::SetSparse => sparse::set(ctx, &open, request).await,
         Fsctl::SetZeroData => sparse::zero(ctx, &open, request).await,
         Fsctl::QueryAllocatedRanges => sparse::ranges(ctx, &open, request).await,
+        Fsctl::FileLevelTrim => trim::handle(ctx, &open, request).await,
         Fsctl::SrvRequestResumeKey => copychunk::resume_key(ctx, &open, request),
         Fsctl::DuplicateExtentsToFile => duplicate_extents::handle(ctx, &open, request).await,
         // [MS-FSA] 2.1.5.10.14: "If Open.File.ReparseTag is empty": nothing has one here.

@@ -16,7 +16,7 @@ use crate::open::Open;
 use crate::status::Failure;
 
 /// The open of a request about data.
-fn data_file(open: &Open) -> Result<&Arc<share::Open>, Failure> {
+pub(super) fn data_file(open: &Open) -> Result<&Arc<share::Open>, Failure> {
     if open.is_directory { Err(NtStatus::INVALID_PARAMETER.into()) } else { open.file() }
 }
 
