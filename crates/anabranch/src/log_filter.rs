@@ -6,12 +6,13 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 25] = [
+const PARTS: [&str; 26] = [
     "access",
     "accounting",
     "acl",
     "advise",
     "auth",
+    "cache",
     "client",
     "control",
     "file_state",

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use cache::Watch;
 use file_state::Access;
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Protection, Wait, Want};
 
-use crate::cache::Watch;
 use crate::call::Author;
 use crate::operation::DirectoryReport;
 use crate::permission::Object;

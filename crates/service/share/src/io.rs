@@ -97,7 +97,7 @@ impl Share {
         match file {
             File::Open(open) => open.require_any(of_open).map(|()| None),
             File::Stateless(node) => {
-                let asked = crate::clock::now();
+                let asked = crate::read_permits::now();
                 let attributes = self.check_stateless(call, node, of_stateless).await?;
                 if operation == Operation::Read && self.gate.is_near() {
                     self.read_permits.enter(&call.caller.identity, &attributes, asked);

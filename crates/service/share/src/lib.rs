@@ -9,21 +9,16 @@ mod agreement;
 mod alarm;
 mod attributes;
 mod budget;
-mod cache;
 mod call;
 mod caller;
-mod clock;
 mod current_rules;
 mod dir_change;
 mod directory;
 mod door;
 mod error;
-mod fold;
-mod folded;
 mod growth;
 mod inside;
 mod io;
-mod layer;
 mod long_call;
 mod namespace;
 mod open;
@@ -37,9 +32,7 @@ mod read_only;
 mod read_permits;
 mod restore;
 pub mod schedule;
-mod search;
 mod security;
-mod short_name;
 mod streams;
 mod table;
 mod terms;
@@ -72,7 +65,7 @@ pub use agreement::openers::{Opener, Openers};
 pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
 pub use budget::LimitsStatus;
-pub use cache::{CacheCount, CacheCounts};
+pub use cache::{CacheCount, CacheCounts, is_short_name, short_name};
 pub use call::{Call, as_of_one_moment};
 pub use caller::Caller;
 pub use current_rules::served_by;
@@ -96,7 +89,6 @@ pub use read::{Read, ReadWithAttributes};
 pub use read_only::ReadOnly;
 pub use restore::Holding;
 pub use security::SecurityChange;
-pub use short_name::{is_short_name, short_name};
 pub use streams::Stream;
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
 pub use terms::Terms;
@@ -158,7 +150,7 @@ impl Settings {
             retry_after: Duration::from_secs(3),
             provisioned: limits::Provisioned::default(),
             metadata_cache: true,
-            metadata_cache_bytes_max: layer::BYTES_MAX,
+            metadata_cache_bytes_max: cache::BYTES_MAX,
             quick_answer: cache::QUICK,
             accounting: true,
         }
@@ -184,7 +176,7 @@ pub struct Share {
     /// Guards the calls that the store holds up at present.
     held: parking_lot::Mutex<Option<inside::Held>>,
     files: agreement::files::Files,
-    folded: Arc<folded::FoldedNames>,
+    folded: Arc<cache::FoldedNames>,
     /// Serializes long calls ([`Share::run_long`]). It guards no data.
     long_calls: tokio::sync::Mutex<()>,
     cache: Option<Arc<cache::Cache>>,
@@ -223,12 +215,12 @@ impl Share {
         store: Arc<dyn Storage>,
         workers: Option<Arc<dyn Workers>>,
     ) -> Arc<Self> {
-        let cached = layer::Settings {
+        let cached = cache::Settings {
             is_on: settings.metadata_cache,
             bytes_max: settings.metadata_cache_bytes_max,
             quick: settings.quick_answer,
         };
-        let layer::Layer { store, cache, names: folded } = layer::Layer::over(store, &cached);
+        let cache::Layer { store, cache, names: folded } = cache::Layer::over(store, &cached);
         let root = store.root();
         let opens_max = settings.opens_max;
         let budget_left = budget::Provision::new(settings.provisioned.clone(), &settings.name, &root);

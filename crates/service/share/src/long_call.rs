@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
+use cache::Effort;
 use storage::MayWait;
 
 use crate::schedule::Work;
-use crate::search::{self, Effort};
 use crate::{Call, Error, Result, Share};
 
 /// Why an attempt has no result.
@@ -34,11 +34,11 @@ impl From<storage::Error> for Stopped {
     }
 }
 
-impl From<search::Stopped> for Stopped {
-    fn from(stopped: search::Stopped) -> Self {
+impl From<cache::Stopped> for Stopped {
+    fn from(stopped: cache::Stopped) -> Self {
         match stopped {
-            search::Stopped::TooLong => Self::TooLong,
-            search::Stopped::Failed(error) => Self::Failed(error.into()),
+            cache::Stopped::TooLong => Self::TooLong,
+            cache::Stopped::Failed(error) => Self::Failed(error.into()),
         }
     }
 }

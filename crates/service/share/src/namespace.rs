@@ -7,6 +7,7 @@ mod rename;
 use std::sync::Arc;
 
 use acl::SecurityDescriptor;
+use cache::Effort;
 use file_state::Holder;
 use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wait, Want};
 
@@ -15,7 +16,6 @@ use crate::dir_change::Changing;
 use crate::long_call::{Attempt, LongCall};
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::search::Effort;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Caller, Error, Location, Result, Share, Stream, permission};
 

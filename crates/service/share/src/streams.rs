@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use acl::SecurityDescriptor;
+use cache::fold;
 use file_state::Access;
 use storage::{
     Attributes, DirEntry, Error as StoreError, FileFlags, FileKind, Handle, MayWait, Name, NewNode, Node,
@@ -16,7 +17,6 @@ use storage::{
     StreamName, Wait, Want, XattrMode,
 };
 
-use crate::fold::fold;
 use crate::namespace::Found;
 use crate::schedule::Work;
 use crate::watch::{ChangeAction, ChangeKinds, Event};

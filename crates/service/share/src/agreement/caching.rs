@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use cache::Effort;
 use file_state::{AcknowledgeError, Break, Caching, Holder, OpenKey, Operation, SmallMap};
 use planted::Fault;
 use storage::{FileKind, MayWait, NodeRef, ObjectId};
@@ -18,7 +19,6 @@ use crate::agreement::files::Entry;
 use crate::long_call::{Attempt, LongCall};
 use crate::operation::Patience;
 use crate::schedule::Work;
-use crate::search::Effort;
 use crate::unwritten::Asked;
 use crate::{Call, Caller, Error, File, Open, Result, Share};
 

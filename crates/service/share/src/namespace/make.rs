@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use acl::SecurityDescriptor;
+use cache::Effort;
 use file_state::{Holder, Operation};
 use storage::{
     Attributes, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection, SetAttributes, Want,
@@ -14,7 +15,6 @@ use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::long_call::{Attempt, LongCall};
 use crate::schedule::Work;
-use crate::search::Effort;
 use crate::security::Birth;
 use crate::watch::ChangeAction;
 use crate::{Call, Caller, Result, Share, permission};

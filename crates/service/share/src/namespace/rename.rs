@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cache::Effort;
 use file_state::{Access, Holder, Operation};
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Replace, Wait, Want};
 
@@ -12,7 +13,6 @@ use crate::dir_change::{Changing, DirChange};
 use crate::long_call::Attempt;
 use crate::permission::Object;
 use crate::schedule::Work;
-use crate::search::Effort;
 use crate::{Call, Caller, Location, Result, Share, permission};
 
 /// How a rename is done.

@@ -14,7 +14,7 @@ const BRIEF_ENTRIES: usize = 2048;
 
 /// How much of a directory a search may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub enum Effort {
     /// So little that nobody is held up: a search that needs more ends with [`Stopped::TooLong`].
     Brief,
     /// All of it.
@@ -23,7 +23,7 @@ pub(crate) enum Effort {
 
 /// Why a search has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopped {
+pub enum Stopped {
     /// The directory has more entries than the search may read ([`Effort::Brief`]).
     TooLong,
     /// The store has failed.
@@ -42,7 +42,7 @@ pub(crate) type Result<T> = std::result::Result<T, Stopped>;
 impl FoldedNames {
     /// The name in `dir` that equals `wanted` except for case, or whose short name is `wanted`. `known` are the directory's
     /// attributes, if they were just read.
-    pub(crate) fn find(
+    pub fn find(
         &self,
         dir: &dyn Node,
         known: Option<&Attributes>,

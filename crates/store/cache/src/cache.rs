@@ -55,10 +55,10 @@ pub use counts::{CacheCount, CacheCounts};
 use directory::{Directory, Judgement, Known, OWN_BYTES};
 pub(crate) use node::{is_followed, make_room};
 use pace::Pace;
-pub(crate) use pace::QUICK;
+pub use pace::QUICK;
 pub(crate) use store::CachedStore;
 use unsecured::Unsecured;
-pub(crate) use watch::Watch;
+pub use watch::Watch;
 use worth::Rests;
 
 /// Tables, each with its own lock.
@@ -134,7 +134,7 @@ enum Still {
 }
 
 /// The cache of one share.
-pub(crate) struct Cache {
+pub struct Cache {
     store: Arc<dyn Storage>,
     feed: Arc<dyn Feed>,
     folded: Arc<FoldedNames>,
@@ -195,12 +195,12 @@ impl Cache {
         }
     }
 
-    pub(crate) fn is_on(&self) -> bool {
+    pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Acquire)
     }
 
     /// Switches the cache on or off. While it is off, only indexes are kept.
-    pub(crate) fn switch(&self, on: bool) {
+    pub fn switch(&self, on: bool) {
         if self.is_on.swap(on, Ordering::SeqCst) != on {
             let all: Vec<ObjectId> = self.observed.lock().values().copied().collect();
             all.into_iter().for_each(|id| self.forget(id));
@@ -209,7 +209,7 @@ impl Cache {
     }
 
     /// What the cache has done, and what it holds.
-    pub(crate) fn counts(&self) -> CacheCounts {
+    pub fn counts(&self) -> CacheCounts {
         CacheCounts {
             names: self.counts.names.read(),
             absent: self.counts.absent.load(Ordering::Relaxed),

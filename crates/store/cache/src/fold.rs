@@ -1,7 +1,7 @@
 //! The form in which names are compared, regardless of case.
 
 /// The form in which names are compared: each character in its simple upper case. Bytes that are not UTF-8 stay as they are.
-pub(crate) fn fold(name: &[u8]) -> Vec<u8> {
+pub fn fold(name: &[u8]) -> Vec<u8> {
     if name.is_ascii() {
         return name.to_ascii_uppercase();
     }

@@ -9,17 +9,17 @@ use crate::cache::{Budget, Cache, CachedStore, QUICK};
 use crate::folded::FoldedNames;
 
 /// The default of [`Settings::bytes_max`], in bytes.
-pub(crate) const BYTES_MAX: usize = 64 << 20;
+pub const BYTES_MAX: usize = 64 << 20;
 
 /// How a store is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// Whether the cache is on at first ([`Cache::switch`]).
-    pub(crate) is_on: bool,
+    pub is_on: bool,
     /// The most memory for what is cached and for the indexes of folded names together, in bytes.
-    pub(crate) bytes_max: usize,
+    pub bytes_max: usize,
     /// A store that usually answers in less than this is quick: directories of it that change often are not cached.
-    pub(crate) quick: Duration,
+    pub quick: Duration,
 }
 
 impl Default for Settings {
@@ -30,13 +30,13 @@ impl Default for Settings {
 
 /// A store with what stands in front of it.
 #[derive(Clone)]
-pub(crate) struct Layer {
+pub struct Layer {
     /// Answers as the store does, and from memory where it can.
-    pub(crate) store: Arc<dyn Storage>,
+    pub store: Arc<dyn Storage>,
     /// The cache behind that. None if the store cannot report the changes of others: it is asked each time.
-    pub(crate) cache: Option<Arc<Cache>>,
+    pub cache: Option<Arc<Cache>>,
     /// Finds names of its directories regardless of case.
-    pub(crate) names: Arc<FoldedNames>,
+    pub names: Arc<FoldedNames>,
 }
 
 impl std::fmt::Debug for Layer {
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Layer {
 
 impl Layer {
     /// Puts a cache in front of a store.
-    pub(crate) fn over(store: Arc<dyn Storage>, settings: &Settings) -> Self {
+    pub fn over(store: Arc<dyn Storage>, settings: &Settings) -> Self {
         let budget = Arc::new(Budget::new(settings.bytes_max));
         let names = Arc::new(FoldedNames::new(Arc::clone(&budget)));
         let Ok(feed) = store.feed() else { return Self { store, cache: None, names } };

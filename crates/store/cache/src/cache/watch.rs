@@ -10,7 +10,7 @@ use super::{Cache, Directory, Purpose};
 /// directory is reported, and so counted. The kernel may merge the changes of two callers within this process, which would
 /// hide them from each other. So the callers are counted too.
 #[derive(Debug)]
-pub(crate) struct Watch(Option<Watched>);
+pub struct Watch(Option<Watched>);
 
 #[derive(Debug)]
 struct Watched {
@@ -26,7 +26,7 @@ struct Watched {
 impl Watch {
     /// Begins a watch. A directory that is not followed, or whose store reports nothing, cannot be watched. With
     /// `wants_to_know` it is followed from the second time on.
-    pub(crate) fn begin(dir: &dyn Node, wants_to_know: bool, view: View<'_>) -> Self {
+    pub fn begin(dir: &dyn Node, wants_to_know: bool, view: View<'_>) -> Self {
         let Some((cache, node)) = super::node::behind(dir) else { return Self(None) };
         if wants_to_know && cache.follow(node, Purpose::Watch) {
             cache.settle(view);
@@ -47,7 +47,7 @@ impl Watch {
     }
 
     /// Whether only these changes have been reported since; `own` other watches of the same directory belong to the caller.
-    pub(crate) fn saw_only(&self, changes: u64, own: u64, view: View<'_>) -> bool {
+    pub fn saw_only(&self, changes: u64, own: u64, view: View<'_>) -> bool {
         let Some(watched) = &self.0 else { return false };
         watched.cache.settle(view);
         let seen = watched.cache.with(watched.dir, |directory| {

@@ -176,7 +176,7 @@ impl Indexes {
 
 /// The indexes of a share.
 #[derive(Debug)]
-pub(crate) struct FoldedNames {
+pub struct FoldedNames {
     budget: Arc<Budget>,
     /// Guards the indexes. No storage call is made while it is held.
     indexes: Mutex<Indexes>,
@@ -336,7 +336,7 @@ impl FoldedNames {
     }
 
     /// Whether a directory has an index that is valid while the change time stays the same.
-    pub(crate) fn goes_by_time(&self, dir: ObjectId) -> bool {
+    pub fn goes_by_time(&self, dir: ObjectId) -> bool {
         let indexes = self.indexes.lock();
         indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Time { .. }))
     }
@@ -349,7 +349,7 @@ impl FoldedNames {
 
     /// Records a change of a directory by this server from `before` to `after`: `removed` is gone, `added` is new. An index
     /// that was valid at `before` is then valid at `after`; any other is dropped.
-    pub(crate) fn changed(
+    pub fn changed(
         &self,
         dir: ObjectId,
         before: Option<Timestamp>,

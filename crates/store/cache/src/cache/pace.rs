@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use storage::Wait;
 
-/// The default of [`Settings::quick`](crate::layer::Settings::quick).
-pub(crate) const QUICK: Duration = Duration::from_micros(20);
+/// The default of [`Settings::quick`](crate::Settings::quick).
+pub const QUICK: Duration = Duration::from_micros(20);
 /// One of this many calls of a thread is timed.
 const TIMED: u32 = 4;
 /// The most late answers among the last 64 for the store to become quick. It stays quick with up to twice as many, half of
