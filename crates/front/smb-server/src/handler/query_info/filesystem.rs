@@ -48,7 +48,7 @@ pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Res
             attribute(share, ctx.tree.is_read_only() || is_of_snapshot)?
         }
         FsInfoClass::ObjectId => Information::fixed(|out| object_id(ctx, share).encode_into(out)),
-        FsInfoClass::SectorSize => Information::fixed(|out| SECTORS.encode_into(out)),
+        FsInfoClass::SectorSize => Information::fixed(|out| sectors(share).encode_into(out)),
         FsInfoClass::Control => Information::fixed(|out| NO_QUOTAS.encode_into(out)),
         _ => return Err(NtStatus::INVALID_INFO_CLASS.into()),
     })
@@ -66,15 +66,20 @@ const NO_QUOTAS: Control = Control {
     file_system_control_flags: 0,
 };
 
-const SECTORS: SectorSize = SectorSize {
-    logical_bytes_per_sector: SECTOR_BYTES,
-    physical_bytes_per_sector_for_atomicity: PHYSICAL_SECTOR_BYTES,
-    physical_bytes_per_sector_for_performance: PHYSICAL_SECTOR_BYTES,
-    effective_physical_bytes_per_sector_for_atomicity: PHYSICAL_SECTOR_BYTES,
-    flags: SectorSizeFlags::ALIGNED_DEVICE.union(SectorSizeFlags::PARTITION_ALIGNED_ON_DEVICE),
-    byte_offset_for_sector_alignment: 0,
-    byte_offset_for_partition_alignment: 0,
-};
+/// What is trimmed (FSCTL_FILE_LEVEL_TRIM) becomes holes, where there are any.
+fn sectors(share: &Share) -> SectorSize {
+    let mut flags = SectorSizeFlags::ALIGNED_DEVICE | SectorSizeFlags::PARTITION_ALIGNED_ON_DEVICE;
+    flags.set(SectorSizeFlags::TRIM_ENABLED, share.capabilities().contains(Capabilities::SPARSE));
+    SectorSize {
+        logical_bytes_per_sector: SECTOR_BYTES,
+        physical_bytes_per_sector_for_atomicity: PHYSICAL_SECTOR_BYTES,
+        physical_bytes_per_sector_for_performance: PHYSICAL_SECTOR_BYTES,
+        effective_physical_bytes_per_sector_for_atomicity: PHYSICAL_SECTOR_BYTES,
+        flags,
+        byte_offset_for_sector_alignment: 0,
+        byte_offset_for_partition_alignment: 0,
+    }
+}
 
 async fn volume(ctx: &OnShare<'_>) -> Result<Information, Failure> {
     let share = ctx.share;
