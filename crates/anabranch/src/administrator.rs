@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use state::State;
 
-use crate::cli::Asking;
+use crate::asking::Asking;
 use crate::control_access::Access;
 use crate::problem::{Cause, Problem, Result};
 use crate::{ask, control_access, log, state_directory};

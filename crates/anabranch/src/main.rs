@@ -3,6 +3,7 @@
 mod administrator;
 mod advise;
 mod ask;
+mod asking;
 mod bench;
 mod cli;
 mod client;

@@ -5,7 +5,8 @@ use control::users::{NewUser, User, UserChange, Users};
 
 use crate::administrator::{Administrator, Intent};
 use crate::ask::path_part;
-use crate::cli::{Asking, UserAdd, UserCommand, UserSet};
+use crate::asking::Asking;
+use crate::cli::{UserAdd, UserCommand, UserSet};
 use crate::print::{json, print};
 use crate::problem::Result;
 use crate::{password, table};

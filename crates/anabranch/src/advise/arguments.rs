@@ -7,7 +7,7 @@ use advise::Profile;
 use clap::{Args, Subcommand, ValueEnum};
 use load::target::Target;
 
-use crate::cli::Asking;
+use crate::asking::Asking;
 
 /// What to advise on: a result, facts, a client of the server that runs, a target that is measured, or this machine.
 #[derive(Debug, Args)]

@@ -6,7 +6,8 @@ mod list;
 
 use control::clients::Clients;
 
-use crate::cli::{Asking, ClientCommand};
+use crate::asking::Asking;
+use crate::cli::ClientCommand;
 use crate::print::{counted, duration, harmless, json, latency, print};
 use crate::problem::Result;
 use crate::{ask, control_access, table};

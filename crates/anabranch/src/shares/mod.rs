@@ -11,7 +11,8 @@ use control::shares::{NewShare, Share, ShareChange, Shares};
 
 use crate::administrator::{Administrator, Intent};
 use crate::ask::{self, path_part};
-use crate::cli::{Asking, ShareCommand, ShareCreate, ShareSet};
+use crate::asking::Asking;
+use crate::cli::{ShareCommand, ShareCreate, ShareSet};
 use crate::print::{json, print};
 use crate::problem::Result;
 use crate::table;
