@@ -20,6 +20,7 @@ use crate::guesses::{Guesses, LogonCounts};
 use crate::lease::LeaseTable;
 use crate::network_interfaces::NetworkInterfaces;
 use crate::open::Open;
+use crate::pipe::Host;
 use crate::report;
 use crate::session::Session;
 use crate::status::Failure;
@@ -115,6 +116,11 @@ impl Server {
     /// The GUID by which the server identifies itself.
     pub(crate) fn guid(&self) -> Guid {
         self.guid
+    }
+
+    /// What its pipes tell of it.
+    pub(crate) fn host(&self) -> Host<'_> {
+        Host { name: &self.config.server_name, shares: &self.shares }
     }
 
     /// The share with this name, ignoring case.

@@ -63,7 +63,7 @@ pub(crate) async fn close(ctx: &Admitted<'_>, request: &close::Request) -> Resul
 /// WRITE of a message.
 pub(crate) fn write(ctx: &Admitted<'_>, request: &write::Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
-    open.pipe()?.lock().write(&ctx.server, request.data)?;
+    open.pipe()?.lock().write(&ctx.server.host(), request.data)?;
     let count = u32::try_from(request.data.len()).unwrap_or(u32::MAX);
     let mut reply = ctx.reply();
     reply.append_with(|bytes, _| write::Response { count }.encode(bytes));

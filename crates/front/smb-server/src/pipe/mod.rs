@@ -6,12 +6,11 @@ mod wkssvc;
 
 use std::collections::VecDeque;
 
+use share::ShareTable;
 use smb_wire::dcerpc::{
     Bind, BindAck, Body, Pdu, PduFlags, PresentationContext, PresentationResult, SyntaxId, fault, fragments,
 };
 use smb_wire::{NtStatus, WireError};
-
-use crate::server::Server;
 
 /// The most bytes of a fragment, either way: what Windows offers.
 const FRAGMENT_BYTES_MAX: u16 = 4280;
@@ -33,6 +32,14 @@ enum Service {
     Srvsvc,
     /// `\wkssvc`: the name of the server.
     Wkssvc,
+}
+
+/// The server, as its pipes describe it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Host<'a> {
+    /// Its NetBIOS name.
+    pub(crate) name: &'a str,
+    pub(crate) shares: &'a ShareTable,
 }
 
 /// A pipe that a client has open.
@@ -86,10 +93,10 @@ impl Service {
     }
 
     /// Answers a call.
-    fn call(self, server: &Server, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, Fault> {
+    fn call(self, host: &Host<'_>, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, Fault> {
         match self {
-            Self::Srvsvc => srvsvc::call(server, opnum, stub),
-            Self::Wkssvc => wkssvc::call(server, opnum, stub),
+            Self::Srvsvc => srvsvc::call(host, opnum, stub),
+            Self::Wkssvc => wkssvc::call(host, opnum, stub),
         }
     }
 }
@@ -112,13 +119,13 @@ impl Pipe {
     /// # Errors
     /// STATUS_INVALID_PARAMETER for bytes that are not a PDU; STATUS_INSUFFICIENT_RESOURCES when the client does not
     /// read the answers.
-    pub(crate) fn write(&mut self, server: &Server, mut bytes: &[u8]) -> Result<(), NtStatus> {
+    pub(crate) fn write(&mut self, host: &Host<'_>, mut bytes: &[u8]) -> Result<(), NtStatus> {
         while !bytes.is_empty() {
             if self.answers.len() >= ANSWERS_MAX {
                 return Err(NtStatus::INSUFFICIENT_RESOURCES);
             }
             let (pdu, length) = Pdu::decode(bytes).map_err(|_| NtStatus::INVALID_PARAMETER)?;
-            self.take(server, &pdu).map_err(|_| NtStatus::INVALID_PARAMETER)?;
+            self.take(host, &pdu).map_err(|_| NtStatus::INVALID_PARAMETER)?;
             bytes = bytes.get(length..).unwrap_or_default();
         }
         Ok(())
@@ -134,7 +141,7 @@ impl Pipe {
         Some(Message { bytes: std::mem::replace(first, rest), more: true })
     }
 
-    fn take(&mut self, server: &Server, pdu: &Pdu<'_>) -> Result<(), WireError> {
+    fn take(&mut self, host: &Host<'_>, pdu: &Pdu<'_>) -> Result<(), WireError> {
         match &pdu.body {
             Body::Bind(bind) => {
                 let ack = self.bind(bind);
@@ -159,7 +166,7 @@ impl Pipe {
                 if !self.contexts.contains(context_id) {
                     return self.fail(pdu.call_id, *context_id, fault::UNKNOWN_INTERFACE);
                 }
-                match self.service.call(server, *opnum, &arguments) {
+                match self.service.call(host, *opnum, &arguments) {
                     Ok(results) => self.respond(pdu.call_id, *context_id, &results),
                     Err(status) => self.fail(pdu.call_id, *context_id, status),
                 }

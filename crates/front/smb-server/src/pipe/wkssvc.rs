@@ -4,18 +4,17 @@ use smb_wire::dcerpc::fault;
 use smb_wire::srvsvc::{PLATFORM_ID_NT, win32};
 use smb_wire::wkssvc::{OPNUM_WKSTA_GET_INFO, Wksta, WkstaGetInfoRequest, WkstaGetInfoResponse};
 
-use super::{Fault, srvsvc};
-use crate::server::Server;
+use super::{Fault, Host, srvsvc};
 
 /// Answers a call.
-pub(super) fn call(server: &Server, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, Fault> {
+pub(super) fn call(host: &Host<'_>, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, Fault> {
     if opnum != OPNUM_WKSTA_GET_INFO {
         return Err(fault::OP_RANGE_ERROR);
     }
     let request = WkstaGetInfoRequest::decode(stub).map_err(|_| fault::BAD_STUB_DATA)?;
     let wksta = (request.level == 100).then(|| Wksta {
         platform_id: PLATFORM_ID_NT,
-        computer_name: server.config.server_name.clone(),
+        computer_name: host.name.to_owned(),
         domain: "WORKGROUP".to_owned(),
         version_major: srvsvc::VERSION.0,
         version_minor: srvsvc::VERSION.1,

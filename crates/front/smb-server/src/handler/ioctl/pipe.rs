@@ -15,7 +15,7 @@ pub(super) fn transceive(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Bu
     let room = usize::try_from(request.max_output_response).unwrap_or(usize::MAX);
     let answer = {
         let mut pipe = open.pipe()?.lock();
-        pipe.write(&ctx.server, request.input)?;
+        pipe.write(&ctx.server.host(), request.input)?;
         pipe.read(room)
     };
     let Message { bytes, more } = answer.unwrap_or(Message { bytes: Vec::new(), more: false });
