@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     const POOL: &str = "crates/service/share/src/pool.rs";
-    const OTHER: &str = "crates/front/smb-server/src/open.rs";
+    const OTHER: &str = "crates/front/smb-server/src/state/open.rs";
 
     #[test]
     fn tokens_are_made_by_few() {

@@ -19,9 +19,9 @@ use storage::Moment;
 use tokio::sync::Notify;
 
 use crate::endpoint::Endpoint;
-use crate::open::Open;
 use crate::server::Server;
-use crate::session::Session;
+use crate::state::open::Open;
+use crate::state::session::Session;
 use crate::status::Failure;
 
 /// The most bytes of a READ, WRITE or transaction without multi-credit requests (SMB 2.0.2).

@@ -21,10 +21,10 @@ use smb_wire::{FileId, Header, HeaderFlags, NtStatus, header};
 use crate::compound::Compound;
 use crate::connection::Connection;
 use crate::login::Login;
-use crate::open::{InUse, Open, Outstanding};
 use crate::operation::Operation;
 use crate::server::Server;
-use crate::session::Session;
+use crate::state::open::{InUse, Open, Outstanding};
+use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::Tree;
 

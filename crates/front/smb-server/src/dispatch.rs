@@ -12,7 +12,7 @@ use smb_wire::{Command, NtStatus};
 
 use crate::context::{Admitted, InSession, OnShare, RequestContext, Subject};
 use crate::receive::request::check_tree;
-use crate::session::Session;
+use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::{Target, Tree};
 use crate::{handler, status};

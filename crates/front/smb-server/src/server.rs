@@ -13,16 +13,16 @@ use smb_proto::open::FileIds;
 use smb_proto::session::{Principal, SessionIds};
 use smb_wire::{FileId, FileTime, Guid, NtStatus};
 
-use crate::clients::Clients;
 use crate::config::Config;
-use crate::durable::DurableOpens;
 use crate::guesses::{Guesses, LogonCounts};
-use crate::lease::LeaseTable;
 use crate::network_interfaces::NetworkInterfaces;
-use crate::open::Open;
 use crate::pipe::Host;
 use crate::report;
-use crate::session::Session;
+use crate::state::clients::Clients;
+use crate::state::durable::DurableOpens;
+use crate::state::lease::LeaseTable;
+use crate::state::open::Open;
+use crate::state::session::Session;
 use crate::status::Failure;
 
 /// Tables of sessions, each with a lock of its own: sessions rarely meet.

@@ -16,8 +16,8 @@ use tokio::sync::Semaphore;
 use crate::context::OnShare;
 use crate::front;
 use crate::name::path_to_client;
-use crate::open::{DirectoryWatch, Open};
 use crate::operation::{Needs, Operation};
+use crate::state::open::{DirectoryWatch, Open};
 use crate::status::Failure;
 
 /// The properties of CHANGE_NOTIFY.

@@ -9,8 +9,8 @@ use storage::Want;
 use crate::attributes;
 use crate::context::OnShare;
 use crate::front;
-use crate::open::Open;
 use crate::operation::{Effect, Needs, Operation};
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// The properties of CLOSE.

@@ -11,8 +11,8 @@ use smb_wire::{Command, NtStatus};
 
 use crate::context::OnShare;
 use crate::front;
-use crate::open::Open;
 use crate::operation::{Needs, Operation};
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// Entries of Open.LockSequenceArray (3.3.1.10).

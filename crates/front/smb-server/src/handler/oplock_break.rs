@@ -9,10 +9,10 @@ use smb_wire::{Command, NtStatus};
 
 use crate::context::OnShare;
 use crate::front;
-use crate::lease::{self, LeaseId};
-use crate::open::Grant;
 use crate::operation::{Needs, Operation};
-use crate::oplock;
+use crate::state::lease::{self, LeaseId};
+use crate::state::open::Grant;
+use crate::state::oplock;
 use crate::status::Failure;
 
 /// What is answered to the acknowledgment of a break that nobody waits for. 3.3.5.22.1 has STATUS_INVALID_DEVICE_STATE;

@@ -8,8 +8,8 @@ use smb_wire::create::{CreateAction, OplockLevel, ResponseFlags};
 use smb_wire::{FileAttributes, FileTime, NtStatus, close, create, flush, read, write};
 
 use crate::context::Admitted;
-use crate::open::{Open, Target};
 use crate::pipe::{Message, Pipe};
+use crate::state::open::{Open, Target};
 use crate::status::Failure;
 
 /// Bytes that a pipe claims to occupy, as Windows has it.

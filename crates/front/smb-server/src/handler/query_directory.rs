@@ -20,8 +20,8 @@ use crate::attributes;
 use crate::context::OnShare;
 use crate::front;
 use crate::name::{self, Pattern};
-use crate::open::{Enumeration, Location, Open};
 use crate::operation::{Needs, Operation};
+use crate::state::open::{Enumeration, Location, Open};
 use crate::status::Failure;
 
 /// Names looked at before others get their turn: a pattern may match few of many.

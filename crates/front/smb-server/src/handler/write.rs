@@ -15,8 +15,8 @@ use super::read::{check_channel, check_extent};
 use crate::attributes;
 use crate::context::OnShare;
 use crate::front;
-use crate::open::{FrozenTimes, Open};
 use crate::operation::{Effect, Needs, Operation};
+use crate::state::open::{FrozenTimes, Open};
 use crate::status::Failure;
 
 /// The payload begins no later than here, from the header ("If DataOffset is greater than 0x100 ...").

@@ -10,7 +10,7 @@ use crate::connection::Bound;
 use crate::context::{Envelope, OnShare, RequestContext, Subject};
 use crate::login::Login;
 use crate::operation::Needs;
-use crate::session::Session;
+use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::Tree;
 

@@ -12,9 +12,9 @@ use storage::FileKind;
 use super::Outcome;
 use super::wish::Wish;
 use crate::context::OnShare;
-use crate::lease::{self, LeaseId};
-use crate::open::Grant;
-use crate::oplock::{self, GrantTarget, Oplock};
+use crate::state::lease::{self, LeaseId};
+use crate::state::open::Grant;
+use crate::state::oplock::{self, GrantTarget, Oplock};
 use crate::status::Failure;
 
 /// An open that is about to be made, with the caching that it asks for.

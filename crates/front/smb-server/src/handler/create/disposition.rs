@@ -14,7 +14,7 @@ use crate::attributes;
 use crate::context::OnShare;
 use crate::interim::Cancelled;
 use crate::name::StreamPart;
-use crate::open::Grant;
+use crate::state::open::Grant;
 use crate::status::Failure;
 
 /// How often a name is looked up again that somebody else made, or removed, between the look and what depends on it.

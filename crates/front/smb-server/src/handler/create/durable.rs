@@ -18,10 +18,10 @@ use storage::{Handle, Want};
 use super::contexts::{Asked, DurableV2};
 use super::{Outcome, access, caching};
 use crate::context::OnShare;
-use crate::durable::{Before, Origin, Reservation, is_same_share};
-use crate::lease::LeaseId;
-use crate::open::{Grant, Open};
-use crate::oplock;
+use crate::state::durable::{Before, Origin, Reservation, is_same_share};
+use crate::state::lease::LeaseId;
+use crate::state::open::{Grant, Open};
+use crate::state::oplock;
 use crate::status::Failure;
 
 /// How a CREATE continues.

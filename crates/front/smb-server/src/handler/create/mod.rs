@@ -25,8 +25,8 @@ use self::wish::Wish;
 use crate::attributes;
 use crate::context::OnShare;
 use crate::front;
-use crate::open::{Open, Target};
 use crate::operation::{Effect, Needs, Operation};
+use crate::state::open::{Open, Target};
 use crate::status::Failure;
 
 /// The properties of CREATE.

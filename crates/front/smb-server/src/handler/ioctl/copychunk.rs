@@ -11,7 +11,7 @@ use smb_wire::{AccessMask, FileId, NtStatus};
 
 use super::{require_room, respond};
 use crate::context::{Admitted, OnShare, RequestContext};
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 use crate::tree::Target;
 

@@ -12,7 +12,7 @@ use storage::Capabilities;
 use super::respond;
 use super::sparse::signed;
 use crate::context::OnShare;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// Answers the request, which names the target.

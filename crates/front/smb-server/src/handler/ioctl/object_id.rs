@@ -7,7 +7,7 @@ use smb_wire::{Guid, NtStatus};
 
 use super::{require_room, respond};
 use crate::context::OnShare;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// Answers with an identifier derived from the server, the share and the file. It is the same at each call and need not

@@ -12,8 +12,8 @@ use smb_wire::{Guid, NtStatus};
 
 use super::respond;
 use crate::context::Admitted;
-use crate::durable::Origin;
-use crate::open::Open;
+use crate::state::durable::Origin;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// Answers the request.

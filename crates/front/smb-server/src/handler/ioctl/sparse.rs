@@ -12,7 +12,7 @@ use storage::{FileFlags, Want};
 use super::{require_room, respond};
 use crate::attributes;
 use crate::context::OnShare;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// The open of a request about data.

@@ -12,7 +12,7 @@ use storage::Capabilities;
 use super::respond;
 use super::sparse::data_file;
 use crate::context::OnShare;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// Ranges that one request has processed; the client learns how many, and sends the others again.

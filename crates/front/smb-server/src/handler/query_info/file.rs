@@ -19,7 +19,7 @@ use crate::attributes;
 use crate::context::OnShare;
 use crate::extended_attributes::{self, Wanted};
 use crate::name::path_to_client;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// The options that FileModeInformation shows ([MS-FSCC] 2.4.26).

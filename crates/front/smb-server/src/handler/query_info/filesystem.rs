@@ -15,7 +15,7 @@ use storage::{Capabilities, NAME_BYTES_MAX, Space, Want};
 use super::Information;
 use crate::attributes;
 use crate::context::OnShare;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// The sector that clients are told of, in bytes.

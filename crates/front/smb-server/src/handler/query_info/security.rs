@@ -7,7 +7,7 @@ use smb_wire::query_info::SecurityInformation;
 use smb_wire::{AccessMask, NtStatus};
 
 use crate::context::OnShare;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// The parts of a descriptor that READ_CONTROL is for.

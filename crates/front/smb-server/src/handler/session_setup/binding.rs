@@ -20,7 +20,7 @@ use super::hold_back::{Authentication, hold_back};
 use super::{new_acceptor, respond, who};
 use crate::connection::Setup;
 use crate::context::RequestContext;
-use crate::session::Session;
+use crate::state::session::Session;
 use crate::status::Failure;
 
 /// What became of a request.

@@ -22,7 +22,7 @@ use crate::context::RequestContext;
 use crate::login::Login;
 use crate::operation::{Effect, Operation};
 use crate::server::{now, random};
-use crate::session::Session;
+use crate::state::session::Session;
 use crate::status::Failure;
 
 /// The properties of SESSION_SETUP.

@@ -5,7 +5,7 @@ use smb_wire::{AccessMask, NtStatus};
 
 use super::{length_mismatch, require};
 use crate::context::OnShare;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// What is not done: names that go while the file is open, and taking back what CREATE has said.

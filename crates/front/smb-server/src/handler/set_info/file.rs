@@ -13,7 +13,7 @@ use super::{length_mismatch, require};
 use crate::attributes;
 use crate::context::OnShare;
 use crate::extended_attributes;
-use crate::open::{FrozenTimes, Open};
+use crate::state::open::{FrozenTimes, Open};
 use crate::status::Failure;
 
 /// The bits that FileModeInformation can set ([MS-FSA] 2.1.5.15.8).

@@ -15,8 +15,8 @@ use smb_wire::{AccessMask, Command, NtStatus, WireError};
 
 use crate::context::OnShare;
 use crate::front;
-use crate::open::Open;
 use crate::operation::{Effect, Needs, Operation};
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// The properties of SET_INFO.

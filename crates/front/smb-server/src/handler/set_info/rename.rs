@@ -10,7 +10,7 @@ use super::require;
 use crate::attributes;
 use crate::context::OnShare;
 use crate::name::{Path, StreamPart, parse_stream_rename};
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// Decodes FileRenameInformation or FileLinkInformation.

@@ -9,7 +9,7 @@ use smb_wire::{AccessMask, NtStatus};
 
 use super::require;
 use crate::context::OnShare;
-use crate::open::Open;
+use crate::state::open::Open;
 use crate::status::Failure;
 
 /// Which right the parts of a descriptor need.

@@ -10,13 +10,13 @@ use smb_proto::channel_sequence::{ChannelSequence, Late};
 use smb_wire::create::CreateOptions;
 use smb_wire::{AccessMask, FileId, FileTime};
 
-use crate::durable::Durable;
-use crate::lease::LeaseHold;
 use crate::name::Pattern;
-use crate::oplock::Oplock;
 use crate::pipe::Pipe;
-use crate::session::Session;
 use crate::signal::Signal;
+use crate::state::durable::Durable;
+use crate::state::lease::LeaseHold;
+use crate::state::oplock::Oplock;
+use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::Tree;
 

@@ -9,7 +9,7 @@ use smb_wire::{Command, Header, HeaderFlags, Target, header};
 
 use crate::compound;
 use crate::endpoint::Endpoint;
-use crate::session::Session;
+use crate::state::session::Session;
 
 /// The MessageId of every notification.
 const MESSAGE_ID: u64 = u64::MAX;

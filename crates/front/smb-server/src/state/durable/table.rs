@@ -13,9 +13,9 @@ use smb_wire::{FileId, Guid, NtStatus};
 use tokio::sync::Notify;
 
 use super::journal::Journal;
-use crate::lease::LeaseId;
-use crate::open::Open;
-use crate::session::Session;
+use crate::state::lease::LeaseId;
+use crate::state::open::Open;
+use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::{Target, Tree};
 

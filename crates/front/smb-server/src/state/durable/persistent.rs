@@ -17,10 +17,10 @@ use storage::{Handle, MayWait, ObjectId};
 use super::journal::{Change, Journal, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens};
 use super::{Durable, Origin};
 use crate::admission::TreeAdmission;
-use crate::lease::LeaseId;
-use crate::open::{Grant, Open, Target};
-use crate::oplock::{GrantTarget, Oplock};
 use crate::server::Server;
+use crate::state::lease::LeaseId;
+use crate::state::open::{Grant, Open, Target};
+use crate::state::oplock::{GrantTarget, Oplock};
 use crate::status::Failure;
 use crate::tree::{self, Tree};
 

@@ -8,7 +8,7 @@ use smb_wire::Guid;
 use smb_wire::oplock_break::Notification;
 
 use crate::endpoint::Endpoint;
-use crate::notification::{self, NoChannel};
+use crate::state::notification::{self, NoChannel};
 
 /// The connections over which each client can be reached, whatever session is concerned. A connection is entered only
 /// when a user has logged on over it: a GUID alone proves nothing, and must not let strangers receive another client's

@@ -21,7 +21,7 @@ use smb_wire::{AccessMask, Guid};
 pub use journal::{Change, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens};
 pub(crate) use table::{Before, DurableOpens, Reservation, is_same_share};
 
-use crate::open::Open;
+use crate::state::open::Open;
 
 /// What an open keeps when it passes from one session to another.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use smb_wire::FileId;
 use smb_wire::create::OplockLevel;
 use smb_wire::oplock_break::{Notification, OplockBreak};
 
-use crate::durable::DurableOpens;
-use crate::session::Session;
+use crate::state::durable::DurableOpens;
+use crate::state::session::Session;
 
 /// The caching that a level allows.
 pub(crate) fn caching_of(level: OplockLevel) -> Caching {

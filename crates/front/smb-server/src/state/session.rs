@@ -12,12 +12,12 @@ use smb_proto::session::BindingRefusal;
 use smb_wire::{FileId, NtStatus};
 
 use crate::config::{Interface, Limits};
-use crate::durable::DurableOpens;
 use crate::endpoint::Endpoint;
 use crate::login::Login;
-use crate::open::{Grant, Open};
 use crate::report::{self, InterfacesAsked, RefusedBinding};
 use crate::signal::Signal;
+use crate::state::durable::DurableOpens;
+use crate::state::open::{Grant, Open};
 use crate::status::Failure;
 use crate::tree::Tree;
 

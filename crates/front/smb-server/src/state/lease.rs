@@ -12,11 +12,11 @@ use smb_wire::oplock_break::{LeaseBreak, LeaseBreakFlags, Notification};
 use smb_wire::{Guid, NtStatus};
 use tokio::runtime::Handle;
 
-use crate::clients::Clients;
-use crate::durable::PersistentLease;
 use crate::endpoint::Endpoint;
-use crate::oplock::{Delivery, GrantTarget, Site};
-use crate::session::Session;
+use crate::state::clients::Clients;
+use crate::state::durable::PersistentLease;
+use crate::state::oplock::{Delivery, GrantTarget, Site};
+use crate::state::session::Session;
 
 /// The Linux kernel's client knows a directory's lease only some time after the answer that granted it has arrived, and does
 /// not know what a break that comes at once is about: it would believe its listing for good (docs/measured/linux-client.md).
