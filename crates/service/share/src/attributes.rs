@@ -9,7 +9,7 @@ use storage::{
 };
 
 use crate::agreement::caching::Admission;
-use crate::namespace::Found;
+use crate::found::Found;
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;

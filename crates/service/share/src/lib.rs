@@ -16,6 +16,7 @@ mod dir_change;
 mod directory;
 mod door;
 mod error;
+mod found;
 mod growth;
 mod inside;
 mod io;
@@ -59,7 +60,6 @@ pub use agreement::caching::{
     Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted,
 };
 pub use agreement::courtesy::Courtesy;
-pub use agreement::files::Location;
 pub use agreement::lock::{ClientLock, LockWait};
 pub use agreement::openers::{Opener, Openers};
 pub use alarm::Alarm;
@@ -76,10 +76,11 @@ pub use file_state::{
     Access, AcknowledgeError, Break, ByteRange, ByteRangeLock, Caching, Holder, LockKind, LockOwner, OpenKey,
     Sharing,
 };
+pub use found::{Found, Location, Stream};
 pub use identity::Identity;
 pub use inside::StoreWatch;
 pub use io::{File, Written};
-pub use namespace::{Case, Created, Found, NewObject, RenameHow, Walk};
+pub use namespace::{Case, Created, NewObject, RenameHow, Walk};
 pub use open::{Open, OpenRequest};
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use permission::{Object, may_delete, permitted};
@@ -89,7 +90,6 @@ pub use read::{Read, ReadWithAttributes};
 pub use read_only::ReadOnly;
 pub use restore::Holding;
 pub use security::SecurityChange;
-pub use streams::Stream;
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
 pub use terms::Terms;
 pub use unwritten::{Asked, Unwritten};

@@ -6,18 +6,17 @@ mod rename;
 
 use std::sync::Arc;
 
-use acl::SecurityDescriptor;
 use cache::Effort;
 use file_state::Holder;
 use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wait, Want};
 
-use crate::agreement::removed::Epoch;
 use crate::dir_change::Changing;
+use crate::found::Found;
 use crate::long_call::{Attempt, LongCall};
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
-use crate::{Call, Caller, Error, Location, Result, Share, Stream, permission};
+use crate::{Call, Caller, Error, Location, Result, Share, permission};
 
 pub use make::{Created, NewObject};
 pub use rename::RenameHow;
@@ -34,69 +33,6 @@ pub enum Case {
     Sensitive,
     /// Regardless of case; a name that matches exactly is preferred.
     Insensitive,
-}
-
-/// An object that was found, and where.
-#[derive(Debug, Clone)]
-pub struct Found {
-    /// The object.
-    pub node: NodeRef,
-    /// The attributes of the object.
-    pub attributes: Attributes,
-    /// The security descriptor in force.
-    pub security: Option<Arc<SecurityDescriptor>>,
-    /// The directory that holds it; None for the root, and when it was not reached by a name.
-    pub dir: Option<NodeRef>,
-    /// What decides about access to that directory; for `.` and `..`, to the directory of the lookup.
-    pub dir_protection: Option<Protection>,
-    /// The name as the directory has it.
-    pub name: Vec<u8>,
-    /// For a named stream, whose node is in `node`: the stream's file and name. All other fields are the file's.
-    pub stream: Option<Arc<Stream>>,
-    /// When the object was looked up.
-    pub(crate) epoch: Epoch,
-}
-
-impl Found {
-    /// What decides about access to the object.
-    #[must_use]
-    pub fn object(&self) -> Object<'_> {
-        Object::new(&self.attributes, self.security.as_deref())
-    }
-
-    /// What decides about access to the directory; None if the object was reached as `.` or `..`.
-    pub(crate) fn dir_object(&self) -> Option<Object<'_>> {
-        self.dir.as_ref()?;
-        self.dir_protection.as_ref().map(Object::from)
-    }
-
-    /// Reads the security descriptor.
-    pub(crate) fn secured(mut self, may: MayWait<'_>) -> Result<Self> {
-        self.security = self.node.security(&self.attributes, Wait::May(may))?;
-        Ok(self)
-    }
-
-    /// An object that was reached without its directory. Its descriptor has not been read yet.
-    pub(crate) fn alone(node: NodeRef, attributes: Attributes) -> Self {
-        Self {
-            node,
-            attributes,
-            security: None,
-            dir: None,
-            dir_protection: None,
-            name: Vec::new(),
-            stream: None,
-            epoch: Epoch::NEVER_GONE,
-        }
-    }
-
-    pub(crate) fn location(&self) -> Option<Location> {
-        if let Some(stream) = &self.stream {
-            return Some(stream.location());
-        }
-        let parent = Arc::clone(self.dir.as_ref()?);
-        Some(Location { parent, name: self.name.clone() })
-    }
 }
 
 /// Where a path leads.

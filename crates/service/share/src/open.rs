@@ -11,7 +11,7 @@ use crate::agreement::caching::{Admission, Answering, GrantRequest, Granted, Tak
 use crate::agreement::files::{Doomed, Entry, Refused};
 use crate::agreement::openers::Openers;
 use crate::dir_change::Changing;
-use crate::namespace::Found;
+use crate::found::Found;
 use crate::operation::DirectoryReport;
 use crate::read_only::CHANGES;
 use crate::schedule::Work;

@@ -6,7 +6,7 @@ use file_state::Operation;
 use storage::{Attributes, FileFlags, SetAttributes, SetTime};
 
 use crate::attributes::keep_privilege_honest;
-use crate::namespace::Found;
+use crate::found::Found;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;
 use crate::{Admission, Call, File, Open, OpenRequest, Result, Share, streams};

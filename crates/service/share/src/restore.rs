@@ -6,8 +6,7 @@ use file_state::{Access, ByteRange, Caching, LockKind, LockOwner, Sharing};
 use storage::{Handle, MayWait, NodeRef, Wait, Want};
 
 use crate::agreement::caching::Admission;
-use crate::agreement::removed::Epoch;
-use crate::namespace::Found;
+use crate::found::{Epoch, Found};
 use crate::schedule::Work;
 use crate::{Call, Error, GrantKey, GrantRequest, Open, OpenRequest, Openers, Result, Share};
 

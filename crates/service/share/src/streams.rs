@@ -17,28 +17,13 @@ use storage::{
     StreamName, Wait, Want, XattrMode,
 };
 
-use crate::namespace::Found;
+use crate::found::{Found, Stream};
 use crate::schedule::Work;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Error, Location, Open, Result, Share};
 
 /// Named streams of one file.
 const STREAMS_MAX: usize = 4096;
-
-/// The file and name of a named stream.
-#[derive(Debug, Clone)]
-pub struct Stream {
-    /// The file or directory.
-    pub file: NodeRef,
-    /// The name that the stream was created with.
-    pub name: Vec<u8>,
-}
-
-impl Stream {
-    pub(crate) fn location(&self) -> Location {
-        Location { parent: Arc::clone(&self.file), name: self.name.clone() }
-    }
-}
 
 impl Share {
     /// The named streams of an object; none where the store keeps none.

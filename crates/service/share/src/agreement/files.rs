@@ -12,20 +12,11 @@ use tokio::sync::futures::OwnedNotified;
 
 use crate::Result;
 use crate::agreement::caching::Held;
-use crate::agreement::removed::{Epoch, Removed};
-use crate::namespace::Found;
+use crate::agreement::removed::Removed;
+use crate::found::{Epoch, Found, Location};
 
 /// Tables, each with its own lock, to reduce contention.
 const TABLES: usize = 64;
-
-/// The directory and name by which a file was opened. A rename changes it for all opens by that name.
-#[derive(Debug, Clone)]
-pub struct Location {
-    /// The directory.
-    pub parent: NodeRef,
-    /// The name in it.
-    pub name: Vec<u8>,
-}
 
 /// A name to delete when the last open of its object is closed.
 #[derive(Debug)]
@@ -74,12 +65,6 @@ impl Entry {
         for location in all.filter(|location| location.is(from)) {
             *location = to.clone();
         }
-    }
-}
-
-impl Location {
-    fn is(&self, other: &Self) -> bool {
-        self.parent.id() == other.parent.id() && self.name == other.name
     }
 }
 

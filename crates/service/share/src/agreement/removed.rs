@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use storage::ObjectId;
 
+use crate::found::Epoch;
+
 /// Removed objects that are remembered: more than are removed between a lookup and its open.
 const REMOVED_MAX: usize = 32;
 
@@ -13,16 +15,6 @@ pub(crate) struct Removed {
     last: VecDeque<(Epoch, ObjectId)>,
     /// When the last object that is no longer remembered was removed.
     forgotten: Epoch,
-}
-
-/// When an object was looked up, counted in removals. An object removed since cannot be opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Epoch(pub(crate) u64);
-
-impl Epoch {
-    /// For an object that was reached without a name, and for one that was just created: its creator must not look it up
-    /// again, since the name would exist already.
-    pub(crate) const NEVER_GONE: Self = Self(u64::MAX);
 }
 
 impl Removed {

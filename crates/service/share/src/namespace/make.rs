@@ -9,10 +9,11 @@ use storage::{
     Attributes, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection, SetAttributes, Want,
 };
 
-use super::{Case, Found};
+use super::Case;
 use crate::agreement::caching::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
+use crate::found::Found;
 use crate::long_call::{Attempt, LongCall};
 use crate::schedule::Work;
 use crate::security::Birth;
