@@ -8,7 +8,7 @@ use storage::{
     Attributes, FileKind, MayWait, NodeRef, SetAttributes, SetTime, Space, Stability, Timestamp, Wait, Want,
 };
 
-use crate::agreement::caching::Admission;
+use crate::agreement::Admission;
 use crate::found::Found;
 use crate::permission::Object;
 use crate::schedule::Work;
@@ -75,10 +75,11 @@ impl Share {
         guard: Guard,
         may: MayWait<'_>,
     ) -> Result<Admission<Changed>> {
-        let given = self.grants_given();
+        let given = self.agreement.grants_given();
         let (before, security) = self.check_change(caller, file, &mut set, guard, may)?;
         let operation = if set.size.is_some() { Operation::Write } else { Operation::SetAttributes };
-        if let Some(answering) = self.take_back(file.node().id(), file.holder().or(caller.client), operation)
+        if let Some(answering) =
+            self.agreement.take_back(file.node().id(), file.holder().or(caller.client), operation)
         {
             return Ok(Admission::Wait(answering));
         }
@@ -87,7 +88,7 @@ impl Share {
         self.budget.capacity().freed(before.size.saturating_sub(set.size.unwrap_or(before.size)));
         let after = security::keep_in_step(file.node(), security.as_deref(), &before, after, may)?;
         if set.size.is_some() {
-            self.written_since(given, file);
+            self.agreement.written_since(given, file);
         }
         self.tell_modified(file, kinds_of(&set), may);
         Ok(Admission::Done(Changed { before, after }))
@@ -149,7 +150,7 @@ impl Share {
             File::Stateless(_) if object.security.is_none() && caller.identity.uid == object.uid => {}
             File::Stateless(_) => permission::check(&caller.identity, object, Access::WRITE_DATA)?,
         }
-        self.check_cut(file, before, size)
+        self.agreement.check_cut(file, before, size)
     }
 
     /// The size and free space of the share: as provisioned, otherwise those of its store.

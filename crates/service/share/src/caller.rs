@@ -6,7 +6,7 @@ use accounting::Client;
 use file_state::Holder;
 use identity::Identity;
 
-use crate::agreement::openers::{Opener, Openers};
+use crate::agreement::{Opener, Openers};
 
 /// The user and client of a request. Cheap to clone.
 #[derive(Debug, Clone)]

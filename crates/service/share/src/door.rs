@@ -1,4 +1,5 @@
 //! The operations of a share that one of its parts carries out alone.
 
+mod agreement;
 mod budget;
 mod watch;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use acl::SecurityDescriptor;
-use storage::{Attributes, MayWait, NodeRef, Protection, Wait};
+use storage::{Attributes, FileFlags, MayWait, NodeRef, Protection, Wait};
 
 use crate::Result;
 use crate::permission::Object;
@@ -109,4 +109,9 @@ impl Found {
         let parent = Arc::clone(self.dir.as_ref()?);
         Some(Location { parent, name: self.name.clone() })
     }
+}
+
+/// Whether a flag of the object keeps its data and its name as they are.
+pub(crate) fn is_marked_read_only(attributes: &Attributes) -> bool {
+    attributes.flags.is_some_and(|flags| flags.contains(FileFlags::READONLY))
 }

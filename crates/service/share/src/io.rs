@@ -3,72 +3,17 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use accounting::{TracedData, Used};
-use file_state::{Access, Actor, ByteRange, Holder, IoConflict, Operation};
+use accounting::TracedData;
+use file_state::{Access, ByteRange, Operation};
 use planted::Fault;
 use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Stability, Wait, Want};
 
-use crate::agreement::caching::Answering;
 use crate::inside::Inside;
 use crate::permission::Object;
 use crate::read::MAY_READ;
 use crate::schedule::Work;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
-use crate::{Call, Error, Identity, Location, Open, Result, Share, budget, permission};
-
-/// A file to work on: through an open, or without one, as NFSv3 does.
-#[derive(Debug, Clone)]
-pub enum File {
-    /// Access was checked when it was opened.
-    Open(Arc<Open>),
-    /// Access is checked for each call. Where permission bits decide, the owner may always read and write: the client
-    /// checked the mode when its user opened the file.
-    Stateless(NodeRef),
-}
-
-impl File {
-    /// The object.
-    #[must_use]
-    pub fn node(&self) -> &NodeRef {
-        match self {
-            Self::Open(open) => open.node(),
-            Self::Stateless(node) => node,
-        }
-    }
-
-    pub(crate) fn actor(&self) -> Actor {
-        match self {
-            Self::Open(open) if matches!(open.holder(), Holder::Delegation(_)) => Actor::Advised(open.key()),
-            Self::Open(open) => Actor::Open(open.key()),
-            Self::Stateless(_) => Actor::Stateless,
-        }
-    }
-
-    /// The user or client that the work is accounted to.
-    pub(crate) fn used(&self) -> Used {
-        let open = match self {
-            Self::Open(open) => Some(open.key().0),
-            Self::Stateless(_) => None,
-        };
-        Used { file: self.node().id().number, open }
-    }
-
-    /// The caching grant on the file's directory that this work does not break.
-    fn directory(&self) -> Option<Holder> {
-        match self {
-            Self::Open(open) => open.directory(),
-            Self::Stateless(_) => None,
-        }
-    }
-
-    /// The caching grant on the file that this work does not break.
-    pub(crate) fn holder(&self) -> Option<Holder> {
-        match self {
-            Self::Open(open) => Some(open.holder()),
-            Self::Stateless(_) => None,
-        }
-    }
-}
+use crate::{Call, Error, File, Identity, Location, Open, Result, Share, budget, permission};
 
 /// The outcome of a write.
 #[derive(Debug, Clone, Copy)]
@@ -118,9 +63,9 @@ impl Share {
         let mut patience = None;
         loop {
             let attributes = self.permit(call, file, operation).await?;
-            match self.check_range(call.caller.client, file, range()?, operation)? {
+            match self.agreement.check_range(call.caller.client, file, range()?, operation)? {
                 None => return Ok(attributes),
-                Some(answering) => Box::pin(self.bear(call, &mut patience, answering)).await?,
+                Some(answering) => Box::pin(self.agreement.bear(call, &mut patience, answering)).await?,
             }
         }
     }
@@ -139,32 +84,6 @@ impl Share {
             Ok(attributes)
         })
         .await
-    }
-
-    /// Asks the file's state, if the file is open anywhere, whether these bytes may be read or written, and breaks
-    /// conflicting grants. Returns what to wait for, if anything. `client` is the grant of a caller without an open.
-    pub(crate) fn check_range(
-        &self,
-        client: Option<Holder>,
-        file: &File,
-        range: ByteRange,
-        operation: Operation,
-    ) -> Result<Option<Answering>> {
-        if let (File::Stateless(_), Some(answering)) = (file, self.held_back()) {
-            return Ok(Some(answering));
-        }
-        let timeout = self.settings.break_timeout;
-        let answer = self.files.with(file.node().id(), |entry| {
-            match operation {
-                Operation::Read => entry.state.check_read(file.actor(), range)?,
-                _ => entry.state.check_write(file.actor(), range)?,
-            }
-            Ok::<_, IoConflict>(entry.take_back(file.holder().or(client), operation, timeout))
-        });
-        match answer {
-            None => Ok(None),
-            Some(taken) => Ok(self.deliver(taken?)),
-        }
     }
 
     /// Writes nothing: says whether the open may write, and counts as one operation against the budget.
@@ -200,7 +119,7 @@ impl Share {
             self.budget.note(call, None, Some(data));
             self.budget.pass(call, budget::write(file.node(), total as u64)).await;
         }
-        let given = self.grants_given();
+        let given = self.agreement.grants_given();
         let offset = if only_appends(file) {
             self.attributes(call, file.node(), Want::empty()).await?.size
         } else {
@@ -243,16 +162,9 @@ impl Share {
             })
             .await?;
         }
-        self.written_since(given, file);
+        self.agreement.written_since(given, file);
         self.written(call, file, attributes).await?;
         Ok(Written { count: total, stability })
-    }
-
-    /// Checks that truncating or extending a file affects no bytes locked by others.
-    pub(crate) fn check_cut(&self, file: &File, from: u64, to: u64) -> Result<()> {
-        let range = ByteRange::new(from.min(to), from.abs_diff(to))?;
-        let ask = |entry: &mut crate::agreement::files::Entry| entry.state.check_write(file.actor(), range);
-        self.files.with(file.node().id(), ask).unwrap_or(Ok(())).map_err(Error::from)
     }
 
     /// Requires any of `access`, from the open or, without an open, from the file's permissions.
@@ -310,10 +222,10 @@ impl Share {
     /// Tells watchers and holders of cached listings that an object has changed, if its name is known because it is open or
     /// from the store.
     pub(crate) fn tell_modified(&self, file: &File, kinds: ChangeKinds, may: MayWait<'_>) {
-        if (self.changes.is_watched() || self.caches_listings())
+        if (self.changes.is_watched() || self.agreement.caches_listings())
             && let Some(location) = self.publish_modified(file, kinds, may)
         {
-            self.entries_changed(location.parent.id(), file.directory());
+            self.agreement.entries_changed(location.parent.id(), file.directory());
         }
     }
 
@@ -327,7 +239,7 @@ impl Share {
             self.tell_stream_modified(open, kinds, may);
             return None;
         }
-        let location = self.files.with(node.id(), |entry| entry.locations.values().next().cloned()).flatten();
+        let location = self.agreement.location_of(node.id());
         let location = location.or_else(|| self.locate(node, may))?;
         let (dir, name) = (&location.parent, location.name.as_slice());
         let unless = ChangeKinds::empty();
@@ -343,8 +255,8 @@ impl Share {
         self.check_writable(open.node().id())?;
         open.require(Access::WRITE_DATA)?;
         // [MS-FSA] 2.1.4.12: it counts as a change of the size.
-        let take_back = || self.take_back(open.node().id(), Some(open.holder()), Operation::Write);
-        self.settled(call, || Ok(((), take_back()))).await?;
+        let take_back = || self.agreement.take_back(open.node().id(), Some(open.holder()), Operation::Write);
+        self.agreement.settled(call, || Ok(((), take_back()))).await?;
         let node = Arc::clone(open.node());
         self.run(call, Work::Blocking, move |_, may| match node.allocate(0, length, false, may) {
             // Space is promised, not content: a store that cannot promise space has none to withdraw.

@@ -42,7 +42,7 @@ mod watch;
 mod xattrs;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use storage::{NodeRef, Storage};
@@ -56,12 +56,10 @@ pub use accounting::{
     HISTOGRAM_BUCKETS, InUse, Outcome, Record, Recorded, SIZE_BUCKETS, Traced, TracedData, Used, Waited,
     Waits, bucket_limit, response_type, size_limit,
 };
-pub use agreement::caching::{
-    Admission, Answering, GrantCounts, GrantHolder, GrantKey, GrantRequest, Granted,
+pub use agreement::{
+    Admission, Answering, Asked, ClientLock, Courtesy, File, GrantCounts, GrantHolder, GrantKey,
+    GrantRequest, Granted, Holding, LockWait, Open, OpenRequest, Opener, Openers, Unwritten,
 };
-pub use agreement::courtesy::Courtesy;
-pub use agreement::lock::{ClientLock, LockWait};
-pub use agreement::openers::{Opener, Openers};
 pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
 pub use budget::LimitsStatus;
@@ -79,20 +77,17 @@ pub use file_state::{
 pub use found::{Found, Location, Stream};
 pub use identity::Identity;
 pub use inside::StoreWatch;
-pub use io::{File, Written};
+pub use io::Written;
 pub use namespace::{Case, Created, NewObject, RenameHow, Walk};
-pub use open::{Open, OpenRequest};
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use permission::{Object, may_delete, permitted};
 pub use pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
 pub use ranges::CloneRule;
 pub use read::{Read, ReadWithAttributes};
 pub use read_only::ReadOnly;
-pub use restore::Holding;
 pub use security::SecurityChange;
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
 pub use terms::Terms;
-pub use unwritten::{Asked, Unwritten};
 pub use watch::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use xattrs::ExtendedAttribute;
 
@@ -175,20 +170,15 @@ pub struct Share {
     alarms: alarm::Alarms,
     /// Guards the calls that the store holds up at present.
     held: parking_lot::Mutex<Option<inside::Held>>,
-    files: agreement::files::Files,
+    agreement: agreement::Agreement,
     folded: Arc<cache::FoldedNames>,
     /// Serializes long calls ([`Share::run_long`]). It guards no data.
     long_calls: tokio::sync::Mutex<()>,
     cache: Option<Arc<cache::Cache>>,
     changes: Arc<Changes>,
     accounting: Accounting,
-    grants: GrantCounts,
     budget: budget::Provision,
     read_permits: read_permits::ReadPermits,
-    reclaims: agreement::reclaims::Reclaims,
-    opens: agreement::openers::OpenCount,
-    courtesies: agreement::courtesy::Courtesies,
-    next_open: AtomicU64,
 }
 
 impl std::fmt::Debug for Share {
@@ -222,7 +212,6 @@ impl Share {
         };
         let cache::Layer { store, cache, names: folded } = cache::Layer::over(store, &cached);
         let root = store.root();
-        let opens_max = settings.opens_max;
         let budget_left = budget::Provision::new(settings.provisioned.clone(), &settings.name, &root);
         let local = storage::KnownLocal::of(&*store);
         let pool = pool::Pool::new(&settings.name, workers);
@@ -235,6 +224,7 @@ impl Share {
             withdrawn: AtomicBool::new(false),
             root_is_told: AtomicBool::new(false),
             accounting: Accounting::new(settings.accounting),
+            agreement: agreement::Agreement::new(id, &settings),
             settings,
             root,
             store,
@@ -242,17 +232,11 @@ impl Share {
             pool,
             alarms: alarm::Alarms::default(),
             held: parking_lot::Mutex::default(),
-            files: agreement::files::Files::default(),
             folded,
             long_calls: tokio::sync::Mutex::default(),
             cache,
-            grants: GrantCounts::default(),
             budget: budget_left,
             read_permits: read_permits::ReadPermits::default(),
-            reclaims: agreement::reclaims::Reclaims::default(),
-            opens: agreement::openers::OpenCount::new(opens_max),
-            courtesies: agreement::courtesy::Courtesies::default(),
-            next_open: AtomicU64::new(1),
         })
     }
 
@@ -289,11 +273,6 @@ impl Share {
     /// Replaces the comment.
     pub fn set_comment(&self, comment: String) {
         *self.comment.lock() = comment;
-    }
-
-    /// Sets the most opens. Existing opens stay, even if there are more.
-    pub fn set_opens_max(&self, opens_max: usize) {
-        self.opens.set_most(opens_max);
     }
 
     /// Whether the share is no longer served. A caller that found it in the table before must not begin anything in it.

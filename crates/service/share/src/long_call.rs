@@ -10,6 +10,7 @@ use std::sync::Arc;
 use cache::Effort;
 use storage::MayWait;
 
+use crate::agreement::Admission;
 use crate::schedule::Work;
 use crate::{Call, Error, Result, Share};
 
@@ -91,5 +92,36 @@ impl Share {
         let job = Arc::clone(job);
         let attempt = move |share: &Arc<Self>, may: MayWait<'_>| unless_too_long(job(share, effort, may));
         self.run(call, work, attempt).await
+    }
+
+    /// Runs `call` ([`Share::run`]) until it need not wait for any client.
+    ///
+    /// # Errors
+    /// Those of `call`; [`Error::Delayed`] when it takes longer than the call's front waits.
+    pub(crate) fn run_settled<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: &Call,
+        work: Work,
+        job: impl Fn(&Arc<Self>, MayWait<'_>) -> Result<Admission<T>> + Send + Sync + 'static,
+    ) -> impl Future<Output = Result<T>> {
+        let job = move |share: &Arc<Self>, _, may: MayWait<'_>| Ok(job(share, may)?);
+        self.run_long_settled(call, work, job)
+    }
+
+    /// As [`Share::run_settled`], for a call that may take long ([`Share::run_long`]).
+    pub(crate) async fn run_long_settled<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: &Call,
+        work: Work,
+        job: impl Fn(&Arc<Self>, Effort, MayWait<'_>) -> Attempt<Admission<T>> + Send + Sync + 'static,
+    ) -> Result<T> {
+        let job: LongCall<Admission<T>> = Arc::new(job);
+        let mut patience = None;
+        loop {
+            match self.run_long(call, work, &job).await? {
+                Admission::Done(done) => return Ok(done),
+                Admission::Wait(answering) => self.agreement.bear(call, &mut patience, answering).await?,
+            }
+        }
     }
 }

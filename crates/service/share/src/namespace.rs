@@ -179,7 +179,7 @@ impl Share {
             let dir_protection = Some(protection);
             return Ok(Walk::Found(Found { dir_protection, ..Found::alone(node, attributes) }));
         }
-        let epoch = self.files.now();
+        let epoch = self.agreement.now();
         let look = |name: Name<'_>| dir.lookup_attributes(name, want, Wait::May(may));
         let child = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look, may)?;
         let dir = Arc::clone(dir);
@@ -234,7 +234,7 @@ impl Share {
     ) {
         let kinds = if is_dir { ChangeKinds::DIR_NAME } else { ChangeKinds::FILE_NAME };
         self.changes.publish(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() }, may);
-        self.entries_changed(dir.id(), by);
+        self.agreement.entries_changed(dir.id(), by);
     }
 
     fn tell_renamed(

@@ -8,10 +8,9 @@ use storage::{
     Attributes, FileFlags, MayWait, NodeRef, SeekTo, SetAttributes, SetTime, Stability, Wait, Want,
 };
 
-use crate::io::File;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;
-use crate::{Call, Error, Open, Result, Share, budget};
+use crate::{Call, Error, File, Open, Result, Share, budget};
 
 /// Bytes written or copied at a time where the store cannot do the whole operation.
 const PIECE: usize = 256 * 1024;
@@ -44,7 +43,7 @@ impl Share {
     ) -> Result<()> {
         self.check_writable(file.node().id())?;
         self.check_any(call, file, Access::WRITE_DATA).await?;
-        let given = self.grants_given();
+        let given = self.agreement.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
         let _under_way = self.changes.work_begins();
@@ -65,7 +64,7 @@ impl Share {
     ) -> Result<()> {
         self.check_writable(file.node().id())?;
         self.check_any(call, file, Access::WRITE_DATA).await?;
-        let given = self.grants_given();
+        let given = self.agreement.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
         let _growth = self.make_room(call, &node, offset.saturating_add(length)).await?;
@@ -185,7 +184,7 @@ impl Share {
         (to, to_offset): (&File, u64),
         length: u64,
     ) -> Result<()> {
-        let given = self.grants_given();
+        let given = self.agreement.grants_given();
         self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _under_way = self.changes.work_begins();
@@ -253,7 +252,7 @@ impl Share {
         if length == 0 {
             return Ok(());
         }
-        let given = self.grants_given();
+        let given = self.agreement.grants_given();
         self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _growth = self.make_room(call, &target, to_offset.saturating_add(length)).await?;
@@ -291,7 +290,7 @@ impl Share {
                 )
             }
         };
-        self.written_since(given, file);
+        self.agreement.written_since(given, file);
         self.written(call, file, attributes).await
     }
 
@@ -304,7 +303,11 @@ impl Share {
         range: ByteRange,
         operation: Operation,
     ) -> Result<()> {
-        self.settled(call, || Ok(((), self.check_range(call.caller.client, file, range, operation)?))).await
+        self.agreement
+            .settled(call, || {
+                Ok(((), self.agreement.check_range(call.caller.client, file, range, operation)?))
+            })
+            .await
     }
 }
 

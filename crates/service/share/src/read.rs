@@ -110,7 +110,8 @@ impl Share {
         let length = into.as_mut().len();
         let Ok(range) = ByteRange::new(offset, length as u64) else { return Err(into) };
         let file = File::Stateless(Arc::clone(node));
-        if !matches!(self.check_range(call.caller.client, &file, range, Operation::Read), Ok(None)) {
+        if !matches!(self.agreement.check_range(call.caller.client, &file, range, Operation::Read), Ok(None))
+        {
             return Err(into);
         }
         let _inside = Inside::begin(self);
@@ -119,7 +120,7 @@ impl Share {
             return Err(into);
         };
         let is_whole = count == length || attributes.size <= offset.saturating_add(count as u64);
-        if attributes.ctime != permitted_at || !is_whole || self.asks_writers(&attributes) {
+        if attributes.ctime != permitted_at || !is_whole || self.agreement.asks_writers(&attributes) {
             return Err(into);
         }
         call.takes_turn();
@@ -147,7 +148,7 @@ impl Share {
         }
         let length = into.as_mut().len().saturating_sub(ahead);
         let Ok(range) = ByteRange::new(offset, length as u64) else { return Err(into) };
-        if !matches!(self.check_range(call.caller.client, file, range, Operation::Read), Ok(None)) {
+        if !matches!(self.agreement.check_range(call.caller.client, file, range, Operation::Read), Ok(None)) {
             return Err(into);
         }
         let node = open.node();

@@ -9,7 +9,7 @@ use acl::{Acl, Control, Newborn, SecurityDescriptor, Sid};
 use file_state::{Access, Operation};
 use storage::{Attributes, Capabilities, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
 
-use crate::agreement::caching::Admission;
+use crate::agreement::Admission;
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;
@@ -79,9 +79,11 @@ impl Share {
         let (caller, file) = (call.caller.clone(), file.clone());
         self.run_settled(call, Work::Metadata, move |share, may| {
             let node = file.node();
-            if let Some(answering) =
-                share.take_back(node.id(), file.holder().or(caller.client), Operation::SetAttributes)
-            {
+            if let Some(answering) = share.agreement.take_back(
+                node.id(),
+                file.holder().or(caller.client),
+                Operation::SetAttributes,
+            ) {
                 return Ok(Admission::Wait(answering));
             }
             share.set_security_now(&caller, &file, change.clone(), may)?;

@@ -135,7 +135,7 @@ impl Share {
                 return Err(StoreError::Exists.into());
             }
             let name = StreamName::new(&other.name)?;
-            let is_open = self.files.with(node.stream(name, may)?.id(), |_| ()).is_some();
+            let is_open = self.agreement.has_opens(node.stream(name, may)?.id());
             if is_open || other.size != 0 {
                 return Err(StoreError::InvalidArgument.into());
             }
@@ -143,7 +143,7 @@ impl Share {
         }
         node.rename_stream(StreamName::new(&from.name)?, StreamName::new(to)?, Replace::Never, may)?;
         let target = Location { parent: Arc::clone(node), name: to.to_vec() };
-        self.files.with(open.node().id(), |entry| entry.moved(&from, &target));
+        self.agreement.moved(open.node().id(), &from, &target);
         let location = self.location(open);
         let (gone, come) = (ChangeAction::RemovedStream, ChangeAction::AddedStream);
         self.tell_stream(location.as_ref(), &from.name, gone, ChangeKinds::STREAM_NAME, may);
@@ -160,7 +160,7 @@ impl Share {
     /// The file and name of the open stream.
     fn stream_location(&self, open: &Open) -> Option<Location> {
         open.file()?;
-        self.files.with(open.node().id(), |entry| entry.location(open.key()).cloned()).flatten()
+        self.agreement.location(open)
     }
 
     /// Removes a stream whose last open is closed, if the name still refers to that stream.

@@ -2,27 +2,13 @@
 //! the file, the server asks the client for the file's size, and whether the client has changed the file (RFC 8881 10.4.3).
 //! Without an answer, the delegation is recalled.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use file_state::Operation;
-use storage::{Attributes, FileKind, NodeRef, SetAttributes, SetTime, Want};
+use storage::{Attributes, NodeRef, SetAttributes, SetTime, Want};
 
 use crate::schedule::Work;
-use crate::{Call, Entry, Error, Result, Share};
-
-/// What a client that writes to a file holds of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unwritten {
-    /// The file's size in bytes, as the client has it.
-    pub size: u64,
-    /// Whether the client holds data that it has not written to the server.
-    pub is_modified: bool,
-}
-
-/// A client's answer on what it holds; None if the client does not say.
-pub type Asked = Pin<Box<dyn Future<Output = Option<Unwritten>> + Send>>;
+use crate::{Call, Entry, Error, Result, Share, Unwritten};
 
 impl Share {
     /// The attributes of an object, including changes that another client has not sent yet.
@@ -36,15 +22,10 @@ impl Share {
         want: Want,
     ) -> Result<Attributes> {
         let attributes = self.attributes(call, node, want).await?;
-        if !self.asks_writers(&attributes) {
+        if !self.agreement.asks_writers(&attributes) {
             return Ok(attributes);
         }
         Box::pin(self.as_written(call, node, attributes, want)).await
-    }
-
-    /// Whether another client may hold changes of the object with these attributes that the store does not have.
-    pub(crate) fn asks_writers(&self, attributes: &Attributes) -> bool {
-        attributes.kind == FileKind::Regular && self.grants.writers_are_asked.load(Ordering::Acquire)
     }
 
     /// Adds to attributes that were just read the changes that another client has not sent yet.
@@ -58,16 +39,17 @@ impl Share {
         attributes: Attributes,
         want: Want,
     ) -> Result<Attributes> {
-        if !self.asks_writers(&attributes) {
+        if !self.agreement.asks_writers(&attributes) {
             return Ok(attributes);
         }
-        let writer = self.files.with(node.id(), |entry| entry.writer(call.caller.client)).flatten();
+        let writer = self.agreement.writer(node.id(), call.caller.client);
         let Some(asked) = writer.and_then(|writer| writer.ask()) else { return Ok(attributes) };
-        match tokio::time::timeout(self.settings.retry_after, asked).await {
+        match tokio::time::timeout(self.agreement.retry_after(), asked).await {
             Ok(Some(unwritten)) => self.together(call, node, attributes, unwritten, want).await,
             Ok(None) | Err(_) => {
-                let ask = || Ok(((), self.take_back(node.id(), call.caller.client, Operation::Read)));
-                self.settled(call, ask).await?;
+                let ask =
+                    || Ok(((), self.agreement.take_back(node.id(), call.caller.client, Operation::Read)));
+                self.agreement.settled(call, ask).await?;
                 self.attributes(call, node, want).await
             }
         }
@@ -104,7 +86,7 @@ impl Share {
         entries: &mut [Entry],
         want: Want,
     ) -> Result<()> {
-        if !self.grants.writers_are_asked.load(Ordering::Acquire) {
+        if !self.agreement.has_writers() {
             return Ok(());
         }
         for (node, attributes) in entries.iter_mut().filter_map(|entry| entry.node.as_mut()) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use file_state::{Access, Operation};
 use storage::{MayWait, NodeRef, Wait, Want, XattrMode};
 
-use crate::agreement::caching::Admission;
+use crate::agreement::Admission;
 use crate::permission::Object;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;
@@ -107,9 +107,11 @@ impl Share {
         self.run_settled(call, Work::Metadata, move |share, may| {
             let node = file.node();
             check(&caller, node, Access::WRITE_EA, may)?;
-            if let Some(answering) =
-                share.take_back(node.id(), file.holder().or(caller.client), Operation::SetAttributes)
-            {
+            if let Some(answering) = share.agreement.take_back(
+                node.id(),
+                file.holder().or(caller.client),
+                Operation::SetAttributes,
+            ) {
                 return Ok(Admission::Wait(answering));
             }
             let before = node.attributes(Want::empty(), Wait::May(may))?;

@@ -9,22 +9,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cache::Effort;
 use file_state::{AcknowledgeError, Break, Caching, Holder, OpenKey, Operation, SmallMap};
 use planted::Fault;
-use storage::{FileKind, MayWait, NodeRef, ObjectId};
+use storage::{Attributes, FileKind, NodeRef, ObjectId};
 use tokio::sync::futures::OwnedNotified;
 
-use crate::agreement::files::Entry;
-use crate::long_call::{Attempt, LongCall};
+use super::Agreement;
+use super::file::File;
+use super::files::Entry;
+use super::open::Open;
 use crate::operation::Patience;
-use crate::schedule::Work;
-use crate::unwritten::Asked;
-use crate::{Call, Caller, Error, File, Open, Result, Share};
+use crate::{Call, Caller, Error, Result};
+
+/// What a client that writes to a file holds of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unwritten {
+    /// The file's size in bytes, as the client has it.
+    pub size: u64,
+    /// Whether the client holds data that it has not written to the server.
+    pub is_modified: bool,
+}
+
+/// A client's answer on what it holds; None if the client does not say.
+pub type Asked = Pin<Box<dyn Future<Output = Option<Unwritten>> + Send>>;
 
 /// A client that holds a caching grant, as the share reaches it. Methods are called from any thread and must not wait.
 pub trait GrantHolder: Send + Sync + std::fmt::Debug {
-    /// Tells the client that the grant shrinks. If `told` says so, the client answers with [`Share::acknowledge`].
+    /// Tells the client that the grant shrinks. If `told` says so, the client answers with [`Share::acknowledge`](crate::Share::acknowledge).
     fn shrink(&self, told: &Break);
 
     /// The client did not answer in time: its whole grant is revoked.
@@ -112,7 +123,7 @@ pub struct Answering {
 }
 
 impl Answering {
-    pub(crate) fn new(freed: OwnedNotified, deadline: Instant) -> Self {
+    pub(super) fn new(freed: OwnedNotified, deadline: Instant) -> Self {
         Self { freed: Box::pin(freed), deadline }
     }
 
@@ -124,7 +135,7 @@ impl Answering {
 
 /// The keys under which a file is open, whether or not anything was granted. The file's state knows which opens these are.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(super) struct Held {
     clients: SmallMap<Holder, Arc<dyn GrantHolder>>,
     /// The deadlines of the holders that were told to give something up.
     deadlines: Vec<(Holder, Instant)>,
@@ -166,7 +177,7 @@ impl Held {
 /// Whom to tell, once no lock is held, and whether to wait.
 #[derive(Debug, Default)]
 #[must_use = "clients must be told"]
-pub(crate) struct Taken {
+pub(super) struct Taken {
     notices: Vec<(Arc<dyn GrantHolder>, Notice)>,
     wait: Option<Answering>,
 }
@@ -188,24 +199,24 @@ pub struct GrantCounts {
     /// Grants revoked because the client did not answer in time.
     pub revoked: AtomicU64,
     /// Grants on directories at present. While there are none, nothing searches for them.
-    pub(crate) on_directories: AtomicUsize,
+    on_directories: AtomicUsize,
     /// Whether a grant was ever given to a client that can be asked for unwritten data ([`GrantHolder::ask`]). Before that,
     /// nothing searches for one.
-    pub(crate) writers_are_asked: AtomicBool,
+    writers_are_asked: AtomicBool,
 }
 
 impl Taken {
-    pub(crate) fn must_wait(&self) -> bool {
+    pub(super) fn must_wait(&self) -> bool {
         self.wait.is_some()
     }
 
     /// Adds clients to tell, without waiting for them.
-    pub(crate) fn tell_only(&mut self, more: Self) {
+    pub(super) fn tell_only(&mut self, more: Self) {
         self.notices.extend(more.notices);
     }
 
     /// Adds clients to tell, and waits for them too.
-    pub(crate) fn and(mut self, more: Self) -> Self {
+    pub(super) fn and(mut self, more: Self) -> Self {
         self.notices.extend(more.notices);
         self.wait = self.wait.or(more.wait);
         self
@@ -214,7 +225,7 @@ impl Taken {
 
 impl Entry {
     /// Takes from the grants of others what conflicts with the operation. `own` is the grant that the caller works under.
-    pub(crate) fn take_back(
+    pub(super) fn take_back(
         &mut self,
         own: Option<Holder>,
         operation: Operation,
@@ -244,7 +255,7 @@ impl Entry {
 
     /// A holder of this file is the reason for a refusal: if that client is late, it loses what it holds, and the refused
     /// caller tries again.
-    pub(crate) fn evict_late(&self, in_the_way: Holder, timeout: Duration) -> Taken {
+    pub(super) fn evict_late(&self, in_the_way: Holder, timeout: Duration) -> Taken {
         let mut taken = Taken::default();
         if let Some(client) = self.held.client(in_the_way).filter(|client| client.is_late()) {
             taken.notices.push((client, Notice::Evicted));
@@ -289,7 +300,7 @@ impl Entry {
     }
 
     /// The client that holds unwritten data of this file and can be asked, unless it is the caller itself.
-    pub(crate) fn writer(&self, own: Option<Holder>) -> Option<Arc<dyn GrantHolder>> {
+    pub(super) fn writer(&self, own: Option<Holder>) -> Option<Arc<dyn GrantHolder>> {
         let is_writer =
             |(holder, caching): &(Holder, Caching)| Some(*holder) != own && caching.contains(Caching::WRITE);
         let (holder, _) = self.state.grants().find(is_writer)?;
@@ -297,23 +308,23 @@ impl Entry {
     }
 
     /// Grants again what a holder had before the server was started, as far as the other opens allow.
-    pub(crate) fn grant_again(&mut self, holder: Holder, wanted: Caching) {
+    pub(super) fn grant_again(&mut self, holder: Holder, wanted: Caching) {
         if self.held.client(holder).is_some() {
             self.state.grant(holder, wanted);
         }
     }
 
     /// Follows the close of an open that worked under this grant: a grant ends with its last open.
-    pub(crate) fn end_grant(&mut self, holder: Holder) {
+    pub(super) fn end_grant(&mut self, holder: Holder) {
         if !self.state.has_opens_under(holder) && self.held.end(holder) {
             self.state.revoke(holder);
         }
     }
 }
 
-impl Share {
+impl Agreement {
     /// Tells the holders. Returns what the caller has to wait for, if anything.
-    pub(crate) fn deliver(&self, taken: Taken) -> Option<Answering> {
+    pub(super) fn deliver(&self, taken: Taken) -> Option<Answering> {
         for (client, notice) in taken.notices {
             match notice {
                 Notice::Shrinks(told) => {
@@ -323,7 +334,7 @@ impl Share {
                 Notice::Evicted => client.evict(),
                 Notice::Revoked(had) => {
                     self.grants.revoked.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!(share = self.name(), ?client, "revoked {had:?}: no answer in time");
+                    tracing::warn!(share = self.name, ?client, "revoked {had:?}: no answer in time");
                     client.revoked(had);
                 }
             }
@@ -338,7 +349,7 @@ impl Share {
         own: Option<Holder>,
         operation: Operation,
     ) -> Option<Answering> {
-        let timeout = self.settings.break_timeout;
+        let timeout = self.break_timeout;
         let taken = self.files.with(id, |entry| entry.take_back(own, operation, timeout))?;
         self.deliver(taken)
     }
@@ -360,37 +371,6 @@ impl Share {
         }
     }
 
-    /// Runs `call` ([`Share::run`]) until it need not wait for any client.
-    ///
-    /// # Errors
-    /// Those of `call`; [`Error::Delayed`] when it takes longer than the call's front waits.
-    pub(crate) fn run_settled<T: Send + 'static>(
-        self: &Arc<Self>,
-        call: &Call,
-        work: Work,
-        job: impl Fn(&Arc<Self>, MayWait<'_>) -> Result<Admission<T>> + Send + Sync + 'static,
-    ) -> impl Future<Output = Result<T>> {
-        let job = move |share: &Arc<Self>, _, may: MayWait<'_>| Ok(job(share, may)?);
-        self.run_long_settled(call, work, job)
-    }
-
-    /// As [`Share::run_settled`], for a call that may take long ([`Share::run_long`]).
-    pub(crate) async fn run_long_settled<T: Send + 'static>(
-        self: &Arc<Self>,
-        call: &Call,
-        work: Work,
-        job: impl Fn(&Arc<Self>, Effort, MayWait<'_>) -> Attempt<Admission<T>> + Send + Sync + 'static,
-    ) -> Result<T> {
-        let job: LongCall<Admission<T>> = Arc::new(job);
-        let mut patience = None;
-        loop {
-            match self.run_long(call, work, &job).await? {
-                Admission::Done(done) => return Ok(done),
-                Admission::Wait(answering) => self.bear(call, &mut patience, answering).await?,
-            }
-        }
-    }
-
     /// Waits, unless the call has waited long enough for its front; `patience` is the end of that time.
     pub(crate) async fn bear(
         &self,
@@ -401,7 +381,7 @@ impl Share {
         match call.patience() {
             Patience::AsLongAsHolders => answering.over().await,
             Patience::UntilRetry => {
-                let end = *patience.get_or_insert_with(|| Instant::now() + self.settings.retry_after);
+                let end = *patience.get_or_insert_with(|| Instant::now() + self.retry_after);
                 let waited = tokio::time::timeout_at(end.into(), answering.over()).await;
                 waited.map_err(|_| Error::Delayed)?;
             }
@@ -410,7 +390,7 @@ impl Share {
     }
 
     /// Grants a new open what it asks for, as far as the other opens allow.
-    pub(crate) fn grant(
+    pub(super) fn grant(
         &self,
         entry: &mut Entry,
         node: &NodeRef,
@@ -432,7 +412,7 @@ impl Share {
     }
 
     /// Follows the close of an open that worked under this grant.
-    pub(crate) fn end_grant(&self, entry: &mut Entry, holder: Holder) {
+    pub(super) fn end_grant(&self, entry: &mut Entry, holder: Holder) {
         let before = entry.held.len();
         entry.end_grant(holder);
         if entry.node.kind() == FileKind::Directory {
@@ -440,13 +420,13 @@ impl Share {
         }
     }
 
-    /// How many grants have been given so far: for [`Share::written_since`].
+    /// How many grants have been given so far: for [`Agreement::written_since`].
     pub(crate) fn grants_given(&self) -> u64 {
         self.grants.granted.load(Ordering::Acquire)
     }
 
     /// Follows a change of data. A grant given after the check may cover the data from before the change, so it is broken
-    /// now. `given` is [`Share::grants_given`] from before the check.
+    /// now. `given` is [`Agreement::grants_given`] from before the check.
     pub(crate) fn written_since(&self, given: u64, file: &File) {
         if self.grants_given() != given {
             // There is nothing to wait for: the holder has not been told yet that it may rely on the grant.
@@ -455,8 +435,7 @@ impl Share {
     }
 
     /// What the grant of an open allows at present. While part of it is being broken: what the client may still be caching.
-    #[must_use]
-    pub fn granted(&self, open: &Open) -> Granted {
+    pub(crate) fn granted(&self, open: &Open) -> Granted {
         let look = |entry: &mut Entry| Granted {
             state: entry.state.granted(open.holder()),
             breaking: entry.state.breaking_to(open.holder()).is_some(),
@@ -470,13 +449,13 @@ impl Share {
     ///
     /// # Errors
     /// [`AcknowledgeError`]: nothing was changed.
-    pub fn acknowledge(
+    pub(crate) fn acknowledge(
         &self,
         id: ObjectId,
         holder: Holder,
         keeps: Caching,
     ) -> std::result::Result<(), AcknowledgeError> {
-        let timeout = self.settings.break_timeout;
+        let timeout = self.break_timeout;
         let answer = self.files.with(id, |entry| {
             let mut taken = Taken::default();
             let now = Instant::now();
@@ -495,7 +474,7 @@ impl Share {
     }
 
     /// Ends a grant on a file: the holder has returned all of it, or cannot be reached.
-    pub fn give_up(&self, id: ObjectId, holder: Holder) {
+    pub(crate) fn give_up(&self, id: ObjectId, holder: Holder) {
         self.files.with(id, |entry| {
             entry.state.revoke(holder);
             entry.held.answered(holder);
@@ -504,9 +483,28 @@ impl Share {
     }
 
     /// Counts of the caching grants.
-    #[must_use]
-    pub fn grant_counts(&self) -> &GrantCounts {
+    pub(crate) fn grant_counts(&self) -> &GrantCounts {
         &self.grants
+    }
+
+    /// Whether another client may hold changes of any file that the store does not have.
+    pub(crate) fn has_writers(&self) -> bool {
+        self.grants.writers_are_asked.load(Ordering::Acquire)
+    }
+
+    /// Whether another client may hold changes of the object with these attributes that the store does not have.
+    pub(crate) fn asks_writers(&self, attributes: &Attributes) -> bool {
+        attributes.kind == FileKind::Regular && self.has_writers()
+    }
+
+    /// The client that holds unwritten data of an object and can be asked, unless it is the caller itself.
+    pub(crate) fn writer(&self, id: ObjectId, own: Option<Holder>) -> Option<Arc<dyn GrantHolder>> {
+        self.files.with(id, |entry| entry.writer(own)).flatten()
+    }
+
+    /// How long a client may take to say what it holds, before the caller is told to retry.
+    pub(crate) fn retry_after(&self) -> Duration {
+        self.retry_after
     }
 
     /// The entries of a directory, or what a listing shows of them, have changed. Holders of cached listings are told,

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::agreement::caching::Answering;
-use crate::agreement::openers::Openers;
-use crate::{Call, Error, Result, Share, ShareId};
+use super::caching::Answering;
+use crate::{Error, Result, ShareId};
 
 /// How long the hosts are not asked again after they had no late client, so that repeated refusals cost little.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -23,7 +22,7 @@ pub trait Courtesy: Send + Sync {
 
 /// How a share reaches these servers, and whether it has asked them.
 #[derive(Default)]
-pub(crate) struct Courtesies {
+pub(super) struct Courtesies {
     /// Guards the servers to ask.
     hosts: Mutex<Option<Weak<dyn Courtesy>>>,
     /// Guards the state of the question.
@@ -37,46 +36,27 @@ struct Asked {
     is_under_way: bool,
 }
 
-impl Share {
-    /// Registers a server whose clients are about to open files. It is asked to end its late clients before any open is
-    /// refused.
-    pub fn open_by_courtesy_of<C: Courtesy + 'static>(&self, host: &Arc<C>) {
-        let mut hosts = self.courtesies.hosts.lock();
+impl Courtesies {
+    /// Registers a server whose clients are about to open files.
+    pub(super) fn of<C: Courtesy + 'static>(&self, host: &Arc<C>) {
+        let mut hosts = self.hosts.lock();
         if hosts.as_ref().is_none_or(|known| known.strong_count() == 0) {
             let host: Weak<C> = Arc::downgrade(host);
             *hosts = Some(host);
         }
     }
 
-    /// Whether these openers may have one more open. Returns what to wait for before asking again, if anything.
-    ///
-    /// # Errors
-    /// [`Error::LimitReached`].
-    pub fn room_for_open(self: &Arc<Self>, openers: Openers) -> Result<Option<Answering>> {
-        if self.opens.has_room(openers) { Ok(None) } else { self.take_back_opens().map(Some) }
-    }
-
-    /// Waits until the caller may have one more open, as long as the call's front waits.
-    ///
-    /// # Errors
-    /// [`Error::LimitReached`], [`Error::Delayed`].
-    pub async fn wait_for_open(self: &Arc<Self>, call: &Call) -> Result<()> {
-        self.settled(call, || Ok(((), self.room_for_open(call.caller.openers)?))).await
-    }
-
-    /// There is no room for one more open. Returns what to wait for before trying again.
+    /// Has late clients of this share lose their opens. Returns what to wait for before another open is tried, at most this
+    /// long.
     ///
     /// # Errors
     /// [`Error::LimitReached`] when there is nothing to wait for.
-    pub(crate) fn take_back_opens(self: &Arc<Self>) -> Result<Answering> {
+    pub(super) fn take_back(self: &Arc<Self>, share: ShareId, timeout: Duration) -> Result<Answering> {
         let refused = Error::LimitReached("opens");
         let now = Instant::now();
-        let answering = Answering::new(
-            Arc::clone(&self.courtesies.ended).notified_owned(),
-            now + self.settings.break_timeout,
-        );
+        let answering = Answering::new(Arc::clone(&self.ended).notified_owned(), now + timeout);
         {
-            let mut asked = self.courtesies.asked.lock();
+            let mut asked = self.asked.lock();
             if asked.is_under_way {
                 return Ok(answering);
             }
@@ -85,21 +65,19 @@ impl Share {
             }
             *asked = Asked { at: Some(now), is_under_way: true };
         }
-        let host = self.courtesies.hosts.lock().as_ref().and_then(Weak::upgrade);
-        let Some(ending) = host.and_then(|host| host.end_late(self.id())) else {
-            self.courtesies.end();
+        let host = self.hosts.lock().as_ref().and_then(Weak::upgrade);
+        let Some(ending) = host.and_then(|host| host.end_late(share)) else {
+            self.end();
             return Err(refused);
         };
-        let share = Arc::clone(self);
+        let courtesies = Arc::clone(self);
         tokio::spawn(async move {
             ending.await;
-            share.courtesies.end();
+            courtesies.end();
         });
         Ok(answering)
     }
-}
 
-impl Courtesies {
     /// Records that no client is late any more.
     fn end(&self) {
         self.asked.lock().is_under_way = false;

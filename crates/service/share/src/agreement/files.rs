@@ -10,9 +10,9 @@ use storage::{FileKind, NodeRef, ObjectId, QuickMap};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
+use super::caching::Held;
+use super::removed::Removed;
 use crate::Result;
-use crate::agreement::caching::Held;
-use crate::agreement::removed::Removed;
 use crate::found::{Epoch, Found, Location};
 
 /// Tables, each with its own lock, to reduce contention.
@@ -29,7 +29,7 @@ pub(crate) struct Doomed {
 
 /// The state of a file while it is open.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(super) struct Entry {
     /// Pins the object, so that its file number is not reused.
     pub node: NodeRef,
     pub state: FileState,
@@ -49,17 +49,17 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// The location by which this open was made.
-    pub(crate) fn location(&self, open: OpenKey) -> Option<&Location> {
+    pub(super) fn location(&self, open: OpenKey) -> Option<&Location> {
         self.locations.get(&open)
     }
 
     /// Marks this open's name for deletion.
-    pub(crate) fn doom(&mut self, open: OpenKey, under: Option<Holder>) {
+    pub(super) fn doom(&mut self, open: OpenKey, under: Option<Holder>) {
         self.doomed = self.location(open).cloned().map(|location| Doomed { location, under });
     }
 
     /// Follows a rename of the object.
-    pub(crate) fn moved(&mut self, from: &Location, to: &Location) {
+    pub(super) fn moved(&mut self, from: &Location, to: &Location) {
         let doomed = self.doomed.iter_mut().map(|doomed| &mut doomed.location);
         let all = self.locations.values_mut().chain(doomed);
         for location in all.filter(|location| location.is(from)) {
@@ -70,7 +70,7 @@ impl Entry {
 
 /// Where open files are, as far as their opens know. All nodes are pinned.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(super) struct Places {
     /// Directories, each with the objects that were opened by a name in it.
     pub dirs: HashMap<ObjectId, (NodeRef, Vec<NodeRef>)>,
     /// Objects that were opened without a name, or are being removed.
@@ -79,7 +79,7 @@ pub(crate) struct Places {
 
 /// The open files of a share. A table's lock guards its entries; no storage call is made while it is held.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(super) struct Files {
     tables: [Mutex<Table>; TABLES],
     /// Names removed so far by the close of their last open.
     removals: AtomicU64,
@@ -93,7 +93,7 @@ struct Table {
 
 /// Why a file cannot be entered for a new open.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(super) enum Refused {
     /// Its name is being removed. Resolves when the name is removed.
     BeingRemoved(OwnedNotified),
     /// Its name may have been removed after the lookup.
@@ -114,12 +114,12 @@ impl Files {
     }
 
     /// The present epoch. Take it before looking up an object to open.
-    pub(crate) fn now(&self) -> Epoch {
+    pub(super) fn now(&self) -> Epoch {
         Epoch(self.removals.load(Ordering::Acquire))
     }
 
     /// Runs `look` on an open file; None if the file is not open.
-    pub(crate) fn with<T>(&self, id: ObjectId, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, id: ObjectId, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         self.table(id).lock().entries.get_mut(&id).map(look)
     }
 
@@ -127,7 +127,7 @@ impl Files {
     ///
     /// # Errors
     /// [`Refused`].
-    pub(crate) fn admit<T>(
+    pub(super) fn admit<T>(
         &self,
         found: &Found,
         open: OpenKey,
@@ -164,7 +164,7 @@ impl Files {
     }
 
     /// Drops the state of a file that is not open, and wakes calls that wait for its name to be removed.
-    pub(crate) fn forget_unused(&self, id: ObjectId) {
+    pub(super) fn forget_unused(&self, id: ObjectId) {
         let mut table = self.table(id).lock();
         if table.entries.get(&id).is_some_and(|entry| entry.opens == 0)
             && let Some(entry) = table.entries.remove(&id)
@@ -177,7 +177,7 @@ impl Files {
     }
 
     /// The places of open files other than `id`, for checks that need the store.
-    pub(crate) fn places_of_others(&self, id: ObjectId) -> Places {
+    pub(super) fn places_of_others(&self, id: ObjectId) -> Places {
         let mut places = Places::default();
         for table in &self.tables {
             let table = table.lock();
@@ -205,44 +205,84 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use storage::conformance::MAY;
     use storage::memory::MemoryStore;
-    use storage::{Device, SetAttributes, Want};
+    use storage::{Name, NewKind, NewNode, Storage, Wait, Want};
 
     use super::*;
-    use crate::call::of_tests::{LOOKUP, call};
-    use crate::{
-        Access, Admission, Case, Client, Error, NewObject, OpenRequest, Settings, Share, ShareId, Sharing,
-        Walk,
-    };
+    use crate::Error;
+
+    fn enter(files: &Files, found: &Found, open: u64) -> std::result::Result<Result<()>, Refused> {
+        files.admit(found, OpenKey(open), |_| (Ok(()), ())).map(|(admitted, ())| admitted)
+    }
+
+    /// A file of a store of its own, as a look-up at this moment finds it.
+    fn file(epoch: Epoch) -> Found {
+        let dir = MemoryStore::new().root();
+        let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid: 0, gid: 0 };
+        let node = dir.create(Name::new(b"file").unwrap(), &new, MAY).unwrap();
+        let attributes = node.attributes(Want::empty(), Wait::May(MAY)).unwrap();
+        Found { dir: Some(dir), name: b"file".to_vec(), epoch, ..Found::alone(node, attributes) }
+    }
+
+    fn location(found: &Found, name: &[u8]) -> Location {
+        Location { name: name.to_vec(), ..found.location().unwrap() }
+    }
 
     /// Its maker would find it there already (NFS4ERR_EXIST), if it were sent to look again.
-    #[tokio::test]
-    async fn what_was_just_made_is_opened_whatever_was_removed_meanwhile() {
-        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
-        let call = call(&LOOKUP, Client::Unknown);
-        let new = NewObject {
-            kind: FileKind::Regular,
-            target: Vec::new(),
-            device: Device::default(),
-            mode: 0o600,
-            umask: 0,
-            set: SetAttributes::default(),
-            want: Want::empty(),
-            security: None,
-            mode_bounds: false,
-        };
-        let made = share.create(&call, share.root(), b"file", Case::Sensitive, new).await.unwrap().found;
-        let look = || share.walk(&call, vec![b"file".to_vec()], Case::Sensitive, Want::empty());
-        let Walk::Found(found) = look().await.unwrap() else { panic!("it is there") };
-        // The removal of another that had the number before.
+    #[test]
+    fn what_was_just_made_is_opened_whatever_was_removed_meanwhile() {
+        let files = Files::default();
+        let (made, found) = (file(Epoch::NEVER_GONE), file(files.now()));
         let id = made.node.id();
-        let when = Epoch(share.files.removals.fetch_add(1, Ordering::AcqRel) + 1);
-        share.files.table(id).lock().removed.add(when, id);
-        let request = OpenRequest::new(Access::READ_DATA, Sharing::all());
-        assert!(matches!(share.open_granted(&made, &request), Ok(Admission::Done(_))));
+        assert_eq!(id, found.node.id(), "the same number, in another store");
+        // The removal of another that had the number before.
+        let when = Epoch(files.removals.fetch_add(1, Ordering::AcqRel) + 1);
+        files.table(id).lock().removed.add(when, id);
+        assert!(matches!(enter(&files, &made, 1), Ok(Ok(()))));
         // It might be the removed one, and is looked up again.
-        assert_eq!(share.open_granted(&found, &request).unwrap_err(), Error::Gone);
-        let Walk::Found(found) = look().await.unwrap() else { panic!("it is there") };
-        assert!(matches!(share.open_granted(&found, &request), Ok(Admission::Done(_))));
+        assert!(matches!(enter(&files, &found, 2), Err(Refused::Gone)));
+        assert!(matches!(enter(&files, &file(files.now()), 2), Ok(Ok(()))));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_an_open_that_was_refused() {
+        let (files, found) = (Files::default(), file(Epoch::NEVER_GONE));
+        let refused = files.admit(&found, OpenKey(1), |_| (Err(Error::TooManyOpens), ()));
+        assert!(matches!(refused, Ok((Err(Error::TooManyOpens), ()))));
+        assert!(files.tables.iter().all(|table| table.lock().entries.is_empty()));
+    }
+
+    #[test]
+    fn a_rename_is_followed_by_those_who_opened_the_name() {
+        let (files, found) = (Files::default(), file(Epoch::NEVER_GONE));
+        let id = found.node.id();
+        enter(&files, &found, 1).unwrap().unwrap();
+        enter(&files, &Found { name: b"link".to_vec(), ..found.clone() }, 2).unwrap().unwrap();
+        files.with(id, |entry| {
+            entry.doom(OpenKey(1), None);
+            entry.moved(&location(&found, b"file"), &location(&found, b"moved"));
+            let name = |open| entry.location(OpenKey(open)).map(|location| location.name.clone());
+            assert_eq!((name(1), name(2)), (Some(b"moved".to_vec()), Some(b"link".to_vec())));
+            assert_eq!(entry.doomed.as_ref().unwrap().location.name, b"moved");
+        });
+        let places = files.places_of_others(ObjectId::live(0));
+        assert!(places.unnamed.is_empty() && places.dirs.len() == 1);
+        assert!(files.places_of_others(id).dirs.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_being_removed_is_waited_for() {
+        let (files, found) = (Files::default(), file(Epoch::NEVER_GONE));
+        let id = found.node.id();
+        enter(&files, &found, 1).unwrap().unwrap();
+        files.with(id, |entry| (entry.opens, entry.deleting) = (0, true));
+        let Err(Refused::BeingRemoved(removed)) = enter(&files, &found, 2) else {
+            panic!("it is being removed")
+        };
+        let before = files.now();
+        files.forget_unused(id);
+        removed.await;
+        assert!(files.now() > before && files.with(id, |_| ()).is_none());
     }
 }

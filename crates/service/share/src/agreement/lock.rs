@@ -6,9 +6,10 @@ use std::time::Duration;
 use file_state::{ByteRange, ByteRangeLock, Holder, LockError, LockKind, LockOwner, Operation, UnlockError};
 use storage::{NodeRef, ObjectId};
 
-use crate::agreement::caching::Taken;
-use crate::agreement::files::Entry;
-use crate::{Call, Error, Open, Result, Share};
+use super::caching::Taken;
+use super::files::Entry;
+use super::{Agreement, Open};
+use crate::{Call, Error, Result};
 
 /// Whether a lock waits until it can be granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,24 +20,24 @@ pub enum LockWait {
     UntilGranted,
 }
 
-impl Share {
+impl Agreement {
     /// Locks a range of bytes for an open.
     ///
     /// # Errors
     /// [`Error::LockNotGranted`], [`Error::LimitReached`], [`Error::Closed`] (also when the open is closed
     /// while the lock waits).
-    pub async fn lock(
-        self: &Arc<Self>,
-        open: &Arc<Open>,
+    pub(crate) async fn lock(
+        &self,
+        open: &Open,
         range: ByteRange,
         kind: LockKind,
         wait: LockWait,
     ) -> Result<()> {
         let owner = LockOwner::Open(open.key());
-        let timeout = self.settings.break_timeout;
+        let timeout = self.break_timeout;
         loop {
             open.require_open()?;
-            if let Some(answering) = self.held_back() {
+            if let Some(answering) = self.reclaims.held_back() {
                 answering.over().await;
                 continue;
             }
@@ -76,7 +77,7 @@ impl Share {
     ///
     /// # Errors
     /// [`Error::RangeNotLocked`], [`Error::Closed`].
-    pub fn unlock(&self, open: &Arc<Open>, range: ByteRange) -> Result<()> {
+    pub(crate) fn unlock(&self, open: &Open, range: ByteRange) -> Result<()> {
         open.require_open()?;
         self.files
             .with(open.node().id(), |entry| {
@@ -107,18 +108,18 @@ pub struct ClientLock {
 
 /// Locks of owners that a client named. They last at most as long as the file is open; the caller releases them before it
 /// closes the file.
-impl Share {
+impl Agreement {
     /// Locks a range of a file that the client has open, or returns the conflicting lock.
     ///
     /// # Errors
     /// [`Error::LimitReached`], [`Error::Closed`], [`Error::Delayed`].
-    pub async fn lock_as(
-        self: &Arc<Self>,
+    pub(crate) async fn lock_as(
+        &self,
         call: &Call,
-        open: &Arc<Open>,
+        open: &Open,
         lock: ClientLock,
     ) -> Result<Option<ByteRangeLock>> {
-        let timeout = self.settings.break_timeout;
+        let timeout = self.break_timeout;
         let ClientLock { owner, range, kind } = lock;
         self.settled(call, || {
             open.require_open()?;
@@ -150,7 +151,7 @@ impl Share {
     ///
     /// # Errors
     /// [`Error::LimitReached`] if the remaining parts would be too many locks, [`Error::Closed`].
-    pub fn unlock_as(&self, open: &Arc<Open>, owner: u64, range: ByteRange) -> Result<()> {
+    pub(crate) fn unlock_as(&self, open: &Open, owner: u64, range: ByteRange) -> Result<()> {
         open.require_open()?;
         let unlock = |entry: &mut Entry| {
             let change = entry.state.unlock(LockOwner::Client(owner), range)?;
@@ -164,21 +165,19 @@ impl Share {
     }
 
     /// The lock that prevents an owner from locking a range, if there is one.
-    #[must_use]
-    pub fn test_lock(&self, node: &NodeRef, lock: ClientLock) -> Option<ByteRangeLock> {
+    pub(crate) fn test_lock(&self, node: &NodeRef, lock: ClientLock) -> Option<ByteRangeLock> {
         let ClientLock { owner, range, kind } = lock;
         self.files.with(node.id(), |entry| entry.state.test(LockOwner::Client(owner), range, kind)).flatten()
     }
 
     /// Whether an owner has locked any part of a file.
-    #[must_use]
-    pub fn holds_locks(&self, node: &NodeRef, owner: u64) -> bool {
+    pub(crate) fn holds_locks(&self, node: &NodeRef, owner: u64) -> bool {
         let owned = |lock: ByteRangeLock| lock.owner == LockOwner::Client(owner);
         self.files.with(node.id(), |entry| entry.state.locks().any(owned)).unwrap_or(false)
     }
 
     /// Releases all locks of an owner on a file.
-    pub fn release_locks(&self, id: ObjectId, owner: u64) {
+    pub(crate) fn release_locks(&self, id: ObjectId, owner: u64) {
         self.files.with(id, |entry| {
             if entry.state.release_owner(LockOwner::Client(owner)).freed {
                 entry.freed.notify_waiters();
@@ -188,7 +187,7 @@ impl Share {
 
     /// Resolves when an owner could lock a range. Returns whether the open still exists. The lock may still fail: another
     /// owner may be first.
-    pub async fn lockable(self: Arc<Self>, open: Arc<Open>, lock: ClientLock) -> bool {
+    pub(crate) async fn lockable(&self, open: &Open, lock: ClientLock) -> bool {
         loop {
             if open.require_open().is_err() {
                 return false;

@@ -33,7 +33,7 @@ pub type Openers = [Option<Opener>; 2];
 
 /// The opens of a share: their number, their limit and their openers.
 #[derive(Debug)]
-pub(crate) struct OpenCount {
+pub(super) struct OpenCount {
     all: AtomicUsize,
     most: AtomicUsize,
     /// Each lock guards the number of opens of each of its openers; none is zero.
@@ -41,7 +41,7 @@ pub(crate) struct OpenCount {
 }
 
 impl OpenCount {
-    pub(crate) fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self {
             all: AtomicUsize::new(0),
             most: AtomicUsize::new(most),
@@ -50,7 +50,7 @@ impl OpenCount {
     }
 
     /// Sets the most opens. Existing opens stay, even if there are more.
-    pub(crate) fn set_most(&self, most: usize) {
+    pub(super) fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
     }
 
@@ -59,7 +59,7 @@ impl OpenCount {
     }
 
     /// Counts one more open. Returns how many there were before, or None if these openers may have no more now.
-    pub(crate) fn enter(&self, openers: Openers) -> Option<usize> {
+    pub(super) fn enter(&self, openers: Openers) -> Option<usize> {
         let all = self.all.fetch_add(1, Ordering::Relaxed);
         let counted = openers.into_iter().flatten().map(|opener| {
             let mut table = self.table(opener).lock();
@@ -76,7 +76,7 @@ impl OpenCount {
     }
 
     /// Counts one open less.
-    pub(crate) fn leave(&self, openers: Openers) {
+    pub(super) fn leave(&self, openers: Openers) {
         self.all.fetch_sub(1, Ordering::Relaxed);
         for opener in openers.into_iter().flatten() {
             let mut table = self.table(opener).lock();
@@ -90,7 +90,7 @@ impl OpenCount {
     }
 
     /// Whether these openers may have one more open now.
-    pub(crate) fn has_room(&self, openers: Openers) -> bool {
+    pub(super) fn has_room(&self, openers: Openers) -> bool {
         let (all, most) = (self.all.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed));
         if limits::may_take(all, usize::MAX, most) {
             return true; // for whoever comes

@@ -8,61 +8,51 @@ use parking_lot::Mutex;
 use planted::Fault;
 use tokio::sync::Notify;
 
-use crate::agreement::caching::Answering;
-use crate::{Error, Result, Share};
+use super::caching::Answering;
 
 /// Until when other clients are held back.
 #[derive(Debug, Default)]
-pub(crate) struct Reclaims {
+pub(super) struct Reclaims {
     /// Checked by every call.
     are_on: AtomicBool,
-    /// Guards the end. `are_on` is changed under it.
+    /// Guards the end. `are_on` is changed under this lock.
     until: Mutex<Option<Instant>>,
     over: Arc<Notify>,
 }
 
-impl Share {
-    /// From now on, until [`Share::let_in`] and at the latest until `until`, admits only clients that had the file open
+impl Reclaims {
+    /// From now on, until [`Reclaims::let_in`] and at the latest until `until`, admits only clients that had the file open
     /// before the server was started (RFC 8881 8.4.2.1). Other opens for data, and reading, writing, removing and renaming
     /// without an open, wait or must be retried. Another call moves the end.
-    pub fn hold_back(&self, until: Instant) {
-        let mut end = self.reclaims.until.lock();
+    pub(super) fn hold_back(&self, until: Instant) {
+        let mut end = self.until.lock();
         *end = Some(until);
-        self.reclaims.are_on.store(true, Ordering::Release);
+        self.are_on.store(true, Ordering::Release);
     }
 
     /// Everything has been reclaimed: admits all clients.
-    pub fn let_in(&self) {
-        self.reclaims.let_in(&mut self.reclaims.until.lock());
+    pub(super) fn let_in(&self) {
+        self.end(&mut self.until.lock());
     }
 
     /// What a caller that does not reclaim has to wait for, if anything.
-    pub(crate) fn held_back(&self) -> Option<Answering> {
-        if !self.reclaims.are_on.load(Ordering::Acquire) || planted::strikes(Fault::GraceForgotten) {
+    pub(super) fn held_back(&self) -> Option<Answering> {
+        if !self.are_on.load(Ordering::Acquire) || planted::strikes(Fault::GraceForgotten) {
             return None;
         }
         // Registered before the check, so that an end in between is not missed.
-        let over = Arc::clone(&self.reclaims.over).notified_owned();
-        let mut until = self.reclaims.until.lock();
+        let over = Arc::clone(&self.over).notified_owned();
+        let mut until = self.until.lock();
         let deadline = (*until)?;
         if Instant::now() >= deadline {
-            self.reclaims.let_in(&mut until);
+            self.end(&mut until);
             return None;
         }
         Some(Answering::new(over, deadline))
     }
 
-    /// Refuses operations that must be retried while clients reclaim.
-    ///
-    /// # Errors
-    /// [`Error::Delayed`].
-    pub fn check_let_in(&self) -> Result<()> {
-        if self.held_back().is_some() { Err(Error::Delayed) } else { Ok(()) }
-    }
-}
-
-impl Reclaims {
-    fn let_in(&self, until: &mut Option<Instant>) {
+    /// Admits all clients.
+    fn end(&self, until: &mut Option<Instant>) {
         *until = None;
         self.are_on.store(false, Ordering::Release);
         self.over.notify_waiters();

@@ -11,14 +11,14 @@ const REMOVED_MAX: usize = 32;
 
 /// The objects whose names were removed last.
 #[derive(Debug, Default)]
-pub(crate) struct Removed {
+pub(super) struct Removed {
     last: VecDeque<(Epoch, ObjectId)>,
     /// When the last object that is no longer remembered was removed.
     forgotten: Epoch,
 }
 
 impl Removed {
-    pub(crate) fn add(&mut self, when: Epoch, id: ObjectId) {
+    pub(super) fn add(&mut self, when: Epoch, id: ObjectId) {
         // When names are created and removed repeatedly, the objects get the same number again.
         self.last.retain(|(_, earlier)| *earlier != id);
         if self.last.len() == REMOVED_MAX
@@ -30,7 +30,7 @@ impl Removed {
     }
 
     /// Whether an object that was looked up then may have been removed since.
-    pub(crate) fn may_have(&self, id: ObjectId, epoch: Epoch) -> bool {
+    pub(super) fn may_have(&self, id: ObjectId, epoch: Epoch) -> bool {
         let mut since = self.last.iter().rev().take_while(|(when, _)| *when > epoch);
         since.any(|(_, removed)| *removed == id) || self.forgotten > epoch
     }

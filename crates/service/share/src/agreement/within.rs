@@ -5,8 +5,8 @@ use std::sync::Arc;
 use file_state::Operation;
 use storage::{FileKind, NodeRef};
 
-use crate::Share;
-use crate::agreement::files::Places;
+use super::Agreement;
+use super::files::Places;
 
 /// Where an open conflicts with the rename of an object.
 enum Conflict {
@@ -39,18 +39,17 @@ impl Conflict {
     }
 }
 
-impl Share {
+impl Agreement {
     /// Whether the object or, for a directory, anything below it is open. SMB clients cannot rename or replace such an
     /// object.
-    #[must_use]
-    pub fn is_open(&self, node: &NodeRef) -> bool {
+    pub(crate) fn is_open(&self, node: &NodeRef) -> bool {
         let conflict = Conflict::of(node);
         self.perhaps_open_within(node, &conflict).iter().any(|other| conflict.covers(other))
     }
 
-    /// As [`Share::is_open`], after asking clients that keep files open there only for later use to close them. The clients
+    /// As [`Agreement::is_open`], after asking clients that keep files open there only for later use to close them. The clients
     /// are asked one after the other, until one keeps its file open ([MS-FSA] 2.1.4.2). Files opened meanwhile count.
-    pub async fn stays_open(&self, node: &NodeRef) -> bool {
+    pub(crate) async fn stays_open(&self, node: &NodeRef) -> bool {
         let conflict = Conflict::of(node);
         let mut others = self.perhaps_open_within(node, &conflict);
         // Objects that no client needs to be asked about come first.

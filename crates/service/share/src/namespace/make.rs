@@ -10,7 +10,7 @@ use storage::{
 };
 
 use super::Case;
-use crate::agreement::caching::Admission;
+use crate::agreement::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::found::Found;
@@ -169,7 +169,7 @@ impl Share {
             }
             share.check_free(&changing, name, case, effort)?;
             if let Some(answering) =
-                share.take_back(target.id(), opened.or(author.caller.client), Operation::Rename)
+                share.agreement.take_back(target.id(), opened.or(author.caller.client), Operation::Rename)
             {
                 return Ok(Admission::Wait(answering));
             }

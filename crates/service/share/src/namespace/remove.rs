@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use file_state::{Access, Holder, Operation, ReserveError};
+use file_state::Operation;
 use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use super::check_deletion;
-use crate::agreement::caching::{Admission, Answering, Taken};
+use crate::agreement::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::schedule::Work;
@@ -47,7 +47,9 @@ impl Share {
         let (node, attributes) = dir.lookup_attributes(name, Want::empty(), Wait::May(may))?;
         self.check_writable(node.id())?;
         check_deletion(&author.caller, &changing, &node, &attributes)?;
-        if let Some(answering) = self.make_removable(&node, author.caller.client, Operation::Delete)? {
+        if let Some(answering) =
+            self.agreement.make_removable(&node, author.caller.client, Operation::Delete)?
+        {
             return Ok(Admission::Wait(answering));
         }
         match (is_dir, attributes.kind) {
@@ -65,32 +67,5 @@ impl Share {
         let change = self.changed_names(&changing, Some(name), None, 0)?;
         self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, author.under, may);
         Ok(Admission::Done(change))
-    }
-
-    /// Whether all opens of the object allow others to delete or rename it. Returns what to wait for, if anything: clients
-    /// that keep the object open only for later use close it, or give up the grants that depend on its name.
-    pub(super) fn make_removable(
-        &self,
-        node: &NodeRef,
-        own: Option<Holder>,
-        operation: Operation,
-    ) -> Result<Option<Answering>> {
-        if let Some(answering) = self.held_back() {
-            return Ok(Some(answering));
-        }
-        let timeout = self.settings.break_timeout;
-        let asked = self.files.with(node.id(), |entry| match entry.state.check_access(Access::DELETE) {
-            Ok(()) => (Ok(()), entry.take_back(own, operation, timeout)),
-            Err(refused @ ReserveError::Sharing { holder }) => {
-                let taken = entry.take_back(own, Operation::SharingViolation, timeout);
-                (Err(refused), taken.and(entry.evict_late(entry.state.holder_of(holder), timeout)))
-            }
-            Err(refused) => (Err(refused), Taken::default()),
-        });
-        let Some((allowed, taken)) = asked else { return Ok(None) };
-        match self.deliver(taken) {
-            Some(answering) => Ok(Some(answering)),
-            None => Ok(allowed.map(|()| None)?),
-        }
     }
 }

@@ -7,7 +7,7 @@ use file_state::{Access, Holder, Operation};
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Replace, Wait, Want};
 
 use super::{Case, check_deletion};
-use crate::agreement::caching::Admission;
+use crate::agreement::Admission;
 use crate::call::Author;
 use crate::dir_change::{Changing, DirChange};
 use crate::long_call::Attempt;
@@ -74,12 +74,12 @@ impl Share {
             check_moved(caller, &node, &object, may)?;
         }
         let answering = if how.opened.is_some() {
-            if let Some(answering) = self.check_dir_shared(to)? {
+            if let Some(answering) = self.agreement.check_dir_shared(to)? {
                 return Ok(Admission::Wait(answering));
             }
-            self.take_back(node.id(), how.opened, Operation::Rename)
+            self.agreement.take_back(node.id(), how.opened, Operation::Rename)
         } else {
-            self.make_removable(&node, caller.client, Operation::Rename)?
+            self.agreement.make_removable(&node, caller.client, Operation::Rename)?
         };
         if let Some(answering) = answering {
             return Ok(Admission::Wait(answering));
@@ -94,7 +94,9 @@ impl Share {
                 }
                 self.check_writable(other.id())?;
                 check_deletion(caller, &to_parent, &other, &attributes)?;
-                if let Some(answering) = self.make_removable(&other, caller.client, Operation::Delete)? {
+                if let Some(answering) =
+                    self.agreement.make_removable(&other, caller.client, Operation::Delete)?
+                {
                     return Ok(Admission::Wait(answering));
                 }
                 (target.name, replaced) = (other_name, Some(attributes));
@@ -114,7 +116,7 @@ impl Share {
             let change = self.changed_names(&parent, Some(name), None, 0)?;
             (change, self.changed_names(&to_parent, None, Some(to_name), 0)?)
         };
-        self.files.with(node.id(), |entry| entry.moved(source, &target));
+        self.agreement.moved(node.id(), source, &target);
         self.tell_renamed(source, &target, is_dir, author.under, may);
         Ok(Admission::Done(changes))
     }
