@@ -41,13 +41,16 @@ fn open(client: &mut V4Client, root: &[u8], access: ShareAccess, want: Want) -> 
     let reply = client.patiently(&[put(root), ArgOp::Open(args)]);
     assert_eq!(reply.status, Ok(()), "{reply:?}");
     let opened = reply.opened();
-    let came = match opened.delegation {
+    (opened.stateid, came(opened.delegation))
+}
+
+fn came(delegation: Delegation<'_>) -> Came {
+    match delegation {
         Delegation::Read(delegation) => Came::Read(delegation.stateid),
         Delegation::Write(delegation) => Came::Write(delegation.stateid),
         Delegation::None => Came::Nothing(None),
         Delegation::NoneExt(why) => Came::Nothing(Some(why)),
-    };
-    (opened.stateid, came)
+    }
 }
 
 /// OPEN for somebody who wants no delegation.
@@ -111,6 +114,23 @@ fn who_says_what_it_wants_is_told_why_it_does_not_get_it() {
     let contention = why(WhyNone::Contention { will_push: false });
     assert_eq!(open(&mut other, &root, ShareAccess::READ, Want::Any).1, contention);
     assert_eq!(open(&mut client, &root, both, Want::NoPreference).1, Came::Nothing(None));
+}
+
+#[test]
+fn a_delegation_gives_no_more_than_the_permissions_of_the_file() {
+    let (server, mut client, root) = started();
+    let (mut old, top) = server.mounted();
+    client.become_user(1000, 100, &[]);
+    let mut came = |name, mode, access: ShareAccess| {
+        old.make_file(top, name, mode, b"data");
+        let modes = (access.with_want(Want::Write), ShareDeny::NONE);
+        let args = client.open_args(b"owner", name, modes, How::NoCreate);
+        came(client.ok(&[put(&root), ArgOp::Open(args)]).opened().delegation)
+    };
+    assert!(matches!(came("readable", 0o644, ShareAccess::READ), Came::Read(_)));
+    let none = Came::Nothing(Some(WhyNone::Resource { will_signal: false }));
+    assert_eq!(came("writable", 0o622, ShareAccess::WRITE), none);
+    assert!(matches!(came("both", 0o666, ShareAccess::READ), Came::Write(_)));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use storage::Want as Attributes;
 
 use super::target::{Target, grant};
 use super::wish::Wish;
+use super::{permitted, rights};
 use crate::v4::compound::Compound;
 use crate::v4::filehandle;
 use crate::v4::files::{Delegated, Held, file_of};
@@ -53,7 +54,24 @@ pub(super) fn offer(client: &Client, target: &Target, wish: &Wish<'_>) -> Offer 
         _ => (wish.want, wish.access),
     };
     let is_told_why = wish.want != Want::NoPreference;
-    Offer { offer: delegation::offer(want, access, had, reachable), is_told_why }
+    let offer = within_permissions(delegation::offer(want, access, had, reachable), target, wish.access);
+    Offer { offer, is_told_why }
+}
+
+/// The offer, without what the caller may not do. The client may use the delegation's stateid in place of the open's (RFC 8881
+/// 9.1.2), and no permissions are checked behind it. `opened` is what the OPEN itself may do.
+fn within_permissions(offer: delegation::Offer, target: &Target, opened: ShareAccess) -> delegation::Offer {
+    let may = |access: ShareAccess| permitted(target, access.difference(opened)).is_ok();
+    match offer {
+        delegation::Offer::Delegation(access) if may(access) => offer,
+        delegation::Offer::Delegation(_) if may(ShareAccess::READ) => {
+            delegation::Offer::Delegation(ShareAccess::READ)
+        }
+        delegation::Offer::Delegation(_) => {
+            delegation::Offer::Nothing(WhyNone::Resource { will_signal: false })
+        }
+        delegation::Offer::Nothing(_) => offer,
+    }
 }
 
 /// Gives the delegation, if the open was granted the caching that it needs.
@@ -84,14 +102,12 @@ pub(super) async fn delegate(
 /// Gives the delegation an open of its own, which lasts until it is returned, and a stateid.
 async fn enter(c: &Compound<'_>, target: &Target, held: &Held, access: ShareAccess) -> Option<Stateid> {
     let (share, files, file) = (&target.object.share, &c.client().files, file_of(&target.object));
-    let mut rights = Access::READ_DATA;
-    rights.set(Access::WRITE_DATA | Access::APPEND_DATA, access.contains(ShareAccess::WRITE));
     let request = OpenRequest {
         grant: Some(grant(c, target, Caching::empty())),
         reserved: Access::READ_ATTRIBUTES,
         is_reclaim: true,
         openers: target.object.call.caller.openers,
-        ..OpenRequest::new(rights, Sharing::all())
+        ..OpenRequest::new(rights(access), Sharing::all())
     };
     let handle = filehandle::of_node(c.server(), share.id(), &target.found.node).ok();
     let opened = share.open_granted(&target.found, &request);

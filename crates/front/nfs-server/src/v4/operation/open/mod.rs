@@ -78,26 +78,30 @@ async fn wait_for_room(c: &Compound<'_>) -> Result<(), Status> {
 
 /// The rights that an open takes, or why the caller may not have them.
 fn access(target: &Target, wish: &Wish<'_>) -> Result<Access, Status> {
-    let mut access = Access::empty();
-    if wish.access.contains(ShareAccess::WRITE) {
-        if target.object.is_read_only() {
-            return Err(Status::RoFs);
-        }
-        access |= Access::WRITE_DATA | Access::APPEND_DATA;
+    if target.is_new { Ok(rights(wish.access)) } else { permitted(target, wish.access) }
+}
+
+/// The rights of who reads or writes data.
+fn rights(access: ShareAccess) -> Access {
+    let mut rights = Access::empty();
+    rights.set(Access::READ_DATA, access.contains(ShareAccess::READ));
+    rights.set(Access::WRITE_DATA | Access::APPEND_DATA, access.contains(ShareAccess::WRITE));
+    rights
+}
+
+/// The rights by which the caller may read or write the data of the file, or why the caller may not.
+fn permitted(target: &Target, access: ShareAccess) -> Result<Access, Status> {
+    if access.contains(ShareAccess::WRITE) && target.object.is_read_only() {
+        return Err(Status::RoFs);
     }
-    if wish.access.contains(ShareAccess::READ) {
-        access |= Access::READ_DATA;
-    }
-    if target.is_new {
-        return Ok(access);
-    }
+    let mut rights = rights(access);
     let maximal = target.object.share.maximal_access(&target.object.call.caller, &target.found);
-    let reads = access.contains(Access::READ_DATA) && !maximal.contains(Access::READ_DATA);
+    let reads = rights.contains(Access::READ_DATA) && !maximal.contains(Access::READ_DATA);
     if reads && target.found.security.is_none() {
         // Who may execute a program may read it: the client pages it in. A list tells the two apart.
-        access = access.difference(Access::READ_DATA) | Access::EXECUTE;
+        rights = rights.difference(Access::READ_DATA) | Access::EXECUTE;
     }
-    if maximal.contains(access) { Ok(access) } else { Err(Status::Access) }
+    if maximal.contains(rights) { Ok(rights) } else { Err(Status::Access) }
 }
 
 /// Lets the open in, beside those of everybody else. The client's own are no exception (RFC 8881 18.16.3: "checking of
