@@ -20,9 +20,9 @@ use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
 use nfs_wire::v4::{Operation as Number, read};
 use nfs_wire::xdr::padding;
-use share::{Call, Caller, File, Share};
+use share::{Call, Caller, File, Open, Share};
 
-use super::files::{file_of, refused, unusable};
+use super::files::{Held, file_of, refused, unusable};
 use super::in_session::InSession;
 use super::place::Place;
 use super::reply::{Outcome, Reply};
@@ -287,6 +287,13 @@ impl<'a> Compound<'a> {
         } else {
             Ok(object.file())
         }
+    }
+
+    /// An open that the share has let in for the caller, as one of the client.
+    pub(super) fn held(&self, object: &Object, open: Arc<Open>) -> Held {
+        let claimant = Arc::new(self.request.connection.callers.claimant(self.request.stated.as_ref()));
+        let identity = Arc::clone(&object.call.caller.identity);
+        Held { share: Arc::clone(&object.share), open, identity, claimant }
     }
 
     fn to_change<'o>(&self, object: &'o Object) -> Result<&'o Object, Status> {

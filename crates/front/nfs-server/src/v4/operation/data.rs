@@ -1,10 +1,13 @@
-//! What READ, WRITE and the locks have in common: which objects have data, and how much.
+//! What READ, WRITE, the opens and the locks have in common: which objects have data, how much, and who may use it.
 
+use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::status::Status;
+use share::{Access, Found};
 use storage::{FileKind, NodeRef};
 
 use crate::attributes::FILE_BYTES_MAX;
 use crate::config::TRANSFER_BYTES_MAX;
+use crate::object::Object;
 
 /// Refuses an object that is not a regular file (RFC 8881 18.10.3, 18.22.3, 18.32.3).
 ///
@@ -17,6 +20,32 @@ pub(super) fn check_regular(node: &NodeRef) -> Result<(), Status> {
         FileKind::Symlink => Err(Status::SymLink),
         _ => Err(Status::WrongType),
     }
+}
+
+/// The rights of who reads or writes data.
+pub(super) fn rights(access: ShareAccess) -> Access {
+    let mut rights = Access::empty();
+    rights.set(Access::READ_DATA, access.contains(ShareAccess::READ));
+    rights.set(Access::WRITE_DATA | Access::APPEND_DATA, access.contains(ShareAccess::WRITE));
+    rights
+}
+
+/// The rights by which the caller may read or write the data of a file.
+///
+/// # Errors
+/// [`Status::Access`]; [`Status::RoFs`] when the export is read-only.
+pub(super) fn permitted(object: &Object, found: &Found, access: ShareAccess) -> Result<Access, Status> {
+    if access.contains(ShareAccess::WRITE) && object.is_read_only() {
+        return Err(Status::RoFs);
+    }
+    let mut rights = rights(access);
+    let maximal = object.share.maximal_access(&object.call.caller, found);
+    let reads = rights.contains(Access::READ_DATA) && !maximal.contains(Access::READ_DATA);
+    if reads && found.security.is_none() {
+        // Who may execute a program may read it: the client pages it in. A list tells the two apart.
+        rights = rights.difference(Access::READ_DATA) | Access::EXECUTE;
+    }
+    if maximal.contains(rights) { Ok(rights) } else { Err(Status::Access) }
 }
 
 /// The part of a read that can return data: as much as fits into the reply, and nothing beyond the largest file.

@@ -30,6 +30,7 @@ mod create;
 mod create_session;
 mod data;
 mod deallocate;
+mod delegation;
 mod delegreturn;
 mod destroy_clientid;
 mod destroy_session;

@@ -2,13 +2,12 @@
 
 mod claim;
 mod create;
-mod delegate;
 mod target;
 mod wish;
 
 use std::sync::Arc;
 
-use nfs_proto::v4::open_state::{Opened, ShareAccess};
+use nfs_proto::v4::open_state::Opened;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::open::{Args, ResOk, ResultFlags};
 use nfs_wire::v4::status::Status;
@@ -16,13 +15,14 @@ use nfs_wire::v4::types::Stateid;
 use share::{Access, Caching, File, OpenRequest};
 use storage::SetAttributes;
 
-use super::data::check_regular;
+use super::data::{check_regular, permitted, rights};
+use super::delegation;
 use crate::object::Object;
 use crate::operation::Operation;
 use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::files::{Held, file_of};
-use target::{Target, grant};
+use target::Target;
 use wish::Wish;
 
 /// What every open of this server is: its locks may overlap and be split, and the client may be told of a lock that is free.
@@ -43,8 +43,8 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
     let target = claim::find(c, &wish).await?;
     check_regular(&target.found.node)?;
     let access = access(&target, &wish)?;
-    let offer = delegate::offer(&client, &target, &wish);
-    let held = admit(c, &target, &wish, access, offer.caching()).await?;
+    let offer = delegation::offer(&client, &target.object, &target.found, wish.delegation(), wish.access);
+    let held = admit(c, &target, &wish, access, delegation::caching(offer)).await?;
     if target.truncates
         && let Err(status) = truncate(&target, &held).await
     {
@@ -52,7 +52,7 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
         return Err(status);
     }
     let stateid = enter(c, &target, &wish, &held).await?;
-    let delegation = delegate::delegate(c, &target, &held, offer).await;
+    let delegation = delegation::delegate(c, &target.object, &target.found, &held, offer).await;
     if !target.object.standing.is_present(&held.share) {
         // Who looked through what clients hold may have done so before this was entered.
         c.server().reconsider_client(&client, &held.share).await;
@@ -64,7 +64,7 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
         change: target.change,
         flags: RESULT,
         attributes_set: target.attributes_set,
-        delegation,
+        delegation: delegation.unwrap_or_else(|why| wish.no_delegation(why)),
     })
 }
 
@@ -78,30 +78,11 @@ async fn wait_for_room(c: &Compound<'_>) -> Result<(), Status> {
 
 /// The rights that an open takes, or why the caller may not have them.
 fn access(target: &Target, wish: &Wish<'_>) -> Result<Access, Status> {
-    if target.is_new { Ok(rights(wish.access)) } else { permitted(target, wish.access) }
-}
-
-/// The rights of who reads or writes data.
-fn rights(access: ShareAccess) -> Access {
-    let mut rights = Access::empty();
-    rights.set(Access::READ_DATA, access.contains(ShareAccess::READ));
-    rights.set(Access::WRITE_DATA | Access::APPEND_DATA, access.contains(ShareAccess::WRITE));
-    rights
-}
-
-/// The rights by which the caller may read or write the data of the file, or why the caller may not.
-fn permitted(target: &Target, access: ShareAccess) -> Result<Access, Status> {
-    if access.contains(ShareAccess::WRITE) && target.object.is_read_only() {
-        return Err(Status::RoFs);
+    if target.is_new {
+        Ok(rights(wish.access))
+    } else {
+        permitted(&target.object, &target.found, wish.access)
     }
-    let mut rights = rights(access);
-    let maximal = target.object.share.maximal_access(&target.object.call.caller, &target.found);
-    let reads = rights.contains(Access::READ_DATA) && !maximal.contains(Access::READ_DATA);
-    if reads && target.found.security.is_none() {
-        // Who may execute a program may read it: the client pages it in. A list tells the two apart.
-        rights = rights.difference(Access::READ_DATA) | Access::EXECUTE;
-    }
-    if maximal.contains(rights) { Ok(rights) } else { Err(Status::Access) }
 }
 
 /// Lets the open in, beside those of everybody else. The client's own are no exception (RFC 8881 18.16.3: "checking of
@@ -115,7 +96,7 @@ async fn admit(
     wanted: Caching,
 ) -> Result<Held, Status> {
     let request = OpenRequest {
-        grant: Some(grant(c, target, wanted)),
+        grant: Some(delegation::grant(c, &target.object, wanted)),
         is_reclaim: wish.claim.is_reclaim() || wish.claim.stands_on_delegation(),
         openers: target.object.call.caller.openers,
         ..OpenRequest::new(access, wish.sharing())
@@ -126,9 +107,7 @@ async fn admit(
         Status::ShareDenied if wish.claim.is_reclaim() => Status::ReclaimConflict,
         status => status,
     })?;
-    let claimant = Arc::new(c.request.connection.callers.claimant(c.request.stated.as_ref()));
-    let identity = Arc::clone(&target.object.call.caller.identity);
-    Ok(Held { share: Arc::clone(share), open, identity, claimant })
+    Ok(c.held(&target.object, open))
 }
 
 /// UNCHECKED4 with a size of zero, for a file that exists (RFC 8881 18.16.3).

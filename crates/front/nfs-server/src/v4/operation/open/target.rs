@@ -3,14 +3,11 @@
 use nfs_wire::v4::attr::AttributeSet;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::ChangeInfo;
-use share::{Caching, Case, Found, GrantRequest};
+use share::{Case, Found};
 use storage::{Attributes, Want};
 
 use crate::object::Object;
-use crate::v4::compound::Compound;
-use crate::v4::files::file_of;
 use crate::v4::operation::directory;
-use crate::v4::recall::Reach;
 
 /// A file that is about to be opened.
 pub(super) struct Target {
@@ -43,11 +40,4 @@ pub(super) fn existing(object: Object, found: Found, change: ChangeInfo) -> Targ
 
 pub(super) fn unchanged(attributes: &Attributes) -> ChangeInfo {
     ChangeInfo { atomic: false, before: attributes.change(), after: attributes.change() }
-}
-
-/// A request for a grant of the client, which may be a grant of nothing.
-pub(super) fn grant(c: &Compound<'_>, target: &Target, wanted: Caching) -> GrantRequest {
-    let client = c.client();
-    let reach = Reach::new(c.server(), client, file_of(&target.object));
-    GrantRequest { key: client.files.grant_key(), wanted, client: reach }
 }

@@ -1,7 +1,7 @@
 //! What an OPEN asks for, after invalid values have been refused (RFC 8881 18.16.3).
 
 use nfs_proto::v4::open_state::{ShareAccess, ShareDeny, share_of};
-use nfs_wire::v4::open::{Args, Claim, How, Want};
+use nfs_wire::v4::open::{Args, Claim, Delegation, DelegationType, How, Want, WhyNone};
 use nfs_wire::v4::status::Status;
 use share::Sharing;
 
@@ -46,6 +46,24 @@ impl<'a> Wish<'a> {
         }
         let owner = args.owner.owner.0;
         Ok(Self { access, deny, want, owner, how: args.how, claim: Claimed(args.claim) })
+    }
+
+    /// The delegation that the client wants.
+    pub(super) fn delegation(&self) -> Want {
+        match self.claim.0 {
+            // "A partial exception is the reclaim (CLAIM_PREVIOUS) case, in which a delegation type is claimed."
+            Claim::Previous(DelegationType::Read) => Want::Read,
+            Claim::Previous(DelegationType::Write) => Want::Write,
+            Claim::Previous(DelegationType::None | DelegationType::NoneExt) => Want::None,
+            // What it opened under a delegation it is to give back.
+            Claim::DelegateCur(..) | Claim::DelegCurFh(_) => Want::None,
+            _ => self.want,
+        }
+    }
+
+    /// What a client is told that gets no delegation: why, if it expressed a want.
+    pub(super) fn no_delegation(&self, why: WhyNone) -> Delegation<'static> {
+        if self.want == Want::NoPreference { Delegation::None } else { Delegation::NoneExt(why) }
     }
 
     /// What others may do meanwhile. Removing and renaming are never denied.
