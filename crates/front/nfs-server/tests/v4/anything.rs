@@ -31,10 +31,12 @@ const GROWTH_BYTES_MAX: usize = 256 << 20;
 const KNOWN_MAX: usize = 64;
 
 /// Operations by their numbers, and what each is made of:
-/// `a` attributes, `b` a flag, `B` a bitmap, `c` a count, `C` an open's claim, `d` data, `h` a filehandle, `H` an open's how,
+/// `a` attributes, `b` a flag, `B` a bitmap, `c` a count, `C` an open's claim, `d` data, `D` a claim to a delegation, `h` a
+/// filehandle, `H` an open's how,
 /// `i` a small number, `I` a client ID, `K` a locker, `l` a lock's type, `m` a size of messages, `n` a name, `o` an offset or
 /// length, `O` an owner, `p` the number of the callback program, `s` a stateid, `S` a session ID, `t` a time, `T` the type of an
-/// object to make, `u` any number, `v` a verifier, `w` an owner's name, `x` an empty list.
+/// object to make, `u` any number, `v` a verifier, `w` an owner's name, `W` a wanted delegation,
+/// `x` an empty list.
 const OPERATIONS: &[(u32, &str)] = &[
     (3, "u"),
     (4, "us"),
@@ -82,7 +84,7 @@ const OPERATIONS: &[(u32, &str)] = &[
     (52, "i"),
     (53, "Suuub"),
     (54, "dd"),
-    (56, "ii"),
+    (56, "WD"),
     (57, "I"),
     (58, "b"),
     (59, "soo"),
@@ -159,12 +161,9 @@ impl Known {
         match result {
             ResOp::Open(Ok(ok)) => {
                 stateid(ok.stateid);
-                match ok.delegation {
-                    Delegation::Read(read) => stateid(read.stateid),
-                    Delegation::Write(write) => stateid(write.stateid),
-                    Delegation::None | Delegation::NoneExt(_) => {}
-                }
+                delegated(&ok.delegation).into_iter().for_each(stateid);
             }
+            ResOp::WantDelegation(Ok(delegation)) => delegated(delegation).into_iter().for_each(stateid),
             ResOp::Lock(Ok(ok)) => stateid(ok.lock_stateid),
             ResOp::LockU(Ok(ok)) => stateid(ok.lock_stateid),
             ResOp::Copy(Ok(ok)) => ok.response.callback_id.into_iter().for_each(stateid),
@@ -173,6 +172,14 @@ impl Known {
             ResOp::ExchangeId(Ok(ok)) => remember(&mut self.clients, ok.client_id, random),
             _ => {}
         }
+    }
+}
+
+fn delegated(delegation: &Delegation<'_>) -> Option<Stateid> {
+    match delegation {
+        Delegation::Read(read) => Some(read.stateid),
+        Delegation::Write(write) => Some(write.stateid),
+        Delegation::None | Delegation::NoneExt(_) => None,
     }
 }
 
@@ -228,6 +235,7 @@ impl Maker {
             }
             'd' => writer.opaque(&random.bytes(3000)),
             'v' => writer.u64(random.next() % 3),
+            'W' => writer.u32(random.of(&[0, 0x100, 0x200, 0x300, 0x400, 0x500, 0x600, 0x3_0100])),
             'x' => writer.u32(0),
             't' => [0, 0, 0].into_iter().for_each(|word| writer.u32(word)),
             'l' => writer.u32(1 + random.u32() % 4),
@@ -280,6 +288,7 @@ impl Maker {
                 _ => self.arm_of(1, &[(0, "a"), (1, "a"), (2, "v"), (3, "va")], bytes),
             },
             'C' => self.arm(&[(0, "n"), (0, "n"), (1, "i"), (2, "sn"), (3, "n"), (4, ""), (5, "s"), (6, "")]),
+            'D' => self.arm(&[(1, "i"), (4, ""), (4, ""), (6, "")]),
             other => panic!("{other}"),
         };
         if let Some(arm) = arm {

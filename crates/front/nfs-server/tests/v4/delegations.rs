@@ -21,14 +21,14 @@ use crate::server::{TestServer, by_smb, export};
 
 /// What came with an OPEN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
+pub(crate) enum Came {
     Read(Stateid),
     Write(Stateid),
     Nothing(Option<WhyNone>),
 }
 
 impl Came {
-    fn read(self) -> Stateid {
+    pub(crate) fn read(self) -> Stateid {
         let Self::Read(stateid) = self else { panic!("{self:?}") };
         stateid
     }
@@ -44,7 +44,7 @@ fn open(client: &mut V4Client, root: &[u8], access: ShareAccess, want: Want) -> 
     (opened.stateid, came(opened.delegation))
 }
 
-fn came(delegation: Delegation<'_>) -> Came {
+pub(crate) fn came(delegation: Delegation<'_>) -> Came {
     match delegation {
         Delegation::Read(delegation) => Came::Read(delegation.stateid),
         Delegation::Write(delegation) => Came::Write(delegation.stateid),
@@ -54,12 +54,12 @@ fn came(delegation: Delegation<'_>) -> Came {
 }
 
 /// OPEN for somebody who wants no delegation.
-fn quietly<'a>(client: &V4Client, root: &'a [u8], access: ShareAccess) -> [ArgOp<'a>; 2] {
+pub(crate) fn quietly<'a>(client: &V4Client, root: &'a [u8], access: ShareAccess) -> [ArgOp<'a>; 2] {
     let modes = (access.with_want(Want::None), ShareDeny::NONE);
     [put(root), ArgOp::Open(client.open_args(b"quiet", "file", modes, How::NoCreate))]
 }
 
-fn give_back(file: &[u8], stateid: Stateid) -> [ArgOp<'_>; 2] {
+pub(crate) fn give_back(file: &[u8], stateid: Stateid) -> [ArgOp<'_>; 2] {
     [put(file), ArgOp::DelegReturn(delegreturn::Args { stateid })]
 }
 
@@ -72,7 +72,7 @@ fn delegated(client: &mut V4Client, root: &[u8]) -> (Vec<u8>, Stateid) {
     (file, came.read())
 }
 
-fn recalled(client: &mut V4Client, file: &[u8]) -> Stateid {
+pub(crate) fn recalled(client: &mut V4Client, file: &[u8]) -> Stateid {
     let told = client.callback();
     let operations = told.operations();
     let callback::ArgOp::Recall(args) = &operations[1] else { panic!("{operations:?}") };

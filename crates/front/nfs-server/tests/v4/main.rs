@@ -29,4 +29,5 @@ mod slots;
 mod snapshot;
 mod times;
 mod untaken;
+mod want_delegation;
 mod withdrawn;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anabranch_nfs_server::{ClientRecord, ClientRecords};
-use nfs_wire::v4::compound::ArgOp;
+use nfs_wire::v4::compound::{ArgOp, ResOp};
 use nfs_wire::v4::lock::{self, LockType, Locker};
 use nfs_wire::v4::open::{self, Claim, Delegation, DelegationType, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::status::Status;
@@ -16,8 +16,10 @@ use share::{Access, Sharing};
 use storage::memory::MemoryStore;
 
 use crate::client::{V4Client, put};
+use crate::delegations::{Came, came, give_back};
 use crate::opens::smb_open;
 use crate::server::{TestServer, export};
+use crate::want_delegation::{claims, granted, wants};
 
 /// What survives a restart.
 #[derive(Debug, Default)]
@@ -150,6 +152,38 @@ fn a_delegation_is_reclaimed_with_its_open() {
     let reply = client.ok(&[put(&file), reclaims]);
     let Delegation::Read(delegation) = reply.opened().delegation else { panic!("{reply:?}") };
     client.read(&file, delegation.stateid, 0, 1);
+}
+
+#[test]
+fn a_delegation_without_an_open_is_reclaimed_too() {
+    let machine = Machine::new(Duration::from_secs(90));
+    let server = machine.start(1);
+    let root = server.mounted().1.as_bytes().to_vec();
+    let mut client = V4Client::start(server.address, "one");
+    let (stateid, file) = client.open(&root, "file");
+    client.close(&file, stateid);
+    granted(&mut client, &file, Want::Write);
+    drop(server);
+    let server = machine.start(2);
+    let mut other = V4Client::start(server.address, "two");
+    assert_eq!(other.fails(&wants(&file, Want::Read)), Status::Grace);
+    let reclaims = claims(&file, Want::Write, DelegationType::Write);
+    assert_eq!(other.fails(&reclaims), Status::NoGrace, "it is done");
+    let mut stranger = V4Client::connect(server.address);
+    stranger.establish("three", 1);
+    assert_eq!(stranger.fails(&reclaims), Status::ReclaimBad, "it held nothing");
+    let mut client = V4Client::connect(server.address);
+    client.establish("one", 1);
+    assert_eq!(client.fails(&wants(&file, Want::Write)), Status::Grace);
+    let none = claims(&file, Want::Write, DelegationType::None);
+    assert_eq!(client.fails(&none), Status::Inval);
+    let reply = client.ok(&reclaims);
+    let ResOp::WantDelegation(Ok(delegation)) = reply.last() else { panic!("{reply:?}") };
+    let Came::Write(stateid) = came(delegation) else { panic!("{delegation:?}") };
+    client.write(&file, stateid, 0, b"data");
+    client.ok(&[complete()]);
+    client.ok(&give_back(&file, stateid));
+    assert!(matches!(granted(&mut other, &file, Want::Write), Came::Write(_)));
 }
 
 #[test]

@@ -76,6 +76,7 @@ mod setattr;
 mod setxattr;
 mod test_stateid;
 mod verify;
+mod want_delegation;
 mod write;
 mod xattr;
 
@@ -141,6 +142,7 @@ pub(crate) const OPERATIONS: &[&Operation<Number>] = &[
     &setxattr::OPERATION,
     &test_stateid::OPERATION,
     &verify::OPERATION,
+    &want_delegation::OPERATION,
     &write::OPERATION,
 ];
 

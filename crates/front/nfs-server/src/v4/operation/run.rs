@@ -10,7 +10,7 @@ use super::{
     getattr, getfh, getxattr, io_advise, link, listxattrs, lock, lockt, locku, lookup, lookupp, nverify,
     offload_cancel, offload_status, open, open_downgrade, putfh, putpubfh, putrootfh, read, read_plus,
     readdir, readlink, reclaim_complete, remove, removexattr, rename, restorefh, savefh, secinfo,
-    secinfo_no_name, seek, setattr, setxattr, test_stateid, verify, write,
+    secinfo_no_name, seek, setattr, setxattr, test_stateid, verify, want_delegation, write,
 };
 use crate::call::Request;
 use crate::operation::Needs;
@@ -57,6 +57,7 @@ pub(in crate::v4) async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, l
         ArgOp::LockT(args) => lockt::run(c, &args),
         ArgOp::LockU(args) => end!(locku::handle(c, args)),
         ArgOp::DelegReturn(args) => end!(Box::pin(delegreturn::handle(c, args)).await),
+        ArgOp::WantDelegation(args) => end!(Box::pin(want_delegation::handle(c, args)).await),
         ArgOp::TestStateid(args) => end!(test_stateid::handle(c, &args)),
         ArgOp::FreeStateid(args) => end!(free_stateid::handle(c, args)),
         ArgOp::ReclaimComplete(args) => end!(reclaim_complete::handle(c, args)),
