@@ -13,10 +13,10 @@ pub(crate) struct Asking {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The server's state directory [default: that of the variable ANABRANCH_STATE, else /var/lib/anabranch]
+    /// The server's state directory [default: $ANABRANCH_STATE, else /var/lib/anabranch]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// The server's control address [default: what the server has written into the state directory]
+    /// The server's control address [default: read from the state directory]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) control: Option<SocketAddr>,
 }

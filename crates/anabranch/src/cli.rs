@@ -13,7 +13,7 @@ use crate::rules_given::RulesGiven;
 use crate::settings::Given;
 use crate::state_directory;
 
-/// One share, many channels: serves directories over SMB 3.1.1 and NFSv3 at the same time.
+/// A file server: serves directories over SMB 3.1.1 and over NFS v3, v4.1 and v4.2 at the same time.
 #[derive(Debug, Parser)]
 #[command(name = "anabranch", version, max_term_width = 110, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -22,122 +22,122 @@ pub(crate) struct Cli {
 }
 
 const EXIT_CODES: &str =
-    "Exit status: 0 ended by a signal as asked, 1 failed while serving, 2 command line or configuration,
-3 state directory, 4 address or port, 5 directory of a share, 6 the running server cannot be asked,
-7 what was asked for is refused, 8 something went wrong while it was measured.";
+    "Exit status: 0 success, or ended by a signal; 1 failure while serving; 2 command line or configuration;
+3 state directory; 4 address or port; 5 directory of a share; 6 the running server cannot be reached;
+7 the request was refused; 8 a measurement failed.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve ./anabranch-demo on unprivileged ports and say how to mount it
+    /// Serve ./anabranch-demo on unprivileged ports and show how to mount it
     Demo(Demo),
     /// Serve shares
     Serve(Box<Serve>),
-    /// See who is connected to the server that runs on this machine
+    /// Show the clients of the server on this machine
     #[command(subcommand)]
     Client(ClientCommand),
-    /// Make, change and remove shares, on the server that runs or in the state directory that it will use
+    /// Create, change and remove shares of a running server, or in the state directory of a stopped one
     #[command(subcommand)]
     Share(ShareCommand),
-    /// Add, change and remove the users of SMB, on the server that runs or in the state directory that it will use
+    /// Add, change and remove SMB users of a running server, or in the state directory of a stopped one
     #[command(subcommand)]
     User(UserCommand),
-    /// Make and withdraw tokens for the control address: who may ask it, and for what
+    /// Create and revoke tokens for the API on the control address
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Check, copy and restore the state database of a server
+    /// Check, back up and restore the state database of a server
     #[command(subcommand)]
     State(StateCommand),
-    /// Make load on any SMB or NFS server, or on a directory, and measure it
+    /// Generate load on any SMB or NFS server, or on a directory, and measure it
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Say what a measurement means and what to do about it: what pays, what does not, and the command that changes it
+    /// Explain a measurement: which settings would help, which would not, and the commands that change them
     Advise(Advise),
-    /// Hold results of measurements against what the documents say: one HTML page, Markdown or JSON
+    /// Compare results with the statements of the vendors' documents, as an HTML page, Markdown or JSON
     Report(ReportCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientCommand {
-    /// List the SMB sessions with their channels, and the NFS clients with their connections
+    /// List SMB sessions with their channels, and NFS clients with their connections
     List(Asking),
-    /// Say why a client has fewer channels or connections than it could, and what to do
+    /// Explain why a client has fewer channels or connections than it could have, and what to do
     Explain(Asking),
-    /// Print what to set on NFS clients for sequential reads, with what each client reads now
+    /// Recommend read-ahead settings for NFS clients, with what each client reads now
     Hint(Asking),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ShareCommand {
-    /// Make a share and serve it, over SMB and NFS at once
+    /// Create a share and serve it
     Create(ShareCreate),
-    /// List the shares: those of the configuration and those made by command
+    /// List the shares of the configuration and those created by command
     List(Asking),
-    /// Show one share: its plan, what is used of it, what waited and why, what its calls cost
+    /// Show one share: its plan, its usage, which operations waited and why, and what its calls cost
     Show {
         /// The share
         name: String,
         #[command(flatten)]
         asking: Asking,
     },
-    /// Change a share that was made by command, while clients work
+    /// Change a share that was created by command, while clients use it
     Set(ShareSet),
-    /// Serve a share that was made by command no more; its directory stays as it is
+    /// Remove a share that was created by command; its directory and files are kept
     Remove {
         /// The share
         name: String,
         #[command(flatten)]
         asking: Asking,
     },
-    /// Watch what is going on in the shares
+    /// Show the activity of the shares
     Top(ShareTop),
-    /// Record what clients ask a share for, into a file
+    /// Record the operations of a share's clients into a file
     Record(ShareRecord),
-    /// Say what a plan would have done to a recorded trace: what would have waited, how long, and when the credits run out
+    /// Simulate a plan with a recorded trace: which operations would have waited, how long, and when the credits would have run out
     Simulate(ShareSimulate),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShareCreate {
-    /// The name: clients see \\SERVER\NAME and SERVER:/NAME
+    /// The name of the share; clients see \\SERVER\NAME and SERVER:/NAME
     pub(crate) name: String,
-    /// The directory that it serves, from / on
+    /// The directory to serve, as an absolute path
     pub(crate) directory: String,
-    /// Nothing can be changed through it
+    /// Refuse all changes
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// SMB clients without an account are let in, as nobody
+    /// Admit SMB clients without an account, as nobody
     #[arg(long)]
     pub(crate) guest: bool,
-    /// Listings show only what their reader may read
+    /// List only what the user may read
     #[arg(long)]
     pub(crate) access_based_enumeration: bool,
-    /// SMB clients get handles that outlive a restart of the server
+    /// Give SMB clients persistent handles, which survive a restart of the server
     #[arg(long)]
     pub(crate) continuous_availability: bool,
-    /// SMB messages about it are encrypted
+    /// Require encryption from SMB clients
     #[arg(long)]
     pub(crate) encrypted: bool,
-    /// The superuser of an NFS client makes device nodes, also where there is a list of clients
+    /// Let root of NFS clients create device nodes, even if the share has a list of clients
     #[arg(long)]
     pub(crate) devices: bool,
-    /// Likewise it sets the set-user-id and set-group-id bits of files
+    /// Let root of NFS clients set the set-user-ID and set-group-ID bits, even if the share has a list of clients
     #[arg(long)]
     pub(crate) set_id: bool,
-    /// NFS clients come from privileged ports
+    /// Refuse NFS clients that connect from ports above 1023
     #[arg(long)]
     pub(crate) secure_port: bool,
-    /// Clients that list the shares are not told of it
+    /// Hide the share from clients that list the shares
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// What clients that list the shares are told of it
+    /// The comment that clients see when they list the shares
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) comment: String,
     #[command(flatten)]
     pub(crate) rules: RulesGiven,
-    /// Whether what was read of names and directories is kept [default: on]
+    /// Cache names, attributes and directories [default: on]
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
-    /// What is provisioned, for example "azure-files-v2-ssd capacity=1TiB iops=5000" [default: unlimited]
+    /// The plan, for example "azure-files-v2-ssd capacity=1TiB iops=5000" [default: unlimited]
     #[arg(long)]
     pub(crate) plan: Option<String>,
     #[command(flatten)]
@@ -148,42 +148,42 @@ pub(crate) struct ShareCreate {
 pub(crate) struct ShareSet {
     /// The share
     pub(crate) name: String,
-    /// Whether nothing can be changed through it
+    /// Refuse all changes
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) read_only: Option<bool>,
-    /// Whether SMB clients without an account are let in, as nobody
+    /// Admit SMB clients without an account, as nobody
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) guest: Option<bool>,
-    /// Whether listings show only what their reader may read
+    /// List only what the user may read
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) access_based_enumeration: Option<bool>,
-    /// Whether SMB clients get handles that outlive a restart of the server
+    /// Give SMB clients persistent handles, which survive a restart of the server
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) continuous_availability: Option<bool>,
-    /// Whether SMB messages about it are encrypted
+    /// Require encryption from SMB clients
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) encrypted: Option<bool>,
-    /// Whether the superuser of an NFS client makes device nodes, also where there is a list of clients
+    /// Let root of NFS clients create device nodes, even if the share has a list of clients
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) devices: Option<bool>,
-    /// Whether it sets the set-user-id and set-group-id bits of files, likewise
+    /// Let root of NFS clients set the set-user-ID and set-group-ID bits, even if the share has a list of clients
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) set_id: Option<bool>,
-    /// Whether NFS clients must come from privileged ports
+    /// Refuse NFS clients that connect from ports above 1023
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) secure_port: Option<bool>,
-    /// Whether clients that list the shares are not told of it
+    /// Hide the share from clients that list the shares
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) hidden: Option<bool>,
-    /// What clients that list the shares are told of it
+    /// The comment that clients see when they list the shares
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,
     #[command(flatten)]
     pub(crate) rules: RulesGiven,
-    /// Whether what was read of names and directories is kept
+    /// Cache names, attributes and directories
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
-    /// What is provisioned; `unlimited` takes all limits away
+    /// The plan; `unlimited` removes all limits
     #[arg(long)]
     pub(crate) plan: Option<String>,
     #[command(flatten)]
@@ -201,10 +201,10 @@ fn parse_switch(text: &str) -> Result<bool, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShareTop {
-    /// Seconds between two looks
+    /// Seconds between updates
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) interval: u64,
-    /// Looks after which it ends [default: in a terminal none, elsewhere one]
+    /// The number of updates [default: unlimited in a terminal, otherwise 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
     #[command(flatten)]
@@ -215,13 +215,13 @@ pub(crate) struct ShareTop {
 pub(crate) struct ShareRecord {
     /// The share
     pub(crate) name: String,
-    /// The file, which must not be there yet
+    /// The file, which must not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// For how long
+    /// The duration, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) seconds: u64,
-    /// Operations after which it ends before its time: each takes about 60 bytes
+    /// The most operations to record, of about 60 bytes each
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
     pub(crate) operations_max: u64,
     #[command(flatten)]
@@ -230,12 +230,12 @@ pub(crate) struct ShareRecord {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShareSimulate {
-    /// A file that was recorded
+    /// A file written by `share record`
     pub(crate) trace: PathBuf,
     /// The plan, for example "azure-files-v1 capacity=1TiB"
     #[arg(long)]
     pub(crate) plan: String,
-    /// Burst credits at first [default: as many as there can be]
+    /// Burst credits at the start [default: the maximum]
     #[arg(long, value_name = "N")]
     pub(crate) credits: Option<u64>,
     /// Print JSON
@@ -245,11 +245,11 @@ pub(crate) struct ShareSimulate {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
-    /// Add a user; the password is asked for, or read from standard input
+    /// Add a user; prompts for the password, or reads it from standard input
     Add(UserAdd),
     /// List the users: those of the configuration and those added by command
     List(Asking),
-    /// Change a user who was added by command
+    /// Change a user that was added by command
     Set(UserSet),
     /// Remove a user who was added by command, and end the user's sessions
     Remove {
@@ -264,16 +264,16 @@ pub(crate) enum UserCommand {
 pub(crate) struct UserAdd {
     /// The name
     pub(crate) name: String,
-    /// Who it is to the files [default: the user of this machine of the same name]
+    /// The user ID for file access [default: that of the system user of the same name]
     #[arg(long)]
     pub(crate) uid: Option<u32>,
-    /// The group of what the user makes
+    /// The primary group ID
     #[arg(long)]
     pub(crate) gid: Option<u32>,
-    /// Further groups
+    /// Supplementary group IDs
     #[arg(long, value_name = "GID", value_delimiter = ',')]
     pub(crate) groups: Option<Vec<u32>>,
-    /// The user cannot log on yet
+    /// Create the user disabled: it cannot log on
     #[arg(long)]
     pub(crate) disabled: bool,
     #[command(flatten)]
@@ -284,22 +284,22 @@ pub(crate) struct UserAdd {
 pub(crate) struct UserSet {
     /// The name
     pub(crate) name: String,
-    /// Ask for a new password, or read it from standard input
+    /// Prompt for a new password, or read it from standard input
     #[arg(long)]
     pub(crate) password: bool,
-    /// Who it is to the files, from the next logon on
+    /// The user ID for file access, from the next logon on
     #[arg(long)]
     pub(crate) uid: Option<u32>,
-    /// The group of what the user makes
+    /// The primary group ID
     #[arg(long)]
     pub(crate) gid: Option<u32>,
-    /// Further groups, all of them
+    /// Supplementary group IDs; replaces the present ones
     #[arg(long, value_name = "GID", value_delimiter = ',')]
     pub(crate) groups: Option<Vec<u32>>,
-    /// The user cannot log on any more, and the user's sessions end
+    /// Disable the user and end its sessions
     #[arg(long, conflicts_with = "enable")]
     pub(crate) disable: bool,
-    /// The user can log on again
+    /// Enable the user again
     #[arg(long)]
     pub(crate) enable: bool,
     #[command(flatten)]
@@ -308,11 +308,11 @@ pub(crate) struct UserSet {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Make a token and print it, this once
+    /// Create a token and print it; it cannot be shown again
     Create(TokenCreate),
-    /// List the tokens that were made: their names and scopes
+    /// List the tokens with their scopes
     List(Asking),
-    /// Withdraw a token: from now on it is not taken
+    /// Revoke a token
     Remove {
         /// The token
         name: String,
@@ -323,9 +323,9 @@ pub(crate) enum TokenCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenCreate {
-    /// The name, to know the token by
+    /// The name of the token
     pub(crate) name: String,
-    /// What its bearer may do
+    /// What the token allows
     #[arg(long, value_enum, default_value = "read")]
     pub(crate) scope: ScopeGiven,
     #[command(flatten)]
@@ -335,11 +335,11 @@ pub(crate) struct TokenCreate {
 /// What the bearer of a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeGiven {
-    /// Look: clients, shares, users, what is going on, metrics of clients
+    /// Read clients, shares, users, activity and per-client metrics
     Read,
-    /// The same, and make, change, remove and record shares
+    /// As `read`, and create, change, remove and record shares
     Shares,
-    /// Everything, users and tokens too
+    /// Everything, including users and tokens
     All,
 }
 
@@ -355,18 +355,18 @@ impl From<ScopeGiven> for control::tokens::Scope {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StateCommand {
-    /// Say whether the state database is sound, and what is in it; nothing is changed
+    /// Check the state database and list its contents; changes nothing
     Check(StatePlace),
-    /// Copy the state database into a file, while a server runs or not
+    /// Copy the state database into a file; the server may be running
     Backup {
-        /// The file, which must not be there yet; it holds keys and password hashes
+        /// The file, which must not exist; it will contain keys and password hashes
         file: PathBuf,
         #[command(flatten)]
         place: StatePlace,
     },
-    /// Put a copy in the place of the state database, which is kept beside it; no server may run
+    /// Replace the state database by a copy and keep the old one beside it; the server must be stopped
     Restore {
-        /// The copy [default: the last good one, which servers keep in the state directory]
+        /// The copy [default: the last good one in the state directory]
         file: Option<PathBuf>,
         #[command(flatten)]
         place: StatePlace,
@@ -376,7 +376,7 @@ pub(crate) enum StateCommand {
 /// Where a state database is.
 #[derive(Debug, Args)]
 pub(crate) struct StatePlace {
-    /// The state directory [default: that of the variable ANABRANCH_STATE, else /var/lib/anabranch]
+    /// The state directory [default: $ANABRANCH_STATE, else /var/lib/anabranch]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }
@@ -390,26 +390,26 @@ impl StatePlace {
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// The address to listen on; 0.0.0.0 lets other machines in (NFS asks for no password)
+    /// The address to listen on; 0.0.0.0 admits other machines (NFS asks for no password)
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
     pub(crate) listen: IpAddr,
-    /// The port of SMB [default: 10445, or the next that is free]
+    /// The SMB port [default: 10445, or the next free one]
     #[arg(long, value_name = "PORT")]
     pub(crate) smb: Option<u16>,
-    /// The port of NFS [default: 12049, or the next that is free]
+    /// The NFS port [default: 12049, or the next free one]
     #[arg(long, value_name = "PORT")]
     pub(crate) nfs: Option<u16>,
-    /// The port of health, metrics and the API, on 127.0.0.1 [default: 18080, or the next that is free]
+    /// The port of health, metrics and the API, on 127.0.0.1 [default: 18080, or the next free one]
     #[arg(long, value_name = "PORT")]
     pub(crate) control: Option<u16>,
-    /// The state directory, which has the password, too [default: anabranch-demo/state]
+    /// The state directory, which also holds the password [default: anabranch-demo/state]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// A TOML file with the names of the flags below as keys; flags go before it
+    /// A TOML file whose keys are the names of the flags below; a flag overrides its key
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]

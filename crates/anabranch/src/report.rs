@@ -16,16 +16,16 @@ use crate::problem::{Cause, Problem, Result};
 /// What to report, and where.
 #[derive(Debug, Args)]
 pub(crate) struct ReportCommand {
-    /// Results of `anabranch bench ... --out FILE`, and directories of them. Those of one family are laid side by side
+    /// Results of `anabranch bench ... --out FILE`, or directories of them; results of one family are shown side by side
     #[arg(required = true, value_name = "RESULT.json|DIRECTORY")]
     results: Vec<PathBuf>,
-    /// Where it goes: a file, or a directory, which gets index.html, README.md and report.json [default: standard output]
+    /// The output file, or a directory for index.html, README.md and report.json [default: standard output]
     #[arg(long, value_name = "FILE|DIRECTORY")]
     out: Option<PathBuf>,
-    /// Its form [default: by the ending of --out; without --out: markdown]
+    /// The format [default: by the extension of --out; without --out: markdown]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// What the servers are sold as; the documents' absolute figures are tested only on the service that they are of
+    /// The service that the servers belong to; absolute figures of the documents are only tested on the service they describe
     #[arg(long, value_enum, default_value_t = SoldAs::Other)]
     profile: SoldAs,
 }
@@ -33,7 +33,7 @@ pub(crate) struct ReportCommand {
 /// A form of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One page that loads nothing
+    /// A self-contained page
     Html,
     Markdown,
     /// For programs

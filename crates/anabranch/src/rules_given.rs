@@ -6,18 +6,18 @@ use control::shares::RulesChange;
 /// The flags of `share create` and `share set` that say who may use the share.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RulesGiven {
-    /// The protocols that it may be used by [default: smb,nfs]
+    /// The protocols over which the share is served [default: smb,nfs]
     #[arg(long, value_name = "smb|nfs|smb,nfs")]
     pub(crate) protocols: Option<String>,
-    /// The clients of a network and how they may use it, for example "10.0.0.0/8 access=ro squash=all"; the first that fits
-    /// counts, and others than these are refused ("" takes the list away) [default: everybody]
+    /// The clients of a network and how they may use the share, for example "10.0.0.0/8 access=ro squash=all"; the first match
+    /// applies, and all other clients are refused ("" removes the list) [default: everybody]
     #[arg(long, value_name = "NETWORK [access=rw|ro] [squash=none|root|all] [protocols=...] [secure-port]")]
     pub(crate) client: Vec<String>,
-    /// The users, and the groups of the system (@NAME), who read; others than these and those of --write are refused ("" takes
-    /// the list away) [default: everybody]
+    /// Users and system groups (@NAME) that may read; users in neither --read nor --write are refused ("" removes the list)
+    /// [default: everybody]
     #[arg(long, value_name = "NAME,@GROUP,...", value_delimiter = ',')]
     pub(crate) read: Vec<String>,
-    /// Likewise, who change things too
+    /// Users and system groups (@NAME) that may read and write
     #[arg(long, value_name = "NAME,@GROUP,...", value_delimiter = ',')]
     pub(crate) write: Vec<String>,
 }

@@ -37,58 +37,58 @@ pub(crate) struct Given {
     #[arg(skip)]
     #[serde(skip)]
     pub(crate) from: From,
-    /// A share and the directory that it serves; clients see \\SERVER\NAME and SERVER:/NAME
+    /// A share and its directory; clients see \\SERVER\NAME and SERVER:/NAME
     #[arg(long, value_name = "NAME=DIR")]
     pub(crate) share: Vec<ShareGiven>,
-    /// A share that gives SMB clients handles which outlive a restart of this server (continuous availability)
+    /// A share whose SMB clients get persistent handles, which survive a restart of the server
     #[arg(long, value_name = "NAME")]
     pub(crate) continuous_availability: Vec<String>,
-    /// An account for SMB, and who it is to the files [default: the user of this machine of that name]
+    /// An SMB user; UID and GID are the owner of the files it creates [default: those of the system user of that name]
     #[arg(long, value_name = "NAME[=UID[:GID]]:PASSWORD")]
     pub(crate) user: Vec<UserGiven>,
-    /// The password of an account is the first line of a file that only its owner may read; - is standard input
+    /// A file whose first line is the user's password, readable by its owner only; - for standard input
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) password_file: Vec<PasswordFileGiven>,
-    /// Where SMB listens; `off`: it is not served [default: 0.0.0.0:445]
+    /// The address on which SMB listens; `off` disables SMB [default: 0.0.0.0:445]
     #[arg(long, value_name = "ADDR:PORT|off")]
     pub(crate) smb: Option<ListenGiven>,
-    /// Where NFS and MOUNT listen; `off`: they are not served [default: 0.0.0.0:2049]
+    /// The address on which NFS and MOUNT listen; `off` disables NFS [default: 0.0.0.0:2049]
     #[arg(long, value_name = "ADDR:PORT|off")]
     pub(crate) nfs: Option<ListenGiven>,
-    /// Where health, metrics and the API are served over HTTP [default: 127.0.0.1:8080]
+    /// The address of health, metrics and the API (HTTP) [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) control: Option<SocketAddr>,
-    /// A name or address that the control address answers to, beside localhost and the address that is asked
+    /// A further host name or address in requests to the control address (localhost and the address itself are always accepted)
     #[arg(long, value_name = "NAME")]
     pub(crate) control_name: Vec<ControlName>,
-    /// The certificate of the control address, PEM; an address that is not loopback gets one of its own without it
+    /// The certificate of the control address (PEM); without it, an address other than loopback gets a self-signed one
     #[arg(long, value_name = "FILE")]
     pub(crate) control_certificate: Option<PathBuf>,
-    /// The key of that certificate, PEM, which others must not be able to read
+    /// The private key of that certificate (PEM), readable by its owner only
     #[arg(long, value_name = "FILE")]
     pub(crate) control_key: Option<PathBuf>,
-    /// The directory of the state database [default: that of the variable ANABRANCH_STATE, else /var/lib/anabranch]
+    /// The state directory [default: $ANABRANCH_STATE, else /var/lib/anabranch]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Signing of SMB messages; `required` lets guests in all the same, who have no key. It costs 11 to 17 % of the server's CPU
-    /// for each byte, and no throughput at 10 Gbit/s [default: required]
+    /// Signing of SMB messages. Guests have no key and stay unsigned, even with `required`. Signing adds 11 to 17 % server CPU per
+    /// byte and costs no throughput at 10 Gbit/s [default: required]
     #[arg(long, value_enum)]
     pub(crate) smb_signing: Option<Requirement>,
     /// Encryption of SMB messages [default: enabled]
     #[arg(long, value_enum)]
     pub(crate) smb_encryption: Option<Requirement>,
-    /// Channels of one SMB session at most; 1 switches multichannel off [default: 4]
+    /// The most channels of an SMB session; 1 disables Multichannel [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) max_channels: Option<u32>,
-    /// Connections of one address at most, for SMB and for NFS each: for networks behind address translation, and for
-    /// benchmarks [default: what is free until three quarters are taken, then a quarter]
+    /// The most connections of one client address, for SMB and for NFS separately; raise it for networks behind address
+    /// translation and for benchmarks [default: no limit until three quarters of all are in use, then one quarter]
     #[arg(long, value_name = "N")]
     pub(crate) connections_per_address: Option<NonZeroU32>,
-    /// An address that clients are told of for further channels, its speed in bits per second, and whether several to it
-    /// are of use [default: what the system says of the addresses on which SMB listens]
+    /// An address that is announced to Multichannel clients, with its speed in bits per second and whether it supports RSS
+    /// [default: as the system reports the addresses on which SMB listens]
     #[arg(long, value_name = "ADDR[;speed=BITS][;rss]")]
     pub(crate) smb_interface: Vec<InterfaceGiven>,
-    /// Which users of NFS clients are taken for nobody [default: root]
+    /// Which users of NFS clients are mapped to nobody [default: root]
     #[arg(long, value_enum)]
     pub(crate) nfs_squash: Option<Squash>,
     /// Each call of a store that reads or changes names and attributes takes so much longer: to measure what is kept
@@ -97,14 +97,14 @@ pub(crate) struct Given {
     /// Whether what calls cost is counted: to measure what the counting costs
     #[arg(long, value_name = "true|false", hide = true)]
     pub(crate) bench_accounting: Option<bool>,
-    /// Seconds that an NFSv4 client keeps its files and locks without a word, and may reclaim them after a restart
+    /// The NFSv4 lease time, and the grace period after a restart, in seconds
     /// [default: 90]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) nfs_lease: Option<u32>,
-    /// The form of the log on standard error [default: text]
+    /// The format of the log on standard error [default: text]
     #[arg(long, value_enum)]
     pub(crate) log_format: Option<LogFormat>,
-    /// What is logged: a level, or a filter such as info,smb_server=debug [default: info]
+    /// The log level, or a filter such as info,smb_server=debug [default: info]
     #[arg(long, value_name = "FILTER")]
     pub(crate) log: Option<String>,
 }
@@ -135,19 +135,19 @@ impl From {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Requirement {
-    /// Not offered.
+    /// Disabled.
     Off,
-    /// Offered; the client decides.
+    /// The client decides.
     Enabled,
-    /// Clients that will not are refused.
+    /// Clients without it are refused.
     Required,
 }
 
-/// Which users of NFS clients are taken for nobody.
+/// Which users of NFS clients are mapped to nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Squash {
-    /// None: the root user of a client is root here.
+    /// No user: root of a client is root on the server.
     None,
     /// The root user.
     Root,
@@ -179,9 +179,9 @@ impl Squash {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LogFormat {
-    /// A line for people.
+    /// One line of text for each event.
     Text,
-    /// One JSON object a line.
+    /// One JSON object for each event.
     Json,
 }
 

@@ -18,26 +18,26 @@ pub(crate) struct Advise {
     /// A result of `anabranch bench ... --out FILE`, or a target: smb://USER@HOST/SHARE (password in ANABRANCH_PASSWORD) or nfs://HOST/PATH
     #[arg(required_unless_present_any = ["facts", "client"], value_name = "RESULT|TARGET")]
     pub(super) subject: Option<Subject>,
-    /// Facts instead of a result: a JSON file with the fields of docs/advice.md
+    /// A JSON file of facts in place of a result (fields: docs/advice.md)
     #[arg(long, value_name = "FILE", conflicts_with = "subject")]
     pub(super) facts: Option<PathBuf>,
-    /// A client of the server that runs: its address, its ClientGuid, its session, its user, or the name of an NFSv4 client
+    /// A client of the running server: its address, ClientGuid, session, user, or NFSv4 client name
     #[arg(long, value_name = "NAME|ADDRESS", conflicts_with_all = ["subject", "facts"])]
     pub(super) client: Option<String>,
-    /// Of the client's shares only this one
+    /// Only this share of the client
     #[arg(long, value_name = "NAME", requires = "client")]
     pub(super) share: Option<String>,
-    /// For how long the client's work is watched
+    /// How long to observe the client, in seconds
     #[arg(long, value_name = "SECONDS", requires = "client", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(super) seconds: u64,
-    /// Measure the target for half a minute, in a folder that is removed afterwards, and advise from that
+    /// Measure the target for half a minute, in a folder that is removed afterwards, and base the advice on that
     #[arg(long, requires = "subject")]
     pub(super) measure: bool,
-    /// Make one change to the share on the server that runs here, as advised, measure with and without it, and keep it only if it
-    /// surely helps
+    /// Apply one advised change to the share of the server on this machine, measure with and without it, and keep it only if it
+    /// clearly helps
     #[arg(long, conflicts_with = "facts")]
     pub(super) apply: bool,
-    /// What the server is sold as
+    /// The service that the server belongs to
     #[arg(long, value_enum, default_value_t = SoldAs::Other)]
     pub(super) profile: SoldAs,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct Advise {
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum AdviseCommand {
-    /// Hold this machine, client or server, against what the documents ask for
+    /// Compare this machine, as client or server, with the recommendations of the vendors' documents
     Host {
         /// Print JSON
         #[arg(long)]

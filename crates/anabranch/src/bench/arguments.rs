@@ -9,15 +9,15 @@ use load::target::Target;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Measure a family of rows, as the documents do
+    /// Measure a family of rows, as the vendors' documents do
     Run(Box<BenchRun>),
-    /// Measure one load of your own
+    /// Measure a load of your own
     Job(Box<BenchJob>),
-    /// Measure a family on Anabranch beside Samba and NFS-Ganesha, started for it on this machine, in turns (as root)
+    /// Measure a family on Anabranch, Samba and NFS-Ganesha in turns, all started on this machine (needs root)
     Peers(Box<BenchPeers>),
-    /// Measure all families, beside Samba and NFS-Ganesha, in a given time: what a report is made from (as root)
+    /// Measure all families on Anabranch, Samba and NFS-Ganesha in a given time, for a report (needs root)
     All(Box<BenchAll>),
-    /// Make load for a run on another machine, or in another process
+    /// Generate load on behalf of a run on another machine or in another process
     Worker(BenchWorker),
     /// List the families
     Families,
@@ -26,10 +26,10 @@ pub(crate) enum BenchCommand {
 /// The client processes of a run, where it is not this one alone. Each has a folder and files of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Clients {
-    /// So many client processes, on this machine
+    /// The number of client processes on this machine
     #[arg(long, value_name = "N", conflicts_with_all = ["workers", "ssh"], value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) processes: Option<u32>,
-    /// The workers that listen at these addresses (`anabranch bench worker`)
+    /// The addresses of workers (`anabranch bench worker`)
     #[arg(
         long,
         value_name = "HOST:PORT,...",
@@ -38,29 +38,29 @@ pub(crate) struct Clients {
         conflicts_with = "ssh"
     )]
     pub(crate) workers: Vec<String>,
-    /// The token that they have, too
+    /// The file with the workers' token
     #[arg(long, value_name = "FILE", requires = "workers")]
     pub(crate) token_file: Option<PathBuf>,
-    /// A client process on each of these machines, over SSH; a machine named twice has two
+    /// Machines on which to start a client process over SSH; name a machine twice for two processes
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     pub(crate) ssh: Vec<String>,
-    /// An option for ssh, as in ssh -o, such as Port=2222; may be given again
+    /// An option for ssh -o, such as Port=2222; repeatable
     #[arg(long, value_name = "OPTION", requires = "ssh")]
     pub(crate) ssh_option: Vec<String>,
-    /// This program on those machines
+    /// The path of this program on those machines
     #[arg(long, value_name = "PATH", default_value = "anabranch", requires = "ssh")]
     pub(crate) remote_program: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchWorker {
-    /// Where it listens for coordinators, one at a time
+    /// The address on which to wait for a coordinator, one at a time
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7420")]
     pub(crate) listen: SocketAddr,
-    /// A file with at least 16 characters that the coordinator has, too, and nobody else may read
+    /// The token file: at least 16 characters, the same as the coordinator's, readable by its owner only
     #[arg(long, value_name = "FILE", required_unless_present = "stdio")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Speak over standard input and output instead: what `--ssh` starts
+    /// Use standard input and output instead of a socket, as `--ssh` does
     #[arg(long, conflicts_with_all = ["listen", "token_file"])]
     pub(crate) stdio: bool,
 }
@@ -71,22 +71,22 @@ pub(crate) struct Where {
     /// smb://USER@HOST[:PORT]/SHARE (password in ANABRANCH_PASSWORD), nfs://HOST[:PORT]/PATH[?vers=3|4.1], or dir:/PATH
     #[arg(long)]
     pub(crate) target: Target,
-    /// A further address of the server, for further channels or connections; may be given again
+    /// A further address of the server for channels or connections; repeatable
     #[arg(long, value_name = "ADDR")]
     pub(crate) address: Vec<IpAddr>,
-    /// The server's process, where it runs on this machine: its CPU time is measured, too
+    /// The process ID of a server on this machine, to measure its CPU time
     #[arg(long, value_name = "PID", conflicts_with_all = ["processes", "workers", "ssh"])]
     pub(crate) server_pid: Option<u32>,
-    /// The state directory of the server, where it is an Anabranch that runs on this machine: what it counts itself is noted
+    /// The state directory of an Anabranch server on this machine, to record its own counters
     #[arg(long, value_name = "DIR", conflicts_with_all = ["processes", "workers", "ssh"])]
     pub(crate) server_state: Option<PathBuf>,
-    /// Seconds after which a reply counts as lost
+    /// The reply timeout in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
-    /// SMB: how messages are protected [default: as the server wants it]
+    /// The SMB signing or encryption algorithm [default: the server's choice]
     #[arg(long, value_enum)]
     pub(crate) security: Option<Protection>,
-    /// What else figures depend on, for the result (link=200Mbit, metadata-cache=off); may be given again
+    /// A note for the result on what else the figures depend on (link=200Mbit, metadata-cache=off); repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = note)]
     pub(crate) note: Vec<(String, String)>,
 }
@@ -97,7 +97,7 @@ pub(crate) struct Out {
     /// Write the result, with every repetition, to this file
     #[arg(long, value_name = "FILE.json")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the reads and writes to this file, too, in the form of fio's json+ output
+    /// Also write the reads and writes to this file in fio's json+ format
     #[arg(long, value_name = "FILE.json")]
     pub(crate) json_plus: Option<PathBuf>,
     /// Print the result as JSON
@@ -108,7 +108,7 @@ pub(crate) struct Out {
 /// How long and how often.
 #[derive(Debug, Args)]
 pub(crate) struct HowLong {
-    /// A short run: fewer rows, fewer repetitions, less time. It shows a direction, no more
+    /// A short run with fewer rows and repetitions, for a rough idea only
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seconds of each measurement [default: 1; quick: 0.4]
@@ -117,10 +117,10 @@ pub(crate) struct HowLong {
     /// Seconds of load before each measurement [default: 0.3; quick: 0.1]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub(crate) ramp: Option<f64>,
-    /// Repetitions of each row; one more goes before them and is thrown away [default: 6; quick: 3]
+    /// Repetitions of each row, after a warm-up that is discarded [default: 6; quick: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: Option<u32>,
-    /// Bytes of each file, such as 1G [default: 64M; quick: 16M]
+    /// The size of each file, such as 1G [default: 64M; quick: 16M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) file_size: Option<u64>,
 }
@@ -128,10 +128,10 @@ pub(crate) struct HowLong {
 /// Which rows of a family.
 #[derive(Debug, Args)]
 pub(crate) struct Rows {
-    /// Only the rows with so many channels or connections, such as 1,4
+    /// Only rows with these numbers of channels or connections, such as 1,4
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub(crate) connections: Vec<u32>,
-    /// Only the rows with blocks of these sizes, such as 4k,64k
+    /// Only rows with these block sizes, such as 4k,64k
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size)]
     pub(crate) block_size: Vec<u64>,
 }
@@ -155,13 +155,13 @@ pub(crate) struct BenchRun {
 /// Which servers are measured in turns, and how they are spoken to.
 #[derive(Debug, Args)]
 pub(crate) struct Beside {
-    /// Servers beside Anabranch: those that speak the protocol are started
+    /// The servers to compare with
     #[arg(long, value_enum, value_name = "PEER", value_delimiter = ',', default_value = "samba,ganesha")]
     pub(crate) peers: Vec<PeerName>,
-    /// Protocols: those of the family are measured
+    /// The protocols to measure, as far as the family has them
     #[arg(long, value_enum, value_name = "PROTOCOL", value_delimiter = ',', default_value = "smb,nfs4.1")]
     pub(crate) over: Vec<Over>,
-    /// Where the servers' files are for as long as it takes [default: /dev/shm, and /var/tmp for cache-out]
+    /// The directory for the servers' files during the measurement [default: /dev/shm, and /var/tmp for cache-out]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }
@@ -204,10 +204,10 @@ pub(crate) struct BenchPeers {
     pub(crate) how_long: HowLong,
     #[command(flatten)]
     pub(crate) rows: Rows,
-    /// Write the results, one a server and protocol, into this directory
+    /// Write the results into this directory, one file for each server and protocol
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Put the table into this document, as a section of its own; a section of the same heading is replaced
+    /// Write the table into this document as a section, replacing one with the same heading
     #[arg(long, value_name = "FILE.md")]
     pub(crate) markdown: Option<PathBuf>,
 }
@@ -216,19 +216,19 @@ pub(crate) struct BenchPeers {
 pub(crate) struct BenchAll {
     #[command(flatten)]
     pub(crate) beside: Beside,
-    /// A short run: fewer rows, three repetitions. It shows a direction, no more
+    /// A short run with fewer rows and three repetitions, for a rough idea only
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Minutes for all of it: less time makes each measurement shorter [default: 60; quick: 5]
+    /// The total time in minutes; less time shortens each measurement [default: 60; quick: 5]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) minutes: Option<f64>,
-    /// Repetitions of each row; one more goes before them and is thrown away [default: 6; quick: 3]
+    /// Repetitions of each row, after a warm-up that is discarded [default: 6; quick: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: Option<u32>,
-    /// Bytes of each file, such as 1G [default: 64M; quick: 16M]
+    /// The size of each file, such as 1G [default: 64M; quick: 16M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) file_size: Option<u64>,
-    /// Write the results, one a family, server and protocol, into this directory
+    /// Write the results into this directory, one file for each family, server and protocol
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
@@ -246,55 +246,55 @@ pub(crate) struct BenchJob {
     /// Bytes of each read or write
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4k")]
     pub(crate) block_size: u64,
-    /// Reads of a hundred operations; the others are writes
+    /// The percentage of reads; the others are writes
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(crate) reads: u8,
-    /// One block after the other, not at random places
+    /// Access blocks in order, not at random
     #[arg(long)]
     pub(crate) sequential: bool,
     /// Create, open, close, stat, list and delete files instead of reading and writing
     #[arg(long)]
     pub(crate) metadata: bool,
-    /// Files that the load is spread over
+    /// The number of files
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) files: u32,
-    /// Threads, as an application has them
+    /// The number of threads
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: u32,
-    /// Operations that each thread has under way [default: 1; with --trace: 32 at most]
+    /// Outstanding operations of each thread [default: 1; with --trace: at most 32]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) queue_depth: Option<u32>,
     /// Channels of an SMB session or connections of an NFS client
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) connections: u32,
-    /// Clients, each with a session of its own [default: 1, or one in each client process]
+    /// The number of clients, each with its own session [default: 1, or one for each client process]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) clients: Option<u32>,
-    /// Operations a second, at even distances [default: as fast as answers come]
+    /// Operations per second, evenly spaced [default: as fast as replies arrive]
     #[arg(long, value_name = "OPERATIONS", value_parser = positive)]
     pub(crate) rate: Option<f64>,
-    /// Milliseconds that each place rests between an answer and its next operation
+    /// Think time between a reply and the next operation, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
     pub(crate) think: u64,
-    /// What is read is not compared with what was written
+    /// Do not verify the data read
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Take the loads from a job file of fio instead; what cannot be honoured is said
+    /// Take the loads from a fio job file; options that cannot be honoured are reported
     #[arg(long, value_name = "FILE", conflicts_with_all = LOAD_FLAGS)]
     pub(crate) fio_job: Option<PathBuf>,
-    /// Take the load from a command line of fio ("fio --rw=randread ...")
+    /// Take the load from a fio command line ("fio --rw=randread ...")
     #[arg(long, value_name = "LINE", conflicts_with_all = LOAD_FLAGS)]
     pub(crate) fio: Option<String>,
-    /// Take the load from a command line of diskspd ("diskspd -b4k -r -t8 -o8 ...")
+    /// Take the load from a diskspd command line ("diskspd -b4k -r -t8 -o8 ...")
     #[arg(long, value_name = "LINE", conflicts_with_all = LOAD_FLAGS)]
     pub(crate) diskspd: Option<String>,
-    /// Do again what `anabranch share record` has recorded: the same reads and writes at the same times
+    /// Replay the reads and writes of a file written by `anabranch share record`, at their recorded times
     #[arg(long, value_name = "FILE", conflicts_with_all = SHAPE_FLAGS, conflicts_with_all = ["processes", "workers", "ssh"])]
     pub(crate) trace: Option<PathBuf>,
-    /// With --trace: so many times as fast as it was recorded
+    /// With --trace: the replay speed, as a multiple of the recorded one
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = positive, requires = "trace")]
     pub(crate) speed: f64,
-    /// With --trace: not at the recorded times, but as fast as answers come
+    /// With --trace: replay as fast as replies arrive
     #[arg(long, requires = "trace", conflicts_with = "speed")]
     pub(crate) as_fast_as_possible: bool,
 }
