@@ -7,14 +7,14 @@ const MAKERS: [(&str, &[&str]); 4] = [
     (
         "StoreThread::spawn",
         &[
-            "crates/service/share/src/pool.rs",
+            "crates/service/share/src/store/pool.rs",
             "crates/service/share/src/watch/observe.rs",
             "crates/service/share/src/budget/capacity.rs",
             "crates/house/gateway/src/servers.rs",
             "crates/house/gateway/src/administration/awaited.rs",
         ],
     ),
-    ("StoreThread::simulated", &["crates/service/share/src/pool.rs"]),
+    ("StoreThread::simulated", &["crates/service/share/src/store/pool.rs"]),
     ("KnownLocal::of", &["crates/service/share/src/lib.rs"]),
     ("conformance::MAY", &[]),
 ];
@@ -42,7 +42,7 @@ pub(super) fn faults(path: &str, text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const POOL: &str = "crates/service/share/src/pool.rs";
+    const POOL: &str = "crates/service/share/src/store/pool.rs";
     const OTHER: &str = "crates/front/smb-server/src/state/open.rs";
 
     #[test]

@@ -8,10 +8,10 @@ use file_state::{Access, ByteRange, Operation};
 use planted::Fault;
 use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Stability, Wait, Want};
 
-use crate::inside::Inside;
 use crate::permission::Object;
 use crate::read::MAY_READ;
 use crate::schedule::Work;
+use crate::store::inside::Inside;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Error, File, Identity, Location, Open, Result, Share, budget, permission};
 

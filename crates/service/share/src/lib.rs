@@ -6,7 +6,6 @@
 //! inline ([`schedule`]).
 
 mod agreement;
-mod alarm;
 mod attributes;
 mod budget;
 mod call;
@@ -18,7 +17,6 @@ mod door;
 mod error;
 mod found;
 mod growth;
-mod inside;
 mod io;
 mod long_call;
 mod namespace;
@@ -26,7 +24,6 @@ mod open;
 mod operation;
 mod overwrite;
 mod permission;
-mod pool;
 mod ranges;
 mod read;
 mod read_only;
@@ -34,6 +31,7 @@ mod read_permits;
 mod restore;
 pub mod schedule;
 mod security;
+mod store;
 mod streams;
 mod table;
 mod terms;
@@ -60,7 +58,6 @@ pub use agreement::{
     Admission, Answering, Asked, ClientLock, Courtesy, File, GrantCounts, GrantHolder, GrantKey,
     GrantRequest, Granted, Holding, LockWait, Open, OpenRequest, Opener, Openers, Unwritten,
 };
-pub use alarm::Alarm;
 pub use attributes::{Changed, Guard};
 pub use budget::LimitsStatus;
 pub use cache::{CacheCount, CacheCounts, is_short_name, short_name};
@@ -76,16 +73,17 @@ pub use file_state::{
 };
 pub use found::{Found, Location, Stream};
 pub use identity::Identity;
-pub use inside::StoreWatch;
 pub use io::Written;
 pub use namespace::{Case, Created, NewObject, RenameHow, Walk};
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use permission::{Object, may_delete, permitted};
-pub use pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
 pub use ranges::CloneRule;
 pub use read::{Read, ReadWithAttributes};
 pub use read_only::ReadOnly;
 pub use security::SecurityChange;
+pub use store::alarm::Alarm;
+pub use store::inside::StoreWatch;
+pub use store::pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
 pub use terms::Terms;
 pub use watch::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
@@ -166,10 +164,10 @@ pub struct Share {
     store: Arc<dyn Storage>,
     root: NodeRef,
     gate: schedule::Gate,
-    pool: pool::Pool,
-    alarms: alarm::Alarms,
+    pool: store::pool::Pool,
+    alarms: store::alarm::Alarms,
     /// Guards the calls that the store holds up at present.
-    held: parking_lot::Mutex<Option<inside::Held>>,
+    held: parking_lot::Mutex<Option<store::inside::Held>>,
     agreement: agreement::Agreement,
     folded: Arc<cache::FoldedNames>,
     /// Serializes long calls ([`Share::run_long`]). It guards no data.
@@ -214,7 +212,7 @@ impl Share {
         let root = store.root();
         let budget_left = budget::Provision::new(settings.provisioned.clone(), &settings.name, &root);
         let local = storage::KnownLocal::of(&*store);
-        let pool = pool::Pool::new(&settings.name, workers);
+        let pool = store::pool::Pool::new(&settings.name, workers);
         Arc::new(Self {
             id,
             changes: Changes::new(&settings.name, &store, settings.watches_max),
@@ -230,7 +228,7 @@ impl Share {
             store,
             gate: schedule::Gate::new(local),
             pool,
-            alarms: alarm::Alarms::default(),
+            alarms: store::alarm::Alarms::default(),
             held: parking_lot::Mutex::default(),
             folded,
             long_calls: tokio::sync::Mutex::default(),

@@ -7,8 +7,8 @@ use accounting::TracedData;
 use file_state::{Access, ByteRange, Operation};
 use storage::{Attributes, NodeRef, Wait, Want};
 
-use crate::inside::Inside;
 use crate::schedule::Work;
+use crate::store::inside::Inside;
 use crate::{Call, File, Result, Share, budget};
 
 /// What was read: the buffer, the count, and whether that is the end of the file, if the read has shown it.

@@ -1,8 +1,8 @@
 //! Where calls to a store run: inline while they are fast, on the store's own threads when they may block.
 //!
 //! All calls to a store that is not known to be local ([`storage::Capabilities::LOCAL`]) run on its threads
-//! ([`crate::pool`]): the store may stop answering, and a call that has begun cannot be moved. The same holds for a local
-//! store while it holds up a thread ([`crate::inside`]). The rest of this text is about local stores that answer.
+//! ([`crate::store::pool`]): the store may stop answering, and a call that has begun cannot be moved. The same holds for a local
+//! store while it holds up a thread ([`crate::store::inside`]). The rest of this text is about local stores that answer.
 //!
 //! A call that changes a directory or writes data usually returns from memory in microseconds. Handing it to another thread
 //! would cost several times that. Sometimes such a call waits for a journal or for dirty pages to drain, and must not hold
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use nix::sys::resource::{UsageWho, getrusage};
 use storage::{KnownLocal, MayWait, Moment, StoreThread, View};
 
-use crate::inside::Inside;
-use crate::pool::SILENT;
+use crate::store::inside::Inside;
+use crate::store::pool::SILENT;
 use crate::{Call, Error, Result, Share, StoreHealth};
 
 /// A call that takes longer may have waited.
@@ -46,7 +46,7 @@ pub enum Work {
 #[derive(Debug)]
 pub struct Gate {
     local: Option<KnownLocal>,
-    /// Whether the store has held up a thread and does not answer yet ([`crate::inside`]).
+    /// Whether the store has held up a thread and does not answer yet ([`crate::store::inside`]).
     is_held: AtomicBool,
     started: Instant,
     metadata: Door,
