@@ -15,7 +15,7 @@ const MAKERS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("StoreThread::simulated", &["crates/service/share/src/store/pool.rs"]),
-    ("KnownLocal::of", &["crates/service/share/src/lib.rs"]),
+    ("KnownLocal::of", &["crates/service/share/src/store.rs"]),
     ("conformance::MAY", &[]),
 ];
 

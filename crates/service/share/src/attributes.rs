@@ -158,7 +158,8 @@ impl Share {
     /// # Errors
     /// The store's.
     pub async fn space(self: &Arc<Self>, call: &Call) -> Result<Space> {
-        let space = self.run(call, Work::Metadata, |share, may| Ok(share.store.space(may)?)).await?;
+        let space =
+            self.run(call, Work::Metadata, |share, may| Ok(share.store.storage().space(may)?)).await?;
         Ok(self.budget.capacity().provisioned_space(space))
     }
 
@@ -167,11 +168,11 @@ impl Share {
     /// # Errors
     /// [`storage::Error::Stale`], [`storage::Error::BadHandle`].
     pub async fn by_handle(self: &Arc<Self>, call: &Call, handle: &storage::Handle) -> Result<NodeRef> {
-        match self.store.by_handle(handle, Wait::Never(call.view())) {
+        match self.store.storage().by_handle(handle, Wait::Never(call.view())) {
             Err(storage::Error::WouldBlock) => {
                 let handle = *handle;
                 let find = move |share: &Arc<Self>, may: MayWait<'_>| {
-                    Ok(share.store.by_handle(&handle, Wait::May(may))?)
+                    Ok(share.store.storage().by_handle(&handle, Wait::May(may))?)
                 };
                 Box::pin(self.run(call, Work::Blocking, find)).await
             }
@@ -191,7 +192,7 @@ impl Share {
     /// The directory and name of an object, if the store knows them.
     pub(crate) fn locate(&self, node: &NodeRef, may: MayWait<'_>) -> Option<Location> {
         let path = node.path().ok()?;
-        let mut parent = Arc::clone(&self.root);
+        let mut parent = Arc::clone(self.root());
         let mut parts = path.split(|b| *b == b'/').peekable();
         while let Some(part) = parts.next() {
             let name = storage::Name::new(part).ok()?;

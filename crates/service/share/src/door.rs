@@ -2,4 +2,5 @@
 
 mod agreement;
 mod budget;
+mod store;
 mod watch;

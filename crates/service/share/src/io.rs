@@ -11,7 +11,6 @@ use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Stability, 
 use crate::permission::Object;
 use crate::read::MAY_READ;
 use crate::schedule::Work;
-use crate::store::inside::Inside;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Error, File, Identity, Location, Open, Result, Share, budget, permission};
 
@@ -44,7 +43,7 @@ impl Share {
             File::Stateless(node) => {
                 let asked = crate::read_permits::now();
                 let attributes = self.check_stateless(call, node, of_stateless).await?;
-                if operation == Operation::Read && self.gate.is_near() {
+                if operation == Operation::Read && self.store.is_near() {
                     self.read_permits.enter(&call.caller.identity, &attributes, asked);
                 }
                 Ok(Some(attributes))
@@ -137,8 +136,8 @@ impl Share {
         if planted::strikes(Fault::WriteTorn) {
             count = total / 2;
         }
-        if count == 0 && stability == Stability::Unstable && self.gate.is_near() {
-            let _inside = Inside::begin(self);
+        if count == 0 && stability == Stability::Unstable && self.store.is_near() {
+            let _inside = self.store.inside();
             let never = Wait::Never(call.view());
             count = match node.write(offset, &[IoSlice::new(data.as_ref())], stability, never) {
                 Ok(count) => count,

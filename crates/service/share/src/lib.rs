@@ -3,7 +3,7 @@
 //! SMB and NFS both use it, and it knows neither. What the protocols must agree on (who has a file open and how, who has
 //! locked which bytes, what changed in a directory) is kept per share, and every call is counted. Calls are async, but
 //! complete at once unless they have to wait for the device, for a lock or for another client: a server first polls them
-//! inline ([`schedule`]).
+//! inline (`schedule`).
 
 mod agreement;
 mod attributes;
@@ -29,7 +29,7 @@ mod read;
 mod read_only;
 mod read_permits;
 mod restore;
-pub mod schedule;
+mod schedule;
 mod security;
 mod store;
 mod streams;
@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use storage::{NodeRef, Storage};
+use storage::Storage;
 
 pub use access::{
     Asking, CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork,
@@ -81,9 +81,7 @@ pub use ranges::CloneRule;
 pub use read::{Read, ReadWithAttributes};
 pub use read_only::ReadOnly;
 pub use security::SecurityChange;
-pub use store::alarm::Alarm;
-pub use store::inside::StoreWatch;
-pub use store::pool::{Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, Workers};
+pub use store::{Alarm, Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, StoreWatch, Workers};
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
 pub use terms::Terms;
 pub use watch::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
@@ -161,18 +159,9 @@ pub struct Share {
     withdrawn: AtomicBool,
     /// Whether the log has said what to do about directories of root that keep users out.
     root_is_told: AtomicBool,
-    store: Arc<dyn Storage>,
-    root: NodeRef,
-    gate: schedule::Gate,
-    pool: store::pool::Pool,
-    alarms: store::alarm::Alarms,
-    /// Guards the calls that the store holds up at present.
-    held: parking_lot::Mutex<Option<store::inside::Held>>,
+    store: store::Store,
     agreement: agreement::Agreement,
     folded: Arc<cache::FoldedNames>,
-    /// Serializes long calls ([`Share::run_long`]). It guards no data.
-    long_calls: tokio::sync::Mutex<()>,
-    cache: Option<Arc<cache::Cache>>,
     changes: Arc<Changes>,
     accounting: Accounting,
     budget: budget::Provision,
@@ -203,19 +192,10 @@ impl Share {
         store: Arc<dyn Storage>,
         workers: Option<Arc<dyn Workers>>,
     ) -> Arc<Self> {
-        let cached = cache::Settings {
-            is_on: settings.metadata_cache,
-            bytes_max: settings.metadata_cache_bytes_max,
-            quick: settings.quick_answer,
-        };
-        let cache::Layer { store, cache, names: folded } = cache::Layer::over(store, &cached);
-        let root = store.root();
-        let budget_left = budget::Provision::new(settings.provisioned.clone(), &settings.name, &root);
-        let local = storage::KnownLocal::of(&*store);
-        let pool = store::pool::Pool::new(&settings.name, workers);
+        let (store, folded) = store::Store::new(&settings, store, workers);
         Arc::new(Self {
             id,
-            changes: Changes::new(&settings.name, &store, settings.watches_max),
+            changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
             terms: terms::Present::new(settings.terms),
             rules: current_rules::CurrentRules::new(settings.rules.clone()),
             comment: parking_lot::Mutex::new(settings.comment.clone()),
@@ -223,18 +203,11 @@ impl Share {
             root_is_told: AtomicBool::new(false),
             accounting: Accounting::new(settings.accounting),
             agreement: agreement::Agreement::new(id, &settings),
-            settings,
-            root,
-            store,
-            gate: schedule::Gate::new(local),
-            pool,
-            alarms: store::alarm::Alarms::default(),
-            held: parking_lot::Mutex::default(),
-            folded,
-            long_calls: tokio::sync::Mutex::default(),
-            cache,
-            budget: budget_left,
+            budget: budget::Provision::new(settings.provisioned.clone(), &settings.name, store.root()),
             read_permits: read_permits::ReadPermits::default(),
+            settings,
+            folded,
+            store,
         })
     }
 
@@ -283,18 +256,6 @@ impl Share {
         self.withdrawn.store(true, Ordering::Release);
     }
 
-    /// The root directory.
-    #[must_use]
-    pub fn root(&self) -> &NodeRef {
-        &self.root
-    }
-
-    /// What the store can do.
-    #[must_use]
-    pub fn capabilities(&self) -> storage::Capabilities {
-        self.store.capabilities()
-    }
-
     /// The accounts of what calls cost.
     #[must_use]
     pub fn accounting(&self) -> &Accounting {
@@ -313,18 +274,5 @@ impl Share {
             );
             ending
         });
-    }
-
-    /// What the metadata cache has done; None if it is switched off or the store cannot report the changes of others.
-    #[must_use]
-    pub fn cache_counts(&self) -> Option<CacheCounts> {
-        self.cache.as_ref().filter(|cache| cache.is_on()).map(|cache| cache.counts())
-    }
-
-    /// Switches the metadata cache on or off. While it is off, nothing is kept.
-    pub fn set_metadata_cache(&self, on: bool) {
-        if let Some(cache) = &self.cache {
-            cache.switch(on);
-        }
     }
 }

@@ -73,7 +73,7 @@ impl Share {
         if let Some(result) = self.run_with(call, work, job, Effort::Brief).await? {
             return Ok(result);
         }
-        let _turn = self.long_calls.lock().await;
+        let _turn = self.store.long_call().await;
         if let Some(result) = self.run_with(call, work, job, Effort::Brief).await? {
             return Ok(result);
         }

@@ -105,7 +105,7 @@ impl Share {
     ) -> Attempt<Walk> {
         path.reverse(); // the next component is the last
         let (mut links, mut steps) = (0, 0);
-        let mut at = Arc::clone(&self.root);
+        let mut at = Arc::clone(self.root());
         while let Some(name) = path.pop() {
             steps += 1;
             if steps > COMPONENTS_MAX {

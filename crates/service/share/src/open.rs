@@ -307,7 +307,7 @@ impl Share {
     }
 
     fn check_deletable(&self, node: &NodeRef, may: MayWait<'_>) -> Result<()> {
-        if node.id() == self.root.id() {
+        if node.id() == self.root().id() {
             return Err(Error::CannotDelete);
         }
         let attributes = node.attributes(Want::FLAGS, Wait::May(may))?;

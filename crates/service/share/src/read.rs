@@ -8,7 +8,6 @@ use file_state::{Access, ByteRange, Operation};
 use storage::{Attributes, NodeRef, Wait, Want};
 
 use crate::schedule::Work;
-use crate::store::inside::Inside;
 use crate::{Call, File, Result, Share, budget};
 
 /// What was read: the buffer, the count, and whether that is the end of the file, if the read has shown it.
@@ -101,7 +100,7 @@ impl Share {
         offset: u64,
         mut into: B,
     ) -> std::result::Result<ReadWithAttributes<B>, B> {
-        let Some(local) = self.gate.near().filter(|_| !self.budget.asks_for_turns()) else {
+        let Some(local) = self.store.near().filter(|_| !self.budget.asks_for_turns()) else {
             return Err(into);
         };
         let Some(permitted_at) = self.read_permits.of(node.id(), &call.caller.identity) else {
@@ -114,7 +113,7 @@ impl Share {
         {
             return Err(into);
         }
-        let _inside = Inside::begin(self);
+        let _inside = self.store.inside();
         let Ok(count) = node.read(offset, into.as_mut(), Wait::Never(call.view())) else { return Err(into) };
         let Ok(attributes) = node.attributes(Want::empty(), Wait::May(local.may_wait(call.view()))) else {
             return Err(into);

@@ -26,7 +26,7 @@ impl Share {
     /// # Errors
     /// [`storage::Error::Stale`] when the object no longer exists, the store's.
     pub fn file_of(&self, handle: &Handle, may: MayWait<'_>) -> Result<storage::ObjectId> {
-        Ok(self.store.by_handle(handle, Wait::May(may))?.id())
+        Ok(self.store.storage().by_handle(handle, Wait::May(may))?.id())
     }
 
     /// Restores an open from before the server was started, with its access, share mode and locks. The cached state of its
@@ -52,7 +52,7 @@ impl Share {
     }
 
     fn find_restored(&self, handle: &Handle, may: MayWait<'_>) -> Result<Found> {
-        let node: NodeRef = self.store.by_handle(handle, Wait::May(may))?;
+        let node: NodeRef = self.store.storage().by_handle(handle, Wait::May(may))?;
         let attributes = node.attributes(Want::FLAGS, Wait::May(may))?;
         if attributes.links == 0 {
             return Err(storage::Error::Stale.into());

@@ -1,200 +1,12 @@
-//! Where calls to a store run: inline while they are fast, on the store's own threads when they may block.
-//!
-//! All calls to a store that is not known to be local ([`storage::Capabilities::LOCAL`]) run on its threads
-//! ([`crate::store::pool`]): the store may stop answering, and a call that has begun cannot be moved. The same holds for a local
-//! store while it holds up a thread ([`crate::store::inside`]). The rest of this text is about local stores that answer.
-//!
-//! A call that changes a directory or writes data usually returns from memory in microseconds. Handing it to another thread
-//! would cost several times that. Sometimes such a call waits for a journal or for dirty pages to drain, and must not hold
-//! up the other clients of its shard. So each kind of work runs inline while it is quick. After a slow call it is watched: a
-//! slow call that gave up the processor voluntarily has waited; one that was preempted, as on a busy machine, has not. A
-//! kind of work that has waited for a tenth of the time goes to the threads for a while. Waiting less than that costs less
-//! than the threads: two shards that change one directory sometimes wait for each other in the kernel.
+//! Runs the work of a share: control flow between the store, which says where work runs now, and what must frame it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
-use storage::{KnownLocal, MayWait, Moment, StoreThread, View};
+use storage::{MayWait, StoreThread, View};
 
-use crate::store::inside::Inside;
-use crate::store::pool::SILENT;
-use crate::{Call, Error, Result, Share, StoreHealth};
-
-/// A call that takes longer may have waited.
-const SLOW: Duration = Duration::from_millis(1);
-/// How long a kind of work is watched after a slow call.
-const WATCH: Duration = Duration::from_secs(2);
-/// How long the threads do the work after calls that waited.
-const REST: Duration = Duration::from_millis(100);
-/// How long calls may wait within [`REST`] before the threads do the work.
-const PATIENCE: Duration = Duration::from_millis(10);
-
-/// The kind of work that a call does. Each kind is scheduled separately.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
-    /// Names and attributes.
-    Metadata,
-    /// Data into the page cache.
-    Write,
-    /// Work that certainly blocks: reads of data that was not in memory, and all writes to stable storage.
-    Blocking,
-}
-
-/// Decides whether a kind of work runs inline at present.
-#[derive(Debug)]
-pub struct Gate {
-    local: Option<KnownLocal>,
-    /// Whether the store has held up a thread and does not answer yet ([`crate::store::inside`]).
-    is_held: AtomicBool,
-    started: Instant,
-    metadata: Door,
-    write: Door,
-}
-
-/// Times are in microseconds after [`Gate::started`].
-#[derive(Debug, Default)]
-struct Door {
-    /// Until then the store's threads do the work.
-    pool_until: AtomicU64,
-    /// Until then calls are watched.
-    watch_until: AtomicU64,
-    /// Start of the period in which waits are added up.
-    waits_since: AtomicU64,
-    /// Sum of the waits, in microseconds.
-    waited: AtomicU64,
-}
-
-impl Door {
-    /// Adds a wait of `length` that ended at `now`, in microseconds. Returns whether calls wait too much. If two shards
-    /// race, one wait may be lost; the next one counts.
-    fn is_waiting_too_much(&self, now: u64, length: u64) -> bool {
-        if now.saturating_sub(self.waits_since.load(Ordering::Relaxed)) > micros(REST) {
-            self.waits_since.store(now, Ordering::Relaxed);
-            self.waited.store(0, Ordering::Relaxed);
-        }
-        self.waited.fetch_add(length, Ordering::Relaxed).saturating_add(length) >= micros(PATIENCE)
-    }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// A call in progress.
-#[derive(Debug, Clone, Copy)]
-struct Begun {
-    at: Instant,
-    /// How often the thread had waited before, if the call is watched.
-    waits: Option<i64>,
-}
-
-impl Gate {
-    /// Creates the gate of a store.
-    #[must_use]
-    pub fn new(local: Option<KnownLocal>) -> Self {
-        Self {
-            local,
-            is_held: AtomicBool::new(false),
-            started: Instant::now(),
-            metadata: Door::default(),
-            write: Door::default(),
-        }
-    }
-
-    /// The store, if any work may run inline: it is local, and answers.
-    pub(crate) fn near(&self) -> Option<KnownLocal> {
-        self.local.filter(|_| !self.is_held())
-    }
-
-    /// Whether any work may run inline.
-    #[must_use]
-    pub fn is_near(&self) -> bool {
-        self.near().is_some()
-    }
-
-    pub(crate) fn is_held(&self) -> bool {
-        self.is_held.load(Ordering::Relaxed)
-    }
-
-    /// Sets whether the store has stopped answering. Returns the previous value.
-    pub(crate) fn set_held(&self, held: bool) -> bool {
-        self.is_held.swap(held, Ordering::Relaxed)
-    }
-
-    fn door(&self, work: Work) -> Option<&Door> {
-        match work {
-            Work::Metadata => Some(&self.metadata),
-            Work::Write => Some(&self.write),
-            Work::Blocking => None,
-        }
-    }
-
-    fn since_start(&self, now: Instant) -> u64 {
-        micros(now.saturating_duration_since(self.started))
-    }
-
-    /// Whether this kind of work runs inline now.
-    #[must_use]
-    pub fn is_inline(&self, work: Work, now: Instant) -> bool {
-        self.inline(work, now).is_some()
-    }
-
-    /// The store, if this kind of work runs inline now.
-    fn inline(&self, work: Work, now: Instant) -> Option<KnownLocal> {
-        let is_open = |door: &Door| door.pool_until.load(Ordering::Relaxed) <= self.since_start(now);
-        self.near().filter(|_| self.door(work).is_some_and(is_open))
-    }
-
-    fn is_watched(&self, work: Work, now: Instant) -> bool {
-        self.door(work).is_some_and(|door| door.watch_until.load(Ordering::Relaxed) > self.since_start(now))
-    }
-
-    /// Begins a call on this thread.
-    fn begin(&self, work: Work, at: Instant) -> Begun {
-        Begun { at, waits: self.is_watched(work, at).then(voluntary_waits) }
-    }
-
-    /// Ends the call, on the same thread.
-    fn end(&self, work: Work, begun: Begun) {
-        let now = Instant::now();
-        let length = now.saturating_duration_since(begun.at);
-        if length > SLOW {
-            let waited = begun.waits.is_some_and(|before| voluntary_waits() > before);
-            self.was_slow(work, now, if waited { length } else { Duration::ZERO });
-        }
-    }
-
-    /// Follows the end of a slow call that waited this long. The wait is known only for a watched call.
-    fn was_slow(&self, work: Work, now: Instant, waited: Duration) {
-        let Some(door) = self.door(work) else { return };
-        door.watch_until.store(self.since_start(now + WATCH), Ordering::Relaxed);
-        if !waited.is_zero() && door.is_waiting_too_much(self.since_start(now), micros(waited)) {
-            door.pool_until.store(self.since_start(now + REST), Ordering::Relaxed);
-        }
-    }
-}
-
-/// How often this thread has given up the processor voluntarily (ru_nvcsw of getrusage(2)).
-fn voluntary_waits() -> i64 {
-    getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.voluntary_context_switches())
-}
-
-/// What came of running a job inline.
-enum Inline<T, J> {
-    Done(Result<T>),
-    NotNow(J),
-}
-
-/// Runs work of which all answers are as of one moment: that of `view`, or one of its own.
-fn in_one_moment<T>(view: View<'_>, work: impl FnOnce(View<'_>) -> T) -> T {
-    if view.is_one_moment() {
-        return work(view);
-    }
-    let moment = Moment::default();
-    moment.during(|| work(View::of(&moment)))
-}
+pub(crate) use crate::store::Work;
+use crate::{Call, Error, Result, Share};
 
 impl Share {
     /// Runs `job` inline or on the store's threads, as is decided for its kind of work at present. Only there is the token that
@@ -206,10 +18,10 @@ impl Share {
         job: impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let asked = Instant::now();
-        let job = match self.run_inline(call.view(), work, asked, job) {
-            Inline::Done(result) => return result,
-            Inline::NotNow(job) => job,
-        };
+        if let Some(turn) = self.store.inline(work, asked) {
+            let _under_way = self.changes.work_begins();
+            return self.heeded(turn.run(call.view(), |may| job(self, may)));
+        }
         let (result, queued) = self.run_on_thread(work, asked, job).await;
         // On a busy machine the outcome may be there at once, in the same poll and moment in which the call was made. Another
         // thread has worked for the call, and may have changed something.
@@ -225,27 +37,11 @@ impl Share {
         job: impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let asked = Instant::now();
-        match self.run_inline(View::FRESH, work, asked, job) {
-            Inline::Done(result) => result,
-            Inline::NotNow(job) => self.run_on_thread(work, asked, job).await.0,
+        if let Some(turn) = self.store.inline(work, asked) {
+            let _under_way = self.changes.work_begins();
+            return self.heeded(turn.run(View::FRESH, |may| job(self, may)));
         }
-    }
-
-    /// Runs `job` here if its kind of work runs inline now.
-    fn run_inline<T, J: FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T>>(
-        self: &Arc<Self>,
-        view: View<'_>,
-        work: Work,
-        now: Instant,
-        job: J,
-    ) -> Inline<T, J> {
-        let Some(local) = self.gate.inline(work, now) else { return Inline::NotNow(job) };
-        let begun = self.gate.begin(work, now);
-        let _inside = Inside::begin(self);
-        let _under_way = self.changes.work_begins();
-        let result = in_one_moment(view, |view| job(self, local.may_wait(view)));
-        self.gate.end(work, begun);
-        Inline::Done(self.heeded(result))
+        self.run_on_thread(work, asked, job).await.0
     }
 
     /// Runs `job` on a thread of the store. Also returns how long the job has waited for the thread since it was `asked` for.
@@ -257,23 +53,26 @@ impl Share {
     ) -> (Result<T>, Duration) {
         let share = Arc::clone(self);
         let on_thread = move |thread: &StoreThread| {
-            let begun = share.gate.begin(work, Instant::now());
-            let queued = begun.at.saturating_duration_since(asked);
+            let turn = share.store.threaded(thread, work);
+            let queued = turn.begun().saturating_duration_since(asked);
             let _under_way = share.changes.work_begins();
-            let result = in_one_moment(View::FRESH, |view| job(&share, thread.may_wait(view)));
-            share.gate.end(work, begun);
-            (share.heeded(result), queued)
+            (share.heeded(turn.run(|may| job(&share, may))), queued)
         };
-        let answer = Box::pin(self.pool.run(on_thread)).await;
+        let answer = Box::pin(self.store.on_thread(on_thread)).await;
         answer.unwrap_or_else(|error| (Err(error), Duration::ZERO))
     }
 
     /// Passes on the outcome of a call to the store. A failure may raise an alarm.
-    pub(crate) fn heeded<T>(&self, outcome: Result<T>) -> Result<T> {
+    fn heeded<T>(&self, outcome: Result<T>) -> Result<T> {
         if let Err(Error::Storage(error)) = &outcome {
             self.heed(*error);
         }
         outcome
+    }
+
+    /// Records a failed call to the store.
+    pub(crate) fn heed(&self, error: storage::Error) {
+        self.store.heed(error, || self.is_read_only());
     }
 
     /// Asks the store for what a local store knows without waiting, above all attributes: inline for a local store,
@@ -283,36 +82,22 @@ impl Share {
         call: &Call,
         job: impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let Some(local) = self.gate.near() else {
+        let Some(local) = self.store.near() else {
             // In a box, as above: most calls need it never, and their futures have no room for it then.
             return Box::pin(self.run(call, Work::Blocking, job)).await;
         };
-        let _inside = Inside::begin(self);
+        let _inside = self.store.inside();
         job(self, local.may_wait(call.view()))
     }
 
     /// Runs a call that nothing waits for: inline, or on the threads of a store that is not known to be local.
     pub(crate) fn afterwards(self: &Arc<Self>, call: impl FnOnce(&Arc<Self>, MayWait<'_>) + Send + 'static) {
-        if let Some(local) = self.gate.near() {
-            let _inside = Inside::begin(self);
+        if let Some(local) = self.store.near() {
+            let _inside = self.store.inside();
             return call(self, local.may_wait(View::FRESH));
         }
         let share = Arc::clone(self);
-        self.pool.later(move |thread| call(&share, thread.may_wait(View::FRESH)));
-    }
-
-    /// How the store is answering. This does not call the store.
-    #[must_use]
-    pub fn store_health(&self) -> StoreHealth {
-        let health = self.pool.health();
-        let Some(held) = *self.held.lock() else { return health };
-        let since = held.since.elapsed();
-        StoreHealth {
-            under_way: health.under_way + held.threads,
-            longest: Some(health.longest.map_or(since, |longest| longest.max(since))),
-            is_stuck: health.is_stuck || since >= SILENT,
-            ..health
-        }
+        self.store.later(move |thread| call(&share, thread.may_wait(View::FRESH)));
     }
 }
 
@@ -323,8 +108,7 @@ mod tests {
     use std::task::{Context, Waker};
 
     use storage::conformance::MAY;
-    use storage::memory::MemoryStore;
-    use storage::{Name, SetAttributes, SetTime, Timestamp, Wait, Want};
+    use storage::{Moment, Name, SetAttributes, SetTime, Timestamp, Wait, Want};
     use storage_local::{LocalOptions, LocalStore};
 
     use super::*;
@@ -351,7 +135,7 @@ mod tests {
             look();
             assert_eq!(hits(), before + 1, "it is kept");
 
-            share.gate.metadata.pool_until.store(u64::MAX, Ordering::Relaxed);
+            share.store.rest_for_ever();
             let time = Timestamp { secs: 1_900_000_000, nanos: 0 };
             let times = Some(SetTime::To(time));
             let set = SetAttributes { atime: times, mtime: times, ..SetAttributes::default() };
@@ -365,91 +149,5 @@ mod tests {
             let seen = look();
             assert_eq!((seen.atime, seen.mtime), (time, time));
         });
-    }
-
-    #[test]
-    fn work_has_a_moment_of_its_own_or_shares_that_of_its_request() {
-        let moment = Moment::default();
-        let settled_by = |view: View<'_>| {
-            in_one_moment(view, |view| {
-                let was_settled = view.is_settled(7);
-                view.settle(7);
-                was_settled
-            })
-        };
-        assert!(!settled_by(View::of(&moment)) && !settled_by(View::of(&moment)), "no request is polled");
-        moment.during(|| {
-            assert!(!settled_by(View::of(&moment)));
-            assert!(settled_by(View::of(&moment)));
-            assert!(!settled_by(View::FRESH));
-        });
-    }
-
-    #[test]
-    fn what_lets_a_store_wait_on_a_shard_is_there_while_a_local_store_answers() {
-        let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
-        let now = gate.started + Duration::from_secs(1);
-        assert!(gate.near().is_some() && gate.inline(Work::Metadata, now).is_some());
-        gate.set_held(true);
-        assert!(gate.near().is_none() && gate.inline(Work::Metadata, now).is_none());
-        assert!(Gate::new(None).near().is_none());
-    }
-
-    #[test]
-    fn a_call_that_waited_long_closes_its_own_gate_for_a_while() {
-        let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
-        let t = gate.started + Duration::from_secs(1);
-        let tick = Duration::from_micros(1);
-        gate.was_slow(Work::Metadata, t, Duration::ZERO);
-        assert!(gate.is_inline(Work::Metadata, t), "it may have been pushed aside");
-        assert!(gate.is_watched(Work::Metadata, t + WATCH - tick));
-        assert!(!gate.is_watched(Work::Metadata, t + WATCH));
-        gate.was_slow(Work::Metadata, t, PATIENCE - tick);
-        assert!(gate.is_inline(Work::Metadata, t));
-        gate.was_slow(Work::Metadata, t, tick);
-        assert!(!gate.is_inline(Work::Metadata, t + REST - tick));
-        assert!(gate.is_inline(Work::Metadata, t + REST));
-        assert!(gate.is_inline(Work::Write, t), "another kind of work");
-        assert!(!gate.is_inline(Work::Blocking, t), "what surely waits is never inline");
-    }
-
-    #[test]
-    fn waits_far_apart_are_not_added_up() {
-        let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
-        for i in 0..100 {
-            let t = gate.started + Duration::from_secs(1) + (REST + SLOW) * i;
-            gate.was_slow(Work::Write, t, PATIENCE - SLOW);
-            assert!(gate.is_inline(Work::Write, t));
-        }
-    }
-
-    #[test]
-    fn a_store_that_may_stop_answering_is_never_called_inline() {
-        let gate = Gate::new(None);
-        for work in [Work::Metadata, Work::Write, Work::Blocking] {
-            assert!(!gate.is_inline(work, gate.started + Duration::from_secs(1)));
-        }
-    }
-
-    #[test]
-    fn sleeping_is_told_from_working() {
-        let before = voluntary_waits();
-        let spun = (0..1_000_000_u64).fold(0, |sum, n| std::hint::black_box(sum ^ n));
-        assert_eq!(voluntary_waits(), before, "{spun}");
-        std::thread::sleep(SLOW);
-        assert!(voluntary_waits() > before);
-    }
-
-    #[test]
-    fn only_a_watched_call_counts_as_one_that_has_waited() {
-        let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
-        let begun = gate.begin(Work::Write, Instant::now());
-        assert_eq!(begun.waits, None);
-        // It is watched for as long as this test runs.
-        gate.write.watch_until.store(u64::MAX, Ordering::Relaxed);
-        let begun = gate.begin(Work::Write, Instant::now());
-        std::thread::sleep(PATIENCE);
-        gate.end(Work::Write, begun);
-        assert!(gate.write.pool_until.load(Ordering::Relaxed) > 0, "it has waited too much");
     }
 }

@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Error as StoreError, MayWait, Space, View};
-
-use crate::Share;
+use storage::{Error as StoreError, MayWait, Space, Storage};
 
 /// An alarm ends at the earliest this long after the last failed call.
 const QUIET: Duration = Duration::from_secs(10);
@@ -62,9 +60,11 @@ impl Alarm {
 }
 
 /// The alarms of a share.
-#[derive(Debug, Default)]
-pub(crate) struct Alarms {
-    /// For each of [`Alarm::ALL`]: when a call last failed for this reason, while the alarm lasts.
+pub(super) struct Alarms {
+    /// The name of the share, for the log.
+    name: String,
+    storage: Arc<dyn Storage>,
+    /// Guards, for each of [`Alarm::ALL`], when a call last failed for this reason, while the alarm lasts.
     failed: Mutex<[Option<Instant>; 3]>,
     /// Whether the store is being asked if the alarms are over.
     is_asking: AtomicBool,
@@ -84,7 +84,7 @@ impl Alarms {
         is_over && failed.take().is_some()
     }
 
-    fn present(&self) -> impl Iterator<Item = Alarm> + use<> {
+    pub(super) fn present(&self) -> impl Iterator<Item = Alarm> + use<> {
         let failed = *self.failed.lock();
         Alarm::ALL.into_iter().zip(failed).filter_map(|(alarm, last)| last.map(|_| alarm))
     }
@@ -96,83 +96,86 @@ fn has_room(space: &Space) -> bool {
     names && space.available >= ROOM.min(space.total / 100).max(1)
 }
 
-impl Share {
-    /// Records a failed call to the store.
-    pub(crate) fn heed(&self, error: StoreError) {
+impl Alarms {
+    /// No alarms, of the store of the share with this name.
+    pub(super) fn new(name: &str, storage: &Arc<dyn Storage>) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.to_owned(),
+            storage: Arc::clone(storage),
+            failed: Mutex::default(),
+            is_asking: AtomicBool::new(false),
+        })
+    }
+
+    /// Records a failed call to the store. The share may be declared read-only.
+    pub(super) fn heed(&self, error: StoreError, is_declared_read_only: impl FnOnce() -> bool) {
         let Some(alarm) = Alarm::of(error) else { return };
-        if alarm == Alarm::ReadOnly && self.is_read_only() {
+        if alarm != Alarm::ReadOnly || !is_declared_read_only() {
+            self.tell(alarm);
+        }
+    }
+
+    fn tell(&self, alarm: Alarm) {
+        if !self.raise(alarm, Instant::now()) {
             return;
         }
-        self.raise(alarm);
-    }
-
-    fn raise(&self, alarm: Alarm) {
-        if self.alarms.raise(alarm, Instant::now()) {
-            match alarm {
-                Alarm::Full => tracing::error!(share = self.name(), "the storage is full: writing fails"),
-                Alarm::ReadOnly => {
-                    tracing::error!(share = self.name(), "the storage has become read-only: changes fail");
-                }
-                Alarm::Moved => tracing::error!(
-                    share = self.name(),
-                    "the directory of the share was renamed or replaced: clients still use the one that was served at \
-                     first. Put it back, or serve the other one: start the server again"
-                ),
-            }
-        }
-    }
-
-    /// The present alarms of the store.
-    #[must_use]
-    pub fn alarms(&self) -> Vec<Alarm> {
-        self.alarms.present().collect()
-    }
-
-    /// Has a separate thread ask the store whether its path still leads to it and whether alarms are over. To be called
-    /// every few seconds. Does not wait.
-    pub fn review_alarms(self: &Arc<Self>) {
-        if self.alarms.is_asking.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let share = Arc::clone(self);
-        self.pool.later(move |thread| {
-            let may = thread.may_wait(View::FRESH);
-            if share.store.is_in_place(may) == Ok(false) {
-                share.raise(Alarm::Moved);
-            }
-            for alarm in share.alarms.present() {
-                if share.is_over(alarm, may) && share.alarms.end(alarm, Instant::now()) {
-                    match alarm {
-                        Alarm::Moved => tracing::info!(
-                            share = share.name(),
-                            "the directory of the share is in its place again"
-                        ),
-                        _ => {
-                            tracing::info!(share = share.name(), "the storage is no longer {}", alarm.name())
-                        }
-                    }
-                }
-            }
-            share.alarms.is_asking.store(false, Ordering::Relaxed);
-        });
-    }
-
-    fn is_over(&self, alarm: Alarm, may: MayWait<'_>) -> bool {
+        let share = &*self.name;
         match alarm {
-            Alarm::Full => self.store.space(may).is_ok_and(|space| has_room(&space)),
-            Alarm::ReadOnly => self.is_read_only() || self.store.is_read_only(may) == Ok(false),
-            Alarm::Moved => self.store.is_in_place(may) == Ok(true),
+            Alarm::Full => tracing::error!(share, "the storage is full: writing fails"),
+            Alarm::ReadOnly => tracing::error!(share, "the storage has become read-only: changes fail"),
+            Alarm::Moved => tracing::error!(
+                share,
+                "the directory of the share was renamed or replaced: clients still use the one that was served at \
+                 first. Put it back, or serve the other one: start the server again"
+            ),
+        }
+    }
+
+    /// Whether a review may begin: none is under way. [`Alarms::review`] ends it.
+    pub(super) fn begin_review(&self) -> bool {
+        !self.is_asking.swap(true, Ordering::Relaxed)
+    }
+
+    /// Asks the store whether its path still leads to it and whether alarms are over.
+    pub(super) fn review(&self, is_declared_read_only: bool, may: MayWait<'_>) {
+        if self.storage.is_in_place(may) == Ok(false) {
+            self.tell(Alarm::Moved);
+        }
+        let share = &*self.name;
+        for alarm in self.present() {
+            if self.is_over(alarm, is_declared_read_only, may) && self.end(alarm, Instant::now()) {
+                match alarm {
+                    Alarm::Moved => tracing::info!(share, "the directory of the share is in its place again"),
+                    _ => tracing::info!(share, "the storage is no longer {}", alarm.name()),
+                }
+            }
+        }
+        self.is_asking.store(false, Ordering::Relaxed);
+    }
+
+    fn is_over(&self, alarm: Alarm, is_declared_read_only: bool, may: MayWait<'_>) -> bool {
+        match alarm {
+            Alarm::Full => self.storage.space(may).is_ok_and(|space| has_room(&space)),
+            Alarm::ReadOnly => is_declared_read_only || self.storage.is_read_only(may) == Ok(false),
+            Alarm::Moved => self.storage.is_in_place(may) == Ok(true),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use storage::memory::MemoryStore;
+
     use super::*;
+
+    fn alarms() -> Arc<Alarms> {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStore::new());
+        Alarms::new("data", &storage)
+    }
 
     #[test]
     fn an_alarm_is_raised_once_and_over_after_a_while() {
-        let (alarms, begun) = (Alarms::default(), Instant::now());
+        let (alarms, begun) = (alarms(), Instant::now());
         let at = |seconds| begun + Duration::from_secs(seconds);
         assert!(alarms.raise(Alarm::Full, at(0)));
         assert!(!alarms.raise(Alarm::Full, at(5)), "that is known");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::{Share, Shares};
+use super::Store;
 
 /// A store that keeps a thread waiting for this long is held.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -32,31 +32,31 @@ struct Slot {
     thread: i32,
     /// Odd while the thread is in a call; a different number for each call.
     turn: AtomicU64,
-    /// The place of the share whose store is called.
-    share: AtomicUsize,
+    /// The place of the store that is called.
+    store: AtomicUsize,
 }
 
-/// The address of a share in memory, which identifies it while it is called. Its number does not: each table of shares in a
-/// process counts from one.
-fn place(share: &Share) -> usize {
-    std::ptr::from_ref(share).addr()
+/// The address of a store in memory, which identifies it while it is called. The number of its share does not: each table of
+/// shares in a process counts from one.
+fn place(store: &Store) -> usize {
+    std::ptr::from_ref(store).addr()
 }
 
 impl Slot {
     fn of_this_thread() -> Arc<Self> {
         let thread = nix::unistd::gettid().as_raw();
-        let slot = Arc::new(Self { thread, turn: AtomicU64::new(0), share: AtomicUsize::new(0) });
+        let slot = Arc::new(Self { thread, turn: AtomicU64::new(0), store: AtomicUsize::new(0) });
         let mut threads = THREADS.lock();
         threads.retain(|slot| slot.strong_count() > 0);
         threads.push(Arc::downgrade(&slot));
         slot
     }
 
-    /// The call that the thread is in, and the place of the share whose store it calls.
+    /// The call that the thread is in, and the place of the store that it calls.
     fn call(&self) -> Option<(u64, usize)> {
         let turn = self.turn.load(Ordering::Acquire);
-        let share = self.share.load(Ordering::Relaxed);
-        (turn % 2 == 1).then_some((turn, share))
+        let store = self.store.load(Ordering::Relaxed);
+        (turn % 2 == 1).then_some((turn, store))
     }
 }
 
@@ -68,14 +68,14 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
-    /// Begins a call to the store of this share.
-    pub(crate) fn begin(share: &Share) -> Self {
+    /// Begins a call to this store.
+    pub(super) fn begin(store: &Store) -> Self {
         OWN.with(|own| {
             let slot = own.get_or_init(Slot::of_this_thread);
             let turn = slot.turn.load(Ordering::Relaxed);
             let is_within = turn % 2 == 1;
             if !is_within {
-                slot.share.store(place(share), Ordering::Relaxed);
+                slot.store.store(place(store), Ordering::Relaxed);
                 slot.turn.store(turn.wrapping_add(1), Ordering::Release);
             }
             Self { is_within }
@@ -99,12 +99,12 @@ impl Drop for Inside {
 
 /// The threads that a store holds up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) since: Instant,
-    pub(crate) threads: usize,
+pub(super) struct Held {
+    pub(super) since: Instant,
+    pub(super) threads: usize,
 }
 
-/// Watches over the threads that call stores. Call [`StoreWatch::look`] ten times a second.
+/// Watches over the threads that call stores. Call `look` ten times a second.
 #[derive(Debug, Default)]
 pub struct StoreWatch {
     /// For each thread: its call at the last look, the start of that call, and how often the thread had waited before.
@@ -121,24 +121,29 @@ struct Seen {
 impl StoreWatch {
     /// Finds the stores that hold up threads, and those that no longer do. `waits` returns how often a sleeping thread has
     /// gone to sleep so far. That tells a thread that is still asleep from one that is busy or waits for the processor.
-    pub fn look(&mut self, shares: &Shares, now: Instant, waits: impl Fn(i32) -> Option<u64>) {
+    pub(crate) fn look_at<'a>(
+        &mut self,
+        stores: impl Iterator<Item = &'a Store>,
+        now: Instant,
+        waits: impl Fn(i32) -> Option<u64>,
+    ) {
         let slots: Vec<Arc<Slot>> = THREADS.lock().iter().filter_map(Weak::upgrade).collect();
         let mut held: HashMap<usize, Held> = HashMap::new();
         let mut seen = HashMap::new();
-        for (slot, (turn, share)) in slots.iter().filter_map(|slot| Some((slot, slot.call()?))) {
+        for (slot, (turn, store)) in slots.iter().filter_map(|slot| Some((slot, slot.call()?))) {
             let now_seen = Seen { turn, waits: waits(slot.thread), since: now };
             let before = self.seen.get(&slot.thread).filter(|before| before.sleeps_on(&now_seen));
             let since = before.map_or(now, |before| before.since);
             seen.insert(slot.thread, Seen { since, ..now_seen });
             if now.saturating_duration_since(since) >= PATIENCE {
-                let of_share = held.entry(share).or_insert(Held { since, threads: 0 });
-                of_share.since = of_share.since.min(since);
-                of_share.threads += 1;
+                let of_store = held.entry(store).or_insert(Held { since, threads: 0 });
+                of_store.since = of_store.since.min(since);
+                of_store.threads += 1;
             }
         }
         self.seen = seen;
-        for share in shares.iter() {
-            share.hold(held.get(&place(share)).copied());
+        for store in stores {
+            store.hold(held.get(&place(store)).copied());
         }
     }
 }
@@ -149,17 +154,17 @@ impl Seen {
     }
 }
 
-impl Share {
+impl Store {
     /// Sets whether the store holds up threads.
     fn hold(&self, held: Option<Held>) {
         let before = std::mem::replace(&mut *self.held.lock(), held);
         // The store's own threads may still wait for it after the held-up threads have returned.
         let answers = || self.pool.health().longest.is_none_or(|longest| longest < PATIENCE);
         if held.is_some() && !self.gate.set_held(true) {
-            tracing::error!(share = self.name(), "the storage does not answer: a thread waits for it");
+            tracing::error!(share = self.name, "the storage does not answer: a thread waits for it");
         } else if held.is_none() && before.is_none() && self.gate.is_held() && answers() {
             self.gate.set_held(false);
-            tracing::info!(share = self.name(), "the storage answers again");
+            tracing::info!(share = self.name, "the storage answers again");
         }
     }
 }
@@ -171,17 +176,20 @@ mod tests {
     use storage::memory::MemoryStore;
 
     use super::*;
-    use crate::schedule::Work;
-    use crate::{Settings, ShareId, ShareTable};
+    use crate::Settings;
+    use crate::store::Work;
+
+    fn store(name: &str) -> Arc<Store> {
+        Arc::new(Store::new(&Settings::new(name), Arc::new(MemoryStore::new()), None).0)
+    }
+
+    fn is_inline(store: &Store) -> bool {
+        store.inline(Work::Metadata, Instant::now()).is_some()
+    }
 
     #[test]
     fn a_store_that_holds_up_a_thread_is_called_by_its_own_threads() {
-        let shares = [(1, "stalled"), (2, "sound")]
-            .map(|(id, name)| Share::new(ShareId(id), Settings::new(name), Arc::new(MemoryStore::new())));
-        let table = ShareTable::new(shares.clone()).unwrap().present();
-        let [stalled, sound] = shares;
-        let of_another_table = Share::new(ShareId(1), Settings::new("other"), Arc::new(MemoryStore::new()));
-        let others = ShareTable::new([Arc::clone(&of_another_table)]).unwrap().present();
+        let [stalled, sound, of_another_table] = ["stalled", "sound", "other"].map(store);
         let (entered, begun) = mpsc::channel();
         let (release, over) = mpsc::channel::<()>();
         let called = Arc::clone(&stalled);
@@ -196,9 +204,11 @@ mod tests {
         let start = Instant::now();
         let mut look = |milliseconds, waits: Option<u64>| {
             let at = start + Duration::from_millis(milliseconds);
-            watch.look(&table, at, |thread| waits.filter(|_| thread == waiting));
-            watch_others.look(&others, at, |thread| waits.filter(|_| thread == waiting));
-            (stalled.gate.is_inline(Work::Metadata, Instant::now()), stalled.store_health().under_way)
+            let table = [&*stalled, &*sound].into_iter();
+            watch.look_at(table, at, |thread| waits.filter(|_| thread == waiting));
+            let others = [&*of_another_table].into_iter();
+            watch_others.look_at(others, at, |thread| waits.filter(|_| thread == waiting));
+            (is_inline(&stalled), stalled.health().under_way)
         };
         assert_eq!(look(0, Some(7)), (true, 0));
         assert_eq!(look(150, Some(7)), (true, 0));
@@ -207,7 +217,7 @@ mod tests {
         assert_eq!(look(400, Some(8)), (true, 0));
         assert_eq!(look(600, Some(8)), (false, 1));
         for not_held in [&sound, &of_another_table] {
-            assert!(not_held.gate.is_inline(Work::Metadata, Instant::now()));
+            assert!(is_inline(not_held));
         }
         drop(release);
         thread.join().unwrap();
@@ -218,8 +228,7 @@ mod tests {
     #[test]
     fn calls_within_a_call_are_one() {
         let turn = || OWN.with(|own| own.get().unwrap().turn.load(Ordering::Relaxed));
-        let [one, two] =
-            [1, 2].map(|id| Share::new(ShareId(id), Settings::new("a"), Arc::new(MemoryStore::new())));
+        let [one, two] = ["one", "two"].map(store);
         let outer = Inside::begin(&one);
         let during = turn();
         drop(Inside::begin(&two));

@@ -26,7 +26,7 @@ pub const STORE_WAITING_MAX: usize = 16_384;
 /// An idle thread ends after this time.
 const IDLE: Duration = Duration::from_secs(10);
 /// A store is stuck when a call has taken this long and no other call has ended meanwhile.
-pub(crate) const SILENT: Duration = Duration::from_secs(5);
+pub(super) const SILENT: Duration = Duration::from_secs(5);
 /// A store is also stuck when a call has taken this long, whatever other calls do.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -58,7 +58,7 @@ pub struct StoreHealth {
 }
 
 /// The threads of one store.
-pub(crate) struct Pool(Arc<Shared>);
+pub(super) struct Pool(Arc<Shared>);
 
 struct Shared {
     name: String,
@@ -140,7 +140,7 @@ impl Drop for Waiting<'_> {
 impl Pool {
     /// The threads for the store of the share with this name. None are started before the first call, and none at all
     /// when others run the calls.
-    pub(crate) fn new(name: &str, others: Option<Arc<dyn Workers>>) -> Self {
+    pub(super) fn new(name: &str, others: Option<Arc<dyn Workers>>) -> Self {
         Self(Arc::new(Shared {
             name: format!("store {name}"),
             state: Mutex::default(),
@@ -155,7 +155,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`Error::LimitReached`] when too many requests wait, [`storage::Error::OutOfResources`] without any thread.
-    pub(crate) async fn run<T: Send + 'static>(
+    pub(super) async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce(&StoreThread) -> T + Send + 'static,
     ) -> Result<T> {
@@ -170,7 +170,7 @@ impl Pool {
     }
 
     /// Has a thread make a call that nothing waits for. The caller limits the number of such calls.
-    pub(crate) fn later(&self, call: impl FnOnce(&StoreThread) + Send + 'static) {
+    pub(super) fn later(&self, call: impl FnOnce(&StoreThread) + Send + 'static) {
         if self.hand_over(Box::new(call)).is_err() {
             tracing::error!("{}: no thread for a call", self.0.name);
         }
@@ -221,7 +221,7 @@ impl Pool {
     }
 
     /// How the store is answering.
-    pub(crate) fn health(&self) -> StoreHealth {
+    pub(super) fn health(&self) -> StoreHealth {
         let health = self.0.state.lock().calls.health(Instant::now());
         StoreHealth { waiting: self.0.waiting.load(Ordering::Relaxed), ..health }
     }
