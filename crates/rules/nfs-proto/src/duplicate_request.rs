@@ -113,14 +113,17 @@ impl DuplicateRequests {
     /// A call has arrived at `now`.
     pub fn begin(&mut self, key: Key, now: Instant) -> Seen {
         self.expire(now);
-        if let Some(entry) = self.entries.get(&key).filter(|_| !planted::strikes(Fault::DuplicateCarriedOut))
-        {
+        if self.entries.contains_key(&key) && planted::strikes(Fault::DuplicateCarriedOut) {
+            self.forget(&key);
+        }
+        if let Some(entry) = self.entries.get(&key) {
             return entry.reply.clone().map_or(Seen::InProgress, Seen::Done);
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         self.entries.insert(key, Entry { number, arrived: now, reply: None });
         self.arrivals.insert(number, key);
+        debug_assert_eq!(self.entries.len(), self.arrivals.len(), "each call has one place in the order");
         self.shrink();
         Seen::New
     }
