@@ -6,20 +6,25 @@ use std::time::Duration;
 use nfs_wire::mount::{self, DirPath};
 use nfs_wire::v3::attr::SetAttributes;
 use nfs_wire::v3::status::Status;
-use nfs_wire::v3::types::{DirOpArgs, FileHandle, Name, StableHow};
-use nfs_wire::v3::{self, create, lookup, read, remove, write};
+use nfs_wire::v3::types::{CookieVerifier, DirOpArgs, FileHandle, Name, StableHow};
+use nfs_wire::v3::{self, create, lookup, read, readdir, remove, write};
 use nfs_wire::xdr::{Decode, Encode};
 
 use crate::machine;
+use crate::model::Listing;
 use crate::piece::{Doing, Piece};
 use crate::rpc::{Asked, Procedure, Rpc, uncalled};
 use crate::servers::SHARE;
-use crate::world::{BLOCKS, FILES, OwnName, World, Written};
+use crate::world::{BLOCKS, FILES, OwnName, World, Written, file_name, known_names};
 
 /// Calls side by side, at most.
 const CALLS_MAX: u64 = 4;
 /// Times that a name is made or removed before the client gives up on a server that always says "later".
 const ATTEMPTS: u32 = 200;
+
+/// Bytes of a page of a listing, and up to how many more: a few names.
+const PAGE_LEAST: u64 = 300;
+const PAGE_MORE: u64 = 2000;
 
 struct Client {
     rpc: Rpc,
@@ -49,18 +54,14 @@ pub(crate) async fn make_files(world: Rc<World>) -> Option<()> {
     Some(())
 }
 
-/// The name of a file that all clients use.
-pub(crate) fn file_name(file: usize) -> String {
-    format!("file{file}")
-}
-
 /// Does what chance decides until the simulation is over.
 pub(crate) async fn run(world: Rc<World>, number: u32) {
     let Some(mut client) = Client::mounted(Rc::clone(&world), number).await else { return };
     while !world.is_over() {
         let done = match world.below(100) {
             0..=79 => client.data().await,
-            80..=97 => client.name().await,
+            80..=93 => client.name().await,
+            94..=97 => client.list().await,
             _ => {
                 client.rpc.hang_up();
                 Some(())
@@ -237,6 +238,42 @@ impl Client {
         }
         self.world.note(self.number, if is_there { "nfs3 remove" } else { "nfs3 create" }, &[which as u64]);
         self.names[which].turn();
+        Some(())
+    }
+
+    /// Lists the directory, a few names at a time.
+    async fn list(&mut self) -> Option<()> {
+        let (mut listing, mut cookie, mut cookie_verifier) =
+            (Listing::default(), 0, CookieVerifier::default());
+        for _ in 0..ATTEMPTS {
+            let count = u32::try_from(PAGE_LEAST + self.world.below(PAGE_MORE)).unwrap_or(u32::MAX);
+            let arguments = readdir::Args { dir: self.root, cookie, cookie_verifier, count };
+            let call = self.call(v3::Procedure::ReadDir, &arguments);
+            let answer = self.one(call).await?;
+            match readdir::Res::from_bytes(&answer) {
+                Ok(Ok(page)) => {
+                    let names =
+                        page.listing.entries.iter().map(|entry| String::from_utf8_lossy(entry.name.0));
+                    names.for_each(|name| listing.tell(&name));
+                    cookie_verifier = page.cookie_verifier;
+                    cookie = page.listing.entries.last().map_or(cookie, |last| last.cookie);
+                    if page.listing.eof {
+                        self.world.note(self.number, "nfs3 list", &[cookie]);
+                        let known = known_names(self.number, &self.names);
+                        self.world.check(self.number, listing.check(known));
+                        return Some(());
+                    }
+                }
+                Ok(Err(failure)) => {
+                    self.refused("nfs3 list refused", failure.status);
+                    self.world.pause(500).await;
+                }
+                Err(error) => {
+                    self.world.fail(self.number, format!("READDIR: {error}"));
+                    return None;
+                }
+            }
+        }
         Some(())
     }
 }

@@ -254,6 +254,17 @@ impl OwnName {
     }
 }
 
+/// The names of which a client knows whether they are there: the files that all use, and its own.
+pub(crate) fn known_names(client: u32, own: &[OwnName]) -> impl Iterator<Item = (String, bool)> {
+    let own = own.iter().enumerate().map(move |(which, name)| (name.text(client, which), name.is_there));
+    (0..FILES).map(|file| (file_name(file), true)).chain(own)
+}
+
+/// The name of a file that all clients use.
+pub(crate) fn file_name(file: usize) -> String {
+    format!("file{file}")
+}
+
 /// What became of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {

@@ -20,10 +20,9 @@ use nfs_wire::v4::{
 
 use crate::machine;
 use crate::model::LockOwner;
-use crate::nfs3::file_name;
 use crate::piece::{Doing, Piece, lockable, stamps};
 use crate::rpc::{Asked, Procedure, Rpc};
-use crate::world::{BLOCKS, FILES, OwnName, World, Written};
+use crate::world::{BLOCKS, FILES, OwnName, World, Written, file_name};
 use answer::{called, found, locked, opened, results};
 
 const COMPOUND: Procedure = Procedure { program: PROGRAM, version: VERSION, number: 1 };

@@ -13,10 +13,9 @@ use nfs_wire::v4::types::{OwnerId, SecurityParameters, Verifier};
 use super::answer::{called, found, is_under_way, locked, opened, results};
 use super::{COMPOUND, Client, HIGHEST_SLOT, IN_TIME, LEASE, Lost, Open, SLOTS, Session, look, put};
 use crate::machine;
-use crate::nfs3::file_name;
 use crate::rpc::Asked;
 use crate::servers::SHARE;
-use crate::world::FILES;
+use crate::world::{FILES, file_name};
 
 /// What the server says of state that it has taken from the client (RFC 8881 18.46.3).
 const REVOKED: StatusFlags = StatusFlags::EXPIRED_ALL_STATE_REVOKED

@@ -22,10 +22,9 @@ use smb_wire::{
 
 use crate::machine;
 use crate::model::LockOwner;
-use crate::nfs3::file_name;
 use crate::piece::{Doing, Piece, lockable, stamps};
 use crate::servers::SHARE;
-use crate::world::{BLOCKS, FILES, OwnName, PATIENCE, World, Written};
+use crate::world::{BLOCKS, FILES, OwnName, PATIENCE, World, Written, file_name};
 use channel::{Answer, Channel, Session};
 
 /// The most channels of a session.
