@@ -10,10 +10,11 @@ use storage::{
 
 use crate::agreement::Admission;
 use crate::found::Found;
-use crate::permission::Object;
 use crate::schedule::Work;
+use crate::security::Object;
+use crate::security::permission;
 use crate::watch::ChangeKinds;
-use crate::{Call, Caller, Error, File, Identity, Location, Result, Share, permission, security};
+use crate::{Call, Caller, Error, File, Identity, Location, Result, Share, security};
 
 /// A change is made only if the object's change time is still this one (RFC 1813 3.3.2).
 pub type Guard = Option<Timestamp>;

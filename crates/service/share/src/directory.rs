@@ -6,9 +6,10 @@ use std::sync::Arc;
 use file_state::Access;
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, ObjectId, Wait, Want};
 
-use crate::permission::Object;
 use crate::schedule::Work;
-use crate::{Call, Caller, Found, Result, Share, Terms, permission};
+use crate::security::Object;
+use crate::security::permission;
+use crate::{Call, Caller, Found, Result, Share, Terms};
 
 /// One entry of a listing.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use acl::SecurityDescriptor;
 use storage::{Attributes, FileFlags, MayWait, NodeRef, Protection, Wait};
 
 use crate::Result;
-use crate::permission::Object;
+use crate::security::Object;
 
 /// The directory and name by which a file was opened. A rename changes it for all opens by that name.
 #[derive(Debug, Clone)]

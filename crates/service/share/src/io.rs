@@ -8,11 +8,12 @@ use file_state::{Access, ByteRange, Operation};
 use planted::Fault;
 use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Stability, Wait, Want};
 
-use crate::permission::Object;
 use crate::read::MAY_READ;
 use crate::schedule::Work;
+use crate::security::Object;
+use crate::security::permission;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
-use crate::{Call, Error, File, Identity, Location, Open, Result, Share, budget, permission};
+use crate::{Call, Error, File, Identity, Location, Open, Result, Share, budget};
 
 /// The outcome of a write.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +42,7 @@ impl Share {
         match file {
             File::Open(open) => open.require_any(of_open).map(|()| None),
             File::Stateless(node) => {
-                let asked = crate::read_permits::now();
+                let asked = crate::data::read_permits::now();
                 let attributes = self.check_stateless(call, node, of_stateless).await?;
                 if operation == Operation::Read && self.store.is_near() {
                     self.read_permits.enter(&call.caller.identity, &attributes, asked);

@@ -10,8 +10,7 @@ mod attributes;
 mod budget;
 mod call;
 mod caller;
-mod current_rules;
-mod dir_change;
+mod data;
 mod directory;
 mod door;
 mod error;
@@ -19,22 +18,19 @@ mod found;
 mod growth;
 mod io;
 mod long_call;
+mod names;
 mod namespace;
 mod open;
 mod operation;
 mod overwrite;
-mod permission;
 mod ranges;
 mod read;
-mod read_only;
-mod read_permits;
 mod restore;
 mod schedule;
 mod security;
 mod store;
 mod streams;
 mod table;
-mod terms;
 mod unwritten;
 mod watch;
 mod xattrs;
@@ -63,8 +59,6 @@ pub use budget::LimitsStatus;
 pub use cache::{CacheCount, CacheCounts, is_short_name, short_name};
 pub use call::{Call, as_of_one_moment};
 pub use caller::Caller;
-pub use current_rules::served_by;
-pub use dir_change::DirChange;
 pub use directory::{Entry, Listing, Pick};
 pub use error::{Error, Result};
 pub use file_state::{
@@ -74,16 +68,14 @@ pub use file_state::{
 pub use found::{Found, Location, Stream};
 pub use identity::Identity;
 pub use io::Written;
+pub use names::DirChange;
 pub use namespace::{Case, Created, NewObject, RenameHow, Walk};
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
-pub use permission::{Object, may_delete, permitted};
 pub use ranges::CloneRule;
 pub use read::{Read, ReadWithAttributes};
-pub use read_only::ReadOnly;
-pub use security::SecurityChange;
+pub use security::{Object, ReadOnly, SecurityChange, Terms, may_delete, permitted, served_by};
 pub use store::{Alarm, Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, StoreWatch, Workers};
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
-pub use terms::Terms;
 pub use watch::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use xattrs::ExtendedAttribute;
 
@@ -152,8 +144,8 @@ impl Settings {
 pub struct Share {
     id: ShareId,
     settings: Settings,
-    terms: terms::Present,
-    rules: current_rules::CurrentRules,
+    terms: security::Present,
+    rules: security::CurrentRules,
     /// Guards itself alone.
     comment: parking_lot::Mutex<String>,
     withdrawn: AtomicBool,
@@ -165,7 +157,7 @@ pub struct Share {
     changes: Arc<Changes>,
     accounting: Accounting,
     budget: budget::Provision,
-    read_permits: read_permits::ReadPermits,
+    read_permits: data::read_permits::ReadPermits,
 }
 
 impl std::fmt::Debug for Share {
@@ -196,15 +188,15 @@ impl Share {
         Arc::new(Self {
             id,
             changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
-            terms: terms::Present::new(settings.terms),
-            rules: current_rules::CurrentRules::new(settings.rules.clone()),
+            terms: security::Present::new(settings.terms),
+            rules: security::CurrentRules::new(settings.rules.clone()),
             comment: parking_lot::Mutex::new(settings.comment.clone()),
             withdrawn: AtomicBool::new(false),
             root_is_told: AtomicBool::new(false),
             accounting: Accounting::new(settings.accounting),
             agreement: agreement::Agreement::new(id, &settings),
             budget: budget::Provision::new(settings.provisioned.clone(), &settings.name, store.root()),
-            read_permits: read_permits::ReadPermits::default(),
+            read_permits: data::read_permits::ReadPermits::default(),
             settings,
             folded,
             store,

@@ -10,13 +10,14 @@ use cache::Effort;
 use file_state::Holder;
 use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wait, Want};
 
-use crate::dir_change::Changing;
 use crate::found::Found;
 use crate::long_call::{Attempt, LongCall};
-use crate::permission::Object;
+use crate::names::Changing;
 use crate::schedule::Work;
+use crate::security::Object;
+use crate::security::permission;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
-use crate::{Call, Caller, Error, Location, Result, Share, permission};
+use crate::{Call, Caller, Error, Location, Result, Share};
 
 pub use make::{Created, NewObject};
 pub use rename::RenameHow;

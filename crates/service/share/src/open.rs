@@ -6,13 +6,14 @@ use file_state::{Access, Holder, Operation};
 use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use crate::agreement::{Admission, Doomed, Ended};
-use crate::dir_change::Changing;
 use crate::found::{Found, is_marked_read_only};
+use crate::names::Changing;
 use crate::operation::DirectoryReport;
-use crate::read_only::CHANGES;
 use crate::schedule::Work;
+use crate::security::CHANGES;
+use crate::security::permission;
 use crate::watch::ChangeAction;
-use crate::{Call, Caller, Error, Location, Open, OpenRequest, ReadOnly, Result, Share, permission};
+use crate::{Call, Caller, Error, Location, Open, OpenRequest, ReadOnly, Result, Share};
 
 impl Share {
     /// The most that a caller may do with an object that was found. Permissions on the object and on its directory (for

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use self::observe::Observation;
 use self::own_changes::UnderWay;
-use crate::permission::{self, Object};
+use crate::security::{Object, permission};
 use crate::{Caller, Error, Identity, Result};
 
 /// Changes that wait in a watch until they are fetched. With more, the watch drops them and reports an overflow.

@@ -6,10 +6,11 @@ use file_state::{Access, Operation};
 use storage::{MayWait, NodeRef, Wait, Want, XattrMode};
 
 use crate::agreement::Admission;
-use crate::permission::Object;
 use crate::schedule::Work;
+use crate::security::Object;
+use crate::security::permission;
 use crate::watch::ChangeKinds;
-use crate::{Call, Caller, Changed, File, Result, Share, permission};
+use crate::{Call, Caller, Changed, File, Result, Share};
 
 /// An extended attribute: its name, without the name space, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]

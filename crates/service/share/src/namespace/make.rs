@@ -12,13 +12,14 @@ use storage::{
 use super::Case;
 use crate::agreement::Admission;
 use crate::call::Author;
-use crate::dir_change::{Changing, DirChange};
 use crate::found::Found;
 use crate::long_call::{Attempt, LongCall};
+use crate::names::{Changing, DirChange};
 use crate::schedule::Work;
 use crate::security::Birth;
+use crate::security::permission;
 use crate::watch::ChangeAction;
-use crate::{Call, Caller, Result, Share, permission};
+use crate::{Call, Caller, Result, Share};
 
 /// A newly created object.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 use super::check_deletion;
 use crate::agreement::Admission;
 use crate::call::Author;
-use crate::dir_change::{Changing, DirChange};
+use crate::names::{Changing, DirChange};
 use crate::schedule::Work;
 use crate::watch::ChangeAction;
 use crate::{Call, Result, Share};

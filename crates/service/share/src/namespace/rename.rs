@@ -9,11 +9,12 @@ use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Replace, Wait, Want}
 use super::{Case, check_deletion};
 use crate::agreement::Admission;
 use crate::call::Author;
-use crate::dir_change::{Changing, DirChange};
 use crate::long_call::Attempt;
-use crate::permission::Object;
+use crate::names::{Changing, DirChange};
 use crate::schedule::Work;
-use crate::{Call, Caller, Location, Result, Share, permission};
+use crate::security::Object;
+use crate::security::permission;
+use crate::{Call, Caller, Location, Result, Share};
 
 /// How a rename is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

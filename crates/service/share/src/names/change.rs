@@ -8,8 +8,9 @@ use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Protection, Wait, Wa
 
 use crate::call::Author;
 use crate::operation::DirectoryReport;
-use crate::permission::Object;
-use crate::{Caller, Result, Share, permission};
+use crate::security::Object;
+use crate::security::permission;
+use crate::{Caller, Result, Share};
 
 /// A directory before and after a change, as far as it is known.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,331 @@
+//! Reading, setting and inheriting security descriptors, which are kept in step with the permission bits.
+//!
+//! A descriptor that says more than permission bits can is stored with its object, and the object gets the closest
+//! permission bits. A descriptor that says no more is not stored: the bits are enough.
+
+use std::sync::Arc;
+
+use acl::{Acl, Control, Newborn, SecurityDescriptor, Sid};
+use file_state::{Access, Operation};
+use storage::{Attributes, Capabilities, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
+
+use crate::agreement::Admission;
+use crate::schedule::Work;
+use crate::security::Object;
+use crate::security::permission;
+use crate::watch::ChangeKinds;
+use crate::{Call, Caller, Error, File, NewObject, Result, Share};
+
+/// The low bits of a mode, for reading, writing and executing.
+const PERMISSION_BITS: u32 = 0o777;
+
+/// The parts of a security descriptor to set. Parts that are None stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SecurityChange {
+    /// The owner.
+    pub owner: Option<Sid>,
+    /// The group.
+    pub group: Option<Sid>,
+    /// The DACL (None inside: everybody has full access), with the control flags that came with it.
+    pub dacl: Option<(Control, Option<Acl>)>,
+}
+
+impl Share {
+    /// The security descriptor of an object: the one in force, or one made from the permission bits.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn security(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<SecurityDescriptor> {
+        let attributes = self.attributes(call, node, Want::empty()).await?;
+        let in_force = self.in_force(call, node, &attributes).await?;
+        Ok(in_force.map_or_else(|| of_mode(&attributes), Arc::unwrap_or_clone))
+    }
+
+    /// The descriptor in force for an object with these attributes.
+    pub(crate) async fn in_force(
+        self: &Arc<Self>,
+        call: &Call,
+        node: &NodeRef,
+        attributes: &Attributes,
+    ) -> Result<Option<Arc<SecurityDescriptor>>> {
+        match node.security(attributes, Wait::Never(call.view())) {
+            Err(storage::Error::WouldBlock) => {
+                let (node, attributes) = (Arc::clone(node), *attributes);
+                self.run(call, Work::Blocking, move |_, may| Ok(node.security(&attributes, Wait::May(may))?))
+                    .await
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// Sets the owner, group and DACL of an object ([MS-FSA] 2.1.5.17). Without an open, the object's permissions decide who
+    /// may set the DACL.
+    ///
+    /// # Errors
+    /// [`Error::NotOpenedForThis`] without WRITE_OWNER or WRITE_DAC for what is set; [`Error::NotOwner`] where the
+    /// permissions do not give them; [`Error::InvalidOwner`] and [`Error::InvalidGroup`]; [`storage::Error::NotSupported`]
+    /// where the store keeps no descriptors and the permission bits cannot express this one; the store's.
+    pub async fn set_security(
+        self: &Arc<Self>,
+        call: &Call,
+        file: &File,
+        change: SecurityChange,
+    ) -> Result<()> {
+        self.check_writable(file.node().id())?;
+        if let File::Open(open) = file {
+            let owners = change.owner.is_some() || change.group.is_some();
+            open.require(if owners { Access::WRITE_OWNER } else { Access::empty() })?;
+            open.require(if change.dacl.is_some() { Access::WRITE_DAC } else { Access::empty() })?;
+        }
+        let (caller, file) = (call.caller.clone(), file.clone());
+        self.run_settled(call, Work::Metadata, move |share, may| {
+            let node = file.node();
+            if let Some(answering) = share.agreement.take_back(
+                node.id(),
+                file.holder().or(caller.client),
+                Operation::SetAttributes,
+            ) {
+                return Ok(Admission::Wait(answering));
+            }
+            share.set_security_now(&caller, &file, change.clone(), may)?;
+            share.tell_modified(&file, ChangeKinds::SECURITY, may);
+            Ok(Admission::Done(()))
+        })
+        .await
+    }
+
+    fn set_security_now(
+        &self,
+        caller: &Caller,
+        file: &File,
+        change: SecurityChange,
+        may: MayWait<'_>,
+    ) -> Result<()> {
+        let node = file.node();
+        let before = node.attributes(Want::empty(), Wait::May(may))?;
+        let in_force = node.security(&before, Wait::May(may))?;
+        if matches!(file, File::Stateless(_)) {
+            let object = Object::new(&before, in_force.as_deref());
+            check_permitted(caller, object, &change)?;
+        }
+        let owners = Owners::of(caller, &before, in_force.as_deref(), &change)?;
+        let (uid, gid) = (owners.uid, owners.gid);
+        let is_dir = before.kind == FileKind::Directory;
+        // A program must not run as its new owner because the old owner set its mode so.
+        let is_handed_on = !is_dir && (uid, gid) != (before.uid, before.gid);
+        let had_mode =
+            if is_handed_on { permission::mode_without_privilege(before.mode) } else { before.mode };
+        let newborn = Newborn { owner: owners.owner, group: owners.group, is_dir };
+        let (mode, wanted) = match change.dacl {
+            Some((control, dacl)) => {
+                let control = control | Control::DACL_PRESENT;
+                let given = SecurityDescriptor { control, dacl, ..SecurityDescriptor::default() };
+                let given = given.given_to(&newborn);
+                (had_mode & !PERMISSION_BITS | given.permission_bits(), given)
+            }
+            None => {
+                let had = in_force.clone().map_or_else(|| of_mode(&before), Arc::unwrap_or_clone);
+                (had_mode, had.owned_by(&newborn))
+            }
+        };
+        let keeps = Some(wanted).filter(|wanted| !wanted.is_of_mode(mode, is_dir, uid, gid));
+        if !self.keeps_security() && keeps.as_ref().is_some_and(|keeps| !keeps.is_kept_by_bits()) {
+            return Err(storage::Error::NotSupported.into());
+        }
+        let set = SetAttributes {
+            uid: (uid != before.uid).then_some(uid),
+            gid: (gid != before.gid).then_some(gid),
+            mode: (mode != before.mode).then_some(mode),
+            ..SetAttributes::default()
+        };
+        if set != SetAttributes::default() {
+            node.set_attributes(&set, may).map_err(|error| refused_owner(error, &set))?;
+        }
+        if self.keeps_security()
+            && (keeps.is_some() || in_force.is_some())
+            && let Err(refused) = node.set_security(keeps, may)
+        {
+            put_back(node, &before, &set, may);
+            return Err(refused.into());
+        }
+        Ok(())
+    }
+
+    fn keeps_security(&self) -> bool {
+        self.capabilities().contains(Capabilities::XATTRS)
+    }
+}
+
+/// The owners of an object, in the store and in its descriptor.
+struct Owners {
+    uid: u32,
+    gid: u32,
+    owner: Sid,
+    group: Sid,
+}
+
+impl Owners {
+    /// The owners after a change to an object with these attributes and this descriptor.
+    ///
+    /// An owner or group unknown to this machine (Everyone, an account of a domain) is stored only in the descriptor.
+    fn of(
+        caller: &Caller,
+        before: &Attributes,
+        in_force: Option<&SecurityDescriptor>,
+        change: &SecurityChange,
+    ) -> Result<Self> {
+        let uid = change.owner.as_ref().and_then(Sid::uid).unwrap_or(before.uid);
+        let gid = change.group.as_ref().and_then(Sid::gid).unwrap_or(before.gid);
+        check_owners(caller, (before.uid, before.gid), (uid, gid))?;
+        let had = in_force.map_or_else(|| of_mode(before), Clone::clone);
+        let owner = change.owner.or(had.owner).unwrap_or_else(|| Sid::of_user(uid));
+        let group = change.group.or(had.group).unwrap_or_else(|| Sid::of_group(gid));
+        Ok(Self { uid, gid, owner, group })
+    }
+}
+
+/// Refuses changes that the permissions do not allow.
+fn check_permitted(caller: &Caller, object: Object<'_>, change: &SecurityChange) -> Result<()> {
+    let mut needed = Access::empty();
+    needed.set(Access::WRITE_DAC, change.dacl.is_some());
+    needed.set(Access::WRITE_OWNER, change.owner.is_some() || change.group.is_some());
+    let may = permission::permitted(&caller.identity, object).contains(needed);
+    if may { Ok(()) } else { Err(Error::NotOwner) }
+}
+
+/// Users may take ownership and may give objects to their own groups. The superuser may name any owner.
+fn check_owners(caller: &Caller, had: (u32, u32), wanted: (u32, u32)) -> Result<()> {
+    let who = &caller.identity;
+    if who.is_superuser() {
+        return Ok(());
+    }
+    if wanted.0 != had.0 && wanted.0 != who.uid {
+        return Err(Error::InvalidOwner);
+    }
+    if wanted.1 != had.1 && !who.is_in_group(wanted.1) { Err(Error::InvalidGroup) } else { Ok(()) }
+}
+
+/// The error for a store that lacks the privilege to give objects away.
+fn refused_owner(error: storage::Error, set: &SetAttributes) -> Error {
+    match error {
+        storage::Error::NotPermitted if set.uid.is_some() => Error::InvalidOwner,
+        storage::Error::NotPermitted if set.gid.is_some() => Error::InvalidGroup,
+        error => error.into(),
+    }
+}
+
+/// Restores the old permission bits: without the new descriptor, the new bits might allow more than intended.
+fn put_back(node: &NodeRef, before: &Attributes, set: &SetAttributes, may: MayWait<'_>) {
+    let had = SetAttributes {
+        uid: set.uid.map(|_| before.uid),
+        gid: set.gid.map(|_| before.gid),
+        // After the owner, since a change of owner may clear mode bits.
+        mode: (*set != SetAttributes::default()).then_some(before.mode),
+        ..SetAttributes::default()
+    };
+    if had != SetAttributes::default()
+        && let Err(e) = node.set_attributes(&had, may)
+    {
+        tracing::warn!("an object keeps permission bits of a descriptor that could not be stored: {e}");
+    }
+}
+
+fn of_mode(attributes: &Attributes) -> SecurityDescriptor {
+    let is_dir = attributes.kind == FileKind::Directory;
+    SecurityDescriptor::of_mode(attributes.mode, is_dir, attributes.uid, attributes.gid)
+}
+
+/// After a change of attributes: new permission bits permanently replace the descriptor in force; new owners replace those
+/// in it.
+pub(crate) fn keep_in_step(
+    node: &NodeRef,
+    in_force: Option<&SecurityDescriptor>,
+    before: &Attributes,
+    after: Attributes,
+    may: MayWait<'_>,
+) -> Result<Attributes> {
+    let Some(descriptor) = in_force else { return Ok(after) };
+    if (before.mode ^ after.mode) & PERMISSION_BITS != 0 {
+        return Ok(node.set_security(None, may)?);
+    }
+    if (before.uid, before.gid) != (after.uid, after.gid) {
+        let newborn = newborn(&after);
+        return Ok(node.set_security(Some(descriptor.owned_by(&newborn)), may)?);
+    }
+    Ok(after)
+}
+
+fn newborn(attributes: &Attributes) -> Newborn {
+    Newborn {
+        owner: Sid::of_user(attributes.uid),
+        group: Sid::of_group(attributes.gid),
+        is_dir: attributes.kind == FileKind::Directory,
+    }
+}
+
+/// How a new object gets its descriptor.
+pub(crate) struct Birth<'a> {
+    pub(crate) new: &'a NewObject,
+    /// The descriptor of its directory.
+    pub(crate) parent: Option<&'a SecurityDescriptor>,
+    pub(crate) is_dir: bool,
+}
+
+impl Birth<'_> {
+    /// The owner and group that the creator assigns, if this machine knows them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOwner`], [`Error::InvalidGroup`].
+    pub(crate) fn owners(&self, caller: &Caller, default: (u32, u32)) -> Result<(u32, u32)> {
+        let Some(given) = &self.new.security else { return Ok(default) };
+        let uid = given.owner.as_ref().and_then(Sid::uid).unwrap_or(default.0);
+        let gid = given.group.as_ref().and_then(Sid::gid).unwrap_or(default.1);
+        check_owners(caller, default, (uid, gid))?;
+        Ok((uid, gid))
+    }
+
+    /// The descriptor of an object with these owners: the one that the creator assigns, or the inherited one.
+    pub(crate) fn descriptor(&self, (uid, gid): (u32, u32)) -> Option<SecurityDescriptor> {
+        if !matches!(self.new.kind, FileKind::Regular | FileKind::Directory) {
+            return None;
+        }
+        let mut newborn =
+            Newborn { owner: Sid::of_user(uid), group: Sid::of_group(gid), is_dir: self.is_dir };
+        let inherited = |newborn: &Newborn| self.parent.and_then(|parent| parent.inherited_by(newborn));
+        let Some(given) = &self.new.security else {
+            let mut inherited = inherited(&newborn)?;
+            if self.new.mode_bounds {
+                inherited.bound_by_mode(self.new.mode);
+            }
+            return Some(inherited);
+        };
+        newborn.owner = given.owner.filter(|owner| owner.uid().is_none()).unwrap_or(newborn.owner);
+        newborn.group = given.group.filter(|group| group.gid().is_none()).unwrap_or(newborn.group);
+        if given.control.contains(Control::DACL_PRESENT) {
+            return Some(given.given_to(&newborn));
+        }
+        let default = || SecurityDescriptor::of_mode(self.new.mode, self.is_dir, uid, gid).owned_by(&newborn);
+        Some(inherited(&newborn).unwrap_or_else(default))
+    }
+
+    /// Stores the descriptor with the new object. Returns its attributes after that, and whether it has a descriptor.
+    pub(crate) fn secure(
+        &self,
+        node: &NodeRef,
+        made: Attributes,
+        may: MayWait<'_>,
+    ) -> Result<(Attributes, bool)> {
+        let Some(descriptor) = self.descriptor((made.uid, made.gid)) else { return Ok((made, false)) };
+        let mode = made.mode & !PERMISSION_BITS | descriptor.permission_bits();
+        if mode != made.mode {
+            node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() }, may)?;
+        }
+        if !descriptor.is_of_mode(mode, self.is_dir, made.uid, made.gid) {
+            match node.set_security(Some(descriptor.clone()), may) {
+                Err(storage::Error::NotSupported) if descriptor.is_kept_by_bits() => {}
+                secured => return Ok((secured?, true)),
+            }
+        }
+        Ok((node.attributes(self.new.want, Wait::May(may))?, false))
+    }
+}
