@@ -14,7 +14,7 @@ use crate::schedule::Work;
 use crate::security::Object;
 use crate::security::permission;
 use crate::watch::ChangeKinds;
-use crate::{Call, Caller, Error, File, Identity, Location, Result, Share, security};
+use crate::{Call, Caller, Error, File, Identity, Result, Share, security};
 
 /// A change is made only if the object's change time is still this one (RFC 1813 3.3.2).
 pub type Guard = Option<Timestamp>;
@@ -188,21 +188,6 @@ impl Share {
     pub async fn parent_of(self: &Arc<Self>, call: &Call, dir: &NodeRef) -> Result<storage::ObjectId> {
         let dir = Arc::clone(dir);
         self.consult(call, move |_, may| Ok(dir.parent_number(may)?)).await
-    }
-
-    /// The directory and name of an object, if the store knows them.
-    pub(crate) fn locate(&self, node: &NodeRef, may: MayWait<'_>) -> Option<Location> {
-        let path = node.path().ok()?;
-        let mut parent = Arc::clone(self.root());
-        let mut parts = path.split(|b| *b == b'/').peekable();
-        while let Some(part) = parts.next() {
-            let name = storage::Name::new(part).ok()?;
-            if parts.peek().is_none() {
-                return Some(Location { parent, name: part.to_vec() });
-            }
-            parent = parent.lookup(name, Wait::May(may)).ok()?;
-        }
-        None
     }
 
     /// Wraps a node that was reached without its directory.

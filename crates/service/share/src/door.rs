@@ -2,5 +2,6 @@
 
 mod agreement;
 mod budget;
+mod security;
 mod store;
 mod watch;

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use accounting::TracedData;
 use file_state::{Access, ByteRange, Operation};
 use planted::Fault;
-use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Stability, Wait, Want};
+use storage::{Attributes, MayWait, NodeRef, Stability, Wait, Want};
 
-use crate::read::MAY_READ;
+use crate::data::{Data, MAY_READ, take_privilege, take_privilege_bits};
 use crate::schedule::Work;
-use crate::security::Object;
-use crate::security::permission;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
-use crate::{Call, Error, File, Identity, Location, Open, Result, Share, budget};
+use crate::{Call, File, Location, Open, Result, Share, budget};
 
 /// The outcome of a write.
 #[derive(Debug, Clone, Copy)]
@@ -42,12 +40,10 @@ impl Share {
         match file {
             File::Open(open) => open.require_any(of_open).map(|()| None),
             File::Stateless(node) => {
-                let asked = crate::data::read_permits::now();
-                let attributes = self.check_stateless(call, node, of_stateless).await?;
                 if operation == Operation::Read && self.store.is_near() {
-                    self.read_permits.enter(&call.caller.identity, &attributes, asked);
+                    return self.permit_read(call, node).await.map(Some);
                 }
-                Ok(Some(attributes))
+                self.check_stateless(call, node, of_stateless).await.map(Some)
             }
         }
     }
@@ -78,12 +74,13 @@ impl Share {
         rights: Access,
     ) -> Result<Attributes> {
         let (identity, node) = (Arc::clone(&call.caller.identity), Arc::clone(node));
-        self.consult(call, move |_, may| {
-            let attributes = node.attributes(Want::empty(), Wait::May(may))?;
-            check_data(&identity, &node, &attributes, rights, may)?;
-            Ok(attributes)
-        })
-        .await
+        self.consult(call, move |_, may| Data::check(&identity, &node, rights, may)).await
+    }
+
+    /// The attributes of a file, if a caller without an open may read it. The permission is remembered.
+    async fn permit_read(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<Attributes> {
+        let (identity, node) = (Arc::clone(&call.caller.identity), Arc::clone(node));
+        self.consult(call, move |share, may| share.data.permit_read(&identity, &node, may)).await
     }
 
     /// Writes nothing: says whether the open may write, and counts as one operation against the budget.
@@ -240,7 +237,7 @@ impl Share {
             return None;
         }
         let location = self.agreement.location_of(node.id());
-        let location = location.or_else(|| self.locate(node, may))?;
+        let location = location.or_else(|| self.namespace.locate(node, may))?;
         let (dir, name) = (&location.parent, location.name.as_slice());
         let unless = ChangeKinds::empty();
         self.changes.publish(&Event { dir, name, action: ChangeAction::Modified, kinds, unless }, may);
@@ -305,46 +302,4 @@ fn only_appends(file: &File) -> bool {
         File::Open(open) => open.access() & (Access::WRITE_DATA | Access::APPEND_DATA) == Access::APPEND_DATA,
         File::Stateless(_) => false,
     }
-}
-
-/// Whether a caller without an open may read or write: by one of these rights or, where permission bits decide, as the
-/// owner. Where an ACL decides, the right to execute does not allow reading: an ACL has a separate right for that, which may
-/// be denied.
-fn check_data(
-    who: &Identity,
-    node: &NodeRef,
-    attributes: &Attributes,
-    rights: Access,
-    may: MayWait<'_>,
-) -> Result<()> {
-    match attributes.kind {
-        FileKind::Regular => {}
-        FileKind::Directory => return Err(storage::Error::IsDirectory.into()),
-        _ => return Err(storage::Error::WrongKind.into()),
-    }
-    let security = node.security(attributes, Wait::May(may))?;
-    if security.is_none() && who.uid == attributes.uid {
-        return Ok(());
-    }
-    let rights = if security.is_some() { rights.difference(Access::EXECUTE) } else { rights };
-    let object = Object::new(attributes, security.as_deref());
-    let allowed = permission::permitted(who, object);
-    if allowed.intersects(rights) { Ok(()) } else { Err(Error::AccessDenied) }
-}
-
-/// Clears the privilege bits of a program at the first write through an open, based on its mode at that time.
-pub(crate) fn take_privilege(open: &Open, may: MayWait<'_>) -> Result<()> {
-    if !open.begins_to_write_program() {
-        return Ok(());
-    }
-    let mode = open.node().attributes(Want::empty(), Wait::May(may))?.mode;
-    take_privilege_bits(open.node(), mode, may)
-}
-
-fn take_privilege_bits(node: &NodeRef, mode: u32, may: MayWait<'_>) -> Result<()> {
-    let left = permission::mode_without_privilege(mode);
-    if left != mode {
-        node.set_attributes(&SetAttributes { mode: Some(left), ..SetAttributes::default() }, may)?;
-    }
-    Ok(())
 }

@@ -11,53 +11,12 @@ use cache::Effort;
 use storage::MayWait;
 
 use crate::agreement::Admission;
+use crate::attempt::{Attempt, unless_too_long};
 use crate::schedule::Work;
 use crate::{Call, Error, Result, Share};
 
-/// Why an attempt has no result.
-#[derive(Debug)]
-pub(crate) enum Stopped {
-    /// The thread must not be held up ([`Effort::Brief`]), and a step would take long. Nothing was changed.
-    TooLong,
-    /// The call has failed.
-    Failed(Error),
-}
-
-impl From<Error> for Stopped {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<storage::Error> for Stopped {
-    fn from(error: storage::Error) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl From<cache::Stopped> for Stopped {
-    fn from(stopped: cache::Stopped) -> Self {
-        match stopped {
-            cache::Stopped::TooLong => Self::TooLong,
-            cache::Stopped::Failed(error) => Self::Failed(error.into()),
-        }
-    }
-}
-
-/// The outcome of a call that may take long.
-pub(crate) type Attempt<T> = std::result::Result<T, Stopped>;
-
 /// A call that may take long, and is then made again.
 pub(crate) type LongCall<T> = Arc<dyn Fn(&Arc<Share>, Effort, MayWait<'_>) -> Attempt<T> + Send + Sync>;
-
-/// The result of an attempt; None when a step would take long.
-fn unless_too_long<T>(attempt: Attempt<T>) -> Result<Option<T>> {
-    match attempt {
-        Ok(result) => Ok(Some(result)),
-        Err(Stopped::TooLong) => Ok(None),
-        Err(Stopped::Failed(error)) => Err(error),
-    }
-}
 
 impl Share {
     /// Runs `call` as [`Share::run`] does, and again on the pool if it turns out to take long. The call must make its

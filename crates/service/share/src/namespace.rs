@@ -1,26 +1,22 @@
-//! Finding names. The modules below it create, remove and rename.
+//! The names in the directories of a share: how they are found, and what a change of them tells.
+//!
+//! This part knows no other part of a share. It asks the permissions of the directories that it looks names up in.
 
-mod make;
-mod remove;
-mod rename;
+mod change;
 
 use std::sync::Arc;
 
-use cache::Effort;
-use file_state::Holder;
+use cache::{Effort, FoldedNames};
+use identity::Identity;
 use storage::{Attributes, FileKind, MayWait, Name, Node, NodeRef, Protection, Wait, Want};
 
-use crate::found::Found;
-use crate::long_call::{Attempt, LongCall};
-use crate::names::Changing;
-use crate::schedule::Work;
-use crate::security::Object;
-use crate::security::permission;
-use crate::watch::{ChangeAction, ChangeKinds, Event};
-use crate::{Call, Caller, Error, Location, Result, Share};
+use crate::attempt::Attempt;
+use crate::found::{Epoch, Found};
+use crate::security::{Object, permission};
+use crate::{Error, Location, Result};
 
-pub use make::{Created, NewObject};
-pub use rename::RenameHow;
+pub(crate) use self::change::Changing;
+pub use self::change::DirChange;
 
 /// Symbolic links followed while one path is walked (as Linux' MAXSYMLINKS).
 const LINKS_MAX: usize = 40;
@@ -54,27 +50,27 @@ pub enum Walk {
     },
 }
 
-impl Share {
-    /// Finds a name in a directory, also `.` and `..`; `..` of the root is the root. Symbolic links are not followed.
-    ///
-    /// # Errors
-    /// [`Error::AccessDenied`] without search permission, [`storage::Error::NotFound`], the store's.
-    pub async fn lookup(
-        self: &Arc<Self>,
-        call: &Call,
-        dir: &NodeRef,
-        name: &[u8],
-        case: Case,
-        want: Want,
-    ) -> Result<Found> {
-        let (caller, dir, name) = (call.caller.clone(), Arc::clone(dir), name.to_vec());
-        let look: LongCall<_> = Arc::new(move |share, effort, may| {
-            match share.step(&caller, &dir, &name, (case, effort), want, may)? {
-                Walk::Found(found) => Ok(found.secured(may)?),
-                Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
-            }
-        });
-        self.run_long(call, Work::Metadata, &look).await
+/// A lookup: for whom, how, and what of the object is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lookup<'a> {
+    pub(crate) who: &'a Identity,
+    pub(crate) case: Case,
+    pub(crate) effort: Effort,
+    pub(crate) want: Want,
+    /// When the lookup began, counted in removals.
+    pub(crate) epoch: Epoch,
+}
+
+/// The names of a share. The lock of [`FoldedNames`] is its own; this part has none.
+pub(crate) struct Namespace {
+    root: NodeRef,
+    folded: Arc<FoldedNames>,
+}
+
+impl Namespace {
+    /// The names below `root`, with the index by which names are found regardless of case.
+    pub(crate) fn new(root: NodeRef, folded: Arc<FoldedNames>) -> Self {
+        Self { root, folded }
     }
 
     /// Walks a path from the root, and follows symbolic links that stay inside the share.
@@ -82,38 +78,22 @@ impl Share {
     /// # Errors
     /// [`storage::Error::NotFound`] or [`storage::Error::NotDirectory`] when a directory on the way is missing or is not a
     /// directory, [`storage::Error::SymlinkLoop`], [`Error::AccessDenied`] (also for a link that leads out).
-    pub async fn walk(
-        self: &Arc<Self>,
-        call: &Call,
-        path: Vec<Vec<u8>>,
-        case: Case,
-        want: Want,
-    ) -> Result<Walk> {
-        let caller = call.caller.clone();
-        let walk: LongCall<_> = Arc::new(move |share, effort, may| {
-            share.walk_now(&caller, path.clone(), (case, effort), want, may)
-        });
-        self.run_long(call, Work::Metadata, &walk).await
-    }
-
-    fn walk_now(
+    pub(crate) fn walk(
         &self,
-        caller: &Caller,
         mut path: Vec<Vec<u8>>,
-        how: (Case, Effort),
-        want: Want,
+        lookup: &Lookup<'_>,
         may: MayWait<'_>,
     ) -> Attempt<Walk> {
         path.reverse(); // the next component is the last
         let (mut links, mut steps) = (0, 0);
-        let mut at = Arc::clone(self.root());
+        let mut at = Arc::clone(&self.root);
         while let Some(name) = path.pop() {
             steps += 1;
             if steps > COMPONENTS_MAX {
                 return Err(storage::Error::NameTooLong.into());
             }
             let next = if path.is_empty() {
-                match self.step(caller, &at, &name, how, want, may)? {
+                match self.find(&at, &name, lookup, may)? {
                     Walk::Found(last) if last.attributes.kind != FileKind::Symlink => {
                         return Ok(Walk::Found(last.secured(may)?));
                     }
@@ -121,7 +101,7 @@ impl Share {
                     missing @ Walk::Missing { .. } => return Ok(missing),
                 }
             } else {
-                self.pass_through(caller, &at, &name, how, may)?
+                self.pass_through(&at, &name, lookup, may)?
             };
             if next.kind() != FileKind::Symlink {
                 at = next;
@@ -133,66 +113,59 @@ impl Share {
             }
             follow(&next, &mut path, may)?;
         }
-        let attributes = at.attributes(want, Wait::May(may))?;
+        let attributes = at.attributes(lookup.want, Wait::May(may))?;
         Ok(Walk::Found(Found::alone(at, attributes).secured(may)?))
-    }
-
-    /// Checks that the caller may look names up in a directory.
-    fn enter_directory(&self, caller: &Caller, dir: &NodeRef, may: MayWait<'_>) -> Result<Protection> {
-        if dir.kind() != FileKind::Directory {
-            return Err(storage::Error::NotDirectory.into());
-        }
-        let protection = dir.protection(Wait::May(may))?;
-        permission::check_traverse(&caller.identity, Object::from(&protection))?;
-        Ok(protection)
     }
 
     /// Finds a name on the way to another object.
     fn pass_through(
         &self,
-        caller: &Caller,
         dir: &NodeRef,
         name: &[u8],
-        how: (Case, Effort),
+        lookup: &Lookup<'_>,
         may: MayWait<'_>,
     ) -> Attempt<NodeRef> {
-        let protection = self.enter_directory(caller, dir, may)?;
+        let protection = enter_directory(lookup.who, dir, may)?;
         if let Some(special) = special(dir, name, may)? {
             return Ok(special);
         }
         let look = |name: Name<'_>| dir.lookup(name, Wait::May(may));
+        let how = (lookup.case, lookup.effort);
         let found = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look, may)?;
         found.map(|(node, _)| node).ok_or_else(|| storage::Error::NotFound.into())
     }
 
-    fn step(
+    /// Finds a name in a directory, also `.` and `..`. Symbolic links are not followed, and the security descriptor of the
+    /// object is not read.
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`] without search permission, [`storage::Error::NotDirectory`], the store's.
+    pub(crate) fn find(
         &self,
-        caller: &Caller,
         dir: &NodeRef,
         name: &[u8],
-        how: (Case, Effort),
-        want: Want,
+        lookup: &Lookup<'_>,
         may: MayWait<'_>,
     ) -> Attempt<Walk> {
-        let protection = self.enter_directory(caller, dir, may)?;
+        let protection = enter_directory(lookup.who, dir, may)?;
         if let Some(node) = special(dir, name, may)? {
-            let attributes = node.attributes(want, Wait::May(may))?;
+            let attributes = node.attributes(lookup.want, Wait::May(may))?;
             let dir_protection = Some(protection);
             return Ok(Walk::Found(Found { dir_protection, ..Found::alone(node, attributes) }));
         }
-        let epoch = self.agreement.now();
-        let look = |name: Name<'_>| dir.lookup_attributes(name, want, Wait::May(may));
+        let look = |name: Name<'_>| dir.lookup_attributes(name, lookup.want, Wait::May(may));
+        let how = (lookup.case, lookup.effort);
         let child = self.child(dir, protection.attributes.as_ref(), Name::new(name)?, how, look, may)?;
         let dir = Arc::clone(dir);
         let Some(((node, attributes), name)) = child else {
             return Ok(Walk::Missing { dir, name: name.to_vec() });
         };
-        let (dir, dir_protection) = (Some(dir), Some(protection));
+        let (dir, dir_protection, epoch) = (Some(dir), Some(protection), lookup.epoch);
         Ok(Walk::Found(Found { dir, dir_protection, name, epoch, ..Found::alone(node, attributes) }))
     }
 
     /// What `look` finds by a name, and the name as the directory has it. `known` is what is known of the directory.
-    fn child<T>(
+    pub(crate) fn child<T>(
         &self,
         dir: &NodeRef,
         known: Option<&Attributes>,
@@ -217,58 +190,51 @@ impl Share {
         }
     }
 
-    /// Refuses new entries in a directory that is about to be deleted.
-    fn check_dir_admits(&self, dir: &NodeRef) -> Result<()> {
-        if self.is_delete_pending(dir) { Err(Error::DeletePending) } else { Ok(()) }
-    }
-
-    /// Tells watchers and holders of cached listings that a name was created or removed. `by` is the caching grant on the
-    /// directory of the caller that did it.
-    pub(crate) fn tell_name(
+    /// Refuses a name that differs only in case from a name of the directory.
+    ///
+    /// # Errors
+    /// [`storage::Error::Exists`].
+    pub(crate) fn check_free(
         &self,
-        dir: &NodeRef,
-        name: &[u8],
-        action: ChangeAction,
-        is_dir: bool,
-        by: Option<Holder>,
-        may: MayWait<'_>,
-    ) {
-        let kinds = if is_dir { ChangeKinds::DIR_NAME } else { ChangeKinds::FILE_NAME };
-        self.changes.publish(&Event { dir, name, action, kinds, unless: ChangeKinds::empty() }, may);
-        self.agreement.entries_changed(dir.id(), by);
-    }
-
-    fn tell_renamed(
-        &self,
-        from: &Location,
-        to: &Location,
-        is_dir: bool,
-        by: Option<Holder>,
-        may: MayWait<'_>,
-    ) {
-        let same = from.parent.id() == to.parent.id();
-        let (gone, come) = if same {
-            (ChangeAction::RenamedFrom, ChangeAction::RenamedTo)
-        } else {
-            (ChangeAction::Removed, ChangeAction::Added)
-        };
-        self.tell_name(&from.parent, &from.name, gone, is_dir, by, may);
-        self.tell_name(&to.parent, &to.name, come, is_dir, by, may);
-        if !is_dir {
-            // As on Windows, watchers that do not watch for names are told that the file of the new name has changed
-            // attributes.
-            self.changes.publish(
-                &Event {
-                    dir: &to.parent,
-                    name: &to.name,
-                    action: ChangeAction::Modified,
-                    kinds: ChangeKinds::ATTRIBUTES | ChangeKinds::CREATION,
-                    unless: ChangeKinds::FILE_NAME,
-                },
-                may,
-            );
+        changing: &Changing<'_>,
+        name: Name<'_>,
+        case: Case,
+        effort: Effort,
+    ) -> Attempt<()> {
+        if case == Case::Sensitive {
+            return Ok(());
+        }
+        let Changing { dir, protection, may, .. } = changing;
+        match self.folded.find(&***dir, protection.attributes.as_ref(), name.as_bytes(), effort, *may)? {
+            Some(_) => Err(storage::Error::Exists.into()),
+            None => Ok(()),
         }
     }
+
+    /// The directory and name of an object, if the store knows them.
+    pub(crate) fn locate(&self, node: &NodeRef, may: MayWait<'_>) -> Option<Location> {
+        let path = node.path().ok()?;
+        let mut parent = Arc::clone(&self.root);
+        let mut parts = path.split(|b| *b == b'/').peekable();
+        while let Some(part) = parts.next() {
+            let name = Name::new(part).ok()?;
+            if parts.peek().is_none() {
+                return Some(Location { parent, name: part.to_vec() });
+            }
+            parent = parent.lookup(name, Wait::May(may)).ok()?;
+        }
+        None
+    }
+}
+
+/// Checks that a user may look names up in a directory.
+fn enter_directory(who: &Identity, dir: &NodeRef, may: MayWait<'_>) -> Result<Protection> {
+    if dir.kind() != FileKind::Directory {
+        return Err(storage::Error::NotDirectory.into());
+    }
+    let protection = dir.protection(Wait::May(may))?;
+    permission::check_traverse(who, Object::from(&protection))?;
+    Ok(protection)
 }
 
 /// Finds `.` and `..`, which no directory stores.
@@ -278,18 +244,6 @@ fn special(dir: &NodeRef, name: &[u8], may: MayWait<'_>) -> Result<Option<NodeRe
         b".." => Some(dir.parent(may)?),
         _ => None,
     })
-}
-
-/// Refuses to remove or rename an object that the caller may not delete.
-fn check_deletion(
-    caller: &Caller,
-    dir: &Changing<'_>,
-    node: &NodeRef,
-    attributes: &Attributes,
-) -> Result<()> {
-    let security = node.security(attributes, Wait::May(dir.may))?;
-    let object = Object::new(attributes, security.as_deref());
-    permission::may_delete_checked(&caller.identity, dir.object(), object)
 }
 
 /// Puts the target of a link in front of the rest of a path. An absolute target would lead out of the share.
@@ -306,3 +260,6 @@ fn follow(link: &Arc<dyn Node>, path: &mut Vec<Vec<u8>>, may: MayWait<'_>) -> Re
     path.extend(parts.into_iter().rev());
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

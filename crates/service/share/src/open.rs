@@ -7,7 +7,7 @@ use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use crate::agreement::{Admission, Doomed, Ended};
 use crate::found::{Found, is_marked_read_only};
-use crate::names::Changing;
+use crate::namespace::Changing;
 use crate::operation::DirectoryReport;
 use crate::schedule::Work;
 use crate::security::CHANGES;
@@ -275,7 +275,7 @@ impl Share {
             dir.remove_file(name, may)?;
             self.budget.capacity().removed(&gone);
         }
-        self.changed_names(&changing, Some(name), None, 0)?;
+        self.namespace.changed(&changing, Some(name), None, 0)?;
         self.tell_name(dir, &location.name, ChangeAction::Removed, is_dir, by, may);
         Ok(())
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use accounting::TracedData;
-use file_state::{Access, ByteRange, Operation};
+use file_state::{ByteRange, Operation};
 use storage::{Attributes, NodeRef, Wait, Want};
 
+use crate::data::MAY_READ;
 use crate::schedule::Work;
 use crate::{Call, File, Result, Share, budget};
 
@@ -23,10 +24,6 @@ pub struct ReadWithAttributes<B> {
     /// The attributes of the file at a moment after the read.
     pub attributes: Attributes,
 }
-
-/// The rights that allow reading. A user who may execute a program may read it: the client pages it in (RFC 1813 4.4). See
-/// `check_data` for callers without an open.
-pub(crate) const MAY_READ: Access = Access::READ_DATA.union(Access::EXECUTE);
 
 impl Share {
     /// Reads from `offset` and fills `into`. Returns the buffer with the count, which is short only at the end of the file.
@@ -103,7 +100,7 @@ impl Share {
         let Some(local) = self.store.near().filter(|_| !self.budget.asks_for_turns()) else {
             return Err(into);
         };
-        let Some(permitted_at) = self.read_permits.of(node.id(), &call.caller.identity) else {
+        let Some(permitted_at) = self.data.permitted_at(node.id(), &call.caller.identity) else {
             return Err(into);
         };
         let length = into.as_mut().len();
@@ -289,7 +286,7 @@ mod tests {
         };
         // The change time of the file becomes old enough to rely on.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let is_permitted = || share.read_permits.of(node.id(), &call().caller.identity).is_some();
+        let is_permitted = || share.data.permitted_at(node.id(), &call().caller.identity).is_some();
         assert!(!is_permitted());
         for _ in 0..2 {
             assert_eq!(read().await.unwrap(), (b"tent".to_vec(), 7));

@@ -57,7 +57,7 @@ impl Share {
         if attributes.links == 0 {
             return Err(storage::Error::Stale.into());
         }
-        let location = self.locate(&node, may);
+        let location = self.namespace.locate(&node, may);
         let (dir, name) = location.map(|at| (at.parent, at.name)).unzip();
         Ok(Found {
             node,

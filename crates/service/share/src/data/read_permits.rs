@@ -16,11 +16,6 @@ const TABLES: usize = 16;
 /// Files in one table.
 const FILES_MAX: usize = 1024;
 
-/// The time of the system's clock, by which change times are given.
-pub(crate) fn now() -> Duration {
-    std::time::UNIX_EPOCH.elapsed().unwrap_or_default()
-}
-
 /// The caller who was the last to be permitted to read a file.
 #[derive(Debug)]
 struct Permit {

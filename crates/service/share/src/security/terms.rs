@@ -27,11 +27,11 @@ bitflags::bitflags! {
     }
 }
 
-/// The present terms.
+/// The terms in force.
 #[derive(Debug)]
-pub(crate) struct Present(AtomicU16);
+pub(crate) struct CurrentTerms(AtomicU16);
 
-impl Present {
+impl CurrentTerms {
     pub(crate) fn new(terms: Terms) -> Self {
         Self(AtomicU16::new(terms.bits()))
     }

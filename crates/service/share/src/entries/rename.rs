@@ -6,11 +6,11 @@ use cache::Effort;
 use file_state::{Access, Holder, Operation};
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Replace, Wait, Want};
 
-use super::{Case, check_deletion};
+use super::check_deletion;
 use crate::agreement::Admission;
+use crate::attempt::Attempt;
 use crate::call::Author;
-use crate::long_call::Attempt;
-use crate::names::{Changing, DirChange};
+use crate::namespace::{Case, Changing, DirChange};
 use crate::schedule::Work;
 use crate::security::Object;
 use crate::security::permission;
@@ -66,7 +66,7 @@ impl Share {
         let (node, object) = from.lookup_attributes(name, Want::empty(), Wait::May(may))?;
         self.check_writable(node.id())?;
         let is_dir = object.kind == FileKind::Directory;
-        let to_parent = Changing::adding(self, author, to, is_dir, may)?;
+        let to_parent = self.begin_adding(author, to, is_dir, may)?;
         self.check_dir_admits(to)?;
         if how.opened.is_none() {
             check_deletion(caller, &parent, &node, &object)?;
@@ -88,7 +88,7 @@ impl Share {
         let (mut replace, mut replaced) = (how.replace, None);
         let known = to_parent.protection.attributes.as_ref();
         let look = |name: Name<'_>| to.lookup_attributes(name, Want::empty(), Wait::May(may));
-        match self.child(to, known, Name::new(&target.name)?, (how.case, effort), look, may)? {
+        match self.namespace.child(to, known, Name::new(&target.name)?, (how.case, effort), look, may)? {
             Some(((other, attributes), other_name)) if other.id() != node.id() => {
                 if replace == Replace::Never {
                     return Err(storage::Error::Exists.into());
@@ -111,11 +111,11 @@ impl Share {
         replaced.iter().for_each(|attributes| self.budget.capacity().removed(attributes));
         let changes = if from.id() == to.id() {
             // `to_parent` is watched too.
-            let change = self.changed_names(&parent, Some(name), Some(to_name), 1)?;
+            let change = self.namespace.changed(&parent, Some(name), Some(to_name), 1)?;
             (change, change)
         } else {
-            let change = self.changed_names(&parent, Some(name), None, 0)?;
-            (change, self.changed_names(&to_parent, None, Some(to_name), 0)?)
+            let change = self.namespace.changed(&parent, Some(name), None, 0)?;
+            (change, self.namespace.changed(&to_parent, None, Some(to_name), 0)?)
         };
         self.agreement.moved(node.id(), source, &target);
         self.tell_renamed(source, &target, is_dir, author.under, may);

@@ -2,24 +2,21 @@
 
 use std::sync::Arc;
 
-use acl::SecurityDescriptor;
 use cache::Effort;
 use file_state::{Holder, Operation};
-use storage::{
-    Attributes, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection, SetAttributes, Want,
-};
+use storage::{Attributes, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection, SetAttributes};
 
-use super::Case;
 use crate::agreement::Admission;
+use crate::attempt::Attempt;
 use crate::call::Author;
 use crate::found::Found;
-use crate::long_call::{Attempt, LongCall};
-use crate::names::{Changing, DirChange};
+use crate::long_call::LongCall;
+use crate::namespace::{Case, DirChange};
 use crate::schedule::Work;
 use crate::security::Birth;
 use crate::security::permission;
 use crate::watch::ChangeAction;
-use crate::{Call, Caller, Result, Share};
+use crate::{Call, Caller, NewObject, Result, Share};
 
 /// A newly created object.
 #[derive(Debug, Clone)]
@@ -28,29 +25,6 @@ pub struct Created {
     pub found: Found,
     /// The directory before and after.
     pub dir: DirChange,
-}
-
-/// An object to create.
-#[derive(Debug, Clone)]
-pub struct NewObject {
-    /// The kind of object.
-    pub kind: FileKind,
-    /// The target of a symbolic link; empty otherwise.
-    pub target: Vec<u8>,
-    /// The device number of a device node.
-    pub device: storage::Device,
-    /// The low 12 bits of the mode.
-    pub mode: u32,
-    /// Bits to clear in the mode if the object inherits no security descriptor.
-    pub umask: u32,
-    /// Attributes to set at once. Mode and owner among them are checked as for a change by the new owner.
-    pub set: SetAttributes,
-    /// Which attributes to return.
-    pub want: Want,
-    /// The security descriptor that the creator assigns, instead of the inherited one.
-    pub security: Option<SecurityDescriptor>,
-    /// The inherited descriptor gives nobody more than `mode` does, as with POSIX default ACLs.
-    pub mode_bounds: bool,
 }
 
 impl Share {
@@ -86,10 +60,10 @@ impl Share {
     ) -> Attempt<Created> {
         let (caller, name) = (&author.caller, Name::new(name)?);
         let is_dir = new.kind == FileKind::Directory;
-        let changing = Changing::adding(self, author, dir, is_dir, may)?;
+        let changing = self.begin_adding(author, dir, is_dir, may)?;
         let parent = &changing.protection;
         self.check_dir_admits(dir)?;
-        self.check_free(&changing, name, case, effort)?;
+        self.namespace.check_free(&changing, name, case, effort)?;
         let who = &caller.identity;
         let mode = permission::mode_of_new(who, changing.object(), new.mode & !new.umask, is_dir);
         let birth = Birth { new, parent: parent.security.as_deref(), is_dir };
@@ -111,7 +85,7 @@ impl Share {
                 return Err(e.into());
             }
         };
-        let change = self.changed_names(&changing, None, Some(name), 0)?;
+        let change = self.namespace.changed(&changing, None, Some(name), 0)?;
         self.tell_name(dir, name.as_bytes(), ChangeAction::Added, is_dir, author.under, may);
         let found = Found {
             dir: Some(Arc::clone(dir)),
@@ -120,18 +94,6 @@ impl Share {
             ..found
         };
         Ok(Created { found, dir: change })
-    }
-
-    /// Refuses a name that differs only in case from an existing name.
-    fn check_free(&self, changing: &Changing<'_>, name: Name<'_>, case: Case, effort: Effort) -> Attempt<()> {
-        if case == Case::Sensitive {
-            return Ok(());
-        }
-        let Changing { dir, protection, may, .. } = changing;
-        match self.folded.find(&***dir, protection.attributes.as_ref(), name.as_bytes(), effort, *may)? {
-            Some(_) => Err(storage::Error::Exists.into()),
-            None => Ok(()),
-        }
     }
 
     /// Gives a new object its initial attributes.
@@ -163,19 +125,19 @@ impl Share {
         let (author, dir, target, name) = (call.author(), Arc::clone(dir), Arc::clone(target), name.to_vec());
         self.run_long_settled(call, Work::Metadata, move |share, effort, may| {
             let name = Name::new(&name)?;
-            let changing = Changing::adding(share, &author, &dir, false, may)?;
+            let changing = share.begin_adding(&author, &dir, false, may)?;
             share.check_dir_admits(&dir)?;
             if target.kind() == FileKind::Directory {
                 return Err(storage::Error::IsDirectory.into());
             }
-            share.check_free(&changing, name, case, effort)?;
+            share.namespace.check_free(&changing, name, case, effort)?;
             if let Some(answering) =
                 share.agreement.take_back(target.id(), opened.or(author.caller.client), Operation::Rename)
             {
                 return Ok(Admission::Wait(answering));
             }
             dir.link(name, &*target, may)?;
-            let change = share.changed_names(&changing, None, Some(name), 0)?;
+            let change = share.namespace.changed(&changing, None, Some(name), 0)?;
             share.tell_name(&dir, name.as_bytes(), ChangeAction::Added, false, author.under, may);
             Ok(Admission::Done(change))
         })

@@ -1,16 +1,12 @@
 //! A directory before and after a change of its names.
 
-use std::sync::atomic::Ordering;
-
 use cache::Watch;
-use file_state::Access;
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Protection, Wait, Want};
 
-use crate::call::Author;
+use super::Namespace;
+use crate::Result;
 use crate::operation::DirectoryReport;
 use crate::security::Object;
-use crate::security::permission;
-use crate::{Caller, Result, Share};
 
 /// A directory before and after a change, as far as it is known.
 #[derive(Debug, Clone, Copy)]
@@ -50,44 +46,15 @@ impl<'a> Changing<'a> {
         Ok(Self { watch, dir, report, protection, may })
     }
 
-    /// Begins a change of a directory in which the caller may create an entry.
-    pub(crate) fn adding(
-        share: &Share,
-        author: &Author,
-        dir: &'a NodeRef,
-        is_dir: bool,
-        may: MayWait<'a>,
-    ) -> Result<Self> {
-        let changing = Self::begin(author.report, dir, may)?;
-        let right = if is_dir { Access::ADD_SUBDIRECTORY } else { Access::ADD_FILE };
-        permission::check_add(&author.caller.identity, changing.object(), right)
-            .inspect_err(|_| share.say_whose_it_is(&author.caller, changing.object()))?;
-        Ok(changing)
-    }
-
     pub(crate) fn object(&self) -> Object<'_> {
         Object::from(&self.protection)
     }
 }
 
-impl Share {
-    /// Logs once what to do when a user may not create anything in a directory that belongs to root. In a share that was
-    /// just set up, that is rarely intended.
-    fn say_whose_it_is(&self, caller: &Caller, dir: Object<'_>) {
-        if dir.uid != 0 || self.root_is_told.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let (uid, mode) = (caller.identity.uid, dir.mode & 0o7777);
-        tracing::warn!(
-            share = self.name(),
-            "the user {uid} may make nothing in a directory that belongs to root (mode {mode:o}): give users their directories \
-             (`chown {uid} DIRECTORY`) or let them write there (`setfacl -m u:{uid}:rwx DIRECTORY`); this is said once"
-        );
-    }
-
+impl Namespace {
     /// Ends a change of a directory: `removed` is gone, `added` is new. `own` counts further watches of this same caller.
     /// Returns what the client is told.
-    pub(crate) fn changed_names(
+    pub(crate) fn changed(
         &self,
         changing: &Changing<'_>,
         removed: Option<Name<'_>>,

@@ -8,7 +8,7 @@ use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 use super::check_deletion;
 use crate::agreement::Admission;
 use crate::call::Author;
-use crate::names::{Changing, DirChange};
+use crate::namespace::{Changing, DirChange};
 use crate::schedule::Work;
 use crate::watch::ChangeAction;
 use crate::{Call, Result, Share};
@@ -64,7 +64,7 @@ impl Share {
         } else {
             self.budget.capacity().removed(&attributes);
         }
-        let change = self.changed_names(&changing, Some(name), None, 0)?;
+        let change = self.namespace.changed(&changing, Some(name), None, 0)?;
         self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, author.under, may);
         Ok(Admission::Done(change))
     }
