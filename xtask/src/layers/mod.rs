@@ -25,9 +25,6 @@ use modules::Modules;
 use packages::{Package, Packages, short};
 use table::{Row, Table};
 
-/// Crates that still have circles of files across folders. This list only shrinks: who gets a crate free takes it out.
-const CIRCLES: [&str; 1] = ["share"];
-
 /// What reaches the world, or needs a runtime.
 const RUNTIME: [&str; 16] = [
     "tokio",
@@ -70,7 +67,7 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
     if let Some(What::Circles) = chosen.what {
         return print_circles(&top);
     }
-    let verdict = check(&top, &CIRCLES)?;
+    let verdict = check(&top)?;
     for (name, what) in &verdict.faults {
         println!("FAIL {name} {what}");
     }
@@ -92,8 +89,8 @@ impl Verdict {
     }
 }
 
-/// Checks the workspace at `top`, of which some crates may still have circles.
-fn check(top: &Path, circles: &[&str]) -> Result<Verdict, String> {
+/// Checks the workspace at `top`.
+fn check(top: &Path) -> Result<Verdict, String> {
     let table = read_table(top)?;
     let packages = Packages::read(top)?;
     let mut faults = table.faults();
@@ -103,7 +100,7 @@ fn check(top: &Path, circles: &[&str]) -> Result<Verdict, String> {
     }
     for (name, package) in &packages.members {
         let wrong = match table.row(name) {
-            Some(row) => Crate { name, row, package, top }.faults(&packages, circles),
+            Some(row) => Crate { name, row, package, top }.faults(&packages),
             None if name == CHORES => chores_faults(package),
             None => vec!["is not in the table of ARCHITECTURE.md".to_owned()],
         };
@@ -135,7 +132,7 @@ struct Crate<'a> {
 }
 
 impl Crate<'_> {
-    fn faults(&self, packages: &Packages, circles: &[&str]) -> Vec<String> {
+    fn faults(&self, packages: &Packages) -> Vec<String> {
         let Self { name, row, package, top } = self;
         let src = top.join(row.folder(name)).join("src");
         let mut wrong = row.import_faults(&package.uses, &package.tests);
@@ -153,19 +150,14 @@ impl Crate<'_> {
             wrong.extend(found.map(|n| format!("has {n} among its dependencies")));
             wrong.extend(source::impure_lines(&src, top));
         }
-        wrong.extend(circle_faults(&Modules::read(&src), circles.contains(name)));
+        wrong.extend(circle_faults(&Modules::read(&src)));
         wrong
     }
 }
 
-/// Circles that cross a folder, and a crate that is said to have some and has none.
-fn circle_faults(modules: &Modules, may_have_some: bool) -> Vec<String> {
+/// Circles that cross a folder.
+fn circle_faults(modules: &Modules) -> Vec<String> {
     let found = crossing(modules);
-    if may_have_some {
-        let none =
-            "has no circle left that crosses a folder: take it out of CIRCLES in xtask/src/layers/mod.rs";
-        return if found.is_empty() { vec![none.to_owned()] } else { Vec::new() };
-    }
     found.iter().map(|c| format!("has a circle of files that crosses a folder: {}", shown(c))).collect()
 }
 

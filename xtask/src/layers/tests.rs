@@ -40,16 +40,16 @@ impl Planted {
     }
 
     /// What is found, as it is printed.
-    fn faults(&self, circles: &[&str]) -> Vec<String> {
+    fn faults(&self) -> Vec<String> {
         let top = self.folder.path().canonicalize().unwrap();
-        let verdict = check(&top, circles).unwrap();
+        let verdict = check(&top).unwrap();
         verdict.faults.iter().map(|(name, what)| format!("{name} {what}")).collect()
     }
 }
 
 #[test]
 fn nothing_is_wrong_where_nothing_is_planted() {
-    assert!(Planted::new().faults(&[]).is_empty());
+    assert!(Planted::new().faults().is_empty());
 }
 
 #[test]
@@ -59,18 +59,11 @@ fn a_circle_of_files_that_crosses_a_folder_is_a_fault() {
     planted.write("crates/wire/smb-wire/src/read/mod.rs", "mod reply;\npub struct Read;\n");
     planted.write("crates/wire/smb-wire/src/read/reply.rs", "use crate::write::Write;\n");
     planted.write("crates/wire/smb-wire/src/write.rs", "use crate::read::Read;\npub struct Write;\n");
-    assert!(planted.faults(&[]).is_empty());
+    assert!(planted.faults().is_empty());
 
     planted.write("crates/wire/smb-wire/src/write.rs", "use crate::read::reply::Reply;\npub struct Write;\n");
     let found = ["smb-wire has a circle of files that crosses a folder: read::reply, write"];
-    assert_eq!(planted.faults(&[]), found);
-    assert!(planted.faults(&["smb-wire"]).is_empty());
-}
-
-#[test]
-fn a_crate_without_circles_leaves_the_list_of_those_with_some() {
-    let listed = "smb-wire has no circle left that crosses a folder: take it out of CIRCLES in xtask/src/layers/mod.rs";
-    assert_eq!(Planted::new().faults(&["smb-wire"]), [listed]);
+    assert_eq!(planted.faults(), found);
 }
 
 #[test]
@@ -83,7 +76,7 @@ fn the_table_and_the_crates_are_the_same() {
         "acl is not in the table of ARCHITECTURE.md",
         "nfs-wire is not in the table of ARCHITECTURE.md",
     ];
-    assert_eq!(planted.faults(&[]), found);
+    assert_eq!(planted.faults(), found);
 }
 
 #[test]
@@ -95,7 +88,7 @@ fn a_crate_uses_what_its_row_names() {
         "smb-server may use smb-wire, and does not: take it out of ARCHITECTURE.md",
         "smb-server reaches anabranch-nfs-wire",
     ];
-    assert_eq!(planted.faults(&[]), found);
+    assert_eq!(planted.faults(), found);
 }
 
 #[test]
@@ -104,7 +97,7 @@ fn tests_do_not_count_as_the_build() {
     let uses = "anabranch-smb-wire = { path = \"../../wire/smb-wire\" }\n\
                 [dev-dependencies]\nanabranch-nfs-wire = { path = \"../../wire/nfs-wire\" }\n";
     planted.package("crates/front/smb-server", uses);
-    assert_eq!(planted.faults(&[]), ["smb-server tests use nfs-wire"]);
+    assert_eq!(planted.faults(), ["smb-server tests use nfs-wire"]);
 }
 
 #[test]
@@ -118,7 +111,7 @@ fn a_pure_crate_has_no_clock_and_no_runtime() {
     planted.write("time/src/lib.rs", "");
     planted.package("crates/wire/nfs-wire", "time = { path = \"../../../time\" }\n");
     planted.write("crates/wire/smb-wire/src/lib.rs", "// std::fs::read\nfn f() {\n    std::fs::read(p)\n}\n");
-    let found = planted.faults(&[]);
+    let found = planted.faults();
     assert!(found.contains(&"nfs-wire has time among its dependencies".to_owned()), "{found:?}");
     assert!(
         found.contains(&"smb-wire crates/wire/smb-wire/src/lib.rs:3: std::fs::read(p)".to_owned()),
@@ -132,12 +125,12 @@ fn the_chores_stand_apart() {
     let members = "[workspace]\nresolver = \"2\"\nmembers = [\"crates/*/*\", \"xtask\"]\n";
     planted.write("Cargo.toml", members);
     planted.package("xtask", "");
-    assert!(planted.faults(&[]).is_empty());
+    assert!(planted.faults().is_empty());
 
     planted.package("xtask", "anabranch-smb-wire = { path = \"../crates/wire/smb-wire\" }\n");
-    assert_eq!(planted.faults(&[]), ["xtask uses smb-wire; it may use no crate of the table"]);
+    assert_eq!(planted.faults(), ["xtask uses smb-wire; it may use no crate of the table"]);
 
     planted.write("Cargo.toml", &members.replace("\"xtask\"", "\"tools/xtask\""));
     planted.package("tools/xtask", "");
-    assert_eq!(planted.faults(&[]), ["xtask stands in tools/xtask; its folder is xtask"]);
+    assert_eq!(planted.faults(), ["xtask stands in tools/xtask; its folder is xtask"]);
 }
