@@ -133,8 +133,10 @@ pub(crate) async fn run(world: Rc<World>, number: u32) {
                 world.pause(if world.once_in(2) { 20_000 } else { 0 }).await;
             }
         }
-        let most = if world.once_in(4) { world.leisure } else { 0 };
-        if most > 0 {
+        // A client that was asked for a delegation gives it back before it rests.
+        let rests = world.once_in(4) && client.recalled.is_empty();
+        let most = if rests { world.leisure } else { 0 };
+        if rests {
             // Without a connection no recall reaches it, and others would have to wait for it for nothing.
             client.rpc.connect();
         }
