@@ -14,6 +14,7 @@ use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, Stateid};
 use parking_lot::Mutex;
 use share::{Call, GrantKey, Holder, Identity, Open, Share, ShareId};
+use storage::ObjectId;
 
 use super::running::Running;
 use crate::credentials::Claimant;
@@ -211,7 +212,7 @@ pub(super) async fn give_up(all: Everything<Held, Delegated>) {
 impl Held {
     /// The file of the open.
     pub(super) fn file(&self) -> FileKey {
-        key(&self.share, &self.open)
+        key(&self.share, self.open.node().id())
     }
 
     /// Closes the open. A file that clients of another protocol have marked for deletion may be deleted with it.
@@ -231,13 +232,14 @@ fn note_kept(closed: share::Result<()>) {
     }
 }
 
-fn key(share: &Share, open: &Open) -> FileKey {
-    FileKey { share: share.id().0, file: open.node().id().number }
+fn key(share: &Share, file: ObjectId) -> FileKey {
+    let ObjectId { fs, number, snapshot } = file;
+    FileKey { share: share.id().0, fs, number, snapshot }
 }
 
 /// The key of an object's file among those of all shares.
 pub(super) fn file_of(object: &Object) -> FileKey {
-    FileKey { share: object.share.id().0, file: object.node.id().number }
+    key(&object.share, object.node.id())
 }
 
 /// The status for a stateid that is refused.

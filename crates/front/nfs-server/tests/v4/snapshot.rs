@@ -7,7 +7,7 @@ use nfs_wire::v4::open::{CreateHow, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::setxattr::SetOption;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{Name, Stateid};
-use nfs_wire::v4::{link, remove, rename, setattr, setxattr};
+use nfs_wire::v4::{close, link, read, remove, rename, setattr, setxattr};
 
 use crate::client::{V4Client, put};
 use crate::server::TestServer;
@@ -67,4 +67,28 @@ fn what_is_of_a_snapshot_is_read_and_takes_no_changes() {
     for (file, dir) in [(&old, &root), (&file, &then)] {
         assert_eq!(client.fails(&[put(file), ArgOp::SaveFh, put(dir), linked()]), Status::RoFs);
     }
+}
+
+/// The number of a file in a snapshot is that of the live file: what a client holds of one is not held of the other.
+#[test]
+fn an_owner_holds_a_file_and_its_picture_apart() {
+    let server = TestServer::start();
+    let mut client = V4Client::start_minor(server.address, "one", 2);
+    let root = server.mounted().1.as_bytes().to_vec();
+    let (_, file) = client.open(&root, "file");
+    server.store.add_snapshot(storage::Name::new(b"then").unwrap()).unwrap();
+    let (then, old) = (client.path("/data/then"), client.path("/data/then/file"));
+    let mut opened = |dir: &[u8]| {
+        let modes = (ShareAccess::READ.with_want(Want::None), ShareDeny::NONE);
+        let open = ArgOp::Open(client.open_args(b"reader", "file", modes, How::NoCreate));
+        client.ok(&[put(dir), open]).opened().stateid
+    };
+    let (of_new, of_old) = (opened(&root), opened(&then));
+    assert_ne!(of_new.other, of_old.other);
+    let read = |stateid| ArgOp::Read(read::Args { stateid, offset: 0, count: 10 });
+    for (object, stateid) in [(&file, of_old), (&old, of_new)] {
+        assert_eq!(client.fails(&[put(object), read(stateid)]), Status::BadStateId);
+    }
+    client.ok(&[put(&old), ArgOp::Close(close::Args { seqid: 0, open_stateid: of_old })]);
+    client.ok(&[put(&file), read(of_new)]);
 }

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn an_owner_keeps_its_number_as_long_as_it_is_of_use() {
         let mut owners = LockOwners::new(7);
-        let file = FileKey { share: 1, file: 2 };
+        let file = FileKey::live(1, 2);
         let a = owners.take(b"a");
         let b = owners.take(b"b");
         assert_eq!((owners.take(b"a"), LockOwners::client_of(a)), (a, 7));

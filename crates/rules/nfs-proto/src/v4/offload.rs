@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use crate::v4::stateid::Names;
 
-    const FILE: FileKey = FileKey { share: 1, file: 2 };
-    const OTHER_FILE: FileKey = FileKey { share: 2, file: 2 };
+    const FILE: FileKey = FileKey::live(1, 2);
+    const OTHER_FILE: FileKey = FileKey::live(2, 2);
 
     fn begin(offloads: &mut Offloads<u32>, names: &mut Names, file: FileKey, running: u32) -> Stateid {
         offloads.begin(names.make().unwrap(), file, running).unwrap()

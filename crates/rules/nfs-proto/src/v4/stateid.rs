@@ -7,8 +7,20 @@ pub use nfs_wire::v4::types::{Stateid, StateidOther as Other};
 pub struct FileKey {
     /// The number of the share.
     pub share: u32,
-    /// The number of the file in it.
-    pub file: u64,
+    /// The file system in it.
+    pub fs: u32,
+    /// The number of the file in that.
+    pub number: u64,
+    /// The snapshot that holds the file; 0 for the present state.
+    pub snapshot: u32,
+}
+
+#[cfg(test)]
+impl FileKey {
+    /// A file in the present state of the first file system of a share.
+    pub(super) const fn live(share: u32, number: u64) -> Self {
+        Self { share, fs: 0, number, snapshot: 0 }
+    }
 }
 
 /// What a stateid stands for.

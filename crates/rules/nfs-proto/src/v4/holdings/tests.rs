@@ -5,8 +5,8 @@ use super::*;
 const R: ShareAccess = ShareAccess::READ;
 const W: ShareAccess = ShareAccess::WRITE;
 const NONE: ShareDeny = ShareDeny::empty();
-const FILE: FileKey = FileKey { share: 1, file: 10 };
-const OTHER: FileKey = FileKey { share: 1, file: 11 };
+const FILE: FileKey = FileKey::live(1, 10);
+const OTHER: FileKey = FileKey::live(1, 11);
 
 type Client = Holdings<u32, &'static str>;
 
@@ -145,7 +145,7 @@ fn what_is_revoked_is_told_until_it_is_freed() {
 
 #[test]
 fn an_administrator_takes_what_is_not_to_be_kept_and_the_locks_with_it() {
-    let elsewhere = FileKey { share: 2, file: 10 };
+    let elsewhere = FileKey::live(2, 10);
     let mut client = client();
     let kept = open(&mut client, b"kept", R, 1);
     let (kept_locks, _) = lock(&mut client, kept, b"both");
@@ -293,7 +293,7 @@ proptest! {
 
 #[test]
 fn what_is_held_of_a_share_ends_with_it() {
-    let elsewhere = FileKey { share: 2, file: 10 };
+    let elsewhere = FileKey::live(2, 10);
     let mut client = client();
     let kept = client.open(elsewhere, b"a", opened(R, NONE, 9)).unwrap().0;
     let gone = open(&mut client, b"a", R, 1);
