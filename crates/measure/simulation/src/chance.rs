@@ -23,18 +23,18 @@ impl Chance {
         self.next() % end
     }
 
-    /// The place of one of so many things, of which there is at least one.
+    /// A random index into a list of `count` items. `count` is at least 1.
     pub(crate) fn pick(&mut self, count: usize) -> usize {
         usize::try_from(self.below(count as u64)).unwrap_or(0)
     }
 
-    /// A time of at most this, in whole microseconds.
+    /// A random time of at most `longest`, in whole microseconds.
     pub(crate) fn up_to(&mut self, longest: Duration) -> Duration {
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX - 1);
         Duration::from_micros(self.below(micros + 1))
     }
 
-    /// True once in `times`.
+    /// True once in `times` calls, on average.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -1,10 +1,11 @@
 //! Both servers, a store with faults, and their clients, in one thread on virtual time.
 //!
-//! A simulation is made of a seed and nothing else: which clients there are, what they do, when the network delays, splits
-//! and loses what is sent, when the store fails or hangs, and when the servers are started again. The servers are those
-//! that ship; replaced are the sockets (`net::Socket`), the threads of the store (`share::Workers`), and what the machine
-//! is asked for: time and randomness. What clients are told is held against a model: what was acknowledged is there,
-//! locks and caches exclude what they promise to exclude, and every operation is answered once.
+//! A simulation depends on its seed and on nothing else. The seed decides which clients there are and what they do,
+//! when the network delays, splits and loses data, when the store fails or hangs, and when the servers restart. The
+//! servers are those that ship. The simulation replaces the sockets (`net::Socket`), the threads of the store
+//! (`share::Workers`), and the time and randomness of the machine. It compares the replies that clients get with a
+//! model: acknowledged data is there, locks and caches exclude what they promise to exclude, and every operation is
+//! answered once.
 
 mod chance;
 mod machine;
@@ -34,26 +35,26 @@ use world::World;
 
 pub use planted::Fault;
 
-/// A planted fault strikes once in so many times that it could.
+/// How rarely a planted fault strikes: once in this many opportunities.
 const fn one_in(fault: Fault) -> u64 {
     match fault {
-        // Few operations come between a restart and what is reclaimed after it, few breaks find a client idle, and few clients
-        // hold two ranges of a file.
+        // These faults have few opportunities. Few operations come between a restart and the reclaims after it, few
+        // breaks find a client idle, and few clients hold two ranges of a file.
         Fault::GraceForgotten | Fault::LostWakeUp | Fault::UnlockTooMuch => 1,
-        // Rarely enough that clients get as far as to have something to lose.
+        // Rare enough that clients first get something that they can lose.
         Fault::ReplyRepeated | Fault::ReplyLost | Fault::WrongSignature => 500,
         _ => 5,
     }
 }
 
-/// The longest pause of a client in a simulation in which few things happen at a time: what one has missed, no other makes
-/// up for soon. A third of the lease of NFSv4.
+/// The longest pause of a client in a quiet simulation, in which few things happen at a time. No other event soon hides
+/// that a client has missed one. This is a third of the lease time of NFSv4.
 const LEISURE_MILLIS: u64 = 30_000;
 
-/// What to simulate.
+/// The input of a simulation.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
-    /// Decides everything.
+    /// The seed of all decisions.
     pub seed: u64,
     /// How many operations clients do before the simulation ends.
     pub operations: u64,
@@ -63,16 +64,16 @@ pub struct Scenario {
     pub verbose: bool,
 }
 
-/// How a simulation went.
+/// The result of a simulation.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Operations that were answered.
+    /// The number of operations that were answered.
     pub operations: u64,
-    /// A hash of all events in their order, with their times. One scenario always has the same.
+    /// A hash of all events in their order, with their times. The hash of a scenario is always the same.
     pub hash: u64,
-    /// How much time went by for the servers and clients.
+    /// How much virtual time has passed for the servers and clients.
     pub virtual_time: Duration,
-    /// What is wrong with the servers, if anything.
+    /// The fault that was found in the servers, if any.
     pub failure: Option<String>,
     /// The last events, if they were asked for.
     pub events: Vec<String>,
@@ -133,8 +134,8 @@ async fn live(scenario: Scenario) -> Outcome {
     Outcome { operations, hash, virtual_time: machine::elapsed(), failure, events }
 }
 
-/// How many clients of NFSv3, NFSv4.1 and SMB there are: at least two. Where there are few, they are granted more, and none
-/// makes up for what another has missed.
+/// The numbers of NFSv3, NFSv4.1 and SMB clients: at least two in total. Where clients are few, each is granted more,
+/// and no client hides what another has missed.
 fn clients(world: &World) -> [u32; 3] {
     loop {
         let of_each = [(); 3].map(|()| u32::try_from(world.below(4)).unwrap_or(0));

@@ -1,9 +1,10 @@
 //! The machine that a simulation runs on: its clock, its randomness, and the wait of a thread that has nothing to do.
 //!
 //! The servers, their libraries and the standard library read the clock and get random numbers through the C library.
-//! So this file defines the three functions of the C library that matter. On a thread that simulates, time stands still
-//! but for [`READING`] with each reading, and jumps to the next timer when the runtime waits for events; randomness comes
-//! from the seed. All other threads get what the system has.
+//! So this file defines the three functions of the C library that matter. On a thread that simulates, each reading of
+//! the clock moves the time by [`READING`], and the time jumps to the next timer when the runtime waits for events.
+//! Otherwise the time stands still. Randomness comes from the seed. All other threads get the time and randomness of
+//! the system.
 #![expect(unsafe_code, reason = "functions of the C library are defined here")]
 
 use std::cell::Cell;
@@ -15,9 +16,9 @@ use crate::chance::Chance;
 
 /// How far the clock moves each time it is read.
 const READING: Duration = Duration::from_nanos(100);
-/// Where the clock starts: 2026-01-01. Both clocks, monotonic and wall, show the same.
+/// Where the clock starts: 2026-01-01. The monotonic clock and the wall clock show the same time.
 const START: Duration = Duration::from_secs(1_767_225_600);
-/// How far the clock jumps when the runtime has no timer: it must not happen, and the simulation notices it.
+/// How far the clock jumps when the runtime has no timer. This must not happen, and the simulation detects it.
 const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);
 
 #[derive(Clone, Copy)]
@@ -30,7 +31,7 @@ thread_local! {
     static MACHINE: Cell<Option<Machine>> = const { Cell::new(None) };
 }
 
-/// The current thread simulates from now on.
+/// Makes the current thread simulate from now on.
 pub(crate) fn begin(seed: u64) {
     let nanos = u64::try_from(START.as_nanos()).unwrap_or(0);
     MACHINE.set(Some(Machine { nanos, chance: Chance::new(seed ^ 0x6d61_6368_696e_6521) }));

@@ -31,7 +31,8 @@ struct Arguments {
     /// How many seeds at a time
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Write down the seeds that went well, and leave out those that are written down already: an interrupted run goes on
+    /// Write down the seeds that went well, and skip those that are already written down, so that an interrupted run
+    /// continues
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Keep the last events, and print them when something is wrong
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Simulates all seeds but those that the record has, several at a time.
+/// Simulates all seeds that are not in the record, several at a time.
 fn many(arguments: &Arguments) -> io::Result<ExitCode> {
     let record = arguments.record.as_deref().map_or_else(|| Ok(Record::default()), Record::kept_in)?;
     let (record, failed) = (Mutex::new(record), AtomicU64::new(0));
@@ -94,8 +95,8 @@ fn many(arguments: &Arguments) -> io::Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Simulates in a process of its own: what a process remembers of an earlier simulation would decide about a later one. Whether all
-/// went well, and what was printed.
+/// Simulates in a separate process, because state that a process keeps from an earlier simulation would influence a
+/// later one. Returns whether the simulation went well, and its output.
 fn apart(seed: u64, arguments: &Arguments) -> io::Result<(bool, String)> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--seed", &seed.to_string(), "--operations", &arguments.operations.to_string()]);

@@ -1,4 +1,4 @@
-//! What goes wrong: connections are cut, the store fails or hangs, the servers are started again.
+//! Disturbances: connections are cut, the store fails or hangs, and the servers restart.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,16 +9,17 @@ use storage::fault::{Call, Fault, Rule};
 use crate::chance::Chance;
 use crate::world::World;
 
-/// The longest time that the store answers nothing: shorter than the lease of an NFSv4 client, which waits meanwhile.
+/// The longest time that the store hangs. It is shorter than the lease time of an NFSv4 client, which waits meanwhile.
 const HANG_MAX_SECS: u64 = 40;
-/// How long others may wait for a client that has lost its connection: 35 s for what it caches.
+/// How long other clients may wait for a client that has lost its connection. The server keeps its caching grants for
+/// 35 s.
 const AFTER_CUT: Duration = Duration::from_secs(45);
-/// How long clients may wait after a restart: 90 s of grace, and then for each other.
+/// How long clients may wait after a restart: for the grace period of 90 s, and then for each other.
 const AFTER_RESTART: Duration = Duration::from_secs(150);
 /// EIO.
 const BROKEN: i32 = 5;
 
-/// How often each of the misfortunes happens, in proportion; 0 for never.
+/// How often each disturbance happens, in proportion; 0 for never.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mischief {
     pub(crate) cuts: u64,
@@ -26,12 +27,13 @@ pub(crate) struct Mischief {
     pub(crate) full: u64,
     pub(crate) hangs: u64,
     pub(crate) restarts: u64,
-    /// The longest pause between two, in milliseconds.
+    /// The longest pause between two disturbances, in milliseconds.
     pub(crate) pause: u64,
 }
 
 impl Mischief {
-    /// One simulation in three is spared; in the others, each misfortune happens in every other one.
+    /// Chooses the disturbances of a simulation. One simulation in three has none. In the others, each kind is chosen
+    /// with probability 1/2.
     pub(crate) fn by(chance: &mut Chance) -> Self {
         let is_spared = chance.once_in(3);
         let mut often = |most| if chance.once_in(2) || is_spared { 0 } else { 1 + chance.below(most) };
@@ -40,7 +42,7 @@ impl Mischief {
     }
 }
 
-/// Does mischief until the simulation is over.
+/// Causes disturbances until the simulation is over.
 pub(crate) async fn run(world: Rc<World>, mischief: Mischief) {
     let Mischief { cuts, failures, full, hangs, restarts, pause } = mischief;
     let all = cuts + failures + full + hangs + restarts;
@@ -84,7 +86,7 @@ fn inject(world: &World, calls: &[Call], error: Error) {
     store.inject(Rule { call, skip: world.below(20), times, fault: Fault::Fail(error) });
 }
 
-/// The servers end, and are started again with what outlives them.
+/// Stops the servers and starts them again with the state that outlives them.
 async fn restart(world: &World) {
     world.note(0, "restart", &[]);
     world.servers.borrow_mut().stop();
@@ -93,7 +95,7 @@ async fn restart(world: &World) {
     world.pause(10_000).await;
     world.servers.borrow_mut().start();
     world.disturb(AFTER_RESTART);
-    // Servers that are always started again serve nobody.
+    // Servers that restart all the time serve no client.
     if world.once_in(2) {
         tokio::time::sleep(AFTER_RESTART).await;
     }

@@ -17,12 +17,12 @@ use crate::rpc::{Asked, Procedure, Rpc, uncalled};
 use crate::servers::SHARE;
 use crate::world::{BLOCKS, FILES, OwnName, World, Written, file_name, known_names};
 
-/// Calls side by side, at most.
+/// The most calls that a client sends side by side.
 const CALLS_MAX: u64 = 4;
-/// Times that a name is made or removed before the client gives up on a server that always says "later".
+/// How often a client tries to make or remove a name before it gives up on a server that always asks for a retry.
 const ATTEMPTS: u32 = 200;
 
-/// Bytes of a page of a listing, and up to how many more: a few names.
+/// The least bytes of a page of a listing, and how many more a page may have: room for a few names.
 const PAGE_LEAST: u64 = 300;
 const PAGE_MORE: u64 = 2000;
 
@@ -35,7 +35,7 @@ struct Client {
     names: [OwnName; 3],
 }
 
-/// Makes the files of the share, all zeros.
+/// Makes the files of the share, filled with zeros.
 pub(crate) async fn make_files(world: Rc<World>) -> Option<()> {
     let mut client = Client::mounted(world, 0).await?;
     for file in 0..FILES {
@@ -54,7 +54,7 @@ pub(crate) async fn make_files(world: Rc<World>) -> Option<()> {
     Some(())
 }
 
-/// Does what chance decides until the simulation is over.
+/// Performs random operations until the simulation is over.
 pub(crate) async fn run(world: Rc<World>, number: u32) {
     let Some(mut client) = Client::mounted(Rc::clone(&world), number).await else { return };
     while !world.is_over() {
@@ -179,7 +179,7 @@ impl Client {
             Ok(Err(failure)) => {
                 let became = match failure.status {
                     Status::Io | Status::NoSpc => Written::Unanswered,
-                    // It may have been carried out the first time, before the servers were started again.
+                    // The call may already have been carried out before the servers restarted.
                     _ if self.rpc.sent_again => Written::Unanswered,
                     _ => Written::Refused,
                 };
@@ -190,7 +190,7 @@ impl Client {
         }
     }
 
-    /// Locks of others, faults of the store and waits are no faults of the server.
+    /// Fails the simulation, unless the refusal comes from locks of other clients, faults of the store or waits.
     fn refused(&self, what: &str, status: Status) {
         self.world.note(self.number, what, &[status as u64]);
         if !matches!(status, Status::JukeBox | Status::Io | Status::NoSpc | Status::Acces) {
@@ -198,7 +198,7 @@ impl Client {
         }
     }
 
-    /// Makes a name of the client's own, or removes it: nobody else does, so the outcome is known.
+    /// Makes or removes a name that only this client uses, so the outcome is known.
     async fn name(&mut self) -> Option<()> {
         let which = self.world.pick(self.names.len());
         let is_there = self.names[which].is_there;
@@ -219,7 +219,7 @@ impl Client {
             } else {
                 create::Res::from_bytes(&answer).map(|res| res.err().map(|failure| failure.status))
             };
-            // What has answered the first time is forgotten when the server is started again.
+            // The duplicate request cache is lost when the server restarts.
             let was_away = self.world.servers.borrow().runs() != run;
             match status {
                 Ok(None) => break,

@@ -15,7 +15,7 @@ pub(crate) struct Piece {
     pub(crate) blocks: u32,
 }
 
-/// What is asked for: the blocks are read, or written with a stamp.
+/// The operation on a piece: a read of the blocks, or a write with a stamp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Doing {
     Read(Piece),
@@ -23,19 +23,19 @@ pub(crate) enum Doing {
 }
 
 impl Piece {
-    /// A piece that chance decides.
+    /// Chooses a random piece.
     pub(crate) fn by(world: &World) -> Self {
         let (file, first) = (world.pick(FILES), world.below(BLOCKS));
         let blocks = 1 + u32::try_from(world.below((BLOCKS - first).min(BLOCKS_MAX))).unwrap_or(0);
         Self { file, first, blocks }
     }
 
-    /// The file, the first block and how many, for the trace.
+    /// The file, the first block and the number of blocks, for the trace.
     pub(crate) fn numbers(self) -> [u64; 3] {
         [self.file as u64, self.first, self.blocks.into()]
     }
 
-    /// Where it begins, in bytes.
+    /// The offset of the piece in bytes.
     pub(crate) fn offset(self) -> u64 {
         self.first * u64::from(BLOCK_BYTES)
     }
@@ -50,27 +50,28 @@ impl Piece {
         self.first..self.first + u64::from(self.blocks)
     }
 
-    /// Its data when it is written with this stamp.
+    /// The data of a write of this piece with this stamp.
     pub(crate) fn stamped(self, stamp: u64) -> Vec<u8> {
         stamp.to_le_bytes().repeat(self.bytes() as usize / 8)
     }
 }
 
 impl Doing {
-    /// Whether it writes this block.
+    /// Whether the operation writes this block.
     pub(crate) fn writes(self, file: usize, block: u64) -> bool {
         matches!(self, Self::Write(piece, _) if piece.file == file && piece.range().contains(&block))
     }
 }
 
-/// Bytes of a file that a lock covers: some of its blocks, as chance decides.
+/// A random range of bytes to lock: some blocks of a file.
 pub(crate) fn lockable(world: &World) -> Range<u64> {
     let first = world.below(BLOCKS);
     let blocks = 1 + world.below(BLOCKS - first);
     first * u64::from(BLOCK_BYTES)..(first + blocks) * u64::from(BLOCK_BYTES)
 }
 
-/// The blocks in what a read has brought, from the first of a piece on, each with the stamp that the whole block has.
+/// The blocks in the data of a read, from the first block of the piece on, each with the stamp that the whole block
+/// has.
 pub(crate) fn stamps(piece: Piece, data: &[u8]) -> impl Iterator<Item = (u64, Option<u64>)> {
     (piece.first..).zip(data.chunks(BLOCK_BYTES as usize)).map(|(number, block)| (number, stamp_of(block)))
 }

@@ -1,4 +1,4 @@
-//! The network: connections in memory, which delay, split and lose what is sent over them.
+//! The network: connections in memory that delay, split and lose data.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,15 +12,15 @@ use tokio::time::sleep_until;
 
 use crate::chance::Chance;
 
-/// Bytes that wait in one direction; a writer that sends more has to wait.
+/// The most bytes that may wait in one direction. A writer that sends more has to wait.
 const CAPACITY: usize = 256 * 1024;
 
-/// How a network treats what is sent over it.
+/// How a network treats the data that is sent over it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Weather {
-    /// One write in so many arrives in pieces; 0 for none.
+    /// One write in this many arrives in pieces; 0 for none.
     pub(crate) splits: u64,
-    /// One piece in so many is late; 0 for none.
+    /// One piece in this many is late; 0 for none.
     pub(crate) delays: u64,
     /// The longest delay of a piece.
     pub(crate) delay_max: Duration,
@@ -35,15 +35,15 @@ struct Piece {
 struct Direction {
     pieces: RefCell<VecDeque<Piece>>,
     held: Cell<usize>,
-    /// The sender is gone: what has been sent still arrives.
+    /// The sender is gone. Data that was sent still arrives.
     ended: Cell<bool>,
-    /// The connection was cut: nothing arrives any more.
+    /// The connection was cut. No more data arrives.
     cut: Cell<bool>,
     changed: Notify,
     room: Notify,
     chance: Cell<Chance>,
     weather: Weather,
-    /// Everything that was sent, as a number.
+    /// A hash of all data that was sent.
     hash: Rc<Cell<u64>>,
 }
 
@@ -62,7 +62,7 @@ impl Direction {
         })
     }
 
-    /// Appends bytes in pieces, each with the time of its arrival. Pieces never overtake each other.
+    /// Appends bytes in pieces, each with its time of arrival. Pieces never overtake each other.
     fn push(&self, bytes: &[u8]) {
         self.hash.set(mixed(self.hash.get(), bytes));
         let mut chance = self.chance.get();
@@ -85,7 +85,8 @@ impl Direction {
         self.changed.notify_one();
     }
 
-    /// Takes what has arrived, at most `most` bytes. `None` while nothing has; an empty vector at the end.
+    /// Takes at most `most` of the bytes that have arrived. Returns `None` while none have arrived, and an empty vector
+    /// at the end.
     fn pull(&self, most: usize) -> io::Result<Option<Vec<u8>>> {
         if self.cut.get() {
             return Err(io::ErrorKind::ConnectionReset.into());
@@ -166,7 +167,7 @@ fn mixed(hash: u64, bytes: &[u8]) -> u64 {
     words.fold(hash, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23))
 }
 
-/// A new connection. What is sent over it in both directions goes into `hash`.
+/// Makes a connection. The data sent over it in both directions goes into `hash`.
 pub(crate) fn connection(
     chance: &mut Chance,
     weather: Weather,
@@ -237,15 +238,15 @@ impl net::Socket for ServerEnd {
 }
 
 impl ClientEnd {
-    /// Sends bytes. What does not fit waits in the network: clients are never slow in sending.
+    /// Sends bytes. Bytes that do not fit wait in the network: clients are never slow in sending.
     pub(crate) fn send(&self, bytes: &[u8]) {
         if !self.to.cut.get() {
             self.to.push(bytes);
         }
     }
 
-    /// The next message, prefix included, whose whole length `length` tells from what has arrived; `None` when the connection
-    /// has ended.
+    /// Returns the next message with its prefix; `None` when the connection has ended. `length` computes the length of
+    /// the whole message from the bytes that have arrived.
     pub(crate) async fn message(&self, length: impl Fn(&[u8]) -> Option<usize>) -> Option<Vec<u8>> {
         loop {
             {
@@ -265,7 +266,7 @@ impl ClientEnd {
         }
     }
 
-    /// Whether anything is on its way to the client, or has arrived and was not looked at.
+    /// Whether data is on its way to the client, or has arrived unread.
     pub(crate) fn has_more(&self) -> bool {
         !self.received.borrow().is_empty() || self.from.held.get() > 0
     }
@@ -275,7 +276,7 @@ impl ClientEnd {
         self.from.cut.get() || (self.from.ended.get() && self.from.held.get() == 0)
     }
 
-    /// Cuts the connection: what is under way in both directions is lost.
+    /// Cuts the connection: data on its way in both directions is lost.
     pub(crate) fn cut(&self) {
         self.to.cut();
         self.from.cut();

@@ -1,20 +1,22 @@
-//! The record of a run over many seeds: one line for each seed that went well, so that a run that was interrupted can go on.
+//! The record of a run over many seeds, with one line for each seed that went well, so that an interrupted run can
+//! continue.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-/// Seeds that went well, with how many operations.
+/// The seeds that went well, each with its number of operations.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     operations: HashMap<u64, u64>,
-    /// None: it is not kept.
+    /// The file of the record; `None` if the record is not kept.
     file: Option<File>,
 }
 
 impl Record {
-    /// Reads a record, and keeps it from then on; the file is made if it is missing. A line that was half written is not read.
+    /// Reads a record, and continues it; the file is made if it is missing. A line that was only half written is
+    /// ignored.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -33,12 +35,12 @@ impl Record {
         Ok(Self { operations, file: Some(file) })
     }
 
-    /// Whether this seed has gone well with at least so many operations.
+    /// Whether this seed has gone well with at least this many operations.
     pub(crate) fn has(&self, seed: u64, operations: u64) -> bool {
         self.operations.get(&seed).is_some_and(|recorded| *recorded >= operations)
     }
 
-    /// Takes what was printed of a seed that went well.
+    /// Adds the output of a seed that went well.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -47,13 +49,14 @@ impl Record {
         self.file.as_mut().map_or(Ok(()), |file| writeln!(file, "{line}"))
     }
 
-    /// Operations of all seeds in it.
+    /// The operations of all seeds in the record.
     pub(crate) fn operations(&self) -> u64 {
         self.operations.values().sum()
     }
 }
 
-/// The seed and its operations, of a line as the simulation prints it: "seed 17: 10000 operations in ..., events 0123...".
+/// Parses the seed and its operations from a line as the simulation prints it: "seed 17: 10000 operations in ...,
+/// events 0123...".
 fn parsed(line: &str) -> Option<(u64, u64)> {
     let (seed, rest) = line.strip_prefix("seed ")?.split_once(": ")?;
     let (operations, rest) = rest.split_once(" operations ")?;

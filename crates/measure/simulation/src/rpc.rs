@@ -1,4 +1,5 @@
-//! Calls of an NFS client over one connection at a time (RFC 5531), sent again when the connection or the time is over.
+//! Calls of an NFS client over one connection at a time (RFC 5531). A call is sent again when the connection ends or
+//! after a time.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -14,24 +15,24 @@ use crate::pipe::ClientEnd;
 use crate::servers::Front;
 use crate::world::{PATIENCE, World};
 
-/// How long a client waits for an answer before it sends a call again, as Linux does over TCP (nfs(5), `timeo`).
+/// How long a client waits for a reply before it sends a call again, as Linux does over TCP (nfs(5), `timeo`).
 const SEND_AGAIN: Duration = Duration::from_secs(60);
 
-/// A client loses its connection once in so many times that it waits for answers.
+/// One in this many waits for replies ends with the loss of the connection.
 const CUTS_ONE_IN: u64 = 40;
 
-/// A record that asks for something: the number of the call and its bytes.
+/// A record with a call: the xid of the call and the bytes of the record.
 #[derive(Clone)]
 pub(crate) struct Asked {
     pub(crate) xid: u32,
     bytes: Vec<u8>,
 }
 
-/// A record that has come.
+/// A record that has arrived.
 pub(crate) enum Came {
-    /// The answer to a call: its bytes, and where the results begin.
+    /// The reply to a call: its bytes, and where the results begin.
     Reply { xid: u32, message: Vec<u8>, results: usize },
-    /// A call of the server, over the backchannel.
+    /// A call from the server, over the backchannel.
     Call(Vec<u8>),
     /// The connection has ended.
     End,
@@ -51,15 +52,17 @@ pub(crate) struct Rpc {
     pub(crate) client: u32,
     end: Option<ClientEnd>,
     next: u32,
-    /// Whether a call of the last [`Rpc::ask`] had to be sent again.
+    /// Whether any call of the last [`Rpc::ask`] was sent again.
     pub(crate) sent_again: bool,
-    /// Calls that were sent again over the same connection: such a call may be answered as often as it was sent.
+    /// Calls that were sent again over the same connection. Such a call may be answered once for each time that it was
+    /// sent.
     repeated: HashSet<u32>,
-    /// What is sent first over each new connection. Its answer tells nothing that the answers to other calls do not tell.
+    /// The call that is sent first over each new connection. Its reply says nothing that the replies to other calls do
+    /// not say.
     pub(crate) greeting: Option<Asked>,
 }
 
-/// What a client answers to the calls of the server: the number of the call, and the results.
+/// How a client answers a call from the server: the xid of the call, and the results.
 pub(crate) type OnCall<'a> = &'a mut dyn FnMut(&[u8]) -> Option<(u32, Vec<u8>)>;
 
 impl Rpc {
@@ -75,7 +78,7 @@ impl Rpc {
         }
     }
 
-    /// A record with a call whose arguments `body` appends.
+    /// Builds a record with a call whose arguments `body` appends.
     pub(crate) fn call(&mut self, procedure: Procedure, body: impl FnOnce(&mut Writer<'_>)) -> Asked {
         self.next = self.next.wrapping_add(1);
         let credential = AuthSys {
@@ -120,7 +123,7 @@ impl Rpc {
         }
     }
 
-    /// Connects, if the servers are there.
+    /// Connects, if the servers run.
     pub(crate) fn connect(&mut self) -> bool {
         if !self.is_connected() {
             self.end = self.world.connect(Front::Nfs, self.client);
@@ -158,7 +161,7 @@ impl Rpc {
         Came::Reply { xid: results.0, results: results.1, message }
     }
 
-    /// Answers a call of the server.
+    /// Answers a call from the server.
     fn answer(&self, call: &[u8], on_call: OnCall<'_>) {
         let Some((xid, results)) = on_call(call) else {
             return self.world.fail(self.client, "a call that cannot be decoded".to_owned());
@@ -173,7 +176,7 @@ impl Rpc {
         }
     }
 
-    /// Does nothing for at most so many milliseconds, or until a call of the server has been answered.
+    /// Sends nothing for at most `most` milliseconds, or until a call from the server has been answered.
     pub(crate) async fn idle(&mut self, most: u64, on_call: OnCall<'_>) {
         let until = tokio::time::Instant::now() + Duration::from_millis(self.world.below(most + 1));
         while self.is_connected() {
@@ -190,13 +193,13 @@ impl Rpc {
         tokio::time::sleep_until(until).await;
     }
 
-    /// Whether an answer is one that nobody waits for, and no fault.
+    /// Whether a reply that no caller waits for is legitimate.
     fn is_expected(&self, xid: u32) -> bool {
         self.repeated.contains(&xid) || self.greeting.as_ref().is_some_and(|greeting| greeting.xid == xid)
     }
 
-    /// Makes calls side by side and returns their results, in the order of the calls. Calls that are not answered are sent
-    /// again, over another connection where that is needed. `None`: the simulation is over.
+    /// Makes calls side by side and returns their results, in the order of the calls. Calls without a reply are sent
+    /// again, over another connection if necessary. `None`: the simulation is over.
     pub(crate) async fn ask(&mut self, calls: &[Asked], on_call: OnCall<'_>) -> Option<Vec<Vec<u8>>> {
         let begun = machine::elapsed();
         let mut answers: HashMap<u32, Vec<u8>> = HashMap::new();
@@ -228,7 +231,7 @@ impl Rpc {
         calls.iter().map(|call| answers.remove(&call.xid)).collect()
     }
 
-    /// Takes answers until all are there, the connection has ended, or it is time to send the calls again.
+    /// Takes replies until all are there, the connection has ended, or it is time to send the calls again.
     async fn gather(
         &mut self,
         calls: &[Asked],
@@ -265,7 +268,7 @@ impl Rpc {
     }
 }
 
-/// A client that has given the server nothing to call it for.
+/// Answers for a client that gives the server no reason to call it.
 pub(crate) fn uncalled(_: &[u8]) -> Option<(u32, Vec<u8>)> {
     None
 }

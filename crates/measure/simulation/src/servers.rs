@@ -1,4 +1,4 @@
-//! The servers as they ship, on one store, in the tasks of the simulation.
+//! The servers as they ship, on one store, as tasks of the simulation.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,10 +30,10 @@ pub(crate) enum Front {
     Nfs,
 }
 
-/// Which NFSv4 clients hold state: this outlives a run of the server, as its state directory does.
+/// The NFSv4 clients that hold state. This list outlives a run of the server, as its state directory does.
 type Known = Arc<Mutex<Vec<ClientRecord>>>;
 
-/// What one run of the server knows of them. A run that has ended changes nothing any more.
+/// What one run of the server knows of these clients. A run that has ended changes nothing any more.
 #[derive(Debug)]
 struct Records {
     known: Known,
@@ -81,7 +81,7 @@ struct Run {
     records: Arc<Records>,
 }
 
-/// The servers, and what outlives a run of them.
+/// The servers, and the state that outlives a run of them.
 pub(crate) struct Servers {
     memory: Arc<MemoryStore>,
     is_distant: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Servers of an empty share. `is_distant`: the store is not known to be local, so its calls may wait.
+    /// Makes servers of an empty share. `is_distant`: the store is not known to be local, so its calls may wait.
     pub(crate) fn new(workers: Arc<Slow>, is_distant: bool) -> Self {
         let memory = Arc::new(MemoryStore::new());
         Self {
@@ -107,17 +107,17 @@ impl Servers {
         }
     }
 
-    /// The store, to be given faults; none while the servers are away.
+    /// The store, for planting faults in it; `None` while the servers are stopped.
     pub(crate) fn store(&self) -> Option<&FaultyStore> {
         self.run.as_ref().map(|run| &*run.store)
     }
 
-    /// Has the store answer no call that may wait for so long.
+    /// Makes the store hang for this time: it answers no call that may wait.
     pub(crate) fn hang(&self, time: Duration) {
         self.workers.hang(time);
     }
 
-    /// How often the servers have been started.
+    /// How often the servers have started.
     pub(crate) fn runs(&self) -> u8 {
         self.runs
     }
@@ -127,7 +127,7 @@ impl Servers {
         self.started
     }
 
-    /// Starts the servers, with what an earlier run has left.
+    /// Starts the servers with the state that an earlier run has left.
     pub(crate) fn start(&mut self) {
         self.runs = self.runs.wrapping_add(1);
         self.started = crate::machine::elapsed();
@@ -165,8 +165,8 @@ impl Servers {
         self.run = Some(Run { smb, nfs: SingleShard::new(nfs), tasks, store, records });
     }
 
-    /// Ends the run as the end of a process does: connections end, what was only in memory is gone, and whatever was under way
-    /// reaches neither the store nor the records any more.
+    /// Ends the run as the end of a process does: connections end, and state that was only in memory is gone.
+    /// Operations under way no longer reach the store or the records.
     pub(crate) fn stop(&mut self) {
         let Some(run) = self.run.take() else { return };
         run.tasks.iter().for_each(tokio::task::JoinHandle::abort);
@@ -177,7 +177,7 @@ impl Servers {
         }
     }
 
-    /// Begins to serve a connection; false while the servers are away or have no place.
+    /// Begins to serve a connection. Returns false while the servers are stopped or have no place.
     pub(crate) fn connect(&self, front: Front, client: u32, socket: ServerEnd) -> bool {
         let Some(run) = &self.run else { return false };
         let address = |last: u32, port| SocketAddr::from((Ipv4Addr::from(0x0a00_0000 | last), port));

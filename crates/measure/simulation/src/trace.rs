@@ -1,12 +1,12 @@
-//! What has happened, as a number and as the last lines.
+//! The trace of all events: their hash, and the last lines.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Lines that are kept to be shown with a failure.
+/// How many lines are kept for the report of a failure.
 const LINES: usize = 2000;
 
-/// Everything that has happened goes into the hash, in its order.
+/// The trace. The hash covers all events, in their order.
 #[derive(Debug)]
 pub(crate) struct Trace {
     hash: u64,
@@ -19,8 +19,8 @@ impl Trace {
         Self { hash: 0xcbf2_9ce4_8422_2325, lines: VecDeque::new(), keeps_lines }
     }
 
-    /// Something has happened: when, after everything that was sent by then (as a number), who, what, and numbers that tell
-    /// more.
+    /// Notes an event: its time, the hash of all data sent by then, the client, the name of the event, and numbers that
+    /// describe it.
     pub(crate) fn note(&mut self, now: Duration, sent: u64, who: u32, what: &str, numbers: &[u64]) {
         self.mix(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX));
         self.mix(sent);
@@ -36,7 +36,7 @@ impl Trace {
         }
     }
 
-    /// FNV-1a, by words.
+    /// FNV-1a, word by word.
     fn mix(&mut self, word: u64) {
         self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         self.hash ^= self.hash >> 29;

@@ -1,4 +1,4 @@
-//! Who runs the calls to the store that may block: tasks of the simulation, each after a time that chance decides.
+//! Runs the calls to the store that may block, in tasks of the simulation, each after a random time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use share::{Job, Workers};
 
 use crate::chance::Chance;
 
-/// Calls that wait for a task. Calls come from the thread of the simulation only.
+/// Calls that wait for a task. All calls come from the thread of the simulation.
 pub(crate) struct Slow {
     state: Mutex<State>,
     arrived: tokio::sync::Notify,
@@ -19,7 +19,7 @@ struct State {
     chance: Chance,
     /// The longest time that a call takes.
     longest: Duration,
-    /// Until then, no call begins: the store hangs.
+    /// No call begins before this time: the store hangs.
     hangs_until: Duration,
 }
 
@@ -33,14 +33,14 @@ impl Slow {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The store answers no call for so long, unless it does not answer already.
+    /// Makes the store hang for this time, unless it already hangs.
     pub(crate) fn hang(&self, time: Duration) {
         if self.hangs_for().is_none() {
             self.state().hangs_until = crate::machine::elapsed() + time;
         }
     }
 
-    /// Runs the calls, in tasks of the current `LocalSet`.
+    /// Runs the calls in tasks of the current `LocalSet`.
     pub(crate) async fn work(self: Arc<Self>) {
         loop {
             loop {

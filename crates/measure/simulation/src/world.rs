@@ -1,4 +1,4 @@
-//! What all clients of one simulation have in common.
+//! The state that all clients of one simulation share.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,14 +16,14 @@ use crate::trace::Trace;
 
 /// Files that all clients read and write.
 pub(crate) const FILES: usize = 8;
-/// Blocks of each.
+/// Blocks of each file.
 pub(crate) const BLOCKS: u64 = 8;
 /// Bytes of a block.
 pub(crate) const BLOCK_BYTES: u32 = 512;
-/// No operation takes longer, whatever happens.
+/// The longest time of an operation, whatever happens.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(400);
 
-/// Without a misfortune no operation takes longer: all clients give up at once what they are asked for.
+/// The longest time of an operation without a disturbance. All clients answer breaks and recalls at once.
 const LONG: Duration = Duration::from_secs(20);
 
 pub(crate) struct World {
@@ -33,13 +33,13 @@ pub(crate) struct World {
     pub(crate) locks: RefCell<Locks>,
     pub(crate) servers: RefCell<Servers>,
     weather: Weather,
-    /// The longest pause of a client between two things that it does, in milliseconds.
+    /// The longest pause of a client between two operations, in milliseconds.
     pub(crate) leisure: u64,
     connections: RefCell<Vec<(Front, u32, ClientEnd)>>,
-    /// Everything that was sent over them, as a number.
+    /// A hash of all data that was sent over the connections.
     sent: Rc<Cell<u64>>,
     failure: RefCell<Option<String>>,
-    /// Until then, misfortunes may keep operations waiting.
+    /// Until this time, disturbances may delay operations.
     disturbed: Cell<Duration>,
     operations: Cell<u64>,
     goal: u64,
@@ -77,7 +77,7 @@ impl World {
         self.chance.borrow_mut().below(end)
     }
 
-    /// The place of one of so many things, of which there is at least one.
+    /// A random index into a list of `count` items. `count` is at least 1.
     pub(crate) fn pick(&self, count: usize) -> usize {
         usize::try_from(self.below(count as u64)).unwrap_or(0)
     }
@@ -90,7 +90,7 @@ impl World {
         self.chance.borrow_mut().fill(buffer);
     }
 
-    /// A pause of at most so many milliseconds.
+    /// Pauses for a random time of at most `most` milliseconds.
     pub(crate) async fn pause(&self, most: u64) {
         let millis = self.below(most + 1);
         if millis > 0 {
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// A connection to a server; to none while the servers are away.
+    /// Connects a client to a server; `None` while the servers are stopped.
     pub(crate) fn connect(&self, front: Front, client: u32) -> Option<ClientEnd> {
         let (ours, theirs) = connection(&mut self.chance.borrow_mut(), self.weather, &self.sent);
         if !self.servers.borrow().connect(front, client, theirs) {
@@ -124,8 +124,8 @@ impl World {
         self.connections.borrow().iter().for_each(|(_, client, connection)| self.cut(connection, *client));
     }
 
-    /// Cuts a connection. With its last connection an SMB client loses its opens, or has to ask for them again: from now
-    /// on it cannot count on its locks, whether it knows that already or not.
+    /// Cuts a connection. With its last connection an SMB client loses its opens, or has to reconnect them. From now on
+    /// it cannot count on its locks, whether or not it knows that already.
     pub(crate) fn cut(&self, connection: &ClientEnd, client: u32) {
         connection.cut();
         let connections = self.connections.borrow();
@@ -135,12 +135,12 @@ impl World {
         }
     }
 
-    /// An operation was answered, or given up with its connection.
+    /// Notes that an operation was answered, or given up with its connection.
     pub(crate) fn note(&self, client: u32, what: &str, numbers: &[u64]) {
         self.trace.borrow_mut().note(machine::elapsed(), self.sent.get(), client, what, numbers);
     }
 
-    /// An operation is done.
+    /// Counts an operation that is done.
     pub(crate) fn count(&self) {
         self.operations.set(self.operations.get() + 1);
         if self.operations.get() >= self.goal {
@@ -148,12 +148,13 @@ impl World {
         }
     }
 
-    /// A misfortune: for so long operations may have to wait for what it did.
+    /// Notes a disturbance. For the given time, operations may be slow because of it.
     pub(crate) fn disturb(&self, time: Duration) {
         self.disturbed.set(self.disturbed.get().max(machine::elapsed() + time));
     }
 
-    /// An operation that began then was answered now: without a misfortune, nothing may have kept it for long.
+    /// Notes that an operation that began at `begun` was answered now. Without a disturbance, it must not have waited
+    /// for long.
     pub(crate) fn answered(&self, client: u32, begun: Duration) {
         let waited = machine::elapsed().saturating_sub(begun.max(self.disturbed.get()));
         if waited > LONG {
@@ -162,7 +163,7 @@ impl World {
         self.count();
     }
 
-    /// Something is wrong: the simulation ends.
+    /// Reports a fault, which ends the simulation.
     pub(crate) fn fail(&self, client: u32, what: String) {
         self.note(client, &what, &[]);
         self.failure.borrow_mut().get_or_insert(format!("client {client}: {what}"));
@@ -185,7 +186,7 @@ impl World {
         (self.operations.get(), trace.hash(), self.failure.borrow().clone(), trace.lines())
     }
 
-    /// A write of a piece is sent: its stamp.
+    /// Begins a write of a piece, and returns its stamp.
     pub(crate) fn begin_write(&self, piece: Piece) -> u64 {
         let mut data = self.data.borrow_mut();
         let (stamp, now) = (data.stamp(), machine::elapsed());
@@ -193,7 +194,7 @@ impl World {
         stamp
     }
 
-    /// What became of it.
+    /// Notes the result of a write.
     pub(crate) fn end_write(&self, piece: Piece, stamp: u64, written: Written) {
         let (mut data, now) = (self.data.borrow_mut(), machine::elapsed());
         for block in piece.range() {
@@ -205,7 +206,7 @@ impl World {
         }
     }
 
-    /// These will not be answered.
+    /// Notes the writes among calls that will not be answered.
     pub(crate) fn unanswered(&self, calls: impl Iterator<Item = Doing>) {
         for doing in calls {
             if let Doing::Write(piece, stamp) = doing {
@@ -214,7 +215,7 @@ impl World {
         }
     }
 
-    /// What a read that began at `begun` has brought.
+    /// Checks the data of a read that began at `begun`.
     pub(crate) fn check_read(&self, client: u32, piece: Piece, bytes: &[u8], begun: Duration) {
         let file = piece.file;
         if bytes.len() != piece.bytes() as usize {
@@ -230,11 +231,11 @@ impl World {
     }
 }
 
-/// A name that one client makes and removes, and nobody else, so that the outcome is known.
+/// A name that only one client makes and removes, so the outcome is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OwnName {
     pub(crate) is_there: bool,
-    /// How many names before it were given up: whether they are there is not known.
+    /// How many earlier names were given up, because it is not known whether they exist.
     given_up: u32,
 }
 
@@ -243,18 +244,18 @@ impl OwnName {
         format!("own{client}-{which}-{}", self.given_up)
     }
 
-    /// It was made, or removed.
+    /// Notes that the name was made, or removed.
     pub(crate) fn turn(&mut self) {
         self.is_there = !self.is_there;
     }
 
-    /// What was asked for may have been done, or may be done later: the client takes another name.
+    /// Gives the name up: its change may have been carried out, or may be later. The client takes another name.
     pub(crate) fn give_up(&mut self) {
         *self = Self { is_there: false, given_up: self.given_up + 1 };
     }
 }
 
-/// The names of which a client knows whether they are there: the files that all use, and its own.
+/// The names whose presence or absence a client knows: the files that all clients use, and the client's own names.
 pub(crate) fn known_names(client: u32, own: &[OwnName]) -> impl Iterator<Item = (String, bool)> {
     let own = own.iter().enumerate().map(move |(which, name)| (name.text(client, which), name.is_there));
     (0..FILES).map(|file| (file_name(file), true)).chain(own)
@@ -265,12 +266,12 @@ pub(crate) fn file_name(file: usize) -> String {
     format!("file{file}")
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
     Acknowledged,
     /// Nothing was written.
     Refused,
-    /// It may have been written, or will be.
+    /// The data may have been written, or may be written later.
     Unanswered,
 }

@@ -1,12 +1,12 @@
-//! Simulations from fixed seeds, each in a process of its own.
+//! Simulations from fixed seeds, each in a separate process.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Simulations that are run side by side.
+/// How many simulations run side by side.
 const SIDE_BY_SIDE: usize = 2;
 
-/// Simulates; whether all went well, and what was printed.
+/// Runs a simulation. Returns whether it went well, and its output.
 fn simulate(seed: u64, operations: u64, more: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_anabranch-simulation"))
         .args(["--seed", &seed.to_string(), "--operations", &operations.to_string()])

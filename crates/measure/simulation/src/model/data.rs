@@ -1,14 +1,15 @@
-//! The blocks of files, as registers that several clients read and write at a time.
+//! The blocks of files, as registers that several clients read and write concurrently.
 //!
-//! Each write has a stamp of its own, so a value tells which write it comes from. A read may return the last write that
-//! was acknowledged before the read began, or any that was under way meanwhile; never one that had been replaced by then.
+//! Each write has a unique stamp, so a value identifies its write. A read may return the last write that was
+//! acknowledged before the read began, or any write that was under way during the read. It must not return a write that
+//! had been replaced before the read began.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How long a write may still take effect whose answer was lost with its connection.
+/// How long a write may still take effect after the connection for its reply was lost.
 const UNANSWERED: Duration = Duration::from_secs(600);
-/// How long replaced writes are remembered, so that a read of one is told from a read of rubbish.
+/// How long replaced writes are remembered, so that a read of old data can be told from a read of garbage.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// A block of a file.
@@ -18,9 +19,9 @@ pub(crate) type Block = (usize, u64);
 struct Write {
     stamp: u64,
     begun: Duration,
-    /// From then on a write that begins replaces this one for certain.
+    /// A write that begins after this time certainly replaces this one.
     settled: Option<Duration>,
-    /// Reads that begin later do not return it.
+    /// Reads that begin after this time do not return this write.
     replaced: Option<Duration>,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// A stamp that no other write has.
+    /// Returns a new unique stamp.
     pub(crate) fn stamp(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -43,14 +44,14 @@ impl Data {
         self.blocks.entry(block).or_insert_with(|| vec![zeros])
     }
 
-    /// A write is sent.
+    /// Notes that a write is sent.
     pub(crate) fn begin(&mut self, block: Block, stamp: u64, now: Duration) {
         let writes = self.writes(block);
         writes.retain(|write| write.replaced.is_none_or(|at| at + REMEMBERED > now));
         writes.push(Write { stamp, begun: now, settled: None, replaced: None });
     }
 
-    /// A write was acknowledged.
+    /// Notes that a write was acknowledged.
     pub(crate) fn acknowledged(&mut self, block: Block, stamp: u64, now: Duration) {
         let writes = self.writes(block);
         if let Some(write) = writes.iter_mut().find(|write| write.stamp == stamp) {
@@ -60,19 +61,19 @@ impl Data {
         }
     }
 
-    /// The server refused a write: it must never be seen.
+    /// Notes that the server refused a write: no read may return it.
     pub(crate) fn refused(&mut self, block: Block, stamp: u64) {
         self.writes(block).retain(|write| write.stamp != stamp);
     }
 
-    /// The answer to a write will not come: it may be seen, soon or never.
+    /// Notes that a write will not be answered: it may take effect soon, later, or never.
     pub(crate) fn unanswered(&mut self, block: Block, stamp: u64, now: Duration) {
         if let Some(write) = self.writes(block).iter_mut().find(|write| write.stamp == stamp) {
             write.settled = Some(now + UNANSWERED);
         }
     }
 
-    /// A read that began at `begun` has returned this value.
+    /// Checks the value that a read returned which began at `begun`.
     pub(crate) fn read(
         &mut self,
         block: Block,
@@ -100,7 +101,7 @@ impl Data {
     }
 }
 
-/// This write has taken effect by now: those that had settled before it began are gone.
+/// Replaces the writes that had settled before this write began, because this write has now taken effect.
 fn replace(writes: &mut [Write], stamp: u64, begun: Duration, now: Duration) {
     for other in writes {
         if other.stamp != stamp && other.settled.is_some_and(|at| at < begun) && other.replaced.is_none() {

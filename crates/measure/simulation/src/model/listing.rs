@@ -1,21 +1,21 @@
-//! What a listing of the directory must hold.
+//! What a listing of the directory must contain.
 
 use std::collections::HashMap;
 
-/// The names that a client has been told, page after page.
+/// The names that a client has received, page after page.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     times: HashMap<String, u32>,
 }
 
 impl Listing {
-    /// A name was told.
+    /// Notes a name of the listing.
     pub(crate) fn tell(&mut self, name: &str) {
         *self.times.entry(name.to_owned()).or_default() += 1;
     }
 
-    /// Checks names of which it is known whether they were there all the time. What others make and remove meanwhile may be told
-    /// or not, also twice.
+    /// Checks names that are known to have been present, or absent, during the whole listing. A name that other clients
+    /// make or remove meanwhile may appear or not, and may also appear twice.
     pub(crate) fn check(&self, known: impl IntoIterator<Item = (String, bool)>) -> Result<(), String> {
         known.into_iter().try_for_each(|(name, is_there)| {
             let times = self.times.get(&name).copied().unwrap_or(0);

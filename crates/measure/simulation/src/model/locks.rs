@@ -1,10 +1,10 @@
-//! Exclusive byte-range locks that clients hold, of all protocols.
+//! Exclusive byte-range locks that clients of all protocols hold.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Who holds a lock: the client, and which of its opens or lock owners.
+/// The holder of a lock: the client, and one of its opens or lock owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LockOwner {
     pub(crate) client: u32,
@@ -16,9 +16,9 @@ struct Held {
     owner: LockOwner,
     file: usize,
     range: Range<u64>,
-    /// Whether the holder can still count on it: it was not given back, and its connection stands.
+    /// Whether the holder can still count on the lock: it was not released, and the connection stands.
     certain: bool,
-    /// Whether somebody else has been given the range while the holder could not count on it.
+    /// Whether another client has been granted the range while the holder could not count on the lock.
     given_away: bool,
 }
 
@@ -26,12 +26,12 @@ struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     held: Vec<Held>,
-    /// Until when a client whose locks have a lease can count on them.
+    /// Until when each client whose locks depend on a lease can count on them.
     leases: HashMap<u32, Duration>,
 }
 
 impl Locks {
-    /// The server has granted a lock.
+    /// Notes that the server has granted a lock.
     pub(crate) fn granted(
         &mut self,
         owner: LockOwner,
@@ -50,32 +50,32 @@ impl Locks {
         Ok(())
     }
 
-    /// The client has renewed its lease, until then.
+    /// Notes that the client has renewed its lease until the given time.
     pub(crate) fn renewed(&mut self, client: u32, until: Duration) {
         self.leases.insert(client, until);
     }
 
-    /// The holder gives a lock back: whatever the answer is, the holder does not count on it from now on.
+    /// Notes that the holder releases a lock. From now on the holder does not count on it, whatever the reply is.
     pub(crate) fn given_back(&mut self, owner: LockOwner, file: usize, range: &Range<u64>) {
         self.held.retain(|held| held.owner != owner || held.file != file || held.range != *range);
     }
 
-    /// An open and its locks are gone.
+    /// Notes that an open and its locks are gone.
     pub(crate) fn closed(&mut self, owner: LockOwner) {
         self.held.retain(|held| held.owner != owner);
     }
 
-    /// The client has lost its connection: until it has its opens again it cannot count on their locks.
+    /// Notes that the client has lost its connection. It cannot count on its locks until it has its opens again.
     pub(crate) fn uncertain(&mut self, client: u32) {
         self.held.iter_mut().filter(|held| held.owner.client == client).for_each(|held| held.certain = false);
     }
 
-    /// The servers are gone: no client can count on its locks.
+    /// Notes that the servers have stopped: no client can count on its locks.
     pub(crate) fn all_uncertain(&mut self) {
         self.held.iter_mut().for_each(|held| held.certain = false);
     }
 
-    /// The server has given an open back to its client, with its locks.
+    /// Notes that the server has returned an open to its client, with the locks of the open.
     pub(crate) fn certain_again(&mut self, owner: LockOwner) -> Result<(), String> {
         for held in self.held.iter_mut().filter(|held| held.owner == owner) {
             if held.given_away {

@@ -1,4 +1,4 @@
-//! What must be true of the answers that clients get, whatever the server does.
+//! Conditions that the replies to clients must satisfy, whatever the server does.
 
 mod data;
 mod listing;

@@ -1,4 +1,4 @@
-//! What the server's answers say, and its own calls.
+//! Decodes the server's replies and its callbacks.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use nfs_wire::xdr::{Decode, Encode, Reader};
 
 use super::Open;
 
-/// Answers a callback (RFC 8881 20): what is recalled is noted.
+/// Answers a callback (RFC 8881 20), and notes the delegation that it recalls.
 pub(super) fn called(call: &[u8], recalled: &mut Vec<Stateid>) -> Option<(u32, Vec<u8>)> {
     let mut reader = Reader::new(call);
     let head = Call::decode(&mut reader).ok()?;
@@ -42,13 +42,15 @@ pub(super) fn called(call: &[u8], recalled: &mut Vec<Stateid>) -> Option<(u32, V
     Some((head.xid, reply.encode_to_vec()))
 }
 
-/// The results of a COMPOUND, up to the first that failed. What cannot be decoded is a failure of the whole.
+/// Decodes the results of a COMPOUND, up to the first that failed. A reply that cannot be decoded counts as a failure
+/// of the whole.
 pub(super) fn results(answer: &[u8]) -> Option<(Result<(), Status>, Vec<ResOp<'_>>)> {
     let results = Res::decode(&mut Reader::new(answer)).ok()?;
     Some((results.status, results.results.collect::<Result<_, _>>().ok()?))
 }
 
-/// Whether a request was sent again while the server works on it (RFC 8881 2.10.6.2): it is asked for once more, later.
+/// Whether the reply says that the server still works on the same request (RFC 8881 2.10.6.2). The client then asks
+/// again later.
 pub(super) fn is_under_way(answer: &[u8]) -> bool {
     let first = results(answer).and_then(|(_, all)| all.into_iter().next());
     matches!(first, Some(ResOp::Sequence(Err(Status::Delay))))

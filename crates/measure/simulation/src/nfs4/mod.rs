@@ -1,4 +1,4 @@
-//! A client of NFSv4.1: sessions, opens, locks, delegations, and reclaiming them when the server was started again.
+//! A client of NFSv4.1: sessions, opens, locks, delegations, and reclaims after a restart of the server.
 
 mod answer;
 mod session;
@@ -26,16 +26,17 @@ use crate::world::{BLOCKS, FILES, OwnName, World, Written, file_name};
 use answer::{called, found, locked, opened, results};
 
 const COMPOUND: Procedure = Procedure { program: PROGRAM, version: VERSION, number: 1 };
-/// Slots of a session: requests side by side.
+/// Slots of a session: the number of requests side by side.
 const SLOTS: usize = 4;
 const HIGHEST_SLOT: u32 = 3;
-/// How old an answer from a delegation may be: the recall may be that long on its way. Nothing else is late by so much.
+/// How stale a read from a delegation may be, because the recall may take that long to arrive. No other delay is that
+/// long.
 const RECALL: Duration = Duration::from_millis(200);
-/// How long a client counts on its lease, which is 90 s for the server.
+/// How long a client counts on its lease. The server's lease time is 90 s.
 const LEASE: Duration = Duration::from_secs(85);
-/// A client that reclaims within this time after a restart gets what it had: the lease is 90 s.
+/// A client that reclaims within this time after a restart gets its state back. The lease time is 90 s.
 const IN_TIME: Duration = Duration::from_secs(60);
-/// How often something is tried that the server puts off.
+/// How often a client tries an operation that the server asks it to retry.
 const ATTEMPTS: u32 = 400;
 
 struct Session {
@@ -43,7 +44,7 @@ struct Session {
     id: SessionId,
     /// The sequence id of each slot's next request.
     slots: [u32; SLOTS],
-    /// The run of the servers in which it was made.
+    /// The run of the servers in which the session was made.
     run: u8,
 }
 
@@ -53,7 +54,7 @@ struct Open {
     locks: Option<Stateid>,
     locked: Vec<Range<u64>>,
     delegation: Option<Stateid>,
-    /// What was read under the delegation, by block.
+    /// The blocks that were read under the delegation, with their values.
     cached: HashMap<u64, u64>,
 }
 
@@ -62,32 +63,32 @@ struct Client {
     world: Rc<World>,
     number: u32,
     session: Option<Session>,
-    /// Which of its lives the client lives: a client that has lost its lease begins anew.
+    /// The number of the client's life. A client that has lost its lease begins a new life.
     life: u8,
-    /// When the last requests were sent, and when the last ones that renewed the lease.
+    /// When the last requests were sent, and when the last requests that renewed the lease were sent.
     asked: Duration,
     renewed: Duration,
-    /// The run of the servers in which everything that is held was held.
+    /// The run of the servers in which the client got all the state that it holds.
     held_in: u8,
     root: Vec<u8>,
     files: Vec<Vec<u8>>,
     opens: Vec<Option<Open>>,
     names: [OwnName; 2],
-    /// Stateids of delegations that the server wants back.
+    /// Stateids of delegations that the server has recalled.
     recalled: Vec<Stateid>,
 }
 
-/// Why there is no answer.
+/// Why there is no reply.
 enum Lost {
     /// The simulation is over.
     Over,
-    /// The server does not know the session any more.
+    /// The server no longer knows the session.
     Session,
-    /// The lease was over, or the server has revoked something.
+    /// The lease has expired, or the server has revoked state.
     Lease,
 }
 
-/// Does what chance decides until the simulation is over.
+/// Performs random operations until the simulation is over.
 pub(crate) async fn run(world: Rc<World>, number: u32) {
     let mut client = Client {
         rpc: Rpc::new(Rc::clone(&world), number),
@@ -129,7 +130,7 @@ pub(crate) async fn run(world: Rc<World>, number: u32) {
             Err(Lost::Lease) => client.begin_anew(),
             Err(Lost::Session) => {
                 client.lose_session();
-                // Others must wait for a client that comes back late after a restart.
+                // Other clients must wait for a client that comes back late after a restart.
                 world.pause(if world.once_in(2) { 20_000 } else { 0 }).await;
             }
         }
@@ -137,7 +138,7 @@ pub(crate) async fn run(world: Rc<World>, number: u32) {
         let rests = world.once_in(4) && client.recalled.is_empty();
         let most = if rests { world.leisure } else { 0 };
         if rests {
-            // Without a connection no recall reaches it, and others would have to wait for it for nothing.
+            // Without a connection, no recall reaches the client, and other clients would wait for it in vain.
             client.rpc.connect();
         }
         let recalled = &mut client.recalled;
@@ -149,7 +150,7 @@ fn put(object: &[u8]) -> ArgOp<'_> {
     ArgOp::PutFh(putfh::Args { object: FileHandle(object) })
 }
 
-/// Whatever the newest state is (RFC 8881 8.2.2).
+/// A stateid that stands for the newest state (RFC 8881 8.2.2).
 fn newest(stateid: Stateid) -> Stateid {
     Stateid { seqid: 0, ..stateid }
 }
@@ -163,7 +164,7 @@ impl Client {
         LockOwner { client: self.number, open: file as u64 }
     }
 
-    /// The status of the whole; anything but success and the given ones is a fault of the server.
+    /// The status of the whole COMPOUND. Anything but success and the allowed statuses is a fault of the server.
     fn outcome(&self, what: &str, answer: &[u8], allowed: &[Status]) -> Result<(), Status> {
         let Some((status, _)) = results(answer) else { return Err(Status::BadXdr) };
         self.world.note(self.number, what, &[status.map_or_else(|status| status as u64, |()| 0)]);
@@ -299,9 +300,9 @@ impl Client {
         Ok(())
     }
 
-    /// DELEGRETURN of what was recalled.
+    /// Returns the recalled delegations with DELEGRETURN.
     async fn give_delegations_back(&mut self) -> Result<(), Lost> {
-        // A client that has waited for a store that hangs may come too late.
+        // A client that has waited for a hanging store may be too late.
         const LATE: &[Status] = &[Status::Delay, Status::DelegRevoked];
         while let Some(stateid) = self.recalled.pop() {
             let holds = |open: &Option<Open>| {
@@ -317,7 +318,7 @@ impl Client {
             }
             let args = delegreturn::Args { stateid };
             let answer = self.compound(&[put(&object), ArgOp::DelegReturn(args)]).await?;
-            // Asked twice for one delegation, the client has given it back already.
+            // The server recalled the delegation twice, and the client has already returned it.
             if self.outcome("nfs4 delegation return", &answer, LATE) == Err(Status::Delay) {
                 if let Some(open) = &mut self.opens[file] {
                     open.delegation = Some(stateid);
@@ -329,7 +330,7 @@ impl Client {
         Ok(())
     }
 
-    /// Answers a read from what was read under a delegation, which nobody may have changed.
+    /// Answers a read from data that was read under a delegation. No other client may have changed it.
     fn read_from_delegation(&self) {
         let file = self.world.pick(FILES);
         let block = self.world.below(BLOCKS);
@@ -366,7 +367,7 @@ impl Client {
         let mut outcome = Ok(());
         for ((_, doing), answer) in calls.iter().zip(&answers) {
             if let Err(lost) = self.has_session(answer) {
-                // Carried out at most once, before the session was lost.
+                // The request was carried out at most once, before the session was lost.
                 self.world.unanswered(std::iter::once(*doing));
                 outcome = Err(lost);
                 continue;
@@ -430,7 +431,7 @@ impl Client {
         self.world.end_write(piece, stamp, became);
     }
 
-    /// Makes a name of the client's own, or removes it: nobody else does, so the outcome is known.
+    /// Makes or removes a name that only this client uses, so the outcome is known.
     async fn name(&mut self) -> Result<(), Lost> {
         let which = self.world.pick(self.names.len());
         let is_there = self.names[which].is_there;
@@ -479,5 +480,5 @@ impl Client {
     }
 }
 
-/// What a READ or WRITE may meet without a fault of the server: faults of the store, locks of others, waits.
+/// Statuses of a READ or WRITE that are no fault of the server: faults of the store, locks of other clients, waits.
 const PUT_OFF: &[Status] = &[Status::Delay, Status::Grace, Status::Locked, Status::Io, Status::NoSpc];

@@ -1,4 +1,4 @@
-//! The session: how it is made, how requests go through its slots, what is reclaimed after a restart.
+//! The session: how it is made, how requests use its slots, and what is reclaimed after a restart.
 
 use nfs_wire::v4::bind_conn_to_session::{self, ClientDirection};
 use nfs_wire::v4::compound::{ArgOp, ResOp, encode_args};
@@ -17,14 +17,14 @@ use crate::rpc::Asked;
 use crate::servers::SHARE;
 use crate::world::{FILES, file_name};
 
-/// What the server says of state that it has taken from the client (RFC 8881 18.46.3).
+/// The flags with which the server reports revoked state (RFC 8881 18.46.3).
 const REVOKED: StatusFlags = StatusFlags::EXPIRED_ALL_STATE_REVOKED
     .union(StatusFlags::EXPIRED_SOME_STATE_REVOKED)
     .union(StatusFlags::ADMIN_STATE_REVOKED)
     .union(StatusFlags::RECALLABLE_STATE_REVOKED);
 
 impl Client {
-    /// Makes calls that need no session, or carry their own.
+    /// Makes calls that need no session, or that contain a SEQUENCE already.
     pub(super) async fn ask(&mut self, calls: &[Asked]) -> Result<Vec<Vec<u8>>, Lost> {
         self.asked = machine::elapsed();
         let recalled = &mut self.recalled;
@@ -58,7 +58,7 @@ impl Client {
         self.ask(&[call]).await?.pop().ok_or(Lost::Over)
     }
 
-    /// A COMPOUND on a slot, which counts the request.
+    /// Builds a COMPOUND for a slot, and counts the request.
     pub(super) fn on_slot(&mut self, slot: usize, operations: &[ArgOp<'_>]) -> Option<Asked> {
         let session = self.session.as_mut()?;
         let sequence = sequence::Args {
@@ -73,7 +73,7 @@ impl Client {
         Some(self.rpc.call(COMPOUND, |w| encode_args(w, "", 1, &all)))
     }
 
-    /// One COMPOUND on the first slot.
+    /// Sends one COMPOUND on the first slot.
     pub(super) async fn compound(&mut self, operations: &[ArgOp<'_>]) -> Result<Vec<u8>, Lost> {
         let call = self.on_slot(0, operations).ok_or(Lost::Session)?;
         let answer = self.ask(&[call]).await?.pop().ok_or(Lost::Over)?;
@@ -81,7 +81,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Whether the server knew the session when it gave this answer, and the client has its lease.
+    /// Whether this reply shows that the server knows the session and that the client has its lease.
     pub(super) fn has_session(&mut self, answer: &[u8]) -> Result<(), Lost> {
         match results(answer) {
             Some((_, all)) => match all.first() {
@@ -109,7 +109,7 @@ impl Client {
         }
     }
 
-    /// The lease is lost, and with it everything that was held: the client lives another life.
+    /// Begins a new life after the client has lost its lease and everything that it held.
     pub(super) fn begin_anew(&mut self) {
         for file in 0..FILES {
             self.opens[file] = None;
@@ -127,7 +127,7 @@ impl Client {
         self.recalled.clear();
     }
 
-    /// EXCHANGE_ID, CREATE_SESSION, what was held before, RECLAIM_COMPLETE.
+    /// Makes a session: EXCHANGE_ID, CREATE_SESSION, reclaims of the earlier state, RECLAIM_COMPLETE.
     pub(super) async fn establish(&mut self) -> Result<(), Lost> {
         let run = self.world.servers.borrow().runs();
         let owner = format!("simulated {}", self.number);
@@ -193,7 +193,7 @@ impl Client {
         if self.files.is_empty() { self.find_files().await } else { Ok(()) }
     }
 
-    /// What the client held is reclaimed (RFC 8881 8.4.2.1); what is refused, and delegations, are gone.
+    /// Reclaims what the client held (RFC 8881 8.4.2.1). Refused state and delegations are gone.
     pub(super) async fn reclaim(&mut self) -> Result<(), Lost> {
         for file in 0..FILES {
             let Some(before) = self.opens[file].take() else { continue };

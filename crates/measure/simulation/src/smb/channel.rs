@@ -1,4 +1,4 @@
-//! One connection of an SMB 3.1.1 session: negotiation, logon, signed requests and their answers ([MS-SMB2] 3.2).
+//! One connection of an SMB 3.1.1 session: negotiation, logon, signed requests and their replies ([MS-SMB2] 3.2).
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -23,10 +23,10 @@ use crate::world::{PATIENCE, World};
 /// Credits that a channel tries to have.
 const CREDITS_WANTED: u16 = 64;
 
-/// The answer to a request: its header, and the whole message.
+/// The reply to a request: its header, and the whole message.
 pub(super) type Answer = (Header, Vec<u8>);
 
-/// What a session is, for further channels of it.
+/// The values of a session that its further channels need.
 #[derive(Clone, Copy)]
 pub(super) struct Session {
     pub(super) id: u64,
@@ -46,16 +46,16 @@ pub(super) struct Channel {
     signing: Option<SigningKey>,
     session_id: u64,
     pub(super) tree_id: u32,
-    /// Requests that were not answered yet, by message id, and when they were sent.
+    /// Requests without a reply yet, by message id, with the time when they were sent.
     asked: HashMap<u64, Duration>,
-    /// Those of them that acknowledge a break.
+    /// The requests among them that acknowledge a break.
     acknowledging: HashSet<u64>,
-    /// Breaks of leases that came, and were not looked at.
+    /// Lease breaks that have arrived and have not been processed.
     pub(super) breaks: Vec<LeaseBreak>,
 }
 
 impl Channel {
-    /// Connects and negotiates; `None` when the servers are away, or the connection ends.
+    /// Connects and negotiates. `None` when the servers are stopped, or the connection ends.
     pub(super) async fn open(
         world: &Rc<World>,
         client: u32,
@@ -100,7 +100,7 @@ impl Channel {
         this.expect("NEGOTIATE", head.status(), NtStatus::SUCCESS).then_some(this)
     }
 
-    /// Logs on: a new session, or a further channel of one.
+    /// Logs on: makes a new session, or a further channel of a session.
     pub(super) async fn log_on(&mut self, bound: Option<Session>, previous: u64) -> Option<Session> {
         let mut randomness = Randomness { client_challenge: [0; 8], session_key: [0; 16], timestamp: 0 };
         self.world.fill(&mut randomness.client_challenge);
@@ -164,7 +164,7 @@ impl Channel {
         if status != expected {
             self.world.note(self.client, what, &[status.0.into()]);
         }
-        // The session that a channel is to be bound to may be gone by then, and places may be taken.
+        // The session may be gone by then, and all places may be taken.
         let allowed = [NtStatus::USER_SESSION_DELETED, NtStatus::REQUEST_NOT_ACCEPTED];
         if status != expected && !allowed.contains(&status) {
             self.world.fail(self.client, format!("{what}: {status:?}"));
@@ -172,12 +172,12 @@ impl Channel {
         status == expected
     }
 
-    /// Whether this many more requests may be sent.
+    /// Whether the credits allow this many more requests.
     pub(super) fn has_credits(&self, requests: usize) -> bool {
         usize::from(self.credits) >= requests
     }
 
-    /// Whether anything is on its way to the client.
+    /// Whether data is on its way to the client.
     pub(super) fn has_more(&self) -> bool {
         self.end.has_more()
     }
@@ -190,7 +190,7 @@ impl Channel {
         self.world.cut(&self.end, self.client);
     }
 
-    /// Sends a request. `body` appends what follows the header. Returns the message and its id.
+    /// Sends a request, and returns the message and its id. `body` appends the part after the header.
     pub(super) fn send(
         &mut self,
         command: Command,
@@ -225,7 +225,7 @@ impl Channel {
         (id, message)
     }
 
-    /// The next answer; notes breaks, and passes over interim answers. `None` when the connection has ended.
+    /// Returns the next reply. Notes breaks, and skips interim responses. `None` when the connection has ended.
     pub(super) async fn answer(&mut self) -> Option<Answer> {
         loop {
             let mut frame = self.end.message(whole).await?;
@@ -263,7 +263,7 @@ impl Channel {
         }
     }
 
-    /// A break has come: what must be acknowledged is, at once ([MS-SMB2] 3.2.5.19.2).
+    /// Notes a break, and at once acknowledges it if it needs an acknowledgment ([MS-SMB2] 3.2.5.19.2).
     fn is_broken(&mut self, message: &[u8]) {
         let lease = match Notification::decode(message) {
             Ok(Notification::Lease(lease)) => lease,
@@ -281,7 +281,8 @@ impl Channel {
         }
     }
 
-    /// A lease may have been broken further meanwhile, or be gone with its session.
+    /// Checks the reply to an acknowledgment. Meanwhile the lease may have been broken further, or be gone with its
+    /// session.
     fn is_acknowledged(&self, status: NtStatus) {
         const LATE: &[NtStatus] = &[
             NtStatus::SUCCESS,
@@ -296,7 +297,7 @@ impl Channel {
         }
     }
 
-    /// A request alone on the connection, and its answer.
+    /// Sends a request alone on the connection, and returns its reply.
     async fn exchange(
         &mut self,
         command: Command,
@@ -313,7 +314,7 @@ impl Channel {
         }
     }
 
-    /// A request alone on the connection, and its answer.
+    /// Sends a request alone on the connection, and returns its reply.
     pub(super) async fn ask(
         &mut self,
         command: Command,
@@ -323,7 +324,7 @@ impl Channel {
     }
 }
 
-/// The length of the frame that begins here, its prefix included.
+/// The length of the frame that begins here, including its prefix.
 fn whole(received: &[u8]) -> Option<usize> {
     let prefix = received.first_chunk::<4>()?;
     Some(4 + frame::decode_prefix(*prefix).ok()?)

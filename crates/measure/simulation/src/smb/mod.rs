@@ -29,9 +29,9 @@ use channel::{Answer, Channel, Session};
 
 /// The most channels of a session.
 const CHANNELS_MAX: usize = 3;
-/// Requests side by side.
+/// The most requests side by side.
 const REQUESTS_MAX: usize = 4;
-/// How old an answer from a lease may be: the break may be that long on its way. Nothing else is late by so much.
+/// How stale a read from a lease may be, because the break may take that long to arrive. No other delay is that long.
 const BREAK: Duration = Duration::from_millis(200);
 const FILE_READ_WRITE: u32 = 0x0012_019F;
 const DELETE_AND_SYNCHRONIZE: u32 = 0x0011_0080;
@@ -43,7 +43,7 @@ struct Open {
     lease: LeaseState,
     durable: bool,
     locked: Vec<Range<u64>>,
-    /// What was read under the lease, by block.
+    /// The blocks that were read under the lease, with their values.
     cached: HashMap<u64, u64>,
 }
 
@@ -51,7 +51,7 @@ struct Client {
     world: Rc<World>,
     number: u32,
     guid: Guid,
-    /// The same on all channels of a session, as is required ([MS-SMB2] 3.3.5.5.2).
+    /// The signing algorithm. It is the same on all channels of a session, as required ([MS-SMB2] 3.3.5.5.2).
     algorithm: SigningAlgorithm,
     session: Option<Session>,
     channels: Vec<Channel>,
@@ -61,10 +61,10 @@ struct Client {
     names: [OwnName; 2],
 }
 
-/// The channel on which something was asked has ended before it was answered.
+/// The channel of a request ended before the reply came.
 struct Lost;
 
-/// Does what chance decides until the simulation is over.
+/// Performs random operations until the simulation is over.
 pub(crate) async fn run(world: Rc<World>, number: u32) {
     let mut guid = Guid::ZERO;
     world.fill(&mut guid.0);
@@ -120,14 +120,14 @@ impl Client {
         key
     }
 
-    /// Cuts all channels: whatever was asked is not answered any more.
+    /// Cuts all channels: no pending request is answered any more.
     fn leave(&mut self) {
         self.channels.iter().for_each(Channel::cut);
         self.channels.clear();
     }
 
-    /// Forgets the channels that have ended. With one of them a break may be lost that needs no acknowledgment: what is cached is
-    /// not relied on any more.
+    /// Forgets the channels that have ended. A break that needs no acknowledgment may be lost with a channel, so the
+    /// client no longer relies on cached data.
     fn look_at_channels(&mut self) {
         let before = self.channels.len();
         self.channels.retain(|channel| !channel.is_over());
@@ -139,12 +139,12 @@ impl Client {
         }
     }
 
-    /// What a lease is that an answer has granted: nothing, if its break came before the answer, over another channel.
+    /// The state of a lease that a reply has granted: empty if its break arrived over another channel before the reply.
     fn present(&self, file: usize, granted: LeaseState) -> LeaseState {
         if self.broken.contains(&file) { LeaseState::empty() } else { granted }
     }
 
-    /// Takes note of the breaks that have come: what was cached without a lease is forgotten at once.
+    /// Processes the breaks that have arrived: data that no lease covers any more is dropped from the cache at once.
     fn look_at_breaks(&mut self) {
         for lease in self.channels.iter_mut().flat_map(|channel| channel.breaks.drain(..)) {
             self.world.note(
@@ -163,7 +163,7 @@ impl Client {
         }
     }
 
-    /// Nothing is asked for a while; breaks may come over any channel.
+    /// Sends no request for a while. Breaks may come over any channel.
     async fn idle(&mut self, most: u64) {
         let until = tokio::time::Instant::now() + Duration::from_millis(self.world.below(most + 1));
         let mut channels: Vec<_> =
@@ -184,7 +184,7 @@ impl Client {
         }
     }
 
-    /// The status of an answer; anything but success and the given ones is a fault of the server.
+    /// The status of a reply. Anything but success and the allowed statuses is a fault of the server.
     fn outcome(&self, what: &str, answer: &Answer, allowed: &[NtStatus]) -> NtStatus {
         let status = answer.0.status();
         self.world.note(self.number, what, &[status.0.into()]);
@@ -194,7 +194,7 @@ impl Client {
         status
     }
 
-    /// A request over a channel that chance decides, and its answer.
+    /// Sends a request over a random channel, and returns its reply.
     async fn ask(
         &mut self,
         command: Command,
@@ -207,8 +207,8 @@ impl Client {
         if GONE.contains(&answer.0.status()) { Err(Lost) } else { Ok(answer) }
     }
 
-    /// The next answer over a channel; `None` when that has ended. What comes over the others meanwhile are breaks, which are
-    /// acknowledged.
+    /// Returns the next reply over a channel; `None` when the channel has ended. Other channels meanwhile bring only
+    /// breaks, which are acknowledged.
     async fn answer(&mut self, which: usize) -> Result<Option<Answer>, Lost> {
         let mut channels: Vec<_> =
             self.channels.iter_mut().map(|channel| Some(Box::pin(channel.answer()))).collect();
@@ -240,7 +240,7 @@ impl Client {
         })
     }
 
-    /// A session in place of the one that was lost, and the opens of that, as far as the server has kept them.
+    /// Makes a session in place of the lost one, and opens again the opens that the server has kept.
     async fn establish(&mut self) -> Result<(), Lost> {
         self.world.locks.borrow_mut().uncertain(self.number);
         let Some(mut channel) = Channel::open(&self.world, self.number, self.guid, self.algorithm).await
@@ -268,7 +268,7 @@ impl Client {
         Ok(())
     }
 
-    /// A further channel.
+    /// Binds a further channel to the session.
     async fn bind(&mut self) -> Result<(), Lost> {
         let Some(session) = self.session else { return Ok(()) };
         if self.channels.len() >= CHANNELS_MAX {
@@ -283,7 +283,7 @@ impl Client {
         Ok(())
     }
 
-    /// Opens a file again that the server has kept for a client which lost its connection ([MS-SMB2] 3.2.4.4).
+    /// Reconnects an open that the server has kept for the disconnected client ([MS-SMB2] 3.2.4.4).
     async fn reconnect(&mut self, file: usize) -> Result<(), Lost> {
         let Some(before) = self.opens[file].take() else { return Ok(()) };
         let owner = self.owner(file);
@@ -452,7 +452,7 @@ impl Client {
         Ok(())
     }
 
-    /// Answers a read from what was read under a lease, which nobody may have changed.
+    /// Answers a read from data that was read under a lease. No other client may have changed it.
     fn read_from_lease(&self) {
         let file = self.world.pick(FILES);
         let block = self.world.below(BLOCKS);
@@ -500,7 +500,7 @@ impl Client {
             if let Doing::Write(piece, _) = doing
                 && let Some(open) = &mut self.opens[piece.file]
             {
-                // The write may be carried out later, and breaks no lease of its own client.
+                // The write may be carried out later, and a write does not break its own client's lease.
                 open.lease = LeaseState::empty();
                 open.cached.clear();
             }
@@ -561,7 +561,7 @@ impl Client {
         self.world.end_write(piece, stamp, became);
     }
 
-    /// Makes a name of the client's own, or removes it: nobody else does, so the outcome is known.
+    /// Makes or removes a name that only this client uses, so the outcome is known.
     async fn name(&mut self) -> Result<(), Lost> {
         let which = self.world.pick(self.names.len());
         let is_there = self.names[which].is_there;
@@ -579,7 +579,7 @@ impl Client {
         done.map(drop)
     }
 
-    /// An open that makes or removes a file, and its end: whether both went well.
+    /// Opens a file in a way that makes or removes it, and closes it. Returns whether both requests succeeded.
     async fn make_or_remove(
         &mut self,
         is_there: bool,
@@ -595,14 +595,14 @@ impl Client {
     }
 }
 
-/// The session, or what was in it, is gone: the client begins anew.
+/// Statuses that say that the session, or its opens, are gone: the client begins anew.
 const GONE: &[NtStatus] =
     &[NtStatus::USER_SESSION_DELETED, NtStatus::NETWORK_NAME_DELETED, NtStatus::FILE_CLOSED];
-/// What a request may meet without a fault of the server: faults of the store, locks of others.
+/// Statuses of a request that are no fault of the server: faults of the store, locks of other clients.
 const FAULTS: &[NtStatus] =
     &[NtStatus::FILE_LOCK_CONFLICT, NtStatus::UNEXPECTED_IO_ERROR, NtStatus::DISK_FULL];
 
-/// The open that a CREATE has made: its id, its lease, and whether it is durable.
+/// The open that a CREATE has made: its FileId, its lease state, and whether it is durable.
 fn opened(answer: &Answer) -> Option<(FileId, LeaseState, bool)> {
     let response = create::Response::decode(&answer.1).ok()?;
     let lease = response.contexts.iter().find_map(|context| match context {
