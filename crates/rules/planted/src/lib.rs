@@ -1,18 +1,18 @@
 //! Faults that a simulation plants in the servers, to show that it finds them.
 //!
-//! Where a fault could be, the server asks [`strikes`]. In a program that is built without the feature `plant` the answer
-//! is the constant `false`, and nothing is left of the question. With it, a fault strikes only on a thread on which a
-//! simulation has planted it.
+//! Where a fault could happen, the server calls [`strikes`]. In a program that is built without the feature `plant`,
+//! `strikes` always returns `false`, and the compiler removes the call. With the feature, a fault strikes only on a
+//! thread on which a simulation has planted it.
 #![warn(missing_docs)]
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident,)+) => {
-        /// A fault that servers of files have had.
+        /// A fault that file servers have had.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Fault { $($(#[$doc])* $name,)+ }
 
         impl Fault {
-            /// All of them.
+            /// All faults.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
             /// The name.
@@ -25,7 +25,7 @@ macro_rules! faults {
 }
 
 faults! {
-    /// A connection is given a message for its client, and its task is not woken.
+    /// A message is queued for a client, and the task of the connection is not woken.
     LostWakeUp,
     /// A reply is sent twice.
     ReplyRepeated,
@@ -33,21 +33,21 @@ faults! {
     ReplyLost,
     /// A reply is signed wrongly.
     WrongSignature,
-    /// A write is acknowledged and not made.
+    /// A write is acknowledged and not carried out.
     WriteLost,
-    /// Of a write that is acknowledged, only the first half is made.
+    /// Only the first half of an acknowledged write is carried out.
     WriteTorn,
-    /// A lock is granted though another client's lock is in the way.
+    /// A lock is granted although another client's lock conflicts with it.
     LockNotChecked,
     /// Unlocking a range frees all ranges of its owner.
     UnlockTooMuch,
-    /// A client is not told that somebody else changes what it caches.
+    /// No break is sent to a client when another changes what the client caches.
     BreakNotSent,
     /// A repeated request of an NFSv4.1 session is carried out again.
     RetryCarriedOut,
     /// A repeated call of NFSv3 is carried out again.
     DuplicateCarriedOut,
-    /// Other clients are let in before those that were there before a restart have reclaimed.
+    /// New opens and locks are admitted before the clients from before a restart have reclaimed theirs.
     GraceForgotten,
 }
 
@@ -58,11 +58,11 @@ mod thread {
     use super::Fault;
 
     thread_local! {
-        /// What is planted, in how many places it does not strike, and how often it has been asked for.
+        /// The planted fault, that it strikes once in this many opportunities, and the number of opportunities so far.
         static PLANTED: Cell<Option<(Fault, u64, u64)>> = const { Cell::new(None) };
     }
 
-    /// From now on, on this thread, one question in so many for this fault is answered with yes.
+    /// Plants a fault on this thread. From now on, the fault strikes once in `one_in` opportunities.
     pub fn plant(fault: Fault, one_in: u64) {
         PLANTED.set(Some((fault, one_in.max(1), 0)));
     }
@@ -81,7 +81,7 @@ mod thread {
 #[cfg(feature = "plant")]
 pub use thread::{plant, strikes};
 
-/// Whether the fault strikes here and now: never, in a program that is built without the feature `plant`.
+/// Whether the fault strikes here and now. Without the feature `plant`, it never does.
 #[cfg(not(feature = "plant"))]
 #[must_use]
 #[inline(always)]
