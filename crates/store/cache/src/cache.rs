@@ -1,14 +1,15 @@
-//! The metadata cache: what was read of directories, kept while it is certainly still valid.
+//! The metadata cache: data read from directories, kept while it is certainly still valid.
 //!
 //! The cache stands between a share and its store. It acts as a store whose nodes answer from memory where they can: the
 //! names that a directory has (and has not), the directories among them, the attributes, security descriptors and listings
 //! of directories, and their filehandles. [`crate::folded`] keeps its indexes by the same rules.
 //!
-//! **Why this is correct, whoever changes the directories.** Everything in the cache belongs to a directory that a
-//! [`storage::Feed`] follows. Before a cached answer is used, the feed is drained ([`Cache::settle`]). It has then reported
-//! every change that was complete when the request arrived, and the cache has forgotten what changed. An answer of the store
-//! is cached only if it was read after the directory was followed, and if the feed has reported no change to it meanwhile.
-//! Times of change decide nothing: two changes within one tick of the store's clock have the same time.
+//! **Why the cache is correct, no matter who changes the directories.** Everything in the cache belongs to a directory
+//! that a [`storage::Feed`] follows. Before a cached answer is used, the feed is drained ([`Cache::settle`]). It has
+//! then reported every change that was complete when the request arrived, and the cache has forgotten what changed. An
+//! answer of the store is cached only if it was read after the directory was followed, and if the feed has reported no
+//! change to it meanwhile. Change times do not decide: two changes within one tick of the store's clock have the same
+//! time.
 //!
 //! **What is not kept**: the attributes of files. A file can change without an event: through a mapping, through an
 //! asynchronous write, and through a name in another directory. One call reads them and pins nothing. (`storage-local` keeps
@@ -18,13 +19,15 @@
 //! parent. So its attributes are used only while the parent is followed too, and nothing has been removed from the parent
 //! (see [`directory::Above`]).
 //!
-//! **What is not worth it.** While the store is quick ([`pace`]), a directory that changes nearly as often as it is read is
-//! not cached ([`worth`]). A directory may also be followed without being cached (the cache may be switched off): for its
-//! index of names ([`crate::folded`]), and while NFSv4 clients change it, because they are told whether others changed it
-//! too ([`Watch`]). When nothing needs a directory any more, it is no longer followed.
+//! **When caching does not pay.** While the store is quick ([`pace`]), a directory that changes nearly as often as it
+//! is read is not cached ([`worth`]). A directory may also be followed without being cached (the cache may be switched
+//! off), for two reasons: for its index of names ([`crate::folded`]), and while NFSv4 clients change it, because the
+//! replies to them say whether others changed it too ([`Watch`]). When nothing needs a directory any more, it is no
+//! longer followed.
 //!
-//! **The server's own changes** come back as events like all others. A call that changes a name waits for its own event and
-//! counts events: if its own was the only one for the name, the outcome is cached ([`Cache::begin`], [`Cache::end`]).
+//! **The server's own changes** come back as events like all others. A call that changes a name waits for its own event
+//! and counts events. If its own event was the only one for the name, the outcome is cached ([`Cache::begin`],
+//! [`Cache::end`]).
 
 mod budget;
 mod counts;
@@ -63,16 +66,16 @@ use worth::Rests;
 
 /// Tables, each with its own lock.
 const STRIPES: usize = 16;
-/// Directories of a stripe that were read once. They are followed from the second time on.
+/// Directories of a stripe that were read once. They are followed from the second read on.
 const SEEN_MAX: usize = 1024;
 
-/// The number of the next cache.
+/// The number of the cache that is made next.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A directory that may be cached.
 #[derive(Debug)]
 enum Slot {
-    /// A call is about to follow it.
+    /// A call is about to follow the directory.
     Following,
     Ready(Box<Directory>),
 }
@@ -86,7 +89,7 @@ enum Purpose {
     Place,
     /// To report each changed name to its index.
     Index,
-    /// To tell whether others change it: from the second time on.
+    /// To tell whether others change the directory: from the second time on.
     Watch,
 }
 
@@ -112,7 +115,7 @@ pub(crate) struct Ticket {
     dir: ObjectId,
     observed: ObservedId,
     name: Vec<u8>,
-    /// The events for the name before.
+    /// The number of events for the name before the read or change.
     events: u64,
 }
 
@@ -124,12 +127,12 @@ struct AsOf {
     own_serial: u64,
 }
 
-/// How much of what was read of a directory is certainly still valid.
+/// How much of the data that was read of a directory is certainly still valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Still {
-    /// All of it.
+    /// All data.
     All,
-    /// Only what does not change with the names.
+    /// Only the data that does not change with the names.
     Own,
 }
 
@@ -147,14 +150,14 @@ pub struct Cache {
     unsecured: Unsecured,
     /// Identifies the cache.
     number: u64,
-    /// Whether anything waits to be unfollowed.
+    /// Whether any directory waits to be unfollowed.
     has_leaving: AtomicBool,
     is_on: AtomicBool,
     /// Guards the directories by their numbers in the feed.
     observed: Mutex<QuickMap<ObservedId, ObjectId>>,
     /// Guards the filehandles of cached directories.
     handles: Mutex<QuickMap<Handle, ObjectId>>,
-    /// Guards what waits to be unfollowed.
+    /// Guards the list of directories that wait to be unfollowed.
     leaving: Mutex<Vec<ObservedId>>,
     /// Each lock guards its whole stripe. While it is held, no storage call is made and no node is dropped.
     stripes: [Mutex<Stripe>; STRIPES],
@@ -208,7 +211,7 @@ impl Cache {
         }
     }
 
-    /// What the cache has done, and what it holds.
+    /// The counters of the cache, and its contents in numbers.
     pub fn counts(&self) -> CacheCounts {
         CacheCounts {
             names: self.counts.names.read(),
@@ -251,14 +254,15 @@ impl Cache {
         }
     }
 
-    /// Forgets what has been changed by now, by others or by the server; within one [`storage::Moment`] only the first time.
+    /// Forgets answers that are stale by now, because others or the server changed a directory. Within one
+    /// [`storage::Moment`], only the first call does so.
     fn settle(&self, view: View<'_>) {
         if !view.is_settled(self.number) {
             self.settle_anew(view);
         }
     }
 
-    /// Forgets what has been changed by now, by others or by the server.
+    /// Forgets answers that are stale by now, because others or the server changed a directory.
     fn settle_anew(&self, view: View<'_>) {
         // Before draining the feed: a change during the drain belongs to the next moment.
         view.settle(self.number);
@@ -306,8 +310,8 @@ impl Cache {
         }
     }
 
-    /// Follows a change of a directory: stops caching it for a while if caching was not worth it, and stops following it if
-    /// nothing needs that.
+    /// Handles a change of a directory. Stops caching the directory for a while if caching was not worth it, and stops
+    /// following it if nothing needs that.
     fn judge(&self, id: ObjectId) {
         let mut stripe = self.stripe(id).lock();
         let Stripe { slots, rests, .. } = &mut *stripe;
@@ -492,7 +496,7 @@ impl Cache {
         self.with(node.id(), |directory| directory.is_counted().then(|| as_of(directory))).flatten()
     }
 
-    /// Caches what was read of a directory, as far as it is certainly still valid.
+    /// Caches data that was read of a directory, as far as it is certainly still valid.
     fn keep(&self, id: ObjectId, as_of: AsOf, keep: impl FnOnce(&mut Directory, Still)) {
         self.kept(id, |directory| {
             if (directory.observed, directory.own_serial) == (as_of.observed, as_of.own_serial) {
@@ -543,7 +547,7 @@ impl Cache {
                 Outcome::Other => return None,
             };
             if !directory.is_kept {
-                return None; // since a moment ago
+                return None; // the directory was dropped a moment ago
             }
             self.account(directory, |directory| directory.know(&ticket.name, known))
         });
@@ -620,7 +624,7 @@ impl Cache {
         }
     }
 
-    /// Reads from the store what decides about access to a directory, and caches it if possible.
+    /// Reads from the store what decides access to a directory, and caches it if possible.
     fn read_protection(&self, node: &NodeRef, wait: Wait<'_>) -> storage::Result<Protection> {
         let as_of = self.begin_reading(node, wait);
         let mut attributes = self.pace.of(wait, || node.attributes(Want::empty(), wait))?;

@@ -1,6 +1,7 @@
 //! The form in which names are compared, regardless of case.
 
-/// The form in which names are compared: each character in its simple upper case. Bytes that are not UTF-8 stay as they are.
+/// The form in which names are compared: each character in its simple upper case. Bytes that are not UTF-8 stay
+/// unchanged.
 pub fn fold(name: &[u8]) -> Vec<u8> {
     if name.is_ascii() {
         return name.to_ascii_uppercase();
@@ -9,7 +10,7 @@ pub fn fold(name: &[u8]) -> Vec<u8> {
     text.chars().map(upper).collect::<String>().into_bytes()
 }
 
-/// The simple upper case: one character for one, as in the table of NTFS (a sharp s stays).
+/// The simple upper case of a character, one character for one, as in the table of NTFS (a sharp s stays).
 fn upper(c: char) -> char {
     let mut full = c.to_uppercase();
     match (full.next(), full.next()) {

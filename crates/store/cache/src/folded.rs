@@ -4,13 +4,13 @@
 //! one name costs the same in a directory of a million entries as in a directory of ten. A name without a match is tried as
 //! an 8.3 name (see [`crate::short_name()`]).
 //!
-//! The index of a directory that the metadata cache follows (see [`crate::cache`]) is told of each changed name, whoever
-//! changed it. That name is then doubtful, and is looked up by itself the next time a similar name is searched. The index of
-//! any other directory is valid while the directory's change time stays the same; the server enters its own changes into the
-//! index.
+//! The index of a directory that the metadata cache follows (see [`crate::cache`]) hears of each changed name, no
+//! matter who changed it. That name is then doubtful, and is looked up by itself the next time a similar name is
+//! searched. The index of any other directory is valid while the directory's change time stays the same; the server
+//! enters its own changes into the index.
 //!
-//! Indexes take their memory from the budget of the cache, and the cache drops directories for them. A directory whose names
-//! still do not fit has no index: it is read for each name that is not found exactly as given.
+//! Indexes take their memory from the budget of the cache, and the cache drops directories for them. A directory whose
+//! names still do not fit has no index. It is read for each name that is not found exactly as given.
 
 mod names;
 mod reading;
@@ -41,7 +41,7 @@ const DOUBTFUL_BYTES: usize = 160;
 const PART_OF_BUDGET: (usize, usize) = (3, 4);
 /// How long no index is attempted for a directory that had too many names.
 const TOO_LONG_FOR: Duration = Duration::from_secs(60);
-/// Such directories that are remembered.
+/// How many such directories are remembered.
 const TOO_LONG_MAX: usize = 1024;
 
 /// Bytes taken from the budget, freed when no longer needed.
@@ -140,9 +140,9 @@ struct Building {
 struct Indexes {
     by_dir: HashMap<ObjectId, Index>,
     clock: u64,
-    /// Each reading with a number.
+    /// The readings in progress, by number.
     building: HashMap<u64, Building>,
-    /// Directories that had too many names, and when.
+    /// Directories that had too many names, and when each was found too long.
     too_long: HashMap<ObjectId, Instant>,
 }
 
@@ -167,7 +167,7 @@ impl Indexes {
         }
     }
 
-    /// Drops the index that was not used for longest. False when there is none.
+    /// Drops the index that has been unused for longest. False when there is none.
     fn let_go(&mut self) -> bool {
         let oldest = self.by_dir.iter().min_by_key(|(_, index)| index.used).map(|(dir, _)| *dir);
         oldest.is_some_and(|oldest| self.by_dir.remove(&oldest).is_some())
@@ -341,7 +341,7 @@ impl FoldedNames {
         indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Time { .. }))
     }
 
-    /// Whether a directory has an index that must be told of each changed name.
+    /// Whether a directory has an index that must hear of each changed name.
     pub(crate) fn is_told(&self, dir: ObjectId) -> bool {
         let indexes = self.indexes.lock();
         indexes.by_dir.get(&dir).is_some_and(|index| matches!(index.basis, Basis::Told(_)))
@@ -359,7 +359,7 @@ impl FoldedNames {
     ) {
         let mut indexes = self.indexes.lock();
         let Some(index) = indexes.by_dir.get_mut(&dir) else { return };
-        let Basis::Time { as_of, .. } = &mut index.basis else { return }; // it has been told
+        let Basis::Time { as_of, .. } = &mut index.basis else { return }; // such an index was told of the change
         match after {
             Some(after) if Some(*as_of) == before => *as_of = after,
             _ => {

@@ -1,4 +1,4 @@
-//! What a share gets of the cache: a store in front of its own.
+//! The cache's layer for a share: a store in front of the share's own store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Default for Settings {
 pub struct Layer {
     /// Answers as the store does, and from memory where it can.
     pub store: Arc<dyn Storage>,
-    /// The cache behind that. None if the store cannot report the changes of others: it is asked each time.
+    /// The cache of that store. None if the store cannot report changes by others: then the store is asked each time.
     pub cache: Option<Arc<Cache>>,
     /// Finds names of its directories regardless of case.
     pub names: Arc<FoldedNames>,

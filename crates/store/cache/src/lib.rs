@@ -1,11 +1,11 @@
 //! The metadata cache: a layer over a store.
 //!
-//! A store with this layer in front of it ([`Layer::over`]) is a store that answers from memory where it can: the names that
-//! directories have, and what is known of directories themselves. The layer also finds names regardless of case
-//! ([`FoldedNames`]), and tells whether others have changed a directory during a change by a caller ([`Watch`]).
+//! A store with this layer in front of it ([`Layer::over`]) answers from memory where it can: for the names that
+//! directories have, and for the attributes of the directories themselves. The layer also finds names regardless of
+//! case ([`FoldedNames`]), and tells whether others have changed a directory during a change by a caller ([`Watch`]).
 //!
-//! **The invariant**: an answer from memory is one that the store could have given after the request arrived, whoever has
-//! changed the directory until then. `cache.rs` says how that is kept.
+//! **The invariant**: an answer from memory is one that the store could have given after the request arrived, no matter
+//! who has changed the directory until then. `cache.rs` says how the invariant is kept.
 
 mod cache;
 mod clock;

@@ -15,9 +15,9 @@ const BRIEF_ENTRIES: usize = 2048;
 /// How much of a directory a search may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// So little that nobody is held up: a search that needs more ends with [`Stopped::TooLong`].
+    /// So little that no other call is held up. A search that needs more ends with [`Stopped::TooLong`].
     Brief,
-    /// All of it.
+    /// The whole directory.
     Whole,
 }
 

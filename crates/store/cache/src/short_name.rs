@@ -103,7 +103,7 @@ mod tests {
         assert!(expected.starts_with("AJ~") && expected.ends_with(".TEX"), "{expected}");
         assert_eq!(short("a JOURNEY.TEXT").unwrap(), expected, "whatever the case");
         assert_ne!(short("A journey.texts").unwrap(), expected);
-        // Clients keep them: a new version of the server must make the same.
+        // Clients store short names: a new version of the server must make the same ones.
         assert_eq!(short("a long name.html").unwrap(), "AL~4FH36.HTM");
         for name in [".profile", "a.b.c", "...", "\u{e4}\u{f6}", "name.", "x~y~z~long name", "12345678.1234"]
         {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes kept for a share, and their limit. To take more, a user of the budget first frees something else, or keeps
+/// The bytes kept for a share, and their limit. To take more, a user of the budget first frees other memory, or keeps
 /// less.
 #[derive(Debug)]
 pub(crate) struct Budget {

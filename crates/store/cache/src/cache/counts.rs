@@ -1,4 +1,4 @@
-//! What a cache counts.
+//! The counters of a cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,7 +32,7 @@ pub struct CacheCounts {
     pub bytes: usize,
 }
 
-/// Counts one kind of question.
+/// Counts one kind of lookup.
 #[derive(Debug, Default)]
 pub(super) struct Count {
     hits: AtomicU64,
@@ -53,7 +53,7 @@ impl Count {
     }
 }
 
-/// What a cache counts.
+/// The counters of a cache.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) names: Count,

@@ -9,7 +9,7 @@ use storage::{Attributes, FileKind, Handle, NodeRef, ObjectId, ObservedId, Prote
 
 use super::worth::Worth;
 
-/// Memory for a directory besides its names: the entry, the node and its descriptor, the kernel's watch.
+/// Memory for a directory besides its names: the entry, the node and its descriptor, and the kernel's watch.
 pub(super) const OWN_BYTES: usize = 2048;
 /// Memory for a name besides its bytes.
 const NAME_BYTES: usize = 96;
@@ -54,7 +54,7 @@ impl Above {
 #[derive(Debug, Default)]
 struct Pending {
     users: u32,
-    /// The events for the name meanwhile.
+    /// The number of events for the name meanwhile.
     events: u64,
 }
 
@@ -68,13 +68,13 @@ fn guard_of(attributes: &Attributes) -> Guard {
 /// The result of judging a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// Not due yet, or nothing changes.
+    /// No judgement is due yet, or it changes nothing.
     None,
     /// The directory is worth caching.
     Worth,
-    /// It is not, but must still be followed.
+    /// The directory is not worth caching, but must still be followed.
     Rest,
-    /// It need not be followed.
+    /// The directory need not be followed.
     Unneeded,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Directory {
     pub(super) serial: u64,
     /// Changes reported for the directory: one event may stand for several.
     pub(super) changes: u64,
-    /// Callers that are changing names of the directory at present, and how many have begun to.
+    /// Callers that are changing names of the directory at present, and how many have begun such changes so far.
     pub(super) changing: u32,
     pub(super) begun: u64,
     /// Counts the events for the directory itself, not for a name.
@@ -215,7 +215,7 @@ impl Directory {
         if self.is_kept && (is_worth_it || !is_quick) {
             Judgement::Worth
         } else if is_indexed {
-            // The index is told of each changed name in any case, and saves more than that costs.
+            // The index of names must hear of each changed name in any case, and saves more than that costs.
             Judgement::None
         } else if !(is_watched || has_index()) {
             Judgement::Unneeded
@@ -310,7 +310,7 @@ impl Directory {
         self.is_placed() && self.guard.is_some()
     }
 
-    /// What decides about access to the directory, if known.
+    /// What decides access to the directory, if known.
     pub(super) fn protection(&mut self) -> Option<Protection> {
         self.used = true;
         if !self.is_placed() {

@@ -20,7 +20,7 @@ pub(super) fn inner(node: &dyn Node) -> Result<&NodeRef> {
     Ok(&node.ok_or(Error::CrossDevice)?.inner)
 }
 
-/// Whether a directory is followed, so that an index of its names is told of each change. All changes so far have been
+/// Whether a directory is followed, so that the index of its names hears of each change. All changes so far have been
 /// reported when this returns.
 pub(crate) fn is_followed(dir: &dyn Node, view: View<'_>) -> bool {
     let node: Option<&CachedNode> = dir.as_any().downcast_ref();
@@ -353,7 +353,8 @@ impl Node for CachedNode {
             }
             return Ok(security);
         }
-        // As of the attributes, which were just read: what changed before is forgotten already.
+        // As of the attributes that were just read: the cache has already forgotten what was valid before an earlier
+        // change.
         let known = self.cache.kept(self.id(), |directory| directory.security(attributes)).flatten();
         if let Some(security) = known {
             self.cache.counts.attributes.hit();

@@ -1,4 +1,4 @@
-//! A check that nearly every call would make, but that need not be made at once: it is made now and then.
+//! A check that nearly every call needs, but that may be late: it is made now and then.
 //!
 //! A directory found by its handle may have been moved out of the share. The feed reports that when it is drained, which
 //! costs a system call.

@@ -15,7 +15,7 @@ const TIMED: u32 = 4;
 const LATE_MAX: u32 = 16;
 
 thread_local! {
-    /// How many calls the thread has made so far: which of them are timed. It says nothing about any of them.
+    /// How many calls the thread has made so far. This decides only which calls are timed.
     static ASKED: Cell<u32> = const { Cell::new(0) };
 }
 

@@ -12,8 +12,8 @@ use crate::clock;
 const STRIPES: usize = 16;
 /// Files in one table.
 const FILES_MAX: usize = 1024;
-/// How long this is assumed of a new file although a change may have the same change time, as `storage-local` does. Only
-/// another server on the same directory could set a descriptor then.
+/// How long a new file is assumed to have no descriptor although a change may have the same change time, as
+/// `storage-local` does. During this time, only another server on the same directory could set a descriptor.
 const BELIEVED_FOR: Duration = Duration::from_millis(100);
 
 /// A file that had no descriptor when it was last changed.

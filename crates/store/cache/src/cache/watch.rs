@@ -17,7 +17,7 @@ struct Watched {
     cache: Arc<Cache>,
     dir: ObjectId,
     observed: ObservedId,
-    /// The reported changes before, and the number of callers that had begun to change the directory.
+    /// The number of changes reported before, and of callers that had begun to change the directory.
     changes: u64,
     begun: u64,
     is_alone: bool,

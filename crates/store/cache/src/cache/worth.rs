@@ -1,8 +1,9 @@
 //! Whether a directory is worth caching: its answers compared with its changes.
 //!
-//! Each change of a cached directory costs some microseconds: the kernel reports it, the server reads the report and forgets
-//! what it knew. While the store is quick, an answer from memory hardly saves one microsecond. So directories that change
-//! nearly as often as they are read rest: they are not cached for a while, longer each time that this happens again.
+//! Each change of a cached directory costs some microseconds: the kernel reports it, and the server reads the report
+//! and forgets what it knew. While the store is quick, an answer from memory hardly saves one microsecond. So a
+//! directory that changes nearly as often as it is read rests: it is not cached for a while. If this happens again, the
+//! rest is longer each time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

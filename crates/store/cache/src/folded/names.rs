@@ -221,7 +221,7 @@ mod tests {
         assert!(names.bytes() < COUNT * 30, "{} bytes", names.bytes());
         assert_eq!(like(&names, "FILE 077777.TXT").unwrap(), name(77_777));
         let full = names.bytes();
-        // Names that come and go leave no more than there was.
+        // Names that come and go take no more memory than before.
         for n in COUNT..3 * COUNT {
             names.remove(name(n - COUNT).as_bytes());
             names.add(name(n).as_bytes());

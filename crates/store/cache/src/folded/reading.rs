@@ -9,16 +9,16 @@ use super::wanted::{Candidates, Wanted};
 use super::{Basis, Doubtful, FoldedNames, Index, Taken};
 use crate::clock;
 
-/// Reads a directory into an index, while there is room for it, and searches for a name on the way. Changes meanwhile give
-/// the directory another change time or are reported, so that the index is not used as it is.
+/// Reads a directory into an index, while there is room for it, and searches for a name on the way. Changes meanwhile
+/// give the directory another change time, or the feed reports them, so the index is not used unchanged.
 #[derive(Debug)]
 pub(crate) struct Reading<'a> {
     indexes: &'a FoldedNames,
     dir: ObjectId,
     wanted: &'a Wanted,
-    /// None: there is no room for it.
+    /// The index; None if there is no room for it.
     index: Option<Index>,
-    /// What has been found without an index.
+    /// The candidates found without an index.
     candidates: Candidates,
     /// The number of the reading of a followed directory.
     number: Option<u64>,
@@ -55,8 +55,8 @@ impl<'a> Reading<'a> {
         Self { indexes, dir, wanted, index, candidates: Candidates::default(), number }
     }
 
-    /// Takes a name of the directory. `make_room` makes room for so many bytes elsewhere, and says whether there is enough
-    /// then.
+    /// Takes a name of the directory. `make_room` makes room for this many bytes elsewhere, and returns whether there
+    /// is enough room then.
     pub(crate) fn see(&mut self, name: &[u8], make_room: impl FnOnce(usize) -> bool) {
         match &mut self.index {
             Some(index) => {

@@ -1,4 +1,4 @@
-//! What a search looks for, and the names that may be it.
+//! What a search looks for, and the names that may match.
 
 use super::names::{Names, is_folded};
 use crate::fold::fold;
@@ -10,7 +10,7 @@ pub(crate) struct Wanted {
     pub(super) folded: Vec<u8>,
     /// Its short name, if it is a long name: a file may have been created by the short name.
     pub(super) short: Option<Vec<u8>>,
-    /// Whether it may be the short name of another name.
+    /// Whether the name may be the short name of another name.
     pub(super) is_short: bool,
 }
 
