@@ -29,7 +29,7 @@ pub(crate) struct Request<'a> {
     pub(crate) stated: Option<AuthSys<'a>>,
 }
 
-/// What a filehandle of this server names.
+/// The object that a filehandle of this server names.
 pub(crate) struct Named<'h> {
     pub(crate) share: Arc<Share>,
     /// The store's handle of the object.
@@ -89,7 +89,8 @@ impl Request<'_> {
         let Target { share, storage_handle } =
             connection.server.file_handles.decode(handle).map_err(|_| Status::BadHandle)?;
         let (shares, id) = (&connection.shares, ShareId(share));
-        // Clients give up for good what is stale; a share whose store does not answer yet is there when it does.
+        // Clients give up a stale filehandle for good. A share whose store does not answer yet will exist once the
+        // store answers.
         let missing = || if shares.is_awaited(id) { Status::JukeBox } else { Status::Stale };
         let share = shares.by_id(id).ok_or_else(missing)?;
         Ok(Named { share, storage_handle })

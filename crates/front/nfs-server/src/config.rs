@@ -96,10 +96,10 @@ impl Config {
     }
 }
 
-/// The user and group that nobody in particular has, as most systems number them.
+/// The user and group nobody, as most systems number them.
 const NOBODY: u32 = 65534;
 
-/// Whose stated identity is not believed, and which identity they get instead.
+/// Which users' stated identity is not believed, and which identity they get instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Squashing {
     /// Who is squashed, unless a share's rule for a client says otherwise.

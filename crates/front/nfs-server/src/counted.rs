@@ -26,7 +26,7 @@ impl<'r> Counted<'r> {
         Self { connection, operation, begun, on_share: OnceCell::new() }
     }
 
-    /// The call concerns this share, where it is this caller's.
+    /// Notes the share that the call concerns, and its caller there, unless a share is already noted.
     pub(crate) fn on(&self, share: &Arc<Share>, caller: Caller) -> &Call {
         let new = || {
             (Arc::clone(share), Call::new(self.operation, caller, self.begun).within(&self.connection.moment))

@@ -1,4 +1,4 @@
-//! From the credential of a call to the user for whom it is carried out.
+//! Maps the credential of a call to the user for whom the call is carried out.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ pub(crate) struct CallerCache {
     known: RefCell<QuickMap<Box<[u8]>, Vec<Known>>>,
 }
 
-/// Who sends a credential by a version of NFS, in a share whose rules have this number.
+/// The sender of a credential by a version of NFS, in a share whose rules have this number.
 #[derive(Debug)]
 struct Known {
     share: ShareId,
@@ -77,7 +77,7 @@ impl CallerCache {
         let (identity, standing) = admit(share, self.client, squashing, stated.map(Stated::from));
         let machine = Client::Address(self.client.ip().to_canonical());
         let caller = Caller::new(identity).at(machine);
-        // Who the user is, and which client, is what the client says.
+        // The client alone states which user it is and which client.
         let caller = caller.counted_for(Opener::named(("address", machine)));
         if known.len() >= CALLERS_MAX {
             known.clear();
@@ -89,7 +89,7 @@ impl CallerCache {
     }
 }
 
-/// Who a caller from this address is in a share, and how that one stands there.
+/// The identity of a caller from this address in a share, and the caller's standing there.
 fn admit(
     share: &Share,
     client: SocketAddr,
@@ -104,13 +104,15 @@ fn admit(
     let identity = identity(squash.unwrap_or(squashing.squash), squashing.anonymous, stated);
     let Some(role) = share.role(Asking::Stated(&identity)) else { return (identity, Standing::Visitor) };
     let read_only = read_only || role < Role::Contributor;
-    // Without a list of clients it is the server's word that their superusers are believed, in all things.
+    // Without a client list, the configuration of the server decides that superusers of clients are believed, in
+    // everything.
     let allows = |term| !is_listed || share.terms().contains(term);
     let (devices, set_id) = (allows(share::Terms::DEVICES), allows(share::Terms::SET_ID));
     (identity, Standing::Member(Terms { read_only, devices, set_id, generation }))
 }
 
-/// Who wants to use a share, kept for changes of its rules: the address, and the identity stated; None for AUTH_NONE.
+/// A caller that wants to use a share, kept for changes of the share's rules: the address and the stated identity; None
+/// for AUTH_NONE.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claimant {
     client: SocketAddr,
@@ -138,7 +140,7 @@ impl Claimant {
     }
 }
 
-/// The user that a caller says to be.
+/// The user that a caller claims to be.
 #[derive(Debug, Clone, Copy)]
 struct Stated<'a> {
     uid: u32,
@@ -158,7 +160,7 @@ impl<'a> From<&'a Identity> for Stated<'a> {
     }
 }
 
-/// Who a caller is that sends this credential; `None` stands for AUTH_NONE.
+/// The identity of a caller that sends this credential; `None` stands for AUTH_NONE.
 fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<Stated<'_>>) -> Identity {
     let anonymous = Identity { uid, gid, groups: Vec::new() };
     let Some(stated) = stated else { return anonymous };

@@ -3,8 +3,8 @@
 use storage::{Attributes, FileKind, Timestamp};
 
 /// How the verifier of an exclusive creation is stored with the file, so that it survives a restart: in the seconds of
-/// two times, which the client sets when it has the reply (RFC 1813 3.3.8). Each contains 31 bits of it, which every
-/// storage can hold.
+/// two times, which the client sets after it has received the reply (RFC 1813 3.3.8). Each time holds 31 bits of the
+/// verifier, which every storage can store.
 pub(crate) struct Mark {
     pub(crate) atime: Timestamp,
     pub(crate) mtime: Timestamp,

@@ -2,10 +2,11 @@
 
 use share::{DirectoryReport, Front, Patience};
 
-/// NFSv3 and MOUNT. A call that waits for long is answered NFS3ERR_JUKEBOX (RFC 1813 2.6), and its client tries again.
+/// NFSv3 and MOUNT. A call that would wait for long is answered NFS3ERR_JUKEBOX (RFC 1813 2.6), and the client retries.
 pub static NFS3: Front =
     Front { name: "nfs3", patience: Patience::UntilRetry, directories: DirectoryReport::Attributes };
 
-/// NFSv4.1 and 4.2. An operation that waits for long is answered NFS4ERR_DELAY (RFC 8881 15.1.1.3), and its client tries again.
+/// NFSv4.1 and 4.2. An operation that would wait for long is answered NFS4ERR_DELAY (RFC 8881 15.1.1.3), and the client
+/// retries.
 pub static NFS4: Front =
     Front { name: "nfs4", patience: Patience::UntilRetry, directories: DirectoryReport::Change };

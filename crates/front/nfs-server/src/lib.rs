@@ -1,7 +1,7 @@
 //! The NFS server: NFSv3, NFSv4.1, NFSv4.2 and MOUNT on one port, on top of [`net`] and [`share`].
 //!
-//! One file for each procedure, with the name of its codec in [`nfs_wire`]. What two protocols must agree on is in
-//! [`share`]; what only NFS remembers (filehandles, repeated calls, exports) is in [`nfs_proto`].
+//! Each procedure has a file with the name of its codec in [`nfs_wire`]. Anything that the two protocols must agree on
+//! is in [`share`]. State that only NFS has (filehandles, repeated calls, exports) is in [`nfs_proto`].
 //!
 //! ```no_run
 //! # fn shares() -> std::sync::Arc<share::ShareTable> { std::sync::Arc::default() }
@@ -100,8 +100,8 @@ impl NfsServer {
         Arc::new(Self { state: Arc::new(state), connections, silence: config.silence })
     }
 
-    /// While clients reclaim what they held before the start, other clients are held back in this share, too. To be
-    /// called before a share that was awaited is entered.
+    /// Holds back other clients in this share while clients reclaim what they held before the start. To be called
+    /// before a share that was awaited is entered.
     pub fn await_reclaims(&self, share: &Share) {
         self.state.v4.recovery.await_reclaims(share, Instant::now());
     }
@@ -113,9 +113,9 @@ impl NfsServer {
         self.state.v4.end_share(share).await;
     }
 
-    /// Revokes the opens, locks and delegations of NFSv4 clients in a share that its current rules no longer allow: at
-    /// once, so that others are not kept out. To be called when the rules have changed, or the meaning of names in
-    /// them.
+    /// Revokes the opens, locks and delegations of NFSv4 clients in a share that its current rules no longer allow.
+    /// This happens at once, so that other clients need not wait. To be called when the rules have changed, or the
+    /// meaning of names in them.
     pub async fn reconsider(&self, share: &Share) {
         self.state.reconsider(share).await;
     }

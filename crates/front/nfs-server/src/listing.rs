@@ -28,6 +28,6 @@ pub(crate) async fn next_part(
         if part.end || !part.entries.is_empty() {
             return Ok(part);
         }
-        count = count.saturating_mul(2); // all of them have just gone
+        count = count.saturating_mul(2); // all of them have just been removed
     }
 }

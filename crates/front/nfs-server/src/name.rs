@@ -1,5 +1,5 @@
-//! Names as NFS clients send them. RFC 1813 3.2 leaves the treatment of invalid names to the server; these answers are
-//! those that clients know from POSIX.
+//! Names as NFS clients send them. RFC 1813 3.2 leaves the treatment of invalid names to the server. These statuses are
+//! the ones that clients know from POSIX.
 
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::Name;

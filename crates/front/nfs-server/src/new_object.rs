@@ -3,11 +3,11 @@
 use share::NewObject;
 use storage::{Device, FileKind, SetAttributes, Want};
 
-/// The mode of a file whose maker does not say one.
+/// The mode of a file whose creator states none.
 const FILE_MODE: u32 = 0o600;
-/// The mode of a directory whose maker does not say one.
+/// The mode of a directory whose creator states none.
 const DIRECTORY_MODE: u32 = 0o700;
-/// A symbolic link's own mode, which nothing looks at: what POSIX systems show.
+/// The mode of a symbolic link itself, which no program evaluates: POSIX systems show this value.
 const SYMLINK_MODE: u32 = 0o777;
 
 /// A new object of this kind with the attributes that its creator wants.

@@ -16,7 +16,7 @@ use crate::attributes::told;
 use crate::standing::Standing;
 use crate::status;
 
-/// An object with a call that goes on to further objects, as those of NFSv4 do.
+/// An object with a call that may go on to further objects, as NFSv4 operations do.
 pub(crate) type Object = ObjectOf<Rc<Call>>;
 /// An object with the one call that works on it.
 pub(crate) type CalledObject<'c> = ObjectOf<&'c Call>;
@@ -25,7 +25,7 @@ pub(crate) type CalledObject<'c> = ObjectOf<&'c Call>;
 #[derive(Debug, Clone)]
 pub(crate) struct ObjectOf<C> {
     pub(crate) share: Arc<Share>,
-    /// The call that works on it, or did so last.
+    /// The call that works on the object, or was the last to do so.
     pub(crate) call: C,
     pub(crate) node: NodeRef,
     /// The caller's standing under the share's rules.
@@ -109,6 +109,7 @@ impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
     }
 
     /// The filehandle of an object of the same share.
+    ///
     /// # Errors
     /// Those of the store; [`Status::ServerFault`] for a storage handle that is too long.
     pub(crate) fn file_handle_of(

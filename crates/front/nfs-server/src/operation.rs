@@ -20,9 +20,10 @@ pub(crate) struct Operation<N> {
     pub(crate) callers: Callers,
     /// Whether it changes something in a share. If so, it is refused where the caller may only read.
     pub(crate) changes: bool,
-    /// NFSv3: whether a second run would find what the first has changed and return another result, or undo what others
-    /// have written since. Such a call is finished even if its connection ends, and its reply is kept for repetitions.
-    /// COMMIT has the same effect when it runs again. A COMPOUND of NFSv4 is always finished, and kept if its client asks for that.
+    /// NFSv3: whether a second run would find the changes of the first and return another result, or undo later writes
+    /// by others. Such a call is finished even if its connection ends, and its reply is kept for repetitions. COMMIT
+    /// has the same effect when it runs again. A COMPOUND of NFSv4 is always finished, and its reply is kept if the
+    /// client asks for that.
     pub(crate) is_kept: bool,
     /// NFSv4: what the operation requires.
     pub(crate) needs: Needs,
@@ -40,8 +41,8 @@ pub(crate) enum Callers {
     /// client's superuser sends these for all users. They reveal that the object is a directory, and nothing of its
     /// contents.
     Mounting,
-    /// Anybody: the operation only handles filehandles, or gives up what a client has in a share that is not (or no
-    /// longer) served to it. All others may fail with NFS4ERR_ACCESS (RFC 8881 15.2).
+    /// All callers: the operation only handles filehandles, or gives up state of the client in a share that is not (or
+    /// no longer) served to it. All other operations may fail with NFS4ERR_ACCESS (RFC 8881 15.2).
     Anybody,
 }
 
@@ -63,7 +64,7 @@ impl Operation<v3_wire::Procedure> {
     }
 }
 
-/// MOUNT's procedures come over the connections of NFSv3: their numbers begin behind.
+/// MOUNT's procedures come over connections of NFSv3, so their numbers begin after NFSv3's.
 const MOUNT_NUMBERS: usize = 32;
 
 impl Operation<mount_wire::Procedure> {
@@ -78,7 +79,7 @@ impl Operation<mount_wire::Procedure> {
     }
 }
 
-/// NFSv4's operations may come over a connection that NFSv3 uses, too: their numbers begin behind.
+/// NFSv4's operations may come over a connection that NFSv3 uses too, so their numbers begin after MOUNT's.
 const V4_NUMBERS: usize = 40;
 
 impl Operation<Number> {
@@ -101,7 +102,8 @@ pub(crate) const fn beside(number: usize, name: &'static str) -> share::Operatio
 /// The last operation that the protocol defines: REMOVEXATTR (RFC 8276 8.2).
 const LAST_NUMBER: usize = 75;
 
-/// The number of an operation in the protocol; all that the protocol does not define have one (RFC 8881 16.2.3, OP_ILLEGAL).
+/// The number of an operation in the protocol. All operations that the protocol does not define share one number (RFC
+/// 8881 16.2.3, OP_ILLEGAL).
 const fn of_protocol(number: Number) -> usize {
     if matches!(number, Number::Illegal) { 2 } else { number as usize }
 }
@@ -120,7 +122,7 @@ impl<N> Operation<N> {
         }
     }
 
-    /// The same operation, which counts in this way against the budget of a share.
+    /// The same operation, which counts against the budget of a share in this way.
     pub(crate) const fn with(self, turn: share::Turn) -> Self
     where
         N: Copy,

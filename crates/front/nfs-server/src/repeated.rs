@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 pub(crate) struct RepeatedCalls {
     /// Guards the cache; held only for a lookup.
     cache: Mutex<DuplicateRequests>,
-    /// Notified when a call has ended, for its repetitions that wait.
+    /// Notified when a call has ended, for repetitions that wait for it.
     ended: Notify,
 }
 
@@ -25,14 +25,14 @@ impl RepeatedCalls {
     }
 }
 
-/// Runs `call`, unless it is a repetition: then returns the reply of the first run, once there is one.
+/// Runs `call`, unless it is a repetition. In that case returns the reply of the first run, once there is one.
 pub(crate) async fn once(
     calls: Arc<RepeatedCalls>,
     key: Key,
     call: impl Future<Output = Option<Buffer>> + 'static,
 ) -> Option<Buffer> {
     loop {
-        let ended = calls.ended.notified(); // first this, then the look: no ring is missed
+        let ended = calls.ended.notified(); // registered before the lookup, so that no notification is missed
         let seen = calls.cache.lock().begin(key, Instant::now());
         match seen {
             Seen::New => break,
@@ -54,7 +54,7 @@ pub(crate) async fn once(
     }
 }
 
-/// A call under way. When it is dropped, the call has ended: with a reply, or without one for want of a server.
+/// A call under way. Dropping it ends the call, without a reply if the server is gone.
 struct Running {
     calls: Arc<RepeatedCalls>,
     key: Key,

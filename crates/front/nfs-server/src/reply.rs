@@ -1,11 +1,11 @@
-//! From a result to the reply that carries it.
+//! Encodes a result into its reply.
 
 use net::Buffer;
 use nfs_wire::record_mark::Mark;
 use nfs_wire::rpc::{AcceptStatus, Reply, ReplyBody};
 use nfs_wire::xdr::{Encode, Writer};
 
-/// What most replies fit into, in bytes.
+/// Room for most replies, in bytes.
 const REPLY_BYTES: usize = 512;
 
 /// Bytes of the header of a reply to a call that ran (RFC 5531 section 9): xid, REPLY, accepted, AUTH_NONE, success.

@@ -1,4 +1,4 @@
-//! From a call to its procedure.
+//! Finds the procedure of a call, and runs it.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -16,11 +16,11 @@ use crate::reply::{reply, success};
 use crate::traffic::Traffic;
 use crate::{credentials, mount, v3, v4};
 
-/// Runs the call in `record`, and tells `ended` that it has. `None` if there is no call, which the connection has already
-/// noticed.
+/// Runs the call in `record`, and reports its end to `ended`. Returns `None` if there is no call to answer; the
+/// connection has already noticed that.
 ///
-/// What follows the call is told here and not in a future around this one, which is large: it would be copied into that,
-/// or need a second box.
+/// The end is reported here and not in a future around this one. This future is large: it would be copied into the
+/// outer one, or need a second box.
 pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes, ended: fn(&Traffic)) -> Option<Buffer> {
     let mut arguments = Reader::new(&record);
     let call = Call::decode(&mut arguments).ok()?;
@@ -38,7 +38,8 @@ pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes, ended: fn(
     Some(reply_of(&call, answer))
 }
 
-/// As [`answer`], for a call of NFSv4. Its future is larger than those of other calls, which would be copied with it.
+/// Like [`answer`], for a call of NFSv4. The future of such a call is larger than those of other calls, which would be
+/// copied with it.
 pub(crate) async fn answer_v4(
     connection: Rc<Connection>,
     record: Bytes,
@@ -67,7 +68,7 @@ fn reply_of(call: &Call<'_>, answer: Result<Buffer, CallError>) -> Buffer {
     })
 }
 
-/// The request, if it is one of a program of this server; None for NULL.
+/// The request, if the call is for a program of this server and not NULL.
 fn admitted<'a>(
     connection: &'a Connection,
     record: &'a Bytes,
@@ -82,8 +83,8 @@ fn admitted<'a>(
         return Err(AcceptStatus::ProgramMismatch { low, high }.into());
     }
     if call.procedure == 0 {
-        // NULL does nothing, for anybody (RFC 1813 3.3.0, RFC 8881 16.1). With RPCSEC_GSS it would begin a context (RFC 2203
-        // 5.2.2): who is told that it has succeeded takes nothing for the answer.
+        // NULL does nothing, for all callers (RFC 1813 3.3.0, RFC 8881 16.1). With RPCSEC_GSS it would begin a context
+        // (RFC 2203 5.2.2), and a client that is answered with success would find no context in the reply.
         return match call.credential.flavor {
             flavor::RPCSEC_GSS => Err(AuthStatus::RejectedCredential.into()),
             _ => Ok(None),

@@ -26,8 +26,8 @@ impl Protocol for Connection {
         Ok(Prefix { length, last: mark.last })
     }
 
-    /// RFC 5531 section 9: a message is a transaction id and CALL (0) or REPLY (1). A client of SMB that came to the wrong port
-    /// sends what looks like the mark of a further fragment, and would wait for an answer.
+    /// RFC 5531 section 9: a message begins with a transaction id, then CALL (0) or REPLY (1). An SMB client on the
+    /// wrong port sends bytes that look like the mark of a further fragment, and would wait for a reply.
     fn can_begin(&self, fragment: &[u8]) -> bool {
         fragment.get(4..8).is_none_or(|kind| matches!(kind, [0, 0, 0, 0 | 1]))
     }
@@ -41,13 +41,13 @@ impl Protocol for Connection {
         self.has_called.get()
     }
 
-    /// Clients of NFSv3 connect again when they have something to send; a connection that carries a session has state.
+    /// Clients of NFSv3 connect again when they have something to send. A connection that carries a session has state.
     fn may_be_silent(&self) -> bool {
         self.v4.has_session()
     }
 
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer {
-        let frame = frame.freeze(); // what is written is taken from where it was received
+        let frame = frame.freeze(); // data to write is taken from the buffer into which it was received
         let mut reader = Reader::new(&frame);
         let once = match Call::decode(&mut reader) {
             Ok(call) => {
@@ -68,7 +68,7 @@ impl Protocol for Connection {
             return Answer::Later(Box::pin(run::answer(self, frame, Traffic::end)));
         };
         let traffic = Arc::clone(&self.traffic);
-        // In a box of its own, before it is put into others: it is large, and each of them would be a copy.
+        // Boxed before it is put into other futures: it is large, and each of them would copy it.
         let reply = Box::pin(run::answer(self, frame, |_| ()));
         Answer::Later(Box::pin(async move {
             let reply = repeated::once(calls, key, reply).await;
@@ -91,8 +91,8 @@ impl Connection {
         Arc::clone(if is_write { &self.server.repeated_writes } else { &self.server.repeated })
     }
 
-    /// An NFSv4 call goes on to its end even if its connection ends: the client sends it again over another one, into the
-    /// same slot, and must find it either running or answered.
+    /// An NFSv4 call runs to its end even if its connection ends. The client sends the call again over another
+    /// connection, into the same slot, and must find it either running or answered.
     fn answer_v4(self: Rc<Self>, frame: Bytes) -> Answer {
         self.has_called.set(true);
         Answer::Certainly(Box::pin(run::answer_v4(self, frame, Traffic::end)))

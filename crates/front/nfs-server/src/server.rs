@@ -1,4 +1,4 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ pub(crate) struct ServerState {
     pub(crate) file_handles: FileHandleCodec,
     pub(crate) write_verifier: WriteVerifier,
     pub(crate) repeated: Arc<RepeatedCalls>,
-    /// WRITE apart from all else, since there are many: they would drive out what must be remembered for longer.
+    /// WRITE calls have their own cache, because they are many: they would evict calls that must be remembered for
+    /// longer.
     pub(crate) repeated_writes: Arc<RepeatedCalls>,
     pub(crate) mounts: MountTable,
     pub(crate) connections: Connections,

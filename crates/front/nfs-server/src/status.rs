@@ -1,4 +1,4 @@
-//! From the errors of a share to the status of NFSv3 (RFC 1813 2.6), of NFSv4 (RFC 8881 15.1) and of MOUNT.
+//! Maps the errors of a share to the statuses of NFSv3 (RFC 1813 2.6), of NFSv4 (RFC 8881 15.1) and of MOUNT.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
 use nfs_wire::xdr::Failure;
@@ -15,7 +15,7 @@ pub(crate) fn of(error: Error) -> Status {
         // chmod, chown and sticky directories: EPERM in POSIX.
         Error::NotOwner | Error::InvalidOwner | Error::InvalidGroup => Status::Perm,
         Error::GuardFailed => Status::NotSync,
-        // Somebody of another protocol is in the way. That may pass: the client is to try again (RFC 1813 2.6,
+        // A client of another protocol is in the way. That may pass: the client is to retry (RFC 1813 2.6,
         // NFS3ERR_JUKEBOX).
         Error::SharingViolation
         | Error::DeletePending
@@ -28,7 +28,7 @@ pub(crate) fn of(error: Error) -> Status {
         Error::PlanFull => Status::NoSpc,
         Error::InvalidRange | Error::RangeNotLocked => Status::Inval,
         Error::CannotDelete => Status::Acces,
-        // NFSv3 has no opens: these tell of a fault of this server.
+        // NFSv3 has no opens, so these errors are a fault of this server.
         Error::Closed | Error::NotOpenedForThis => Status::ServerFault,
     }
 }
@@ -42,7 +42,7 @@ fn of_storage(error: storage::Error) -> Status {
         E::IsDirectory => Status::IsDir,
         E::NotEmpty => Status::NotEmpty,
         E::WrongKind | E::InvalidArgument | E::InvalidName | E::SymlinkLoop => Status::Inval,
-        // A text file that is busy (ETXTBSY), a directory that is a mount point (EBUSY): it will not pass.
+        // A text file that is busy (ETXTBSY), or a directory that is a mount point (EBUSY): a retry would not help.
         E::PermissionDenied | E::Busy => Status::Acces,
         E::NotPermitted => Status::Perm,
         E::ReadOnly => Status::RoFs,
@@ -55,7 +55,7 @@ fn of_storage(error: storage::Error) -> Status {
         E::CrossDevice => Status::XDev,
         E::TooManyLinks => Status::MLink,
         E::NotSupported => Status::NotSupp,
-        // It will be answered later.
+        // The call can be answered later.
         E::WouldBlock | E::OutOfResources => Status::JukeBox,
         E::NoAttribute | E::AttributeTooLarge => Status::ServerFault,
         E::Io(_) => Status::Io,
@@ -75,12 +75,13 @@ pub(crate) fn v4(error: Error) -> v4::status::Status {
         Error::RangeLocked => S::Locked,
         Error::LockNotGranted => S::Denied,
         Error::RangeNotLocked | Error::InvalidRange => S::Inval,
-        // The file is on its way out; a client of another protocol is slow; a limit is reached: it may pass.
+        // The file is about to be deleted, a client of another protocol is slow, or a limit is reached: a retry may
+        // succeed.
         Error::DeletePending | Error::Delayed | Error::Gone | Error::LimitReached(_) => S::Delay,
-        // A client would ask again and again after NFS4ERR_DELAY; RFC 8881 15.2 allows this one for OPEN.
+        // A client would retry again and again after NFS4ERR_DELAY. RFC 8881 15.2 allows this status for OPEN.
         Error::TooManyOpens => S::DQuot,
         Error::PlanFull => S::NoSpc,
-        // The open was taken away: its stateid names nothing any more.
+        // The open was revoked: its stateid is no longer valid.
         Error::Closed => S::BadStateId,
         Error::NotOpenedForThis => S::OpenMode,
     }
@@ -99,7 +100,7 @@ fn v4_of_storage(error: storage::Error) -> v4::status::Status {
         E::InvalidArgument => S::Inval,
         E::InvalidName => S::BadName,
         E::SymlinkLoop => S::SymLink,
-        // A text file that is busy (ETXTBSY), a directory that is a mount point (EBUSY): it will not pass.
+        // A text file that is busy (ETXTBSY), or a directory that is a mount point (EBUSY): a retry would not help.
         E::PermissionDenied | E::Busy => S::Access,
         E::NotPermitted => S::Perm,
         E::ReadOnly => S::RoFs,

@@ -58,7 +58,7 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// A call has moved this many bytes.
+    /// Counts a call that has moved this many bytes.
     pub(crate) fn add(&self, bytes: u64) {
         if bytes == 0 {
             return;
@@ -98,7 +98,7 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// A call has arrived.
+    /// Counts a call that has arrived.
     pub(crate) fn begin(&self, call: &Call<'_>) {
         add(&self.calls, 1);
         let since = net::turn_clock::now().saturating_duration_since(self.since);
@@ -108,14 +108,14 @@ impl Traffic {
         }
     }
 
-    /// A call has been answered.
+    /// Counts a call that has been answered.
     pub(crate) fn end(&self) {
         add(&self.answered, 1);
     }
 
     fn report(&self) -> ConnectionReport {
         let age = self.since.elapsed();
-        // In this order: what is answered in between does not make it less than nothing.
+        // Read in this order, so that calls answered in between do not make the difference negative.
         let answered = self.answered.load(Ordering::Relaxed);
         let calls = self.calls.load(Ordering::Relaxed);
         let version = self.version.load(Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl Traffic {
     }
 }
 
-/// No more than a store: only the connection's own thread counts.
+/// A plain store is enough: only the connection's own thread counts.
 fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
@@ -144,7 +144,7 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The current connections: no more than the server accepts.
+/// The current connections, no more than the server accepts.
 #[derive(Debug, Default)]
 pub(crate) struct Connections(Mutex<HashMap<Peer, Arc<Traffic>>>);
 
@@ -170,7 +170,7 @@ impl Connections {
     /// Removes a connection that has ended.
     pub(crate) fn leave(&self, traffic: &Arc<Traffic>) {
         let mut connections = self.0.lock();
-        // The client may have come again from the same port before this one was noticed to be gone.
+        // The client may have connected again from the same port before the end of this connection was noticed.
         if connections.get(&traffic.peer).is_some_and(|present| Arc::ptr_eq(present, traffic)) {
             connections.remove(&traffic.peer);
         }
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(ports(), [700, 800]);
         connections.leave(&second);
         assert_eq!(ports(), [800]);
-        // The one that took its place stays.
+        // The connection that took its place stays.
         let again = connections.enter(peer(800), 3, RoundTrip::default());
         connections.leave(&first);
         assert_eq!(ports(), [800]);

@@ -16,7 +16,8 @@ pub(super) const OPERATION: Operation<Procedure> = Operation::mount_of_no_share(
 pub(super) struct ExportList(Vec<(String, Vec<String>)>);
 
 impl ExportList {
-    /// The shares that somebody may mount, and who. One that everybody may names nobody.
+    /// The shares that any client may mount, with the clients that may. A share that every client may mount has an
+    /// empty list.
     fn of(server: &ServerState) -> Self {
         let entry = |share: &Arc<Share>| {
             let rules = share.rules();

@@ -43,7 +43,7 @@ async fn find<'c>(
     let mut parts = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     let name = parts.next().ok_or(Status::NoEnt)?;
     let exports = &connection.server.exports;
-    // MOUNT has no word for "later" (RFC 1813 5.1.5); the client may try this one again.
+    // MOUNT has no status that asks for a retry (RFC 1813 5.1.5), but the client may retry after this one.
     let missing = || if exports.is_awaited(name) { Status::JukeBox } else { Status::NoEnt };
     let share = exports.by_name(name).ok_or_else(missing)?;
     let (caller, standing) = request.caller(&share);
@@ -52,7 +52,7 @@ async fn find<'c>(
         return Err(Status::Acces);
     }
     let call = counted.on(&share, caller);
-    // Others wait for budget: who mounts is not held back.
+    // Other calls wait for budget. A mount is not held back.
     call.needs_no_turn();
     let walked = share.walk(call, below, Case::Sensitive, Want::empty()).await;
     match walked.map_err(status::of)? {

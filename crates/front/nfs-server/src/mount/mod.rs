@@ -1,4 +1,5 @@
-//! MOUNT: export list, root filehandles (RFC 1813 appendix I). The table of its procedures, one file each.
+//! MOUNT: export list and root filehandles (RFC 1813 appendix I). Holds the table of the procedures, which have one
+//! file each.
 
 mod dump;
 mod export;
@@ -24,7 +25,7 @@ const _: () = {
     }
 };
 
-/// What the procedure of a number is. NULL is none.
+/// The procedure with this number. None for NULL.
 fn operation(number: u32) -> Option<&'static Operation<Procedure>> {
     OPERATIONS.get(usize::try_from(number.checked_sub(1)?).ok()?).copied()
 }

@@ -1,4 +1,4 @@
-//! MOUNT: from a procedure to its handler.
+//! Dispatches MOUNT procedures to their handlers.
 
 use net::Buffer;
 use nfs_wire::mount::Procedure;

@@ -37,7 +37,7 @@ pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, args: Arg
     Ok(ResOk { object_attributes, access: access & args.access })
 }
 
-/// What a caller may do with an object of this kind, in the terms of NFS.
+/// The rights of a caller on an object of this kind, in the terms of NFS.
 fn rights(may: May, kind: FileKind) -> Access {
     let is_dir = kind == FileKind::Directory;
     let search = may.contains(May::EXECUTE);

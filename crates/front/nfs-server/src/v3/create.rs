@@ -51,7 +51,7 @@ async fn guarded(
     Ok(made(request, dir, &created))
 }
 
-/// Makes the file or takes the one that is there, whose size alone is set then, as clients mean it with O_TRUNC.
+/// Creates the file, or takes the existing one. In that case only the size is set, as clients expect from O_TRUNC.
 async fn unchecked(
     request: &Request<'_>,
     dir: &CalledObject<'_>,
@@ -59,7 +59,7 @@ async fn unchecked(
     attributes: &SetAttributes,
 ) -> Result<CreatedOk, Status> {
     let refused = match guarded(request, dir, name, attributes).await {
-        // To open a file that exists, the directory need not be writable.
+        // A caller may open an existing file although the directory is not writable.
         Err(status @ (Status::Exist | Status::Acces | Status::RoFs)) => status,
         answer => return answer,
     };
@@ -76,7 +76,7 @@ async fn unchecked(
     taken(request, dir, &found).await
 }
 
-/// Makes the file, marked with the verifier; or finds the one that an earlier transmission of this call has made.
+/// Creates the file, marked with the verifier, or finds the file that an earlier transmission of this call has created.
 async fn exclusive(
     request: &Request<'_>,
     dir: &CalledObject<'_>,
@@ -111,7 +111,7 @@ async fn existing(dir: &CalledObject<'_>, name: Name<'_>) -> Result<Option<Found
     }
 }
 
-/// What the client is told of a file that was there already.
+/// The reply to the client about a file that already existed.
 async fn taken(request: &Request<'_>, dir: &CalledObject<'_>, found: &Found) -> Result<CreatedOk, Status> {
     Ok(CreatedOk {
         object: Some(dir.file_handle_of(&request.connection.server.file_handles, &found.node)?),

@@ -1,4 +1,4 @@
-//! What the arguments of all procedures have in common.
+//! The filehandle with which the arguments of all procedures begin.
 
 use nfs_wire::v3::types::FileHandle;
 

@@ -11,11 +11,11 @@ use crate::config::TRANSFER_BYTES_MAX;
 use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 
-/// What the size of a transfer should be a multiple of: a page.
+/// The size of a transfer should be a multiple of this: a page.
 const TRANSFER_MULTIPLE_BYTES: u32 = 4096;
-/// What a listing is preferably asked for.
+/// The preferred size of a listing.
 const READDIR_BYTES: u32 = 64 * 1024;
-/// Times are told in nanoseconds.
+/// Times have a resolution of one nanosecond.
 const TIME_DELTA: Time = Time { seconds: 0, nanoseconds: 1 };
 
 pub(super) const OPERATION: Operation<Procedure> =

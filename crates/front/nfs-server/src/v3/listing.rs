@@ -1,4 +1,4 @@
-//! What READDIR and READDIRPLUS have in common: which entries to return, how many, and where the next call continues.
+//! The common part of READDIR and READDIRPLUS: which entries to return, how many, and where the next call continues.
 
 use nfs_wire::v3::readdir::{Entry, ListingWriter};
 use nfs_wire::v3::status::Status;
@@ -17,12 +17,13 @@ use crate::{listing, status};
 /// Cookies stay valid while a directory changes, so nothing has to be verified (RFC 1813 3.3.16 allows it).
 const COOKIE_VERIFIER: CookieVerifier = [0; 8];
 
-/// Where a listing goes on behind `.` and behind `..`: positive to clients that take cookies for signed numbers, and
-/// above the cookies of the directories of all local file systems.
+/// Where a listing continues after `.` and after `..`. These cookies are positive for clients that take cookies for
+/// signed numbers, and above the cookies of the directories of all local file systems.
 const AFTER_DOT: u64 = 0x7fff_ffff_ffff_fffd;
 const AFTER_DOT_DOT: u64 = 0x7fff_ffff_ffff_fffe;
 
-/// What entries take up, about, when their names have 16 bytes: how many are asked of the share at a time.
+/// The approximate size of an entry whose name has 16 bytes. It decides how many entries are asked of the share at a
+/// time.
 const ENTRY_BYTES: usize = 44;
 const ENTRY_PLUS_BYTES: usize = 176;
 
@@ -31,7 +32,7 @@ pub(super) struct Ask {
     pub(super) cookie: u64,
     /// The most bytes of the result.
     pub(super) bytes_max: u32,
-    /// Set if attributes and filehandles are wanted, too: the most bytes of names, fileids and cookies.
+    /// The most bytes of names, fileids and cookies, if attributes and filehandles are wanted too.
     pub(super) plus: Option<u32>,
 }
 
@@ -98,7 +99,7 @@ async fn encode(server: &ServerState, dir: &CalledObject<'_>, ask: &Ask) -> Resu
     Ok(Encoded(bytes))
 }
 
-/// The number of the directory above, for who has not had `..` yet.
+/// The number of the parent directory, for a client that has not received `..` yet.
 async fn parent_of(dir: &CalledObject<'_>, cookie: u64, part: &Listing) -> Option<ObjectId> {
     if !matches!(cookie, 0 | AFTER_DOT) {
         return None;
@@ -106,7 +107,7 @@ async fn parent_of(dir: &CalledObject<'_>, cookie: u64, part: &Listing) -> Optio
     Some(dir.share.parent_of(dir.call, &dir.node).await.unwrap_or(part.dir.id))
 }
 
-/// An entry to be told.
+/// An entry to return.
 struct Item<'a> {
     name: &'a [u8],
     id: ObjectId,
@@ -121,12 +122,12 @@ struct Page<'r, 'w, 'b> {
     listing: ListingWriter<'w, 'b>,
     /// For READDIRPLUS, the bytes that names, fileids and cookies may still take.
     names_left: Option<usize>,
-    /// Whether there is an entry.
+    /// Whether the page has an entry.
     any: bool,
 }
 
 impl Page<'_, '_, '_> {
-    /// `.` and `..`, as far as the client has not had them. False when the page is full.
+    /// Adds `.` and `..`, unless the client has received them. False when the page is full.
     fn push_dots(&mut self, cookie: u64, part: &Listing, parent: Option<ObjectId>) -> bool {
         let dir = self.dir;
         if cookie == 0 {
@@ -153,7 +154,7 @@ impl Page<'_, '_, '_> {
                     .node
                     .and_then(|(node, _)| self.dir.file_handle_of(&self.server.file_handles, node).ok());
                 let entry = readdirplus::Entry { fileid, name, cookie, attributes, file_handle: handle };
-                // One entry is told even when its name alone is more than the client wants.
+                // The first entry is returned even if its name alone exceeds the limit of the client.
                 let left = left.checked_sub(entry.directory_bytes());
                 self.names_left = Some(left.unwrap_or(0));
                 (left.is_some() || !self.any) && self.listing.push(&entry)

@@ -36,7 +36,7 @@ async fn find(request: &Request<'_>, dir: &CalledObject<'_>, name: Name<'_>) -> 
     Ok(ResOk {
         object: dir.file_handle_of(&request.connection.server.file_handles, &found.node)?,
         object_attributes: present.ok().map(|attributes| dir.told(&attributes)),
-        // If they are known anyway: it may be left out, and who needs it asks.
+        // Only if they are known anyway: they may be omitted, and a client that needs them asks.
         dir_attributes: found.dir_protection.and_then(|dir| dir.attributes).map(|known| dir.told(&known)),
     })
 }

@@ -38,7 +38,7 @@ async fn node(dir: &CalledObject<'_>, args: &Args<'_>) -> Result<Created, Status
     make(dir, args.place.name, new).await
 }
 
-/// RFC 1813 3.3.11: NFS3ERR_BADTYPE for what other procedures make.
+/// RFC 1813 3.3.11: NFS3ERR_BADTYPE for objects that other procedures create.
 fn parts(what: &What) -> Result<(FileKind, &SetAttributes, SpecData), Status> {
     match what {
         What::CharacterDevice(set, device) => Ok((FileKind::CharDevice, set, *device)),

@@ -1,4 +1,4 @@
-//! What CREATE, MKDIR, SYMLINK and MKNOD have in common.
+//! The common part of CREATE, MKDIR, SYMLINK and MKNOD.
 
 use nfs_wire::v3::attr::SetAttributes;
 use nfs_wire::v3::status::Status;
@@ -20,9 +20,9 @@ pub(super) fn new_object(
     let who = &dir.call.caller.identity;
     let mut set = to_set(attributes)?;
     if !dir.admits(kind, set.mode) {
-        return Err(Status::Perm); // as mknod(2) and chmod(2)
+        return Err(Status::Perm); // like mknod(2) and chmod(2)
     }
-    // The owner is the maker; only the superuser makes objects for others.
+    // The owner is the creator. Only the superuser creates objects for others.
     set.uid = set.uid.filter(|uid| who.is_superuser() && *uid != who.uid);
     set.gid = set.gid.filter(|gid| who.is_superuser() && *gid != who.gid);
     Ok(new_object::new_object(kind, set))

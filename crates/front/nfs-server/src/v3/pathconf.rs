@@ -9,7 +9,7 @@ use crate::call::Request;
 use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 
-/// Names of one object, at most: what the local file systems of Linux have in common.
+/// The most links to one object: a value that all local file systems of Linux support.
 const LINKS_MAX: u32 = 65_000;
 
 pub(super) const OPERATION: Operation<Procedure> =

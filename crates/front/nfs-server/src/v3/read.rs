@@ -19,7 +19,7 @@ use crate::operation::Operation;
 use crate::reply::{REPLY_HEADER_BYTES, mark};
 use crate::status;
 
-/// Bytes in front of the data: a head with attributes is always as long as this.
+/// Bytes in front of the data: a head with attributes always has this length.
 const FRONT_BYTES: usize = REPLY_HEADER_BYTES + Head::BYTES_MAX;
 
 pub(super) type Failed = Failure<Status, Option<Attributes>>;
@@ -52,13 +52,13 @@ pub(super) async fn handle(
     reply.grow(count);
     let error = match file.share.read_permitted(file.call, &file.node, offset, reply) {
         Ok(read) => return Ok(data(file, args.offset, read)),
-        // In a box, as other calls need no room for it then.
+        // Boxed, so that the futures of other calls need no room for it.
         Err(reply) => match Box::pin(read(file, offset, reply)).await {
             Ok(read) => return Ok(data(file, args.offset, read)),
             Err(error) => error,
         },
     };
-    // RFC 1813 3.3.6: NFS3ERR_INVAL for whatever is no regular file.
+    // RFC 1813 3.3.6: NFS3ERR_INVAL for an object that is not a regular file.
     let status = match status::of(error) {
         Status::IsDir => Status::Inval,
         status => status,
@@ -84,7 +84,7 @@ fn data(file: &CalledObject<'_>, offset: u64, read: ReadWithAttributes<Buffer>) 
     Data { head: Head { file_attributes: Some(file.told(&attributes)), count, eof }, reply }
 }
 
-/// What of a read can have data: at most [`TRANSFER_BYTES_MAX`], and nothing where no file reaches.
+/// The part of a read that can have data: at most [`TRANSFER_BYTES_MAX`], and nothing beyond the largest file.
 fn within_largest_file(offset: u64, count: u32) -> (u64, usize) {
     let offset = offset.min(FILE_BYTES_MAX);
     let count = u64::from(count.min(TRANSFER_BYTES_MAX)).min(FILE_BYTES_MAX - offset);

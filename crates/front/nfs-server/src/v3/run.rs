@@ -1,4 +1,4 @@
-//! NFS version 3: from a procedure to its handler.
+//! Dispatches NFSv3 procedures to their handlers.
 
 use net::Buffer;
 use nfs_wire::rpc::AcceptStatus;
@@ -22,14 +22,14 @@ use crate::status;
 pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallError> {
     let operation = super::operation(request.call.procedure).ok_or(AcceptStatus::ProcedureUnavailable)?;
     let call = Running { request, operation, counted: Counted::begin(request.connection, operation) };
-    /// Finds the object that the call is for, runs the handler, and makes the reply.
+    /// Finds the object of the call, runs the handler, and makes the reply.
     macro_rules! run {
         ($procedure:ident) => {
             run!($procedure, end)
         };
         ($procedure:ident, $end:ident) => {{
             let args = decode(arguments)?;
-            // One future for each arm: what is in one takes no room beside what is in another.
+            // One future for each arm, so that the variables of one arm take no room beside those of another.
             let result = async {
                 let object = call.enter(&args).await?;
                 $procedure::handle(request, &object, args).await
@@ -79,13 +79,13 @@ struct Running<'r, 'a> {
 }
 
 impl Running<'_, '_> {
-    /// The object that the call is for, when its turn in the budget of the share has come.
+    /// The object of the call, when the call's turn in the budget of the share has come.
     ///
     /// # Errors
     /// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when the object is gone;
-    /// [`Status::Acces`] when the client may not (or no longer) use the share; [`Status::RoFs`] when it may not change what the
-    /// call would. RFC 1813 2.6 would have NFS3ERR_STALE for access that was revoked; but clients give up for good what is
-    /// stale, and the rules may change back.
+    /// [`Status::Acces`] when the client may not (or no longer) use the share; [`Status::RoFs`] when the call would
+    /// make a change that the client may not make. RFC 1813 2.6 asks for NFS3ERR_STALE when access was revoked. But
+    /// clients give up a stale filehandle for good, and the rules may change back.
     async fn enter(&self, args: &impl ForObject) -> Result<CalledObject<'_>, Status> {
         let named = self.request.named(args.object())?;
         let share = &named.share;
@@ -108,7 +108,7 @@ impl Running<'_, '_> {
         if self.operation.changes && object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
     }
 
-    /// Who has had an answer about a file of a share is no stranger.
+    /// A connection with a successful call on a share is no longer a stranger.
     fn note(&self, has_succeeded: bool) {
         if has_succeeded {
             self.request.connection.has_used_share.set(true);

@@ -32,12 +32,12 @@ pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, args: Arg
 async fn set(object: &CalledObject<'_>, args: &Args) -> Result<Changed, Status> {
     let set = to_set(&args.new_attributes)?;
     if !object.admits_mode(set.mode) {
-        return Err(Status::Perm); // as chmod(2)
+        return Err(Status::Perm); // like chmod(2)
     }
     let guard = args.guard.map(timestamp).transpose()?;
     let changed = object.share.set_attributes(object.call, &object.file(), &set, guard).await;
     changed.map_err(|error| match status::of(error) {
-        // The size of a directory: RFC 1813 3.3.2 has NFS3ERR_INVAL only.
+        // The size of a directory: RFC 1813 3.3.2 allows only NFS3ERR_INVAL.
         Status::IsDir => Status::Inval,
         status => status,
     })

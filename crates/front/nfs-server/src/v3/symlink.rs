@@ -31,7 +31,7 @@ pub(super) async fn handle(request: &Request<'_>, dir: &CalledObject<'_>, args: 
 
 async fn link(dir: &CalledObject<'_>, args: &Args<'_>) -> Result<Created, Status> {
     let target = args.data.within_limit()?;
-    // POSIX has no link with an empty text, and none can hold a NUL.
+    // POSIX allows neither an empty link text nor one with a NUL.
     if target.is_empty() || target.contains(&0) {
         return Err(Status::Inval);
     }

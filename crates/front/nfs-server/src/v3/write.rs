@@ -1,4 +1,4 @@
-//! WRITE, RFC 1813 3.3.7: the data is written from where it was received.
+//! WRITE, RFC 1813 3.3.7: the data is written directly from the receive buffer.
 
 use bytes::Bytes;
 use nfs_wire::v3::Procedure;
@@ -30,8 +30,8 @@ impl ForObject for Args<'_> {
 
 pub(super) async fn handle(request: &Request<'_>, file: &CalledObject<'_>, args: Args<'_>) -> Res {
     match write(request, file, &args).await {
-        // The attributes before are left out: with several writes at a time they would be those of another moment, and
-        // a client that compares them would take its own writes for somebody else's.
+        // The attributes before the write are omitted. With several concurrent writes they would belong to another
+        // moment, and a client that compares them would take its own writes for changes by others.
         Ok(written) => Ok(ResOk {
             file_wcc: file.wcc_after().await,
             count: u32::try_from(written.count).unwrap_or(u32::MAX),
@@ -51,7 +51,7 @@ async fn write(request: &Request<'_>, file: &CalledObject<'_>, args: &Args<'_>) 
     let stability = stability(args.stable);
     let written = file.share.write(file.call, &file.file(), args.offset, data, stability).await;
     written.map_err(|error| match status::of(error) {
-        // RFC 1813 3.3.7: NFS3ERR_INVAL for whatever is no regular file.
+        // RFC 1813 3.3.7: NFS3ERR_INVAL for an object that is not a regular file.
         Status::IsDir => Status::Inval,
         status => status,
     })
@@ -60,7 +60,7 @@ async fn write(request: &Request<'_>, file: &CalledObject<'_>, args: &Args<'_>) 
 /// The data to write, still in the record: `count` bytes, or as many as this server writes at a time.
 fn data(request: &Request<'_>, args: &Args<'_>) -> Result<Bytes, Status> {
     let count = usize::try_from(args.count.min(TRANSFER_BYTES_MAX)).unwrap_or(usize::MAX);
-    let data = args.data.get(..count).ok_or(Status::Inval)?; // less data than the count says
+    let data = args.data.get(..count).ok_or(Status::Inval)?; // the call has less data than its count says
     Ok(request.record.slice_ref(data))
 }
 

@@ -16,9 +16,9 @@ use nfs_wire::v4::types::Text;
 /// The most entries that a client may set: as many as fit into the list of a security descriptor ([MS-DTYP] 2.4.5).
 pub(super) const ENTRIES_MAX: usize = 1024;
 
-/// The rights that are the same in both worlds.
+/// The rights that NFSv4 and SMB have in common.
 const RIGHTS: wire::AceMask = wire::AceMask::from_bits_retain(AccessMask::FILE_ALL.bits());
-/// Those that are NFSv4's alone: to retain files.
+/// The rights that only NFSv4 has: retention of files.
 const RETENTION: wire::AceMask = wire::AceMask::WRITE_RETENTION.union(wire::AceMask::WRITE_RETENTION_HOLD);
 
 const OWNER: &str = "OWNER@";
@@ -36,10 +36,10 @@ const SPECIAL: [(&str, Sid); 8] = [
     ("SERVICE@", Sid::SERVICE),
 ];
 
-/// Both who inherit.
+/// The flags of both kinds of objects that inherit.
 const INHERIT: wire::AceFlags = wire::AceFlags::FILE_INHERIT.union(wire::AceFlags::DIRECTORY_INHERIT);
 
-/// The flags that entries may have which allow or deny.
+/// The flags that allowing and denying entries may have.
 const KNOWN_FLAGS: wire::AceFlags = INHERIT
     .union(wire::AceFlags::NO_PROPAGATE_INHERIT)
     .union(wire::AceFlags::INHERIT_ONLY)
@@ -50,7 +50,7 @@ const KNOWN_FLAGS: wire::AceFlags = INHERIT
 const LIST_FLAGS: wire::AclFlags =
     wire::AclFlags::AUTO_INHERIT.union(wire::AclFlags::PROTECTED).union(wire::AclFlags::DEFAULTED);
 
-/// The inheritance flags of the two worlds.
+/// The inheritance flags of NFSv4 and SMB.
 const FLAGS: [(wire::AceFlags, AceFlags); 5] = [
     (wire::AceFlags::FILE_INHERIT, AceFlags::OBJECT_INHERIT),
     (wire::AceFlags::DIRECTORY_INHERIT, AceFlags::CONTAINER_INHERIT),
@@ -109,7 +109,7 @@ impl Told {
 }
 
 impl Entry {
-    /// What an entry says to NFS clients, if anything.
+    /// The form of an entry for NFS clients, if it concerns them.
     fn of(ace: &Ace, descriptor: &SecurityDescriptor) -> Option<Self> {
         let (ace_type, mask, sid) = ace.statement()?;
         let mut flags = FLAGS
@@ -118,12 +118,12 @@ impl Entry {
             .fold(wire::AceFlags::empty(), |flags, (here, _)| flags | *here);
         let is_inherited = flags.intersects(INHERIT);
         let who = match sid {
-            Sid::CREATOR_OWNER | Sid::CREATOR_GROUP if !is_inherited => return None, // about nobody
+            Sid::CREATOR_OWNER | Sid::CREATOR_GROUP if !is_inherited => return None, // applies to no user
             Sid::CREATOR_OWNER | Sid::CREATOR_GROUP => {
                 flags |= wire::AceFlags::INHERIT_ONLY;
                 Cow::Borrowed(if sid == Sid::CREATOR_OWNER { OWNER } else { GROUP })
             }
-            // What inherits these is about this user and group, not about its own owners.
+            // Objects that inherit these entries get this user and group, not their own owner and group.
             sid if !is_inherited && descriptor.owner == Some(sid) => Cow::Borrowed(OWNER),
             sid if !is_inherited && descriptor.group == Some(sid) => Cow::Borrowed(GROUP),
             sid => {
@@ -135,7 +135,8 @@ impl Entry {
         Some(Self { ace_type, flags, mask: RIGHTS & wire::AceMask::from_bits_retain(mask.bits()), who })
     }
 
-    /// Whether the next entry says the same for what inherits it: `OWNER@` and `GROUP@` are kept as two then.
+    /// Whether the next entry says the same for objects that inherit it. `OWNER@` and `GROUP@` are stored as two
+    /// entries then.
     fn is_completed_by(&self, next: &Self) -> bool {
         let own = matches!(&*self.who, OWNER | GROUP)
             && !self.flags.intersects(INHERIT | wire::AceFlags::INHERIT_ONLY);
@@ -163,7 +164,7 @@ fn name_of(sid: Sid) -> Cow<'static, str> {
     }
 }
 
-/// The object of which a client sets the list.
+/// The object whose list a client sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject {
     /// The owner for whom `OWNER@` stands.
@@ -261,7 +262,8 @@ fn entry(ace: &wire::Ace<'_>, sid: Sid, flags: wire::AceFlags) -> Result<Ace, St
     if !RIGHTS.union(RETENTION).contains(ace.mask) {
         return Err(Status::Inval);
     }
-    // 6.2.1.3.1: what cannot be implemented errs "in the direction of more restricted access": nobody may retain files.
+    // 6.2.1.3.1: a right that cannot be implemented errs "in the direction of more restricted access": no user may
+    // retain files.
     let mask = AccessMask::from_bits_retain((ace.mask & RIGHTS).bits());
     let flags = FLAGS
         .iter()

@@ -16,7 +16,7 @@ use super::owner::Digits;
 use crate::attributes::MODE_BITS;
 use crate::config::TRANSFER_BYTES_MAX;
 
-/// What every object has, in every minor version.
+/// The attributes that every object has, in every minor version.
 const ALWAYS: AttributeSet = AttributeSet::REQUIRED.union(AttributeSet::of(&[
     A::CanSetTime,
     A::CaseInsensitive,
@@ -54,16 +54,16 @@ const ALWAYS: AttributeSet = AttributeSet::REQUIRED.union(AttributeSet::of(&[
     A::FsCharsetCap,
 ]));
 
-/// What is kept in extended attributes.
+/// The attributes that are kept in extended attributes.
 const WITH_XATTRS: AttributeSet =
     AttributeSet::of(&[A::Acl, A::AclSupport, A::Dacl, A::Hidden, A::System, A::TimeCreate]);
 
-/// What NFSv4.2 has (RFC 7862 12.2, RFC 8275, RFC 8276, RFC 9754).
+/// The attributes of NFSv4.2 (RFC 7862 12.2, RFC 8275, RFC 8276, RFC 9754).
 const SINCE_2: AttributeSet =
     AttributeSet::of(&[A::ChangeAttrType, A::ModeUmask, A::XattrSupport, A::OpenArguments]);
 
-/// What OPEN takes here (RFC 9754 3): no delegations of times, none instead of the open, and no CLAIM_DELEGATE_PREV (3) and
-/// CLAIM_DELEG_PREV_FH (6).
+/// The arguments that OPEN supports here (RFC 9754 3): no delegations of times, no delegation instead of the open, and
+/// no CLAIM_DELEGATE_PREV (3) and CLAIM_DELEG_PREV_FH (6).
 const OPEN_ARGUMENTS: OpenArguments = OpenArguments {
     access: Bitmap::of(&[1, 2, 3]),
     deny: Bitmap::of(&[0, 1, 2, 3]),
@@ -72,7 +72,7 @@ const OPEN_ARGUMENTS: OpenArguments = OpenArguments {
     create_mode: Bitmap::of(&[0, 1, 2, 3]),
 };
 
-/// What is told of the whole store.
+/// The attributes that describe the whole store.
 const OF_SPACE: AttributeSet = AttributeSet::of(&[
     A::CloneBlockSize,
     A::FilesAvail,
@@ -83,10 +83,10 @@ const OF_SPACE: AttributeSet = AttributeSet::of(&[
     A::SpaceTotal,
 ]);
 
-/// What the store reads only when it is asked to.
+/// The attributes that the store reads only on request.
 const OF_FLAGS: AttributeSet = AttributeSet::of(&[A::Hidden, A::System, A::TimeCreate]);
 
-/// What the holder of a write delegation changes before the store has it.
+/// The attributes that the holder of a write delegation changes before the store knows them.
 const OF_WRITING: AttributeSet =
     AttributeSet::of(&[A::Change, A::Size, A::SpaceUsed, A::TimeMetadata, A::TimeModify]);
 
@@ -98,7 +98,7 @@ const FH_PERSISTENT: u32 = 0;
 /// FSCHARSET_CAP4_CONTAINS_NON_UTF8 (RFC 8881 14.4): NFSv3 clients and programs on the server make such names.
 const CONTAINS_NON_UTF8: u32 = 1;
 
-/// Most names of one object: what the local file systems allow at the most (ext4 allows 65,000, XFS 2^31 - 1).
+/// The most names of one object. Local file systems allow at least this many (ext4 allows 65,000, XFS 2^31 - 1).
 const LINKS_MAX: u32 = 65_000;
 
 /// The attributes that the objects of a file system support.
@@ -134,7 +134,7 @@ pub(super) fn check_readable(wanted: AttributeSet) -> Result<(), Status> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needs {
     pub(super) want: Want,
-    /// Whether another client must be asked that may have data that is not written yet.
+    /// Whether to ask another client that may have unwritten data.
     pub(super) written: bool,
     pub(super) space: bool,
     pub(super) acl: bool,
@@ -158,7 +158,7 @@ impl Needs {
     }
 }
 
-/// What is the same for all objects of a file system.
+/// The values that are the same for all objects of a file system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileSystem {
     pub(super) fsid: Fsid,
@@ -167,7 +167,7 @@ pub(super) struct FileSystem {
     pub(super) lease_seconds: u32,
     /// The size of the largest file.
     pub(super) file_bytes_max: u64,
-    /// The space of the store, if it is wanted.
+    /// The space of the store, if wanted.
     pub(super) space: Option<Space>,
 }
 
@@ -263,7 +263,7 @@ impl Subject {
             A::NoTrunc => Value::NoTrunc(true),
             A::TimeDelta => Value::TimeDelta(Time { seconds: 0, nanoseconds: 1 }),
             A::FsCharsetCap => Value::FsCharsetCap(CONTAINS_NON_UTF8),
-            // RFC 7862 12.2.3: what `change` is here.
+            // RFC 7862 12.2.3: the kind of the `change` attribute here.
             A::ChangeAttrType => Value::ChangeAttrType(ChangeAttrType::TimeMetadata),
             A::OpenArguments => Value::OpenArguments(OPEN_ARGUMENTS),
             A::XattrSupport => Value::XattrSupport(fs.capabilities.contains(Capabilities::XATTRS)),
@@ -357,7 +357,7 @@ mod tests {
         Subject { acl, handle, locations, ..Subject::new(fs, attributes) }
     }
 
-    /// What is supported is either told or set only, and is what it says that it is.
+    /// Each supported attribute either can only be set, or has a value of the right type.
     #[test]
     fn all_that_is_supported_has_a_value() {
         for (minor, capabilities) in

@@ -26,9 +26,9 @@ use super::link::Link;
 use super::state::{Client, Session};
 use crate::reply::mark;
 
-/// A connection over which a client's system does not even acknowledge a call for so long is closed.
+/// A connection is closed if the client's system does not even acknowledge a call on it for this long.
 const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(3);
-/// What a call with one operation fits into, in bytes.
+/// Room for a call with one operation, in bytes.
 const CALL_BYTES: usize = 512;
 
 /// Why a client has not answered.
@@ -37,8 +37,8 @@ pub(crate) enum CallbackError {
     /// The client has no back channel: nothing was sent.
     #[error("no connection of a back channel")]
     PathDown,
-    /// The client may have received the call. The connections over which it could answer are gone, and no other came in
-    /// time.
+    /// The client may have received the call. The connections over which it could answer are gone, and no other
+    /// connection came in time.
     #[error("the connection was lost")]
     Lost,
     /// The client has received the call, as far as is known, and does not answer.
@@ -64,7 +64,7 @@ pub(crate) struct Callbacks {
 
 #[derive(Debug)]
 struct Waiting {
-    /// A reply counts only if it comes back where the call went out.
+    /// The connection of the call. A reply counts only if it arrives there.
     connection: ConnectionNumber,
     /// Takes the reply; dropped when the connection has ended.
     reply: oneshot::Sender<Bytes>,
@@ -92,9 +92,9 @@ struct Ways {
     credential: Credential,
     links: Vec<Link>,
     slots: BackSlots,
-    /// Calls that were given up: their answers may come yet.
+    /// Calls that were given up: their replies may still arrive.
     in_doubt: Vec<(u32, Ticket)>,
-    /// The session has ended: no connection will come.
+    /// Whether the session has ended: no connection will come.
     is_shut: bool,
 }
 
@@ -151,15 +151,15 @@ impl Answered {
 /// Why a client is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// It is to do something: without a connection its SEQUENCE says SEQ4_STATUS_CB_PATH_DOWN_SESSION.
+    /// The client has something to do. Without a connection, its SEQUENCE reports SEQ4_STATUS_CB_PATH_DOWN_SESSION.
     Call,
-    /// To know whether it answers.
+    /// The server wants to know whether the client answers.
     Probe,
 }
 
 impl Callbacks {
-    /// No calls under way. The first call has the number `first_xid`, since clients that remember calls of an earlier
-    /// run of the server must not take a call of this run for a repetition.
+    /// Starts without calls under way. The first call has the number `first_xid`: clients that remember calls of an
+    /// earlier run of the server must not take a call of this run for a repetition.
     pub(crate) fn new(first_xid: u32, timeout: Duration) -> Self {
         Self { next_xid: AtomicU32::new(first_xid), timeout, waiting: Mutex::default() }
     }
@@ -177,8 +177,8 @@ impl Callbacks {
         self.call_about(client, operation, &[]).await
     }
 
-    /// Like [`Callbacks::call`], about something that the client learns from the replies to these requests of its own,
-    /// which may not have reached it yet (RFC 8881 2.10.6.3).
+    /// Like [`Callbacks::call`], about something that the client learns from the replies to these requests of its own.
+    /// The replies may not have reached the client yet (RFC 8881 2.10.6.3).
     ///
     /// # Errors
     /// As [`Callbacks::call`].
@@ -242,9 +242,10 @@ impl Callbacks {
         self.next_xid.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Sends a call over one connection after the other until one brings the reply. When the last one is lost, the client is
-    /// told so by SEQUENCE, and gets the call again over the connection that it brings then. RFC 8881 18.46.3: "per rules on
-    /// request retry, the server MUST retry the callback operation over the same session".
+    /// Sends a call over one connection after the other until one brings the reply. When the last connection is lost,
+    /// SEQUENCE reports that to the client. The client then brings another connection, and gets the call again over it.
+    /// RFC 8881 18.46.3: "per rules on request retry, the server MUST retry the callback operation over the same
+    /// session".
     async fn send_until_answered(
         &self,
         back: &BackChannel,
@@ -289,7 +290,7 @@ impl Callbacks {
         }
     }
 
-    /// A reply has arrived over a connection. Returns false if nobody waits for it.
+    /// Passes on a reply that has arrived over a connection. Returns false if no call waits for it.
     pub(crate) fn replied(&self, connection: ConnectionNumber, record: &Bytes) -> bool {
         let Ok(xid) = Reader::new(record).u32() else { return false };
         let mut waiting = self.waiting.lock();
@@ -299,13 +300,13 @@ impl Callbacks {
         taken.is_some_and(|waiting| waiting.reply.send(record.clone()).is_ok())
     }
 
-    /// A connection has ended: calls that wait for a reply there are sent over another one.
+    /// Handles the end of a connection: calls that wait for a reply there are sent over another one.
     pub(crate) fn connection_ended(&self, connection: ConnectionNumber) {
         self.waiting.lock().retain(|_, waiting| waiting.connection != connection);
     }
 }
 
-/// What a call was answered, if it was accepted.
+/// The reply to a call, if the client accepted the call.
 fn accepted(record: &Bytes) -> Result<Answered, CallbackError> {
     let mut reader = Reader::new(record);
     let reply = Reply::decode(&mut reader).map_err(|_| CallbackError::Malformed)?;
@@ -397,7 +398,7 @@ impl BackChannel {
         self.link_added.notify_waiters();
     }
 
-    /// A connection that was not tried yet: the one that came last, which is most likely to work.
+    /// A connection that was not tried yet: the newest one, which is the most likely to work.
     fn link(&self, tried: &[ConnectionNumber]) -> Option<Link> {
         let ways = self.ways.lock();
         ways.links.iter().rev().find(|link| !tried.contains(&link.number)).cloned()
@@ -423,11 +424,11 @@ impl BackChannel {
         tokio::time::timeout(timeout, taken).await.unwrap_or(Err(CallbackError::TimedOut))
     }
 
-    /// A call has ended.
+    /// Ends a call.
     fn end(&self, xid: u32, ticket: Ticket, answer: &Result<Answered, CallbackError>) {
         let status = answer.as_ref().map(first_status);
         let ended = match &status {
-            // Whatever the results are, it has carried the call out.
+            // The client has carried the call out, whatever the results are.
             Ok(Ok(Ok(())) | Err(_)) => Ended::Answered,
             Ok(Ok(Err(_))) | Err(CallbackError::PathDown | CallbackError::Malformed) => Ended::NotBegun,
             Err(_) => Ended::Unanswered,
@@ -442,7 +443,7 @@ impl BackChannel {
         self.slot_freed.notify_one();
     }
 
-    /// A call that was given up has been answered after all.
+    /// Handles the reply to a call that was given up. Returns whether there is such a call.
     pub(crate) fn answered_late(&self, xid: u32) -> bool {
         let mut ways = self.ways.lock();
         let Some(place) = ways.in_doubt.iter().position(|(given_up, _)| *given_up == xid) else {

@@ -25,7 +25,7 @@ pub trait ClientRecords: Send + Sync + std::fmt::Debug {
     /// The records cannot be read.
     fn all(&self) -> io::Result<Vec<ClientRecord>>;
 
-    /// Whether no call ever waits, as for records in memory. All other calls are made by threads that may wait.
+    /// Whether no call ever waits, as with records in memory. All other calls are made on threads that may wait.
     fn answers_at_once(&self) -> bool {
         false
     }

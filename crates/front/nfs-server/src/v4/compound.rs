@@ -175,7 +175,8 @@ impl<'a> Compound<'a> {
         (caller.of_client(self.client().files.holder()), standing)
     }
 
-    /// The operation under way as one of this caller, in a share that the operation has reached by itself: no budget is asked.
+    /// The operation under way as a call of this caller, in a share that the operation itself has reached: it uses no
+    /// budget.
     pub(super) fn call_on_the_way(&self, caller: Caller) -> Rc<Call> {
         let call = Call::new(&self.operation.on_share, caller, turn_clock::now())
             .within(&self.request.connection.moment);
@@ -189,7 +190,7 @@ impl<'a> Compound<'a> {
         let (operation, begun) = (&operation.on_share, turn_clock::now());
         match Rc::get_mut(&mut object.call) {
             Some(call) => call.renew(operation, begun),
-            // The saved object keeps the call.
+            // The saved object still uses the call.
             None => {
                 let call = Call::new(operation, object.call.caller.clone(), begun);
                 object.call = Rc::new(call.within(&self.request.connection.moment));
@@ -268,7 +269,8 @@ impl<'a> Compound<'a> {
             Designates::Locks => {}
             Designates::Current => return Err(Status::BadStateId),
             Designates::Anonymous | Designates::ReadBypass => {
-                // RFC 8881 8.4.2.1: those without an open wait until clients have reclaimed what may be against it.
+                // RFC 8881 8.4.2.1: operations without an open wait until clients have reclaimed state that may
+                // conflict with them.
                 self.server().v4.recovery.check_stateless(self.now)?;
                 return Ok(object.file());
             }
@@ -280,8 +282,8 @@ impl<'a> Compound<'a> {
             })
         });
         let held = held.map_err(unusable)?;
-        // RFC 8881 18.16.3: "the server is REQUIRED to perform access checking on the READs and WRITEs themselves". Who has
-        // opened the file has been checked.
+        // RFC 8881 18.16.3: "the server is REQUIRED to perform access checking on the READs and WRITEs themselves". The
+        // user who opened the file has already been checked.
         if *held.identity == *object.call.caller.identity {
             Ok(File::Open(held.open))
         } else {
@@ -289,7 +291,7 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// An open that the share has let in for the caller, as one of the client.
+    /// Holds an open, which the share has admitted for the caller, for the client.
     pub(super) fn held(&self, object: &Object, open: Arc<Open>) -> Held {
         let claimant = Arc::new(self.request.connection.callers.claimant(self.request.stated.as_ref()));
         let identity = Arc::clone(&object.call.caller.identity);
@@ -389,8 +391,8 @@ impl<'a> Compound<'a> {
         self.moved_bytes = bytes;
     }
 
-    /// Waits for room for this many more bytes of the reply, among everything that the client has not taken. The total
-    /// is never more than the session allows for a reply.
+    /// Waits for room for this many more bytes of the reply, shared with all other data that the client has not taken.
+    /// The total is never more than the session allows for a reply.
     pub(super) async fn take_room(&self, bytes: usize) {
         let before = self.room.take();
         let had = before.as_ref().map_or(0, Room::bytes);

@@ -1,4 +1,4 @@
-//! What NFSv4 remembers of a connection.
+//! The NFSv4 state of a connection.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -50,10 +50,10 @@ impl Connection {
         Some(session)
     }
 
-    /// The connection was associated with a session.
+    /// Notes that the connection was associated with a session.
     pub(super) fn remember(&self, session: &Arc<Session>) {
         if self.ended.get() {
-            session.disassociate(self.link.number); // it came over this connection and is answered nowhere
+            session.disassociate(self.link.number); // its request came over this connection, which has ended
             return;
         }
         let mut known = self.sessions.borrow_mut();
@@ -71,7 +71,7 @@ impl Connection {
         self.sessions.borrow().iter().any(|session| session.id == id)
     }
 
-    /// A reply of the client has arrived. Returns false if it answers no call.
+    /// Passes on a reply of the client. Returns false if it answers no call.
     pub(crate) fn replied(&self, state: &State, record: &Bytes) -> bool {
         if state.callbacks.replied(self.link.number, record) {
             return true;
@@ -80,7 +80,7 @@ impl Connection {
         self.sessions.borrow().iter().any(|session| session.back.answered_late(xid))
     }
 
-    /// The connection has ended.
+    /// Handles the end of the connection.
     pub(crate) fn ended(&self, state: &State) {
         self.ended.set(true);
         for session in self.sessions.take() {

@@ -1,4 +1,4 @@
-//! Clients that are late make room for others (RFC 8881 8.4.3).
+//! Ends clients with an expired lease that are in the way of others (RFC 8881 8.4.3).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ impl Courtesy for ServerState {
         }
         Some(Box::pin(async move {
             for client in late {
-                // It may have come back while others were ended.
+                // The client may have come back while others were ended.
                 if self.v4.standing(&client, Instant::now()) == Standing::Current {
                     continue;
                 }
                 tracing::info!(client = %client.owner.escape_ascii(), "a silent NFSv4 client makes room for others");
-                // It must not reclaim after a restart what somebody else has had meanwhile.
+                // The client must not reclaim after a restart what another client has had meanwhile.
                 self.v4.expire_client(client.id).leave(&self.v4.recovery).await;
             }
         }))

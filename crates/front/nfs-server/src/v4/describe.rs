@@ -1,4 +1,4 @@
-//! From an object, or the root of the pseudo file system, to its attributes for clients.
+//! Describes an object, or the root of the pseudo file system, by its attributes for clients.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(super) fn supported(c: &Compound<'_>, place: &Place) -> AttributeSet {
     attributes::supported(c.minor_version, capabilities)
 }
 
-/// What the objects of a share have in common.
+/// The values that all objects of a share have in common.
 pub(super) async fn file_system(
     c: &Compound<'_>,
     object: &Object,

@@ -1,4 +1,4 @@
-//! What one client holds on files: opens, locks and delegations, with the share's opens behind them.
+//! The opens, locks and delegations of one client, with the share's opens on which they depend.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,9 +28,9 @@ pub(super) const AWAITED_LOCKS_MAX: usize = 256;
 pub(crate) struct Held {
     pub(crate) share: Arc<Share>,
     pub(crate) open: Arc<Open>,
-    /// Who opened the file. Other users of the client who use the open are checked separately.
+    /// The user who opened the file. Other users of the client who use the open are checked separately.
     pub(crate) identity: Arc<Identity>,
-    /// The claimant about whom the share's rules were asked.
+    /// The claimant for whom the share's rules were checked.
     pub(crate) claimant: Arc<Claimant>,
 }
 
@@ -78,13 +78,13 @@ impl Files {
         }
     }
 
-    /// The grant under which the client caches any file. Its number is the upper half of the numbers of the client's
+    /// The holder of all caching grants of the client. Its number is the upper half of the numbers of the client's
     /// lock-owners.
     pub(crate) fn holder(&self) -> Holder {
         Holder::Delegation(self.number.into())
     }
 
-    /// As [`Files::holder`], for an open.
+    /// Like [`Files::holder`], for an open.
     pub(super) fn grant_key(&self) -> GrantKey {
         GrantKey::Delegation(self.number.into())
     }
@@ -141,12 +141,12 @@ impl Files {
         self.offloads.lock().cancel(sent, file).map_err(refused)
     }
 
-    /// A copy has ended. Returns whether the client must be told.
+    /// Notes the end of a copy. Returns whether the client must be told.
     pub(super) fn offload_ended(&self, other: Other, copied: u64, outcome: Result<(), Status>) -> bool {
         self.offloads.lock().ended(other, copied, outcome)
     }
 
-    /// The client has acknowledged that a copy has ended.
+    /// Notes that the client has acknowledged the end of a copy.
     pub(super) fn offload_acknowledged(&self, other: Other) {
         self.offloads.lock().acknowledged(other);
     }
@@ -175,7 +175,7 @@ impl Files {
         if self.is_over.load(Ordering::Acquire) { Err(new.held) } else { holdings.open(file, owner, new) }
     }
 
-    /// The client is gone: gives up everything, and accepts nothing more.
+    /// Gives up everything, and accepts nothing more, because the client is gone.
     pub(crate) async fn end(&self) {
         let all = self.with(|holdings| {
             self.is_over.store(true, Ordering::Release);
@@ -220,7 +220,7 @@ impl Held {
         note_kept(self.share.close(call, &self.open).await);
     }
 
-    /// As [`Held::close`], for a client that has gone or has lost the open.
+    /// Like [`Held::close`], for a client that has gone or has lost the open.
     pub(super) async fn close_unasked(&self) {
         note_kept(self.share.close_unasked(&self.open).await);
     }

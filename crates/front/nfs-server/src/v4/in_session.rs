@@ -50,7 +50,7 @@ impl InSession {
         Ok(())
     }
 
-    /// The request has run.
+    /// Ends the request, which has run.
     pub(super) fn end(mut self, reply: &mut Reply) {
         let kept = match self.keep {
             Some(fingerprint) => Kept::Reply(reply.body().into(), fingerprint),
@@ -71,7 +71,7 @@ impl InSession {
 impl Drop for InSession {
     fn drop(&mut self) {
         if !self.ended {
-            self.release(Kept::No); // a fault of the program, or its end
+            self.release(Kept::No); // the program has failed, or is ending
         }
     }
 }

@@ -8,7 +8,7 @@ use nfs_wire::v4::fs_locations::{FsLocation, FsLocations};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Text;
 
-/// Addresses told of at most.
+/// The most addresses that a client gets.
 const ADDRESSES_MAX: usize = 64;
 
 /// The value of `fs_locations` for a share, or for the root of the pseudo file system.

@@ -1,7 +1,7 @@
 //! NFS versions 4.1 and 4.2.
 //!
-//! A request is a COMPOUND, which [`run`] runs. It begins with SEQUENCE ([`sequence`]), which finds a slot; from the
-//! slot begins [`compound`], the context of all other operations. The few operations that need no session get only the
+//! A request is a COMPOUND, which [`run`] runs. It begins with SEQUENCE ([`sequence`]), which finds a slot. From the
+//! slot comes [`compound`], the context of all other operations. The few operations that need no session get only the
 //! request, and cannot reach any client's state. [`operation`] has the operations, one file each, and their table.
 
 mod acl;

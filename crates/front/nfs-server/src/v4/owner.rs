@@ -1,10 +1,10 @@
-//! Owners and groups as NFSv4 names them: the decimal numbers that RFC 8881 5.9 allows, which the Linux client sends
-//! with AUTH_SYS. Names with a domain stand for nobody here.
+//! Owners and groups as NFSv4 names them. These are the decimal numbers that RFC 8881 5.9 allows, and that the Linux
+//! client sends with AUTH_SYS. Names with a domain match no user here.
 
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Text;
 
-/// The name of somebody who has no name (RFC 8881 5.9).
+/// The name of a user or group that has no name (RFC 8881 5.9).
 const NOBODY_NAME: &str = "nobody";
 const NOBODY: u32 = 65_534;
 
@@ -18,7 +18,8 @@ pub(super) fn id(text: &str) -> Option<u32> {
 /// The user or group that a client names as the owner or the group.
 ///
 /// # Errors
-/// [`Status::Inval`] for a text that is empty or not UTF-8; [`Status::BadOwner`] for one that names nobody.
+/// [`Status::Inval`] for a text that is empty or not UTF-8; [`Status::BadOwner`] for a text that names no user or
+/// group.
 pub(super) fn given(text: Text<'_>) -> Result<u32, Status> {
     match text.as_str()? {
         "" => Err(Status::Inval),

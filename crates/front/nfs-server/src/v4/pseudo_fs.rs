@@ -1,6 +1,6 @@
 //! The root of the pseudo file system, which joins the exports: a share NAME is at `/NAME` (RFC 8881 7.3).
 //!
-//! It is a directory that nobody can change. A client finds in it the shares that it may use.
+//! The root is a directory that no client can change. A client finds in it the shares that it may use.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::server::ServerState;
 /// The target of the root's filehandle: no share has this number.
 pub(super) const ROOT: Target<'static> = Target { share: u32::MAX, storage_handle: b"/" };
 
-/// The number of the root in its file system, of which it is all.
+/// The number of the root in its file system, which has no other object.
 const ROOT_FILE_ID: u64 = 1;
 
 /// The root's filehandle.
+///
 /// # Errors
 /// None, since the handle fits.
-/// None, since it fits.
 pub(super) fn root_handle(server: &ServerState) -> Result<SignedHandle, Status> {
     server.file_handles.encode(ROOT).ok_or(Status::ServerFault)
 }
@@ -53,8 +53,8 @@ pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
     Ok(Object::new(share, c.call_on_the_way(caller), node, standing))
 }
 
-/// The root's attributes: everybody may list it, nobody may change it. Its change attribute changes when the client
-/// would find other shares in it.
+/// The root's attributes: every client may list it, and no client may change it. Its change attribute changes when the
+/// client would find other shares in it.
 pub(super) fn attributes(c: &Compound<'_>) -> Attributes {
     let shares = shares(c);
     let mut names = DefaultHasher::new();

@@ -15,9 +15,9 @@ use tokio::runtime::Handle;
 use super::state::Client;
 use crate::server::ServerState;
 
-/// How long a client that could not take a recall is left alone before it gets it again.
+/// How long to wait before a client that could not take a recall gets it again.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
-/// How often a recall is sent at most: the client loses the delegation before.
+/// The most times that a recall is sent. The client loses the delegation before that.
 const RECALLS_MAX: usize = 240;
 
 /// How a share reaches a client about one file.
@@ -36,7 +36,8 @@ impl Reach {
         Arc::new(Self { server, client, file, runtime: Handle::current() })
     }
 
-    /// Where who calls is, else where the client was: its shard may have been given up since.
+    /// The runtime of the caller. Outside a runtime, that of the connection of the open, whose shard may have been
+    /// given up since.
     fn runtime(&self) -> Handle {
         Handle::try_current().unwrap_or_else(|_| self.runtime.clone())
     }
@@ -50,7 +51,7 @@ impl GrantHolder for Reach {
     fn shrink(&self, _: &Break) {
         let Some((server, client)) = self.both() else { return };
         if self.is_late() {
-            return self.evict(); // it will not answer
+            return self.evict(); // the client will not answer
         }
         self.runtime().spawn(recall(server, client, self.file));
     }
@@ -82,13 +83,14 @@ impl GrantHolder for Reach {
         let Some((server, client)) = self.both() else { return };
         self.runtime().spawn(async move {
             tracing::info!(client = %client.owner.escape_ascii(), "a silent NFSv4 client is in the way of others");
-            // It must not reclaim after a restart what somebody else has had meanwhile (RFC 8881 8.4.3).
+            // The client must not reclaim after a restart what another client has had meanwhile (RFC 8881 8.4.3).
             server.v4.expire_client(client.id).leave(&server.v4.recovery).await;
         });
     }
 }
 
-/// Asks the client for the delegation, again as long as it says that it cannot answer now: it may not have heard of it yet.
+/// Recalls the delegation, again as long as the client says that it cannot answer now: it may not have heard of the
+/// delegation yet.
 async fn recall(server: Arc<ServerState>, client: Arc<Client>, file: FileKey) {
     for _ in 0..RECALLS_MAX {
         let held = client
@@ -107,8 +109,8 @@ async fn recall(server: Arc<ServerState>, client: Arc<Client>, file: FileKey) {
     }
 }
 
-/// Asks the client for the size of a file, and whether it has changed it: RFC 8881 10.4.3 has it send the change attribute
-/// that it got with the delegation as long as it has not.
+/// Asks the client for the size of a file, and whether it has changed the file. RFC 8881 10.4.3: until it has, it sends
+/// the change attribute that it got with the delegation.
 async fn ask(server: Arc<ServerState>, client: Arc<Client>, file: FileKey) -> Option<Unwritten> {
     let (handle, change) = client
         .files

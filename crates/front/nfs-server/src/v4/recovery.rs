@@ -20,12 +20,12 @@ use crate::config::Config;
 #[derive(Debug)]
 pub(crate) struct Recovery {
     records: Option<Arc<dyn ClientRecords>>,
-    /// Guards which clients of this run are recorded, by their own names. Held while a record is written or removed.
+    /// Guards which clients of this run are recorded, by owner. Held while a record is written or removed.
     kept: tokio::sync::Mutex<HashMap<Vec<u8>, ClientId>>,
-    /// Guards which clients have completed their reclaims, and until when others are held back. The shares are told of
-    /// that while this is held.
+    /// Guards which clients have completed their reclaims, and until when others are held back. The shares learn of
+    /// that while the lock is held.
     grace: Mutex<Grace>,
-    /// The shares in which others are held back until the grace period is over.
+    /// The shares in which other clients are held back until the grace period is over.
     shares: Arc<ShareTable>,
 }
 
@@ -49,7 +49,7 @@ impl Recovery {
         Self { records, kept: tokio::sync::Mutex::default(), grace: Mutex::new(grace), shares }
     }
 
-    /// A share that was awaited since the start is entered: while clients reclaim, others are held back there as well.
+    /// Holds back other clients in a share that was awaited since the start, while clients reclaim.
     pub(crate) fn await_reclaims(&self, share: &Share, now: Instant) {
         let grace = self.grace.lock();
         if grace.is_on(now) {
@@ -57,7 +57,7 @@ impl Recovery {
         }
     }
 
-    /// A client has completed its reclaims.
+    /// Notes that a client has completed its reclaims.
     pub(super) fn complete(&self, owner: &[u8]) {
         let mut grace = self.grace.lock();
         if grace.complete(owner) {
@@ -74,7 +74,7 @@ impl Recovery {
         if self.grace.lock().is_on(now) { Err(Status::Grace) } else { Ok(()) }
     }
 
-    /// Checks whether a client may open or lock: what it had before the restart, or something else.
+    /// Checks whether a client may open or lock, either as a reclaim or newly.
     ///
     /// # Errors
     /// [`Status::Grace`], [`Status::NoGrace`], [`Status::ReclaimBad`].
@@ -104,7 +104,7 @@ impl Recovery {
         })
     }
 
-    /// Whether it may reclaim; then the others are held back for longer, if need be.
+    /// Whether the client may reclaim. If so, others are held back for longer, if necessary.
     fn check_reclaim(
         &self,
         grace: &mut Grace,
@@ -141,8 +141,9 @@ impl Recovery {
         Ok(())
     }
 
-    /// Removes the records of clients that have not completed their reclaims, but for those that have reclaimed something: they are
-    /// recorded in this run too, and will have something to reclaim after the next restart.
+    /// Removes the records of clients that have not completed their reclaims. Clients that have reclaimed something
+    /// keep their records: they are recorded in this run too, and will have something to reclaim after the next
+    /// restart.
     async fn strike_out_absent(&self, void: Vec<ClientRecord>) {
         let kept = self.kept.lock().await;
         let absent = void.into_iter().filter(|record| !kept.contains_key(&record.owner)).collect();

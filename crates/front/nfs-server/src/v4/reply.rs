@@ -10,7 +10,7 @@ use nfs_wire::xdr::{Encode, Writer};
 
 use crate::reply::{REPLY_HEADER_BYTES, mark};
 
-/// What most replies fit into, in bytes.
+/// Room for most replies, in bytes.
 const REPLY_BYTES: usize = 800;
 
 /// The reply so far.
@@ -59,7 +59,7 @@ impl Reply {
         buffer.append_with(|bytes, _| {
             let mut writer = Writer::new(bytes);
             RpcReply { xid, body: ReplyBody::accepted(AcceptStatus::Success) }.encode(&mut writer);
-            let _ = ResultsHead::begin(&mut writer, tag); // finished by its place: the buffer may be another one then
+            let _ = ResultsHead::begin(&mut writer, tag); // finished by position, because the buffer may be another one by then
         });
         let (count_at, last_at) = (buffer.len() - 4, buffer.len());
         Self { buffer, count_at, count: 0, last_at, status: Ok(()) }
@@ -137,7 +137,7 @@ impl Reply {
         mark(self.buffer)
     }
 
-    /// Fills in what is known last.
+    /// Fills in the values that are known last.
     fn settle(&mut self) {
         let status = self.status.map_or_else(|status| status as u32, |()| 0);
         self.buffer[REPLY_HEADER_BYTES..][..4].copy_from_slice(&status.to_be_bytes());

@@ -45,7 +45,7 @@ impl ServerState {
                 (claimant, rights)
             })
             .collect();
-        // Of whom nothing is known has just come, and is looked at by the OPEN itself.
+        // A claimant that is missing from `rights` has just come, and its OPEN checks it.
         let is_lost = |held: Through<'_, Held, Delegated>, access: ShareAccess| {
             rights.get(claimant(&held)).is_some_and(|rights| !rights.allow(access))
         };
@@ -57,13 +57,14 @@ impl ServerState {
         end(client, share, lost).await;
     }
 
-    /// Whether this user of a client may still change anything in a share.
+    /// Whether this user of a client may still make changes in a share.
     pub(super) fn may_write(&self, client: &Client, claimant: &Claimant, share: &Share) -> bool {
         let at = addresses_of(client, &self.connections.addresses());
         self.rights(claimant, share, &at).allow(ShareAccess::WRITE)
     }
 
-    /// What somebody may do in a share: from where the client is now, or if it has no connection from where the file was opened.
+    /// The rights of a claimant in a share, from the addresses where the client is now. Without any connection, from
+    /// the address from which the file was opened.
     fn rights(&self, claimant: &Claimant, share: &Share, at: &[SocketAddr]) -> Rights {
         let then = [claimant.client()];
         let at = if at.is_empty() { &then } else { at };
@@ -72,12 +73,12 @@ impl ServerState {
     }
 }
 
-/// Where a client is now.
+/// The addresses where a client is now.
 fn addresses_of(client: &Client, addresses: &HashMap<u64, SocketAddr>) -> Vec<SocketAddr> {
     client.connections().iter().filter_map(|connection| addresses.get(&connection.0).copied()).collect()
 }
 
-/// What somebody may do in a share.
+/// The rights of a claimant in a share.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rights {
     reads: bool,

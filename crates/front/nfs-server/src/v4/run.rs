@@ -20,9 +20,9 @@ use crate::call::{CallError, Request};
 use crate::operation::Needs;
 use crate::status;
 
-/// For how long a request that is sent again waits for its first run to end. RFC 8881 2.10.6.2 has the server answer NFS4ERR_DELAY
-/// while the first run goes on; the Linux client then sends it again after 15 s and not before, and what the request is for stands still
-/// that long, however soon the first run ends.
+/// How long a request that is sent again waits for its first run to end. RFC 8881 2.10.6.2 has the server answer
+/// NFS4ERR_DELAY while the first run continues. The Linux client sends the request again only after 15 s, and waits
+/// that long even if the first run ends soon.
 const REPEATED_WAITS: Duration = Duration::from_secs(20);
 
 /// Runs a call.
@@ -77,7 +77,7 @@ async fn in_session(
             Ok(Entry::Repeat(body)) => return Reply::repeat(request.call.xid, &body),
             Ok(Entry::Uncached(session, slots)) => return uncached(&session, args, slots, operations, reply),
             Ok(Entry::Running(ended)) if now < patient_until => {
-                // In a box: it is rare, and each request would carry the room for it.
+                // Boxed: it is rare, and each request would carry the room for it.
                 let _ = Box::pin(tokio::time::timeout_at(patient_until.into(), ended)).await;
                 now = Instant::now();
                 continue;
@@ -114,13 +114,13 @@ fn uncached(
     reply.finish()
 }
 
-/// Runs the operations of a COMPOUND, which is their context.
+/// Runs the operations of a COMPOUND in its context.
 struct Runner<'a> {
     compound: Compound<'a>,
 }
 
 impl<'a> Runner<'a> {
-    /// Runs the operations behind SEQUENCE.
+    /// Runs the operations after SEQUENCE.
     async fn run(&mut self, mut operations: wire::Operations<'a>) {
         loop {
             let last = operations.left() == 1;
@@ -135,7 +135,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs one operation, counts it for the share that it was for, and bounds its result.
+    /// Runs one operation, counts it for its share, and bounds its result.
     async fn step(&mut self, args: ArgOp<'a>, last: bool) {
         let c = &mut self.compound;
         let operation = operation::row(args.operation());
@@ -178,7 +178,7 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Counts for the connection what an operation has moved.
+    /// Counts for the connection the payload that an operation has moved.
     fn note_traffic(&self, api: &share::Api) {
         let (traffic, bytes) = (&self.compound.request.connection.traffic, self.compound.moved_bytes());
         if api.is_read() {

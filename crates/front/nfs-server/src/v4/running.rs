@@ -1,4 +1,4 @@
-//! A copy that continues after its reply, as seen by those who query or stop it.
+//! A copy that continues after its reply, as seen by the operations that query or stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

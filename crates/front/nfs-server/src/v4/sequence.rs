@@ -66,10 +66,10 @@ pub(super) fn begin(
         slot::Request { slot: args.slot_id, sequence: args.sequence_id, highest_slot: args.highest_slot_id };
     let mut state = session.state.lock();
     if session.is_gone() {
-        return Err(Status::BadSession); // meanwhile
+        return Err(Status::BadSession); // the session ended meanwhile
     }
     let begun = match state.slots.begin(asked, fingerprint) {
-        // Registered under the lock, so that an end right behind it is not missed.
+        // Registered under the lock, so that an end right afterwards is not missed.
         Err(Status::Delay) => return Ok(Entry::Running(Arc::clone(&session.ended).notified_owned())),
         begun => begun?,
     };
@@ -86,7 +86,7 @@ pub(super) fn begin(
     })
 }
 
-/// What tells a request from another one in the same place: its user and its operations. The tag is of no consequence.
+/// Distinguishes a request from another one in the same place by its user and its operations. The tag does not matter.
 fn fingerprint(request: &Request<'_>, operations: &Operations<'_>) -> Fingerprint {
     let mut user = [0; 12];
     if let Principal::User { uid, gid } = request.principal() {

@@ -13,7 +13,7 @@ use crate::attributes::{FILE_BYTES_MAX, MODE_BITS, NANOSECONDS_PER_SECOND};
 use crate::object::Object;
 use crate::status;
 
-/// The object of which attributes are set.
+/// Whether the object whose attributes are set exists already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     /// An existing object.
@@ -154,14 +154,15 @@ impl<'a> Wanted<'a> {
         }
         let changed = object.share.set_attributes(&object.call, file, &set, None).await;
         changed.map_err(|error| match status::v4(error) {
-            // The size of what is no regular file (RFC 8881 15.2 has no NFS4ERR_ISDIR for SETATTR, but clients know it).
+            // The size of an object that is not a regular file (RFC 8881 15.2 has no NFS4ERR_ISDIR for SETATTR, but
+            // clients know it).
             Status::WrongType => Status::Inval,
             other => other,
         })?;
         Ok(())
     }
 
-    /// With what depends on how the object is now.
+    /// Adds the values that depend on the present state of the object.
     async fn completed(&self, object: &Object) -> Result<SetAttributes, Status> {
         let mut set = self.set;
         let flagged = self.hidden.is_some() || self.system.is_some();

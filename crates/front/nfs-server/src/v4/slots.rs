@@ -14,7 +14,7 @@ use crate::server::ServerState;
 const CALLS_MAX: usize = 32;
 /// The part of the lease time after which a client that has sent nothing is called: 10 seconds of 90.
 const QUIET_PART: u32 = 9;
-/// How long slots stay as they were shared out, whoever comes.
+/// How long slots stay distributed as they are, even if new sessions come.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Distributes slots from time to time, and when new sessions leave few.
@@ -37,7 +37,7 @@ pub(crate) async fn look_after_slots(server: &Arc<ServerState>) {
 /// Asks a client to send a request that shows that it uses no slot above the target.
 async fn recall(server: Arc<ServerState>, session: Arc<Session>) {
     if !session.back.is_open() {
-        return; // it hears when it comes back
+        return; // the client learns of it when it comes back
     }
     let target_highest_slot_id = session.state.lock().slots.target_highest_slot();
     let call = ArgOp::RecallSlot(RecallSlotArgs { target_highest_slot_id });

@@ -58,7 +58,7 @@ pub(crate) struct State {
 struct Tables {
     clients: Clients<Arc<Client>, create_session::ResOk>,
     sessions: HashMap<SessionId, Arc<Session>>,
-    /// Bytes of replies that the sessions may come to keep.
+    /// The most bytes of replies that all sessions together may keep.
     kept_bytes_max: u64,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Client {
 #[derive(Debug)]
 struct Sessions {
     present: Vec<Arc<Session>>,
-    /// The last renewal by a session that has ended; at first, when the client came.
+    /// The last renewal by a session that has ended; before that, when the client came.
     renewed: Instant,
 }
 
@@ -95,15 +95,15 @@ pub(crate) struct Session {
     pub(crate) fore: ChannelAttributes,
     pub(crate) back: BackChannel,
     is_gone: AtomicBool,
-    /// Notified when a request ends of which a retry waits for the reply, and when the session is gone.
+    /// Notified when a request ends for whose reply a retry waits, and when the session is gone.
     pub(crate) ended: Arc<Notify>,
     /// The session's part of the replies that all sessions may cache, in bytes. Changed under the lock of the tables.
     reserved: AtomicU64,
-    /// Guards what every request changes.
+    /// Guards the state that every request changes.
     pub(crate) state: Mutex<SessionState>,
 }
 
-/// What the requests of a session change.
+/// The state that the requests of a session change.
 #[derive(Debug)]
 pub(crate) struct SessionState {
     pub(crate) slots: SlotTable,
@@ -118,7 +118,7 @@ pub(crate) struct SessionState {
 #[must_use = "what these clients had must end"]
 pub(crate) struct Gone(Vec<Arc<Client>>);
 
-/// What CREATE_SESSION answers, and the session if it is a new one.
+/// The reply of CREATE_SESSION, and the session if it is a new one.
 type Answered = (create_session::ResOk, Option<Arc<Session>>);
 
 impl Gone {
@@ -142,7 +142,7 @@ impl Gone {
 impl State {
     pub(crate) fn new(config: &Config) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        // As good as random: the verifier is another one in each run, and the key is secret.
+        // As good as random: the verifier differs in each run, and the key is secret.
         let seed = FileHandleCodec::new(&config.file_handle_key).number(&config.write_verifier);
         let run = u32::try_from(seed >> 32).unwrap_or(0);
         let first_xid = u32::try_from(seed & u64::from(u32::MAX)).unwrap_or(0);
@@ -259,7 +259,7 @@ impl State {
         Ok(Self::gone(tables, vec![gone]))
     }
 
-    /// Takes everything from a client whose lease has expired, because another client needs it.
+    /// Ends everything that a client with an expired lease holds, because another client needs it.
     pub(crate) fn expire_client(&self, client: ClientId) -> Gone {
         let mut tables = self.tables.lock();
         let gone = tables.clients.forget(client).into_iter().collect();
@@ -319,7 +319,7 @@ impl State {
         }
     }
 
-    /// Ends the sessions of clients that have lost their records: outside of the tables' lock.
+    /// Ends the sessions of clients whose records were removed. This happens outside the lock of the tables.
     fn gone(mut tables: MutexGuard<'_, Tables>, clients: Vec<Arc<Client>>) -> Gone {
         let sessions = tables.take_sessions(&clients);
         drop(tables);
@@ -379,7 +379,7 @@ impl Client {
         sessions.renewed = sessions.renewed.max(renewed);
     }
 
-    /// What it has.
+    /// What the client holds.
     fn holding(&self) -> Holding {
         Holding { renewed: self.renewed(), state: !self.files.is_empty() }
     }
@@ -407,7 +407,7 @@ impl Client {
         all.flatten().collect()
     }
 
-    /// A connection was associated with a back channel, or is no longer.
+    /// Counts connections that were associated with a back channel, or are no longer.
     pub(super) fn count_back_connections(&self, more: u32, fewer: u32) {
         if more > 0 {
             self.had_back.store(true, Ordering::Relaxed);
@@ -482,20 +482,21 @@ impl Session {
         }
     }
 
-    /// Counts so many slots of it from now on; the bytes of replies that it may keep in them.
+    /// Reserves this many slots for the session from now on. Returns the bytes of replies that the session may keep in
+    /// them.
     fn reserve(&self, slots: u32) -> u64 {
         let bytes = session::kept_bytes_max(&self.fore, slots);
         self.reserved.store(bytes, Ordering::Relaxed);
         bytes
     }
 
-    /// It has ended.
+    /// Ends the session.
     fn shut(&self) {
         self.is_gone.store(true, Ordering::Release);
         self.ended.notify_waiters();
         self.back.shut(&self.client);
         let mut state = self.state.lock();
-        state.slots = SlotTable::new(1); // what was kept is not asked for any more
+        state.slots = SlotTable::new(1); // kept replies are no longer asked for
         state.connections = Associations::default();
     }
 
@@ -532,7 +533,7 @@ impl Session {
         Ok(after)
     }
 
-    /// A connection has ended.
+    /// Handles the end of a connection.
     pub(crate) fn disassociate(&self, connection: ConnectionNumber) {
         self.state.lock().connections.ended(connection);
         self.back.remove(connection, &self.client);

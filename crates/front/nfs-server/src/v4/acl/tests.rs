@@ -24,7 +24,7 @@ fn described(subject: &Subject, control: Control, acl: Acl) -> SecurityDescripto
     SecurityDescriptor { control, dacl: Some(acl), ..SecurityDescriptor::default() }.given_to(&newborn)
 }
 
-/// What a client reads that has set this.
+/// The list that a client reads after it has set this one.
 fn comes_back(subject: &Subject, aces: &[wire::Ace<'_>]) -> Told {
     let (control, acl) = given_acl(aces, subject).unwrap();
     Told::of(&described(subject, control, acl))
@@ -81,7 +81,7 @@ fn what_owners_inherit_is_kept_for_the_creator() {
     );
 }
 
-/// A file of somebody else that is made there: `OWNER@` is its own owner, the number stays.
+/// A file that another user creates in the directory: `OWNER@` is its own owner, the number stays.
 #[test]
 fn a_child_inherits_for_its_own_owner() {
     let aces = [allow("OWNER@", FD, Mask::READ_DATA), allow("1000", FD, Mask::WRITE_DATA)];
@@ -177,7 +177,8 @@ fn without_a_list_everybody_may_do_everything() {
     assert_eq!(told.acl(), [allow("EVERYONE@", NO, RIGHTS)]);
 }
 
-/// An entry with a condition denies here; one that allows with a condition, and what is about nobody, says nothing.
+/// An entry with a condition is shown if it denies. An entry that allows with a condition, or applies to no user, is
+/// not shown.
 #[test]
 fn what_cannot_be_said_otherwise_is_told_as_it_counts() {
     let mut data = AccessMask::READ_DATA.bits().to_le_bytes().to_vec();
@@ -195,7 +196,7 @@ fn any_ace() -> impl Strategy<Value = (bool, usize, u32, u32)> {
 }
 
 proptest! {
-    /// What a client has set is what it reads, but for a pair that was one entry to begin with.
+    /// A client reads the list that it has set, except for a pair that was one entry originally.
     #[test]
     fn a_list_comes_back(entries in vec(any_ace(), 0..8)) {
         const WHO: [&str; 6] = ["OWNER@", "GROUP@", "EVERYONE@", "1000", "7", "S-1-5-18"];
@@ -205,7 +206,7 @@ proptest! {
             .map(|(allows, who, mask, flags)| {
                 let who = WHO[*who];
                 let flags = inheritance[*flags as usize];
-                // The owner's number is its own only where it is inherited.
+                // The number of the owner becomes `OWNER@` unless the entry is inherited.
                 let who = if who == "1000" && flags == NO { "8" } else { who };
                 let ace = allow(who, flags, RIGHTS & Mask::from_bits_retain(*mask));
                 if *allows { ace } else { wire::Ace { ace_type: DENY, ..ace } }

@@ -38,7 +38,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<ResOk, Status
     Ok(ResOk { supported, access: supported & rights })
 }
 
-/// What can be said of an object of this kind.
+/// The rights that exist for an object of this kind.
 fn known_of(kind: FileKind) -> Access {
     let known = Access::READ | Access::MODIFY | Access::EXTEND;
     match kind {
@@ -48,7 +48,7 @@ fn known_of(kind: FileKind) -> Access {
     }
 }
 
-/// What a caller may do with an object of this kind.
+/// The rights of a caller on an object of this kind.
 fn rights(may: May, kind: FileKind) -> Access {
     let is_dir = kind == FileKind::Directory;
     let search = may.contains(May::EXECUTE);

@@ -1,4 +1,4 @@
-//! What COPY and CLONE have in common: two files of one share, and a range of the first.
+//! The common part of COPY and CLONE: two files of one share, and a range of the first.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::attributes::FILE_BYTES_MAX;
 use crate::status;
 use crate::v4::compound::Compound;
 
-/// Bytes that are copied at once. Between two pieces, other requests have their turn.
+/// Bytes that are copied at once. Other requests get their turn between two pieces.
 pub(super) const PIECE_BYTES: u64 = 1 << 20;
 
 /// The file of the saved filehandle, to be read, and that of the current one, to be written.
@@ -80,7 +80,7 @@ impl Part {
     }
 }
 
-/// Copies the next bytes after those that are done.
+/// Copies the next bytes after the first `done`.
 pub(super) async fn copy_piece(
     call: &Call,
     files: &Between,

@@ -12,16 +12,18 @@ use super::offload::{self, written};
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
-/// Most bytes of a COPY that is done when the reply comes: a client that wants more asks again, as after any short copy.
+/// The most bytes of a COPY that is done when the reply is sent. A client that wants more asks again, as after any
+/// short copy.
 const SYNCHRONOUS_BYTES_MAX: u64 = 64 << 20;
-/// Fewest bytes of a COPY that goes on behind its answer: less is done as fast as its client can be told of it.
+/// The least bytes of a COPY that continues after its reply. A smaller copy takes no longer than telling the client of
+/// its end.
 const ASYNCHRONOUS_BYTES_MIN: u64 = 8 << 20;
 pub(super) const OPERATION: Operation<Number> =
     Operation { changes: true, result_bytes: 48, ..Operation::v4(Number::Copy, "Copy") };
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Res {
     if !args.source_servers.is_empty() {
-        return Err(Status::NotSupp.into()); // from another server
+        return Err(Status::NotSupp.into()); // a copy from another server
     }
     let files = Between::of(c, args.source_stateid, args.destination_stateid)?;
     // 15.2.3: "If SAVED_FH and CURRENT_FH refer to the same file, the operation MUST fail with NFS4ERR_INVAL."
@@ -33,7 +35,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Res {
     let length = files.length(&call, part).await?;
     let mut done = 0;
     if !args.synchronous && length >= ASYNCHRONOUS_BYTES_MIN {
-        // What is wrong with the copy as a whole is so found before the answer.
+        // This finds faults of the copy as a whole before the reply.
         copy_piece(&call, &files, part, 0, PIECE_BYTES).await?;
         done = PIECE_BYTES;
         if let Some(stateid) = offload::begin(c, &files, part, (done, length))? {
@@ -48,13 +50,13 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Res {
     c.moved(count);
     Ok(ResOk {
         response: written(c.server(), None, count),
-        // Whatever was asked for: it is both.
+        // The copy is both, whatever the client asked for.
         requirements: Requirements { consecutive: true, synchronous: true },
     })
 }
 
-/// Copies the rest piece by piece, in their order; how many bytes it came to. What fails behind the first piece only makes it
-/// fewer.
+/// Copies the rest piece by piece, in order, and returns the number of bytes copied. A failure after the first piece
+/// only makes this number smaller.
 async fn copy(
     c: &Compound<'_>,
     files: &Between,

@@ -44,7 +44,7 @@ fn parts(what: &What<'_>) -> Result<(FileKind, Vec<u8>, Device), Status> {
     Ok((kind, target, device))
 }
 
-/// POSIX has no link with an empty text, and none can hold a NUL.
+/// POSIX allows neither an empty link text nor one with a NUL.
 fn link_text(text: Text<'_>) -> Result<Vec<u8>, Status> {
     let text = text.within_path_limit()?;
     if text.contains(&0) { Err(Status::BadChar) } else { Ok(text.to_vec()) }

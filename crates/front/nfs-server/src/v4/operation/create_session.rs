@@ -67,7 +67,7 @@ pub(super) async fn handle(
     Ok(answer)
 }
 
-/// Asks, behind the answer, whether the client can be called.
+/// Finds out, after the reply, whether the client can be called.
 fn probe(request: &Request<'_>, session: Arc<Session>) {
     let server = Arc::clone(&request.connection.server);
     tokio::task::spawn_local(async move {

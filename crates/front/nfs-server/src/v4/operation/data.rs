@@ -1,4 +1,4 @@
-//! What READ, WRITE, the opens and the locks have in common: which objects have data, how much, and who may use it.
+//! The common part of READ, WRITE, the opens and the locks: which objects have data, how much, and who may use it.
 
 use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::status::Status;
@@ -22,7 +22,7 @@ pub(super) fn check_regular(node: &NodeRef) -> Result<(), Status> {
     }
 }
 
-/// The rights of who reads or writes data.
+/// The rights that reading or writing data needs.
 pub(super) fn rights(access: ShareAccess) -> Access {
     let mut rights = Access::empty();
     rights.set(Access::READ_DATA, access.contains(ShareAccess::READ));
@@ -42,7 +42,8 @@ pub(super) fn permitted(object: &Object, found: &Found, access: ShareAccess) -> 
     let maximal = object.share.maximal_access(&object.call.caller, found);
     let reads = rights.contains(Access::READ_DATA) && !maximal.contains(Access::READ_DATA);
     if reads && found.security.is_none() {
-        // Who may execute a program may read it: the client pages it in. A list tells the two apart.
+        // A user who may execute a program may read it, because the client pages it in. Access control lists tell the
+        // two apart.
         rights = rights.difference(Access::READ_DATA) | Access::EXECUTE;
     }
     if maximal.contains(rights) { Ok(rights) } else { Err(Status::Access) }
@@ -50,7 +51,7 @@ pub(super) fn permitted(object: &Object, found: &Found, access: ShareAccess) -> 
 
 /// The part of a read that can return data: as much as fits into the reply, and nothing beyond the largest file.
 pub(super) fn within_largest_file(offset: u64, count: u32, room: usize) -> (u64, usize) {
-    /// What READ's result has beside its data.
+    /// The size of READ's result without its data.
     const HEAD_BYTES: usize = 4 + 4 + 4 + 4 + 3;
     let offset = offset.min(FILE_BYTES_MAX);
     let count = u64::from(count.min(TRANSFER_BYTES_MAX)).min(FILE_BYTES_MAX - offset);

@@ -18,7 +18,7 @@ use crate::v4::files::{Delegated, Held, file_of};
 use crate::v4::recall::Reach;
 use crate::v4::state::Client;
 
-/// What a client is offered for a file that it may open for `access`: that has been checked.
+/// The delegation to offer to a client for a file that it may open for `access`, which has been checked.
 pub(super) fn offer(
     client: &Client,
     object: &Object,
@@ -32,8 +32,8 @@ pub(super) fn offer(
     within_permissions(delegation::offer(want, access, had, reachable), object, found, access)
 }
 
-/// The offer, without what the caller may not do. The client may use the delegation's stateid in place of an open's (RFC 8881
-/// 9.1.2), and no permissions are checked behind it. `checked` is what the caller may do in any case.
+/// The offer, reduced to what the caller may do. The client may use the delegation's stateid in place of an open's (RFC
+/// 8881 9.1.2), and no permissions are checked then. `checked` are the rights that the caller certainly has.
 fn within_permissions(offer: Offer, object: &Object, found: &Found, checked: ShareAccess) -> Offer {
     let may = |access: ShareAccess| permitted(object, found, access.difference(checked)).is_ok();
     match offer {
@@ -53,7 +53,7 @@ pub(super) fn caching(offer: Offer) -> Caching {
     }
 }
 
-/// A request for a grant of the client, which may be a grant of nothing.
+/// A request for a caching grant for the client, which may be empty.
 pub(super) fn grant(c: &Compound<'_>, object: &Object, wanted: Caching) -> GrantRequest {
     let client = c.client();
     let reach = Reach::new(c.server(), client, file_of(object));
@@ -80,7 +80,7 @@ pub(super) async fn delegate(
     if granted.is_empty() {
         return Err(contention);
     }
-    // Where there was no room for writing, what is left is of use for reading.
+    // If there was no room for the caching of writes, the rest still allows a read delegation.
     let access = if granted.contains(Caching::WRITE) { access } else { ShareAccess::READ };
     let stateid = enter(c, object, found, open, access).await.ok_or(contention)?;
     Ok(told(stateid, access))
@@ -108,7 +108,8 @@ async fn enter(
         share.give_up(found.node.id(), files.holder());
         return None;
     };
-    // As it is now, the file that an OPEN made or cut included: what the client learns of it behind this OPEN.
+    // The attributes as of now, including the effects of an OPEN that created or truncated the file. The client learns
+    // of these after the OPEN.
     let now = share.attributes(&object.call, &found.node, Attributes::empty()).await;
     let change = now.map_or_else(|_| found.attributes.change(), |now| now.change());
     let held = Held { open: Arc::clone(&open), ..held.clone() };
@@ -117,7 +118,8 @@ async fn enter(
     let stateid = match entered {
         Ok(stateid) => stateid,
         Err(refused) => {
-            // Another OPEN of the client may have got one at the same time: then the grant is that one's.
+            // Another OPEN of the client may have got a delegation at the same time. The grant then belongs to that
+            // one.
             if files.with(|holdings| holdings.delegation(file).is_none()) {
                 share.give_up(found.node.id(), files.holder());
             }
@@ -128,7 +130,7 @@ async fn enter(
     if !share.granted(&open).breaking && !share.granted(&open).state.is_empty() {
         return Some(stateid);
     }
-    // Somebody needs the file already.
+    // Another client already needs the file.
     let returned = files.with(|holdings| holdings.return_delegation(stateid, file));
     share.give_up(found.node.id(), files.holder());
     if let Ok(returned) = returned {
@@ -137,7 +139,7 @@ async fn enter(
     None
 }
 
-/// Nobody is let in without asking: the client asks with ACCESS.
+/// Grants no right without a check: the client asks with ACCESS.
 const PERMISSIONS: Ace<'static> = Ace {
     ace_type: ace_type::ALLOW,
     flags: AceFlags::empty(),
@@ -147,9 +149,9 @@ const PERMISSIONS: Ace<'static> = Ace {
 
 fn told(stateid: Stateid, access: ShareAccess) -> Delegation<'static> {
     if access.contains(ShareAccess::WRITE) {
-        // RFC 8881 10.4.1: "The server must ensure that the client will be able to write modified data to the server of a size
-        // equal to that provided". Nothing is set aside here, so modified data is to be flushed on close, and who closes a file
-        // learns that the share is full.
+        // RFC 8881 10.4.1: "The server must ensure that the client will be able to write modified data to the server of
+        // a size equal to that provided". This server reserves no space, so the client must flush modified data on
+        // close, and a user who closes a file learns that the share is full.
         let space_limit = SpaceLimit::FileBytes(0);
         let recall = false;
         Delegation::Write(WriteDelegation { stateid, recall, space_limit, permissions: PERMISSIONS })

@@ -1,4 +1,4 @@
-//! What the operations on names have in common.
+//! The common part of the operations on names.
 
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ChangeInfo, NAME_BYTES_MAX, Name};
@@ -46,8 +46,8 @@ pub(super) fn not_found(error: share::Error, name: &[u8]) -> Status {
     }
 }
 
-/// The status of a call that changes names. A client that has the object open and does not share it may close it soon:
-/// for that NFSv4 has NFS4ERR_FILE_OPEN, on which clients give up.
+/// The status of a call that changes names. A client that has the object open without sharing may close it soon. NFSv4
+/// has NFS4ERR_FILE_OPEN for that case, but clients give up on it.
 pub(super) fn refused(error: share::Error) -> Status {
     match status::v4(error) {
         Status::ShareDenied | Status::FileOpen => Status::Delay,
@@ -55,15 +55,15 @@ pub(super) fn refused(error: share::Error) -> Status {
     }
 }
 
-/// What a client receives about a directory that it changed. If the state before the change is not known, the client
-/// gets nothing that it could have cached, since others have changed the directory.
+/// The change information about a directory that the client changed. If the state before the change is not known,
+/// others have changed the directory. Then the client gets a value that it cannot have cached.
 pub(super) fn change(change: &DirChange) -> ChangeInfo {
     let after = change.after.map_or(0, |after| after.change());
     let before = change.before.map_or(after, |before| before.change());
     ChangeInfo { atomic: change.is_atomic, before, after }
 }
 
-/// What a client receives about an object that it changed. Others may have changed the object in between.
+/// The change information about an object that the client changed. Others may have changed the object in between.
 pub(super) fn between(before: &Attributes, after: &Attributes) -> ChangeInfo {
     ChangeInfo { atomic: false, before: before.change(), after: after.change() }
 }

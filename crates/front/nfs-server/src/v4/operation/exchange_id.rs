@@ -27,7 +27,7 @@ pub(super) async fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Res
     }
     match args.state_protect {
         StateProtectArgs::None => {}
-        // Both need RPCSEC_GSS; a client that insists on it finds none of its algorithms here.
+        // Both need RPCSEC_GSS, which this server does not have: it supports none of the algorithms.
         StateProtectArgs::MachineCredential(_) => return Err(Status::Inval),
         StateProtectArgs::Ssv(_) => return Err(Status::EncrAlgUnsupp),
     }

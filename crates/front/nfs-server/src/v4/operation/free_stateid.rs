@@ -14,7 +14,8 @@ pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     let sent = c.stateid(args.stateid)?;
     let client = c.client();
     let freed = client.files.with(|holdings| {
-        // The tables of the open files are asked under the lock of the client's: nobody takes them the other way round.
+        // The tables of open files are queried under the lock of the client's holdings. No code takes the locks in the
+        // other order.
         holdings.free(sent, |open, lock| {
             open.any().is_some_and(|held| held.share.holds_locks(held.open.node(), lock.owner))
         })?;

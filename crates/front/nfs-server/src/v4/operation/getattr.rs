@@ -12,7 +12,7 @@ use crate::v4::describe;
 pub(super) const OPERATION: Operation<Number> =
     Operation { callers: Callers::Mounting, ..Operation::v4(Number::GetAttr, "GetAttr") };
 
-/// About what the longest access control list takes: all of a security descriptor has 64 KiB at most.
+/// The approximate size of the longest access control list: a security descriptor has 64 KiB at most.
 const LIST_BYTES_MAX: usize = 64 << 10;
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Telling, Status> {

@@ -10,7 +10,7 @@ use crate::operation::Operation;
 use crate::status;
 use crate::v4::compound::Compound;
 
-/// The most bytes of a value: what Linux keeps (XATTR_SIZE_MAX).
+/// The most bytes of a value, as in Linux (XATTR_SIZE_MAX).
 const VALUE_BYTES_MAX: usize = 64 << 10;
 
 /// A [`ResOk`] that owns its value.

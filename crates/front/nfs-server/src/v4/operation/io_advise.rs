@@ -1,4 +1,4 @@
-//! IO_ADVISE, RFC 7862 15.5: the hints are ignored, and the client is told so.
+//! IO_ADVISE, RFC 7862 15.5: the server ignores the hints, and says so in the reply.
 
 use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::Operation as Number;

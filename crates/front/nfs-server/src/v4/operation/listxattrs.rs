@@ -40,7 +40,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Names, Status
     part(names, args.cookie, bytes_max)
 }
 
-/// The names behind a cookie that fit.
+/// The names after a cookie that fit.
 fn part(names: Vec<Vec<u8>>, cookie: u64, bytes_max: usize) -> Result<Names, Status> {
     let skipped = usize::try_from(cookie).unwrap_or(usize::MAX);
     let total = names.len();
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_part_fills_its_budget_exactly() {
-        // 4 + 4, 4 + 8 and 4 + 4 bytes behind the 16 that every result has
+        // 4 + 4, 4 + 8 and 4 + 4 bytes after the 16 that every result has
         for (bytes_max, count, eof) in
             [(24, 1, false), (35, 1, false), (36, 2, false), (43, 2, false), (44, 3, true)]
         {

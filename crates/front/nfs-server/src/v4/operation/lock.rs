@@ -22,7 +22,7 @@ use crate::v4::compound::Compound;
 use crate::v4::filehandle;
 use crate::v4::files::{AWAITED_LOCKS_MAX, Held, file_of, refused};
 
-/// How long a client that waits for a lock is thought of: it asks again by itself too.
+/// How long the server remembers that a client waits for a lock. The client also asks again by itself.
 const AWAITED: Duration = Duration::from_secs(300);
 
 pub(super) const OPERATION: Operation<Number> =
@@ -43,7 +43,7 @@ pub(super) async fn run(c: &mut Compound<'_>, args: Args<'_>) {
     }
 }
 
-/// Who locks, under which open.
+/// The owner of a lock, and the open to which the lock belongs.
 struct LockOpen {
     open: Other,
     held: Held,
@@ -88,7 +88,7 @@ async fn lock(c: &Compound<'_>, args: &Args<'_>) -> Result<Result<Stateid, ByteR
 /// Finds the open and the owner, and whether the file was opened for such a lock.
 fn locker(c: &Compound<'_>, args: &Args<'_>) -> Result<LockOpen, Status> {
     let file = file_of(c.object()?);
-    // As POSIX has it: a shared lock of a file that is open for reading, an exclusive one where it is for writing.
+    // As in POSIX, a shared lock needs a file that is open for reading, an exclusive lock one that is open for writing.
     let access = if args.lock_type.is_exclusive() { ShareAccess::WRITE } else { ShareAccess::READ };
     c.client().files.with(|holdings| match args.locker {
         Locker::New { open_stateid, owner, .. } => {
@@ -107,8 +107,8 @@ fn locker(c: &Compound<'_>, args: &Args<'_>) -> Result<LockOpen, Status> {
     })
 }
 
-/// Tells the client when the lock that it waits for could be had: CB_NOTIFY_LOCK. That is a hint; with too many of them, or
-/// after a while, it asks again by itself.
+/// Tells the client when the lock that it waits for may be free (CB_NOTIFY_LOCK). That is only a hint: with too many
+/// waiting locks, or after a while, the client has to ask again by itself.
 fn tell_when_free(c: &Compound<'_>, locker: &LockOpen, wanted: ClientLock) {
     let client = Arc::clone(c.client());
     if client.files.awaited_locks.fetch_add(1, Ordering::Relaxed) >= AWAITED_LOCKS_MAX {
@@ -160,7 +160,7 @@ pub(super) struct OwnerName {
 impl OwnerName {
     pub(super) fn of(server: &ServerState, owner: LockOwner) -> Self {
         match owner {
-            // Of another protocol: there is no such client ID.
+            // The holder uses another protocol, and has no client ID.
             LockOwner::Open(open) => {
                 Self { client: ClientId(0), name: format!("smb-{}", open.0).into_bytes() }
             }
@@ -176,7 +176,7 @@ impl OwnerName {
     }
 }
 
-/// What a client receives about a conflicting lock.
+/// The reply to the client about a conflicting lock.
 pub(super) fn denied<'o>(lock: &ByteRangeLock, owner: &'o OwnerName) -> Denied<'o> {
     let exclusive = lock.kind == LockKind::Exclusive;
     Denied {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn ranges_are_those_of_the_document() {
-        // RFC 8881 18.10.3, at the edges.
+        // RFC 8881 18.10.3, at the limits.
         assert_eq!(range(0, 0), Err(Status::Inval));
         assert_eq!(range(5, u64::MAX), Ok(ByteRange::to_end(5)));
         assert_eq!(range(1, u64::MAX - 1), ByteRange::new(1, u64::MAX - 1).map_err(|_| Status::Inval));

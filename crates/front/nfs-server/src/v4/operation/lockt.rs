@@ -30,7 +30,7 @@ fn test(c: &Compound<'_>, args: &Args<'_>) -> Result<Option<ByteRangeLock>, Stat
     let range = range(args.offset, args.length)?;
     c.server().v4.recovery.check_stateless(c.now)?;
     let files = &c.client().files;
-    // An owner that is not known has locked nothing: its number is nobody's.
+    // An unknown owner has locked nothing, so it gets a number that no owner has.
     let known = files.with(|holdings| holdings.lock_owners().number(args.owner.owner.0));
     let owner = known.unwrap_or_else(|| u64::from(files.number()) << 32);
     Ok(object.share.test_lock(&object.node, ClientLock { owner, range, kind: kind(args.lock_type) }))

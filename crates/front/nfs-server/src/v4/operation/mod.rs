@@ -87,7 +87,7 @@ pub(crate) use offload::OFFLOAD;
 use super::sequence;
 use crate::operation::Operation;
 
-/// A row for each operation that there is.
+/// A row for each supported operation.
 pub(crate) const OPERATIONS: &[&Operation<Number>] = &[
     &access::OPERATION,
     &allocate::OPERATION,
@@ -146,7 +146,7 @@ pub(crate) const OPERATIONS: &[&Operation<Number>] = &[
     &write::OPERATION,
 ];
 
-/// All others.
+/// All other operations.
 const NOT_SUPPORTED: Operation<Number> = Operation::v4_of_no_share(Number::Illegal);
 
 /// One more than the highest number.
@@ -158,7 +158,7 @@ static BY_NUMBER: [&Operation<Number>; NUMBERS] = {
     let mut place = 0;
     while place < OPERATIONS.len() {
         let number = OPERATIONS[place].number as usize;
-        assert!(matches!(table[number].number, Number::Illegal)); // one row an operation
+        assert!(matches!(table[number].number, Number::Illegal)); // each operation has one row
         table[number] = OPERATIONS[place];
         place += 1;
     }

@@ -26,7 +26,7 @@ pub(super) struct NewObject<'w, 'a> {
 pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> Result<Created, Status> {
     let NewObject { kind, target, device, wanted } = new;
     if !dir.admits(kind, wanted.set.mode) {
-        return Err(Status::Perm); // as mknod(2) and chmod(2)
+        return Err(Status::Perm); // like mknod(2) and chmod(2)
     }
     let who = &dir.call.caller.identity;
     let mut set = wanted.set;
@@ -40,7 +40,7 @@ pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> R
         let object = dir.beside(std::sync::Arc::clone(&created.found.node));
         let file = File::Stateless(std::sync::Arc::clone(&object.node));
         if let Err(status) = wanted.apply_list(&object, &file).await {
-            // Nothing half-made stays behind.
+            // No incomplete object stays behind.
             let is_dir = kind == FileKind::Directory;
             let _ = dir.share.remove(&dir.call, &dir.node, name, is_dir).await;
             return Err(status);

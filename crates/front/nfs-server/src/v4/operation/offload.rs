@@ -26,28 +26,29 @@ use crate::v4::files::file_of;
 use crate::v4::running::Running;
 use crate::v4::state::Client;
 
-/// How long a client that could not be told is left alone before it is told again.
+/// How long to wait before a client that could not be told is told again.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
-/// How often a client is told at most. After that it can still ask (OFFLOAD_STATUS).
+/// The most attempts to tell a client. After that the client can still ask (OFFLOAD_STATUS).
 const CALLS_MAX: usize = 180;
-/// How often a client is told that says that it does not know the stateid: CB_OFFLOAD may have overtaken COPY's answer.
+/// The most attempts to tell a client that answers that it does not know the stateid. CB_OFFLOAD may have overtaken
+/// COPY's reply.
 const UNKNOWN_MAX: usize = 5;
 
-/// What is copied after the answer. The bytes count as they are copied.
+/// The work after the reply. The bytes count as they are copied.
 pub(crate) static OFFLOAD: share::Operation = operation::beside(1, "Offload");
 
-/// What goes on.
+/// The copy that continues.
 struct Work {
     server: Arc<ServerState>,
     client: Arc<Client>,
     files: Between,
-    /// Whom the rules of the share are asked about when they have changed.
+    /// The claimant for whom the share's rules are checked when they have changed.
     claimant: Claimant,
     part: Part,
     length: u64,
     target: SignedHandle,
     stateid: Stateid,
-    /// The COPY, whose answer CB_OFFLOAD must not overtake.
+    /// The COPY whose reply CB_OFFLOAD must not overtake.
     asked_by: ReferringCalls,
     running: Arc<Running>,
 }
@@ -103,14 +104,16 @@ impl Work {
         let Stateid { other, .. } = self.stateid;
         let is_known = self.client.files.offload_ended(other, copied, outcome);
         self.running.end();
-        // A client is not told of a copy that it has cancelled, but of one that has lost its share it is.
+        // A client is not told of the end of a copy that it has cancelled, but is told of a copy in a share that was
+        // withdrawn.
         if is_known || share.is_withdrawn() {
             self.tell(other, copied, outcome).await;
         }
     }
 
-    /// Copies the rest. What fails ends it, and so do rules of the share that let nobody write for the client any more: with fewer
-    /// bytes the client asks again for the others, and learns why. Of a share that is gone it learns here.
+    /// Copies the rest. A failure ends the copy, and so do new rules of the share under which no user of the client may
+    /// write. A client that gets fewer bytes asks again for the others, and learns the reason. That the share is gone
+    /// is reported here.
     async fn copy(&self, call: &Call) -> Result<(), Status> {
         let share = &self.files.share;
         let mut generation = None;
@@ -136,7 +139,7 @@ impl Work {
         }
     }
 
-    /// Tells the client, again as long as it cannot be told.
+    /// Tells the client, and repeats that as long as the client cannot be told.
     async fn tell(&self, other: Other, copied: u64, outcome: Result<(), Status>) {
         let info = match outcome {
             Ok(()) => OffloadInfo::Done(written(&self.server, None, copied)),

@@ -26,8 +26,9 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), S
 /// Where a filehandle leads.
 ///
 /// # Errors
-/// [`Status::BadHandle`] for one that this server did not make; [`Status::Stale`] when the object is gone. That the client may
-/// not (or no longer) use the share is told by the operation that wants to ([`Compound::check_standing`]).
+/// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when the object is gone. If the
+/// client may not (or no longer) use the share, the operations that depend on that report it
+/// ([`Compound::check_standing`]).
 async fn place_of(c: &Compound<'_>, FileHandle(bytes): FileHandle<'_>) -> Result<Place, Status> {
     let request = c.request;
     let signed = SignedHandle::new(bytes).ok_or(Status::BadHandle)?;

@@ -1,4 +1,4 @@
-//! PUTPUBFH, RFC 8881 18.20: the same as PUTROOTFH, which 4.1.2 leaves to the server.
+//! PUTPUBFH, RFC 8881 18.20: the same as PUTROOTFH; 4.1.2 leaves the choice to the server.
 
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::status::Status;

@@ -24,11 +24,11 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<DataWritt
     let share = object.share.clone();
     let call = Rc::clone(&object.call);
     c.take_room(count).await;
-    // One byte more than the client has asked for shows whether the file ends here.
+    // Reading one byte more than the client has asked for shows whether the file ends here.
     let buffer = c.data_buffer(count.saturating_add(1));
     let (buffer, count, is_end) = match share.read_at_hand(&call, &file, offset, buffer, 1) {
         Ok((buffer, count, Some(is_end))) => (buffer, count, is_end),
-        // In a box, as other operations need no room for it then.
+        // Boxed, so that the futures of other operations need no room for it.
         Ok((buffer, ..)) | Err(buffer) => {
             Box::pin(share.read_with_end(&call, &file, offset, buffer)).await.map_err(status::v4)?
         }

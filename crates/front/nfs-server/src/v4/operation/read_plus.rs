@@ -12,9 +12,9 @@ use crate::operation::Operation;
 use crate::status;
 use crate::v4::compound::Compound;
 
-/// Most parts with data of one result; what follows the last is told as data, zeroes or not.
+/// The most data parts of one result. All bytes after the last part are returned as data, zeros or not.
 const DATA_PARTS_MAX: usize = 16;
-/// What such a result has beside its data: number of parts, and each part's kind, offset, length and padding.
+/// The size of such a result without its data: the number of parts, and each part's kind, offset, length and padding.
 const PARTS_BYTES: usize = 4 + (2 * DATA_PARTS_MAX + 1) * (4 + 8 + 8);
 
 pub(super) const OPERATION: Operation<Number> =
@@ -37,7 +37,8 @@ pub(super) async fn handle<'d>(
     let (read, count) = share.read(call, &file, offset, vec![0; count]).await.map_err(status::v4)?;
     *data = read;
     data.truncate(count);
-    // Asked afterwards: what is a hole by then may be told as one. What the store does not tell is data.
+    // The ranges are queried after the read. A range that is a hole by then may be returned as one. Where the store
+    // reports nothing, the range is data.
     let told = share.data_ranges(call, &file, offset, count as u64, DATA_PARTS_MAX).await;
     let (ranges, more) = told.unwrap_or((Vec::new(), true));
     let size = share.attributes(call, &object.node, Want::empty()).await.map_err(status::v4)?.size;
@@ -46,7 +47,8 @@ pub(super) async fn handle<'d>(
     Ok(ResOk { eof, contents: parts(offset, data, &ranges, more) })
 }
 
-/// What was read as data and holes. `more`: what lies behind the last of the ranges is data, as far as is known.
+/// Splits the bytes read into data and holes. `more`: the bytes after the last of the ranges are data, as far as is
+/// known.
 fn parts<'d>(offset: u64, data: &'d [u8], ranges: &[ByteRange], more: bool) -> Vec<Content<'d>> {
     let length = data.len() as u64;
     let within = |at: u64| at.saturating_sub(offset).min(length);
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(told, [hole(100, 2), data(102, b"23"), hole(104, 2), data(106, b"6"), hole(107, 3)]);
         let told = parts(100, read, &two, true);
         assert_eq!(told, [hole(100, 2), data(102, b"23"), hole(104, 2), data(106, b"6789")]);
-        // What the store says of other places than were asked for.
+        // The store also reports ranges beside the requested one.
         assert_eq!(parts(100, read, &[range(90, 40)], false), [data(100, read)]);
         assert!(parts(100, b"", &[range(100, 5)], false).is_empty());
     }

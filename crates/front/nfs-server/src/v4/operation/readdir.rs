@@ -24,19 +24,20 @@ use crate::{listing, status};
 /// Cookies stay valid while a directory changes, so nothing has to be verified.
 const COOKIE_VERIFIER: Verifier = Verifier([0; 8]);
 
-/// RFC 8881 18.23.3: "cookie values of zero, 1, and 2 are to be considered reserved". Where a directory uses 1 and 2 itself,
-/// clients have these instead: positive to clients that take cookies for signed numbers, and above the cookies of the
-/// directories of all local file systems.
+/// RFC 8881 18.23.3: "cookie values of zero, 1, and 2 are to be considered reserved". Where a directory itself uses 1
+/// and 2, clients get these values instead. They are positive for clients that take cookies for signed numbers, and
+/// above the cookies of the directories of all local file systems.
 const INSTEAD: [(u64, u64); 2] = [(1, 0x7fff_ffff_ffff_fffd), (2, 0x7fff_ffff_ffff_fffe)];
 
-/// What entries take up, about, when their names have 16 bytes: how many are asked of the share at a time.
+/// The approximate size of an entry whose name has 16 bytes. It decides how many entries are asked of the share at a
+/// time.
 const BARE_ENTRY_BYTES: usize = 64;
 const ENTRY_BYTES: usize = 256;
 
 /// Bytes of the operation's number and its status, in front of a successful result.
 const FRONT_BYTES: usize = 8;
 
-/// What is known of an entry without a look at its object.
+/// The attributes of an entry that are known without reading its object.
 const OF_ENTRY: AttributeSet =
     AttributeSet::of(&[Attribute::FileId, Attribute::MountedOnFileId, Attribute::RdattrError]);
 
@@ -83,7 +84,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Encoded, Stat
     Ok(Encoded(bytes))
 }
 
-/// Lists a directory; whether its end was reached.
+/// Lists a directory. Returns whether its end was reached.
 async fn list(
     c: &Compound<'_>,
     dir: &Object,
@@ -106,7 +107,7 @@ async fn list(
                 None => About::Entry(entry.id.number),
                 Some((node, seen)) => match look(c, dir, fs, (node, *seen), &needs, page.wanted).await? {
                     Some(about) => about,
-                    None => continue, // it has just gone
+                    None => continue, // the object has just been removed
                 },
             };
             if !page.push(&entry.name, of_client(entry.cookie), &about) {
@@ -119,7 +120,8 @@ async fn list(
     }
 }
 
-/// Lists the shares that the client may use, in the order of their numbers: one that comes or goes moves no other.
+/// Lists the shares that the client may use, in the order of their numbers, so that a share that comes or goes does not
+/// move others.
 async fn list_root(c: &Compound<'_>, cookie: u64, page: &mut Page<'_, '_>) -> Result<bool, Status> {
     let needs = Needs::of(page.wanted);
     let mut shares = pseudo_fs::shares(c);
@@ -153,7 +155,7 @@ async fn look_at_top(
     look(c, top, fs, (&top.node, seen), needs, wanted).await
 }
 
-/// What is told of an object; nothing if it is gone.
+/// The attributes to return for an object; nothing if it is gone.
 async fn look(
     c: &Compound<'_>,
     of: &Object,
@@ -169,7 +171,7 @@ async fn look(
     }
 }
 
-/// 18.23.3: an entry tells why it has no attributes, if the client wants to know; else the call fails.
+/// 18.23.3: an entry says why it has no attributes, if the client wants to know; otherwise the call fails.
 fn failed(status: Status, wanted: AttributeSet) -> Result<About, Status> {
     if wanted.contains(Attribute::RdattrError) { Ok(About::Failed(status)) } else { Err(status) }
 }
@@ -182,15 +184,15 @@ fn of_client(cookie: u64) -> u64 {
     INSTEAD.iter().find(|(reserved, _)| *reserved == cookie).map_or(cookie, |(_, instead)| *instead)
 }
 
-/// What an entry tells of its object.
+/// The part of an entry that describes its object.
 enum About {
-    /// Its number.
+    /// The number of the entry.
     Entry(u64),
     Object(Box<Telling>),
     Failed(Status),
 }
 
-/// An entry with the attributes that are wanted of it.
+/// An entry with the requested attributes.
 struct Entry<'a> {
     cookie: u64,
     name: &'a [u8],
@@ -224,9 +226,9 @@ impl Encode for Entry<'_> {
 struct Page<'w, 'b> {
     wanted: AttributeSet,
     listing: ListingWriter<'w, 'b>,
-    /// The bytes that names and cookies may still take, if the client says.
+    /// The bytes that names and cookies may still take, if the client sets a limit.
     names_left: Option<usize>,
-    /// Whether there is an entry.
+    /// Whether the page has an entry.
     any: bool,
 }
 
@@ -235,7 +237,7 @@ impl Page<'_, '_> {
     fn push(&mut self, name: &[u8], cookie: u64, about: &About) -> bool {
         if let Some(left) = self.names_left {
             let left = left.checked_sub(8 + 4 + name.len() + padding(name.len()));
-            // One entry is told even when its name alone is more than the client wants.
+            // The first entry is returned even if its name alone exceeds the limit of the client.
             if left.is_none() && self.any {
                 return false;
             }

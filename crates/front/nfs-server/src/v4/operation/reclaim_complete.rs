@@ -11,7 +11,7 @@ pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number
 
 pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     if args.one_fs {
-        // File systems do not come from other servers: there is nothing that could be reclaimed of one alone.
+        // File systems do not move here from other servers, so there is nothing to reclaim for one file system alone.
         return c.place().map(|_| ());
     }
     let client = c.client();

@@ -16,7 +16,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, St
     directory::check(dir)?;
     let name = directory::existing(args.target)?;
     let remove = |is_dir| dir.share.remove(&dir.call, &dir.node, name, is_dir);
-    // Most are files; what has become the other kind meanwhile is no more what the client saw.
+    // Most objects are files. An object that has changed its kind meanwhile is not the one that the client saw.
     let removed = match remove(false).await {
         Err(share::Error::Storage(storage::Error::IsDirectory)) => remove(true).await,
         removed => removed,

@@ -1,4 +1,4 @@
-//! From an operation of NFSv4 to its handler.
+//! Dispatches NFSv4 operations to their handlers.
 
 use nfs_wire::v4::compound::ArgOp;
 use nfs_wire::v4::status::Status;
@@ -121,8 +121,8 @@ async fn run_without_open<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>) {
     }
 }
 
-/// Runs an operation without a session: only those that create and destroy what SEQUENCE needs are allowed (RFC 8881
-/// 18.46.3). `only`: there is no other operation in the COMPOUND.
+/// Runs an operation without a session. Only operations that create and destroy the state that SEQUENCE needs are
+/// allowed (RFC 8881 18.46.3). `only`: there is no other operation in the COMPOUND.
 pub(in crate::v4) async fn run_alone(
     request: &Request<'_>,
     minor_version: u32,

@@ -24,7 +24,7 @@ async fn set(c: &Compound<'_>, args: &Args<'_>) -> Result<Res, Status> {
     let object = c.object_to_change()?;
     let supported = attributes::supported(c.minor_version, object.share.capabilities());
     let wanted = Wanted::decode(&args.attributes, supported, Of::Existing)?;
-    // 18.30.3: the stateid counts for the size.
+    // 18.30.3: the stateid matters only for the size.
     let file = match wanted.set.size {
         Some(_) => c.file(args.stateid, ShareAccess::WRITE)?,
         None => object.file(),

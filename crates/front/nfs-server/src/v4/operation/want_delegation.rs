@@ -49,13 +49,14 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Res<'static> {
 /// The delegation that the client asks for.
 fn wanted(args: Args) -> Result<Want, Status> {
     let want = match args.want.want()? {
-        // 18.49.3: a client that neither wants a delegation nor cancels a want gets NFS4ERR_INVAL. To want none is no want.
+        // 18.49.3: a client that neither wants a delegation nor cancels a want gets NFS4ERR_INVAL. To want no
+        // delegation is not a want.
         Want::NoPreference | Want::None => return Err(Status::Inval),
         want => want,
     };
     match args.claim {
         Claim::Fh => Ok(want),
-        // As with OPEN (18.16.3), the type of the delegation is claimed.
+        // As with OPEN (18.16.3), the claim states the type of the delegation.
         Claim::Previous(DelegationType::Read) => Ok(Want::Read),
         Claim::Previous(DelegationType::Write) => Ok(Want::Write),
         Claim::Previous(DelegationType::None | DelegationType::NoneExt) => Err(Status::Inval),
@@ -64,7 +65,7 @@ fn wanted(args: Args) -> Result<Want, Status> {
     }
 }
 
-/// Why there can be no delegation of such an object for such a want, whatever else is the case (18.16.3, od_whynone; 18.49.3).
+/// Why there can never be a delegation of such an object for such a want (18.16.3, od_whynone; 18.49.3).
 fn never(want: Want, kind: FileKind) -> Option<WhyNone> {
     match (kind, want) {
         // There are no wants to cancel.
@@ -76,7 +77,7 @@ fn never(want: Want, kind: FileKind) -> Option<WhyNone> {
     }
 }
 
-/// What the caller may do under the delegation, as if it opened the file for that.
+/// The access that the caller may have under the delegation, as if it opened the file for that.
 ///
 /// # Errors
 /// [`Status::Access`], also when the export is read-only.
@@ -90,8 +91,8 @@ fn access(object: &Object, found: &Found, want: Want) -> Result<ShareAccess, Sta
     if may(access) { Ok(access) } else { Err(Status::Access) }
 }
 
-/// Opens the file until the delegation has an open of its own. The open is in nobody's way: a want does not recall what others
-/// have (18.49.4).
+/// Opens the file until the delegation has its own open. This open conflicts with no other: a want does not recall what
+/// other clients have (18.49.4).
 ///
 /// # Errors
 /// Why there is no delegation.
@@ -115,7 +116,7 @@ fn hold(
     };
     match object.share.open_granted(found, &request) {
         Ok(Admission::Done(open)) => Ok(c.held(object, open)),
-        // The file is on its way out, or too many files are open.
+        // The file is about to be deleted, or too many files are open.
         Ok(Admission::Wait(_)) | Err(_) => Err(WhyNone::Resource { will_signal: false }),
     }
 }
@@ -134,7 +135,7 @@ async fn give(
     let given = delegation::delegate(c, object, found, held, offer).await;
     held.close(&object.call).await;
     if !object.standing.is_present(&object.share) {
-        // Who looked through what clients hold may have done so before this was entered.
+        // A check after a change of the rules may have run before the delegation was entered.
         c.server().reconsider_client(c.client(), &object.share).await;
     }
     given

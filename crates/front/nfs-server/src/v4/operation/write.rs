@@ -1,4 +1,4 @@
-//! WRITE, RFC 8881 18.32: the data is written from where it was received.
+//! WRITE, RFC 8881 18.32: the data is written directly from the receive buffer.
 
 use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::Operation as Number;

@@ -1,4 +1,4 @@
-//! What the operations on extended attributes (RFC 8276) have in common.
+//! The common part of the operations on extended attributes (RFC 8276).
 
 use nfs_wire::v4::setxattr::SetOption;
 use nfs_wire::v4::status::Status;

@@ -36,7 +36,8 @@ pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<Target, St
     }
 }
 
-/// The current filehandle. Who holds it may open the file if the file's permissions say so, whatever its directory says.
+/// The current filehandle. A caller that has it may open the file if the permissions of the file allow that, whatever
+/// those of its directory are.
 async fn current(object: &Object) -> Result<Target, Status> {
     let found = object.share.found(&object.call, &object.node, Want::FLAGS).await.map_err(status::v4)?;
     let change = unchanged(&found.attributes);
@@ -51,7 +52,7 @@ async fn named(dir: &Object, name: Name<'_>, wish: &Wish<'_>, minor_version: u32
     }
 }
 
-/// Whether the client has a delegation of this file that stands for such an open.
+/// Whether the client has a delegation of this file that allows such an open.
 fn check_delegated(
     c: &Compound<'_>,
     delegation: Stateid,

@@ -57,7 +57,7 @@ async fn unchecked(
 ) -> Result<Target, Status> {
     let truncates = attributes.value(Attribute::Size) == Some(Value::Size(0));
     let refused = match make(dir, name, new).await {
-        // To open a file that exists, the directory need not be writable.
+        // A caller may open an existing file although the directory is not writable.
         Err(status @ (Status::Exist | Status::Access | Status::RoFs)) => status,
         answer => return answer,
     };
@@ -71,7 +71,7 @@ async fn unchecked(
     Ok(Target { truncates, attributes_set, ..found })
 }
 
-/// Makes the file, marked with the verifier; or finds the one that an earlier transmission of this call has made.
+/// Creates the file, marked with the verifier, or finds the file that an earlier transmission of this call has created.
 async fn exclusive(
     dir: &Object,
     name: &[u8],

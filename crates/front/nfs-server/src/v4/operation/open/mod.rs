@@ -25,7 +25,8 @@ use crate::v4::files::{Held, file_of};
 use target::Target;
 use wish::Wish;
 
-/// What every open of this server is: its locks may overlap and be split, and the client may be told of a lock that is free.
+/// Properties of every open of this server: its locks may overlap and be split, and the server may tell the client that
+/// a lock is free.
 const RESULT: ResultFlags = ResultFlags::LOCKTYPE_POSIX.union(ResultFlags::MAY_NOTIFY_LOCK);
 
 pub(super) const OPERATION: Operation<Number> =
@@ -54,7 +55,7 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
     let stateid = enter(c, &target, &wish, &held).await?;
     let delegation = delegation::delegate(c, &target.object, &target.found, &held, offer).await;
     if !target.object.standing.is_present(&held.share) {
-        // Who looked through what clients hold may have done so before this was entered.
+        // A check after a change of the rules may have passed over this client before the open was entered.
         c.server().reconsider_client(&client, &held.share).await;
     }
     c.set_object(target.object);
@@ -68,15 +69,15 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
     })
 }
 
-/// For a file that cannot be opened none is made. So that nobody is refused because of clients that are late, the share must
-/// know whom to ask to end them.
+/// Refuses early an open for which there is no room. Clients with an expired lease must not take the room of others, so
+/// the share must know how to end them.
 async fn wait_for_room(c: &Compound<'_>) -> Result<(), Status> {
     let Object { share, call, .. } = c.object()?;
     share.open_by_courtesy_of(c.server());
     share.wait_for_open(call).await.map_err(status::v4)
 }
 
-/// The rights that an open takes, or why the caller may not have them.
+/// The rights that an open needs, or why the caller may not have them.
 fn access(target: &Target, wish: &Wish<'_>) -> Result<Access, Status> {
     if target.is_new {
         Ok(rights(wish.access))
@@ -85,7 +86,7 @@ fn access(target: &Target, wish: &Wish<'_>) -> Result<Access, Status> {
     }
 }
 
-/// Lets the open in, beside those of everybody else. The client's own are no exception (RFC 8881 18.16.3: "checking of
+/// Admits the open beside those of all clients. The client's own opens are no exception (RFC 8881 18.16.3: "checking of
 /// share reservations for the new OPEN proceeds normally, with no exception for the existing OPEN held by the same
 /// open-owner").
 async fn admit(

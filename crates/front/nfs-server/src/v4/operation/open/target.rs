@@ -27,7 +27,8 @@ pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status>
     let found = dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
     let found = found.map_err(|error| directory::not_found(error, name))?;
     let change = unchanged(&dir.of_directory(&found).await.map_err(directory::refused)?);
-    // What is before and after is the same, and was read before the name was looked up: nothing can have come in between.
+    // The directory is unchanged, and its state was read before the name was looked up, so no change can have come in
+    // between.
     let known = found.dir_protection.as_ref().is_some_and(|protection| protection.attributes.is_some());
     let change = ChangeInfo { atomic: known, ..change };
     Ok(existing(dir.beside(found.node.clone()), found, change))

@@ -1,4 +1,4 @@
-//! What an OPEN asks for, after invalid values have been refused (RFC 8881 18.16.3).
+//! The request of an OPEN, after invalid values have been refused (RFC 8881 18.16.3).
 
 use nfs_proto::v4::open_state::{ShareAccess, ShareDeny, share_of};
 use nfs_wire::v4::open::{Args, Claim, Delegation, DelegationType, How, Want, WhyNone};
@@ -19,7 +19,7 @@ pub(super) struct Wish<'a> {
 pub(super) struct Claimed<'a>(pub(super) Claim<'a>);
 
 impl Claimed<'_> {
-    /// Whether the client had the open before the server was started.
+    /// Whether the client had the open before the server restarted.
     pub(super) fn is_reclaim(&self) -> bool {
         matches!(self.0, Claim::Previous(_))
     }
@@ -55,18 +55,18 @@ impl<'a> Wish<'a> {
             Claim::Previous(DelegationType::Read) => Want::Read,
             Claim::Previous(DelegationType::Write) => Want::Write,
             Claim::Previous(DelegationType::None | DelegationType::NoneExt) => Want::None,
-            // What it opened under a delegation it is to give back.
+            // A client that opened the file under a delegation is about to return the delegation.
             Claim::DelegateCur(..) | Claim::DelegCurFh(_) => Want::None,
             _ => self.want,
         }
     }
 
-    /// What a client is told that gets no delegation: why, if it expressed a want.
+    /// The reply to a client that gets no delegation: the reason, if the client expressed a want.
     pub(super) fn no_delegation(&self, why: WhyNone) -> Delegation<'static> {
         if self.want == Want::NoPreference { Delegation::None } else { Delegation::NoneExt(why) }
     }
 
-    /// What others may do meanwhile. Removing and renaming are never denied.
+    /// The accesses that others may have meanwhile. Removing and renaming are never denied.
     pub(super) fn sharing(&self) -> Sharing {
         let mut sharing = Sharing::all();
         sharing.set(Sharing::READ, !self.deny.contains(ShareDeny::READ));
