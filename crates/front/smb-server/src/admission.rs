@@ -42,7 +42,7 @@ impl TreeAdmission {
         Self { admission, client: client.ip(), generation: AtomicU64::new(generation) }
     }
 
-    /// For an open that currently has no client.
+    /// An admission for an open that currently has no client.
     pub(crate) fn of_nobody() -> Self {
         Self {
             admission: Admission { read_only: false },
@@ -57,7 +57,7 @@ impl TreeAdmission {
         comes_so && self.generation.load(Ordering::Relaxed) == generation
     }
 
-    /// Whether the share's current rules admit the user in the same way.
+    /// Whether the current rules of the share admit the user in the same way.
     pub(crate) fn is_let_in(&self, share: &Share, login: &Login) -> bool {
         let generation = share.rules_generation();
         let holds = admit(share, SocketAddr::new(self.client, 0), login) == Some(self.admission);

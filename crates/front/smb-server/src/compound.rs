@@ -1,4 +1,4 @@
-//! Responses in their final form: linked, signed, encrypted. [MS-SMB2] 3.3.4.1.
+//! Replies in their final form: linked, signed, encrypted. [MS-SMB2] 3.3.4.1.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use smb_wire::{Header, frame};
 /// A compound, as far as it has been answered.
 #[derive(Debug, Default)]
 pub(crate) struct Compound {
-    /// What a related request inherits from the one before it.
+    /// The values that a related request inherits from the previous request.
     pub(crate) chain: Chain,
-    /// The keys that encrypt the answers; `None` if they are not encrypted.
+    /// The keys that encrypt the replies; `None` if they are not encrypted.
     encryption: Option<Arc<SessionCrypto>>,
-    /// The answers so far, linked; all but the last are signed.
+    /// The replies so far, linked. All but the last are signed.
     answers: Option<Answers>,
-    /// Room for the answers so far, until they are sent.
+    /// Room for the replies so far, until they are sent.
     room: Option<Room>,
 }
 
 #[derive(Debug)]
 struct Answers {
     buffer: Buffer,
-    /// Where the last answer starts.
+    /// Where the last reply starts.
     last: usize,
-    /// What signs the last answer.
+    /// The channel that signs the last reply.
     signer: Option<Arc<Channel>>,
 }
 
@@ -39,17 +39,17 @@ impl Compound {
         Self { encryption, ..Self::default() }
     }
 
-    /// Bytes of the answers so far.
+    /// Bytes of the replies so far.
     pub(crate) fn answered_bytes(&self) -> usize {
         self.answers.as_ref().map_or(0, |answers| answers.buffer.len())
     }
 
-    /// The room that is held for the answers so far, in bytes.
+    /// The room that is held for the replies so far, in bytes.
     pub(crate) fn room_bytes(&self) -> usize {
         self.room.as_ref().map_or(0, Room::bytes)
     }
 
-    /// Adds the room of an answer to that of the answers so far.
+    /// Adds the room of a reply to that of the replies so far.
     pub(crate) fn keep_room(&mut self, room: Room) {
         match &mut self.room {
             Some(before) => before.add(room),
@@ -57,12 +57,12 @@ impl Compound {
         }
     }
 
-    /// Takes the room of the answers so far, which are about to be sent.
+    /// Takes the room of the replies so far, which are about to be sent.
     pub(crate) fn take_room(&mut self) -> Option<Room> {
         self.room.take()
     }
 
-    /// Adds an answer: a complete message with its header.
+    /// Adds a reply: a complete message with its header.
     ///
     /// # Errors
     /// A fault of this program.
@@ -89,7 +89,7 @@ impl Compound {
         Ok(())
     }
 
-    /// Takes the frame with all answers so far; `None` when there are none.
+    /// Takes the frame with all replies so far; `None` when there are none.
     ///
     /// # Errors
     /// A fault of this program.
@@ -135,7 +135,7 @@ pub(crate) fn frame_of(
     enclose(message, encryption).ok()
 }
 
-/// Messages as a frame: encrypted, if they are to be, behind the prefix.
+/// Makes a frame of messages: encrypts them if required, and adds the prefix.
 fn enclose(mut messages: Buffer, encryption: Option<&SessionCrypto>) -> Result<Buffer, ReplyError> {
     if let Some(crypto) = encryption {
         let sealer = crypto.sealer.as_ref().ok_or(ReplyError("no key to encrypt with"))?;

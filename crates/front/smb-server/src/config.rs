@@ -8,7 +8,7 @@ pub use smb_proto::dialect::Dialect;
 pub use smb_proto::durable::Timeouts;
 pub use smb_proto::session::Protection;
 
-/// The user and the group that nobody is.
+/// The user and the group nobody.
 const NOBODY: u32 = 65_534;
 
 /// Settings of the SMB server. `Config::default()` is the configuration of an unconfigured server.

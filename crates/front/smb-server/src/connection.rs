@@ -26,7 +26,7 @@ use crate::status::Failure;
 
 /// The most bytes of a READ, WRITE or transaction without multi-credit requests (SMB 2.0.2).
 const IO_BYTES_SINGLE_CREDIT: u32 = 64 * 1024;
-/// Logons that may fail on a connection before anybody has logged on.
+/// How many logons may fail on a connection on which no user has logged on.
 const FAILED_LOGONS_MAX: u32 = 5;
 
 /// One connection of a client. It lives on one shard.
@@ -49,7 +49,7 @@ pub struct Connection {
     pub(crate) requests: RefCell<RequestList<Arc<Notify>>>,
     /// Connection.SessionTable
     sessions: RefCell<Vec<Bound>>,
-    /// What the connection counts for each share.
+    /// The counters of the connection for each share.
     pub(crate) accounts: Accounts,
     /// As of when directories are read for the request that is being polled.
     pub(crate) moment: Rc<Moment>,
@@ -59,19 +59,19 @@ pub struct Connection {
     failed_logons: Cell<u32>,
     /// Set when too many logons have failed.
     ends_behind_answer: Cell<bool>,
-    /// Answers to CREATE that grant something.
+    /// Replies to CREATE that grant caching.
     answered: RefCell<Vec<Answered>>,
-    /// Set when the connection ends because of a fault, so that nothing more is answered.
+    /// Set when the connection ends because of a fault, so that no more replies are sent.
     dropped: Cell<bool>,
 }
 
-/// An answer to a CREATE.
+/// A reply to a CREATE.
 #[derive(Debug)]
 struct Answered {
-    /// Messages that had been queued before the answer.
+    /// Messages that had been queued before the reply.
     queued_before: u64,
     open: Weak<Open>,
-    /// Which answer about the open it is ([`Open::note_heard`]).
+    /// The number of the reply among those about the open ([`Open::note_heard`]).
     number: u64,
 }
 
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// A client has connected.
+    /// Makes the connection of a client that has connected.
     pub(crate) fn new(server: Arc<Server>, peer: Peer, outbox: Outbox) -> Self {
         let waiting_max = server.config.limits.pending_requests_max;
         let id = server.connection_id();
@@ -146,7 +146,7 @@ impl Connection {
         self.negotiated.get().is_some_and(|negotiated| negotiated.supports_multi_credit)
     }
 
-    /// How many message identifiers a request uses.
+    /// The number of message identifiers that a request uses.
     pub(crate) fn credit_charge(&self, header: &Header) -> u16 {
         if self.supports_multi_credit() { header.credit_charge.max(1) } else { 1 }
     }
@@ -178,7 +178,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The session is valid: from now on its messages on this connection are signed by this channel.
+    /// Notes that the session is valid: from now on this channel signs its messages on this connection.
     pub(crate) fn set_channel(&self, session_id: u64, channel: &Arc<Channel>) {
         let mut sessions = self.sessions.borrow_mut();
         if let Some(bound) = sessions.iter_mut().find(|bound| bound.session.id == session_id) {
@@ -216,21 +216,21 @@ impl Connection {
         self.sessions.borrow().iter().any(is_valid)
     }
 
-    /// A logon has failed. After several failures, or one that was not evaluated, the connection ends after the answer,
-    /// unless a user is logged on.
+    /// Notes that a logon has failed. After several failures, or one that was not evaluated, the connection ends after
+    /// the reply, unless a user is logged on.
     pub(crate) fn note_failed_logon(&self, unheard: bool) {
         self.failed_logons.set(self.failed_logons.get().saturating_add(1));
         let too_many = unheard || self.failed_logons.get() >= FAILED_LOGONS_MAX;
         self.ends_behind_answer.set(too_many && !self.is_known());
     }
 
-    /// Whether too many logons have failed, so that the connection ends after the answer.
+    /// Whether too many logons have failed, so that the connection ends after the reply.
     pub(crate) fn ends_behind_answer(&self) -> bool {
         self.ends_behind_answer.get()
     }
 
-    /// A CREATE that grants something is answered. If the answer is certain not to be sent, the client is not asked to
-    /// give anything up.
+    /// Notes that a CREATE that grants caching is answered. If the reply is certainly not sent, the client is not asked
+    /// to give anything up.
     pub(crate) fn note_answered(&self, open: &Arc<Open>) {
         let number = open.note_heard();
         if self.endpoint.ended.is_set() {
@@ -243,7 +243,7 @@ impl Connection {
         answered.push(Answered { queued_before, open: Arc::downgrade(open), number });
     }
 
-    /// The connection has ended: an answer was not sent if not even the messages before it were.
+    /// Handles the end of the connection: a reply was not sent if not even the messages before it were.
     fn note_unsent(&self) {
         let sent = self.outbox.sent_messages();
         let answered = std::mem::take(&mut *self.answered.borrow_mut());
@@ -252,18 +252,18 @@ impl Connection {
         }
     }
 
-    /// Whether the connection ends because of a fault, so that nothing more is answered.
+    /// Whether the connection ends because of a fault, so that no more replies are sent.
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.get()
     }
 
-    /// Ends the connection without an answer, for the reason given (for the log).
+    /// Ends the connection without a reply, for the reason given (for the log).
     pub(crate) fn disconnect(&self, reason: &str) {
         self.dropped.set(true);
         self.outbox.break_off(reason);
     }
 
-    /// The connection has ended. Sessions without another connection end, too.
+    /// Handles the end of the connection. Sessions without another connection end too.
     pub(crate) async fn end_sessions(&self) {
         self.endpoint.ended.set();
         self.note_unsent();
@@ -273,7 +273,8 @@ impl Connection {
                 self.server.leases.resend(client, self.id);
             }
         }
-        // 3.3.7.1: "All requests in Connection.RequestList MUST be canceled." Those that may not be dropped may wait.
+        // 3.3.7.1: "All requests in Connection.RequestList MUST be canceled." Requests that must not be dropped may be
+        // waiting.
         self.requests.borrow().iter().for_each(|cancel| cancel.notify_one());
         let sessions = std::mem::take(&mut *self.sessions.borrow_mut());
         for Bound { session, .. } in sessions {

@@ -1,8 +1,8 @@
-//! What a handler knows about its request: the more its command needs, the more is provided.
+//! The context of a request for its handler: the more its command needs, the more the context provides.
 //!
-//! A [`RequestContext`] is any request. The [`Subject`] of an admitted request is what it is about. Handlers of
-//! commands that need it receive it as [`InSession`], [`Admitted`] or [`OnShare`]; each of these provides everything
-//! that the previous one does.
+//! A [`RequestContext`] is any request. The [`Subject`] of an admitted request is its session or tree connect. Handlers
+//! of commands that need these receive the request as [`InSession`], [`Admitted`] or [`OnShare`]; each of these
+//! provides everything that the previous one does.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -40,12 +40,12 @@ pub(crate) struct RequestContext {
     pub(crate) operation: &'static Operation,
     /// The whole request, starting with its header. A WRITE's payload is a slice of it.
     pub(crate) message: Bytes,
-    /// Whether the request was encrypted. If so, its answer is encrypted, too.
+    /// Whether the request was encrypted. If so, its reply is encrypted too.
     pub(crate) encrypted: bool,
-    /// The session and tree connect in the answer. SESSION_SETUP and TREE_CONNECT can change them; for other commands
+    /// The session and tree connect in the reply. SESSION_SETUP and TREE_CONNECT can change them. For other commands
     /// they are those found for the request, even if it fails.
     pub(crate) envelope: Envelope,
-    /// The compound to which the request belongs, and the answers so far.
+    /// The compound to which the request belongs, and the replies so far.
     pub(crate) compound: RefCell<Compound>,
     /// The AsyncId of the interim response, once it has been sent.
     pub(crate) async_id: Cell<Option<u64>>,
@@ -53,11 +53,11 @@ pub(crate) struct RequestContext {
     pub(crate) granted: Cell<bool>,
     status: Cell<NtStatus>,
     payload_bytes: Cell<u64>,
-    /// Room for the answer, until the compound takes it.
+    /// Room for the reply, until the compound takes it.
     room: Cell<Option<Room>>,
 }
 
-/// The session and tree connect in an answer, and how the answer is signed.
+/// The session and tree connect in a reply, and how the reply is signed.
 #[derive(Debug, Default)]
 pub(crate) struct Envelope {
     /// The session.
@@ -70,7 +70,7 @@ pub(crate) struct Envelope {
     pub(crate) tree_id: Option<u32>,
 }
 
-/// The properties of the logon on which the answer depends.
+/// The properties of the logon on which the reply depends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoggedOn {
     /// Session.IsGuest, Session.IsAnonymous
@@ -85,7 +85,7 @@ impl From<&Login> for LoggedOn {
     }
 }
 
-/// What an admitted request is about, as far as its command needs it.
+/// The session and tree connect of an admitted request, as far as its command needs them.
 pub(crate) enum Subject {
     /// The connection, and the session that the request names, if it exists.
     Connection(Option<Arc<Session>>),
@@ -119,7 +119,7 @@ pub(crate) struct OnShare<'r> {
     admitted: Admitted<'r>,
     /// The share.
     pub(crate) share: &'r Arc<Share>,
-    /// The operation that the request is for the share.
+    /// The request as an operation on the share.
     pub(crate) call: &'r Call,
     /// Whether the request may have to wait for the share's budget.
     pub(crate) takes_turns: bool,
@@ -175,8 +175,8 @@ impl RequestContext {
         }
     }
 
-    /// Waits for room for an answer of this many bytes, among everything that the client has not taken. The room is
-    /// held until the answer is sent or the request fails.
+    /// Waits for room for a reply of this many bytes, shared with all other data that the client has not taken. The
+    /// room is held until the reply is sent or the request fails.
     pub(crate) async fn room_for(&self, bytes: usize) {
         let had = self.compound.borrow().room_bytes();
         let room = self.connection.outbox.room(bytes, had).await;
@@ -198,23 +198,23 @@ impl RequestContext {
         self.compound.borrow_mut().chain.generated_file(id);
     }
 
-    /// A buffer for an answer without data. It begins with 64 zero bytes, into which the header is written at the end.
+    /// A buffer for a reply without data. It begins with 64 zero bytes, into which the header is written at the end.
     /// The body is appended.
     pub(crate) fn reply(&self) -> Buffer {
         self.reply_with(0)
     }
 
-    /// Like [`RequestContext::reply`], for an answer with this many bytes of data.
+    /// Like [`RequestContext::reply`], for a reply with this many bytes of data.
     pub(crate) fn reply_with(&self, data_bytes: usize) -> Buffer {
         message(self.operation.answer_bytes.saturating_add(data_bytes))
     }
 
-    /// Sets a status of the answer that is not an error (STATUS_BUFFER_OVERFLOW, STATUS_NOTIFY_ENUM_DIR).
+    /// Sets a status of the reply that is not an error (STATUS_BUFFER_OVERFLOW, STATUS_NOTIFY_ENUM_DIR).
     pub(crate) fn set_status(&self, status: NtStatus) {
         self.status.set(status);
     }
 
-    /// The status of an answer that is not an error.
+    /// The status of a reply that is not an error.
     pub(crate) fn status(&self) -> NtStatus {
         self.status.get()
     }
@@ -285,7 +285,7 @@ impl<'r> Admitted<'r> {
         match open.arrive(self.header.channel_sequence(), replay) {
             Ok(outstanding) => Ok(Some(outstanding)),
             Err(Late) if self.operation.is_guarded() => {
-                // Its client is to send it again (3.2.5.12); Linux tells its program that it failed.
+                // The client is expected to send the request again (3.2.5.12). Linux reports a failure to its program.
                 let (peer, command) = (self.connection.peer.address, self.header.command);
                 tracing::info!(%peer, ?command, path = open.path, "a late request is refused");
                 Err(NtStatus::FILE_NOT_AVAILABLE.into())

@@ -1,4 +1,4 @@
-//! Which handler answers which command; nothing else.
+//! Dispatches commands to their handlers, and does nothing else.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -78,7 +78,7 @@ fn count(ctx: &InSession<'_>, share: &Share, call: &Call, outcome: Outcome) {
 }
 
 async fn dispatch_share(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
-    // What is refused here costs the share nothing.
+    // A request that is refused here uses none of the share's budget.
     check_tree(ctx).await.inspect_err(|_| ctx.call.needs_no_turn())?;
     let turn = pin!(async {
         ctx.share.take_turn(ctx.call).await;
@@ -92,8 +92,8 @@ async fn dispatch_share(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
     dispatch_file(ctx).await
 }
 
-/// Decodes a request about files and hands it to its handler. All but READ run in boxes of their own: a READ's future need not
-/// have room for theirs.
+/// Decodes a request about files and passes it to its handler. All handlers but READ's run in separate boxes, so that a
+/// READ's future needs no room for theirs.
 async fn dispatch_file(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
     let message: &[u8] = &ctx.message;
     match ctx.operation.command {
@@ -158,7 +158,7 @@ async fn dispatch_file(ctx: &OnShare<'_>) -> Result<Buffer, Failure> {
     }
 }
 
-/// The same on IPC$: a pipe is opened, written, read and closed, and that is all.
+/// Dispatches the commands on IPC$: a pipe can only be opened, written, read and closed.
 async fn dispatch_pipe(ctx: &Admitted<'_>) -> Result<Buffer, Failure> {
     let message: &[u8] = &ctx.message;
     match ctx.operation.command {
@@ -175,7 +175,7 @@ async fn dispatch_pipe(ctx: &Admitted<'_>) -> Result<Buffer, Failure> {
     }
 }
 
-/// The commands about sessions. TREE_CONNECT also gives its tree connect.
+/// Dispatches the commands about sessions. TREE_CONNECT also returns its tree connect.
 async fn dispatch_session(ctx: &InSession<'_>) -> Result<(Buffer, Option<Arc<Tree>>), Failure> {
     let message: &[u8] = &ctx.message;
     match ctx.operation.command {
@@ -192,7 +192,7 @@ async fn dispatch_session(ctx: &InSession<'_>) -> Result<(Buffer, Option<Arc<Tre
     }
 }
 
-/// The commands about connections. SESSION_SETUP has a say in what its answer says of the session.
+/// Dispatches the commands about connections. SESSION_SETUP also decides what its reply says of the session.
 async fn dispatch_connection(
     ctx: &mut RequestContext,
     named: Option<&Arc<Session>>,
@@ -211,7 +211,7 @@ async fn dispatch_connection(
     }
 }
 
-/// Whether the request's CreditCharge pays for what it carries and may be answered with. [MS-SMB2] 3.3.5.2.5.
+/// Checks that the request's CreditCharge covers its payload and that of the reply. [MS-SMB2] 3.3.5.2.5.
 fn check_payload(ctx: &RequestContext, sent: usize, expected: u32) -> Result<(), Failure> {
     if !ctx.connection.supports_multi_credit() {
         return Ok(());

@@ -9,9 +9,9 @@ use net::{Buffer, Mailbox, Outbox, Peer, RoundTrip};
 use crate::report;
 use crate::signal::Signal;
 
-/// After so long a client's system must have acknowledged what it was told unasked, while its session has other channels.
+/// How long a client's system may take to acknowledge an unsolicited message, while its session has other channels.
 const ONE_OF_SEVERAL_PATIENCE: Duration = Duration::from_secs(2);
-/// The same for the only channel of a session: well within the 35 s that a client has to answer a break.
+/// The same for the only channel of a session. This is well within the 35 s that a client has to answer a break.
 const ONLY_ONE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Channel.Connection: how a session reaches its client, from any shard.
@@ -65,9 +65,9 @@ impl Endpoint {
         self.is_one_of_several.store(several, Ordering::Relaxed);
     }
 
-    /// Sends a message that the server sends unasked; returns false if it is not accepted. The connection ends if the
-    /// client's system does not acknowledge the message: soon, if the client can be reached over another channel;
-    /// otherwise before those who wait for the answer would stop waiting.
+    /// Sends an unsolicited message of the server; returns false if it is not accepted. The connection ends if the
+    /// client's system does not acknowledge the message: soon if the client can be reached over another channel,
+    /// otherwise before those who wait for the reply stop waiting.
     pub(crate) fn post(&self, frame: Buffer) -> bool {
         let several = self.is_one_of_several.load(Ordering::Relaxed);
         let patience = if several { ONE_OF_SEVERAL_PATIENCE } else { ONLY_ONE_PATIENCE };
@@ -76,7 +76,7 @@ impl Endpoint {
 
     /// Notes that a request arrived at this time.
     pub(crate) fn note_request(&self, at: Instant) {
-        // No more than a store: no other shard counts here.
+        // A plain store is enough: no other shard counts here.
         self.requests.store(self.requests.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.last_request
             .store(milliseconds(at.saturating_duration_since(self.connected)), Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Endpoint {
         self.mailbox.close();
     }
 
-    /// What an administrator sees of the connection.
+    /// The connection as an administrator sees it.
     pub(crate) fn report(&self) -> report::Channel {
         report::Channel {
             connection: self.connection,

@@ -4,11 +4,11 @@ use share::ExtendedAttribute;
 use smb_wire::NtStatus;
 use smb_wire::fscc::ea::{self, EaFlags, FullEa};
 
-/// Characters that no name may have ([MS-FSCC] 2.4.16), beside control characters.
+/// Characters that no name may have ([MS-FSCC] 2.4.16), besides control characters.
 const NAME_FORBIDS: &[u8] = b"\\/:*?\"<>|,+=[];";
 
-/// Bytes of an entry of FILE_FULL_EA_INFORMATION beside name and value, without the offset of the next and with
-/// the zero behind the name.
+/// Bytes of an entry of FILE_FULL_EA_INFORMATION besides name and value: without the offset of the next entry, and with
+/// the zero after the name.
 const ENTRY_BYTES: usize = 5;
 
 /// The list that a client asks for.
@@ -70,7 +70,7 @@ pub(crate) fn encode(all: &[ExtendedAttribute], wanted: Wanted<'_>) -> Result<(V
     Ok((data, false))
 }
 
-/// All attributes, or those of the names given; one that the file lacks has an empty value.
+/// All attributes, or those with the given names. An attribute that the file lacks has an empty value.
 fn choose<'a>(all: &'a [ExtendedAttribute], names: &'a [u8]) -> Result<Vec<FullEa<'a>>, NtStatus> {
     let entry = |name, value| FullEa { flags: EaFlags::empty(), name, value };
     if names.is_empty() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use auth::{Brake, Failure, FailureClass, Identity, Step};
 use parking_lot::Mutex;
 
-/// Failures of one address after which they are no more told one by one in the log.
+/// The number of failures of one address after which the log no longer reports each.
 const TOLD_MAX: u32 = 5;
 
 /// Logons that did not succeed, since the server started.

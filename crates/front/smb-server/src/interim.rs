@@ -30,8 +30,8 @@ impl Future for Cancelled {
 const INTERIM_AFTER: Duration = Duration::from_millis(500);
 
 impl RequestContext {
-    /// Carries out work that may have to wait for another client to give up what it caches. If that takes a while, this
-    /// client gets an interim response. A CANCEL has no effect, since half of the work may be done.
+    /// Carries out work that may have to wait for another client to give up a caching grant. If that takes a while,
+    /// this client gets an interim response. A CANCEL has no effect, since half of the work may be done.
     ///
     /// # Errors
     /// Those of the work.
@@ -44,7 +44,7 @@ impl RequestContext {
             outcome = &mut work => return outcome,
             () = tokio::time::sleep(INTERIM_AFTER) => {}
         }
-        // Where it cannot be told, it waits all the same.
+        // If the interim response cannot be sent, the request waits anyway.
         if let Err(failure) = self.linger() {
             tracing::debug!("a request waits without an interim response: {}", failure.status);
         }
@@ -98,18 +98,19 @@ impl RequestContext {
         self.announce()
     }
 
-    /// Announces that the answer will take time: sends the interim response with STATUS_PENDING at the first call, and
+    /// Announces that the reply will take time: sends the interim response with STATUS_PENDING at the first call, and
     /// lets CANCEL find the request.
     ///
-    /// In a compound, the answers before this one are sent at once, ahead of the interim response. Those after it wait
-    /// too, and are sent together with the answer (Windows does so for a CREATE that waits for a break).
+    /// In a compound, the replies before this one are sent at once, ahead of the interim response. Those after it wait
+    /// too, and are sent together with the reply (Windows does so for a CREATE that waits for a break).
     ///
     /// # Errors
     /// STATUS_INSUFFICIENT_RESOURCES when too many requests of the connection are waiting.
     pub(crate) fn announce(&self) -> Result<Cancelled, Failure> {
         let cancel = Arc::new(Notify::new());
         if self.connection.endpoint.ended.is_set() {
-            // Those that wait have been cancelled, and nobody comes to cancel this one, which is behind one that was finished.
+            // The waiting requests have been cancelled already. This request follows one that ran to its end, so
+            // nothing else cancels it.
             cancel.notify_one();
         }
         let first = self.async_id.get().is_none();

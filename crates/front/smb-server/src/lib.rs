@@ -2,8 +2,8 @@
 //!
 //! A frame comes from [`net`] ([`serve`]), is decrypted and verified ([`receive`]), dispatched to a handler
 //! ([`dispatch`], [`handler`]) and answered ([`reply`], [`compound`]). The state of a connection ([`connection`])
-//! follows the rules of [`smb_proto`]; what a share does with a request is behind [`share`]. Handlers only translate
-//! between the two. Their [`context`] has what they may rely on.
+//! follows the rules of [`smb_proto`], and the effect of a request on a share is the work of [`share`]. Handlers only
+//! translate between the two. Their [`context`] provides what they may rely on.
 
 #![forbid(unsafe_code)]
 

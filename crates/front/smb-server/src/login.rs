@@ -22,6 +22,6 @@ pub(crate) struct Login {
     pub(crate) signing_required: bool,
     /// Session.EncryptData
     pub(crate) encrypt_data: bool,
-    /// The keys; None where authentication produced none.
+    /// The keys; None if the authentication produced none.
     pub(crate) crypto: Option<Arc<SessionCrypto>>,
 }

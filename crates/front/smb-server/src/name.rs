@@ -23,7 +23,7 @@ const COMPONENT_UNITS_MAX: usize = 255;
 /// Components of one path.
 const COMPONENTS_MAX: usize = 512;
 
-/// What no component may hold ([MS-FSCC] 2.1.5.2); control characters neither.
+/// The characters that no component may contain ([MS-FSCC] 2.1.5.2), besides control characters.
 const RESERVED: &[char] = &['"', '\\', '/', ':', '|', '<', '>', '*', '?'];
 
 /// The characters that Windows reserves, and the private ones that stand for them.
@@ -50,7 +50,7 @@ pub(crate) struct Path {
     pub components: Vec<Vec<u8>>,
     /// Whether the path ended in a backslash, so that only a directory can be meant.
     pub names_directory: bool,
-    /// Which of the object's streams is meant.
+    /// The stream of the object that is meant.
     pub stream: StreamPart,
 }
 
@@ -75,7 +75,7 @@ impl Path {
             _ => (path, stream == StreamPart::Index),
         };
         let mut components = Vec::new();
-        // Nothing at all, or nothing but a stream: the root.
+        // A path that is empty, or has only a stream, means the root.
         for part in path.split('\\') {
             match part {
                 "" | "." => {}
@@ -106,7 +106,7 @@ pub(crate) fn component(part: &str) -> Result<Vec<u8>, NtStatus> {
     Ok(stored.into_owned().into_bytes())
 }
 
-/// The private characters of a client's name as what they stand for.
+/// Replaces the private characters in a client's name by the characters that they stand for.
 fn to_stored(part: &str) -> Cow<'_, str> {
     if !part.contains(is_private) {
         return Cow::Borrowed(part);
@@ -148,7 +148,7 @@ pub(crate) fn to_client(stored: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(name))
 }
 
-/// A path of the store (`a/b`) as clients see it (`a\b`). U+FFFD replaces what is not UTF-8.
+/// A path of the store (`a/b`) as clients see it (`a\b`). U+FFFD replaces bytes that are not UTF-8.
 pub(crate) fn path_to_client(stored: &[u8]) -> String {
     let parts = stored
         .split(|b| *b == b'/')

@@ -12,11 +12,12 @@ use parking_lot::Mutex;
 
 use crate::config::{GivenInterface, Interface, Interfaces};
 
-/// How long an answer of the kernel is used.
+/// How long an answer of the kernel is valid.
 const FRESH: Duration = Duration::from_secs(1);
-/// Of an interface whose speed nobody knows, in bits per second: as a rule that is a virtual one.
+/// The assumed speed of an interface with an unknown speed, in bits per second. As a rule, such an interface is
+/// virtual.
 const LINK_SPEED: u64 = 10_000_000_000;
-/// Addresses told of at most.
+/// The most addresses that a client gets.
 const ADDRESSES_MAX: usize = 256;
 /// Numbers of interfaces that the kernel does not know begin here.
 const UNKNOWN_INDEX: u32 = 1 << 24;
@@ -57,7 +58,7 @@ impl NetworkInterfaces {
     }
 }
 
-/// What clients are told when the kernel knows these addresses.
+/// The addresses for clients when the kernel has these.
 fn told(settings: &Interfaces, known: &[InterfaceAddr]) -> Vec<Interface> {
     let Interfaces { listen, given } = settings;
     if !given.is_empty() {
@@ -73,12 +74,13 @@ fn of_kernel(known: &InterfaceAddr) -> Interface {
         index: known.index,
         address: known.address,
         link_speed: known.link_speed.unwrap_or(LINK_SPEED),
-        // What a process sends to its own machine is received on the processor that it runs on.
+        // A process receives the data that it sends to its own machine on the processor that it runs on.
         rss: known.receive_queues > 1 || known.is_loopback,
     }
 }
 
-/// As the administrator has it; what was not said comes from the kernel, if it has the address.
+/// An interface with the administrator's values. Values that the administrator did not give come from the kernel, if it
+/// has the address.
 fn as_given(given: &GivenInterface, unknown_index: u32, known: &[InterfaceAddr]) -> Interface {
     let known = known.iter().find(|known| known.address == given.address).map(of_kernel);
     let default =

@@ -16,10 +16,10 @@ pub(crate) struct Operation {
     pub(crate) serves_expired: bool,
     /// The kind of effect that the command has.
     pub(crate) effect: Effect,
-    /// Whether the command may wait for long. If so, it does not keep everything in memory that was received together
-    /// with it.
+    /// Whether the command may wait for long. If so, its message is copied, so that it does not keep everything in
+    /// memory that was received together with it.
     pub(crate) lingers: bool,
-    /// The most bytes of its answer after the header, apart from data whose amount depends on the request or the file.
+    /// The most bytes of its reply after the header, apart from data whose amount depends on the request or the file.
     pub(crate) answer_bytes: usize,
 }
 
@@ -42,8 +42,8 @@ pub(crate) enum Effect {
     /// None: the request ends with its connection.
     None,
     /// The request runs to its end even if its connection has ended. A request that changes something must have a known
-    /// outcome, since the client may send it again on another channel. A request that takes opens or sessions out of
-    /// their tables must close all of them, since nobody else would find them there.
+    /// outcome, since the client may send it again on another channel. A request that removes opens or sessions from
+    /// their tables must close all of them, since no other code would find them there.
     Finished,
     /// Likewise, and the request fails if a newer one may have overtaken it (3.3.5.2.10).
     Guarded,

@@ -9,7 +9,7 @@ use crate::compound::sign;
 use crate::context::{RequestContext, message};
 use crate::status::Failure;
 
-/// Bytes of an error response without data, behind its header.
+/// Bytes of an error response without data, after its header.
 const ERROR_BYTES: usize = 16;
 
 /// Answers a request: the handler's buffer with its header, or an error response.
@@ -28,13 +28,13 @@ pub(crate) fn complete(ctx: &RequestContext, outcome: Result<Buffer, Failure>) {
         && let Some(signer) = signer.take()
         && let Err(fault) = sign(&signer, &mut message)
     {
-        // Signed already: the answers to a binding go into its preauthentication hash as they are sent.
+        // The reply is signed already: replies to a binding go into its preauthentication hash as they are sent.
         return ctx.connection.disconnect(fault.0);
     }
     extend_preauth(ctx, status, &message);
     let mut compound = ctx.compound.borrow_mut();
-    // Only a failed CREATE leaves the related requests behind it without a file. 3.3.5.2.7.2 would have them share the
-    // failure of any request about a file; Windows and Samba do not, and clients count on that.
+    // Only a failed CREATE leaves the related requests after it without a file. 3.3.5.2.7.2 would have them share the
+    // failure of any request about a file; Windows and Samba do not, and clients rely on that.
     compound.chain.leave(ctx.header.command == Command::Create, status);
     if let Err(fault) = compound.push(message, signer) {
         ctx.connection.disconnect(fault.0);
@@ -42,13 +42,13 @@ pub(crate) fn complete(ctx: &RequestContext, outcome: Result<Buffer, Failure>) {
     ctx.take_room().into_iter().for_each(|room| compound.keep_room(room));
 }
 
-/// Sends the answers of the compound so far, then the interim response in a frame of its own. [MS-SMB2] 3.3.4.2.
+/// Sends the replies of the compound so far, then the interim response in its own frame. [MS-SMB2] 3.3.4.2.
 pub(crate) fn send_interim(ctx: &RequestContext, async_id: u64) {
     let mut message = error_message(ctx, &NtStatus::PENDING.into());
     write_header(ctx, NtStatus::PENDING, Some(async_id), &mut message);
     let mut compound = ctx.compound.borrow_mut();
     let before = compound.take_frame();
-    let _room = compound.take_room(); // what it was for is sent below
+    let _room = compound.take_room(); // the replies that it was for are sent below
     // Not signed: its signature would use the nonce of the final response. [MS-SMB2] 3.3.4.1.1.
     let interim = compound.push(message, None).and_then(|()| compound.take_frame());
     for frame in [before, interim] {
@@ -88,8 +88,8 @@ fn write_header(ctx: &RequestContext, status: NtStatus, async_id: Option<u64>, m
         (None, None) => {}
     }
     if status == NtStatus::USER_SESSION_DELETED && ctx.envelope.session_id.is_none() && !ctx.encrypted {
-        // There is no key to sign with. Windows sends the request's signature back, and clients that insist on signed
-        // answers read the status of no other.
+        // There is no key to sign with. Windows returns the request's signature, and clients that insist on signed
+        // replies read the status of no other.
         header.flags |= ctx.header.flags & HeaderFlags::SIGNED;
         header.signature = ctx.header.signature;
     }
@@ -99,7 +99,7 @@ fn write_header(ctx: &RequestContext, status: NtStatus, async_id: Option<u64>, m
     }
 }
 
-/// 3.3.4.1.2. What went asynchronous has got its credits with the interim response.
+/// 3.3.4.1.2: the credits to grant. A request that became asynchronous got its credits with the interim response.
 fn grant_credits(ctx: &RequestContext) -> u16 {
     if ctx.granted.replace(true) {
         return 0;
@@ -109,7 +109,7 @@ fn grant_credits(ctx: &RequestContext) -> u16 {
     credits::grant(&mut ctx.connection.window.borrow_mut(), charge, ctx.header.credits, limit)
 }
 
-/// 3.3.4.1.1: whether the response is signed. What is encrypted is not.
+/// 3.3.4.1.1: whether the response is signed. Encrypted responses are not.
 fn signs(ctx: &RequestContext, status: NtStatus) -> bool {
     if ctx.encrypted {
         return false;
@@ -123,8 +123,8 @@ fn signs(ctx: &RequestContext, status: NtStatus) -> bool {
     request_signed || login.signing_required || proves
 }
 
-/// 3.3.5.4, 3.3.5.5: the responses to NEGOTIATE and SESSION_SETUP go into the preauthentication hash, the last one of a
-/// session apart.
+/// 3.3.5.4, 3.3.5.5: adds the responses to NEGOTIATE and SESSION_SETUP to the preauthentication hash, except for the
+/// last one of a session.
 fn extend_preauth(ctx: &RequestContext, status: NtStatus, message: &[u8]) {
     match (ctx.header.command, status) {
         (Command::Negotiate, NtStatus::SUCCESS) => ctx.connection.extend_preauth(message),

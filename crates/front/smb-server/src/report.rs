@@ -1,4 +1,4 @@
-//! What an administrator can see of the sessions: plain values, at one moment.
+//! Reports of the sessions for administrators: plain values, at one moment.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
 pub use smb_proto::session::{BindingRefusal, Principal};
 
-/// What the server offers to its clients for further channels.
+/// The server's offer to its clients for further channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// The most channels of a session. With 1, SMB2_GLOBAL_CAP_MULTI_CHANNEL is not announced.

@@ -1,4 +1,4 @@
-//! Frames in, frames out: the processing of what a connection receives. [MS-SMB2] 3.3.5.2.
+//! Frames in, frames out: processes the frames that a connection receives. [MS-SMB2] 3.3.5.2.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,13 +16,13 @@ use crate::receive::transport::{self, Checked, Encryption, FrameKind};
 use crate::receive::{Violation, request};
 use crate::{dispatch, reply};
 
-/// What a frame may have beside the payload of one request: headers, and the small requests of its compound.
+/// The most bytes of a frame besides the payload of one request: headers, and the small requests of its compound.
 const FRAME_OVERHEAD: usize = 64 * 1024;
-/// The most bytes of a frame before anybody has logged on.
+/// The most bytes of a frame before any user has logged on.
 const STRANGER_FRAME_BYTES: usize = 64 * 1024;
 
 impl Connection {
-    /// 3.3.5.2, up to the point where requests are looked at one by one.
+    /// 3.3.5.2, up to the point where requests are processed one by one.
     fn receive(self: Rc<Self>, mut frame: BytesMut) -> Result<Answer, Violation> {
         let encryption = match transport::frame_kind(&frame)? {
             FrameKind::Smb1 => return negotiate::answer_smb1(&self, &frame).map(Answer::Now),
@@ -49,7 +49,7 @@ impl Connection {
                 Ok(next) if (header::LEN..rest.len()).contains(&next) => next,
                 _ => rest.len(),
             };
-            // The last one takes all of the frame's memory with it.
+            // The last message takes all memory of the frame with it.
             let message =
                 if length == rest.len() { std::mem::take(&mut rest) } else { rest.split_to(length) };
             compound = self.answer_message(header, message, encrypted, compound).await;
@@ -69,7 +69,7 @@ impl Connection {
         answer
     }
 
-    /// Answers one message; the answer is added to the compound.
+    /// Answers one message, and adds the reply to the compound.
     async fn answer_message(
         self: &Rc<Self>,
         header: Header,
@@ -80,7 +80,7 @@ impl Connection {
         let operation = handler::operation(header.command);
         let mut ctx = RequestContext::new(self, header, operation, encrypted, compound);
         let admitted = request::admit(&mut ctx, &mut message);
-        // A request that may wait for long does not hold on to all that was received together with it.
+        // A request that may wait for long must not hold all memory that was received together with it.
         ctx.message = if operation.lingers { Bytes::copy_from_slice(&message) } else { message.freeze() };
         if header.command == Command::Cancel {
             if admitted.is_ok() {

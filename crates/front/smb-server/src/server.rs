@@ -25,10 +25,10 @@ use crate::state::open::Open;
 use crate::state::session::Session;
 use crate::status::Failure;
 
-/// Tables of sessions, each with a lock of its own: sessions rarely meet.
+/// Tables of sessions, each with its own lock: sessions rarely use the same one.
 const SESSION_TABLES: usize = 16;
 
-/// An SMB server: one for all its connections.
+/// An SMB server, shared by all its connections.
 pub struct Server {
     pub(crate) config: Config,
     guid: Guid,
@@ -99,7 +99,7 @@ impl Server {
             sessions: std::array::from_fn(|_| Mutex::default()),
             leases: LeaseTable::new(&clients),
             clients,
-            // Of 32 bits as far as it goes: some clients keep no more.
+            // The identifiers begin within 32 bits, because some clients keep no more.
             session_ids: Mutex::new(SessionIds::new((u32::from_le_bytes(random()) >> 1).into())),
             durable: DurableOpens::new(
                 config.limits.disconnected_opens_max,
@@ -118,7 +118,7 @@ impl Server {
         self.guid
     }
 
-    /// What its pipes tell of it.
+    /// The server as its pipes describe it.
     pub(crate) fn host(&self) -> Host<'_> {
         Host { name: &self.config.server_name, shares: &self.shares }
     }
@@ -209,7 +209,7 @@ impl Server {
     /// STATUS_INSUFFICIENT_RESOURCES at the limit.
     pub(crate) fn add_session(&self, session: &Arc<Session>) -> Result<(), Failure> {
         let mut table = self.table(session.id).lock();
-        // The limit is dealt out to the tables evenly, so that no lock counts them all.
+        // Each table has an equal part of the limit, so that no lock counts all sessions.
         if table.len() >= self.config.limits.sessions_max.div_ceil(SESSION_TABLES) {
             return Err(NtStatus::INSUFFICIENT_RESOURCES.into());
         }
@@ -222,7 +222,7 @@ impl Server {
         self.table(id).lock().get(&id).cloned()
     }
 
-    /// What clients are offered for further channels. This may wait for the kernel, so it must not run on a shard.
+    /// The offer to clients for further channels. This may wait for the kernel, so it must not run on a shard.
     #[must_use]
     pub fn offer(&self) -> report::Offer {
         report::Offer {
@@ -269,7 +269,7 @@ impl Server {
     }
 }
 
-/// The account that users without one get.
+/// The account for users without one.
 fn guest(config: &Config) -> Account {
     let share::Identity { uid, gid, groups } = config.guest.clone();
     Account { name: "guest".to_owned(), nt_hash: [0; 16], uid, gid, groups, disabled: false }

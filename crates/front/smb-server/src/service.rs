@@ -28,8 +28,8 @@ impl net::Service for Service {
     }
 
     fn limits(&self) -> net::Limits {
-        // Those that wait for long are refused beyond their own limit, and the others need credits: whatever waits, a
-        // CANCEL or a CLOSE is always read.
+        // Requests that wait for long are refused beyond their own limit, and the others need credits. So a CANCEL or a
+        // CLOSE is always read, whatever requests wait.
         let waiting = self.0.config.limits.pending_requests_max;
         net::Limits { pending_frames: waiting.saturating_add(CREDITS_MAX.into()), ..net::Limits::default() }
     }

@@ -12,20 +12,20 @@ pub(crate) struct Signal {
 }
 
 impl Signal {
-    /// Notes that it has happened.
+    /// Notes that the event has happened.
     pub(crate) fn set(&self) {
         self.set.store(true, Ordering::Release);
         self.wake.notify_waiters();
     }
 
-    /// Whether it has happened.
+    /// Whether the event has happened.
     pub(crate) fn is_set(&self) -> bool {
         self.set.load(Ordering::Acquire)
     }
 
-    /// Waits until it has happened.
+    /// Waits until the event has happened.
     pub(crate) async fn wait(&self) {
-        // Registered before the look, so that nothing between the two is missed.
+        // Registered before the check, so that no event between the two is missed.
         let woken = self.wake.notified();
         if !self.is_set() {
             woken.await;

@@ -1,4 +1,4 @@
-//! Why a request fails: the only place where errors become NTSTATUS values.
+//! Why a request fails. This is the only file in which errors become NTSTATUS values.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
 use smb_wire::{NtStatus, WireError};
@@ -10,7 +10,7 @@ pub(crate) struct Failure {
     pub(crate) status: NtStatus,
     /// ErrorData; empty for most statuses.
     pub(crate) data: Vec<u8>,
-    /// Whether the server or its storage failed: INSUFFICIENT_RESOURCES is also the status for a client that has as
+    /// Whether the server or its storage failed. INSUFFICIENT_RESOURCES is also the status for a client that has as
     /// much as one client may have.
     is_fault: bool,
 }
@@ -128,7 +128,7 @@ pub(crate) fn status_of_storage(error: storage::Error) -> NtStatus {
 mod tests {
     use super::*;
 
-    /// INSUFFICIENT_RESOURCES is also what a client gets that has as much as one client may have.
+    /// INSUFFICIENT_RESOURCES is also the status for a client that has as much as one client may have.
     #[test]
     fn only_what_the_server_lacks_counts_as_its_fault() {
         use share::{Error, Outcome};

@@ -11,7 +11,7 @@ use crate::admission::TreeAdmission;
 /// The share of named pipes.
 pub(crate) const IPC: &str = "IPC$";
 
-/// What a tree connect leads to.
+/// The target of a tree connect.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     /// A share of files.
@@ -49,27 +49,27 @@ impl Tree {
         Self { id, target, maximal_access, encrypt_data, admitted, ended: AtomicBool::new(false) }
     }
 
-    /// From now on nothing can be opened through it.
+    /// Ends the tree connect: from now on nothing can be opened through it.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Whether it has ended.
+    /// Whether the tree connect has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Whether nothing may be changed through it.
+    /// Whether no changes may be made through the tree connect.
     pub(crate) fn is_read_only(&self) -> bool {
         !self.maximal_access.contains(AccessMask::WRITE_DATA)
     }
 
-    /// Whether it is connected to this share.
+    /// Whether the tree connect leads to this share.
     pub(crate) fn leads_to(&self, share: &Arc<Share>) -> bool {
         matches!(&self.target, Target::Disk(own) if Arc::ptr_eq(own, share))
     }
 
-    /// Whether its share is no longer served.
+    /// Whether the share of the tree connect is no longer served.
     pub(crate) fn is_of_withdrawn_share(&self) -> bool {
         matches!(&self.target, Target::Disk(share) if share.is_withdrawn())
     }

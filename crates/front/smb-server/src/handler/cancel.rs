@@ -9,7 +9,7 @@ use crate::operation::Operation;
 /// The properties of CANCEL.
 pub(crate) const OPERATION: Operation = Operation::of(Command::Cancel);
 
-/// Tells the request that the CANCEL names to stop; that request's own handler answers it. CANCEL itself has no
+/// Signals the request that the CANCEL names to stop. That request's own handler answers it. CANCEL itself has no
 /// response.
 pub(crate) fn handle(ctx: &RequestContext) {
     let target = match ctx.header.target {

@@ -77,10 +77,11 @@ fn watch(ctx: &OnShare<'_>, open: &Open, request: &Request) -> Result<Arc<Direct
     Ok(watch)
 }
 
-/// The next changes, once those before have been answered. They are left where they are counted until there is room to answer.
+/// Returns the next changes, once the earlier ones have been answered. The share counts them, and keeps them until
+/// there is room for the reply.
 async fn next(ctx: &OnShare<'_>, open: &Open, watch: &DirectoryWatch, limit: usize) -> Result<Seen, Failure> {
     let _turn = watch.turn.acquire().await.map_err(|_| NtStatus::NOTIFY_CLEANUP)?;
-    // The request whose turn it was has heard of the deletion; this one was waiting.
+    // The deletion was reported to the request whose turn it was. This request was waiting.
     if ctx.share.is_delete_pending(open.file()?.node()) {
         return Ok(Seen::Gone);
     }
@@ -97,7 +98,7 @@ fn answer(ctx: &OnShare<'_>, seen: Seen, limit: usize) -> Result<Buffer, Failure
     };
     let data = encode(&changes, limit);
     if data.is_empty() {
-        // What does not fit is not told in part: the client looks for itself.
+        // Changes that do not fit are not reported in part: the client reads the directory itself.
         ctx.set_status(NtStatus::NOTIFY_ENUM_DIR);
     }
     ctx.moved(data.len());
@@ -120,7 +121,7 @@ fn encode(changes: &[share::Change], limit: usize) -> Vec<u8> {
     data
 }
 
-/// The path as the client sees it; that of a stream has the stream's name behind its last colon.
+/// The path as the client sees it. In that of a stream, the stream's name follows the last colon.
 fn name_of(change: &share::Change) -> String {
     let is_stream = matches!(
         change.action,

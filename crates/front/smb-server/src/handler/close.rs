@@ -26,12 +26,12 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
-    // Of two CLOSEs that come at the same time, one closes.
+    // Of two concurrent CLOSEs, only one closes.
     ctx.session.remove_open(open.id).ok_or(NtStatus::FILE_CLOSED)?;
     let wants_attributes = request.flags.contains(CloseFlags::POSTQUERY_ATTRIB);
     let attributes = if wants_attributes { attributes_of(ctx, &open).await } else { None };
-    // [MS-FSA] 2.1.5.5: closing succeeds, whatever becomes of a deletion that waited for it; a directory with entries
-    // just stays.
+    // [MS-FSA] 2.1.5.5: closing succeeds, even if a deletion that waited for it fails. A directory with entries simply
+    // stays.
     if let Err(failure) = open.close(ctx.call).await {
         tracing::debug!("{} was closed but not deleted: {}", open.path, failure.status);
     }
@@ -40,7 +40,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer
     Ok(reply)
 }
 
-/// What the file is when it is closed; where that cannot be read the answer says so.
+/// The attributes of the file at its closing. If they cannot be read, the reply says so.
 async fn attributes_of(ctx: &OnShare<'_>, open: &Open) -> Option<Attributes> {
     let node = open.file().ok()?.node();
     let info = ctx.share.present_attributes(ctx.call, node, Want::FLAGS).await.ok()?;

@@ -62,29 +62,30 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer
     Ok(reply)
 }
 
-/// LockSequenceIndex and LockSequenceNumber: a request that is sent again over another channel is not done again.
+/// LockSequenceIndex and LockSequenceNumber: a request that is sent again over another channel is not carried out
+/// again.
 #[derive(Debug, Clone, Copy)]
 struct Sequence {
-    /// Of Open.LockSequenceArray.
+    /// The index into Open.LockSequenceArray.
     entry: usize,
     number: u8,
 }
 
 impl Sequence {
-    /// The sequence of a request, if it is one that may come again: since the open outlives its connection, or since the
-    /// connection is not the only one.
+    /// The sequence of a request that may be sent again, because the open outlives its connection or the session may
+    /// have several connections.
     fn of(ctx: &OnShare<'_>, open: &Open, request: &Request) -> Option<Self> {
         let negotiated = ctx.connection.negotiated.get()?;
         let outlives = open.durable.get().is_some_and(|durable| durable.durability().is_some());
         let several = negotiated.dialect.is_smb3()
             && negotiated.server_capabilities.contains(Capabilities::MULTI_CHANNEL);
         let kept = several || (outlives && negotiated.dialect != Dialect::Smb202);
-        // Indexes count from 1; others are ignored.
+        // Indexes count from 1. Other values are ignored.
         let entry = usize::try_from(request.lock_sequence_index).ok()?.checked_sub(1)?;
         (kept && entry < LOCK_SEQUENCES).then_some(Self { entry, number: request.lock_sequence_number })
     }
 
-    /// Whether the request has been done already. If not, its entry says nothing until it is.
+    /// Whether the request was already carried out. If not, its entry is cleared until it is.
     fn begin(self, done: &mut [Option<u8>]) -> bool {
         let Some(last) = done.get_mut(self.entry) else { return false };
         if *last == Some(self.number) {
@@ -94,14 +95,14 @@ impl Sequence {
         false
     }
 
-    /// The request has not been done after all.
+    /// Notes that the request was not carried out after all.
     fn forget(self, done: &mut [Option<u8>]) {
         if let Some(last) = done.get_mut(self.entry) {
             *last = None;
         }
     }
 
-    /// The request has been done.
+    /// Notes that the request was carried out.
     fn finish(self, done: &mut Vec<Option<u8>>) {
         done.resize(LOCK_SEQUENCES, None);
         if let Some(last) = done.get_mut(self.entry) {
@@ -110,7 +111,7 @@ impl Sequence {
     }
 }
 
-/// Unlocks what was locked after all: a persistent open must not hold what is not written down.
+/// Releases new locks again, because a persistent open must not hold a lock that is not recorded.
 fn give_back(share: &Share, open: &Open, elements: &[LockElement]) {
     for element in elements {
         if let (Ok(file), Ok(range)) = (open.file(), range(element)) {
@@ -119,7 +120,7 @@ fn give_back(share: &Share, open: &Open, elements: &[LockElement]) {
     }
 }
 
-/// 3.3.5.14.1: the ranges are unlocked in their order, up to the first that cannot be.
+/// 3.3.5.14.1: the ranges are unlocked in order, up to the first that cannot be.
 fn unlock_all(share: &Share, open: &Open, elements: &[LockElement]) -> Result<(), Failure> {
     for element in elements {
         if element.flags != LockFlags::UNLOCK {
@@ -130,7 +131,7 @@ fn unlock_all(share: &Share, open: &Open, elements: &[LockElement]) -> Result<()
     Ok(())
 }
 
-/// 3.3.5.14.2: all ranges are locked, or none. Only one alone may be waited for.
+/// 3.3.5.14.2: locks all ranges, or none. Only a request with a single range may wait.
 async fn lock_all(ctx: &OnShare<'_>, open: &Open, elements: &[LockElement]) -> Result<(), Failure> {
     let kinds = elements.iter().map(kind).collect::<Result<Vec<_>, _>>()?;
     let at_once = |element: &LockElement| element.flags.contains(LockFlags::FAIL_IMMEDIATELY);
@@ -158,7 +159,7 @@ async fn lock(share: &Arc<Share>, open: &Open, element: &LockElement, kind: Lock
     Ok(share.lock(open.file()?, range(element)?, kind, LockWait::Never).await?)
 }
 
-/// Locks a range now or, after an interim response, when those who are in the way are gone.
+/// Locks a range now or, after an interim response, when the conflicting locks are gone.
 async fn wait_for(ctx: &OnShare<'_>, open: &Open, range: ByteRange, kind: LockKind) -> Result<(), Failure> {
     let (share, file) = (ctx.share, open.file()?);
     match share.lock(file, range, kind, LockWait::Never).await {
@@ -182,7 +183,7 @@ fn range(element: &LockElement) -> Result<ByteRange, NtStatus> {
     ByteRange::new(element.offset, element.length).map_err(|_| NtStatus::INVALID_LOCK_RANGE)
 }
 
-/// The only flags of an element that locks, beside FAIL_IMMEDIATELY, are what it locks for.
+/// Besides FAIL_IMMEDIATELY, the flags of an element that locks must state only the kind of lock.
 fn kind(element: &LockElement) -> Result<LockKind, NtStatus> {
     match element.flags.difference(LockFlags::FAIL_IMMEDIATELY) {
         LockFlags::SHARED_LOCK => Ok(LockKind::Shared),
@@ -204,7 +205,7 @@ mod tests {
         assert!(sequence(0, 1).begin(&mut done));
         assert!(!sequence(63, 1).begin(&mut done), "another entry");
         assert!(!sequence(0, 2).begin(&mut done), "another number");
-        // That one has not been done, and what was before it is forgotten.
+        // That request was not carried out, and the one before it is forgotten.
         assert!(!sequence(0, 2).begin(&mut done) && !sequence(0, 1).begin(&mut done));
         sequence(63, 2).finish(&mut done);
         assert!(sequence(63, 2).begin(&mut done));

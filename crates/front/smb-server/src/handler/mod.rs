@@ -49,7 +49,7 @@ pub(crate) static OPERATIONS: [Operation; 19] = [
     oplock_break::OPERATION,
 ];
 
-/// What no client sends, or nobody knows. In a compound it is looked at as a request about a share, and fails.
+/// An unknown command. In a compound it is treated as a request about a share, and fails.
 static UNKNOWN: Operation =
     Operation { needs: Needs::Tree, ..Operation::of(Command::ServerToClientNotification) };
 

@@ -1,4 +1,4 @@
-//! NEGOTIATE. [MS-SMB2] 3.3.5.4, and the answer to an SMB1 client that also supports SMB2: 3.3.5.3.
+//! NEGOTIATE. [MS-SMB2] 3.3.5.4, and the reply to an SMB1 client that also supports SMB2: 3.3.5.3.
 
 use net::Buffer;
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
@@ -16,7 +16,7 @@ use crate::receive::Violation;
 use crate::server::{Server, now, random};
 use crate::status::Failure;
 
-/// MaxTransactSize and its like in the answer to SMB1, which decides nothing but the dialect.
+/// MaxTransactSize and similar values in the reply to SMB1, which only settles the dialect.
 const IO_BYTES_UPGRADE: u32 = 64 * 1024;
 
 /// The properties of NEGOTIATE.
@@ -45,7 +45,7 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
     encode(ctx.reply(), &answer)
 }
 
-/// What this server offers.
+/// The offer of this server.
 fn offer(server: &Server) -> Offer {
     let encrypts = server.config.encryption != Protection::Off;
     let mut capabilities = Capabilities::LARGE_MTU | Capabilities::LEASING | Capabilities::DIRECTORY_LEASING;
@@ -91,7 +91,8 @@ fn response<'a>(
 
 fn encode(mut buffer: Buffer, response: &Response<'_>) -> Result<Buffer, Failure> {
     buffer.append_with(|bytes, origin| {
-        // Offsets count from the header, alignment from the start of the message: encode apart.
+        // Offsets count from the header, alignment from the start of the message, so the response is encoded
+        // separately.
         let mut body = vec![0; header::LEN];
         response.encode(&mut body)?;
         bytes.truncate(origin);
@@ -103,6 +104,7 @@ fn encode(mut buffer: Buffer, response: &Response<'_>) -> Result<Buffer, Failure
 
 /// Answers an SMB1 NEGOTIATE with an SMB2 one. 3.3.5.3.1: "SMB 2.???" gets the wildcard revision, and the client
 /// negotiates again in SMB2; 3.3.5.3.2: "SMB 2.002" alone settles on that dialect.
+///
 /// # Errors
 /// Anything else, since SMB1 itself is not supported.
 pub(crate) fn answer_smb1(conn: &Connection, frame: &[u8]) -> Result<Buffer, Violation> {

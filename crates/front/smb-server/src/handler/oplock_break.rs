@@ -15,8 +15,8 @@ use crate::state::open::Grant;
 use crate::state::oplock;
 use crate::status::Failure;
 
-/// What is answered to the acknowledgment of a break that nobody waits for. 3.3.5.22.1 has STATUS_INVALID_DEVICE_STATE;
-/// Windows says this (smbtorture's smb2.oplock.levelii500).
+/// The status of an acknowledgment without a break. 3.3.5.22.1 has STATUS_INVALID_DEVICE_STATE; Windows returns this
+/// status (smbtorture's smb2.oplock.levelii500).
 const NOT_BREAKING: NtStatus = NtStatus::INVALID_OPLOCK_PROTOCOL;
 
 /// The properties of OPLOCK_BREAK.
@@ -33,7 +33,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer
         Request::Oplock(acknowledged) => acknowledge_oplock(ctx, acknowledged).await?,
         Request::Lease { lease_key, lease_state } => acknowledge_lease(ctx, lease_key, lease_state).await?,
     }
-    // The answer says what was acknowledged.
+    // The reply repeats what was acknowledged.
     let response: Response = request;
     let mut reply = ctx.reply();
     reply.append_with(|out, _| response.encode(out));
@@ -77,7 +77,7 @@ async fn acknowledge_lease(ctx: &OnShare<'_>, key: [u8; 16], state: LeaseState) 
     let client = ctx.connection.negotiated.get().map(|negotiated| negotiated.client_guid);
     let lease = client.and_then(|client| ctx.server.leases.find(LeaseId { client, key }));
     let lease = lease.ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
-    // Bits that are no state are more than anybody may keep.
+    // Undefined bits count as more caching than any client may keep.
     let keeps = lease::caching_of(state);
     if lease::lease_state(keeps) != state {
         return Err(NtStatus::REQUEST_NOT_ACCEPTED.into());

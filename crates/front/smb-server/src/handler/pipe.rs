@@ -12,7 +12,7 @@ use crate::pipe::{Message, Pipe};
 use crate::state::open::{Open, Target};
 use crate::status::Failure;
 
-/// Bytes that a pipe claims to occupy, as Windows has it.
+/// Bytes that a pipe claims to occupy, as in Windows.
 const ALLOCATION_SIZE: u64 = 4096;
 /// FILE_GENERIC_READ and FILE_GENERIC_WRITE
 const ACCESS: smb_wire::AccessMask = smb_wire::AccessMask::from_bits_retain(0x0012_019F);

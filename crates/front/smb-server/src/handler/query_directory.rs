@@ -1,7 +1,7 @@
 //! QUERY_DIRECTORY. [MS-SMB2] 3.3.5.18, [MS-FSA] 2.1.5.6.3.
 //!
-//! Names that are not UTF-8 are left out, since no client could open them, and so are symbolic links that lead nowhere
-//! or out of the share.
+//! Names that are not UTF-8 are left out, since no client could open them. So are symbolic links whose target does not
+//! exist or lies outside the share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,11 +24,11 @@ use crate::operation::{Needs, Operation};
 use crate::state::open::{Enumeration, Location, Open};
 use crate::status::Failure;
 
-/// Names looked at before others get their turn: a pattern may match few of many.
+/// The most names scanned before other requests get their turn: a pattern may match few of many.
 const SCAN_MAX: usize = 4096;
-/// Entries looked up before others get their turn.
+/// The most entries looked up before other requests get their turn.
 const TAKE_MAX: usize = 256;
-/// Entries are aligned to so many bytes.
+/// Entries are aligned to this many bytes.
 const ALIGNMENT: usize = 8;
 
 /// The properties of QUERY_DIRECTORY.
@@ -70,7 +70,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     Ok(reply)
 }
 
-/// Checks what needs no look at the directory; the most bytes of the answer.
+/// Checks everything that does not involve the directory. Returns the most bytes of the reply.
 fn check(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<usize, Failure> {
     if !open.is_directory || request.output_buffer_length > ctx.io_bytes_max() {
         return Err(NtStatus::INVALID_PARAMETER.into());
@@ -83,14 +83,14 @@ fn check(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<usize,
         return Err(NtStatus::INVALID_INFO_CLASS.into());
     }
     let limit = usize::try_from(request.output_buffer_length).unwrap_or(usize::MAX);
-    // [MS-FSA] 2.1.5.6.3.1 and its neighbours.
+    // [MS-FSA] 2.1.5.6.3.1 and the following sections.
     if limit < Entry::byte_len(class, 0)? {
         return Err(NtStatus::INFO_LENGTH_MISMATCH.into());
     }
     Ok(limit)
 }
 
-/// The enumeration as the flags of the request have it. SMB2_INDEX_SPECIFIED can give a new pattern, but no position:
+/// The enumeration with the flags of the request applied. SMB2_INDEX_SPECIFIED can give a new pattern, but no position:
 /// entries have none (their `FileIndex` is 0).
 fn prepare<'e>(
     slot: &'e mut Option<Enumeration>,
@@ -114,7 +114,7 @@ fn prepare<'e>(
     slot.as_mut().ok_or_else(|| NtStatus::INTERNAL_ERROR.into())
 }
 
-/// An answer being written.
+/// A reply being written.
 struct Answer<'a, 'o> {
     ctx: &'a OnShare<'a>,
     open: &'a Open,
@@ -128,10 +128,10 @@ struct Answer<'a, 'o> {
     entries: DirectoryWriter<'o>,
 }
 
-/// How an enumeration has gone on.
+/// The progress of an enumeration.
 struct Step {
     at: Location,
-    /// What comes next has no room.
+    /// The next entry does not fit.
     full: bool,
 }
 
@@ -144,17 +144,17 @@ impl Step {
         Self { at, full: true }
     }
 
-    /// An entry was written, or had no room.
+    /// The progress after an entry was written, or did not fit.
     fn over(from: Location, to: Location, written: Result<(), DoesNotFit>) -> Self {
         if written.is_ok() { Self::to(to) } else { Self::full(from) }
     }
 }
 
 impl Answer<'_, '_> {
-    /// Writes entries until there is no room or there are no more.
+    /// Writes entries until there is no more room or there are no more entries.
     ///
     /// # Errors
-    /// STATUS_BUFFER_OVERFLOW when there is not room for one.
+    /// STATUS_BUFFER_OVERFLOW when not even one entry fits.
     async fn fill(&mut self, enumeration: &mut Enumeration) -> Result<(), Failure> {
         while !(self.single && self.count > 0) {
             let step = match enumeration.at {
@@ -190,7 +190,8 @@ impl Answer<'_, '_> {
         Ok(Step::over(Location::Start, Location::Parent, self.push(".", None, Some(&attributes))))
     }
 
-    /// The entry `..`; that of the root, and of a directory whose parent the client may not see, is the directory itself.
+    /// The entry `..`. For the root, and for a directory whose parent the client may not see, it describes the
+    /// directory itself.
     async fn dot_dot(&mut self, pattern: &Pattern) -> Result<Step, Failure> {
         if !pattern.matches("..") {
             return Ok(Step::to(Location::Behind(0)));
@@ -204,7 +205,7 @@ impl Answer<'_, '_> {
         Ok(Step::over(Location::Parent, Location::Behind(0), self.push("..", None, Some(&attributes))))
     }
 
-    /// The one entry that a pattern without wildcards can match: found without a scan.
+    /// The only entry that a pattern without wildcards can match. It is found without a scan.
     async fn one(&mut self, literal: &str) -> Result<Step, Failure> {
         let Ok(stored) = name::component(literal) else { return Ok(Step::to(Location::End)) };
         let (share, dir) = (self.ctx.share, self.dir()?);
@@ -275,7 +276,7 @@ impl Answer<'_, '_> {
         })
     }
 
-    /// Writes an entry by the name that the store has; what cannot be shown is left out.
+    /// Writes an entry by its name in the store. An entry that cannot be shown is left out.
     async fn entry(&mut self, stored: &[u8], attributes: Option<Attributes>) -> Result<(), DoesNotFit> {
         let Some(shown) = name::to_client(stored) else { return Ok(()) };
         match attributes {
@@ -287,7 +288,7 @@ impl Answer<'_, '_> {
         }
     }
 
-    /// What a symbolic link leads to: clients see that instead of the link.
+    /// The attributes of the target of a symbolic link: clients see the target instead of the link.
     async fn follow(&self, stored: &[u8]) -> Option<Attributes> {
         let mut path = self.dir().ok()?.path().ok()?;
         path.push(b'/');
@@ -341,7 +342,7 @@ impl Answer<'_, '_> {
     }
 }
 
-/// Where an entry ends that is written behind `used` bytes of others.
+/// The end of an entry that is written after `used` bytes of other entries.
 fn end_of_entry(used: usize, fixed: usize, shown: &str) -> usize {
     let start = used.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
     start.saturating_add(fixed).saturating_add(Utf16::from(shown).byte_len())

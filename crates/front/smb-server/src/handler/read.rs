@@ -14,7 +14,7 @@ use crate::front;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
-/// What the answers of one compound may have beside as much as one READ may.
+/// The most that the replies of one compound may have besides the data of one READ.
 const COMPOUND_BYTES: usize = 64 * 1024;
 
 /// The properties of READ.
@@ -25,7 +25,7 @@ pub(crate) const OPERATION: Operation = Operation {
     ..Operation::of(Command::Read)
 };
 
-/// Answers the request. The file is read directly into the answer, after its header and fixed part.
+/// Answers the request. The file is read directly into the reply, after its header and fixed part.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     if request.length > ctx.io_bytes_max() {
         return Err(NtStatus::INVALID_PARAMETER.into());
@@ -39,7 +39,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     let file = File::Open(Arc::clone(open.file()?));
     let length = usize::try_from(request.length).unwrap_or(usize::MAX);
     let io_bytes_max = usize::try_from(ctx.io_bytes_max()).unwrap_or(usize::MAX);
-    // A compound of READs is answered in one frame, which is in memory before any of it is sent.
+    // A compound of READs is answered in one frame, which is complete in memory before any of it is sent.
     let answered = ctx.compound.borrow().answered_bytes();
     if answered.saturating_add(length) > io_bytes_max.saturating_add(COMPOUND_BYTES) {
         return Err(NtStatus::INSUFFICIENT_RESOURCES.into());
@@ -52,7 +52,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     let share = ctx.share;
     let (mut reply, count) = match share.read_at_hand(ctx.call, &file, request.offset, into, 0) {
         Ok((reply, count, _)) => (reply, count),
-        // In a box, as other requests need no room for it then.
+        // Boxed, so that other requests need no room for it.
         Err(into) => Box::pin(wait_for_data(ctx, &file, request.offset, into)).await?,
     };
     reply.truncate(PAYLOAD_OFFSET.saturating_add(count));
@@ -70,7 +70,7 @@ async fn wait_for_data(
     if ctx.takes_turns { ctx.until_cancelled(reading).await } else { reading.await }
 }
 
-/// Judges what was read and puts the fixed part of the answer in front of it.
+/// Checks the result of the read, and puts the fixed part of the reply in front of it.
 fn finish(ctx: &OnShare<'_>, mut reply: Buffer, request: &Request<'_>) -> Result<Buffer, Failure> {
     let count = u32::try_from(reply.marked().len()).unwrap_or(u32::MAX);
     let nothing = count == 0 && request.length > 0;

@@ -59,7 +59,7 @@ pub(crate) async fn handle(
     let session = ctx.session;
     let tree = session.add_tree(|id| Tree::new(id, target, maximal_access, encrypt_data, admitted))?;
     if tree.is_of_withdrawn_share() {
-        // It was withdrawn just now: whoever ends its tree connects may not have seen this one.
+        // The share was withdrawn just now. The code that ends its tree connects may not have seen this one.
         session.disconnect_tree(&tree).await;
         return Err(NtStatus::BAD_NETWORK_NAME.into());
     }
@@ -79,8 +79,8 @@ fn share_name(path: &str) -> Result<&str, Failure> {
     }
 }
 
-/// Whether this user may connect; gives Share.EncryptData. Refused to guests unless the share lets them in, and to a
-/// session that cannot encrypt where the share demands it.
+/// Whether this user may connect. Returns Share.EncryptData. Refuses guests unless the share admits them, and a session
+/// that cannot encrypt if the share demands encryption.
 fn admit(config: &Config, login: &Login, target: &Target) -> Result<bool, Failure> {
     let Target::Disk(share) = target else { return Ok(false) };
     if login.principal != Principal::User && !config.lets_guests_in(share.terms()) {
@@ -91,7 +91,7 @@ fn admit(config: &Config, login: &Login, target: &Target) -> Result<bool, Failur
     if must_encrypt && !can_encrypt { Err(NtStatus::ACCESS_DENIED.into()) } else { Ok(must_encrypt) }
 }
 
-/// What the share's rules say of this user on this client.
+/// How the share's rules admit this user on this client.
 fn admitted(ctx: &InSession<'_>, target: &Target) -> Result<TreeAdmission, Failure> {
     let Target::Disk(share) = target else { return Ok(TreeAdmission::of_nobody()) };
     let client = ctx.connection.peer.address;
@@ -100,7 +100,7 @@ fn admitted(ctx: &InSession<'_>, target: &Target) -> Result<TreeAdmission, Failu
     Ok(TreeAdmission::new(admission, client, generation))
 }
 
-/// What the user may do in the share at most: the permissions of each file are another matter.
+/// The most that the user may do in the share. The permissions of each file are checked separately.
 fn maximal_access(target: &Target, admission: Admission) -> AccessMask {
     match target {
         Target::Disk(share) if share.is_read_only() || admission.read_only => READ_ONLY,
@@ -108,7 +108,7 @@ fn maximal_access(target: &Target, admission: Admission) -> AccessMask {
     }
 }
 
-/// TreeConnect.Share.IsCA, which only SMB 3 knows.
+/// TreeConnect.Share.IsCA, which only SMB 3 has.
 fn is_continuous(ctx: &InSession<'_>, tree: &Tree) -> bool {
     let is_smb3 = ctx.connection.dialect().is_some_and(|dialect| dialect.is_smb3());
     let Target::Disk(share) = &tree.target else { return false };

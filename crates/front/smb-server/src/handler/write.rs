@@ -44,7 +44,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     }
     check_extent(request.offset, u64::from(length))?;
     if length == 0 {
-        // Nothing is written, but the client is told whether it might.
+        // Nothing is written, but the reply says whether the client may write.
         let (share, file) = (ctx.share, open.file()?);
         let charging = pin!(async { Ok(share.write_nothing(ctx.call, file).await?) });
         if ctx.takes_turns { ctx.patiently(charging).await? } else { charging.await? }
@@ -76,14 +76,14 @@ async fn write(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>, data: Byte
     keep_frozen_times(ctx, &file, frozen).await
 }
 
-/// How safe the data must be before the answer goes.
+/// How safe the data must be before the reply is sent.
 fn stability(open: &Open, flags: WriteFlags) -> Stability {
     let through = flags.contains(WriteFlags::WRITE_THROUGH)
         || open.create_options.contains(CreateOptions::WRITE_THROUGH);
     if through { Stability::Data } else { Stability::Unstable }
 }
 
-/// Puts back the times that the client wants to stay as they were ([MS-FSCC] 2.4.7).
+/// Restores the times that the client wants to keep ([MS-FSCC] 2.4.7).
 async fn keep_frozen_times(ctx: &OnShare<'_>, file: &File, frozen: FrozenTimes) -> Result<(), Failure> {
     let time = |frozen: Option<smb_wire::FileTime>| frozen.map(|t| SetTime::To(attributes::timestamp(t)));
     let set = SetAttributes {

@@ -4,9 +4,9 @@ use smb_wire::{NtStatus, Utf16};
 
 use super::COMPONENT_UNITS_MAX;
 
-/// DOS_STAR: any characters up to and with the last period.
+/// DOS_STAR: any characters up to and including the last period.
 const DOS_STAR: char = '<';
-/// DOS_QM: one character that is no period; nothing before a period and at the end.
+/// DOS_QM: one character that is not a period; nothing before a period and at the end.
 const DOS_QM: char = '>';
 /// DOS_DOT: a period, or nothing at the end.
 const DOS_DOT: char = '"';
@@ -69,7 +69,7 @@ impl Pattern {
         reached.last() == Some(&true)
     }
 
-    /// Goes on over what may match nothing in front of `next` (None: the end of the name).
+    /// Skips parts of the pattern that may match nothing in front of `next` (None: the end of the name).
     fn skip_empty(&self, reached: &mut [bool], next: Option<char>) {
         for (p, want) in self.folded.iter().enumerate() {
             let skips = match *want {
@@ -85,7 +85,7 @@ impl Pattern {
     }
 }
 
-/// What the character `c` of the name does to one state: whether the state lasts, and whether the next is reached.
+/// The effect of the character `c` of the name on one state: whether the state lasts, and whether the next is reached.
 fn step(want: char, c: char, is_last_period: bool) -> (bool, bool) {
     match want {
         '*' => (true, false),

@@ -1,4 +1,4 @@
-//! Stream names: what may follow a file's name. [MS-FSCC] 2.1.5.3, 2.1.5.4; [MS-FSA] 2.1.5.1, phase 6.
+//! Stream names, which may follow a file's name. [MS-FSCC] 2.1.5.3, 2.1.5.4; [MS-FSA] 2.1.5.1, phase 6.
 
 use smb_wire::NtStatus;
 use storage::StreamName;
@@ -29,12 +29,12 @@ pub(super) fn split(path: &str) -> Result<(&str, StreamPart), NtStatus> {
     };
     let path = path.get(..last.saturating_add(name.len())).unwrap_or_default();
     if path.ends_with('\\') {
-        return Err(NtStatus::OBJECT_NAME_INVALID); // a stream of nothing
+        return Err(NtStatus::OBJECT_NAME_INVALID); // a stream of an empty path
     }
     Ok((path, parse(stream)?))
 }
 
-/// What follows the first colon.
+/// Parses the text after the first colon.
 fn parse(text: &str) -> Result<StreamPart, NtStatus> {
     let (name, kind) = text.split_once(':').map_or((text, None), |(name, kind)| (name, Some(kind)));
     match kind.map(str::to_ascii_uppercase).as_deref() {
@@ -49,7 +49,7 @@ fn parse(text: &str) -> Result<StreamPart, NtStatus> {
     }
 }
 
-/// A stream's name as the store has it: all characters stand for themselves.
+/// A stream's name as the store has it: no character is replaced.
 fn stored(name: &str) -> Result<Vec<u8>, NtStatus> {
     let is_name =
         name.encode_utf16().count() <= COMPONENT_UNITS_MAX && StreamName::new(name.as_bytes()).is_ok();

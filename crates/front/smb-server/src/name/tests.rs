@@ -178,7 +178,7 @@ mod properties {
     use proptest::prelude::*;
 
     proptest! {
-        /// A name of the store comes back as it was, whatever it holds.
+        /// A name of the store returns unchanged, whatever it contains.
         #[test]
         fn what_clients_see_names_the_same_object(stored in "[^/\0\u{f001}-\u{f029}]{1,60}") {
             prop_assume!(stored != "." && stored != "..");
@@ -186,7 +186,7 @@ mod properties {
             prop_assert_eq!(parse(&seen), Ok(vec![stored]));
         }
 
-        /// Whatever is accepted is a name that a store accepts.
+        /// Each accepted name is a name that a store accepts.
         #[test]
         fn nothing_dangerous_comes_through(units in proptest::collection::vec(any::<u16>(), 0..80)) {
             let wire: Vec<u8> = units.iter().flat_map(|u| u.to_le_bytes()).collect();
@@ -200,7 +200,7 @@ mod properties {
             }
         }
 
-        /// The same for what is nearly a stream.
+        /// The same for text that is nearly a stream.
         #[test]
         fn nothing_but_stream_names_comes_through(text in "[a$:\\\\/.\0DATI30]{0,24}") {
             if let Ok(Path { stream: StreamPart::Named(name), .. }) = Path::parse(&Utf16::from(text.as_str())) {
@@ -278,14 +278,14 @@ fn patterns_are_no_longer_than_names() {
     }
 }
 
-/// Any name that a client sends is refused or leads to names that stores take, and that clients are told by a name that
-/// leads there again.
+/// Any name from a client is either refused, or leads to names that stores accept. Clients see each of these under a
+/// name that leads there again.
 #[test]
 fn no_name_is_more_than_a_name() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let units: Vec<u16> =
             bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
-        // Every code unit, and text with what means something in between.
+        // Every code unit, and text with meaningful characters in between.
         let text = String::from_utf8_lossy(bytes);
         let speaking = text.replace('\u{fffd}', ":").replace(['a', 'b'], "\\").replace('c', ":$DATA");
         for name in [String::from_utf16_lossy(&units), text.into_owned(), speaking] {

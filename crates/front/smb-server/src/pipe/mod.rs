@@ -16,9 +16,9 @@ use smb_wire::{NtStatus, WireError};
 const FRAGMENT_BYTES_MAX: u16 = 4280;
 /// The most bytes of a call's arguments.
 const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
-/// The most answers that wait to be read.
+/// The most replies that wait to be read.
 const ANSWERS_MAX: usize = 64;
-/// The one association of this server: each pipe is on its own.
+/// The only association group of this server: pipes are independent.
 const ASSOCIATION: u32 = 1;
 
 /// Reasons of a provider rejection, C706 12.6.3.1.
@@ -52,7 +52,7 @@ pub(crate) struct Pipe {
     fragment_bytes_max: u16,
     /// The arguments of a call whose last fragment has not arrived.
     arguments: Vec<u8>,
-    /// Answers, one message each. The first one may have been read in part.
+    /// Replies, one message each. The first one may have been read in part.
     answers: VecDeque<Vec<u8>>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Message {
     pub(crate) more: bool,
 }
 
-/// What a call fails with inside RPC: the status of the fault.
+/// The failure of a call inside RPC: the status of the fault.
 type Fault = u32;
 
 impl Service {
@@ -114,7 +114,7 @@ impl Pipe {
         })
     }
 
-    /// Takes complete PDUs that a client writes. The answers wait to be read.
+    /// Takes complete PDUs that a client writes. The replies wait to be read.
     ///
     /// # Errors
     /// STATUS_INVALID_PARAMETER for bytes that are not a PDU; STATUS_INSUFFICIENT_RESOURCES when the client does not
@@ -131,7 +131,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Up to `count` bytes of the first answer; `None` when there is none.
+    /// Up to `count` bytes of the first reply; `None` when there is none.
     pub(crate) fn read(&mut self, count: usize) -> Option<Message> {
         let first = self.answers.front_mut()?;
         if first.len() <= count {
@@ -181,7 +181,7 @@ impl Pipe {
     }
 
     fn bind(&mut self, bind: &Bind) -> BindAck {
-        // C706 12.6.4.4: at least 1,432 bytes are taken by everybody.
+        // C706 12.6.4.4: every implementation accepts at least 1,432 bytes.
         self.fragment_bytes_max = bind.max_recv_frag.clamp(1432, FRAGMENT_BYTES_MAX);
         BindAck {
             max_xmit_frag: self.fragment_bytes_max,

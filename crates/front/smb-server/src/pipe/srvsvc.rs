@@ -42,7 +42,7 @@ fn answer(host: &Host<'_>, request: &Request) -> (Response, u32) {
     }
 }
 
-/// NetrShareEnum, for whoever was let in. All shares fit one answer.
+/// NetrShareEnum, for every user who was admitted. All shares fit into one reply.
 fn share_enum(host: &Host<'_>, level: u32, resume_handle: Option<u32>) -> (Response, u32) {
     let resume_handle = resume_handle.map(|_| 0);
     if !matches!(level, 0 | 1 | 2 | 502) {
@@ -57,7 +57,7 @@ fn share_enum(host: &Host<'_>, level: u32, resume_handle: Option<u32>) -> (Respo
     (Response::ShareEnum { level, shares, total_entries, resume_handle }, win32::SUCCESS)
 }
 
-/// Whether clients are told of a share that they did not ask for by its name.
+/// Whether clients that did not ask for a share by its name may see it.
 fn is_listed(share: &ServedShare) -> bool {
     share.rules().protocols.contains(Protocols::SMB) && !share.terms().contains(Terms::HIDDEN)
 }
@@ -76,7 +76,7 @@ fn disk(share: &ServedShare) -> Share {
         share_type: share_type::DISK,
         remark: share.comment(),
         max_uses: u32::MAX,
-        // Where it lies on the server is nobody's business; clients want the form.
+        // The path on the server is not revealed. Clients only want the form.
         path: format!(r"C:\{}", share.name()),
         ..Share::default()
     }

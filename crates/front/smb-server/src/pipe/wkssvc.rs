@@ -1,4 +1,4 @@
-//! The Workstation Service, which tells the server's name. [MS-WKST] 3.2.4.
+//! The Workstation Service, which reports the server's name. [MS-WKST] 3.2.4.
 
 use smb_wire::dcerpc::fault;
 use smb_wire::srvsvc::{PLATFORM_ID_NT, win32};

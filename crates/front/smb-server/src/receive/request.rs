@@ -14,21 +14,21 @@ use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::Tree;
 
-/// The session that a request names, and who has logged on there.
+/// The session that a request names, and the user who has logged on there.
 struct Found {
     session: Arc<Session>,
     login: Option<Arc<Login>>,
 }
 
-/// 3.3.5.2.4 to 3.3.5.2.11: finds the session and the tree connect of a request, and checks that it is protected as
-/// they demand. What was found is in the envelope of the answer even if the request fails.
+/// 3.3.5.2.4 to 3.3.5.2.11: finds the session and the tree connect of a request, and checks that the request is
+/// protected as they demand. The session and tree connect are in the envelope of the reply even if the request fails.
 ///
 /// # Errors
 /// The failure with which the request is answered.
 pub(crate) fn admit(ctx: &mut RequestContext, message: &mut [u8]) -> Result<Subject, Failure> {
     let related = ctx.is_related();
     let entered = ctx.compound.get_mut().chain.enter(related);
-    // Found in any case: the answer is signed with its key.
+    // The session is needed in any case: the reply is signed with its key.
     let found = find_session(ctx, related && entered.is_ok())?;
     entered?;
     if !ctx.encrypted {
@@ -51,8 +51,8 @@ fn find_session(ctx: &mut RequestContext, related: bool) -> Result<Option<Found>
     let chain = &mut ctx.compound.get_mut().chain;
     let id = match ctx.header.command {
         Command::Negotiate | Command::Cancel => own,
-        // In a related one the identifier says nothing, as ever; nor can it name a session that the frame is not
-        // encrypted for.
+        // In a related request the identifier has no meaning, as always. It also must not name a session for which the
+        // frame is not encrypted.
         Command::SessionSetup if !related => own,
         _ => chain.session_id(related, own)?,
     };
@@ -74,7 +74,8 @@ fn verify_signature(ctx: &RequestContext, found: Option<&Found>, message: &mut [
     let signed = ctx.header.flags.contains(HeaderFlags::SIGNED);
     match ctx.header.command {
         Command::Negotiate if signed => return Err(NtStatus::INVALID_PARAMETER.into()),
-        // A binding is signed with the key of a session that is not on this connection; its handler sees to it.
+        // A binding is signed with the key of a session that is not on this connection. Its handler checks the
+        // signature.
         Command::SessionSetup if found.is_none() => return Ok(()),
         _ => {}
     }
@@ -85,11 +86,11 @@ fn verify_signature(ctx: &RequestContext, found: Option<&Found>, message: &mut [
         return key.verify(message, Sender::Client).map_err(|_| NtStatus::ACCESS_DENIED.into());
     }
     let required = found.and_then(|found| found.login.as_ref()).is_some_and(|login| {
-        // Authenticating again is not demanded to be encrypted, but must not be slipped in by somebody else.
+        // A reauthentication need not be encrypted, but a third party must not be able to inject one.
         let again = login.encrypt_data && ctx.header.command == Command::SessionSetup;
         login.signing_required || again
     });
-    // A CANCEL without a signature harms nobody but its own connection, and clients send it so.
+    // A CANCEL without a signature can harm only its own connection, and clients send it so.
     if required && ctx.header.command != Command::Cancel {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
@@ -140,7 +141,7 @@ pub(crate) async fn check_tree(ctx: &OnShare<'_>) -> Result<(), Failure> {
     if of_channel == Some(admitted.admission) { Ok(()) } else { Err(NtStatus::ACCESS_DENIED.into()) }
 }
 
-/// Ends a tree connect, also if the request that found it out ends before.
+/// Ends a tree connect, even if the request that requires this ends earlier.
 async fn end(session: &Arc<Session>, tree: &Arc<Tree>) {
     let (session, tree) = (Arc::clone(session), Arc::clone(tree));
     let _ = tokio::task::spawn_local(async move { session.disconnect_tree(&tree).await }).await;

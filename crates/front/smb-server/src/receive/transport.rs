@@ -114,8 +114,8 @@ pub(crate) fn check_frame(
     Ok(checked)
 }
 
-/// 3.3.5.2.2, 3.3.5.2.6: whether the connection takes this command at all. An unknown one inside a compound does not end
-/// the connection, as the requests before it have answers: it fails.
+/// 3.3.5.2.2, 3.3.5.2.6: whether the connection accepts this command at all. An unknown command inside a compound does
+/// not end the connection, as the requests before it have replies; the command fails.
 fn check_header(conn: &Connection, header: &Header, index: usize) -> Result<(), Violation> {
     if header.flags.contains(HeaderFlags::SERVER_TO_REDIR) {
         return Err("a response from a client".into());

@@ -17,7 +17,7 @@ use crate::state::notification::{self, NoChannel};
 pub(crate) struct Clients(Mutex<HashMap<Guid, Vec<Arc<Endpoint>>>>);
 
 impl Clients {
-    /// A session of this client has a channel on the connection, which may be entered already.
+    /// Notes that a session of this client has a channel on the connection. The connection may be entered already.
     pub(crate) fn enter(&self, client: Guid, endpoint: &Arc<Endpoint>) {
         let mut clients = self.0.lock();
         let endpoints = clients.entry(client).or_default();
@@ -26,7 +26,7 @@ impl Clients {
         }
     }
 
-    /// A connection has ended. Returns true if the client was reachable over it and still is over others.
+    /// Notes that a connection has ended. Returns true if the client was reachable over it and still is over others.
     pub(crate) fn leave(&self, client: Guid, connection: u64) -> bool {
         let mut clients = self.0.lock();
         let Some(endpoints) = clients.get_mut(&client) else { return false };

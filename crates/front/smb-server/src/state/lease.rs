@@ -18,11 +18,12 @@ use crate::state::durable::PersistentLease;
 use crate::state::oplock::{Delivery, GrantTarget, Site};
 use crate::state::session::Session;
 
-/// The Linux kernel's client knows a directory's lease only some time after the answer that granted it has arrived, and does
-/// not know what a break that comes at once is about: it would believe its listing for good (docs/measured/linux-client.md).
+/// The Linux kernel's client knows a directory's lease only some time after the reply that granted it has arrived. It
+/// cannot match a break that comes at once to a lease, and would trust its listing for ever
+/// (docs/measured/linux-client.md).
 const LEARNED_WITHIN: Duration = Duration::from_millis(10);
 
-/// Tables of leases, each with a lock of its own: clients rarely meet.
+/// Tables of leases, each with its own lock: clients rarely use the same one.
 const TABLES: usize = 16;
 
 /// Identifies a lease: a lease key belongs to one client.
@@ -49,9 +50,9 @@ impl LeaseId {
 /// A break that the client has to acknowledge.
 #[derive(Debug, Clone, Copy)]
 struct Told {
-    /// What is sent.
+    /// The notification.
     notification: Notification,
-    /// Over which connection, if it was.
+    /// The connection over which it was sent, if it was.
     connection: Option<u64>,
 }
 
@@ -88,7 +89,7 @@ impl LeaseTable {
         self.table(id).lock().get(&id).map(|listed| Arc::clone(&listed.lease))
     }
 
-    /// A connection of a client has ended, and others are left: breaks that were sent over it are sent again.
+    /// Sends breaks again that were sent over a connection that has ended. The client has others.
     pub(crate) fn resend(&self, client: Guid, connection: u64) {
         for table in &self.tables {
             let of_client =
@@ -140,11 +141,11 @@ impl LeaseHold {
         &self.lease
     }
 
-    /// The answer that grants the lease will never be sent. If no other open works under the lease, a break is carried
-    /// out without the client, unless the client asks for the answer again.
+    /// Notes that the reply that grants the lease will never be sent. If no other open works under the lease, a break
+    /// is carried out without the client, unless the client asks for the reply again.
     pub(crate) fn note_unheard(&self) {
         {
-            // Under the table's lock, so that no other open comes to hold the lease meanwhile.
+            // Under the table's lock, so that no other open gets a hold of the lease meanwhile.
             let table = self.table.table(self.lease.id).lock();
             if table.get(&self.lease.id).is_none_or(|listed| listed.holds != 1) {
                 return;
@@ -154,13 +155,13 @@ impl LeaseHold {
         self.lease.give_up_unheard();
     }
 
-    /// The open continues in another session, which receives breaks from now on, including one that has not been
+    /// Moves the open to another session, which receives breaks from now on, including one that has not been
     /// acknowledged.
     pub(crate) fn move_to(&mut self, session: &Arc<Session>) {
         self.lease.add_session(Arc::downgrade(session));
         self.lease.remove_session(&std::mem::replace(&mut self.session, Arc::downgrade(session)));
         let told = self.lease.state.lock().told;
-        // Another open of the lease may have come back before, and the client been told.
+        // Another open of the lease may have come back earlier, and the break been sent.
         let clients = &self.lease.clients;
         let has = |connection| clients.has(self.lease.id.client, connection);
         told.filter(|told| !told.connection.is_some_and(has)).into_iter().for_each(|told| {
@@ -183,7 +184,7 @@ impl Drop for LeaseHold {
     }
 }
 
-/// A lease. The share knows what may be cached under it.
+/// A lease. The share knows what the client may cache under it.
 pub(crate) struct Lease {
     itself: Weak<Self>,
     /// The identifier of the lease.
@@ -195,27 +196,27 @@ pub(crate) struct Lease {
     state: Mutex<State>,
 }
 
-/// Its name, for a log: what it reaches is the whole server.
+/// Shows only the name in a log, because the lease reaches the whole server.
 impl std::fmt::Debug for Lease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lease").field("id", &self.id).field("file", &self.site.file).finish_non_exhaustive()
     }
 }
 
-/// What changes of a lease; guarded by [`Lease::state`].
+/// The state of a lease that changes; guarded by [`Lease::state`].
 #[derive(Debug)]
 struct State {
     /// Lease.Epoch
     epoch: u16,
-    /// When a CREATE was answered with the lease for the first time.
+    /// When the first reply to a CREATE granted the lease.
     answered: Option<Instant>,
     /// Lease.ParentLeaseKey
     parent_key: Option<[u8; 16]>,
-    /// The sessions of Lease.LeaseOpens, of each open one.
+    /// The sessions of the opens in Lease.LeaseOpens, one for each open.
     sessions: Vec<Weak<Session>>,
     /// The break that the client has to acknowledge.
     told: Option<Told>,
-    /// The answer that grants it was never sent: the client cannot acknowledge a break.
+    /// Whether the reply that grants the lease was never sent. If so, the client cannot acknowledge a break.
     is_unheard: bool,
 }
 
@@ -260,7 +261,7 @@ impl Lease {
         }
     }
 
-    /// The answer to a CREATE that was granted this. 3.3.5.9.8, 3.3.5.9.11: the epoch counts every change of the state.
+    /// The reply to a CREATE that was granted this. 3.3.5.9.8, 3.3.5.9.11: the epoch counts every change of the state.
     /// The first open of a lease is a change, if it was granted anything.
     pub(crate) fn answer(&self, granted: share::Granted) -> create_context::Lease {
         let mut state = self.state.lock();
@@ -288,8 +289,8 @@ impl Lease {
         PersistentLease { key: self.id.key, version, epoch: state.epoch, parent_key: state.parent_key }
     }
 
-    /// A client reclaims an open of a lease from before the start of the server, and knows the epoch better than the
-    /// server. [MS-SMB2] 3.3.5.9.12, note 353, has the rule of Windows.
+    /// Takes the epoch of the client, which reclaims an open of a lease from before the start of the server. The client
+    /// knows the epoch better than the server. [MS-SMB2] 3.3.5.9.12, note 353, has the rule of Windows.
     pub(crate) fn resume(&self, client_epoch: u16, granted: Caching) {
         let mut state = self.state.lock();
         if state.answered.is_none() {
@@ -299,7 +300,7 @@ impl Lease {
         }
     }
 
-    /// The client acknowledges a break. It may receive a further break at once.
+    /// Handles the client's acknowledgment of a break. The client may receive a further break at once.
     ///
     /// # Errors
     /// As [`Share::acknowledge`].
@@ -307,7 +308,7 @@ impl Lease {
         let told = self.state.lock().told.take();
         let outcome = self.site.share.acknowledge(self.site.file, self.id.holder(), keeps);
         if outcome == Err(AcknowledgeError::TooMuch) {
-            self.state.lock().told = told; // it still has to be
+            self.state.lock().told = told; // it is still to be acknowledged
         }
         outcome
     }
@@ -316,7 +317,7 @@ impl Lease {
         self.state.lock().told = None;
     }
 
-    /// The client is answered (again).
+    /// Notes that the client gets a reply that grants the lease (again).
     pub(crate) fn note_heard(&self) {
         self.state.lock().is_unheard = false;
     }
@@ -332,7 +333,7 @@ impl Lease {
         }
     }
 
-    /// A connection has ended: a break that went over it is sent again.
+    /// Sends a break again that was sent over a connection that has ended.
     fn resend(&self, connection: u64) {
         let told = self.state.lock().told.filter(|told| told.connection == Some(connection));
         if let Some(told) = told {
@@ -340,7 +341,8 @@ impl Lease {
         }
     }
 
-    /// When the client will surely know the lease of a directory, if it may not yet. Who changes entries does not wait for it.
+    /// When the client will certainly know the lease of a directory, if it may not know it yet. A request that changes
+    /// entries does not wait for that.
     fn learned(&self) -> Option<Instant> {
         let now = Instant::now();
         let when = self.state.lock().answered.unwrap_or(now) + LEARNED_WITHIN;
@@ -349,12 +351,13 @@ impl Lease {
 
     fn tell_shrinking(&self, told: &Break, notification: &Notification) {
         let sent = self.tell(notification);
-        // Looked at behind what was told: who finds that it is unheard looks for that.
+        // Checked after sending: the code that sets this flag then looks for a break that was sent.
         let is_heard = !self.state.lock().is_unheard;
         self.site.settle(told, Delivery { sent, is_heard }, || self.acknowledged());
     }
 
-    /// Sends a break; false when nobody takes it: then the next session that one of its opens goes on in is told.
+    /// Sends a break. Returns false when no connection accepts it: then the next session in which one of the opens
+    /// continues gets it.
     fn tell(&self, notification: &Notification) -> bool {
         loop {
             let sessions = {
@@ -369,11 +372,11 @@ impl Lease {
                 None if others() => continue,
                 None => return false,
                 Some(endpoint) => {
-                    // Unless it was acknowledged at once.
+                    // Unless the client has acknowledged it at once.
                     let Some(told) = &mut state.told else { return true };
                     told.connection = Some(endpoint.connection);
                     if endpoint.ended.is_set() {
-                        // Before this could be seen: nobody else sends it again.
+                        // The connection ended before its number was stored, so no other code sends the break again.
                         continue;
                     }
                     return true;
@@ -382,8 +385,8 @@ impl Lease {
         }
     }
 
-    /// Sends a notification over the client's first connection, as long as a session is there that has the file open; where
-    /// such a session encrypts, over one of its own channels.
+    /// Sends a notification over the client's first connection, if a session exists that has the file open. If such a
+    /// session encrypts, sends it over one of that session's own channels.
     fn send(&self, sessions: &[Weak<Session>], notification: &Notification) -> Option<Arc<Endpoint>> {
         let mut sessions: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
         sessions.retain(|session| !session.ended.is_set());
@@ -419,7 +422,7 @@ impl GrantHolder for Lease {
                 let (lease, told) = (Weak::clone(&self.itself), *told);
                 runtime.spawn(async move {
                     tokio::time::sleep_until(when.into()).await;
-                    // Else all opens of it are closed.
+                    // If the lease is gone, all of its opens are closed.
                     if let Some(lease) = lease.upgrade() {
                         lease.tell_shrinking(&told, &notification);
                     }

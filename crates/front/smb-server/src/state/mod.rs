@@ -1,4 +1,4 @@
-//! What a server knows of its clients beyond one request: sessions, what they have open, and what they were granted.
+//! The state that a server keeps of its clients beyond one request: sessions, opens and grants.
 
 pub(crate) mod clients;
 pub(crate) mod durable;

@@ -1,4 +1,4 @@
-//! What the server sends to a client unasked: breaks of oplocks and leases. [MS-SMB2] 3.3.4.6, 3.3.4.7.
+//! Unsolicited messages of the server: breaks of oplocks and leases. [MS-SMB2] 3.3.4.6, 3.3.4.7.
 
 use std::sync::Arc;
 

@@ -55,17 +55,18 @@ pub(crate) struct Open {
     pub(crate) create_options: CreateOptions,
     /// Whether the object is a directory.
     pub(crate) is_directory: bool,
-    /// What changes while the object is open. The lock is not held across an await.
+    /// The state that changes while the object is open. The lock is not held across an await.
     pub(crate) state: Mutex<OpenState>,
     /// Open.ChannelSequence and the requests under way. Requests that are counted may keep it beyond the session.
     sequence: Arc<Mutex<ChannelSequence>>,
     /// Open.OplockLevel, Open.Lease; None for pipes, and after the open is closed.
     pub(crate) grant: Mutex<Option<Grant>>,
-    /// How often the client has been answered, or is about to be, that the open is there. Changed under the lock of `grant`.
+    /// How many replies have told the client, or are about to tell it, that the open exists. Changed under the lock of
+    /// `grant`.
     answers: AtomicU64,
     /// Where QUERY_DIRECTORY continues. Requests wait for each other here, in order.
     pub(crate) enumeration: tokio::sync::Mutex<Option<Enumeration>>,
-    /// What the open keeps when its session ends; only for opens that are visible to other sessions.
+    /// The state that the open keeps when its session ends; only for opens that are visible to other sessions.
     pub(crate) durable: OnceLock<Arc<Durable>>,
     /// Set when the open is closed or its session ends: wakes requests that wait for it (CHANGE_NOTIFY, LOCK).
     pub(crate) closed: Signal,
@@ -92,7 +93,7 @@ pub(crate) struct InUse {
 }
 
 impl InUse {
-    /// For a request that is counted in `outstanding`, if it is counted.
+    /// An open for a request. `outstanding` counts the request, if it is counted.
     pub(crate) fn new(open: Arc<Open>, outstanding: Option<Outstanding>) -> Self {
         Self { open, _outstanding: outstanding }
     }
@@ -106,7 +107,7 @@ impl Deref for InUse {
     }
 }
 
-/// What changes while a file is open; guarded by [`Open::state`].
+/// The state that changes while a file is open; guarded by [`Open::state`].
 #[derive(Debug, Default, Clone)]
 pub(crate) struct OpenState {
     /// The changes for CHANGE_NOTIFY, collected from the first request on.
@@ -143,14 +144,14 @@ pub(crate) enum Location {
     End,
 }
 
-/// What a client watches through an open directory.
+/// The watch of a client on an open directory.
 #[derive(Debug)]
 pub(crate) struct DirectoryWatch {
     /// Collects the changes.
     pub(crate) changes: share::Watch,
     /// Requests wait here for earlier ones, in order.
     pub(crate) turn: tokio::sync::Semaphore,
-    /// The most bytes of an answer: the buffer size of the first request.
+    /// The most bytes of a reply: the buffer size of the first request.
     pub(crate) answer_bytes_max: u32,
 }
 
@@ -215,7 +216,7 @@ impl Open {
         }))
     }
 
-    /// A CREATE with this ChannelSequence has made the open.
+    /// Notes that a CREATE with this ChannelSequence has made the open.
     pub(crate) fn begin_sequence(&self, sequence: u16) {
         *self.sequence.lock() = ChannelSequence::new(sequence);
     }
@@ -251,8 +252,8 @@ impl Open {
         }
     }
 
-    /// Whether the client may keep the handle after the application has closed it, and this is not about to be taken
-    /// away: the open has a batch oplock or a lease with handle caching.
+    /// Whether the client may keep the open after the application has closed it, and no break of that is under way: the
+    /// open has a batch oplock or a lease with handle caching.
     pub(crate) fn keeps_handle(&self) -> bool {
         let (Target::File(open), crate::tree::Target::Disk(share)) = (&self.target, &self.tree.target) else {
             return false;
@@ -277,8 +278,8 @@ impl Open {
         *self.grant.lock() = grant;
     }
 
-    /// This answer ([`Self::note_heard`]), which tells the client of the open, will never be sent. If the client has been answered
-    /// again since, over another channel, it may know of the open.
+    /// Notes that this reply ([`Self::note_heard`]), which tells the client of the open, will never be sent. If the
+    /// client has got another reply since, over another channel, it may know of the open.
     pub(crate) fn note_unheard(&self, answer: u64) {
         let Target::File(open) = &self.target else { return };
         let grant = self.grant.lock();
@@ -292,7 +293,7 @@ impl Open {
         }
     }
 
-    /// The client is answered (again): the number of the answer.
+    /// Notes that the client gets a reply about the open (again). Returns the number of the reply.
     pub(crate) fn note_heard(&self) -> u64 {
         let grant = self.grant.lock();
         match &*grant {
@@ -303,7 +304,7 @@ impl Open {
         self.answers.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// The session has ended: wakes requests that wait for the open.
+    /// Wakes requests that wait for the open, because the session has ended.
     pub(crate) fn detach(&self) {
         self.closed.set();
         self.state.lock().watch = None;
@@ -326,7 +327,7 @@ impl Open {
         Ok(closed?)
     }
 
-    /// As [`Open::close`], for a pipe, or a client that has gone or has lost the open.
+    /// Like [`Open::close`], for a pipe, or a client that has gone or has lost the open.
     ///
     /// # Errors
     /// Those of the deletion; the open is closed all the same.

@@ -1,4 +1,4 @@
-//! Oplocks: what one open may cache. [MS-SMB2] 3.3.1.10 (Open.OplockLevel), 3.3.4.6.
+//! Oplocks: what the client may cache under one open. [MS-SMB2] 3.3.1.10 (Open.OplockLevel), 3.3.4.6.
 
 use std::sync::{Arc, Weak};
 
@@ -58,7 +58,7 @@ pub(crate) struct Delivery {
     pub(crate) is_heard: bool,
 }
 
-/// A place that can be kept, for an existing grant.
+/// The file of an existing grant, in a form that can be stored.
 pub(crate) struct Site {
     /// The share.
     pub(crate) share: Arc<Share>,
@@ -89,7 +89,7 @@ impl Site {
     /// that depend on the grant are closed. `acknowledged` is called if the client has nothing to acknowledge, or can
     /// no longer do so.
     ///
-    /// If the client has never heard of the grant, it is not asked: no answer would come.
+    /// A client that has never heard of the grant is not asked: no acknowledgment would come.
     pub(crate) fn settle(&self, told: &Break, delivery: Delivery, acknowledged: impl FnOnce()) {
         let Delivery { sent, is_heard } = delivery;
         let cannot_be_told = |table: Arc<DurableOpens>| table.cannot_be_told(&self.share, told.holder);
@@ -108,14 +108,14 @@ pub(crate) struct Oplock {
     state: Mutex<State>,
 }
 
-/// Its file, for a log: what it reaches is the whole server.
+/// Shows only the file in a log, because the oplock reaches the whole server.
 impl std::fmt::Debug for Oplock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Oplock").field("file", &self.site.file).finish_non_exhaustive()
     }
 }
 
-/// What changes of an oplock; guarded by [`Oplock::state`].
+/// The state of an oplock that changes; guarded by [`Oplock::state`].
 #[derive(Debug)]
 struct State {
     /// Open.FileId
@@ -124,7 +124,7 @@ struct State {
     session: Weak<Session>,
     /// The break that the client has to acknowledge.
     told: Option<Told>,
-    /// The answer that grants it was never sent: the client cannot acknowledge a break.
+    /// Whether the reply that grants the oplock was never sent. If so, the client cannot acknowledge a break.
     is_unheard: bool,
 }
 
@@ -132,7 +132,7 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 struct Told {
     level: OplockLevel,
-    /// Over which connection it was sent, if it was.
+    /// The connection over which it was sent, if it was.
     connection: Option<u64>,
 }
 
@@ -143,13 +143,13 @@ impl Oplock {
         Arc::new(Self { site: Site::new(*place), state: Mutex::new(state) })
     }
 
-    /// The client has acknowledged a break.
+    /// Notes that the client has acknowledged a break.
     pub(crate) fn acknowledged(&self) {
         self.state.lock().told = None;
     }
 
-    /// The answer that grants the oplock will never be sent: a break is carried out without the client, unless the
-    /// client asks for the answer again.
+    /// Notes that the reply that grants the oplock will never be sent: a break is carried out without the client,
+    /// unless the client asks for the reply again.
     pub(crate) fn note_unheard(&self, holder: Holder) {
         let is_told = {
             let mut state = self.state.lock();
@@ -162,12 +162,12 @@ impl Oplock {
         }
     }
 
-    /// The answer that grants the oplock is sent (again).
+    /// Notes that the reply that grants the oplock is sent (again).
     pub(crate) fn note_heard(&self) {
         self.state.lock().is_unheard = false;
     }
 
-    /// The open continues in another session, which receives breaks from now on, including one that has not been
+    /// Moves the open to another session, which receives breaks from now on, including one that has not been
     /// acknowledged.
     pub(crate) fn move_to(&self, id: FileId, session: &Arc<Session>) {
         let told = {
@@ -181,7 +181,7 @@ impl Oplock {
         }
     }
 
-    /// A connection has ended: a break that was sent over it is sent again.
+    /// Sends a break again that was sent over a connection that has ended.
     pub(crate) fn resend(&self, connection: u64) {
         let told = self.state.lock().told.filter(|told| told.connection == Some(connection));
         if let Some(told) = told {
@@ -189,8 +189,8 @@ impl Oplock {
         }
     }
 
-    /// Sends a break over the first channel that takes it; false when there is none: then the session that the open goes on
-    /// in is told.
+    /// Sends a break over the first channel that accepts it. Returns false when there is none: then the session in
+    /// which the open continues gets it.
     fn tell(&self, level: OplockLevel) -> bool {
         loop {
             let (file_id, session) = {
@@ -205,11 +205,11 @@ impl Oplock {
                 None if !state.session.ptr_eq(&session) => continue,
                 None => return false,
                 Some(endpoint) => {
-                    // Unless it was acknowledged at once.
+                    // Unless the client has acknowledged it at once.
                     let Some(told) = &mut state.told else { return true };
                     told.connection = Some(endpoint.connection);
                     if endpoint.ended.is_set() {
-                        // Before this could be seen: nobody else sends it again.
+                        // The connection ended before its number was stored, so no other code sends the break again.
                         continue;
                     }
                     return true;
@@ -222,7 +222,7 @@ impl Oplock {
 impl GrantHolder for Oplock {
     fn shrink(&self, told: &Break) {
         let sent = self.tell(level_of(told.to));
-        // Looked at behind what was told: who finds that it is unheard looks for that.
+        // Checked after sending: the code that sets this flag then looks for a break that was sent.
         let is_heard = !self.state.lock().is_unheard;
         self.site.settle(told, Delivery { sent, is_heard }, || self.acknowledged());
     }

@@ -21,9 +21,9 @@ use crate::state::open::{Grant, Open};
 use crate::status::Failure;
 use crate::tree::Tree;
 
-/// A channel over which nothing has come for so long may give way to a new one.
+/// A channel over which nothing has arrived for this long may give way to a new one.
 const SILENT: Duration = Duration::from_secs(5);
-/// In so long no more channels give way than there may be.
+/// Within this time, no more channels give way than the session may have.
 const GAVE_WAY_WINDOW: Duration = Duration::from_secs(60);
 
 /// A session. Its channels may live on several shards, so everything that changes is behind locks. None of the locks is
@@ -42,7 +42,7 @@ pub(crate) struct Session {
     pub(crate) ended: Signal,
 }
 
-/// What changes as a session authenticates; guarded by [`Session::state`].
+/// The state that changes as a session authenticates; guarded by [`Session::state`].
 #[derive(Debug)]
 pub(crate) struct SessionState {
     /// The rules of the protocol.
@@ -67,13 +67,13 @@ struct Trees {
 }
 
 impl SessionState {
-    /// Their number has changed: each knows whether it is the only one.
+    /// Tells each channel whether it is the only one, after their number has changed.
     fn count_channels(&self) {
         let several = self.endpoints.len() > 1;
         self.endpoints.iter().for_each(|endpoint| endpoint.set_one_of_several(several));
     }
 
-    /// The connection is no longer a channel of the session. Returns true if no channel is left.
+    /// Removes the channel of this connection. Returns true if no channel is left.
     pub(crate) fn remove_channel(&mut self, connection: u64) -> bool {
         self.rules.channels.remove(connection);
         self.endpoints.retain(|endpoint| endpoint.connection != connection);
@@ -81,13 +81,13 @@ impl SessionState {
         self.rules.channels.is_empty()
     }
 
-    /// At the limit, a channel to the same address of the server as a new one gives way to it, if nothing has come over it
-    /// for [`SILENT`]; rather one from the same address, as a client that has lost an interface comes by another.
-    /// The client has most likely lost it, and its TCP need not tell: Linux forgets what its SMB client's closed sockets
-    /// have not sent yet, and goes on answering for them.
+    /// At the limit, makes a channel to the same address of the server as a new one give way to it, if nothing has
+    /// arrived over it for [`SILENT`]. A channel from the client address of the new one is preferred. The client has
+    /// most likely lost the old channel, and its TCP need not report that: Linux drops unsent data of closed sockets of
+    /// its SMB client, and continues to acknowledge for them.
     ///
-    /// A client that wants more channels than it may have would push its own idle ones out, in a circle: no more
-    /// give way in a minute than there may be.
+    /// A client that wants more channels than it may have would push its own idle ones out, in a circle. So no more
+    /// channels give way in a minute than the session may have.
     fn make_room(&mut self, newcomer: &Endpoint) {
         if !self.rules.channels.is_full() {
             return;
@@ -198,7 +198,7 @@ impl Session {
         loop {
             trees.next = trees.next.wrapping_add(1);
             let id = trees.next;
-            // 0 is no tree, all ones is none in particular.
+            // 0 is not a valid TreeId, and all ones stands for no particular tree connect.
             if id != 0 && id != u32::MAX && !trees.by_id.contains_key(&id) {
                 let tree = Arc::new(make(id));
                 trees.by_id.insert(id, Arc::clone(&tree));
@@ -268,7 +268,7 @@ impl Session {
         self.opens.lock().find(id).cloned()
     }
 
-    /// A connection of the session has ended: oplock breaks that were sent over it are sent over another one.
+    /// Sends oplock breaks again, over another connection, that were sent over a connection that has ended.
     pub(crate) fn resend_breaks(&self, connection: u64) {
         let opens: Vec<Arc<Open>> = self.opens.lock().iter().map(|(_, open)| Arc::clone(open)).collect();
         for open in opens {
@@ -283,7 +283,7 @@ impl Session {
         self.opens.lock().remove(id)
     }
 
-    /// What an administrator sees of the session; `None` until a user has logged on.
+    /// The session as an administrator sees it; `None` until a user has logged on.
     pub(crate) fn report(&self) -> Option<report::Session> {
         let (trees, opens) = (self.trees.lock().by_id.len(), self.opens.lock().len());
         let state = self.state.lock();

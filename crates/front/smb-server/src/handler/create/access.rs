@@ -1,4 +1,4 @@
-//! Which access a client asks for, and which it can get. [MS-SMB2] 2.2.13.1, 3.3.5.9; [MS-FSA] 2.1.5.1.
+//! The access that a client asks for, and the access that it can get. [MS-SMB2] 2.2.13.1, 3.3.5.9; [MS-FSA] 2.1.5.1.
 
 use share::{Access, Caller, Found, Share};
 use smb_wire::{AccessMask, NtStatus};
@@ -62,11 +62,11 @@ impl Desired {
     }
 }
 
-/// Everything that SMB clients may do with an object: what the share allows, in the terms of Windows.
+/// The most that SMB clients may do with an object: what the share allows, in the terms of Windows.
 ///
-/// Permission bits have no right to take ownership, and none to delete that belongs to a file. Where they decide, an
-/// owner who may read and write has what Windows calls full control. Whoever may read a program may also execute it,
-/// since the client does that on a copy.
+/// Permission bits have no right to take ownership, and no right to delete that belongs to a file. Where they decide,
+/// an owner who may read and write has what Windows calls full control. A user who may read a program may also execute
+/// it, since the client executes a copy.
 pub(super) fn maximal(share: &Share, caller: &Caller, found: &Found, tree: AccessMask) -> Access {
     let mut access = share.maximal_access(caller, found);
     if found.security.is_none() {
@@ -75,7 +75,7 @@ pub(super) fn maximal(share: &Share, caller: &Caller, found: &Found, tree: Acces
     access & Access::from_bits_truncate(tree.bits())
 }
 
-/// The access that is granted to an object which was found, and for which `maximal` is allowed.
+/// The access to grant on an object that was found, and for which `maximal` is allowed.
 ///
 /// # Errors
 /// STATUS_MEDIA_WRITE_PROTECTED to change an object of a snapshot, STATUS_ACCESS_DENIED for anything else that `maximal` does
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn generic_rights_are_resolved() {
-        // [MS-SMB2] 2.2.13.1.1; winnt.h FILE_GENERIC_READ and so on
+        // [MS-SMB2] 2.2.13.1.1; winnt.h FILE_GENERIC_READ and the like
         assert_eq!(desired(0x8000_0000).unwrap().bits(), 0x0012_0089);
         assert_eq!(desired(0x4000_0000).unwrap().bits(), 0x0012_0116);
         assert_eq!(desired(0x2000_0000).unwrap().bits(), 0x0012_00A0);
@@ -122,7 +122,7 @@ mod tests {
     fn what_is_no_right_is_refused() {
         for bit in 0..32 {
             let mask = 1_u32 << bit;
-            // smbtorture's smb2.create.gentest: what Windows 7 refuses
+            // smbtorture's smb2.create.gentest: the bits that Windows 7 refuses
             let refused = 0x0DE0_FE00 & mask != 0;
             assert_eq!(desired(mask).is_err(), refused, "{mask:#x}");
         }

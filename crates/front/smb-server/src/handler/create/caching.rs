@@ -57,7 +57,7 @@ fn lease_id(ctx: &OnShare<'_>, key: [u8; 16]) -> Option<LeaseId> {
     Some(LeaseId { client, key })
 }
 
-/// The lease of the file's directory under which the open works: changes made through the open do not break that lease.
+/// The lease of the parent directory under which the open works: changes made through the open do not break that lease.
 pub(super) fn directory(ctx: &OnShare<'_>, wish: &Wish) -> Option<Holder> {
     let lease = lease_asked(ctx, wish)?;
     let v2 = lease.v2.filter(|_| lease.flags.contains(LeaseFlags::PARENT_LEASE_KEY_SET))?;
@@ -89,20 +89,20 @@ pub(super) fn ask(ctx: &OnShare<'_>, wish: &Wish, found: &Found) -> Result<Askin
     let lease = lease_asked(ctx, wish).and_then(|lease| Some((lease, lease_id(ctx, lease.key)?)));
     let Some((lease, lease_id)) = lease else {
         let oplock = Oplock::new(id, Arc::downgrade(session), &place);
-        // [MS-FSA] 2.1.5.18: directories know leases only.
+        // [MS-FSA] 2.1.5.18: directories have leases only.
         let wanted = if is_directory { Caching::empty() } else { oplock::caching_of(wish.oplock_level) };
         return Ok(Asking { id, grant: Grant::Oplock(oplock), wanted });
     };
     let hold = ctx.server.leases.hold(lease_id, place, lease, Arc::downgrade(session))?;
     let mut wanted = lease::caching_of(lease.state);
     if is_directory {
-        // Only version 2 knows leases of directories, and nobody writes to them.
+        // Only version 2 has leases of directories, and no client writes to a directory.
         wanted = if lease.v2.is_some() { wanted.difference(Caching::WRITE) } else { Caching::empty() };
     }
     Ok(Asking { id, grant: Grant::Lease(hold), wanted })
 }
 
-/// The response that tells the client what it may cache.
+/// The response that says what the client may cache.
 pub(super) fn answer(granted: share::Granted, grant: &Grant, outcome: &mut Outcome) {
     match grant {
         Grant::Oplock(_) => outcome.oplock_level = oplock::level_of(granted.state),

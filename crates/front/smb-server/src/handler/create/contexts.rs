@@ -1,4 +1,4 @@
-//! Create contexts: what a CREATE carries besides its name, and the answers. [MS-SMB2] 2.2.13.2, 2.2.14.2.
+//! Create contexts: the parts of a CREATE besides its name, and the replies to them. [MS-SMB2] 2.2.13.2, 2.2.14.2.
 
 use acl::SecurityDescriptor;
 use share::{Access, ExtendedAttribute};
@@ -7,7 +7,7 @@ use smb_wire::{AccessMask, FileId, FileTime, Guid, NtStatus};
 
 use crate::extended_attributes;
 
-/// What the create contexts ask for. Contexts that this server does not know are ignored (3.3.5.9).
+/// The requests in the create contexts. Contexts that this server does not know are ignored (3.3.5.9).
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
     /// Return the user's maximal access, unless the file has not changed since this time.
@@ -30,8 +30,8 @@ pub(super) struct Asked {
     pub(super) app_instance_version: Option<(u64, u64)>,
 }
 
-/// Requests about opens that outlive their connection, as received. Which combinations are valid is decided when they
-/// are carried out.
+/// Requests about opens that outlive their connection, as received. The valid combinations are decided when the
+/// requests are carried out.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Durable {
     /// DHnQ: make the open durable.
@@ -109,7 +109,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// The answers to contexts that apply to any file.
+    /// The replies to contexts that apply to any file.
     pub(super) fn answers(&self, object: &Answerable) -> Vec<ResponseContext<'static>> {
         let mut answers = Vec::new();
         if let Some(timestamp) = self.maximal_access {
@@ -130,7 +130,7 @@ impl Asked {
     }
 }
 
-/// The object that the answers describe.
+/// The object that the replies describe.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answerable {
     pub(super) maximal_access: Access,

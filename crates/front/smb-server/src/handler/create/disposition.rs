@@ -17,7 +17,7 @@ use crate::name::StreamPart;
 use crate::state::open::Grant;
 use crate::status::Failure;
 
-/// How often a name is looked up again that somebody else made, or removed, between the look and what depends on it.
+/// How often a name is looked up again because others created or removed it after the lookup.
 const ATTEMPTS_MAX: usize = 8;
 
 /// An object that has been opened.
@@ -34,8 +34,8 @@ pub(super) struct Opened {
     pub(super) action: CreateAction,
 }
 
-/// Carries out the client's wish. If another client must first give up what it caches, the request waits for that and
-/// then looks again.
+/// Carries out the client's request. If another client must first give up a caching grant, the request waits for that
+/// and then starts again.
 pub(super) async fn carry_out(ctx: &OnShare<'_>, wish: &Wish) -> Result<Opened, Failure> {
     let (mut attempts, mut cancelled, session) = (1, None, ctx.session);
     let mut made = None;
@@ -75,8 +75,8 @@ fn has_changed_meanwhile(failure: &Failure, wish: &Wish) -> bool {
     }
 }
 
-/// Resolves when the client cancels the request. That its connection has ended is no reason: the session may have another, on
-/// which the client sends the request again to have its answer (3.3.5.9.10).
+/// Resolves when the client cancels the request. The end of the connection is no cancellation: the session may have
+/// another connection, on which the client sends the request again to get its reply (3.3.5.9.10).
 async fn cancelled_by_client(ctx: &OnShare<'_>, cancelled: &mut Cancelled) {
     cancelled.await;
     if ctx.connection.endpoint.ended.is_set() {
@@ -84,7 +84,7 @@ async fn cancelled_by_client(ctx: &OnShare<'_>, cancelled: &mut Cancelled) {
     }
 }
 
-/// Finds the object and opens it, or makes it. What was made and cannot be opened yet is left in `made`.
+/// Finds the object and opens it, or creates it. An object that was created and cannot be opened yet is left in `made`.
 async fn attempt(
     ctx: &OnShare<'_>,
     wish: &Wish,
@@ -97,21 +97,21 @@ async fn attempt(
     }
 }
 
-/// An object that this request has made. When the request has waited, the object is opened as the one that it made:
-/// looked up again, it would be one that had been there before.
+/// An object that this request has created. If the request has waited, the object is opened as a new one: if it were
+/// looked up again, it would count as an existing one.
 pub(super) struct Made {
     pub(super) found: Found,
     pub(super) granted: Access,
     pub(super) maximal: Access,
 }
 
-/// Opens what this request has made.
+/// Opens the object that this request has created.
 pub(super) fn open_made(ctx: &OnShare<'_>, wish: &Wish, made: &Made) -> Result<Admission<Opened>, Failure> {
     let (granted, maximal) = (made.granted, made.maximal);
     open_as_it_is(ctx, wish, &made.found, Attempt { granted, maximal, action: CreateAction::Created })
 }
 
-/// The object, or the named stream, exists. [MS-FSA] 2.1.5.1.2.
+/// Opens an existing object or named stream. [MS-FSA] 2.1.5.1.2.
 pub(super) async fn existing(
     ctx: &OnShare<'_>,
     wish: &Wish,
@@ -143,7 +143,7 @@ pub(super) async fn existing(
     open_as_it_is(ctx, wish, &found, attempt)
 }
 
-/// What is known of an open before it is made.
+/// The values of an open that are known before it is made.
 pub(super) struct Attempt {
     pub(super) granted: Access,
     pub(super) maximal: Access,
@@ -175,12 +175,12 @@ fn open_request(ctx: &OnShare<'_>, wish: &Wish, access: Access, asking: &Asking)
     }
 }
 
-/// For whom an open of this request is counted.
+/// The parties for whom an open of this request is counted.
 fn openers(ctx: &OnShare<'_>) -> Openers {
     ctx.caller().openers
 }
 
-/// Checks that an open can be entered before anything is created. Returns what to wait for first, if anything.
+/// Checks that an open can be entered before anything is created. Returns the answers to wait for first, if any.
 pub(super) fn room(ctx: &OnShare<'_>) -> Result<Option<Answering>, Failure> {
     Ok(ctx.share.room_for_open(openers(ctx))?)
 }
@@ -208,7 +208,7 @@ async fn overwrite(
     maximal: Access,
 ) -> Result<Admission<Opened>, Failure> {
     let had = attributes::file_flags(attributes::file_attributes(&found.attributes));
-    // Overwriting a named stream changes nothing else of its file.
+    // Overwriting a named stream changes only the stream of the file.
     let is_file = found.stream.is_none();
     let protected = had & (FileFlags::HIDDEN | FileFlags::SYSTEM);
     if is_file && !wish.flags.contains(protected) {
@@ -234,7 +234,8 @@ async fn overwrite(
     Ok(Attempt { granted, maximal, action }.opened(asking, open, attributes))
 }
 
-/// What the permissions must allow beside what is asked for ([MS-FSA] 2.1.5.1.2): a superseded file is a new one.
+/// The permissions that overwriting needs besides the requested ones ([MS-FSA] 2.1.5.1.2): a superseded file is a new
+/// one.
 fn needed_to_overwrite(wish: &Wish, is_file: bool) -> Access {
     let mut needed = Access::WRITE_DATA;
     needed.set(Access::WRITE_EA | Access::WRITE_ATTRIBUTES, is_file);
@@ -242,7 +243,7 @@ fn needed_to_overwrite(wish: &Wish, is_file: bool) -> Access {
     needed
 }
 
-/// There is no such object. [MS-FSA] 2.1.5.1.1.
+/// Handles a missing object. [MS-FSA] 2.1.5.1.1.
 async fn missing(
     ctx: &OnShare<'_>,
     wish: &Wish,
@@ -288,7 +289,7 @@ pub(super) async fn make(
     if !extended.is_empty() {
         let file = File::Stateless(Arc::clone(&found.node));
         if let Err(refused) = share.set_extended_attributes(ctx.call, &file, extended.clone()).await {
-            // A file without them is not what was asked for.
+            // A file without these attributes is not the requested one.
             share.remove(ctx.call, dir, name, is_directory).await?;
             return Err(refused.into());
         }
@@ -309,7 +310,7 @@ fn new_object(config: &crate::Config, wish: &Wish, is_directory: bool) -> NewObj
         device: Device::default(),
         mode,
         umask: 0,
-        // What is the default anyway is not stored.
+        // Default flags are not stored.
         set: SetAttributes { flags: (flags != default).then_some(flags), ..SetAttributes::default() },
         want: Want::FLAGS,
         security: wish.asked.security_descriptor.clone(),

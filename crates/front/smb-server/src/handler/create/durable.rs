@@ -76,7 +76,7 @@ fn request_v2(ctx: &OnShare<'_>, asked: &Asked) -> Option<DurableV2> {
     asked.durable.request_v2.filter(|_| is_smb3(ctx) && is_user(ctx))
 }
 
-/// Whether it is somebody who can show later that an open is theirs: a guest may have the name of an account.
+/// Whether the user can show later that an open is theirs. A guest cannot: it may have the name of an account.
 fn is_user(ctx: &OnShare<'_>) -> bool {
     ctx.login.principal == Principal::User
 }
@@ -94,7 +94,7 @@ fn lease_name(lease: &Lease) -> LeaseName {
     LeaseName { key: lease.key, version: if lease.v2.is_some() { 2 } else { 1 } }
 }
 
-/// Whether persistent handles are to be had: TreeConnect.Share.IsCA, SMB2_GLOBAL_CAP_PERSISTENT_HANDLES.
+/// Whether persistent handles are available: TreeConnect.Share.IsCA, SMB2_GLOBAL_CAP_PERSISTENT_HANDLES.
 fn may_persist(ctx: &OnShare<'_>) -> bool {
     let agreed = ctx.connection.negotiated.get();
     let agreed = agreed.is_some_and(|a| a.server_capabilities.contains(Capabilities::PERSISTENT_HANDLES));
@@ -144,7 +144,7 @@ async fn reconnect(
     Ok(Some(found.outcome(ctx.share, open, CreateAction::Opened, Vec::new())))
 }
 
-/// Of a lease that was there before the server was started, the client says the epoch.
+/// Takes the epoch of a lease from before the start of the server from the client.
 fn resume_lease(share: &Share, asked: &Asked, open: &Open) -> Result<(), Failure> {
     let granted = share.granted(open.file()?).state;
     if let (Some(v2), Some(Grant::Lease(hold))) =
@@ -155,12 +155,12 @@ fn resume_lease(share: &Share, asked: &Asked, open: &Open) -> Result<(), Failure
     Ok(())
 }
 
-/// The file name of the request, whatever its case; one that is none is refused later.
+/// The file name of the request, regardless of case. An invalid name is refused later.
 fn name(request: &Request<'_>) -> Option<String> {
     request.name.decode().ok().map(|name| folded_name(name.trim_end_matches('\\')))
 }
 
-/// Whether the request has the name that the open's file was opened by, or has now.
+/// Whether the request has the name by which the open's file was opened, or its present name.
 fn names(share: &Share, request: &Request<'_>, open: &Open) -> Result<bool, Failure> {
     let Some(name) = name(request) else { return Ok(false) };
     if name == folded_name(&open.path) {
@@ -177,7 +177,7 @@ fn names(share: &Share, request: &Request<'_>, open: &Open) -> Result<bool, Fail
     Ok(now.is_some_and(|now| name == folded_name(&now.replace('/', "\\"))))
 }
 
-/// Takes up an open without a session for the session of this request.
+/// Gives an open without a session to the session of this request.
 fn take_up(
     ctx: &OnShare<'_>,
     open: &Open,
@@ -186,7 +186,7 @@ fn take_up(
     let id = FileId { persistent: open.id.persistent, volatile: ctx.server.file_id().volatile };
     let tree = ctx.tree;
     let check = |open: &Open| {
-        // The client may have been let in otherwise when it opened the file.
+        // The client may have been admitted differently when it opened the file.
         let exceeds = tree.is_read_only() && !tree.maximal_access.contains(open.granted_access);
         if exceeds { Err(NtStatus::ACCESS_DENIED) } else { check(open) }
     };
@@ -205,7 +205,7 @@ pub(super) fn options(ctx: &OnShare<'_>, request: &Request<'_>) -> CreateOptions
     options
 }
 
-/// What is answered about an open that is there already.
+/// The values that the reply needs about an existing open.
 struct Found {
     attributes: storage::Attributes,
     maximal: share::Access,
@@ -213,7 +213,7 @@ struct Found {
 
 impl Found {
     async fn of(ctx: &OnShare<'_>, open: &Open) -> Result<Self, Failure> {
-        // The persistent identifier may be one of another share.
+        // The persistent identifier may belong to an open of another share.
         if !is_same_share(&open.tree, ctx.tree) {
             return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
         }
@@ -246,7 +246,7 @@ impl Found {
     }
 }
 
-/// A CREATE that has made an open before.
+/// Handles a CREATE that has already made an open.
 async fn replay(
     ctx: &OnShare<'_>,
     request: &Request<'_>,
@@ -264,7 +264,7 @@ async fn replay(
         other_session: session_id.is_some_and(|id| id != session.id),
     };
     check_replay(&open.known().ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?, &replay)?;
-    // Before it is looked at what it may cache, which is not taken from it unasked from here on.
+    // This precedes the reading of the caching grant: from here on, the grant is not revoked without asking the client.
     open.note_heard();
     let found = Found::of(ctx, &open).await?;
     let origin = open.durable.get().ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?.origin.clone();
@@ -281,7 +281,8 @@ async fn replay(
     };
     let mut contexts = Vec::new();
     let durability = open.durable.get().and_then(|durable| durable.durability());
-    // Whether the answer says so depends on what is asked for now: smb2.replay.replay-dhv2-oplock2 shows it of Windows.
+    // Whether the reply mentions durability depends on the present request. smb2.replay.replay-dhv2-oplock2 shows that
+    // Windows does so.
     let may_be_told = matches!(request.requested_oplock_level, OplockLevel::Batch | OplockLevel::Lease);
     if let Some(durability) = durability.filter(|had| may_be_told || had.kind == Kind::Persistent) {
         contexts.push(response_v2(durability));
@@ -290,13 +291,13 @@ async fn replay(
     if outcome.oplock_level != OplockLevel::Lease
         && !covers(request.requested_oplock_level, outcome.oplock_level)
     {
-        // Less is asked for than there is: the answer says no more than was asked for.
+        // The client asks for less than the open has: the reply says no more than the client asked for.
         outcome.oplock_level = request.requested_oplock_level;
     }
     Ok(outcome)
 }
 
-/// Whether one level lets the client do all that another one does.
+/// Whether one level allows everything that another one allows.
 fn covers(one: OplockLevel, other: OplockLevel) -> bool {
     oplock::caching_of(one).contains(oplock::caching_of(other))
 }
@@ -308,8 +309,8 @@ fn response_v2(durability: Durability) -> ResponseContext<'static> {
     ResponseContext::DurableHandleV2 { timeout_ms, flags }
 }
 
-/// 3.3.5.9: "an existing open ... where Open.FileName matches ...: Open.IsPersistent is TRUE, Open.Connection is NULL" keeps
-/// others away, unless what it caches can be taken from it.
+/// 3.3.5.9: "an existing open ... where Open.FileName matches ...: Open.IsPersistent is TRUE, Open.Connection is NULL"
+/// keeps other clients away, unless its caching grant can be revoked.
 fn check_available(ctx: &OnShare<'_>, request: &Request<'_>) -> Result<(), Failure> {
     if !is_smb3(ctx) {
         return Ok(());
@@ -323,7 +324,7 @@ fn check_available(ctx: &OnShare<'_>, request: &Request<'_>) -> Result<(), Failu
     Ok(())
 }
 
-/// 3.3.5.9.13: an application that goes on at another client takes its files from where it was before.
+/// 3.3.5.9.13: an application that continues on another client closes its earlier opens of the file.
 async fn take_from_instance(ctx: &OnShare<'_>, request: &Request<'_>, asked: &Asked) -> Result<(), Failure> {
     let Some(instance) = asked.app_instance.filter(|_| is_smb3(ctx)) else { return Ok(()) };
     let Some(name) = name(request) else { return Ok(()) };
@@ -389,7 +390,7 @@ pub(super) async fn make_durable(
     open.make_durable(table, origin, durability, replayable);
     table.enter(open, session.id);
     if open.closed.is_set() {
-        // The session has ended before the open was found: nobody else closes it.
+        // The session has ended before the open was found, so no other code closes it.
         return Err(NtStatus::USER_SESSION_DELETED.into());
     }
     open.write_down().await?;
@@ -401,8 +402,8 @@ pub(super) async fn make_durable(
     Ok(())
 }
 
-/// An increase of what a lease may cache applies to all of its opens. It is recorded for the persistent ones before the
-/// client learns of it.
+/// Records a lease that may cache more than before. The increase applies to all opens of the lease, and is recorded for
+/// the persistent ones before the client learns of it.
 pub(super) async fn write_down_grown(ctx: &OnShare<'_>, open: &share::Open) -> Result<(), Failure> {
     match open.holder() {
         Holder::Lease { client, key } if open.granted().grown => {
@@ -412,13 +413,13 @@ pub(super) async fn write_down_grown(ctx: &OnShare<'_>, open: &share::Open) -> R
     }
 }
 
-/// Whether the application is one that may go on at another client.
+/// Whether the application may continue on another client.
 fn has_instance(asked: &Asked) -> bool {
     asked.app_instance.is_some()
 }
 
-/// The handle of a file of which a persistent open is asked for and can be had. An object whose handle the store cannot
-/// give, and named streams, have none.
+/// The store's handle of a file, if a persistent open of the file is requested and possible. Objects whose handle the
+/// store cannot give, and named streams, have none.
 async fn handle_to_persist(ctx: &OnShare<'_>, asked: &Asked, open: &Open) -> Result<Option<Handle>, Failure> {
     let asks = request_v2(ctx, asked).is_some_and(|v2| v2.flags.contains(DurableFlags::PERSISTENT));
     if !asks || !may_persist(ctx) || !ctx.server.durable.has_room_for_persistent() {

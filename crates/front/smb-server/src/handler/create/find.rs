@@ -32,7 +32,7 @@ pub(super) async fn find(ctx: &OnShare<'_>, wish: &Wish) -> Result<Walk, Failure
     }
 }
 
-/// A directory on the way that is missing or none is told apart from a missing file.
+/// Distinguishes a missing directory on the path, or one that is not a directory, from a missing file.
 fn on_the_way(error: share::Error) -> Failure {
     match error {
         share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory) => {

@@ -65,19 +65,19 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     }
 }
 
-/// What the client gets.
+/// The result for the client.
 struct Outcome {
     open: Arc<Open>,
     attributes: Attributes,
-    /// All that the client may do with the object.
+    /// The maximal access of the client to the object.
     maximal: Access,
     action: CreateAction,
     oplock_level: OplockLevel,
-    /// The answers to requests for leases and durable handles.
+    /// The replies to requests for leases and durable handles.
     contexts: Vec<ResponseContext<'static>>,
 }
 
-/// Enters the open into the session's table. From here on it is the client's.
+/// Enters the open into the session's table. From then on it belongs to the client.
 async fn enter(ctx: &OnShare<'_>, request: &Request<'_>, opened: &mut Opened) -> Result<Arc<Open>, Failure> {
     let path = request.name.decode()?;
     let open = Open::new(
@@ -97,7 +97,7 @@ async fn enter(ctx: &OnShare<'_>, request: &Request<'_>, opened: &mut Opened) ->
     Ok(open)
 }
 
-/// What is done through the new open before the client hears of it.
+/// Completes the request through the new open, before the client learns of it.
 async fn complete(
     ctx: &OnShare<'_>,
     request: &Request<'_>,
@@ -107,7 +107,7 @@ async fn complete(
 ) -> Result<Outcome, Failure> {
     replace_extended_attributes(ctx, wish, &opened).await?;
     set_space_aside(ctx, wish, &mut opened).await;
-    // An open for attributes alone has taken no write delegation back.
+    // An open for attributes alone has not recalled a write delegation.
     let (share, node) = (ctx.share, opened.open.node());
     opened.attributes = share.as_written(ctx.call, node, opened.attributes, Want::FLAGS).await?;
     let mut outcome = Outcome {
@@ -126,7 +126,7 @@ async fn complete(
     Ok(outcome)
 }
 
-/// A file that was overwritten gets the extended attributes that came along, as a new one does.
+/// Gives a file that was overwritten the extended attributes of the request, as a new file gets them.
 async fn replace_extended_attributes(ctx: &OnShare<'_>, wish: &Wish, opened: &Opened) -> Result<(), Failure> {
     let overwritten = matches!(opened.action, CreateAction::Overwritten | CreateAction::Superseded)
         && opened.open.file().is_none();
@@ -138,8 +138,8 @@ async fn replace_extended_attributes(ctx: &OnShare<'_>, wish: &Wish, opened: &Op
     Ok(())
 }
 
-/// The AllocationSize of a file that is empty ([MS-FSA] 2.1.5.1.1). Like any such size it is a hint: where the store has
-/// no room the file is open all the same.
+/// Applies the AllocationSize of an empty file ([MS-FSA] 2.1.5.1.1). Like any such size it is a hint: the file is open
+/// even if the store has no room.
 async fn set_space_aside(ctx: &OnShare<'_>, wish: &Wish, opened: &mut Opened) {
     let bytes = wish.asked.allocation_size;
     let is_new = opened.action != CreateAction::Opened && opened.attributes.kind == FileKind::Regular;

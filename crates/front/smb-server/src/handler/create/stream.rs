@@ -12,7 +12,7 @@ use super::{access, caching};
 use crate::context::OnShare;
 use crate::status::Failure;
 
-/// Carries out the client's wish on the stream `name` of the object at the path.
+/// Carries out the client's request on the stream `name` of the object at the path.
 pub(super) async fn open(
     ctx: &OnShare<'_>,
     wish: &Wish,
@@ -21,7 +21,7 @@ pub(super) async fn open(
     made: &mut Option<Made>,
 ) -> Result<Admission<Opened>, Failure> {
     if !ctx.share.capabilities().contains(Capabilities::STREAMS) {
-        return Err(NtStatus::OBJECT_NAME_INVALID.into()); // as Windows answers on a file system without them
+        return Err(NtStatus::OBJECT_NAME_INVALID.into()); // like Windows on a file system without streams
     }
     match walk {
         Walk::Found(file) => of_file(ctx, wish, &file, name, made).await,
@@ -55,7 +55,7 @@ async fn of_file(
     create(ctx, wish, file, name, (granted, maximal), made).await
 }
 
-/// Nobody may expect a stream where there is none.
+/// Refuses a request for an existing stream where there is none.
 fn check_makes(wish: &Wish) -> Result<(), NtStatus> {
     match wish.disposition {
         CreateDisposition::Open | CreateDisposition::Overwrite => Err(NtStatus::OBJECT_NAME_NOT_FOUND),
@@ -63,7 +63,7 @@ fn check_makes(wish: &Wish) -> Result<(), NtStatus> {
     }
 }
 
-/// Makes the file too: the client is its maker.
+/// Creates the file as well: the client is its creator.
 async fn of_new_file(
     ctx: &OnShare<'_>,
     wish: &Wish,
@@ -87,7 +87,7 @@ async fn of_new_file(
     let granted = wish.desired.grant_maker(maximal);
     let opened = create(ctx, wish, &found, name, (granted, maximal), made).await;
     if opened.is_err() {
-        // A file without the stream is not what was asked for.
+        // A file without the stream is not the requested one.
         share.remove(ctx.call, dir, file, false).await?;
     }
     opened

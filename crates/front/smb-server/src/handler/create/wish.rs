@@ -13,16 +13,16 @@ use super::contexts::Asked;
 use crate::attributes;
 use crate::name::{Path, StreamPart};
 
-/// Options that no server knows.
+/// Options that are not defined.
 const OPTIONS_INVALID: u32 = 0xFF00_0000;
 /// FILE_CREATE_TREE_CONNECTION, FILE_OPEN_BY_FILE_ID and FILE_RESERVE_OPFILTER: "the server MUST fail the request with
 /// STATUS_NOT_SUPPORTED if this bit is set" (2.2.13).
 const OPTIONS_NOT_SUPPORTED: u32 = 0x0010_2080;
-/// The attributes of [MS-FSCC] 2.6 that a client may name when it creates a file: neither a volume nor a device, nor
-/// what only a file system can give.
+/// The attributes of [MS-FSCC] 2.6 that a client may give when it creates a file. These exclude volumes, devices, and
+/// attributes that only the file system can set.
 const ATTRIBUTES_VALID: FileAttributes = FileAttributes::from_bits_retain(0x7FB7);
 
-/// What a client wants to open, and how.
+/// The object that a client wants to open, and how.
 pub(super) struct Wish {
     pub(super) path: Path,
     pub(super) desired: Desired,
@@ -84,7 +84,7 @@ impl Wish {
     }
 }
 
-/// [MS-SMB2] 2.2.13, [MS-FSA] 2.1.5.1 phase 1: combinations that make no sense.
+/// Refuses combinations that make no sense. [MS-SMB2] 2.2.13, [MS-FSA] 2.1.5.1 phase 1.
 fn check_options(request: &Request<'_>) -> Result<(), NtStatus> {
     let options = request.create_options;
     if options.bits() & OPTIONS_INVALID != 0 {
@@ -107,8 +107,8 @@ fn check_options(request: &Request<'_>) -> Result<(), NtStatus> {
     Ok(())
 }
 
-/// [MS-SMB2] 3.3.5.9: who wants a file to be deleted must ask to be allowed to; [MS-FSA] 2.1.5.1: it cannot be one that
-/// must not be deleted.
+/// [MS-SMB2] 3.3.5.9: a request to delete a file must include the right to delete it; [MS-FSA] 2.1.5.1: the file must
+/// not be one that cannot be deleted.
 fn check_delete_on_close(request: &Request<'_>, desired: Desired) -> Result<(), NtStatus> {
     if !request.create_options.contains(CreateOptions::DELETE_ON_CLOSE) {
         return Ok(());
@@ -123,7 +123,7 @@ fn check_delete_on_close(request: &Request<'_>, desired: Desired) -> Result<(), 
     Ok(())
 }
 
-/// [MS-FSA] 2.1.5.1 phase 7: a data stream is no directory.
+/// [MS-FSA] 2.1.5.1 phase 7: a data stream is not a directory.
 fn check_stream(path: &Path, options: CreateOptions) -> Result<(), NtStatus> {
     let is_data = matches!(path.stream, StreamPart::Data | StreamPart::Named(_));
     if is_data && options.contains(CreateOptions::DIRECTORY_FILE) {

@@ -38,7 +38,7 @@ pub(super) fn resume_key(
     respond(ctx, request, &output)
 }
 
-/// The open that a key names, if it is of this session and share; and the request as one about that share.
+/// The open that a key names, if it is of this session and share, and the request as one about that share.
 fn source<'c, 'r>(
     ctx: &Admitted<'_>,
     on_share: Option<&'c OnShare<'r>>,
@@ -63,7 +63,7 @@ pub(super) async fn copy(
     require_room(request, CopychunkResponse::LEN, NtStatus::INVALID_PARAMETER)?;
     let asked = Copychunk::decode(request.input)?;
     if !is_within_limits(&asked.chunks) {
-        // "the server MUST return ... STATUS_INVALID_PARAMETER", with what it would take.
+        // "the server MUST return ... STATUS_INVALID_PARAMETER", with the limits of this server.
         ctx.set_status(NtStatus::INVALID_PARAMETER);
         let chunks = u32::try_from(CHUNKS_MAX).unwrap_or(u32::MAX);
         return answer(ctx, request, chunks, CHUNK_BYTES_MAX, TOTAL_BYTES_MAX);

@@ -30,7 +30,7 @@ pub(crate) const OPERATION: Operation = Operation {
     ..Operation::of(Command::Ioctl)
 };
 
-/// Answers the request; `on_share`: as a request about a share, unless it is one on IPC$.
+/// Answers the request. `on_share`: the request as one about a share, unless it is on IPC$.
 pub(crate) async fn handle(
     ctx: &Admitted<'_>,
     on_share: Option<&OnShare<'_>>,
@@ -48,7 +48,7 @@ pub(crate) async fn handle(
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
     match request.ctl_code {
-        // 3.3.5.15.2: this is no DFS server.
+        // 3.3.5.15.2: this server has no DFS.
         Fsctl::DfsGetReferrals | Fsctl::DfsGetReferralsEx => {
             require_no_file(&request)?;
             Err(NtStatus::FS_DRIVER_REQUIRED.into())
@@ -64,7 +64,7 @@ pub(crate) async fn handle(
     }
 }
 
-/// The codes about an open file.
+/// Handles the codes about an open file.
 async fn handle_of_file(
     ctx: &Admitted<'_>,
     on_share: Option<&OnShare<'_>>,
@@ -82,7 +82,7 @@ async fn handle_of_file(
         Fsctl::FileLevelTrim => trim::handle(ctx, &open, request).await,
         Fsctl::SrvRequestResumeKey => copychunk::resume_key(ctx, &open, request),
         Fsctl::DuplicateExtentsToFile => duplicate_extents::handle(ctx, &open, request).await,
-        // [MS-FSA] 2.1.5.10.14: "If Open.File.ReparseTag is empty": nothing has one here.
+        // [MS-FSA] 2.1.5.10.14: "If Open.File.ReparseTag is empty": no object has one here.
         Fsctl::GetReparsePoint => Err(NtStatus::NOT_A_REPARSE_POINT.into()),
         _ => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
     }

@@ -34,7 +34,7 @@ pub(super) async fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<
     respond(ctx, request, &output)
 }
 
-/// The addresses as they are now: read on the pool, as that may wait.
+/// The current addresses, read on the pool, because reading may wait.
 async fn interfaces(ctx: &Admitted<'_>) -> Result<Arc<[Interface]>, Failure> {
     if let Some(fresh) = ctx.server.interfaces.fresh() {
         return Ok(fresh);

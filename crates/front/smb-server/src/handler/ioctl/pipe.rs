@@ -31,7 +31,7 @@ pub(super) fn peek(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, 
     Err(NtStatus::INVALID_DEVICE_REQUEST.into())
 }
 
-/// FSCTL_PIPE_WAIT: an existing pipe always has a free instance, so nobody has to wait.
+/// FSCTL_PIPE_WAIT: an existing pipe always has a free instance, so no client has to wait.
 pub(super) fn wait(request: &Request<'_>) -> Result<Buffer, Failure> {
     super::require_no_file(request)?;
     Err(NtStatus::NOT_SUPPORTED.into())

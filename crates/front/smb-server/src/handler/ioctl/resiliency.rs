@@ -1,5 +1,5 @@
-//! FSCTL_LMR_REQUEST_RESILIENCY: the open is to outlive its connection, whatever its client caches.
-//! [MS-SMB2] 3.3.5.15.9.
+//! FSCTL_LMR_REQUEST_RESILIENCY: makes an open outlive its connection, whatever the client caches. [MS-SMB2]
+//! 3.3.5.15.9.
 
 use net::Buffer;
 use smb_proto::dialect::Dialect;
@@ -24,7 +24,7 @@ pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer
         return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
     }
     let asked = ResiliencyRequest::decode(request.input).map_err(|_| NtStatus::INVALID_PARAMETER)?;
-    // Nobody could show later that the open is theirs.
+    // Without a user, the client could not show later that the open is its own.
     if open.file().is_err() || ctx.login.principal != Principal::User {
         return Err(NtStatus::NOT_SUPPORTED.into());
     }
@@ -37,7 +37,7 @@ pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer
             open.make_durable(&ctx.server.durable, origin, Some(durability), false);
             ctx.server.durable.enter(&open, ctx.session.id);
             if open.closed.is_set() {
-                // By another channel, before it was found in the table: nobody else takes it out.
+                // Another channel closed it before it was in the table, so no other code removes it.
                 open.leave_durable();
                 return Err(NtStatus::FILE_CLOSED.into());
             }
@@ -46,7 +46,7 @@ pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer
     respond(ctx, request, &[])
 }
 
-/// What is known of an open whose CREATE asked for nothing of the kind.
+/// The origin of an open whose CREATE asked for no durability.
 fn origin(open: &Open, client_guid: Guid, owner: &str) -> Origin {
     Origin {
         create_guid: Guid::ZERO,

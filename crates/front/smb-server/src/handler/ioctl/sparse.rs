@@ -64,7 +64,7 @@ pub(super) async fn ranges(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>
         Some(whole).filter(|whole| whole.length > 0).into_iter().collect()
     };
     if more || parts.len() > room {
-        // With room for none it is an error, with room for some a warning.
+        // Without room for one range it is an error, with room for some a warning.
         require_room(request, AllocatedRange::LEN, NtStatus::BUFFER_TOO_SMALL)?;
         ctx.set_status(NtStatus::BUFFER_OVERFLOW);
     }

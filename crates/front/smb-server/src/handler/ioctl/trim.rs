@@ -1,4 +1,5 @@
-//! FSCTL_FILE_LEVEL_TRIM: parts of a file whose contents are no longer needed become holes. [MS-FSCC] 2.3.13, [MS-FSA] 2.1.5.10.6.
+//! FSCTL_FILE_LEVEL_TRIM: parts of a file whose contents are no longer needed become holes. [MS-FSCC] 2.3.13, [MS-FSA]
+//! 2.1.5.10.6.
 
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use crate::context::OnShare;
 use crate::state::open::Open;
 use crate::status::Failure;
 
-/// Ranges that one request has processed; the client learns how many, and sends the others again.
+/// The most ranges that one request processes. The client learns the number, and sends the others again.
 const RANGES_MAX: usize = 256;
-/// What is trimmed begins and ends at a multiple of this, in bytes: Windows reduces the ranges to whole pages.
+/// Trimming begins and ends at a multiple of this, in bytes: Windows reduces the ranges to whole pages.
 const PAGE: u64 = 4096;
 /// Bytes of FILE_LEVEL_TRIM_OUTPUT, [MS-FSCC] 2.3.14.
 const OUTPUT_BYTES: u32 = 4;
@@ -52,7 +53,7 @@ pub(super) async fn handle(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>
     respond(ctx, request, if room == 0 { &[] } else { &output })
 }
 
-/// The start and the length of the pages that lie in a range as a whole, if any do.
+/// The start and the length of the whole pages in a range, if there are any.
 fn whole_pages(range: &TrimRange) -> Result<Option<(u64, u64)>, NtStatus> {
     let end = range.offset.checked_add(range.length).ok_or(NtStatus::INTEGER_OVERFLOW)? / PAGE * PAGE;
     let start = range.offset.checked_next_multiple_of(PAGE).ok_or(NtStatus::INTEGER_OVERFLOW)?;

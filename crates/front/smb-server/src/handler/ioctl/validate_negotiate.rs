@@ -1,4 +1,4 @@
-//! FSCTL_VALIDATE_NEGOTIATE_INFO: whether the negotiation was changed in transit. [MS-SMB2] 3.3.5.15.12.
+//! FSCTL_VALIDATE_NEGOTIATE_INFO: checks that the negotiation was not changed in transit. [MS-SMB2] 3.3.5.15.12.
 
 use net::Buffer;
 use smb_proto::dialect::Dialect;
@@ -15,7 +15,7 @@ use crate::status::Failure;
 pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let conn = &ctx.connection;
     let negotiated = conn.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
-    // In SMB 3.1.1 the preauthentication hash does it: "the server MUST terminate the transport connection".
+    // In SMB 3.1.1 the preauthentication hash protects it: "the server MUST terminate the transport connection".
     if negotiated.dialect == Dialect::Smb311 {
         conn.disconnect("FSCTL_VALIDATE_NEGOTIATE_INFO in SMB 3.1.1");
         return Err(NtStatus::ACCESS_DENIED.into());

@@ -30,7 +30,7 @@ const MODE_OPTIONS: CreateOptions = CreateOptions::WRITE_THROUGH
     .union(CreateOptions::SYNCHRONOUS_IO_NONALERT)
     .union(CreateOptions::DELETE_ON_CLOSE);
 
-// The least room that the classes with a name need: what their structures take in memory, with one character of the
+// The least room that the classes with a name need: the size of their structures in memory, with one character of the
 // name and padding at the end ([MS-FSA] 2.1.5.12.3, 2.1.5.12.29).
 const ALL_LEN_MIN: usize = 104;
 const NAME_LEN_MIN: usize = 8;
@@ -80,7 +80,7 @@ pub(super) async fn query(
     })
 }
 
-/// [MS-FSA] 2.1.5.12: what the open needs for a class; the other classes need nothing.
+/// [MS-FSA] 2.1.5.12: checks the access that the open needs for a class. The other classes need none.
 fn check_access(open: &Open, class: FileInfoClass) -> Result<(), Failure> {
     let needed = match class {
         FileInfoClass::Basic
@@ -140,14 +140,14 @@ fn compression(attributes: &Attributes) -> Compression {
     }
 }
 
-/// Where the object lies now, from the share's root, with backslashes and none in front. The path by which it was
-/// opened when it has no name any more.
+/// The current path of the object from the share's root, with backslashes and none in front. If the object no longer
+/// has a name, the path by which it was opened.
 fn share_path(open: &Open) -> String {
     let path = open.file().ok().and_then(|file| file.node().path().ok());
     path.map_or_else(|| open.path.clone(), |path| path_to_client(&path))
 }
 
-/// What stands behind the file's name when one of its streams is open.
+/// The text after the file's name when one of its streams is open.
 fn stream_suffix(ctx: &OnShare<'_>, open: &Open) -> Result<String, Failure> {
     let stream = ctx.share.stream_name(open.file()?);
     Ok(stream.map_or_else(String::new, |name| format!(":{}", String::from_utf8_lossy(&name))))
@@ -204,7 +204,7 @@ fn normalized_name(ctx: &OnShare<'_>, open: &Open) -> Result<Information, Failur
     Information::variable(NAME_LEN_MIN, |out| Name { name: Utf16::from(name.as_str()) }.encode_into(out))
 }
 
-/// The 8.3 name; a name that is one is its own.
+/// The 8.3 name. A name that is an 8.3 name already is returned unchanged.
 fn alternate_name(ctx: &OnShare<'_>, open: &Open) -> Result<Information, Failure> {
     let location = ctx.share.location(open.file()?).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
     let name = share::short_name(&location.name).unwrap_or(location.name);
@@ -212,7 +212,7 @@ fn alternate_name(ctx: &OnShare<'_>, open: &Open) -> Result<Information, Failure
     Information::variable(NAME_LEN_MIN, |out| Name { name: Utf16::from(name.as_str()) }.encode_into(out))
 }
 
-/// The streams of the file, whichever of them is open: first that without a name, which a directory does not have.
+/// The streams of the file, whichever of them is open. The unnamed stream comes first; a directory does not have it.
 async fn streams(ctx: &OnShare<'_>, open: &Arc<share::Open>) -> Result<Information, Failure> {
     let share = ctx.share;
     let file = open.file().unwrap_or(open).node();

@@ -18,12 +18,12 @@ use crate::context::OnShare;
 use crate::state::open::Open;
 use crate::status::Failure;
 
-/// The sector that clients are told of, in bytes.
+/// The sector size that clients see, in bytes.
 const SECTOR_BYTES: u32 = 512;
-/// What clients should align large transfers to, in bytes: a page.
+/// The alignment that clients should use for large transfers, in bytes: a page.
 const PHYSICAL_SECTOR_BYTES: u32 = 4096;
 
-// The least room that the classes with a name need: what their structures take in memory, with one character of the
+// The least room that the classes with a name need: the size of their structures in memory, with one character of the
 // name and padding at the end ([MS-FSA] 2.1.5.13.5, 2.1.5.13.10).
 const VOLUME_LEN_MIN: usize = 24;
 const ATTRIBUTE_LEN_MIN: usize = 16;
@@ -56,7 +56,7 @@ pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Res
 
 const DISK: Device = Device { device_type: DEVICE_DISK, characteristics: Characteristics::DEVICE_IS_MOUNTED };
 
-/// Quotas are not kept: nobody is limited.
+/// There are no quotas: no user is limited.
 const NO_QUOTAS: Control = Control {
     free_space_start_filtering: 0,
     free_space_threshold: 0,
@@ -66,7 +66,7 @@ const NO_QUOTAS: Control = Control {
     file_system_control_flags: 0,
 };
 
-/// What is trimmed (FSCTL_FILE_LEVEL_TRIM) becomes holes, where there are any.
+/// Trimmed parts of files (FSCTL_FILE_LEVEL_TRIM) become holes, if the store has holes.
 fn sectors(share: &Share) -> SectorSize {
     let mut flags = SectorSizeFlags::ALIGNED_DEVICE | SectorSizeFlags::PARTITION_ALIGNED_ON_DEVICE;
     flags.set(SectorSizeFlags::TRIM_ENABLED, share.capabilities().contains(Capabilities::SPARSE));
@@ -121,7 +121,7 @@ fn full_size(space: &Space) -> FullSize {
 }
 
 fn attribute(share: &Share, is_read_only: bool) -> Result<Information, Failure> {
-    // The store tells names by their case; that this protocol's lookups do not, clients know, as of NTFS.
+    // The store distinguishes names by case. Clients know from NTFS that lookups over this protocol do not.
     let mut can = FileSystemAttributes::CASE_SENSITIVE_SEARCH
         | FileSystemAttributes::CASE_PRESERVED_NAMES
         | FileSystemAttributes::UNICODE_ON_DISK;
@@ -133,13 +133,13 @@ fn attribute(share: &Share, is_read_only: bool) -> Result<Information, Failure> 
     let answer = Attribute {
         file_system_attributes: can,
         maximum_component_name_length: u32::try_from(NAME_BYTES_MAX).unwrap_or(u32::MAX),
-        // Clients look for this name before they use what NTFS has.
+        // Clients check for this name before they use features of NTFS.
         file_system_name: Utf16::from("NTFS"),
     };
     Information::variable(ATTRIBUTE_LEN_MIN, |out| answer.encode_into(out))
 }
 
-/// The server's own name and the number of the share: the same after a restart.
+/// The identifier consists of the server's name and the number of the share, so it is the same after a restart.
 fn object_id(ctx: &OnShare<'_>, share: &Share) -> ObjectId {
     let mut id = ctx.server.guid().0;
     for (byte, part) in id.iter_mut().zip(share.id().0.to_le_bytes()) {

@@ -14,10 +14,10 @@ use crate::front;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 
-/// The answer of an information class: the complete data, and how much of it must fit.
+/// The reply of an information class: the complete data, and how much of it must fit.
 pub(crate) struct Information {
     data: Vec<u8>,
-    /// The fewest bytes that the answer must have.
+    /// The fewest bytes that the reply must have.
     fixed: usize,
 }
 
@@ -29,7 +29,7 @@ impl Information {
         Self { fixed: data.len(), data }
     }
 
-    /// Information of which the part behind `fixed` bytes may be cut off.
+    /// Information whose part after `fixed` bytes may be cut off.
     fn variable(
         fixed: usize,
         encode: impl FnOnce(&mut Vec<u8>) -> Result<(), smb_wire::WireError>,
@@ -79,7 +79,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     reply(ctx, &data)
 }
 
-/// Whether an answer may have many KiB: a list, or a path. All others have some hundred bytes at most.
+/// Whether a reply may have many KiB: a list, or a path. All others have some hundred bytes at most.
 fn may_be_large(request: &Request<'_>) -> bool {
     match request.info_type {
         InfoType::File => matches!(
@@ -94,7 +94,7 @@ fn may_be_large(request: &Request<'_>) -> bool {
     }
 }
 
-/// [MS-SMB2] 3.3.5.20.3: a descriptor that does not fit is not cut; the client is told what it needs.
+/// [MS-SMB2] 3.3.5.20.3: a descriptor that does not fit is not cut. The reply says how much room it needs.
 fn security_reply(ctx: &OnShare<'_>, limit: usize, data: Vec<u8>) -> Result<Buffer, Failure> {
     if data.len() > limit {
         let needed = u32::try_from(data.len()).unwrap_or(u32::MAX);

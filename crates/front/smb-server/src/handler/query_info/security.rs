@@ -10,7 +10,7 @@ use crate::context::OnShare;
 use crate::state::open::Open;
 use crate::status::Failure;
 
-/// The parts of a descriptor that READ_CONTROL is for.
+/// The parts of a descriptor that need READ_CONTROL.
 const DESCRIBED: SecurityInformation = SecurityInformation::OWNER
     .union(SecurityInformation::GROUP)
     .union(SecurityInformation::DACL)
@@ -30,7 +30,7 @@ pub(super) async fn query(
     }
     let mut security = ctx.share.security(ctx.call, open.file()?.node()).await?;
     if security.is_of_some_mode(open.is_directory) {
-        // Where permission bits decide, the owner is granted more than they have names for.
+        // Where permission bits decide, the owner has more rights than the bits can express.
         security = security.with_ownership();
     }
     let mut data = Vec::new();

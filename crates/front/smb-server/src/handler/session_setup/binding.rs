@@ -23,15 +23,15 @@ use crate::context::RequestContext;
 use crate::state::session::Session;
 use crate::status::Failure;
 
-/// What became of a request.
+/// The result of a request.
 enum Bound {
-    /// The client has to go on, with this token.
+    /// The client must continue, with this token.
     Continue(Vec<u8>),
     /// The connection is a channel of the session; the client gets this token.
     Done(Arc<Channel>, Vec<u8>),
 }
 
-/// Why it failed.
+/// Why a binding failed.
 struct Refused {
     reason: BindingRefusal,
     status: NtStatus,
@@ -87,9 +87,10 @@ pub(super) async fn handle(
     }
 }
 
-/// What signs the answers until the channel has a key of its own, 3.3.4.1.1: the session's key. `None` unless the request
-/// is signed with it; else the session is noted as that of the request. (With AES-GMAC this can use a nonce that the first
-/// connection has used for the same key: the MessageIds of connections are not apart. The protocol demands it.)
+/// The session's key, which signs the replies until the channel has its own key, 3.3.4.1.1. `None` unless the request
+/// is signed with it; otherwise the session is noted as that of the request. (With AES-GMAC this can use a nonce that
+/// the first connection has used with the same key, because connections use the same MessageIds. The protocol demands
+/// it.)
 fn session_signer(ctx: &mut RequestContext, session: &Arc<Session>) -> Option<Arc<Channel>> {
     if !ctx.header.flags.contains(HeaderFlags::SIGNED) {
         return None;
@@ -109,7 +110,7 @@ fn verify(ctx: &RequestContext, crypto: &SessionCrypto) -> Result<(), BindingRef
     crypto.signing.verify(&mut message, Sender::Client).map_err(|_| BindingRefusal::Signature)
 }
 
-/// Goes one step on, if the session allows it.
+/// Performs one step of a binding, if the session allows it.
 async fn bind(
     ctx: &RequestContext,
     negotiated: &Negotiated,
@@ -147,7 +148,7 @@ fn take_setup(ctx: &RequestContext, session_id: u64) -> Option<Setup> {
     Some(setups.swap_remove(index))
 }
 
-/// A new binding: its preauthentication hash goes on from the connection's.
+/// A new binding. Its preauthentication hash continues that of the connection.
 fn begin(ctx: &RequestContext, session: &Session) -> Result<Setup, Refused> {
     let mut setups = ctx.connection.setups.borrow_mut();
     setups.retain(|setup| !setup.binding || ctx.server.session(setup.session_id).is_some());
@@ -163,7 +164,7 @@ fn begin(ctx: &RequestContext, session: &Session) -> Result<Setup, Refused> {
     })
 }
 
-/// The authentication has succeeded: the connection becomes a channel, if it is the session's user who came.
+/// Makes the connection a channel after a successful authentication, if the user is that of the session.
 fn join(
     ctx: &RequestContext,
     negotiated: &Negotiated,

@@ -18,7 +18,7 @@ pub(super) enum Authentication {
 /// Returns the outcome of an authentication when the client may learn it. Until then only this request waits.
 ///
 /// # Errors
-/// The status of a failure; STATUS_ACCOUNT_LOCKED_OUT, whatever the outcome, where too many others wait.
+/// The status of a failure; STATUS_ACCOUNT_LOCKED_OUT, whatever the outcome, when too many other logons wait.
 pub(super) async fn hold_back(ctx: &RequestContext, outcome: Step) -> Result<Authentication, NtStatus> {
     let connection = &ctx.connection;
     let delay = ctx.server.guesses.delay(connection.peer.address, &outcome);

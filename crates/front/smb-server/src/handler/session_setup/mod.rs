@@ -38,7 +38,8 @@ pub(crate) async fn handle(
     let connection = Rc::clone(&ctx.connection);
     let negotiated = connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
     if connection.endpoint.ended.is_set() {
-        // It comes behind a request that was finished without the connection: nobody would end what begins here.
+        // The request follows one that was finished without the connection. No code would end a session that begins
+        // here.
         return Err(NtStatus::USER_SESSION_DELETED.into());
     }
     // 3.3.5.5, steps 1 and 2
@@ -135,7 +136,7 @@ fn establish(
     let caller = caller.counted_for(opener(ctx));
     let mut state = session.state.lock();
     if let Some(before) = state.login.clone() {
-        // 3.3.5.5.2: keys and protection stay as they are, whoever it is now. A session without keys gets none.
+        // 3.3.5.5.2: keys and protection stay the same, even for another user. A session without keys gets none.
         if before.crypto.is_none() && principal != before.principal {
             return Err(NtStatus::ACCESS_DENIED.into());
         }
@@ -155,10 +156,11 @@ fn establish(
     let requires_signing = negotiated.client_requires_signing()
         || request.security_mode.contains(SecurityMode::SIGNING_REQUIRED);
     if crypto.is_none() && (requires_signing || config.encryption == Protection::Required) {
-        // Without a key nothing can be signed or encrypted. That the server requires signatures concerns those who have one.
+        // Without a key, messages can be neither signed nor encrypted. The server requires signatures only of sessions
+        // with a key.
         return Err(NtStatus::ACCESS_DENIED.into());
     }
-    // Only now: those who cannot log on take no room from those who can.
+    // The session is entered only now: failed logons take no room from successful ones.
     ctx.server.add_session(session)?;
     state.rules.authenticated(principal, crypto.clone(), requires_signing, config.signing, config.encryption);
     let channel = state.rules.add_first_channel(ctx.connection.id).map_err(|_| NtStatus::INTERNAL_ERROR)?;
@@ -182,14 +184,14 @@ fn establish(
     Ok(flags)
 }
 
-/// Whether the account was not removed or disabled while its user logged on: whoever ends its sessions may not have seen this
-/// one.
+/// Whether the account was not removed or disabled while its user logged on. The code that ended the user's sessions
+/// may not have seen this one.
 fn is_still_let_in(ctx: &RequestContext, identity: &Identity) -> bool {
     let Identity::Account(account) = identity else { return true };
     ctx.server.accounts.find(&account.name).is_some_and(|account| !account.disabled)
 }
 
-/// Who that is; a client without a name is `nobody` to the shares.
+/// The user of an identity. A client without a name is `nobody` to the shares.
 fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Principal, String, Caller) {
     let caller = |account: &auth::Account| share::Identity {
         uid: account.uid,
@@ -208,12 +210,13 @@ fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Princi
     (principal, user, Caller::new(identity).at(client).counted_for_user(counted))
 }
 
-/// For which client opens are counted. Its GUID can be seen on the way: whoever claims it elsewhere is another one.
+/// The client for which opens are counted. Others may see its GUID in transit, so a client that uses the GUID from
+/// another address is another one.
 fn opener(ctx: &RequestContext) -> Opener {
     Opener::named(("client", client(ctx), ctx.connection.peer.address.ip().to_canonical()))
 }
 
-/// Which machine that is: its GUID, or its address where it has none.
+/// The machine of the client: its GUID, or its address if it has none.
 fn client(ctx: &RequestContext) -> Client {
     let guid = ctx.connection.negotiated.get().map(|negotiated| negotiated.client_guid);
     match guid {
@@ -230,7 +233,8 @@ fn session_flags(login: &Login) -> SessionFlags {
     flags
 }
 
-/// 3.3.5.5.3: the session that this one replaces ends, if it is the same user's. A guest cannot show that it is the same.
+/// 3.3.5.5.3: ends the session that this one replaces, if it belongs to the same user. A guest cannot show that it is
+/// the same.
 async fn end_previous(ctx: &RequestContext, session: &Arc<Session>, previous_id: u64) {
     if previous_id == 0 || previous_id == session.id {
         return;
@@ -245,7 +249,7 @@ async fn end_previous(ctx: &RequestContext, session: &Arc<Session>, previous_id:
     }
 }
 
-/// 3.3.5.5.3: after a failed authentication, also a repeated one, the session ends.
+/// 3.3.5.5.3: ends the session after a failed authentication, even a repeated one.
 async fn abandon(ctx: &RequestContext, session: &Arc<Session>) {
     ctx.server.remove_session(session.id);
     ctx.connection.remove_session(session.id);

@@ -8,7 +8,8 @@ use crate::context::OnShare;
 use crate::state::open::Open;
 use crate::status::Failure;
 
-/// What is not done: names that go while the file is open, and taking back what CREATE has said.
+/// The flags that are not supported: names that disappear while the file is open, and undoing the delete option of
+/// CREATE.
 const NOT_SUPPORTED: DispositionFlags = DispositionFlags::POSIX_SEMANTICS.union(DispositionFlags::ON_CLOSE);
 
 /// FileDispositionInformation

@@ -24,7 +24,7 @@ const MODE_VALID: CreateOptions = CreateOptions::WRITE_THROUGH
 const SYNCHRONOUS: CreateOptions =
     CreateOptions::SYNCHRONOUS_IO_ALERT.union(CreateOptions::SYNCHRONOUS_IO_NONALERT);
 
-/// Offsets and sizes are signed numbers to Windows.
+/// Offsets and sizes are signed numbers in Windows.
 const OFFSET_MAX: u64 = i64::MAX as u64;
 
 /// FileBasicInformation. [MS-FSA] 2.1.5.15.2.
@@ -36,7 +36,7 @@ pub(super) async fn basic(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Resu
     let before = ctx.share.attributes(ctx.call, file.node(), Want::FLAGS).await?;
     let mut frozen = frozen(open.state.lock().frozen, &basic, &before);
     if !ctx.share.capabilities().contains(Capabilities::XATTRS) {
-        frozen.change = None; // the store keeps no other than its own
+        frozen.change = None; // the store keeps only its own change time
     }
     let mut set = SetAttributes {
         btime: explicit(basic.creation_time).map(attributes::timestamp),
@@ -62,18 +62,18 @@ fn check_basic(basic: &Basic, is_directory: bool) -> Result<(), NtStatus> {
     Ok(())
 }
 
-/// A time, or one of the values that stand for something else; nothing else is below zero.
+/// Whether the value is a time or one of the special values. All other negative values are invalid.
 fn is_valid(time: FileTime) -> bool {
     time <= FileTime::MAX || time == FileTime::SUSPEND_UPDATES || time == FileTime::RESUME_UPDATES
 }
 
-/// A time that is really one.
+/// The time, unless the value is a special one.
 fn explicit(time: FileTime) -> Option<FileTime> {
     (time != FileTime::UNSET && time <= FileTime::MAX).then_some(time)
 }
 
-/// What operations on the open no longer change: a time that the client has set, or has asked to leave alone, until it
-/// asks to change it again ([MS-FSA]: Open.UserSetModificationTime and its neighbours).
+/// The times that operations on the open no longer change: times that the client has set, or has asked to leave alone,
+/// until it asks to change them again ([MS-FSA]: Open.UserSetModificationTime and its neighbours).
 fn frozen(now: FrozenTimes, basic: &Basic, before: &Attributes) -> FrozenTimes {
     let next = |now: Option<FileTime>, wanted: FileTime, current: FileTime| match wanted {
         FileTime::UNSET => now,
@@ -88,7 +88,7 @@ fn frozen(now: FrozenTimes, basic: &Basic, before: &Attributes) -> FrozenTimes {
     }
 }
 
-/// The flags to store; None when they are to stay as they are. Whether a file is sparse is not said here.
+/// The flags to store; None when they stay the same. They do not say whether a file is sparse.
 fn flags(wanted: FileAttributes, before: &Attributes) -> Option<FileFlags> {
     if wanted.is_empty() {
         return None;

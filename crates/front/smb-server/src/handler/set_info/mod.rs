@@ -66,7 +66,7 @@ async fn set_file(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Resu
         FileInfoClass::Link => rename::link(ctx, open, &rename::decode(buffer)?).await,
         FileInfoClass::LinkEx => rename::link(ctx, open, &rename::decode_ex(buffer)?).await,
         FileInfoClass::FullEa => file::extended_attributes(ctx, open, buffer).await,
-        // Short names are not kept; the others are those of [MS-FSCC] 2.4 that are for local use.
+        // Short names are not stored. The other classes are those of [MS-FSCC] 2.4 for local use.
         FileInfoClass::ShortName | FileInfoClass::Pipe | FileInfoClass::PipeRemote | FileInfoClass::Quota => {
             Err(NtStatus::NOT_SUPPORTED.into())
         }
@@ -74,7 +74,7 @@ async fn set_file(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Resu
     }
 }
 
-/// [MS-SMB2] 3.3.5.21.2: nothing of a file system can be set through a share.
+/// [MS-SMB2] 3.3.5.21.2: no property of a file system can be set through a share.
 fn refuse_filesystem(class: u8) -> NtStatus {
     match FsInfoClass::from(class) {
         FsInfoClass::Label | FsInfoClass::Control | FsInfoClass::ObjectId => NtStatus::NOT_SUPPORTED,
@@ -82,12 +82,12 @@ fn refuse_filesystem(class: u8) -> NtStatus {
     }
 }
 
-/// Refuses what the open was not granted.
+/// Refuses an operation that the open was not granted.
 fn require(open: &Open, access: AccessMask) -> Result<(), Failure> {
     if open.granted_access.contains(access) { Ok(()) } else { Err(NtStatus::ACCESS_DENIED.into()) }
 }
 
-/// [MS-FSA] 2.1.5.15: an input buffer that is too short for its class.
+/// [MS-FSA] 2.1.5.15: the input buffer is too short for its class.
 fn length_mismatch(_: WireError) -> NtStatus {
     NtStatus::INFO_LENGTH_MISMATCH
 }

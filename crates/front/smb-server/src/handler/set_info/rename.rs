@@ -42,11 +42,11 @@ fn check<'a>(
     Ok(wanted)
 }
 
-/// Where a new name is to be.
+/// The place of a new name.
 struct Target {
     dir: NodeRef,
     name: Vec<u8>,
-    /// What has the name already.
+    /// The object that already has the name.
     existing: Option<Found>,
 }
 
@@ -76,13 +76,13 @@ impl Target {
         Ok(Self { dir, name, existing })
     }
 
-    /// What has the name already, if it is another object than `node`.
+    /// The object that already has the name, if it is not `node`.
     fn other(&self, node: &NodeRef) -> Option<&Found> {
         self.existing.as_ref().filter(|existing| existing.node.id() != node.id())
     }
 
-    /// Refuses to replace what must stay: anything, unless the client asks for it; directories, read-only files, and
-    /// files that somebody has open and does not close when asked to.
+    /// Refuses to replace an object that must stay: any object, unless the client asks for it; directories, read-only
+    /// files, and files that a client has open and does not close when asked to.
     async fn check_replaceable(
         &self,
         ctx: &OnShare<'_>,
@@ -114,7 +114,7 @@ pub(super) async fn rename(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) 
     let target = Target::find(ctx, &wanted.name, open.is_directory).await?;
     // The root of the share has no name.
     let from = share.location(open.file()?).ok_or(NtStatus::INVALID_PARAMETER)?;
-    // [MS-FSA] 2.1.5.15.11: neither what is being deleted, nor a directory with something open below it.
+    // [MS-FSA] 2.1.5.15.11: neither an object that is being deleted, nor a directory with an open object below it.
     if share.is_delete_pending(node) || share.has_open_streams(node) || open.file()?.file().is_some() {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
@@ -131,7 +131,7 @@ pub(super) async fn rename(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) 
     Ok(())
 }
 
-/// Gives the open stream another name. That the unnamed stream gets a name, or a named one loses its own, is not done: the
+/// Gives the open stream another name. Naming the unnamed stream, or removing a stream's name, is not supported: the
 /// data would have to move from one file of the store to another while it is open.
 async fn rename_stream(
     ctx: &OnShare<'_>,
@@ -160,7 +160,7 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
         return Err(NtStatus::INVALID_PARAMETER.into()); // [MS-FSA] 2.1.5.15.7: a stream has no links
     }
     if ctx.tree.is_read_only() {
-        return Err(NtStatus::ACCESS_DENIED.into()); // its name is of no open that says what may be changed
+        return Err(NtStatus::ACCESS_DENIED.into()); // no open of the target directory says whether a name may be added
     }
     let share = ctx.share;
     ctx.call.works_under(open.file()?.directory());
@@ -172,7 +172,7 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
     target.check_replaceable(ctx, node, wanted.flags).await?;
     match target.other(node) {
         Some(other) => {
-            // Before what has the name goes.
+            // This precedes the removal of the object that has the name.
             check_linkable(share, node, &target.dir)?;
             let dir = share.found(ctx.call, &target.dir, Want::empty()).await?;
             if !share.maximal_access(ctx.caller(), &dir).contains(Access::ADD_FILE) {
@@ -181,7 +181,7 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
             share.remove(ctx.call, &target.dir, &other.name, false).await?;
         }
         None if target.existing.is_some() && wanted.flags.contains(RenameFlags::REPLACE_IF_EXISTS) => {
-            return Ok(()); // it has this name already
+            return Ok(()); // the object has this name already
         }
         None => {}
     }
@@ -191,8 +191,8 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
     Ok(())
 }
 
-/// Refuses what would fail after the object that had the name is gone: a name for an object that takes none, or that is of
-/// another file system.
+/// Refuses a name whose creation would fail after the object that had it is gone: a name for an object that takes none,
+/// or that belongs to another file system.
 fn check_linkable(share: &Share, node: &NodeRef, dir: &NodeRef) -> Result<(), share::Error> {
     if let Some(why) = share.read_only(node.id()) {
         return Err(share::Error::ReadOnly(why));

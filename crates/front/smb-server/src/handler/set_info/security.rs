@@ -12,7 +12,7 @@ use crate::context::OnShare;
 use crate::state::open::Open;
 use crate::status::Failure;
 
-/// Which right the parts of a descriptor need.
+/// The rights that the parts of a descriptor need.
 const NEEDED: [(SecurityInformation, AccessMask); 3] = [
     (
         SecurityInformation::OWNER.union(SecurityInformation::GROUP).union(SecurityInformation::LABEL),
@@ -43,7 +43,7 @@ pub(super) async fn set(
     Ok(ctx.share.set_security(ctx.call, &file, change).await?)
 }
 
-/// What the client names of its descriptor.
+/// The parts of the descriptor that the client sets.
 fn change(wanted: SecurityDescriptor, parts: SecurityInformation) -> Result<SecurityChange, Failure> {
     let mut change = SecurityChange::default();
     if parts.contains(SecurityInformation::OWNER) {

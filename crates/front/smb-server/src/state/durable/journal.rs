@@ -1,4 +1,4 @@
-//! Persistent opens on stable storage: what is recorded of them, and when.
+//! Persistent opens on stable storage: what is recorded of them and when.
 
 use std::io;
 use std::sync::Arc;
@@ -43,9 +43,9 @@ pub struct PersistentOpen {
     pub share: u32,
     /// The storage's handle of the file.
     pub handle: Vec<u8>,
-    /// What the open may do with the file, as the share sees it.
+    /// The access that the open has to the file, as the share sees it.
     pub access: u32,
-    /// What others may do.
+    /// The access that others may have.
     pub sharing: u8,
     /// Whether the file is to be deleted when the open is closed.
     pub delete_on_close: bool,
@@ -53,7 +53,7 @@ pub struct PersistentOpen {
     pub delete_pending: bool,
     /// Locked ranges.
     pub locks: Vec<PersistentLock>,
-    /// The bits of what the client may cache.
+    /// The bits of the caching grant.
     pub caching: u8,
     /// Open.Lease; if there is none, the client caches under an oplock.
     pub lease: Option<PersistentLease>,
@@ -92,7 +92,7 @@ pub struct PersistentLock {
     pub offset: u64,
     /// The number of bytes.
     pub length: u64,
-    /// Whether nobody else may read the range.
+    /// Whether no other open may read the range.
     pub exclusive: bool,
 }
 
@@ -121,9 +121,9 @@ pub(crate) struct Journal {
 #[derive(Debug, Default)]
 struct Queue {
     changes: Vec<Change>,
-    /// Who waits for them.
+    /// The callers that wait for these changes.
     waiting: Vec<oneshot::Sender<bool>>,
-    /// Somebody writes, and will come back for these.
+    /// A caller is writing, and will write these changes next.
     is_writing: bool,
 }
 
@@ -187,7 +187,7 @@ impl Journal {
     }
 }
 
-/// A store that panics must not keep those waiting who come later.
+/// Keeps a store that panics from blocking the callers that come later.
 struct ResetOnPanic<'a>(&'a Journal);
 
 impl Drop for ResetOnPanic<'_> {
@@ -244,7 +244,7 @@ mod tests {
         let journal = Journal::new(Arc::clone(&store) as _);
         let failure = run(journal.write(|| Some(Change::Forget(1)))).unwrap_err();
         assert_eq!(failure.status, NtStatus::UNEXPECTED_IO_ERROR);
-        // It tries again with the next one.
+        // The journal tries again with the next change.
         assert!(run(journal.write(|| Some(Change::Forget(1)))).is_err());
         assert_eq!(store.writes.lock().len(), 2);
     }

@@ -1,10 +1,11 @@
-//! Opens that outlive their connection, and replayed CREATEs: what the server remembers of them beyond the session.
+//! Opens that outlive their connection, and replayed CREATEs: the state that the server keeps of them beyond the
+//! session.
 //! [MS-SMB2] 3.3.1.10, 3.3.5.9.6 to 3.3.5.9.13, 3.3.7.1.
 //!
 //! The rules are those of [`smb_proto::durable`]. [`DurableOpens`] is the part of GlobalOpenTable that is searched from
 //! other sessions; an open in it has a [`Durable`]. When the session of such an open ends and the open is to survive,
-//! it waits there, with its locks, its share modes and what its client caches, until the client reclaims it with a new
-//! session, or until its timeout.
+//! the open waits there with its locks, its share modes and its caching grant, until the client reclaims it with a new
+//! session or its timeout passes.
 
 mod journal;
 mod persistent;
@@ -23,7 +24,7 @@ pub(crate) use table::{Before, DurableOpens, Reservation, is_same_share};
 
 use crate::state::open::Open;
 
-/// What an open keeps when it passes from one session to another.
+/// The state that an open keeps when it passes from one session to another.
 #[derive(Debug)]
 pub(crate) struct Durable {
     /// The CREATE that made it.
@@ -76,7 +77,7 @@ impl Durable {
         self.replayable.load(Ordering::Relaxed)
     }
 
-    /// The client has used the open: it knows that it has it, and does not send its CREATE again.
+    /// Notes that the client has used the open. The client knows the open, and does not send its CREATE again.
     fn used(&self) {
         if self.replayable.load(Ordering::Relaxed) {
             self.replayable.store(false, Ordering::Relaxed);
@@ -85,7 +86,7 @@ impl Durable {
 }
 
 impl Open {
-    /// Makes the open visible to other sessions. [`DurableOpens::enter`] comes next.
+    /// Makes the open visible to other sessions. [`DurableOpens::enter`] must follow.
     pub(crate) fn make_durable(
         &self,
         table: &Arc<DurableOpens>,
@@ -102,7 +103,7 @@ impl Open {
         let _ = self.durable.set(Arc::new(made));
     }
 
-    /// What the rules know of the open; `None` unless the open was made durable.
+    /// The properties of the open for the rules; `None` unless the open was made durable.
     pub(crate) fn known(&self) -> Option<Known<'_>> {
         let durable = self.durable.get()?;
         Some(Known {

@@ -115,7 +115,7 @@ impl Open {
     }
 }
 
-/// Why an open that was written down is not there any more.
+/// Why a recorded open cannot be restored.
 #[derive(Debug, thiserror::Error)]
 enum Lost {
     #[error("its share is not served, or not continuously available, any more")]
@@ -126,7 +126,7 @@ enum Lost {
     Damaged,
 }
 
-/// An open that is there again, but has nothing of what its client cached yet.
+/// A restored open whose client may not cache anything yet.
 struct Restored {
     open: Arc<Open>,
     share: Arc<Share>,
@@ -136,7 +136,7 @@ struct Restored {
 
 impl Server {
     /// Records persistent opens in `store`, and restores those that are recorded there: from now on they wait for their
-    /// clients. Those of a share whose store is still awaited stay as they are. To be called before any client is
+    /// clients. The records of a share whose store is still awaited stay unchanged. To be called before any client is
     /// served, over any protocol.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Server {
         Ok(())
     }
 
-    /// Those that cannot come back are forgotten.
+    /// Restores opens. The records of opens that cannot be restored are removed.
     fn restore_all<'a>(
         &self,
         records: &[PersistentOpen],
@@ -234,7 +234,7 @@ impl Server {
         Ok(Restored { open, share: Arc::clone(share), grant: request, holding })
     }
 
-    /// The grant that the open works under, of which it has nothing yet.
+    /// The grant under which the open works. It is still empty.
     fn restored_grant(
         &self,
         share: &Arc<Share>,

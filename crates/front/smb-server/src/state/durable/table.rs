@@ -1,5 +1,5 @@
-//! GlobalOpenTable, as far as opens are looked up in it: by their persistent identifier, by the CREATE that made them,
-//! and by the application that has them.
+//! The part of GlobalOpenTable in which opens are looked up: by their persistent identifier, by the CREATE that made
+//! them, and by their application.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -19,8 +19,8 @@ use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::{Target, Tree};
 
-/// How long a client that has come back waits for the end of its former connection to be noticed: that may be on another
-/// shard, which has not looked at it yet.
+/// How long a client that has come back waits for the end of its former connection. Another shard may not have noticed
+/// that end yet.
 const NOTICED: Duration = Duration::from_millis(300);
 
 /// The opens that outlive their connection or may be looked up from another one.
@@ -43,19 +43,19 @@ pub(crate) struct DurableOpens {
 
 #[derive(Debug, Default)]
 struct Tables {
-    /// By their persistent identifier.
+    /// The opens by their persistent identifier.
     opens: HashMap<u64, Entry>,
-    /// By the client and its CreateGuid.
+    /// The CREATEs by the client and its CreateGuid.
     creates: HashMap<CreateKey, Create>,
-    /// By AppInstanceId.
+    /// The opens by AppInstanceId.
     instances: HashMap<Guid, Vec<u64>>,
     /// The opens without a session, by the time until which they are kept.
     deadlines: BTreeSet<(Instant, u64)>,
-    /// How many are persistent.
+    /// The number of persistent opens.
     persistent: usize,
-    /// The persistent ones by their leases.
+    /// The persistent opens by their leases.
     leases: HashMap<LeaseId, Vec<u64>>,
-    /// The persistent ones by the names that they were opened by, folded: every CREATE asks for them.
+    /// The persistent opens by the folded names by which they were opened: every CREATE searches for them.
     names: HashMap<String, Vec<u64>>,
 }
 
@@ -73,20 +73,20 @@ struct Entry {
 enum OpenSession {
     /// The session with this SessionId.
     Session(u64),
-    /// None: it is kept until then.
+    /// No session: the open is kept until then.
     Disconnected(Instant),
 }
 
-/// What became of a CREATE with this CreateGuid.
+/// The state of a CREATE with this CreateGuid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Create {
-    /// It is being carried out.
+    /// The CREATE is being carried out.
     Pending,
-    /// It has made the open with this persistent identifier.
+    /// The CREATE has made the open with this persistent identifier.
     Made(u64),
 }
 
-/// What is found before a CREATE with a CreateGuid is carried out.
+/// The result of the search before a CREATE with a CreateGuid is carried out.
 #[derive(Debug)]
 pub(crate) enum Before {
     /// No such CREATE is known.
@@ -103,7 +103,7 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// The CREATE is over, and has made the open with this persistent identifier. From now on a replay of the CREATE
+    /// Ends the CREATE, which has made the open with this persistent identifier. From now on a replay of the CREATE
     /// gets this open.
     pub(crate) fn made(self, id: u64) {
         let Some(table) = self.table.upgrade() else { return };
@@ -197,7 +197,7 @@ impl DurableOpens {
         self.changed.notify_one();
     }
 
-    /// An open's session has ended: keeps the open, if it is to be kept. Returns false if it is to be closed.
+    /// Keeps an open whose session has ended, if it is to be kept. Returns false if it must be closed.
     pub(crate) fn keep(&self, open: &Arc<Open>, now: Instant) -> bool {
         let durability = open.durable.get().and_then(|durable| durable.durability());
         let survives = |durability: &Durability| durability.survives(open.keeps_handle());
@@ -227,7 +227,7 @@ impl DurableOpens {
     ///
     /// # Errors
     /// STATUS_OBJECT_NAME_NOT_FOUND when the share of the tree connect has no such open without a session; the error of
-    /// `check` or of the session. After an error the open stays as it is.
+    /// `check` or of the session. After an error the open is unchanged.
     pub(crate) fn reclaim(
         &self,
         id: FileId,
@@ -258,11 +258,11 @@ impl DurableOpens {
         self.tables.lock().opens.get(&id).map(|entry| Arc::clone(&entry.open))
     }
 
-    /// Waits a little until the open has no session, if it belongs to another session than this one.
+    /// Waits a short time until the open has no session, if it belongs to another session than this one.
     pub(crate) async fn left_by_others(&self, id: u64, session_id: u64) {
         let end = Instant::now() + NOTICED;
         loop {
-            // Registered before the look, so that nothing between the two is missed.
+            // Registered before the check, so that no change between the two is missed.
             let mut left = std::pin::pin!(self.left.notified());
             left.as_mut().enable();
             let session = self.tables.lock().opens.get(&id).and_then(|entry| entry.session.id());
@@ -314,15 +314,15 @@ impl DurableOpens {
         entries.any(|entry| entry.session.id().is_none() && is_it(&entry.open))
     }
 
-    /// Part of what this holder caches is to be taken away, and the holder cannot be told. Its durable opens without a
-    /// session end, resilient ones continue without the caching, and persistent ones are waited for. Returns false if
-    /// the caching is to be taken away at once. [MS-SMB2] 3.3.4.6, 3.3.4.7.
+    /// Handles a break for a holder that cannot be told. Its durable opens without a session end, resilient ones
+    /// continue without the caching, and persistent ones are waited for. Returns false if the grant is to be revoked at
+    /// once. [MS-SMB2] 3.3.4.6, 3.3.4.7.
     pub(crate) fn cannot_be_told(&self, share: &Arc<Share>, holder: Holder) -> bool {
         let tables = &mut *self.tables.lock();
         let now = Instant::now();
         let (mut ends, mut goes_on) = (Vec::new(), false);
-        // One that is still with a session will not be for long: if that cannot be told, its last connection is ending.
-        // Then the open is closed, since something is being taken from it.
+        // An open that still has a session will soon lose it: if that session cannot be told, its last connection is
+        // ending. Then the open is closed, because part of its grant is revoked.
         let mut waits = tables.opens.values().any(|entry| {
             matches!(entry.session, OpenSession::Session(_)) && entry.open.works_under(share, holder)
         });
@@ -363,7 +363,7 @@ impl DurableOpens {
     /// Closes the opens whose timeout has passed, for as long as it is polled.
     pub(crate) async fn scavenge(&self) {
         loop {
-            // Registered before the look, so that no change between the two is missed.
+            // Registered before the check, so that no change between the two is missed.
             let changed = self.changed.notified();
             let next = self.tables.lock().deadlines.first().map(|(deadline, _)| *deadline);
             match next {
@@ -418,7 +418,8 @@ impl Tables {
         let Some(durable) = open.durable.get() else { return };
         let (id, origin) = (open.id.persistent, &durable.origin);
         if let OpenSession::Disconnected(_) = session {
-            // Of an earlier server. That of a CREATE of this one is entered when it is over ([`Reservation::made`]).
+            // A restored open of an earlier run. A CREATE of this run is entered when it is over
+            // ([`Reservation::made`]).
             self.creates.insert((origin.client_guid, origin.create_guid), Create::Made(id));
         }
         if let Some(instance) = origin.app_instance {
@@ -460,7 +461,7 @@ impl Tables {
     }
 }
 
-/// Takes one of those with this key out.
+/// Removes one of the opens with this key.
 fn forget<K: Hash + Eq>(ids: &mut HashMap<K, Vec<u64>>, key: &K, id: u64) {
     if let Some(listed) = ids.get_mut(key) {
         listed.retain(|other| *other != id);
