@@ -1,8 +1,8 @@
 //! Pooled buffers with room in front.
 //!
-//! A reply is built behind [`HEADROOM`] bytes, so that what encloses it (a length, an encryption header) can be put in
-//! front without moving the reply. Memory stays initialised while it is pooled, so growing a pooled buffer needs
-//! neither zeroing nor `unsafe`.
+//! A reply is built after [`HEADROOM`] bytes, so that a prefix (a length, an encryption header) can be put in front
+//! without moving the reply. Memory stays initialised while it is pooled, so growing a pooled buffer needs neither
+//! zeroing nor `unsafe`.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -21,7 +21,7 @@ thread_local! {
 /// The memory that a thread keeps for its next buffers.
 struct Pool {
     kept: [Vec<Vec<u8>>; CLASSES.len()],
-    /// For each class, how many buffers were never needed since the last [`trim_pool`].
+    /// For each class, the number of buffers that were not needed since the last [`trim_pool`].
     unused: [usize; CLASSES.len()],
 }
 

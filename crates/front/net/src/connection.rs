@@ -30,11 +30,10 @@ const READ_BYTES: usize = 512 * 1024;
 const TURN_REQUESTS: usize = 64;
 const TURN_BYTES: usize = 1 << 20;
 
-/// What a stranger's frames and answers may take up while they wait. Beyond that nothing more is read from the
-/// stranger.
+/// The limits on a stranger's frames and replies while they wait. Beyond these nothing more is read from the stranger.
 const STRANGER_PENDING_FRAMES: usize = 64;
 const STRANGER_PENDING_BYTES: usize = 64 * 1024;
-/// How often the loop asks again for memory for a stranger that was refused.
+/// How often the loop asks again for memory for a stranger that was refused memory.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A peer is considered gone when the kernel has retransmitted the same bytes this often (the interval doubles each
@@ -59,18 +58,18 @@ pub struct Prefix {
 #[error("{0}")]
 pub struct PrefixError(pub String);
 
-/// An answer that is not ready yet. It resolves to None when there is nothing to send.
+/// A reply that is not ready yet. It resolves to None when there is nothing to send.
 pub type Later = Pin<Box<dyn Future<Output = Option<Buffer>>>>;
 
-/// What happens with a frame.
+/// How a frame is answered.
 pub enum Answer {
     /// A framed reply, ready to be sent.
     Now(Buffer),
     /// A reply that may have to wait. It is polled once immediately, so that a reply that need not wait stays in order.
     /// It is dropped if the connection ends first.
     Later(Later),
-    /// Like `Later`, but once begun it runs to its end, whatever happens to the connection: a client that asks whether
-    /// the operation is over must be able to rely on the answer.
+    /// Like `Later`, but once begun it runs to its end, even if the connection ends. A client that asks whether the
+    /// operation is over must be able to rely on the reply.
     Certainly(Later),
     /// No reply.
     Nothing,
@@ -90,7 +89,7 @@ impl std::fmt::Debug for Answer {
     }
 }
 
-/// What a protocol does with the frames of one connection. The state lives on one shard.
+/// How a protocol handles the frames of one connection. The state lives on one shard.
 pub trait Protocol: 'static {
     /// Parses the prefix of a frame. This decides the largest frame that is accepted.
     ///
@@ -108,13 +107,13 @@ pub trait Protocol: 'static {
     /// freeze it to keep parts of it without copying.
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer;
 
-    /// Whether the client has shown who it is. Until then it is a stranger, which gives way to others and gets little
+    /// Whether the client has identified itself. Until then it is a stranger, which gives way to others and gets little
     /// memory.
     fn is_known(&self) -> bool {
         true
     }
 
-    /// Whether the client may stay: it has shown who it is, or need not. A client that has not within
+    /// Whether the client may stay: it has identified itself, or need not. A client that has not done so within
     /// [`Limits::greeting`] is disconnected, so that clients that merely hold a connection open do not keep others out.
     fn is_welcome(&self) -> bool {
         self.is_known()
@@ -126,23 +125,23 @@ pub trait Protocol: 'static {
         true
     }
 
-    /// The connection has ended and its waiting answers are gone. Frees what the connection held.
+    /// The connection has ended and its waiting replies are gone. Frees everything that the connection held.
     fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>>;
 }
 
-/// What one connection may take up.
+/// The limits of one connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of a frame, all fragments together.
     pub frame_bytes: usize,
     /// Fragments of a frame.
     pub fragments: usize,
-    /// Frames whose answers wait. Beyond that nothing more is read.
+    /// Frames whose replies wait. Beyond that nothing more is read.
     pub pending_frames: usize,
-    /// Bytes of frames whose answers wait. Beyond that nothing more is read.
+    /// Bytes of frames whose replies wait. Beyond that nothing more is read.
     pub pending_frame_bytes: usize,
-    /// Memory of answers that wait to be sent, in bytes. Beyond that nothing more is read. One further answer may
-    /// exceed it.
+    /// Memory of replies that wait to be sent, in bytes. Beyond that nothing more is read. One further reply may exceed
+    /// it.
     pub pending_bytes: usize,
     /// Messages from other shards that wait to be moved into the outbox. They are not moved while the outbox holds more
     /// than `pending_bytes`.
@@ -201,19 +200,19 @@ struct Connection<P, S> {
     outbox: Outbox,
     limits: Limits,
     received: BytesMut,
-    /// How much is received in one piece: several small frames, or one large frame alone, so that it is received where
-    /// it stays. The next frame is expected to be as large as the last one.
+    /// How much is received in one piece: several small frames, or one large frame alone, which is then not copied. The
+    /// next frame is expected to be as large as the last one.
     room: usize,
     /// Fragments of a frame that is not complete yet, and their number.
     fragments: BytesMut,
     fragment_count: usize,
     /// Bytes of the fragment that is being received, including its prefix, as far as they are known.
     announced: usize,
-    /// Answers that wait. Each returns the number of bytes of its frame when it is finished.
+    /// Replies that wait. Each returns the number of bytes of its frame when it is finished.
     waiting: JoinSet<usize>,
-    /// Bytes of the frames whose answers wait.
+    /// Bytes of the frames whose replies wait.
     waiting_bytes: usize,
-    /// Whether an answer was lost to a fault of the program.
+    /// Whether a reply was lost to a fault of the program.
     lost: bool,
     /// When to check whether the peer has acknowledged an urgent message.
     look: Option<Instant>,
@@ -241,8 +240,8 @@ pub(crate) async fn serve<P: Protocol, S: Socket>(
     let (own_place, own_signs) = (Rc::clone(&place), Rc::clone(&signs));
     let mut connection =
         Connection::new(stream, Rc::clone(&protocol), outbox.clone(), limits, own_place, ration, own_signs);
-    // In a task of its own: a fault of the program ends this connection and not its neighbours, and what the connection
-    // held is freed in any case.
+    // Runs in its own task: a fault of the program ends this connection and not the other ones, and everything that the
+    // connection held is freed in any case.
     let mut task = tokio::task::spawn_local(async move {
         let ended = connection.run(&mut stop).await;
         connection.waiting.shutdown().await;
@@ -252,7 +251,7 @@ pub(crate) async fn serve<P: Protocol, S: Socket>(
         ended = &mut task => ended.unwrap_or(Ended::Panic),
         ended = outstayed(&*protocol, &signs, &place, &stopped, &limits) => {
             task.abort();
-            let _ = task.await; // everything that the connection had under way is gone then
+            let _ = task.await; // by then, everything that the connection had under way is gone
             ended
         }
     };
@@ -269,13 +268,13 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// The context wakes nobody: an answer that waits is polled again by its own task.
+/// The context wakes no task: a reply that waits is polled again by its own task.
 fn first_poll(later: &mut Later) -> Poll<Option<Buffer>> {
     later.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Sends what `later` returns, from a task that nobody stops, even if nobody ever asks for the answer. The answer is
-/// sent as soon as it is ready, since its room is given back at that moment.
+/// Sends the result of `later`, from a task that is never stopped, even if the reply is never polled. The reply is sent
+/// as soon as it is ready, because its room is freed at that moment.
 fn certainly(later: Later, outbox: Outbox) -> Later {
     let task =
         tokio::task::spawn_local(async move { later.await.into_iter().for_each(|reply| outbox.send(reply)) });
@@ -341,8 +340,8 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
                 Err(e) => return e.into(),
             }
             if !self.waiting.is_empty() {
-                // Yields, so that answers whose waits ended during this turn are sent before the answers to what the
-                // client asks next.
+                // Yields, so that replies whose waits ended during this turn are sent before the replies to the
+                // client's next requests.
                 tokio::task::yield_now().await;
             }
             if let Err(ended) = self.wait(stop, more).await {
@@ -360,7 +359,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
     }
 
     /// Answers complete frames until none is left, then returns false. Returns true if the turn ended before that, or
-    /// if nothing more may be taken in.
+    /// if nothing more may be received.
     fn take_turn(&mut self) -> Result<bool, Ended> {
         let (mut requests, mut bytes) = (0, 0);
         let _turn = Turn::begin();
@@ -380,11 +379,11 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             requests += 1;
             bytes += frame.len();
             self.answer(frame)?;
-            // What the request made the server send unasked goes in front of the next answer.
+            // Unsolicited messages that the request caused go in front of the next reply.
             self.collect();
             let pending = self.outbox.pending_bytes();
             if pending >= SEND_BYTES {
-                // While the data is still in the processor's cache, and while the peer has nothing to do.
+                // Sent while the data is still in the processor's cache, and while the peer has nothing to do.
                 self.outbox.try_flush(&self.stream)?;
                 let _sent = turn_clock::read(); // the next request is not charged for this
                 bytes += pending - self.outbox.pending_bytes();
@@ -393,7 +392,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         Ok(true)
     }
 
-    /// Notes whether the client has shown who it is, or is a stranger (again).
+    /// Notes whether the client has identified itself, or is a stranger (again).
     fn look_at_client(&mut self) {
         let is_known = self.protocol.is_known();
         if self.signs.known.replace(is_known) == is_known {
@@ -414,7 +413,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         }
     }
 
-    /// Takes the next complete frame out of what was received.
+    /// Takes the next complete frame out of the received bytes.
     fn next_frame(&mut self) -> Result<Option<BytesMut>, Ended> {
         loop {
             self.announced = 0;
@@ -489,7 +488,8 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         });
     }
 
-    /// A waiting answer is finished. An answer that was lost to a panic will never come, so the connection ends.
+    /// Notes that a waiting reply is finished. A reply that was lost to a panic will never come, so the connection
+    /// ends.
     fn note(&mut self, finished: &Result<usize, JoinError>) {
         match finished {
             Ok(bytes) => self.waiting_bytes = self.waiting_bytes.saturating_sub(*bytes),
@@ -514,8 +514,8 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             && !self.outbox.is_closing()
     }
 
-    /// Whether there is memory for what comes next. For a stranger this covers the whole fragment, the answers that it
-    /// does not take, and the requests that wait.
+    /// Whether there is memory to receive more. For a stranger this covers the whole fragment, the replies that it does
+    /// not take, and the requests that wait.
     fn may_hold(&mut self) -> bool {
         if self.signs.known.get() {
             return true;
@@ -525,8 +525,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         self.ration.ask(self.received.capacity().max(self.announced).saturating_add(fragments))
     }
 
-    /// Makes room for what is received next. A stranger's fragment gets as much room again as has arrived, up to its
-    /// length.
+    /// Makes room to receive more. A stranger's fragment gets as much room again as has arrived, up to its length.
     fn make_room(&mut self) {
         let length = self.received.len();
         if self.received.capacity() > length {
@@ -579,8 +578,8 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             None | Some(0) => None,
             Some(count) if count < RETRANSMISSIONS_MAX => Some(Instant::now() + LOOK_AGAIN),
             Some(_) => {
-                // If only the other direction is cut, a reset may still reach the peer. An orderly end would not, since
-                // it queues behind everything that the peer has not acknowledged.
+                // If only the other direction is cut, a reset may still reach the peer. An orderly end would not,
+                // because it queues after all bytes that the peer has not acknowledged.
                 self.stream.reset_at_end()?;
                 return Err(Ended::Unacknowledged);
             }
@@ -593,7 +592,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         match self.stream.try_read(&mut self.received) {
             Ok(0) => Err(Ended::ByPeer),
             Ok(_) => {
-                // A peer that sends something is alive; usually it has sent the answer to the urgent message.
+                // A peer that sends something is alive. Usually it has sent the answer to the urgent message.
                 self.look = None;
                 Ok(())
             }
@@ -614,7 +613,7 @@ mod tests {
     use crate::ration::Rations;
     use crate::{ConnectionLimits, Mailbox, Origin};
 
-    /// Another shard has something urgent to say whenever a frame arrives.
+    /// Another shard posts an urgent message whenever a frame arrives.
     struct Urgent(Mailbox);
 
     impl Protocol for Urgent {
@@ -679,7 +678,7 @@ mod tests {
         assert!(connection.outbox.round_trip().time().is_some());
     }
 
-    /// Answers of four bytes occupy a KiB each.
+    /// Replies of four bytes occupy a KiB each.
     #[tokio::test]
     async fn a_stranger_that_takes_nothing_is_answered_as_far_as_its_memory_goes() {
         let (mut connection, _peer) = connection(|_| Echo, Limits::default(), 2000).await;
@@ -691,7 +690,7 @@ mod tests {
         assert!((STRANGER_PENDING_BYTES..STRANGER_PENDING_BYTES + 2048).contains(&held), "{held}");
     }
 
-    /// The peer waits for the second answer and sends nothing more.
+    /// The peer waits for the second reply and sends nothing more.
     #[tokio::test]
     async fn a_frame_that_was_held_up_by_what_was_to_be_sent_is_answered_when_that_is_sent() {
         let limits = Limits { pending_bytes: 1, ..Limits::default() };
@@ -699,7 +698,7 @@ mod tests {
         let (_stopping, mut stop) = watch::channel(false);
         let more = connection.take_turn().unwrap();
         assert!(more && connection.outbox.pending_bytes() == 4, "one is answered, the other held up");
-        connection.outbox.filled().await; // its wake-up was for the first answer
+        connection.outbox.filled().await; // its wake-up was for the first reply
         assert!(connection.outbox.try_flush(&connection.stream).unwrap());
         let waited = connection.wait(&mut stop, more);
         tokio::time::timeout(Duration::from_secs(5), waited).await.unwrap().unwrap();

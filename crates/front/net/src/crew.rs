@@ -3,7 +3,7 @@
 //! A call in which a shard hangs cannot be moved, and the tasks of the shard cannot be taken out of it. So a shard that
 //! does not return is given up: a new shard takes over its listeners and tasks, and its connections are shut down from
 //! outside. The clients connect again and find the state that outlives a connection. If the call ends after all, the
-//! old shard finds that it has to end.
+//! old shard notices that it has to end.
 
 use std::collections::HashMap;
 use std::io;
@@ -119,7 +119,7 @@ impl Post {
 pub(crate) struct Crew {
     /// Guards the shards, by their numbers.
     posts: Mutex<Vec<Post>>,
-    /// Guards what runs on the first shard and is started again on the shard that replaces it.
+    /// Guards the jobs that run on the first shard and are started again on the shard that replaces it.
     starts: Mutex<Vec<Start>>,
     /// Guards the threads of shards that were given up.
     left: Mutex<Vec<JoinHandle<()>>>,
@@ -214,7 +214,7 @@ impl Crew {
     }
 }
 
-/// Runs the jobs of a shard until the stop sign, then until every connection has cleaned up.
+/// Runs the jobs of a shard until the signal to stop, then until every connection has cleaned up.
 fn run_shard(
     runtime: &tokio::runtime::Runtime,
     mut jobs: mpsc::UnboundedReceiver<Job>,
@@ -251,9 +251,9 @@ impl Keeper {
         Self { crew: Arc::downgrade(crew), slept: HashMap::new() }
     }
 
-    /// Gives up the shards that have slept in one call for more than a second, and returns their numbers. `waits` tells
-    /// how often a thread that sleeps has gone to sleep so far. A thread that is only busy, or waits for the processor,
-    /// is left alone.
+    /// Gives up the shards that have slept in one call for more than a second, and returns their numbers. `waits`
+    /// returns how often a sleeping thread has gone to sleep so far. A thread that is only busy, or waits for the
+    /// processor, is left alone.
     pub fn look(&mut self, now: Instant, waits: impl Fn(i32) -> Option<u64>) -> Vec<usize> {
         let Some(crew) = self.crew.upgrade() else { return Vec::new() };
         let ids: Vec<i32> = crew.posts.lock().iter().map(|post| post.id.load(Ordering::Acquire)).collect();

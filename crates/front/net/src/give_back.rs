@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Freed(Arc<AtomicBool>);
 
 impl Freed {
-    /// Notes that there may be some.
+    /// Notes that there may be memory to return.
     pub(crate) fn note(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

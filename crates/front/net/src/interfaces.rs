@@ -8,7 +8,7 @@ use std::path::Path;
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
 
-/// Where the kernel describes them.
+/// The directory in which the kernel describes interfaces.
 const SYS_CLASS_NET: &str = "/sys/class/net";
 /// ETHTOOL's SPEED is in megabits per second.
 const MEGABIT: u64 = 1_000_000;
@@ -81,7 +81,7 @@ fn describe(entry: &InterfaceAddress, address: IpAddr) -> Option<InterfaceAddr> 
         return None;
     }
     let name = entry.interface_name.as_str();
-    // Addresses with a label of their own (eth0:1) belong to the interface.
+    // Addresses with their own label (eth0:1) belong to the interface.
     let device = name.split(':').next().unwrap_or(name);
     let directory = Path::new(SYS_CLASS_NET).join(device);
     Some(InterfaceAddr {

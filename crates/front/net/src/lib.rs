@@ -1,10 +1,10 @@
 //! Shards, listeners, pooled buffers and the connection loop that both protocols run on.
 //!
-//! There is one thread per core, with a runtime of its own (a *shard*). A connection lives on one shard. The loop takes
-//! everything that has arrived, answers what can be answered at once, and sends the answers as one vectored write. An
-//! answer that has to wait is finished in a task of its own and sent when it is ready. So a slow request never holds up
-//! its connection, and no request ever blocks a shard. Messages that the server sends unasked reach a connection from
-//! any shard through its [`Mailbox`].
+//! There is one thread per core, with its own runtime (a *shard*). A connection lives on one shard. The loop takes
+//! everything that has arrived, answers the requests that need not wait, and sends the replies as one vectored write. A
+//! reply that has to wait is finished in its own task and sent when it is ready. So a slow request never holds up its
+//! connection, and no request ever blocks a shard. Unsolicited messages of the server reach a connection from any shard
+//! through its [`Mailbox`].
 
 mod buffer;
 mod connection;

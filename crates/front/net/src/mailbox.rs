@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 
 use crate::Buffer;
 
-/// Puts framed messages that the server sends unasked into the outbox of a connection, which may live on another shard.
-/// Clones name the same connection; a mailbox does not keep its connection alive.
+/// Puts unsolicited messages, already framed, into the outbox of a connection, which may live on another shard. Clones
+/// name the same connection; a mailbox does not keep its connection alive.
 #[derive(Debug, Clone)]
 pub struct Mailbox(Arc<Post>);
 
@@ -29,9 +29,9 @@ pub enum PostError {
 
 #[derive(Debug)]
 pub(crate) struct Post {
-    /// Whether `letters` holds anything. A busy connection looks at nothing else.
+    /// Whether `letters` is not empty. A busy connection checks only this.
     waiting: AtomicBool,
-    /// Guards everything that came from other threads.
+    /// Guards everything that other threads have posted.
     letters: Mutex<Letters>,
     /// Wakes the connection's loop, also for messages from its own shard.
     pub(crate) ready: Notify,
@@ -46,7 +46,7 @@ struct Letters {
     gone: bool,
 }
 
-/// What came from other threads.
+/// The posts from other threads.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) frames: VecDeque<Buffer>,
@@ -66,7 +66,7 @@ impl Mailbox {
     }
 
     /// Like [`Mailbox::post`], for a message that others wait for: the connection ends if the peer's system has not
-    /// acknowledged the message after `patience`, although it was retransmitted, and nothing has come from the peer
+    /// acknowledged the message after `patience`, although it was retransmitted, and nothing has arrived from the peer
     /// meanwhile.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Post {
         }
     }
 
-    /// Takes what has come.
+    /// Takes everything that was posted.
     pub(crate) fn collect(&self) -> Option<Collected> {
         if !self.waiting.load(Ordering::Relaxed) || !self.waiting.swap(false, Ordering::Acquire) {
             return None;
@@ -134,7 +134,7 @@ impl Post {
         })
     }
 
-    /// The connection has ended: no message is accepted any more.
+    /// Ends the mailbox with its connection: no message is accepted any more.
     pub(crate) fn end(&self) {
         let mut letters = self.letters.lock();
         letters.gone = true;

@@ -1,4 +1,4 @@
-//! Where a client comes from, as far as the client cannot choose it.
+//! The origin of a client, as far as the client cannot choose it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};

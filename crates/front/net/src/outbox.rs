@@ -1,4 +1,4 @@
-//! What a connection has yet to send.
+//! The messages that a connection has yet to send.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -18,8 +18,8 @@ pub(crate) const SEND_BYTES: usize = 256 * 1024;
 /// The most slices for one vectored write.
 const SEND_SLICES: usize = 64;
 
-/// The sending side of a connection, for its own shard. Clones name the same connection. What is sent after the
-/// connection has ended is dropped.
+/// The sending side of a connection, for its own shard. Clones name the same connection. Messages sent after the
+/// connection has ended are dropped.
 #[derive(Debug, Clone)]
 pub struct Outbox(Rc<Queue>);
 
@@ -29,7 +29,7 @@ struct Queue {
     /// Bytes of the first buffer that have been sent.
     sent: Cell<usize>,
     bytes: Cell<usize>,
-    /// Messages that were queued so far, and those that were sent whole.
+    /// The number of messages queued so far, and of those sent completely.
     queued_messages: Cell<u64>,
     sent_messages: Cell<u64>,
     /// Memory of the buffers, in bytes.
@@ -37,7 +37,7 @@ struct Queue {
     closing: Cell<bool>,
     /// The reason why the protocol has ended the connection, if the client is to blame.
     fault: RefCell<Option<String>>,
-    /// What comes from other shards, and what wakes the connection's loop.
+    /// The posts from other shards, and the wake-up of the connection's loop.
     post: Arc<Post>,
     round_trip: RoundTrip,
     rooms: Rc<Rooms>,
@@ -74,7 +74,7 @@ impl Outbox {
         &self.0.round_trip
     }
 
-    /// Sends a framed message behind all that was sent before.
+    /// Sends a framed message after all earlier ones.
     pub fn send(&self, message: Buffer) {
         if message.is_empty() || planted::strikes(Fault::ReplyLost) {
             return;
@@ -93,10 +93,10 @@ impl Outbox {
         self.0.post.ready.notify_one();
     }
 
-    /// Waits for room for an answer of this many bytes. The caller asks before it has memory for the answer, and keeps
-    /// the room until the answer is sent. This waits while the client does not take what was sent before, or while
-    /// other answers are being made. `had` is the room that the caller already has for the same reply: room held by
-    /// callers that wait holds up nobody.
+    /// Waits for room for a reply of this many bytes. The caller asks before it allocates memory for the reply, and
+    /// keeps the room until the reply is sent. This waits while the client does not take earlier replies, or while
+    /// other replies are being made. `had` is the room that the caller already has for the same reply: room held by
+    /// waiting callers holds up no request.
     pub async fn room(&self, bytes: usize, had: usize) -> Room {
         self.0.rooms.enter(bytes, had, || self.held_bytes()).await
     }
@@ -119,7 +119,7 @@ impl Outbox {
         self.0.fault.take()
     }
 
-    /// Memory of what waits to be sent, in bytes. A short answer occupies more than its length.
+    /// Memory of the messages that wait to be sent, in bytes. A short reply occupies more than its length.
     pub(crate) fn held_bytes(&self) -> usize {
         self.0.held.get()
     }
@@ -136,7 +136,7 @@ impl Outbox {
         self.0.queued_messages.get()
     }
 
-    /// How many messages the socket has taken whole so far. Of all later ones the peer surely has no more than a part.
+    /// How many messages the socket has taken completely so far. Of each later one the peer has at most a part.
     #[must_use]
     pub fn sent_messages(&self) -> u64 {
         self.0.sent_messages.get()
@@ -164,7 +164,7 @@ impl Outbox {
         urgent
     }
 
-    /// The connection has ended: mailboxes accept nothing any more.
+    /// Ends the outbox with its connection: mailboxes accept no message any more.
     pub(crate) fn end(&self) {
         self.0.post.end();
         self.0.rooms.end();

@@ -11,14 +11,14 @@ use crate::{Limits, Protocol};
 /// A stranger that holds too much memory is disconnected after this time.
 const GREEDY_FOR: Duration = Duration::from_secs(10);
 
-/// What the loop of a connection reports.
+/// The state that the loop of a connection reports.
 #[derive(Debug)]
 pub(crate) struct Signs {
     /// When something last arrived; for strangers, a whole frame.
     pub(crate) heard: Cell<Instant>,
-    /// Whether something is under way: a request, or an answer that has not been sent.
+    /// Whether anything is under way: a request, or a reply that has not been sent.
     pub(crate) busy: Cell<bool>,
-    /// Whether the client has shown who it is; if not, it is a stranger.
+    /// Whether the client has identified itself; if not, it is a stranger.
     pub(crate) known: Cell<bool>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn outstayed<P: Protocol>(
 }
 
 /// Resolves when the client has not become welcome in time. A client that was welcome and no longer is (it has logged
-/// off) gets the time again.
+/// off) gets the same time again.
 async fn nobody<P: Protocol>(protocol: &P, greeting: Duration) {
     let mut is_late = true;
     loop {

@@ -1,8 +1,8 @@
-//! The places of a listener's connections: who may have one, and who gives way.
+//! The places of a listener's connections: which connection may have one, and which gives way.
 //!
 //! Until three quarters are taken, an address may take any free place. The last quarter is for addresses that hold less
-//! than a quarter of all places. A *stranger* is a connection whose client has not shown who it is. Strangers take at
-//! most three quarters of the places; the others are kept for clients that have shown who they are. When strangers
+//! than a quarter of all places. A *stranger* is a connection whose client has not identified itself. Strangers take at
+//! most three quarters of the places; the others are kept for clients that have identified themselves. When strangers
 //! would take more, or no place is free, the oldest stranger gives way to the newcomer.
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,16 +17,17 @@ use crate::notice::Notice;
 /// How many connections a listener accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Of all clients together.
+    /// The most connections of all clients together.
     pub max: usize,
-    /// Of one address. This replaces the rule that the last quarter is for addresses that hold less than a quarter.
+    /// The most connections of one address. This replaces the rule that the last quarter is for addresses that hold
+    /// less than a quarter.
     pub of_one_address: Option<usize>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Places {
     limits: ConnectionLimits,
-    /// Guards who has the places.
+    /// Guards the table of places.
     table: Mutex<Table>,
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct Places {
 struct Table {
     held: usize,
     by_origin: HashMap<Origin, usize>,
-    /// In the order in which they connected.
+    /// The strangers in the order in which they connected.
     strangers: BTreeMap<u64, Stranger>,
     next: u64,
 }
@@ -131,7 +132,7 @@ impl Table {
 }
 
 impl Place {
-    /// Notes that the client has shown who it is, or is a stranger again.
+    /// Notes that the client has identified itself, or is a stranger again.
     pub(crate) fn set_known(&self, known: bool) {
         let mut table = self.places.table.lock();
         if self.gives_way.is_given() {

@@ -1,6 +1,6 @@
 //! Whether the shards are alive.
 //!
-//! Each shard notes the time four times a second. A shard that hangs in a call notes nothing, so it can be recognised
+//! Each shard notes the time four times a second. A shard that hangs in a call notes nothing, so others recognise it
 //! without asking it.
 
 use std::sync::Arc;

@@ -1,10 +1,10 @@
-//! What strangers may hold in memory: incomplete frames, and answers that they do not take.
+//! The memory that strangers may hold: incomplete frames, and replies that they do not take.
 //!
 //! A few KiB each are free. Beyond that all strangers share one budget, and each address may use part of it. Memory is
-//! asked for a whole frame at a time, so that of several frames that have arrived in part, some are completed. The last
-//! quarter is for addresses that hold little, and what becomes free goes first to an address that holds nothing. A
-//! connection that is refused has to wait; meanwhile the largest holder of the address that holds most gets nothing
-//! more and is disconnected. A client that has shown who it is holds nothing here.
+//! requested for a whole frame at a time, so that of several incomplete frames, some are completed. The last quarter is
+//! for addresses that hold little, and freed memory goes first to an address that holds nothing. A connection that is
+//! refused has to wait; meanwhile the largest holder of the address that holds most gets no more memory and is
+//! disconnected. A client that has identified itself holds nothing here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -32,14 +32,14 @@ const FIRST_FOR: Duration = Duration::from_secs(1);
 /// The budget of all strangers, whatever their protocol.
 #[derive(Debug, Default)]
 pub(crate) struct Rations {
-    /// Guards who holds what.
+    /// Guards the table of holders.
     table: Mutex<Table>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
     held: usize,
-    /// The part of that held by connections that were told to go.
+    /// The part of it that is held by connections that were told to end.
     going: usize,
     origins: HashMap<Origin, Held>,
     /// An address that holds nothing, was refused and is served first, and when it last asked.
@@ -47,17 +47,17 @@ struct Table {
     next: u64,
 }
 
-/// What an address holds.
+/// The memory that an address holds.
 #[derive(Debug, Default)]
 struct Held {
     bytes: usize,
-    /// The part of that held by connections that were told to go.
+    /// The part of it that is held by connections that were told to end.
     going: usize,
     /// The other connections, by how much they hold.
     holders: BTreeMap<(usize, u64), Arc<Notice>>,
 }
 
-/// What one connection holds, until this is dropped.
+/// The memory that one connection holds, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Ration {
     rations: Arc<Rations>,
@@ -108,7 +108,7 @@ impl Ration {
         !self.stopped.is_given()
     }
 
-    /// The client has shown who it is: it no longer counts as a stranger.
+    /// Frees the memory, because the client has identified itself and no longer counts as a stranger.
     pub(crate) fn release(&mut self) {
         if self.bytes > 0 {
             self.rations.table.lock().change(self, 0);
@@ -116,7 +116,7 @@ impl Ration {
         }
     }
 
-    /// The signal that tells the connection to go.
+    /// The signal that tells the connection to end.
     pub(crate) fn stopped(&self) -> Arc<Notice> {
         Arc::clone(&self.stopped)
     }
@@ -135,8 +135,8 @@ impl Table {
         own.saturating_add(more) <= ORIGIN_BYTES_MAX && self.may_have(origin, own, more, now)
     }
 
-    /// Tells a large holder to go, unless enough is about to become free already. The holder is one of this address if
-    /// the address has used up its own part, otherwise one of the address that holds most.
+    /// Tells a large holder to end, unless enough memory is about to become free already. The holder is one of this
+    /// address if the address has used up its own part, otherwise one of the address that holds most.
     fn make_room(&mut self, origin: Origin, more: usize) {
         let own = self.origins.get(&origin);
         if own.is_some_and(|held| held.bytes.saturating_add(more) > ORIGIN_BYTES_MAX) {
@@ -171,7 +171,7 @@ impl Table {
         has_room
     }
 
-    /// Tells the largest holder of an address to go.
+    /// Tells the largest holder of an address to end.
     fn stop_largest_of(&mut self, origin: Origin) {
         let Some(held) = self.origins.get_mut(&origin) else { return };
         if let Some(((bytes, _), largest)) = held.holders.pop_last() {
@@ -181,7 +181,7 @@ impl Table {
         }
     }
 
-    /// From now on the connection holds this many bytes.
+    /// Sets the number of bytes that the connection holds.
     fn change(&mut self, ration: &Ration, bytes: usize) {
         let is_going = ration.stopped.is_given();
         let held = self.origins.entry(ration.origin).or_default();

@@ -9,17 +9,17 @@ use parking_lot::Mutex;
 
 use crate::Origin;
 
-/// How long after a line further ones of its kind about the same address are only counted.
+/// How long further lines of the same kind about the same address are only counted.
 pub(crate) const QUIET: Duration = Duration::from_secs(10);
 /// How many pairs of address and kind are told apart. All others share one line of each kind.
 const LINES_MAX: usize = 256;
 
-/// What a line is about: an address (`None`: no address, or one too many), and the kind of the line.
+/// The subject of a line: an address (`None`: no address, or one too many), and the kind of the line.
 type About = (Option<Origin>, &'static str);
 
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
-    /// Guards what was written, and how many lines were left out since.
+    /// Guards the written lines, and how many were left out since.
     lines: Mutex<HashMap<About, Line>>,
 }
 
@@ -61,7 +61,7 @@ impl Repeats {
         }
     }
 
-    /// Lines that were left out long enough ago to be reported: what they were about, and how many.
+    /// Lines that were left out long enough ago to be reported: their subjects, and how many.
     pub(crate) fn overdue(&self, now: Instant) -> Vec<(About, u64)> {
         let mut lines = self.lines.lock();
         lines.retain(|_, line| line.left_out > 0 || line.is_recent(now));
@@ -73,7 +73,7 @@ impl Repeats {
         .collect()
     }
 
-    /// Logs what is overdue.
+    /// Logs the overdue lines.
     pub(crate) fn tell(&self, now: Instant) {
         for ((origin, kind), count) in self.overdue(now) {
             let from = origin.map_or_else(|| "several".to_owned(), |origin| origin.to_string());

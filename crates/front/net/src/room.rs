@@ -1,43 +1,43 @@
-//! Room for large answers: an answer is made only when there is room for it.
+//! Room for large replies: a reply is made only when there is room for it.
 //!
-//! A request that reads asks for room before it allocates memory for the data, and keeps the room until its answer is
-//! in the outbox. So the memory held for a client that does not take its answers is bounded, however many of its
-//! requests are under way, and however long the disk takes.
+//! A request that reads asks for room before it allocates memory for the data, and keeps the room until its reply is in
+//! the outbox. So the memory held for a client that does not take its replies is bounded, however many of its requests
+//! are under way, and however long the disk takes.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use tokio::sync::{Mutex, Notify};
 
-/// The most bytes of answers that wait to be sent or are being made.
+/// The most bytes of replies that wait to be sent or are being made.
 const BYTES_MAX: usize = 4 << 20;
-/// Answers of up to this many bytes need not wait behind larger ones, which may take long.
+/// Replies of up to this many bytes need not wait for larger ones, which may take long.
 const SMALL_BYTES: usize = 64 << 10;
-/// Bytes reserved for small answers.
+/// Bytes reserved for small replies.
 const SMALL_ANSWERS_BYTES: usize = 512 << 10;
 
-/// Tracks the answers that are being made for one connection. For the connection's own shard.
+/// Tracks the replies that are being made for one connection. For the connection's own shard.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
     small: Line,
     large: Line,
-    /// Bytes of room held by requests that wait for more room: these bytes hold up nobody.
+    /// Bytes of room held by requests that wait for more room. These bytes hold up no request.
     stalled: Cell<usize>,
     is_over: Cell<bool>,
 }
 
-/// Answers of one class of size.
+/// Replies of one class of size.
 #[derive(Debug, Default)]
 struct Line {
-    /// Bytes of answers that are being made.
+    /// Bytes of replies that are being made.
     making: Cell<usize>,
-    /// How many requests wait for room; `turn` keeps them in the order in which they came.
+    /// How many requests wait for room. `turn` keeps them in order of arrival.
     waiting: Cell<usize>,
     turn: Mutex<()>,
     more: Notify,
 }
 
-/// Room for an answer that is being made, held until this is dropped.
+/// Room for a reply that is being made, held until this is dropped.
 #[derive(Debug)]
 pub struct Room {
     rooms: Rc<Rooms>,
@@ -46,7 +46,7 @@ pub struct Room {
 }
 
 impl Rooms {
-    /// Waits for room for an answer of this many bytes. `held` tells how much waits to be sent; `had` is the room that
+    /// Waits for room for a reply of this many bytes. `held` returns how much waits to be sent; `had` is the room that
     /// the caller has for the same reply.
     pub(crate) async fn enter(self: &Rc<Self>, bytes: usize, had: usize, held: impl Fn() -> usize) -> Room {
         let is_small = bytes <= SMALL_BYTES;
@@ -62,14 +62,14 @@ impl Rooms {
     async fn wait(&self, line: &Line, bytes: usize, had: usize, held: impl Fn() -> usize) {
         let _place = Added::to(&line.waiting, 1);
         let _stalled = Added::to(&self.stalled, had);
-        self.note(); // others may have waited for what is stalled now
+        self.note(); // others may have waited for the bytes that are stalled now
         let _turn = line.turn.lock().await;
         while !self.is_free(bytes, held()) {
             line.more.notified().await;
         }
     }
 
-    /// Something was sent, or is no longer to be sent.
+    /// Notes that a message was sent, or is no longer to be sent.
     pub(crate) fn note(&self) {
         for line in [&self.small, &self.large] {
             if line.waiting.get() > 0 {
@@ -78,13 +78,13 @@ impl Rooms {
         }
     }
 
-    /// The connection has ended: requests that are still carried out need no room.
+    /// Notes that the connection has ended: requests that are still carried out need no room.
     pub(crate) fn end(&self) {
         self.is_over.set(true);
         self.note();
     }
 
-    /// An answer that is larger than the limit is made alone, apart from small ones.
+    /// Whether there is room for a reply. A reply that is larger than the limit is made alone, apart from small ones.
     fn is_free(&self, bytes: usize, held: usize) -> bool {
         let (small, large) = (self.small.making.get(), self.large.making.get());
         let taken = small.saturating_add(large).saturating_add(held);
@@ -92,7 +92,7 @@ impl Rooms {
         let fits = if bytes > SMALL_BYTES {
             taken.saturating_add(bytes) <= BYTES_MAX - SMALL_ANSWERS_BYTES
         } else {
-            // Small answers must not keep large ones out for ever.
+            // Small replies must not keep large ones out for ever.
             let gives_way = self.large.waiting.get() > 0 && small.saturating_add(bytes) > SMALL_ANSWERS_BYTES;
             taken.saturating_add(bytes) <= BYTES_MAX && !gives_way
         };
@@ -107,7 +107,7 @@ impl Room {
         self.small_bytes.saturating_add(self.large_bytes)
     }
 
-    /// Adds the room for another answer in the same reply.
+    /// Adds the room for another part of the same reply.
     pub fn add(&mut self, mut other: Self) {
         self.small_bytes += std::mem::take(&mut other.small_bytes);
         self.large_bytes += std::mem::take(&mut other.large_bytes);

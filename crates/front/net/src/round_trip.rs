@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, sockopt::GetStruct};
 
-/// tcpi_rtt of `struct tcp_info` (linux/tcp.h), in microseconds. The kernel cuts the structure to the length that is
-/// asked for, and has returned at least this much since TCP_INFO was introduced.
+/// The offset of tcpi_rtt in `struct tcp_info` (linux/tcp.h), in microseconds. The kernel cuts the structure to the
+/// requested length, and has returned at least this much since TCP_INFO was introduced.
 const RTT_AT: usize = offset_of!(libc::tcp_info, tcpi_rtt);
 const RTT_END: usize = RTT_AT + size_of::<u32>();
 
@@ -35,7 +35,7 @@ impl RoundTrip {
         (micros > 0).then(|| Duration::from_micros(micros.into()))
     }
 
-    /// Keeps what the socket tells; the value stays if the socket tells nothing.
+    /// Keeps the value that the socket reports. If the socket reports none, the old value stays.
     pub(crate) fn note(&self, told: Option<Duration>) {
         if let Some(time) = told {
             self.micros.store(u32::try_from(time.as_micros()).unwrap_or(u32::MAX), Ordering::Relaxed);
@@ -43,7 +43,8 @@ impl RoundTrip {
     }
 }
 
-/// What the kernel tells of a TCP socket. It tells nothing of other sockets, or of one that is gone.
+/// The round trip time that the kernel reports for a TCP socket. It reports none for other sockets, or for one that is
+/// gone.
 pub(crate) fn round_trip(socket: &impl AsFd) -> Option<Duration> {
     let rtt = getsockopt(socket, TcpInfo).ok().and_then(|info| info.last_chunk().copied())?;
     Some(Duration::from_micros(u32::from_ne_bytes(rtt).into()))

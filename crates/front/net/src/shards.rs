@@ -20,7 +20,7 @@ use crate::ration::Rations;
 use crate::repeats::{QUIET, Repeats};
 use crate::{ConnectionLimits, Limits, Outbox, Protocol, Pulse};
 
-/// Connections that may wait to be accepted, as far as the system allows (net.core.somaxconn): many may come at a time.
+/// Connections that may wait to be accepted, as far as the system allows (net.core.somaxconn): many may arrive at once.
 const BACKLOG: i32 = 4096;
 /// How long the accept loop rests when the process is out of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEPALIVE_RETRIES: u32 = 4;
-/// A peer that has acknowledged nothing of what was sent for this long is gone.
+/// A peer that has acknowledged no sent data for this long is gone.
 const UNSENT_MAX: Duration = Duration::from_secs(120);
 
 /// The two ends of a connection.
@@ -47,10 +47,10 @@ pub trait Service: Send + Sync + 'static {
     /// The state of one connection.
     type Connection: Protocol;
 
-    /// A client has connected.
+    /// Makes the state for a client that has connected.
     fn connected(&self, peer: Peer, outbox: Outbox) -> Rc<Self::Connection>;
 
-    /// What one connection may take up.
+    /// The limits of one connection.
     fn limits(&self) -> Limits {
         Limits::default()
     }
@@ -71,10 +71,10 @@ pub struct Shards {
     shared: Shared,
 }
 
-/// What all listeners share.
+/// The state that all listeners share.
 #[derive(Debug, Clone, Default)]
 struct Shared {
-    /// Connections that were closed as soon as they came.
+    /// Connections that were closed as soon as they arrived.
     refused: Arc<AtomicU64>,
     rations: Arc<Rations>,
     repeats: Arc<Repeats>,
@@ -104,7 +104,7 @@ impl Shards {
         Ok(shards)
     }
 
-    /// Serves the connections that come to `listener`. The shards take turns.
+    /// Serves the connections that arrive at `listener`. The shards take turns.
     ///
     /// # Errors
     /// The listener cannot be made non-blocking.
@@ -127,8 +127,8 @@ impl Shards {
         }))
     }
 
-    /// Runs a task beside the connections. The task ends when it is done, or is dropped when the shards end. If the
-    /// shard on which it runs is given up, `make` starts it again.
+    /// Runs a task beside the connections. The task runs until it is done, or is dropped when the shards end. If its
+    /// shard is given up, `make` starts it again.
     ///
     /// # Errors
     /// The shards have ended.
@@ -156,7 +156,8 @@ impl Shards {
         Keeper::new(&self.crew)
     }
 
-    /// How many connections were closed as soon as they came, because there were too many. The count keeps increasing.
+    /// How many connections were closed as soon as they arrived, because there were too many. The count keeps
+    /// increasing.
     #[must_use]
     pub fn refused_connections(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.shared.refused)
@@ -180,7 +181,7 @@ impl Drop for Shards {
     }
 }
 
-/// What a listener leads to.
+/// A listener's service, and the places of its connections.
 struct Door<S> {
     service: Arc<S>,
     crew: Weak<Crew>,
@@ -222,7 +223,8 @@ async fn accept_all<S: Service>(listener: TcpListener, door: Door<S>, mut stop: 
     }
 }
 
-/// A client that vanishes without a word must not hold its files and locks for ever.
+/// Makes the system end the connection of a client that vanishes silently, which must not hold its files and locks for
+/// ever.
 fn end_when_peer_is_gone(stream: &TcpStream) -> io::Result<()> {
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_IDLE)

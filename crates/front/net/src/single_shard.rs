@@ -1,4 +1,4 @@
-//! One shard without a thread: connections are served by the tasks of whoever has it.
+//! One shard without a thread: connections are served by tasks of the caller.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::shards::tell;
 use crate::socket::Socket;
 use crate::{Outbox, Peer, Service};
 
-/// Serves the connections of one service in a [`tokio::task::LocalSet`] of the caller's, over sockets that the caller
-/// made. The loop of a connection, its limits and its places are those of [`crate::Shards`]; threads and listeners are
-/// not there. Dropping it ends the connections.
+/// Serves the connections of one service in a [`tokio::task::LocalSet`] of the caller, over sockets that the caller has
+/// made. The loop of a connection, its limits and its places are those of [`crate::Shards`], but there are no threads
+/// and no listeners. Dropping it ends the connections.
 #[derive(Debug)]
 pub struct SingleShard<S> {
     service: Arc<S>,

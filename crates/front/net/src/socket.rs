@@ -1,4 +1,4 @@
-//! What the loop of a connection needs of its socket.
+//! The socket operations that the loop of a connection needs.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -14,23 +14,25 @@ use crate::round_trip::round_trip;
 
 /// A stream of bytes to a peer and back. Shards serve TCP sockets; [`crate::SingleShard`] serves any.
 pub trait Socket: 'static {
-    /// Resolves when [`Socket::try_read`] may have something to return.
+    /// Resolves when [`Socket::try_read`] may have data to return.
     fn readable(&self) -> impl Future<Output = io::Result<()>>;
 
-    /// Resolves when [`Socket::try_write`] may take something.
+    /// Resolves when [`Socket::try_write`] may accept data.
     fn writable(&self) -> impl Future<Output = io::Result<()>>;
 
-    /// Appends what has arrived to `received`, as far as there is room. Returns the number of bytes, 0 when the peer has
-    /// ended its direction.
+    /// Appends the bytes that have arrived to `received`, as far as there is room. Returns the number of bytes, 0 when
+    /// the peer has ended its direction.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when nothing has arrived, or why the connection is of no more use.
+    /// [`io::ErrorKind::WouldBlock`] when no bytes have arrived; otherwise the reason why the connection is no longer
+    /// usable.
     fn try_read(&self, received: &mut BytesMut) -> io::Result<usize>;
 
     /// Sends as much as there is room for. Returns the number of bytes.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when there is no room, or why the connection is of no more use.
+    /// [`io::ErrorKind::WouldBlock`] when there is no room; otherwise the reason why the connection is no longer
+    /// usable.
     fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// The smoothed time from sending to acknowledgment, as far as it is known.
@@ -40,10 +42,10 @@ pub trait Socket: 'static {
     /// that is not known.
     ///
     /// # Errors
-    /// The connection is of no more use.
+    /// The connection is no longer usable.
     fn retransmissions(&self) -> impl Future<Output = io::Result<Option<u32>>>;
 
-    /// Has the connection reset when it is dropped, so that nothing queues in front of its end.
+    /// Makes the connection end with a reset when it is dropped, so that no data queues in front of its end.
     ///
     /// # Errors
     /// The system refuses.

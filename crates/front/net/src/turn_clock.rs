@@ -1,7 +1,7 @@
 //! The time, read as rarely as possible.
 //!
 //! During a connection's turn, requests follow each other without a pause: each begins when the previous one has ended.
-//! So one reading of the clock per request is enough, at its end; whatever begins asks [`now`].
+//! So one reading of the clock per request, at its end, is enough. The beginning of each request uses [`now`].
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -17,7 +17,7 @@ pub fn now() -> Instant {
     LAST.get().unwrap_or_else(Instant::now)
 }
 
-/// Reads the clock: what follows within this turn begins at this time.
+/// Reads the clock. Requests that follow within this turn begin at this time.
 #[must_use]
 pub fn read() -> Instant {
     let now = Instant::now();

@@ -23,7 +23,7 @@ const PENDING_BYTES_MAX: usize = 1 << 20;
 #[derive(Default)]
 struct Counters {
     closed: AtomicUsize,
-    /// Answers that were completed.
+    /// Replies that were completed.
     finished: AtomicUsize,
     /// The mailboxes of all connections, oldest first.
     mailboxes: Mutex<Vec<Mailbox>>,
@@ -382,7 +382,7 @@ fn connections_are_limited() {
     assert!(is_ended(&mut server.connect()));
     drop(held.pop());
     server.wait_closed(1);
-    // Its place is free a moment after the clean-up.
+    // The place becomes free a moment after the clean-up.
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let mut again = server.connect();

@@ -1,5 +1,5 @@
-//! Clients that have not shown who they are: what they may hold, and which of them give way. The protocol of these
-//! tests: a frame is a command byte and data.
+//! Clients that have not identified themselves: how much they may hold, and which of them give way. The protocol of
+//! these tests: a frame is a command byte and data.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::cell::Cell;
@@ -147,7 +147,7 @@ fn the_oldest_stranger_gives_way_and_an_address_has_its_part() {
         ask(client, b"k");
     }
     ask(&mut early[0], b"e");
-    // Seven are known; a stranger has the last place until the next one comes.
+    // Seven clients are known. A stranger has the last place until the next one comes.
     let mut stranger = server.connect(4);
     ask(&mut stranger, b"e");
     let mut newcomer = server.connect(5);
