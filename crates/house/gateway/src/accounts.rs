@@ -1,4 +1,4 @@
-//! The accounts that may log on. They change while clients do.
+//! The accounts that may log on. They can change while clients work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::settings::{Settings, UserSettings};
 pub(crate) struct AccountBook(RwLock<HashMap<String, Account>>);
 
 impl AccountBook {
-    /// Enters an account, in place of the one of its name.
+    /// Enters an account, in place of any account with the same name.
     pub(crate) fn enter(&self, account: Account) {
         self.0.write().insert(folded_name(&account.name), account);
     }
 
-    /// Takes an account out.
+    /// Removes an account.
     pub(crate) fn take(&self, name: &str) -> Option<Account> {
         self.0.write().remove(&folded_name(name))
     }
 
-    /// The names of the accounts that may log on, folded as shares have them, by uid.
+    /// The folded names of the accounts that may log on, by uid, as shares need them.
     pub(crate) fn by_uid(&self) -> HashMap<u32, Vec<String>> {
         let mut names: HashMap<u32, Vec<String>> = HashMap::new();
         for account in self.0.read().values().filter(|account| !account.disabled) {
@@ -48,10 +48,10 @@ impl Accounts for AccountBook {
     }
 }
 
-/// The accounts that the configuration declares. Their passwords are kept.
+/// The accounts that the configuration declares. Their passwords are stored.
 ///
 /// # Errors
-/// One has no password or stands for nobody, or the state database cannot be used.
+/// An account has no password or no user, or the state database cannot be used.
 pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account>> {
     let added = state.added_users()?;
     let open = |user: &UserSettings| {
@@ -92,7 +92,7 @@ fn hash_of(user: &UserSettings, stored: Option<&UserRecord>, state: &State) -> R
     })
 }
 
-/// The accounts that are `declared`, and those added by command whose names are free.
+/// The declared accounts, and those added by command whose names the configuration does not use.
 ///
 /// # Errors
 /// The state database cannot be read.
@@ -118,7 +118,8 @@ pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook
     Ok(Arc::new(book))
 }
 
-/// The account of a user who was added by command. One whose user of this machine is gone cannot log on.
+/// The account of a user who was added by command. The account cannot log on if its user no longer exists on this
+/// machine.
 pub(crate) fn added(user: &UserRecord) -> Account {
     let identity = identities::of_record(user);
     let disabled = user.disabled || identity.is_none();

@@ -1,8 +1,8 @@
-//! Directories that must not lie in each other: those of two shares, and that of a share and the state directory.
+//! Directories that must not contain each other: those of two shares, or that of a share and the state directory.
 //!
-//! They are compared by their paths without symbolic links, and by where they are on their file systems, so that it does not
-//! matter by which mount a directory is named. What is mounted below a share's directory is none of the share
-//! (`RESOLVE_NO_XDEV`).
+//! Directories are compared by their paths without symbolic links, and by their places on their file systems, so that
+//! it does not matter through which mount a directory is named. A file system that is mounted below a share's directory
+//! does not belong to the share (`RESOLVE_NO_XDEV`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::in_time;
 use crate::problem::{Cause, Problem, Result};
 
-/// The directories that are taken, and the state directory.
+/// The directories that shares use, and the state directory.
 #[derive(Debug)]
 pub(crate) struct Apart {
     mounts: Vec<Mount>,
@@ -20,12 +20,12 @@ pub(crate) struct Apart {
     shares: Vec<(String, Location)>,
 }
 
-/// Where a directory is.
+/// The place of a directory.
 #[derive(Debug)]
 struct Location {
     /// Absolute, without symbolic links.
     path: PathBuf,
-    /// The file system, and the path on it; None: the system does not say.
+    /// The file system, and the path on it; None: the system does not report it.
     on_disk: Option<(String, PathBuf)>,
 }
 
@@ -33,12 +33,12 @@ struct Location {
 #[derive(Debug)]
 struct Mount {
     file_system: String,
-    /// What of the file system is mounted.
+    /// The directory of the file system that is mounted.
     root: PathBuf,
     point: PathBuf,
 }
 
-/// How one directory lies to another.
+/// The relation of one directory to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
     Same,
@@ -47,19 +47,19 @@ enum Lie {
 }
 
 impl Apart {
-    /// Apart from this state directory, which may not be there yet.
+    /// Starts with this state directory, which may not exist yet.
     pub(crate) fn from_state(directory: &Path) -> Self {
         let mounts = read_mounts(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
         let state = Location::of(directory, &mounts);
         Self { mounts, state, shares: Vec::new() }
     }
 
-    /// Takes the directory of a share.
+    /// Adds the directory of a share.
     pub(crate) fn take(&mut self, name: &str, directory: &Path) {
         self.shares.push((name.to_owned(), Location::of(directory, &self.mounts)));
     }
 
-    /// Takes the directory of a share whose storage does not answer, by the path that it was given by.
+    /// Adds the directory of a share whose storage does not answer, by its path as given.
     pub(crate) fn take_unseen(&mut self, name: &str, directory: &Path) {
         self.shares.push((name.to_owned(), Location::at(absolute(directory), &self.mounts)));
     }
@@ -117,7 +117,7 @@ impl Location {
     }
 
     fn at(path: PathBuf, mounts: &[Mount]) -> Self {
-        // Of those mounted on one another the last one is seen.
+        // Of several mounts at one place, the last one is visible.
         let mount = mounts.iter().filter(|mount| path.starts_with(&mount.point));
         let mount = mount.max_by_key(|mount| mount.point.components().count());
         let on_disk = mount.and_then(|mount| {
@@ -152,7 +152,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The path without symbolic links. What is not there yet is taken as it is written.
+/// The path without symbolic links. The part that does not exist yet stays as written.
 fn resolved(path: &Path) -> PathBuf {
     let path = absolute(path);
     let there = path.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
@@ -178,7 +178,7 @@ fn read_mounts(mountinfo: &str) -> Vec<Mount> {
     mountinfo.lines().filter_map(of_line).collect()
 }
 
-/// Blanks and the like are written as three octal digits there.
+/// Decodes blanks and similar characters, which are written as three octal digits.
 fn unescaped(field: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let mut rest = field.as_bytes();

@@ -1,4 +1,4 @@
-//! How a command finds the server that runs, knows it again, and shows that it may ask: files in the state directory.
+//! Files in the state directory by which a command finds the running server, recognises it, and authenticates itself.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,33 +12,34 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::problem::{Cause, Problem, Result};
 
-/// Where the running server's control address is; there only while it runs, or after it was killed.
+/// The file with the control address of the running server. It exists only while the server runs, or after it was
+/// killed.
 const ADDRESS_FILE: &str = "control-address";
-/// What callers of its API show; for the owner of the state directory only.
+/// The file with the token that callers of the API show. Only the owner of the state directory can read it.
 const TOKEN_FILE: &str = "control-token";
-/// The certificate that its control address shows, PEM; only there where that speaks TLS.
+/// The file with the certificate of the control address, in PEM. It exists only if the control address uses TLS.
 const CERTIFICATE_FILE: &str = "control-certificate.pem";
-/// Bytes of each file at most.
+/// The most bytes of each file.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// The files of a server that runs. Dropped when it ends.
+/// The files of a running server. Dropping the value removes them.
 #[derive(Debug)]
 pub(crate) struct Published {
     address_file: PathBuf,
 }
 
-/// Where a server answers, and what it must be shown.
+/// How to reach a server, and how to authenticate to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// Where its control address can be reached from this machine.
+    /// The address at which the control address can be reached from this machine.
     pub address: SocketAddr,
-    /// What callers show.
+    /// The token that callers show.
     pub token: String,
-    /// The certificate that it shows; None: it speaks plainly.
+    /// The certificate that the control address shows; None: it does not use TLS.
     pub certificate: Option<CertificateDer<'static>>,
 }
 
-/// A token for a server that starts, written into its state directory.
+/// Makes a token for a server that starts, and writes it into the state directory.
 ///
 /// # Errors
 /// The directory cannot be written.
@@ -51,7 +52,7 @@ pub(crate) fn make_token(state: &Path) -> Result<Token> {
     Ok(token)
 }
 
-/// Tells commands where the server answers, and with which certificate (PEM), until the returned value is dropped.
+/// Publishes the address of the server and its certificate (PEM) for commands, until the returned value is dropped.
 ///
 /// # Errors
 /// The directory cannot be written.
@@ -77,7 +78,8 @@ impl Drop for Published {
     }
 }
 
-/// Writes a text into a file that only its owner can read; whoever reads it sees all of it or the one before.
+/// Writes a text into a file that only its owner can read. A reader sees either the whole new text or the whole old
+/// one.
 ///
 /// # Errors
 /// The directory cannot be written.
@@ -101,10 +103,10 @@ fn cannot_write(file: &Path, error: &io::Error) -> Problem {
     )
 }
 
-/// The server that serves from this state directory; `given` is its control address where the caller knows better.
+/// Finds the server that uses this state directory. `given` is its control address, if the caller knows it better.
 ///
 /// # Errors
-/// None runs, or the token may not be read.
+/// No server is running, or the token cannot be read.
 pub fn find(state: &Path, given: Option<SocketAddr>) -> Result<Access> {
     let token = read(state, TOKEN_FILE)?;
     let address = match given {
@@ -126,7 +128,7 @@ pub fn find(state: &Path, given: Option<SocketAddr>) -> Result<Access> {
     Ok(Access { address: reachable(address), token, certificate: certificate(state)? })
 }
 
-/// The certificate of a server that speaks TLS.
+/// The certificate of a server that uses TLS.
 fn certificate(state: &Path) -> Result<Option<CertificateDer<'static>>> {
     let file = state.join(CERTIFICATE_FILE);
     if !file.exists() {
@@ -139,14 +141,14 @@ fn certificate(state: &Path) -> Result<Option<CertificateDer<'static>>> {
     })
 }
 
-/// Whether a server has said where it answers; it may have been killed since. What a copy of a state directory says is not
-/// of a server that has it.
+/// Whether a server has published its address; it may have been killed since. The address in a copy of a state
+/// directory does not count: it belongs to the server of the original.
 pub fn is_published(state: &Path) -> bool {
     let of = read(state, ADDRESS_FILE).ok().and_then(|text| Some(text.split_once('\n')?.1.to_owned()));
     of.is_some_and(|of| identity(state).is_ok_and(|identity| of == identity))
 }
 
-/// Which directory this is: none of its copies has the same device and inode.
+/// Identifies the directory by its device and inode, which no copy shares.
 fn identity(state: &Path) -> Result<String> {
     let found = fs::metadata(state).map_err(|e| {
         let what = format!("cannot use the state directory {}: {e}", state.display());
@@ -155,7 +157,7 @@ fn identity(state: &Path) -> Result<String> {
     Ok(format!("{}:{}", found.dev(), found.ino()))
 }
 
-/// A server that listens on all addresses is asked on this machine's own.
+/// The address to use from this machine. A server that listens on all addresses is reached over loopback.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

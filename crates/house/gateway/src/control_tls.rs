@@ -1,4 +1,4 @@
-//! The certificate of the control address: configured, or made by the server itself for an address that others can reach.
+//! The certificate of the control address: configured, or made by the server itself if others can reach the address.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -28,15 +28,15 @@ const OWN_KEY: &str = "control-own-key.pem";
 pub struct CertificateFiles {
     /// The certificate, and those that lead to its issuer.
     pub certificate: PathBuf,
-    /// Its key, which others must not be able to read.
+    /// The key of the certificate, which other users must not be able to read.
     pub key: PathBuf,
 }
 
-/// What the control address shows.
+/// The TLS identity of the control address.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) config: Arc<ServerConfig>,
-    /// Its certificate and those that lead to its issuer, PEM. Commands on this machine trust the first.
+    /// The certificate and those that lead to its issuer, in PEM. Commands on this machine trust the first.
     pub(crate) pem: String,
     /// The SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` writes it.
     pub(crate) fingerprint: String,
@@ -51,8 +51,8 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     text
 }
 
-/// What the control address shows: the certificate that is configured; without one nothing on loopback, where nobody listens
-/// in, and elsewhere one that the server makes at its first start and keeps.
+/// The TLS identity of the control address. Without a configured certificate, an address on loopback, where nobody can
+/// listen in, has none. Any other address gets a certificate that the server makes at its first start and keeps.
 ///
 /// # Errors
 /// The files cannot be used.
@@ -75,12 +75,12 @@ pub(crate) fn shown(
     }
 }
 
-/// The provider of all TLS here.
+/// The cryptography provider of all TLS here.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-/// Makes a certificate for this machine's names. It is trusted by its fingerprint, and does not run out.
+/// Makes a certificate for this machine's names. It is trusted by its fingerprint, and does not expire.
 fn make(files: &CertificateFiles, address: IpAddr, names: &[String]) -> Result<()> {
     let failed = |e: rcgen::Error| {
         Problem::new(
@@ -133,7 +133,7 @@ fn unusable(what: &str, file: &Path, error: &pem::Error) -> Problem {
     Problem::new(Cause::Settings, what, "It must be a PEM file that this user may read.")
 }
 
-/// A key that every user of this machine can read is no secret.
+/// Refuses a key that every user of this machine can read.
 fn check_private(file: &Path) -> Result<()> {
     let trouble = |e: io::Error| unusable("key", file, &pem::Error::Io(e));
     let mode = fs::metadata(file).map_err(trouble)?.permissions().mode();

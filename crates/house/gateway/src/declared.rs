@@ -1,4 +1,4 @@
-//! What the configuration declares.
+//! The declarations of the configuration.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,33 +8,34 @@ use auth::{Account, same_name};
 
 use crate::settings::{COMMAND_LINE, ShareSettings, same_share_name};
 
-/// What the configuration declares.
+/// The declarations of the configuration.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Declared {
-    /// The shares; their names are different ones.
+    /// The declared shares, with different names.
     pub(crate) shares: Vec<DeclaredShare>,
-    /// Where: a file, or the command line.
+    /// The place of these declarations: a file, or the command line.
     pub(crate) shares_in: String,
-    /// Those who may log on, with their passwords.
+    /// The declared accounts, with their passwords.
     pub(crate) accounts: Vec<Account>,
-    /// Likewise.
+    /// The place of these declarations.
     pub(crate) accounts_in: String,
-    /// Nothing is carried in the clear, by no share.
+    /// Whether all shares refuse unencrypted traffic.
     pub(crate) encryption_required: bool,
     /// For measurements: how much slower the metadata of all shares is.
     pub(crate) metadata_latency: Option<Duration>,
-    /// Likewise: what calls cost is not counted.
+    /// For measurements: the cost of calls is not counted.
     pub(crate) is_uncounted: bool,
 }
 
 /// A share that the configuration declares.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DeclaredShare {
-    /// As it is declared.
+    /// The settings as declared.
     pub(crate) given: ShareSettings,
-    /// Absolute.
+    /// The absolute path of the directory.
     pub(crate) directory: PathBuf,
-    /// Its storage did not answer when the directory was looked for: it may be another one, by a symbolic link.
+    /// Whether the storage did not answer when the directory was looked up. A symbolic link may lead to another
+    /// directory.
     pub(crate) is_unseen: bool,
 }
 
@@ -52,7 +53,7 @@ impl Declared {
         self.accounts.iter().find(|account| same_name(&account.name, name))
     }
 
-    /// What to do where something is to be changed that is declared in this place.
+    /// Advice on how to change a declaration that was made in this place.
     pub(crate) fn advice(&self, place: &str) -> String {
         if place == COMMAND_LINE {
             return format!("Change it there, and start the server again ({place}).");

@@ -1,13 +1,13 @@
-//! Who may take how many of the process's descriptors: without some for files and some for sockets nobody is served, so
-//! no client may take all of them.
+//! The distribution of the process's descriptors. Without descriptors for files and for sockets the server can serve no
+//! client, so no client may take all of them.
 
-/// Connections of one protocol are no more, however many descriptors there are.
+/// The most connections of one protocol, however many descriptors there are.
 const CONNECTIONS_MAX: usize = 65_536;
 
-/// What each part may take up.
+/// The limits of each part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allotment {
-    /// Opens of one share, two descriptors each.
+    /// Opens of one share, with two descriptors each.
     pub(crate) opens: usize,
     /// Connections of SMB.
     pub(crate) smb_connections: usize,
@@ -16,8 +16,8 @@ pub(crate) struct Allotment {
 }
 
 impl Allotment {
-    /// Of `descriptors` half are for the files of all `shares`, an eighth for each protocol's connections; the rest is
-    /// for what comes and goes.
+    /// Half of `descriptors` are for the files of all `shares`, an eighth for each protocol's connections. The rest is
+    /// for short-lived uses.
     pub(crate) fn of(descriptors: u64, shares: usize) -> Self {
         let part = |of: usize| (usize::try_from(descriptors).unwrap_or(usize::MAX) / of).max(16);
         Self {

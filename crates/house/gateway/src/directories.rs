@@ -1,4 +1,4 @@
-//! The directories of the shares: there, directories, usable.
+//! Checks the directories of the shares: they must exist, be directories, and be usable.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use crate::problem::{Cause, Problem, Result};
 /// The absolute path of a share's directory, however long its storage takes to answer.
 ///
 /// # Errors
-/// It is missing, is no directory, or this process may not do there what the share needs.
+/// The directory is missing, is not a directory, or this process does not have the permissions that the share needs.
 pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
     let refuse = |why: &str, advice: String| {
         Problem::new(Cause::Directory, format!("share {name}: {} {why}", path.display()), advice)
@@ -42,16 +42,16 @@ pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
     Ok(absolute)
 }
 
-/// The same for whoever must not wait for a storage that does not answer.
+/// Like [`check`], for a caller that must not wait for a storage that does not answer.
 ///
 /// # Errors
-/// As above, and that it does not answer.
+/// Those of [`check`], and that the storage does not answer.
 pub(crate) fn check_in_time(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
     let asked = (name.to_owned(), path.to_owned());
     in_time::answer(move || check(&asked.0, &asked.1, terms)).unwrap_or_else(|| Err(no_answer(name, path)))
 }
 
-/// The storage of a share's directory does not answer.
+/// The problem of a storage that does not answer.
 pub(crate) fn no_answer(name: &str, path: &Path) -> Problem {
     let what = format!("share {name}: the storage of {} does not answer", path.display());
     Problem::new(Cause::Directory, what, "Look at what is mounted there, and try again.")

@@ -1,4 +1,4 @@
-//! Puts the parts together: state, shares, accounts, sockets, servers; and takes them apart again.
+//! Assembles the parts: state, shares, accounts, sockets, servers; and takes them down again.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::sockets::{Addresses, Sockets};
 use crate::upkeep::Upkeep;
 use crate::{control_access, control_tls, opening};
 
-/// How long closing what clients that are away have open may take at the end.
+/// How long the closing of the opens of disconnected clients may take at the end.
 const CLEAN_UP: Duration = Duration::from_secs(20);
 
-/// A gateway that runs: shares of its own over SMB and NFS, and its control address. It ends when it is told to; one that is dropped
-/// leaves open what clients that are away have open, as one that is killed does.
+/// A running gateway: its own shares over SMB and NFS, and its control address. It runs until [`Gateway::stop`]. If it
+/// is dropped instead, the opens of disconnected clients stay open, as after a kill.
 #[derive(Debug)]
 pub struct Gateway {
     addresses: Addresses,
@@ -41,7 +41,7 @@ pub struct Gateway {
     shards: Shards,
 }
 
-/// What others find, and what looks after the rest.
+/// The parts that others find, and those that look after the rest.
 #[derive(Debug)]
 struct Outside {
     _published: Published,
@@ -51,7 +51,8 @@ struct Outside {
 }
 
 impl Gateway {
-    /// Serves what is prepared on these sockets. `lost_log_lines` says how many lines of the log were lost, for the metrics.
+    /// Serves the prepared shares on these sockets. `lost_log_lines` returns how many lines of the log were lost, for
+    /// the metrics.
     ///
     /// # Errors
     /// The state directory cannot be written, a certificate cannot be used, or the system lacks threads or random numbers.
@@ -93,19 +94,19 @@ impl Gateway {
         Ok(Self { addresses, administration, state, shares, servers, outside, shards })
     }
 
-    /// Where it listens.
+    /// The addresses on which the gateway listens.
     pub fn addresses(&self) -> Addresses {
         self.addresses
     }
 
-    /// What changes it while clients work.
+    /// The administration, which changes the gateway while clients work.
     pub fn administration(&self) -> &Arc<Administration> {
         &self.administration
     }
 
-    /// Ends it: connections are closed, what clients that are away have open is closed, and what they may reclaim is written down.
-    /// What is returned tells when its state directory is free: a storage or a name service that does not answer may hold up a
-    /// thread that still knows of it.
+    /// Stops the gateway: closes connections, closes the opens of disconnected clients, and records the state that
+    /// clients may reclaim. The returned value tells when the state directory is free: a storage or a name service that
+    /// does not answer may hold up a thread that still uses it.
     ///
     /// # Errors
     /// The state database cannot be written.
@@ -125,7 +126,7 @@ impl Gateway {
     }
 }
 
-/// The certificate of the control address, where it has one; its fingerprint is told.
+/// The certificate of the control address, if it uses TLS. Logs the fingerprint.
 fn control_tls(settings: &Settings, address: SocketAddr) -> Result<Option<control_tls::Shown>> {
     let files = settings.control_certificate.as_ref();
     let shown = control_tls::shown(files, address, &settings.control_names, &settings.state)?;
@@ -138,7 +139,7 @@ fn control_tls(settings: &Settings, address: SocketAddr) -> Result<Option<contro
     Ok(shown)
 }
 
-/// What the control address is given from outside.
+/// The inputs of the control address from outside.
 struct OfControl<L> {
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,

@@ -1,8 +1,8 @@
-//! Looks after threads that a storage holds up, ten times a second: a store that does not answer is called by its own threads,
-//! and a shard that does not come back is given up.
+//! Checks ten times a second for threads that a storage holds up. The calls to a store that does not answer are moved
+//! to its own threads, and a shard that does not return is given up.
 //!
-//! A thread that sleeps in the kernel, and has not been awake since the last look, waits for something. One that works, or is
-//! kept from the processor on a busy machine, does not: it is left alone, however late it is.
+//! A thread that sleeps in the kernel, and has not been awake since the last check, waits for something. A thread that
+//! works, or is kept from the processor on a busy machine, does not wait. It is left alone, however late it is.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use share::{ShareTable, StoreWatch};
 
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Somebody looks after the threads as long as this lives.
+/// Runs the checks as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct HeldUp {
     stop: Option<mpsc::Sender<()>>,
@@ -23,7 +23,7 @@ pub(crate) struct HeldUp {
 }
 
 impl HeldUp {
-    /// Begins to look after the shards and the stores of these shares.
+    /// Begins to check the shards and the stores of these shares.
     ///
     /// # Errors
     /// When the system has no more threads.
@@ -33,7 +33,8 @@ impl HeldUp {
             let mut stores = StoreWatch::default();
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 let now = Instant::now();
-                // First the stores: what comes again after a shard was given up must not hold up the next one.
+                // The stores first: requests that clients repeat after a shard was given up must not hold up the next
+                // one.
                 stores.look(&shares.present(), now, waits);
                 shards.look(now, waits);
             }
@@ -52,7 +53,8 @@ impl Drop for HeldUp {
     }
 }
 
-/// How often a thread of this process that sleeps has gone to sleep so far (proc_pid_status(5)); None while it does not sleep.
+/// How often a sleeping thread of this process has gone to sleep so far (proc_pid_status(5)); None while it does not
+/// sleep.
 fn waits(thread: i32) -> Option<u64> {
     of_status(&std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?)
 }

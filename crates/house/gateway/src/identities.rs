@@ -1,4 +1,4 @@
-//! Which user of this machine an account stands for.
+//! The users of this machine for whom accounts stand.
 
 use std::fs;
 
@@ -27,8 +27,8 @@ fn unix_groups(group: &str, name: &str) -> Vec<u32> {
     group.lines().filter_map(of_line).collect()
 }
 
-/// The user that an account of the configuration stands for: what that says, else what the user was added with by command
-/// (`stored`), else the user of this machine of the same name. None: nobody.
+/// The user for whom an account of the configuration stands: the declared one, otherwise the one that was given by
+/// command (`stored`), otherwise the user of this machine with the same name. None: there is no such user.
 pub(crate) fn of_account(user: &UserSettings, stored: Option<&UserRecord>) -> Option<Identity> {
     let stored = stored.filter(|_| user.uid.is_none());
     let identity = of_record(&UserRecord {
@@ -44,8 +44,9 @@ pub(crate) fn of_account(user: &UserSettings, stored: Option<&UserRecord>) -> Op
     Some(identity)
 }
 
-/// The user that an account stands for: what is written of it, else the user of this machine of the same name. A server that is
-/// not root can only be itself. None: the user of this machine is not there, or is root, which nobody is without a word.
+/// The user for whom an account stands: the recorded one, otherwise the user of this machine with the same name. A
+/// server that does not run as root can only act as itself. None: this machine has no such user, or the user is root,
+/// which must be stated explicitly.
 pub(crate) fn of_record(user: &UserRecord) -> Option<Identity> {
     let me = rustix::process::geteuid();
     if !me.is_root() {
@@ -70,7 +71,7 @@ fn of_root_server(user: &UserRecord, passwd: &str, group: &str) -> Option<Identi
     Some(Identity { uid, gid, groups: user.groups.clone().unwrap_or_else(of_name) })
 }
 
-/// Nobody in particular.
+/// The identity nobody.
 pub(crate) fn nobody() -> Identity {
     Identity { uid: 65_534, gid: 65_534, groups: Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! What is asked of a storage that may never answer: a thread asks, and is left behind when no answer comes in time.
+//! Questions to a storage that may never answer: a thread asks, and is left behind when no answer comes in time.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 /// How long a storage may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// When no answer comes for so long, another thread asks about what is next.
+/// When no answer has come for this long, another thread asks the next question.
 const STEP: Duration = Duration::from_millis(100);
 
 /// The answer, if it comes in time.
@@ -27,8 +27,8 @@ pub fn answer_within<T: Send + 'static>(
     answered.recv_timeout(patience).ok()
 }
 
-/// The answers about each of these, in their order, as far as they come in time: who waits for one storage holds up no question
-/// to another, and the time begins anew with each answer.
+/// The answers about each item, in their order, if they come in time. A thread that waits for one storage does not hold
+/// up questions to another, and each answer restarts the time limit.
 pub(crate) fn answers<T, R>(about: Vec<T>, ask: impl Fn(T) -> R + Send + Sync + 'static) -> Vec<Option<R>>
 where
     T: Send + 'static,
@@ -49,7 +49,7 @@ where
     let mut answers: Vec<Option<R>> = about.iter().map(|_| None).collect();
     let mut missing = about.len();
     let (answer, answered) = mpsc::channel();
-    // Guards what nobody was asked about yet.
+    // Guards the items that no thread has asked about yet.
     let left = Arc::new(Mutex::new(about.into_iter().enumerate()));
     let ask = Arc::new(ask);
     let begin_next = || {
@@ -59,7 +59,7 @@ where
             let mut next = Some((place, next));
             while let Some((place, about)) = next {
                 if answer.send((place, ask(about))).is_err() {
-                    return; // it is too late
+                    return; // the caller no longer waits
                 }
                 next = left.lock().next();
             }
@@ -104,7 +104,8 @@ mod tests {
         let said = Mutex::new(said);
         let ask =
             move |number: i32| if number % 3 == 0 { said.lock().recv().map(|()| 0) } else { Ok(number) };
-        // Each that answers has the time begin anew: on a machine that stands still for long this fails by the deadline only.
+        // Each answer restarts the time limit. Even on a machine that stands still for long, only the deadline can make
+        // this fail.
         let answered = answers_within(Duration::from_secs(5), (1..8).collect(), ask);
         let answered: Vec<Option<i32>> = answered.into_iter().map(|said| said.and_then(Result::ok)).collect();
         assert_eq!(answered, [Some(1), Some(2), None, Some(4), Some(5), None, Some(7)]);

@@ -1,11 +1,12 @@
-//! A gateway: from [`Settings`](settings::Settings) to servers that run, and what changes them while clients work.
+//! A gateway: makes running servers from [`Settings`](settings::Settings), and changes them while clients work.
 //!
-//! A caller prepares one ([`Prepared`]: the state database and the stores of the shares are open), gives it sockets ([`Sockets`]) and has
-//! it run ([`Gateway`]). Its [`Administration`] makes, changes and removes shares, users and tokens, and puts another configuration in
-//! the place of the whole. Signals, flags, files of settings and the log are the caller's.
+//! A caller prepares a gateway ([`Prepared`]: the state database and the stores of the shares are open), gives it
+//! sockets ([`Sockets`]) and runs it ([`Gateway`]). Its [`Administration`] creates, changes and removes shares, users
+//! and tokens, and replaces the configuration as a whole. Signals, flags, settings files and the log belong to the
+//! caller.
 //!
-//! The invariant: what a gateway knows is in its values. Several live in one process and know nothing of each other; each has a
-//! state directory, sockets and threads of its own.
+//! The invariant: the state of a gateway is in its values. Several gateways can live in one process independently; each
+//! has its own state directory, sockets and threads.
 
 mod accounts;
 mod administration;

@@ -1,4 +1,5 @@
-//! What the system's name service says of a name: DNS, `/etc/hosts` and `/etc/group`, directory services, as nsswitch.conf(5) has it.
+//! The system's name service: DNS, `/etc/hosts` and `/etc/group`, and directory services, as configured by
+//! nsswitch.conf(5).
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -6,26 +7,26 @@ use std::net::{IpAddr, ToSocketAddrs};
 use nix::unistd;
 use share::{Group, folded_name};
 
-/// What it says of a name.
+/// The answer of the name service about a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer<T> {
-    /// What the name stands for.
+    /// The meaning of the name.
     Known(T),
     /// There is no such name.
     Unknown,
-    /// It cannot tell, and why.
+    /// The name service cannot answer, for this reason.
     Unavailable(String),
 }
 
-/// Says what names stand for. It may take long.
+/// Looks names up, which may take long.
 pub(crate) trait NameService: Send {
-    /// The addresses of a machine, in the form of their family, in order, each once.
+    /// The addresses of a machine, in the form of their family, in order and without duplicates.
     fn host(&self, name: &str) -> Answer<Vec<IpAddr>>;
     /// A group of users.
     fn group(&self, name: &str) -> Answer<Group>;
 }
 
-/// That of this machine.
+/// The name service of this machine.
 #[derive(Debug)]
 pub(crate) struct System;
 
@@ -50,15 +51,15 @@ impl NameService for System {
                 Answer::Known(Group { gid: found.gid.as_raw(), members })
             }
             Ok(None) => Answer::Unknown,
-            // getgrnam_r(3) of glibc fails only where the last service that was asked could not answer.
+            // getgrnam_r(3) of glibc fails only if the last service that it asked could not answer.
             Err(error) => Answer::Unavailable(error.to_string()),
         }
     }
 }
 
-/// Whether the error says that the name, or an address of it, does not exist: EAI_NONAME and EAI_NODATA of getaddrinfo(3). The
-/// standard library keeps of its errors only the text, which is gai_strerror(3)'s, of glibc or of musl; all others, and a text
-/// that is not known here, say that there was no answer.
+/// Whether the error says that the name, or an address of it, does not exist: EAI_NONAME and EAI_NODATA of
+/// getaddrinfo(3). The standard library keeps only the text of the error, which is that of gai_strerror(3) of glibc or
+/// of musl. All other errors, and unknown texts, count as no answer.
 fn is_unknown(error: &io::Error) -> bool {
     const DEFINITE: [&str; 4] = [
         "Name or service not known",
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn no_answer_is_told_from_no_such_name() {
-        // gai_strerror(3) of glibc 2.36, behind what the standard library puts in front.
+        // gai_strerror(3) of glibc 2.36, after the prefix of the standard library.
         let says =
             |text| is_unknown(&io::Error::other(format!("failed to lookup address information: {text}")));
         assert!(says("Name or service not known") && says("No address associated with hostname"));

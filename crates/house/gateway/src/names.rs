@@ -1,5 +1,6 @@
-//! What the names in the rules of shares stand for: looked up by a thread of its own, when the rules change and from time to
-//! time, so that no connection ever waits for it. What a name stood for last holds while the name service does not answer.
+//! The meaning of the names in the rules of shares. A separate thread looks names up when the rules change and from
+//! time to time, so that no connection ever waits for the name service. While the name service does not answer, the
+//! last meaning of a name holds.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,28 +16,28 @@ use crate::name_service::{Answer, NameService};
 
 /// How often names are looked up again.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// How long what a name stood for holds without another answer.
+/// How long the last meaning of a name holds without another answer.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long whoever has changed the rules waits until the names in them are known, and who is not let in any more has lost what was
-/// open. Nobody is let in by a name that is not known.
+/// How long a change of rules waits until the new names are known, and until clients that are no longer admitted have
+/// lost their opens. A name that is not known admits no client.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Dropped when it is done, for who asks.
+/// Dropped when the lookup is done, to tell the caller that waits.
 type Asked = Sender<()>;
 
-/// Told of a share whose rules, or what names in them stand for, have changed. It may keep what it is given until it has done
-/// what follows from that.
+/// Called for a share whose rules, or the names in them, have changed their meaning. It may keep the callers that wait
+/// until the consequences are complete.
 pub(crate) type Changed = Box<dyn Fn(&Arc<Share>, Vec<Asked>) + Send>;
 
-/// Looks names up, until it is dropped.
+/// Looks names up until it is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct NameLookup(Sender<Asked>);
 
 impl NameLookup {
-    /// Begins, with the shares that there are now and will be.
+    /// Begins to look names up for all present and future shares.
     ///
     /// # Errors
-    /// The system has no thread.
+    /// The system has no more threads.
     pub(crate) fn start(
         shares: Arc<ShareTable>,
         accounts: Arc<AccountBook>,
@@ -49,7 +50,8 @@ impl NameLookup {
         Ok(Self(ask))
     }
 
-    /// The rules, or what names mean, have changed: waits a moment until all are looked up again, and done by.
+    /// Waits a moment until all names are looked up again and the consequences are complete. To be called when the
+    /// rules or the meaning of names have changed.
     pub(crate) fn look_again(&self) {
         let (done, is_done) = mpsc::channel();
         if self.0.send(done).is_ok() {
@@ -65,7 +67,7 @@ struct Lookup {
     changed: Changed,
     hosts: Remembered<Vec<IpAddr>>,
     groups: Remembered<Group>,
-    /// The rules that each share had when they were looked at last.
+    /// The generation of each share's rules at the last lookup.
     generations: HashMap<ShareId, u64>,
 }
 
@@ -97,15 +99,15 @@ impl Lookup {
         let shares = self.shares.present();
         let mut in_turn: Vec<(&Arc<Share>, Arc<Rules>)> =
             shares.iter().map(|share| (share, share.rules())).collect();
-        // A share waits for no names but its own, if it has few.
+        // A share with few names does not wait for those of other shares.
         in_turn.sort_by_key(|(_, rules)| rules.host_names().count() + groups(&rules.rights).count());
         for (share, rules) in in_turn {
             share.set_names(self.names(&rules, now));
             let generation = share.rules_generation();
             if !Arc::ptr_eq(&rules, &share.rules()) {
-                continue; // they have changed meanwhile, and whoever did that has asked again
+                continue; // the rules have changed meanwhile, and the caller that changed them has asked again
             }
-            // Of a share that has just come nobody has anything.
+            // A share that has just come has no clients yet.
             if self.generations.insert(share.id(), generation).is_some_and(|before| before != generation) {
                 (self.changed)(share, waiting.to_vec());
             }
@@ -115,7 +117,7 @@ impl Lookup {
         self.groups.end();
     }
 
-    /// What the names in these rules stand for.
+    /// The meaning of the names in these rules.
     fn names(&mut self, rules: &Rules, now: Instant) -> Names {
         let Self { hosts, groups: of_system, service, accounts, .. } = self;
         let mut names = Names {
@@ -138,25 +140,25 @@ fn groups(rights: &[Right]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What the names of a kind stood for last.
+/// The last meanings of the names of one kind.
 struct Remembered<T> {
-    /// What is named, for the log.
+    /// The kind of the names, for the log.
     kind: &'static str,
     by_name: HashMap<String, Entry<T>>,
-    /// Counts how often all names were looked up.
+    /// Counts the lookups of all names.
     round: u64,
 }
 
 struct Entry<T> {
-    /// The round in which it was looked up last.
+    /// The round in which the name was looked up last.
     round: u64,
-    /// What it stood for, and when that was said.
+    /// The last meaning, and when the name service gave it.
     last: Option<(T, Instant)>,
-    /// What the log says of it; each is said once.
+    /// The fault that was logged. Each is logged once.
     said: Option<Said>,
 }
 
-/// What is wrong with a name.
+/// The fault of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Unknown,
@@ -169,17 +171,17 @@ impl<T: Clone> Remembered<T> {
         Self { kind, by_name: HashMap::new(), round: 0 }
     }
 
-    /// All names are looked up again.
+    /// Begins a lookup of all names.
     fn begin(&mut self) {
         self.round = self.round.wrapping_add(1);
     }
 
-    /// Those that were not looked up any more are forgotten.
+    /// Forgets the names that were not looked up in this round.
     fn end(&mut self) {
         self.by_name.retain(|_, entry| entry.round == self.round);
     }
 
-    /// What these names stand for, as far as that is known. Each is looked up once in a round.
+    /// The meanings of these names, as far as they are known. Each name is looked up once in a round.
     fn look<'a>(
         &mut self,
         names: impl Iterator<Item = &'a str>,
@@ -210,7 +212,7 @@ impl<T> Default for Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// Takes an answer in; what is wrong with it, and why.
+    /// Processes an answer. Returns the fault of the name and its reason, if any.
     fn settle(&mut self, answer: Answer<T>, now: Instant) -> Option<(Said, String)> {
         match answer {
             Answer::Known(known) => {
@@ -287,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Answers as it is told, for any name.
+    /// Gives the configured answer for any name.
     #[derive(Clone)]
     struct Told(Arc<Mutex<Answer<u8>>>);
 
@@ -311,7 +313,7 @@ mod tests {
         }
     }
 
-    /// A share, and what looks up the names in its rules; how often it has told of a change.
+    /// A share, the lookup of the names in its rules, and the number of changes that it has reported.
     fn told(first: Answer<u8>) -> (Arc<Share>, Lookup, Told, Arc<Mutex<usize>>) {
         let (share, table) = share_for("client.example");
         let service = Told(Arc::new(Mutex::new(first)));

@@ -1,4 +1,4 @@
-//! Shares from what is written down of them: at the start, and when one is made.
+//! Opens shares from their declarations and records: at the start, and when one is created.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::{directories, in_time};
 /// Why a share is not served whose storage does not answer.
 pub(crate) const NO_ANSWER: &str = "its storage does not answer; it is served as soon as that does";
 
-/// How shares are opened. It takes as long as their storages take to answer.
+/// Opens shares. This takes as long as their storages take to answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Opener {
     state: Arc<State>,
@@ -30,11 +30,11 @@ pub(crate) struct Opener {
     is_uncounted: bool,
 }
 
-/// The shares that the configuration declares and those made by command. One of the latter that cannot be served holds up
-/// nobody: the reason is kept. Nor does one whose storage does not answer.
+/// The declared shares and those created by command. A share created by command that cannot be served does not stop the
+/// others: the reason is kept. Neither does a share whose storage does not answer.
 ///
 /// # Errors
-/// What the configuration declares cannot be served.
+/// A declared share cannot be served.
 pub(crate) fn open_all(
     declared: &Declared,
     state: &Arc<State>,
@@ -55,7 +55,7 @@ pub(crate) fn open_all(
     Ok((table, idle))
 }
 
-/// Says of a share that NFS is to serve, and does not, why: what NFS carries is in the clear.
+/// Logs why NFS does not serve a share that it should serve: NFS carries data unencrypted.
 pub(crate) fn tell_withheld(share: &Share, encryption_required: bool) {
     let encrypted = encryption_required || share.terms().contains(Terms::ENCRYPTED);
     if encrypted && share.rules().protocols.contains(Protocols::NFS) {
@@ -66,11 +66,11 @@ pub(crate) fn tell_withheld(share: &Share, encryption_required: bool) {
     }
 }
 
-/// The shares that the configuration declares, and their directories, which are found and apart; those of storages that do not
-/// answer are taken for what they were `before`.
+/// The shares that the configuration declares, with their directories, which exist and do not overlap. If a storage
+/// does not answer, the directory is assumed to be the same as `before`.
 ///
 /// # Errors
-/// A directory cannot be used, or is not apart from the others and the state.
+/// A directory cannot be used, or overlaps with another or with the state directory.
 pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declared>) -> Result<Declared> {
     let check = |given: ShareSettings| directories::check(&given.name, &given.directory, given.terms);
     let found = in_time::answers(settings.shares.clone(), check);
@@ -101,7 +101,7 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
     })
 }
 
-/// A share whose storage does not answer.
+/// A declared share whose storage does not answer.
 fn unseen(given: &ShareSettings, before: Option<&Declared>) -> DeclaredShare {
     match before.and_then(|before| before.share(&given.name)) {
         Some(before) if before.given.directory == given.directory => {
@@ -114,7 +114,7 @@ fn unseen(given: &ShareSettings, before: Option<&Declared>) -> DeclaredShare {
     }
 }
 
-/// Has a share that is served be as it is declared now: everything but its name and its directory.
+/// Applies the present declaration to a share that is served: everything but its name and its directory.
 pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
     let ShareSettings { name: _, directory: _, terms, rules, comment, plan, metadata_cache } = now;
     share.set_terms(*terms);
@@ -131,7 +131,7 @@ pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
     }
 }
 
-/// Why a share made by command is not served while the configuration declares one of its name.
+/// Why a share created by command is not served while the configuration declares the same name.
 pub(crate) fn shadowed(name: &str, place: &str) -> String {
     format!("{place} declares a share {name}, which goes before")
 }
@@ -149,7 +149,7 @@ fn open_store(name: &str, directory: &Path, state: &State) -> Result<Arc<dyn Sto
     Ok(Arc::new(store))
 }
 
-/// A store whose metadata is far away.
+/// A store with artificially slow metadata calls.
 fn slowed(store: Arc<dyn Storage>, by: Duration) -> Arc<dyn Storage> {
     let store = FaultyStore::new(store);
     for call in Call::METADATA {
@@ -164,10 +164,10 @@ impl Opener {
         Self { state: Arc::clone(state), opens_max, metadata_latency, is_uncounted }
     }
 
-    /// Opens those of these shares that answer; the others are awaited.
+    /// Opens those of these shares whose storages answer. The others are awaited.
     ///
     /// # Errors
-    /// One cannot be served.
+    /// A share cannot be served.
     pub(crate) fn open_declared(
         &self,
         shares: &[DeclaredShare],
@@ -189,8 +189,8 @@ impl Opener {
         Ok(open)
     }
 
-    /// Serves shares made by command, beside those that are declared and the `others` made by command. Why one is not served is
-    /// kept; one whose storage does not answer is awaited.
+    /// Serves shares created by command, beside the declared ones and the `others` created by command. If a share
+    /// cannot be served, the reason is kept. If its storage does not answer, the share is awaited.
     ///
     /// # Errors
     /// The state database cannot be used.
@@ -236,7 +236,7 @@ impl Opener {
         Ok(())
     }
 
-    /// Finds the directories of shares made by command, which are apart; None: the storage does not answer.
+    /// Finds the directories of shares created by command, which do not overlap. None: the storage does not answer.
     fn find_made(
         &self,
         records: Vec<ShareRecord>,
@@ -267,10 +267,10 @@ impl Opener {
         Ok(())
     }
 
-    /// A share that the configuration declares.
+    /// Opens a share that the configuration declares.
     ///
     /// # Errors
-    /// It cannot be served.
+    /// The share cannot be served.
     pub(crate) fn declared(
         &self,
         DeclaredShare { given, directory, .. }: &DeclaredShare,
@@ -292,10 +292,10 @@ impl Opener {
         self.open(settings, store)
     }
 
-    /// A share made by command, whose directory was found there.
+    /// Opens a share created by command, whose directory was found at `directory`.
     ///
     /// # Errors
-    /// Its directory cannot be served, or its plan is one that this program does not know.
+    /// The directory cannot be served, or this program does not know the plan.
     pub(crate) fn made(&self, record: &ShareRecord, directory: &Path) -> Result<Arc<Share>> {
         let settings = share::Settings {
             terms: record.terms(),
@@ -309,10 +309,10 @@ impl Opener {
         self.open(settings, store)
     }
 
-    /// The same for whoever must not wait for a storage that does not answer.
+    /// Like [`Opener::made`], for a caller that must not wait for a storage that does not answer.
     ///
     /// # Errors
-    /// As above, and that it does not answer.
+    /// Those of [`Opener::made`], and that the storage does not answer.
     pub(crate) fn made_in_time(&self, record: &ShareRecord) -> Result<Arc<Share>> {
         let (opener, record) = (self.clone(), record.clone());
         let no_answer = directories::no_answer(&record.name, &record.directory);

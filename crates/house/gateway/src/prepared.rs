@@ -1,4 +1,4 @@
-//! What the settings name, found and opened: all of a gateway but its sockets.
+//! Finds and opens everything that the settings name: all of a gateway but its sockets.
 
 use std::sync::Arc;
 
@@ -11,25 +11,26 @@ use crate::problem::{Cause, Problem, Result};
 use crate::settings::Settings;
 use crate::{accounts, descriptors, opening};
 
-/// What the settings name, found and opened. The state directory is this one's until it, or the gateway made of it, is dropped.
+/// Everything that the settings name, found and opened. It owns the state directory until it, or the gateway made of
+/// it, is dropped.
 #[derive(Debug)]
 pub struct Prepared {
     pub(crate) settings: Settings,
     pub(crate) state: Arc<State>,
     pub(crate) shares: Arc<ShareTable>,
     pub(crate) accounts: Arc<AccountBook>,
-    /// How many descriptors each part may take.
+    /// The distribution of the descriptors.
     pub(crate) descriptors: descriptors::Allotment,
-    /// Of how many in all.
+    /// The total number of descriptors.
     pub(crate) descriptors_max: u64,
     pub(crate) declared: Declared,
     pub(crate) idle: Idle,
 }
 
-/// Whether there is, or may be, something to serve: a share is declared, or one may have been made by command.
+/// Checks that there is, or may be, a share to serve: one is declared, or may have been created by command.
 ///
 /// # Errors
-/// There is nothing.
+/// There is no share.
 pub fn check_something_to_serve(settings: &Settings) -> Result<()> {
     if !settings.shares.is_empty() || state::exists(&settings.state) {
         return Ok(());
@@ -42,8 +43,8 @@ pub fn check_something_to_serve(settings: &Settings) -> Result<()> {
 }
 
 impl Prepared {
-    /// Finds and opens what the settings name, for a gateway that may have `descriptors_max` descriptors: of several in one process
-    /// each gets its part of those that the process has.
+    /// Finds and opens everything that the settings name, for a gateway that may have `descriptors_max` descriptors. Of
+    /// several gateways in one process, each gets a part of the descriptors of the process.
     ///
     /// # Errors
     /// There is nothing to serve, or a directory or the state database cannot be used.

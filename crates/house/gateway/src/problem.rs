@@ -1,8 +1,8 @@
-//! What the person who runs a gateway is told when it cannot go on: what was wrong, where, what to do.
+//! Messages for the person who runs a gateway: what is wrong, where, and what to do.
 
 use std::fmt;
 
-/// Of what kind a problem is.
+/// The kind of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Something failed while serving.
@@ -13,14 +13,14 @@ pub enum Cause {
     State,
     /// The directory of a share cannot be used.
     Directory,
-    /// The server that runs cannot be asked.
+    /// The running server cannot be asked.
     Asking,
 }
 
 /// A message for the person who runs the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Of what kind it is.
+    /// The kind of the problem.
     pub cause: Cause,
     /// What was wrong, and where.
     pub what: String,
@@ -28,7 +28,7 @@ pub struct Problem {
     pub advice: String,
 }
 
-/// What succeeds unless there is a problem.
+/// A result that fails with a [`Problem`].
 pub type Result<T> = std::result::Result<T, Problem>;
 
 impl Problem {

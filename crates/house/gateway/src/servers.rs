@@ -1,4 +1,4 @@
-//! What the settings mean to the two servers.
+//! Configures the two servers from the settings.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::sockets::Addresses;
 use crate::waiting::wait_for;
 
-/// Restores the persistent opens of SMB clients, before anybody is served.
+/// Restores the persistent opens of SMB clients, before any client is served.
 fn restore(smb: &Arc<smb_server::Server>, kept: Arc<Kept>) -> std::io::Result<()> {
     let smb = Arc::clone(smb);
     let restored = StoreThread::spawn("restore", move |thread| {
@@ -48,8 +48,8 @@ impl Servers {
         Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, at.nfs, prepared)?) })
     }
 
-    /// What is to be done when the rules of a share have changed: whoever they do not let in any more, or otherwise, loses what was
-    /// open, on a thread of its own, since a store may hang.
+    /// The reaction to a change of a share's rules: clients that the rules no longer admit, or admit differently, lose
+    /// their opens. This runs on a separate thread, because a store may hang.
     pub(crate) fn changed(&self) -> Changed {
         let (smb, nfs) = (Arc::clone(&self.smb), Arc::clone(&self.nfs));
         Box::new(move |share, asked| {
@@ -74,7 +74,7 @@ impl Servers {
         })
     }
 
-    /// Hands the listening sockets to the servers. One that is off has clients of an earlier run to forget all the same.
+    /// Passes the listening sockets to the servers. A server that is off still has to forget clients of an earlier run.
     pub(crate) fn listen(
         &self,
         shards: &Shards,
@@ -132,7 +132,7 @@ fn warn_of_guests(settings: &Settings) {
     }
 }
 
-/// What clients are told of: the addresses that are given, else those of the machine on which SMB listens.
+/// The addresses that clients learn: those that are given, otherwise those of the machine on which SMB listens.
 fn interfaces(settings: &Settings, at: Option<SocketAddr>) -> Interfaces {
     Interfaces { listen: at.map(|at| at.ip()), given: settings.smb_interfaces.clone() }
 }

@@ -1,4 +1,4 @@
-//! What a gateway serves, and how: settings that are whole.
+//! The complete settings of a gateway.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,79 +10,79 @@ use smb_server::{GivenInterface, Protection};
 
 use crate::control_tls::CertificateFiles;
 
-/// Where what no file declares is declared, for people.
+/// The place of declarations that are not in a file, in messages.
 pub const COMMAND_LINE: &str = "the command line of the server";
 
 /// Settings of a gateway.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Names unique without regard to case. Further ones may have been made by command.
+    /// The declared shares. Their names are unique regardless of case. More shares may have been created by command.
     pub shares: Vec<ShareSettings>,
-    /// Where the shares are declared, for people: a file, or [`COMMAND_LINE`].
+    /// The place where the shares are declared, in messages: a file, or [`COMMAND_LINE`].
     pub shares_in: String,
-    /// Names unique without regard to case. Further ones may have been added by command.
+    /// The declared users. Their names are unique regardless of case. More users may have been added by command.
     pub users: Vec<UserSettings>,
-    /// Where the users are declared, likewise.
+    /// The place where the users are declared, in messages.
     pub users_in: String,
-    /// Names and addresses that the control address answers to, beside localhost and the address that is asked.
+    /// Names and addresses that the control address answers to, besides localhost and the address in the request.
     pub control_names: Vec<String>,
-    /// None: on loopback nothing, elsewhere a certificate of the server's own.
+    /// The certificate of the control address. None: no TLS on loopback, elsewhere a certificate that the server makes.
     pub control_certificate: Option<CertificateFiles>,
-    /// The state directory: that of this gateway alone.
+    /// The state directory, which only this gateway uses.
     pub state: PathBuf,
     /// Signing of SMB messages.
     pub smb_signing: Protection,
     /// Encryption of SMB messages.
     pub smb_encryption: Protection,
-    /// Channels of one SMB session at most, 1 to 32; 1: no multichannel.
+    /// The most channels of one SMB session, 1 to 32; 1: no multichannel.
     pub max_channels: u32,
-    /// Connections of one address at most, for SMB and for NFS each; None: the rule of `net`.
+    /// The most connections of one address, for SMB and for NFS each; None: the rule of `net`.
     pub connections_per_address: Option<usize>,
-    /// Empty: the machine's addresses on which SMB listens.
+    /// The addresses for further channels. Empty: the machine's addresses on which SMB listens.
     pub smb_interfaces: Vec<GivenInterface>,
-    /// Which users of NFS clients are taken for nobody.
+    /// The users of NFS clients who are treated as nobody.
     pub nfs_squash: Squash,
-    /// How long an NFSv4 client keeps its files and locks without a word.
+    /// How long an NFSv4 client may be silent before it loses its files and locks.
     pub nfs_lease: Duration,
-    /// Who an NFS user is taken for when squashed: uid and gid; None: nobody.
+    /// The uid and gid of squashed NFS users; None: nobody.
     pub nfs_anonymous: Option<(u32, u32)>,
     /// For measurements: how much slower the metadata of all shares is.
     pub bench_metadata_latency: Option<Duration>,
-    /// Whether what calls cost is counted.
+    /// Whether the cost of calls is counted.
     pub bench_accounting: bool,
 }
 
-/// A share that is declared.
+/// A declared share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareSettings {
-    /// One that [`check_share_name`] takes.
+    /// A name that [`check_share_name`] accepts.
     pub name: String,
-    /// What it serves; relative to the directory in which the process is.
+    /// The directory that is served, relative to the current directory of the process.
     pub directory: PathBuf,
-    /// On what terms clients use it.
+    /// The terms on which clients use the share.
     pub terms: Terms,
-    /// Who may use it.
+    /// The users and clients that may use the share.
     pub rules: Rules,
-    /// What clients that list the shares are told of it.
+    /// The comment for clients that list the shares.
     pub comment: String,
-    /// What is provisioned for it.
+    /// The plan of the share.
     pub plan: Plan,
-    /// Whether what was read of names and directories is kept.
+    /// Whether the metadata cache is on.
     pub metadata_cache: bool,
 }
 
-/// A user who is declared.
+/// A declared user.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct UserSettings {
-    /// One that [`check_user_name`] takes.
+    /// A name that [`check_user_name`] accepts.
     pub name: String,
-    /// None: the one that the state database holds.
+    /// None: the password in the state database.
     pub password: Option<String>,
-    /// None: that of the user of this machine of the same name.
+    /// None: the uid of the user of this machine with the same name.
     pub uid: Option<u32>,
-    /// None: that of the user of this machine, else the uid.
+    /// None: the gid of the user of this machine, otherwise the uid.
     pub gid: Option<u32>,
-    /// None: those of the user of this machine.
+    /// None: the groups of the user of this machine.
     pub groups: Option<Vec<u32>>,
 }
 
@@ -93,8 +93,8 @@ impl fmt::Debug for UserSettings {
 }
 
 impl Settings {
-    /// The defaults, with this state directory: no shares and no users but those that were made by command; signing required,
-    /// encryption offered, 4 channels, NFS with its superuser squashed and a lease of 90 s.
+    /// The defaults, with this state directory: no declared shares or users; signing required, encryption offered, 4
+    /// channels, NFS with its superuser squashed and a lease time of 90 s.
     pub fn new(state: PathBuf) -> Self {
         Self {
             shares: Vec::new(),
@@ -117,14 +117,14 @@ impl Settings {
         }
     }
 
-    /// Whether no share may be served in the clear.
+    /// Whether all shares refuse unencrypted traffic.
     pub fn encryption_required(&self) -> bool {
         self.smb_encryption == Protection::Required
     }
 }
 
 impl ShareSettings {
-    /// A share that everybody who can log on, and every NFS client, may use.
+    /// A share that every user who can log on, and every NFS client, may use.
     pub fn new(name: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
@@ -138,18 +138,17 @@ impl ShareSettings {
     }
 }
 
-/// Characters that neither SMB nor a mount command can have in the name of a share.
+/// Characters that are not allowed in the name of a share, because SMB or a mount command cannot carry them.
 const SHARE_NAME_FORBIDDEN: &str = "\"\\/[]:|<>+=;,*?";
-/// Names that clients or the server use for something else, in lower case. [MS-SRVS] 3.1.4.7: "pipe" or
-/// "mailslot".
+/// Names that clients or the server use for other purposes, in lower case. [MS-SRVS] 3.1.4.7: "pipe" or "mailslot".
 const SHARE_NAMES_RESERVED: [&str; 6] = ["ipc$", "admin$", "global", "homes", "pipe", "mailslot"];
-/// Longest name of a share, in bytes.
+/// The longest name of a share, in bytes.
 const SHARE_NAME_MAX: usize = 80;
 
-/// Whether SMB and NFS can carry this name of a share. [MS-FSCC] 2.1.6
+/// Checks that SMB and NFS can carry this name of a share. [MS-FSCC] 2.1.6
 ///
 /// # Errors
-/// Why they cannot, in words.
+/// The reason why they cannot, in words.
 pub fn check_share_name(name: &str) -> Result<(), String> {
     check_name("share", name, SHARE_NAME_FORBIDDEN, SHARE_NAME_MAX)?;
     if SHARE_NAMES_RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
@@ -158,30 +157,30 @@ pub fn check_share_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether two names of shares are the same one.
+/// Whether two names denote the same share.
 pub fn same_share_name(one: &str, other: &str) -> bool {
     share::folded_name(one) == share::folded_name(other)
 }
 
-/// Characters that a name of an account cannot have.
+/// Characters that are not allowed in the name of an account.
 const USER_NAME_FORBIDDEN: &str = "\"\\/[]:;|=,+*?<>@%";
-/// What the system takes for no user or group at all (chown(2)).
+/// The number that stands for no user or group (chown(2)).
 const NO_ID: u32 = u32::MAX;
-/// Longest name of an account, in bytes.
+/// The longest name of an account, in bytes.
 const USER_NAME_MAX: usize = 64;
 
-/// Whether this can be the name of an account.
+/// Checks that this can be the name of an account.
 ///
 /// # Errors
-/// Why it cannot, in words.
+/// The reason why it cannot, in words.
 pub fn check_user_name(name: &str) -> Result<(), String> {
     check_name("user", name, USER_NAME_FORBIDDEN, USER_NAME_MAX)
 }
 
-/// Whether these can be a user and groups.
+/// Checks that these can be the ids of a user and of groups.
 ///
 /// # Errors
-/// One of them is nobody's number.
+/// An id stands for no user or group.
 pub fn check_ids(name: &str, mut ids: impl Iterator<Item = u32>) -> Result<(), String> {
     if ids.any(|id| id == NO_ID) {
         Err(format!("{NO_ID} is nobody's number: the user {name} cannot have it"))

@@ -7,30 +7,30 @@ use crate::problem::{Result, serving};
 /// The sockets of a gateway that is about to start. They listen already.
 #[derive(Debug)]
 pub struct Sockets {
-    /// Where SMB is served; None: it is off.
+    /// The socket of SMB; None: SMB is off.
     pub smb: Option<TcpListener>,
-    /// Where NFS and MOUNT are served; None: they are off.
+    /// The socket of NFS and MOUNT; None: they are off.
     pub nfs: Option<TcpListener>,
-    /// Where health, metrics and the API are served.
+    /// The socket of the control address, with health, metrics and the API.
     pub control: TcpListener,
 }
 
-/// Where a gateway listens.
+/// The addresses on which a gateway listens.
 #[derive(Debug, Clone, Copy)]
 pub struct Addresses {
-    /// None: SMB is off.
+    /// The address of SMB; None: SMB is off.
     pub smb: Option<SocketAddr>,
-    /// None: NFS is off.
+    /// The address of NFS; None: NFS is off.
     pub nfs: Option<SocketAddr>,
-    /// Of the control address.
+    /// The control address.
     pub control: SocketAddr,
 }
 
 impl Sockets {
-    /// Where they listen.
+    /// The addresses on which the sockets listen.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system does not report them.
     pub fn addresses(&self) -> Result<Addresses> {
         let of = |listener: &TcpListener| listener.local_addr().map_err(serving("cannot read an address"));
         Ok(Addresses {

@@ -1,4 +1,4 @@
-//! What a gateway does from time to time: writes down what changes by itself, and looks at the alarms of its shares.
+//! Periodic work of a gateway: records values that change by themselves, and checks the alarms of its shares.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use share::ShareTable;
 use state::{State, burst_credits, copies};
 
-/// Somebody does that as long as this lives.
+/// Does the work as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     stop: Option<mpsc::Sender<()>>,
@@ -17,21 +17,21 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Begins.
+    /// Begins the work.
     ///
     /// # Errors
     /// The system has no more threads.
     pub(crate) fn start(shares: Arc<ShareTable>, state: Arc<State>) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let run = move || {
-            // One was made at the start.
+            // A copy was made at the start.
             let mut copied = Instant::now();
             loop {
                 look(&shares, &state);
                 if copied.elapsed() >= copies::INTERVAL {
                     copied = Instant::now();
                     let state = Arc::clone(&state);
-                    // A disk that hangs holds up nothing else.
+                    // Runs on a separate thread, so that a hanging disk holds up nothing else.
                     std::thread::spawn(move || state.keep_copy());
                 }
                 if stopped.recv_timeout(burst_credits::INTERVAL) != Err(RecvTimeoutError::Timeout) {

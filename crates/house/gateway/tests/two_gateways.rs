@@ -1,4 +1,4 @@
-//! Two gateways in one process know nothing of each other: shares, state, sockets, administration and end are each one's own.
+//! Two gateways in one process are independent: shares, state, sockets, administration and shutdown.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{Read, Write};
@@ -13,9 +13,9 @@ use control::Administration as _;
 use control::shares::NewShare;
 use tempfile::TempDir;
 
-/// How long an answer may take on a busy machine.
+/// How long a reply may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Descriptors that each may have.
+/// The most descriptors of each gateway.
 const DESCRIPTORS: u64 = 1000;
 
 fn settings(directory: &Path, name: &str) -> Settings {
@@ -35,7 +35,7 @@ fn start(directory: &TempDir, name: &str) -> Gateway {
     Gateway::start(prepared, sockets(), || 0).unwrap()
 }
 
-/// What comes back, behind its length: both protocols say that in front, NFS with a bit that says that it is the last part.
+/// Reads the reply after its length. Both protocols put the length in front; NFS adds a bit that marks the last part.
 fn answer(address: SocketAddr, call: &[u8]) -> Vec<u8> {
     let mut connection = TcpStream::connect(address).unwrap();
     connection.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -47,20 +47,20 @@ fn answer(address: SocketAddr, call: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// NULL of NFSv3 is answered (RFC 5531 9, RFC 1813 3.3.0).
+/// Whether NULL of NFSv3 is answered (RFC 5531 9, RFC 1813 3.3.0).
 fn answers_nfs(address: SocketAddr) -> bool {
     let words: [u32; 11] = [0x8000_0028, 7, 0, 2, 100_003, 3, 0, 0, 0, 0, 0];
     let accepted: [u32; 6] = [7, 1, 0, 0, 0, 0];
     answer(address, &words.map(u32::to_be_bytes).concat()) == accepted.map(u32::to_be_bytes).concat()
 }
 
-/// The ServerGuid in the answer to a NEGOTIATE for 3.1.1 ([MS-SMB2] 2.2.3, 2.2.4).
+/// The ServerGuid in the reply to a NEGOTIATE for 3.1.1 ([MS-SMB2] 2.2.3, 2.2.4).
 fn server_guid(address: SocketAddr) -> Vec<u8> {
-    let mut request = b"\xfeSMB\x40\0".to_vec(); // header: its size, and all else nothing
+    let mut request = b"\xfeSMB\x40\0".to_vec(); // the header: its size, and zeros
     request.resize(64, 0);
     request.extend([36, 0, 1, 0, 1, 0, 0, 0, 0x44, 0, 0, 0]); // one dialect; signing; large MTU and encryption
     request.extend([5; 16]); // ClientGuid
-    request.extend([104, 0, 0, 0, 1, 0, 0, 0]); // one context, there
+    request.extend([104, 0, 0, 0, 1, 0, 0, 0]); // one context, at this offset
     request.extend([0x11, 3, 0, 0]); // the dialect, and padding
     request.extend([1, 0, 38, 0, 0, 0, 0, 0, 1, 0, 32, 0, 1, 0]); // preauthentication integrity by SHA-512, with salt
     request.extend([9; 32]);
@@ -84,11 +84,11 @@ fn each_serves_its_own_and_ends_alone() {
     let guids = [server_guid(smb(&one)), server_guid(smb(&other))];
     assert_ne!(guids[0], guids[1]);
 
-    // Its state directory is each one's own, in this process too.
+    // Each gateway has its own state directory, even in one process.
     let refused = Prepared::new(&settings(directories[0].path(), "one"), DESCRIPTORS).unwrap_err();
     assert!(refused.cause == Cause::State && refused.what.contains("in use"), "{refused}");
 
-    // What is made by command is made in one.
+    // A share created by command exists in one gateway only.
     let more = directories[0].path().join("more");
     std::fs::create_dir(&more).unwrap();
     let new =
@@ -100,7 +100,7 @@ fn each_serves_its_own_and_ends_alone() {
         (vec!["more".into(), "one".into()], vec!["other".into()])
     );
 
-    // Another configuration, too: the other has the name that the first has had.
+    // The same holds for a new configuration: the other gateway takes the former name of the first.
     let renamed = settings(directories[0].path(), "renamed");
     Arc::clone(one.administration()).reload(&renamed).unwrap();
     assert_eq!(
@@ -108,14 +108,14 @@ fn each_serves_its_own_and_ends_alone() {
         (vec!["more".into(), "renamed".into()], vec!["other".into()])
     );
 
-    // One ends, the other goes on.
+    // One gateway stops, the other continues.
     let gone = nfs(&one);
     let ended = one.stop().unwrap();
     assert!(TcpStream::connect(gone).is_err());
     assert!(answers_nfs(nfs(&other)));
     assert_eq!(server_guid(smb(&other)), guids[1]);
 
-    // It is the same as before when it starts again, which it may when its state directory is free.
+    // The gateway is the same as before when it starts again. It may start when its state directory is free.
     assert!(ended.within(PATIENCE));
     let again = start(&directories[0], "one");
     assert_eq!(server_guid(smb(&again)), guids[0]);

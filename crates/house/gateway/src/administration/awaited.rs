@@ -1,4 +1,5 @@
-//! Shares whose storage did not answer when they were to be opened: a thread waits for each, and then it is served.
+//! Shares whose storage did not answer when they were to be opened. A thread waits for each, and then the share is
+//! served.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ impl Awaited {
         }
     }
 
-    /// As it was given.
+    /// The directory as it was given.
     fn directory(&self) -> &Path {
         match self {
             Self::Declared(share) => &share.given.directory,
@@ -39,7 +40,7 @@ impl Awaited {
         }
     }
 
-    /// However long it takes.
+    /// Finds the directory, however long that takes.
     fn find(&self) -> Result<PathBuf> {
         let terms = match self {
             Self::Declared(share) => share.given.terms,
@@ -48,7 +49,7 @@ impl Awaited {
         directories::check(self.name(), self.directory(), terms)
     }
 
-    /// However long it takes.
+    /// Opens the share, however long that takes.
     fn open(&self, opener: &Opener, directory: &Path) -> Result<Arc<Share>> {
         match self {
             Self::Declared(share) => {
@@ -60,7 +61,8 @@ impl Awaited {
 }
 
 impl Administration {
-    /// Has threads wait for the storages that have not answered. Each ends with its share, or when nobody waits for it any more.
+    /// Starts a thread for each storage that has not answered. The thread ends when the share is served or no longer
+    /// awaited.
     pub(crate) fn await_stores(self: &Arc<Self>) {
         let Some(serving) = &self.serving else { return };
         for (_, name) in serving.shares.present().awaited() {
@@ -71,7 +73,7 @@ impl Administration {
             }
             let administration = Arc::downgrade(self);
             let wait = move |thread: &StoreThread| {
-                // While this waits the server may end.
+                // The server may end during this wait.
                 let found = share.find();
                 if let Some(administration) = administration.upgrade() {
                     administration.serve_awaited(&share, found, thread.may_wait(View::FRESH));
@@ -84,7 +86,7 @@ impl Administration {
         }
     }
 
-    /// The share of this name, which is awaited, as it is declared or written down now.
+    /// The awaited share with this name, as it is declared or recorded now.
     fn awaited(&self, name: &str) -> Option<Awaited> {
         self.serving.as_ref()?.shares.present().awaited_by_name(name)?;
         if let Some(share) = self.declared().share(name) {
@@ -94,7 +96,7 @@ impl Administration {
         made.into_iter().find(|record| same_share_name(&record.name, name)).map(Awaited::Made)
     }
 
-    /// A storage has answered.
+    /// Serves a share whose storage has answered.
     fn serve_awaited(&self, awaited: &Awaited, found: Result<PathBuf>, may: MayWait<'_>) {
         let Some(serving) = &self.serving else { return };
         let name = awaited.name();
@@ -117,7 +119,7 @@ impl Administration {
         }
     }
 
-    /// A share whose storage was waited for, as it is now; None: nobody waits for it any more.
+    /// An awaited share as it is now; None if it is no longer awaited.
     fn still(&self, awaited: &Awaited) -> Option<Awaited> {
         self.awaited(awaited.name()).filter(|now| now.directory() == awaited.directory())
     }
@@ -136,7 +138,7 @@ impl Administration {
             let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
             let share = now.open(&Opener::new(&self.declared(), &self.state, opens_max), directory)?;
             let idle = self.idle.lock();
-            // It may have been changed meanwhile, as any other.
+            // The share may have been changed meanwhile, like any other.
             if self.still(awaited).as_ref() == Some(&now) {
                 self.enter_awaited(&now, &share, directory, serving, may)?;
                 drop(idle);
@@ -146,7 +148,7 @@ impl Administration {
         }
     }
 
-    /// While nothing else is changed.
+    /// Enters the share. No other change may happen at the same time.
     fn enter_awaited(
         &self,
         awaited: &Awaited,

@@ -1,8 +1,8 @@
-//! Shares and users by command: on a server that runs, and in a state directory that no server uses.
+//! Changes shares and users by command, on a running server or in a state directory that no server uses.
 //!
-//! The rule by which they live beside those of the configuration: the configuration goes before. What it declares is
-//! changed there and nowhere else; what was made by command with a name that it declares later stays in the state database,
-//! and is not used while the declaration stands.
+//! The configuration takes precedence over shares and users that were created by command. A declared share or user can
+//! be changed only in the configuration. If the configuration declares a name that was created by command before, the
+//! created one stays in the state database, but is not used while the declaration stands.
 
 mod awaited;
 mod reload;
@@ -29,10 +29,10 @@ use crate::accounts::AccountBook;
 use crate::declared::{Declared, Idle};
 use crate::names::NameLookup;
 
-/// Users who can be added by command.
+/// The most users who can be added by command.
 const USERS_MAX: usize = 100_000;
 
-/// The server that runs.
+/// The running server.
 #[derive(Debug)]
 pub(crate) struct Serving {
     pub(crate) shares: Arc<ShareTable>,
@@ -49,30 +49,31 @@ pub(crate) struct Serving {
 #[derive(Debug)]
 pub struct Administration {
     state: Arc<State>,
-    /// What the configuration declares, replaced as a whole.
+    /// The shares and users that the configuration declares, replaced as a whole.
     declared: RwLock<Arc<Declared>>,
-    /// None: no server runs.
+    /// None: no server is running.
     serving: Option<Serving>,
-    /// Held while something is changed: one change at a time. Guards the reasons.
+    /// Why shares are not served. The lock is also held during each change, so that there is only one at a time.
     idle: Mutex<Idle>,
-    /// Guards what threads wait for: shares, by folded name, and their directories.
+    /// Guards the list of awaited shares, by folded name and directory, for which threads wait.
     waiting: Mutex<HashSet<(String, PathBuf)>>,
 }
 
 impl Administration {
-    /// Of a server that runs.
+    /// The administration of a running server.
     pub(crate) fn of_server(state: Arc<State>, declared: Declared, serving: Serving, idle: Idle) -> Self {
         let declared = RwLock::new(Arc::new(declared));
         let (idle, waiting) = (Mutex::new(idle), Mutex::default());
         Self { state, declared, serving: Some(serving), idle, waiting }
     }
 
-    /// What the configuration declares now.
+    /// The present declarations of the configuration.
     fn declared(&self) -> Arc<Declared> {
         Arc::clone(&self.declared.read())
     }
 
-    /// Of a state directory that no server uses. What a configuration declares is not known here.
+    /// The administration of a state directory that no server uses. The configuration's declarations are not known
+    /// here.
     pub fn of_state(state: State) -> Self {
         let (declared, idle, waiting) = (RwLock::default(), Mutex::default(), Mutex::default());
         Self { state: Arc::new(state), declared, serving: None, idle, waiting }
@@ -83,7 +84,7 @@ fn invalid(what: impl Into<String>, advice: impl Into<String>) -> Refusal {
     Refusal::new(RefusalKind::Invalid, what, advice)
 }
 
-/// What fails on the server's side, with its own words.
+/// Turns a failure of the state database into a refusal with the same text.
 fn failed(state::Error { what, advice }: state::Error) -> Refusal {
     tracing::error!("{what}");
     Refusal::new(RefusalKind::Failed, what, advice)

@@ -1,4 +1,4 @@
-//! Another configuration than before, on a server that runs.
+//! Replaces the configuration of a running server.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::waiting::wait_for;
 use crate::{accounts, opening};
 
 impl Administration {
-    /// Serves the shares and users that the configuration declares now, in place of those that it declared. Who uses what stays
-    /// notices nothing. Where what is new cannot be served, all stays as it was.
+    /// Serves the shares and users that the configuration declares now, in place of those that it declared before.
+    /// Clients of unchanged shares notice nothing. If a new declaration cannot be served, nothing changes.
     ///
     /// # Errors
-    /// What the configuration declares cannot be served.
+    /// A declaration of the configuration cannot be served.
     pub fn reload(self: &Arc<Self>, settings: &Settings) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         let mut idle = self.idle.lock();
         let before = self.declared();
         let mut now = opening::declare(settings, self.state.directory(), Some(&before))?;
-        // These count from the next start on.
+        // These values change only at the next start.
         now.encryption_required = before.encryption_required;
         (now.metadata_latency, now.is_uncounted) = (before.metadata_latency, before.is_uncounted);
         now.accounts = accounts::declared(settings, &self.state)?;
@@ -34,7 +34,7 @@ impl Administration {
         let opener = Opener::new(&now, &self.state, opens_max);
         let new = open_new(&opener, &now, serving)?;
 
-        // From here on what fails is one share's or one user's misfortune, and is told.
+        // From here on, a failure concerns only one share or user, and is logged.
         told(self.end_what_leaves(&before, &now, serving, &mut idle));
         for share in &new {
             told(enter(serving, share));
@@ -58,8 +58,8 @@ impl Administration {
         Ok(())
     }
 
-    /// Ends the shares that are not declared any more, those that are declared with another directory, and those
-    /// made by command that do not go with what is declared.
+    /// Ends the shares that are no longer declared, those that are declared with another directory, and those created
+    /// by command that conflict with a declaration.
     fn end_what_leaves(
         &self,
         before: &Declared,
@@ -73,7 +73,7 @@ impl Administration {
                 Some(now) if now.given.name == given.name && now.directory == *directory => {}
                 Some(_) => {
                     if end(serving, &given.name)? {
-                        // Its filehandles are not those of the one that comes.
+                        // The filehandles of this share are not those of the declared share with the same name.
                         self.state.forget_share_number(&given.name)?;
                     }
                 }
@@ -89,7 +89,7 @@ impl Administration {
             let is_shadowed = now.share(&record.name).is_some();
             let is_served = before.share(&record.name).is_none();
             if !is_shadowed && serving.shares.present().awaited_by_name(&record.name).is_some() {
-                continue; // it is looked at when its storage answers
+                continue; // the share is checked when its storage answers
             }
             let why = if is_shadowed {
                 opening::shadowed(&record.name, &now.shares_in)
@@ -113,7 +113,7 @@ impl Administration {
         Ok(())
     }
 
-    /// Serves those made by command that were in the way of what is declared, and are not now.
+    /// Serves the shares created by command that conflicted with a declaration before, and no longer do.
     fn serve_made(&self, opener: &Opener, now: &Declared, serving: &Serving, idle: &mut Idle) -> Result<()> {
         let present = serving.shares.present();
         let is_missing = |record: &ShareRecord| {
@@ -123,7 +123,7 @@ impl Administration {
         opener.enter_made(missing, &others, now, &serving.shares, idle)
     }
 
-    /// Passwords and identities count from the next logon on; who is not declared any more is out.
+    /// Applies passwords and identities from the next logon on. Users who are no longer declared lose their sessions.
     fn use_accounts(&self, before: &Declared, now: &Declared, serving: &Serving) -> Result<()> {
         let added = self.state.added_users()?;
         for gone in before.accounts.iter().filter(|account| now.account(&account.name).is_none()) {
@@ -142,14 +142,14 @@ impl Administration {
     }
 }
 
-/// The shares of new names, which disturb nobody who is served.
+/// Opens the shares with new names, which affects no client.
 fn open_new(opener: &Opener, now: &Declared, serving: &Serving) -> Result<Vec<Arc<Share>>> {
     let present = serving.shares.present();
     let new = now.shares.iter().filter(|share| present.by_name(&share.given.name).is_none());
     opener.open_declared(&new.cloned().collect::<Vec<_>>(), &serving.shares)
 }
 
-/// Serves the shares whose directories are others now, and which were ended for that.
+/// Serves the shares whose directories have changed, and which were ended for that reason.
 fn enter_changed(opener: &Opener, now: &Declared, serving: &Serving) -> Result<()> {
     let present = serving.shares.present();
     let is_missing = |name| present.by_name(name).is_none() && present.awaited_by_name(name).is_none();
@@ -181,7 +181,7 @@ fn enter(serving: &Serving, share: &Arc<Share>) -> Result<()> {
     Ok(())
 }
 
-/// Ends a share for all who use it; false: it was not served.
+/// Ends a share for all its clients. Returns false if it was not served.
 fn end(serving: &Serving, name: &str) -> Result<bool> {
     let present = serving.shares.present();
     let served = present.by_name(name).filter(|share| same_share_name(share.name(), name));

@@ -97,7 +97,7 @@ impl Administration {
         }
     }
 
-    /// Why the server that runs does not serve a share.
+    /// Why the running server does not serve a share.
     fn why_not_served(&self, name: &str) -> Option<String> {
         let is_awaited = |serving: &Serving| serving.shares.present().awaited_by_name(name).is_some();
         if self.serving.as_ref().is_some_and(is_awaited) {
@@ -106,7 +106,7 @@ impl Administration {
         self.idle.lock().get(&folded_name(name)).cloned()
     }
 
-    /// What is wrong with the storage of a share that is served.
+    /// The alarms about the storage of a share that is served.
     fn alarms(&self, name: &str) -> Vec<String> {
         let share = self.serving.as_ref().and_then(|serving| serving.shares.present().by_name(name).cloned());
         share.iter().flat_map(|share| control::alarms(share)).map(str::to_owned).collect()
@@ -202,7 +202,7 @@ impl Administration {
         Ok(self.tell_made(&record))
     }
 
-    /// Has the server that runs use a share as it is now. One that could not be served is tried again.
+    /// Makes the running server use a share as it is now. A share that could not be served is tried again.
     fn use_share(&self, record: &ShareRecord, idle: &mut Idle) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         let present = serving.shares.present();
@@ -235,7 +235,7 @@ impl Administration {
         self.keep_credits()
     }
 
-    /// By a plan that has just changed others last.
+    /// Stores the burst credits of all shares. A new plan is the last thing that can have changed them.
     pub(super) fn keep_credits(&self) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         burst_credits::keep(&serving.shares.present(), &self.state, burst_credits::RESERVE).map_err(failed)
@@ -277,7 +277,7 @@ impl Administration {
         }
     }
 
-    /// No share lies in another one, nor in or around the state directory.
+    /// Checks that a share does not overlap with another share or with the state directory.
     pub(super) fn check_apart(&self, name: &str, directory: &Path, made: &[ShareRecord]) -> Result<()> {
         let mut apart = Apart::from_state(self.state.directory());
         let declared = self.declared();
@@ -295,7 +295,7 @@ impl Administration {
             .map_err(|problem| Refusal::new(RefusalKind::Overlap, problem.what, problem.advice))
     }
 
-    /// Whether the storage of a share answers, as far as known.
+    /// Whether the storage of a share answers, as far as is known.
     fn answers(&self, name: &str) -> bool {
         let Some(serving) = &self.serving else { return true };
         let present = serving.shares.present();
@@ -318,7 +318,7 @@ impl Administration {
         })
     }
 
-    /// Deals the descriptors out to the shares that there are now.
+    /// Distributes the descriptors among the present shares.
     pub(super) fn allot_opens(&self) {
         let Some(serving) = &self.serving else { return };
         let shares = serving.shares.present();
@@ -329,7 +329,8 @@ impl Administration {
     }
 }
 
-/// Whom the share lets in from now on, and how. Clients that it lets in no more, or otherwise, lose what they have open.
+/// Applies new terms and rules of a share. Clients that the rules no longer admit, or admit differently, lose their
+/// opens.
 fn use_rules(serving: &Serving, share: &share::Share, terms: Terms, rules: share::Rules) {
     if (share.terms(), &*share.rules()) != (terms, &rules) {
         share.set_terms(terms);

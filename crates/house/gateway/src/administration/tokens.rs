@@ -10,9 +10,9 @@ use super::{Administration, failed, invalid};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
-/// Tokens that can be made.
+/// The most tokens that can be created.
 const TOKENS_MAX: usize = 1000;
-/// Longest name of a token, in bytes.
+/// The longest name of a token, in bytes.
 const NAME_MAX: usize = 64;
 
 impl Administration {

@@ -14,9 +14,10 @@ use crate::waiting::wait_for;
 
 type Result<T> = std::result::Result<T, Refusal>;
 
-/// Longest password, in characters: what the prompt of Windows takes.
+/// The longest password, in characters: the limit of the prompt of Windows.
 const PASSWORD_MAX: usize = 127;
-/// Most groups of a user: what a credential of AUTH_SYS carries (RFC 5531 appendix A), so that both protocols see the same.
+/// The most groups of a user. A credential of AUTH_SYS carries no more (RFC 5531 appendix A), so both protocols see the
+/// same groups.
 const GROUPS_MAX: usize = 16;
 
 impl Administration {
@@ -127,7 +128,7 @@ impl Administration {
         Ok(tell(&accounts::added(&user)))
     }
 
-    /// Has the server that runs use an account as it is now.
+    /// Makes the running server use an account as it is now.
     fn use_account(&self, account: &Account) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         serving.accounts.enter(account.clone());
