@@ -1,11 +1,11 @@
-//! What is quick to check before a commit.
+//! The quick checks before a commit.
 
 use std::process::{Command, ExitCode};
 
 use crate::command::Chore;
 use crate::{layers, repository, tidy};
 
-/// Runs all checks, whatever the ones before have found, and says at the end which failed.
+/// Runs all checks, even after a failure, and reports at the end which failed.
 pub(crate) fn run() -> Chore {
     let mut failed = Vec::new();
     for (name, check) in CHECKS {

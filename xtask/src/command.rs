@@ -1,18 +1,18 @@
-//! Chores that are done by other programs.
+//! Chores that other programs do.
 
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use crate::repository;
 
-/// How a chore ended: the exit code that says so, or why it could not be done.
+/// The end of a chore: its exit code, or the reason why it could not be done.
 pub(crate) type Chore = Result<ExitCode, String>;
 
-/// Runs a script of the repository; its exit status is the chore's.
+/// Runs a script of the repository. Its exit status becomes that of the chore.
 pub(crate) fn script(path: &str, arguments: &[String]) -> Chore {
     passed_on(Command::new(repository::top().join(path)).args(arguments))
 }
 
-/// Runs a command; its exit status is the chore's.
+/// Runs a command. Its exit status becomes that of the chore.
 pub(crate) fn passed_on(command: &mut Command) -> Chore {
     let code = status(command)?.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
@@ -30,7 +30,7 @@ pub(crate) fn ran_words(command: &str) -> Result<(), String> {
     ran(Command::new(words.next().unwrap_or_default()).args(words)).map_err(|_| format!("failed: {command}"))
 }
 
-/// What a command writes on standard output. It must succeed.
+/// The standard output of a command, which must succeed.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let done = command.stderr(Stdio::inherit()).output().map_err(|e| format!("{}: {e}", name(command)))?;
     if !done.status.success() {
@@ -39,7 +39,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     String::from_utf8(done.stdout).map_err(|e| format!("{}: {e}", name(command)))
 }
 
-/// The same without the blanks around it.
+/// Like [`output`], without surrounding whitespace.
 pub(crate) fn said(command: &mut Command) -> Result<String, String> {
     Ok(output(command)?.trim().to_owned())
 }

@@ -1,7 +1,7 @@
-//! The fuzz targets (bolero's `check!` in the crates' tests), for longer than the tests run them.
+//! Runs the fuzz targets (bolero's `check!` in the crates' tests) for longer than the tests do.
 //!
-//! With cargo-bolero and a nightly compiler through libFuzzer, else with random input through the test harness. What it finds belongs
-//! in the crate's corpus, with the mend.
+//! This uses libFuzzer if cargo-bolero and a nightly compiler are there, otherwise random input through the test
+//! harness. An input that fails belongs in the crate's corpus, in the commit that fixes the fault.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::command::Chore;
 use crate::repository;
 use crate::words::word_at;
 
-/// How much longer than its time a target may take to build and to end, in seconds.
+/// The extra time of a target for building and ending, in seconds.
 const SLACK: u64 = 600;
 
 #[derive(Args)]
@@ -62,7 +62,7 @@ fn with_random_input(seconds: u64) -> Command {
     command
 }
 
-/// Packages, each with the function around a `check!`.
+/// The packages, each with the function around a `check!`.
 fn targets() -> Result<BTreeSet<(String, String)>, String> {
     let mut found = BTreeSet::new();
     for layer in folders(&repository::top().join("crates"))? {

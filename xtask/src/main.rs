@@ -44,20 +44,20 @@ enum Chosen {
     Bench(bench::Chosen),
     /// The fuzz targets for SECONDS each, or those with PART in their name
     ///
-    /// With cargo-bolero and a nightly compiler through libFuzzer, else with random input through the test harness. What it finds
-    /// belongs in the crate's corpus, with the mend.
+    /// With cargo-bolero and a nightly compiler through libFuzzer, otherwise with random input through the test
+    /// harness. An input that fails belongs in the crate's corpus, in the commit that fixes the fault.
     Fuzz(fuzz::Given),
     /// The simulation in a debug and in a release build: the same seeds must have the same histories
     Simulation,
     /// One page of a report of `anabranch report`, on standard output
     ///
-    /// Which statements of the documents were reproduced, which were not, and why the rest could not be tested:
-    /// `anabranch bench all --out results/ && anabranch report results/ --out report/ && cargo xtask report report/report.json
-    /// >docs/measured/report.md`.
+    /// Lists the statements of the documents that were reproduced, those that were not, and why the rest could not be
+    /// tested: `anabranch bench all --out results/ && anabranch report results/ --out report/ && cargo xtask report
+    /// report/report.json >docs/measured/report.md`.
     Report(report::Given),
 }
 
-/// What a chore is given, as its script takes it.
+/// The arguments of a chore, in the form that its script takes.
 #[derive(Args)]
 struct Given {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
@@ -65,7 +65,7 @@ struct Given {
 }
 
 impl Given {
-    /// Runs `usual` with the arguments, or `other` with those behind the word that asks for it.
+    /// Runs `usual` with the arguments, or `other` with those after `word` if the arguments begin with it.
     fn either(&self, usual: &str, word: &str, other: &str) -> Chore {
         match self.arguments.split_first() {
             Some((first, rest)) if first == word => command::script(other, rest),

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-/// A table, without a newline at its end.
+/// A table without a final newline.
 pub(crate) fn table<R: AsRef<[String]>>(heads: &[&str], rows: &[R]) -> String {
     let mut lines = vec![row(heads), format!("|{}", "---|".repeat(heads.len()))];
     lines.extend(rows.iter().map(|cells| row(cells.as_ref())));
     lines.join("\n")
 }
 
-/// A row of a table: empty cells are one blank.
+/// A row of a table. An empty cell is written as one blank.
 fn row<S: AsRef<str>>(cells: &[S]) -> String {
     let cells = cells.iter().map(|cell| match cell.as_ref() {
         "" => " |".to_owned(),
@@ -19,12 +19,13 @@ fn row<S: AsRef<str>>(cells: &[S]) -> String {
     "|".to_owned() + &cells.collect::<String>()
 }
 
-/// What a goal came to.
+/// Whether a goal was reached, as a word.
 pub(crate) fn reached(yes: bool) -> &'static str {
     if yes { "reached" } else { "**missed**" }
 }
 
-/// Puts a section in the place of the one with the same heading, or at the end of the page; all else stays as it is.
+/// Replaces the section with the same heading, or appends the section to the page. The rest of the page stays
+/// unchanged.
 pub(crate) fn write_section(page: &Path, section: &str) -> Result<(), String> {
     let problem = |e: std::io::Error| format!("{}: {e}", page.display());
     let text = match fs::read_to_string(page) {
@@ -51,7 +52,7 @@ fn with_section(page: &str, section: &str) -> String {
     ended.collect::<Vec<_>>().join("\n")
 }
 
-/// Puts a text between `<!-- made by MAKER -->` and `<!-- end -->` of a page.
+/// Puts a text between the marks `<!-- made by MAKER -->` and `<!-- end -->` of a page.
 pub(crate) fn write_between_marks(page: &Path, maker: &str, text: &str) -> Result<(), String> {
     let name = page.display();
     let old = fs::read_to_string(page).map_err(|e| format!("{name}: {e}"))?;

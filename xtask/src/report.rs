@@ -1,5 +1,5 @@
-//! One page of a report of `anabranch report`: which statements of the documents were reproduced, which were not, and why the rest
-//! could not be tested.
+//! One page of a report of `anabranch report`: the statements of the documents that were reproduced, those that were
+//! not, and why the rest could not be tested.
 
 use std::fs;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ fn head(report: &Value, note: Option<&str>) -> Result<String, String> {
     ))
 }
 
-/// The statements of which a finding decides something, and what was found for each server.
+/// The statements that a finding decides, and the finding for each server.
 fn decided(report: &Value) -> String {
     let servers = servers(report);
     let heads: Vec<_> =
@@ -71,7 +71,7 @@ fn decided(report: &Value) -> String {
     format!("## What was decided\n\n{}\n", table(&heads, &rows.collect::<Vec<_>>()))
 }
 
-/// What nothing decided, by why.
+/// The undecided statements, grouped by reason.
 fn undecided(report: &Value) -> String {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for statement in statements(report).filter(|statement| !is_decided(statement)) {
@@ -96,7 +96,7 @@ fn undecided(report: &Value) -> String {
     )
 }
 
-/// What was found of a statement for a server: each verdict once, and those that say nothing only alone.
+/// The findings on a statement for a server: each verdict once, and those without a result only if there is no other.
 fn findings<'a>(report: &Value, statement: &'a Value, of: &str) -> Vec<&'a Value> {
     let mut found: Vec<&Value> = Vec::new();
     for finding in list(&statement["findings"]) {
@@ -125,7 +125,7 @@ fn cell(findings: &[&Value]) -> String {
     if shown.is_empty() { "-".to_owned() } else { shown.join(", ") }
 }
 
-/// The medians of the rows' ratios, where there are some: " (0.85x to 1.52x)".
+/// The medians of the rows' ratios, if there are any: " (0.85x to 1.52x)".
 fn ratios(finding: &Value) -> String {
     let ratios: Vec<_> =
         list(&finding["cases"]).iter().filter_map(|case| case["ratio"]["ratio"]["median"].as_f64()).collect();
@@ -152,7 +152,7 @@ fn is_decided(statement: &Value) -> bool {
     list(&statement["findings"]).iter().any(|finding| finding["verdict"] != UNTESTED)
 }
 
-/// The programs that were measured.
+/// The measured programs.
 fn servers(report: &Value) -> Vec<&str> {
     let mut servers: Vec<_> = list(&report["runs"]).iter().map(server).collect();
     servers.sort_unstable();
@@ -160,12 +160,12 @@ fn servers(report: &Value) -> Vec<&str> {
     servers
 }
 
-/// The program that was measured: "NFS-Ganesha 4.3, NFSv4.1" -> "NFS-Ganesha 4.3".
+/// The measured program of a run: "NFS-Ganesha 4.3, NFSv4.1" -> "NFS-Ganesha 4.3".
 fn server(run: &Value) -> &str {
     text(&run["label"]).split(',').next().unwrap_or_default()
 }
 
-/// Each once, in their order.
+/// The distinct items in their order.
 fn distinct<T: PartialEq>(all: Vec<T>) -> Vec<T> {
     let mut once = Vec::new();
     for one in all {

@@ -1,4 +1,4 @@
-//! The simulation in both build profiles: one seed has one history, whatever the compiler makes of it.
+//! Runs the simulation in both build profiles: a seed must have the same history, whatever the compiler does.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ use crate::repository;
 
 /// Seeds that are simulated in both profiles.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
-/// Operations of each.
+/// Operations of each seed.
 const OPERATIONS: u64 = 20_000;
 
 pub(crate) fn run() -> Chore {
@@ -28,14 +28,14 @@ pub(crate) fn run() -> Chore {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Builds the simulation; where its program is.
+/// Builds the simulation, and returns the path of the program.
 fn built(profile: &[&str], folder: &str) -> Result<PathBuf, String> {
     let build = ["build", "--quiet", "--locked", "--package", "anabranch-simulation"];
     command::ran(Command::new("cargo").args(build).args(profile).current_dir(repository::top()))?;
     Ok(repository::target().join(folder).join("anabranch-simulation"))
 }
 
-/// What the simulation of a seed prints; it must go well.
+/// Simulates a seed, which must succeed, and returns the output.
 fn simulated(program: &Path, seed: u64) -> Result<String, String> {
     let arguments = ["--seed", &seed.to_string(), "--operations", &OPERATIONS.to_string()];
     let done = Command::new(program).args(arguments).output();

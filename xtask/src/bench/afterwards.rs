@@ -1,4 +1,4 @@
-//! What is put back after a measurement, however it ends.
+//! Cleans up after a measurement, however it ends.
 
 use std::fs::Permissions;
 use std::io;
@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A command that runs when this value goes, or this process, by whatever signal.
+/// A command that runs when this value is dropped, or when this process ends by whatever signal.
 pub(super) struct Afterwards {
     waiting: Child,
 }
 
 impl Afterwards {
-    /// Begins to wait. `command` has the words of a command of the shell.
+    /// Begins to wait. `command` is a command of the shell.
     pub(super) fn run(command: &str) -> io::Result<Self> {
         let script = format!("trap '' INT TERM HUP; cat >/dev/null; {command}");
         let waiting =
@@ -23,7 +23,7 @@ impl Afterwards {
 
 impl Drop for Afterwards {
     fn drop(&mut self) {
-        // That is what it waits for.
+        // The end of its input is what the process waits for.
         drop(self.waiting.stdin.take());
         match self.waiting.wait() {
             Ok(status) if status.success() => {}
@@ -32,19 +32,19 @@ impl Drop for Afterwards {
     }
 }
 
-/// A folder for the length of a measurement. Users other than its owner may pass through it.
+/// A folder that exists during a measurement. Users other than its owner may pass through it.
 pub(super) struct Scratch {
     path: PathBuf,
     _removed: Afterwards,
 }
 
 impl Scratch {
-    /// Below a folder, or where temporary files are.
+    /// Makes a folder below another one, or in the directory of temporary files.
     pub(super) fn make(below: Option<&str>) -> io::Result<Self> {
         Self::ended_by(below, |_| String::new())
     }
 
-    /// One whose use is ended by a command, before it is removed.
+    /// Makes a folder whose use is ended by a command before the folder is removed.
     pub(super) fn ended_by(below: Option<&str>, command: impl FnOnce(&str) -> String) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         let builder = builder.prefix("anabranch-bench.").permissions(Permissions::from_mode(0o711));

@@ -1,5 +1,5 @@
-//! What it costs to serve 1 MiB, beside a bare loop that moves the same bytes: it receives a request and reads or writes the file, and
-//! does nothing else.
+//! The cost of serving 1 MiB, compared with a bare loop that moves the same bytes: it receives a request, reads or
+//! writes the file, and does nothing else.
 
 use std::fs::File;
 use std::io::{IoSlice, Read, Write};
@@ -21,15 +21,15 @@ use crate::command::Chore;
 
 /// Bytes of an operation.
 const BLOCK: usize = 1 << 20;
-/// Bytes in front of the data, about as many as SMB and NFS have.
+/// Bytes in front of the data, about as many as in SMB and NFS.
 const HEADER: usize = 128;
 /// Operations that are under way at a time.
 const DEPTH: usize = 8;
 /// Blocks of the file.
 const BLOCKS: u64 = 16;
-/// A ratio of server CPU that a row is to keep below.
+/// The ratio of server CPU that a row should not exceed.
 const GOAL: f64 = 1.3;
-/// What each row is called, over which protocol it goes, and whether it writes.
+/// For each row: its name, its protocol, and whether it writes.
 const ROWS: [(&str, &str, bool); 6] = [
     ("smb read 1 MiB", "smb", false),
     ("smb write 1 MiB", "smb", true),
@@ -83,7 +83,7 @@ pub(super) fn run(given: &Given) -> Chore {
     Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Server CPU of an operation, in microseconds.
+/// Server CPU per operation, in microseconds.
 fn served(client: &Path, server: &Server, over: &str, writes: bool, seconds: f64) -> Result<f64, String> {
     let target = if over == "smb" { server.smb() } else { server.nfs(over, Some(1000)) };
     let mut command = Command::new(client);
@@ -94,7 +94,7 @@ fn served(client: &Path, server: &Server, over: &str, writes: bool, seconds: f64
     Ok(number(&json(&mut command)?["rows"][0]["measure"]["server_cpu_us"]["median"]))
 }
 
-/// CPU of the loop for an operation, in microseconds.
+/// CPU of the loop per operation, in microseconds.
 fn bare(path: &Path, writes: bool, seconds: f64) -> std::io::Result<f64> {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
     file.set_len(BLOCKS * BLOCK as u64)?;
@@ -110,14 +110,14 @@ fn bare(path: &Path, writes: bool, seconds: f64) -> std::io::Result<f64> {
     Ok(per_operation(nanos))
 }
 
-/// The loop: how many operations it did, and the CPU time of its thread in nanoseconds.
+/// Runs the loop. Returns the number of operations, and the CPU time of its thread in nanoseconds.
 fn serve(mut connection: TcpStream, file: &File, writes: bool) -> std::io::Result<(u32, u64)> {
     connection.set_nodelay(true)?;
     let (mut header, mut data) = ([0; HEADER], vec![0; BLOCK]);
     let begun = cpu_nanos()?;
     for operation in 0_u32.. {
         if connection.read_exact(&mut header).is_err() {
-            return Ok((operation, cpu_nanos()? - begun)); // the client has what it wants
+            return Ok((operation, cpu_nanos()? - begun)); // the client has finished
         }
         let at = u64::from(operation) % BLOCKS * BLOCK as u64;
         if writes {
@@ -132,7 +132,7 @@ fn serve(mut connection: TcpStream, file: &File, writes: bool) -> std::io::Resul
     Err(std::io::Error::other("too many operations"))
 }
 
-/// Sends a header and data with as few calls as it takes.
+/// Sends a header and data with as few calls as possible.
 fn send(connection: &mut TcpStream, header: &[u8], data: &[u8]) -> std::io::Result<()> {
     let sent = connection.write_vectored(&[IoSlice::new(header), IoSlice::new(data)])?;
     let (header_left, data_sent) =
@@ -141,7 +141,7 @@ fn send(connection: &mut TcpStream, header: &[u8], data: &[u8]) -> std::io::Resu
     connection.write_all(&data[data_sent..])
 }
 
-/// Keeps the loop busy for this time, then waits for what is under way.
+/// Keeps the loop busy for this time, then waits for the operations under way.
 fn load(mut client: TcpStream, writes: bool, time: Duration) -> std::io::Result<()> {
     client.set_nodelay(true)?;
     let (header, mut data) = ([7; HEADER], vec![7; BLOCK]);

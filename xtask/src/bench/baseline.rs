@@ -12,14 +12,14 @@ use super::server::{Server, Settings};
 use super::{is_wanted, program};
 use crate::command::Chore;
 
-/// A ratio from here on is worse.
+/// A ratio of at least this is worse.
 const WORSE: f64 = 1.03;
 /// Reads and writes of 4 KiB and of 64 KiB, and names.
 const SMALL: &[&str] = &["--block-size", "4k", "--queue-depth", "16"];
 const LARGE: &[&str] = &["--block-size", "64k", "--queue-depth", "8"];
 const NAMES: &[&str] = &["--metadata", "--threads", "8"];
 const WRITES: &[&str] = &["--reads", "0"];
-/// What each row is called, over which protocol it goes, and its load.
+/// For each row: its name, its protocol, and its load.
 const ROWS: [(&str, &str, [&[&str]; 2]); 9] = [
     ("smb read 4 KiB", "smb", [SMALL, &[]]),
     ("smb write 4 KiB", "smb", [SMALL, WRITES]),
@@ -78,7 +78,7 @@ pub(super) fn run(given: &Given) -> Chore {
     Ok(if worse == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Server CPU of an operation, in microseconds.
+/// Server CPU per operation, in microseconds.
 fn cpu(client: &Path, server: &Server, over: &str, load: &[&str], seconds: f64) -> Result<f64, String> {
     let target = if over == "smb" { server.smb() } else { server.nfs(over, Some(1000)) };
     let mut command = Command::new(client);

@@ -1,4 +1,4 @@
-//! What one SMB channel carries and what four carry.
+//! The throughput of one SMB channel and of four.
 
 use std::fs;
 use std::process::ExitCode;

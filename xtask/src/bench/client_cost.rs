@@ -1,4 +1,4 @@
-//! What the load generator costs.
+//! The cost of the load generator.
 
 use std::process::ExitCode;
 

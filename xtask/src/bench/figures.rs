@@ -17,7 +17,7 @@ pub(super) fn ends(figures: &[f64]) -> (f64, f64) {
     (sorted.first().copied().unwrap_or(f64::NAN), sorted.last().copied().unwrap_or(f64::NAN))
 }
 
-/// Where the true median lies with 95 %: by ranks, which asks nothing of the distribution.
+/// The 95 % confidence interval of the true median, computed by ranks, which assumes nothing about the distribution.
 pub(super) fn interval(figures: &[f64]) -> (f64, f64) {
     let sorted = sorted(figures);
     // The greatest rank below n / 2 - 0.98 * sqrt(n).
@@ -31,24 +31,24 @@ fn is_below(rank: usize, count: usize) -> bool {
     real(rank) <= real(count) / 2.0 - 0.98 * real(count).sqrt()
 }
 
-/// The least one first.
+/// The figures in ascending order.
 pub(super) fn sorted(figures: &[f64]) -> Vec<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// The ratios of the second figure to the first, of each two that were measured next to each other.
+/// The ratios of the second figure to the first, for each pair that was measured side by side.
 pub(super) fn ratios(pairs: &[[f64; 2]]) -> Vec<f64> {
     pairs.iter().map(|[first, second]| second / first).collect()
 }
 
-/// One figure of each.
+/// One figure of each row.
 pub(super) fn column<const N: usize>(rows: &[[f64; N]], which: usize) -> Vec<f64> {
     rows.iter().map(|row| row[which]).collect()
 }
 
-/// Whole thousands apart: 1,234,567.
+/// A figure with thousands separators: 1,234,567.
 pub(super) fn thousands(figure: f64) -> String {
     let digits = format!("{figure:.0}");
     let mut shown = String::new();

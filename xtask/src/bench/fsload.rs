@@ -20,15 +20,15 @@ pub(super) enum Column {
     /// Latencies in microseconds.
     P50,
     P99,
-    /// CPU of the server, in microseconds for each operation.
+    /// CPU of the server, in microseconds per operation.
     Cpu,
-    /// The same of the load generator.
+    /// CPU of the load generator, in microseconds per operation.
     Client = 6,
     /// Requests a second.
     Requests,
 }
 
-/// What a run came to.
+/// The figures of a run.
 pub(super) struct Figures(Vec<f64>);
 
 impl Figures {
@@ -54,7 +54,7 @@ impl Fsload {
         Ok(Self { program: program::fsload()? })
     }
 
-    /// Begins a load, `before` in front of its command.
+    /// Begins a load, with `before` in front of its command.
     pub(super) fn begin(&self, before: &str, load: &str) -> Result<Load, String> {
         let mut command = behind(&words(before), &self.program);
         command.args(words(load)).args(["tsv=1", "label=x"]);
@@ -66,7 +66,7 @@ impl Fsload {
         self.begin(before, load)?.figures()
     }
 
-    /// What the cryptography costs alone: the microseconds of a core for a MiB, by name.
+    /// The cost of the cryptography alone: microseconds of a core per MiB, by name.
     pub(super) fn crypto(&self, before: &str) -> Result<Vec<(String, f64)>, String> {
         let printed = said(behind(&words(before), &self.program).args(["crypto", "bs=64k"]))?;
         let costs = printed.split_whitespace().filter_map(|word| word.split_once('='));
@@ -74,7 +74,7 @@ impl Fsload {
     }
 }
 
-/// A load that was begun.
+/// A load that has begun.
 pub(super) struct Load {
     process: Child,
 }
@@ -104,7 +104,7 @@ pub(super) fn column(runs: &[Figures], column: Column) -> Vec<f64> {
     runs.iter().map(|figures| figures.of(column)).collect()
 }
 
-/// The ratios of runs that stood next to each other.
+/// The ratios of runs that were measured side by side.
 pub(super) struct Ratios(Vec<f64>);
 
 impl Ratios {

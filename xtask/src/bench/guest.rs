@@ -12,20 +12,20 @@ use crate::command::ran;
 use crate::repository;
 
 pub(super) const INTERFACES: u8 = 4;
-/// What each interface carries, in Mbit/s.
+/// The capacity of each interface, in Mbit/s.
 pub(super) const RATE: u32 = 200;
-/// Four interfaces must carry so many times as much as one.
+/// Four interfaces must carry this many times as much as one.
 pub(super) const WANTED: f64 = 3.6;
 
 const LAB: &str = "tests/lab/client-lab";
 
-/// What a script in the guest said.
+/// The output of a script in the guest.
 pub(super) struct Said {
     lines: Vec<String>,
 }
 
-/// Serves a share in memory and has a script of tests/lab/guest measure it: its name, the seconds that it may take, and what it is
-/// told besides where the server is.
+/// Serves a share in memory and runs a script of tests/lab/guest that measures it. Takes the name of the script, the
+/// seconds that it may take, and its arguments besides the address of the server.
 pub(super) fn measure(script: &str, timeout: u32, told: &[String]) -> Result<Said, String> {
     let anabranch = program::anabranch()?;
     let network = Network::make()?;
@@ -59,7 +59,7 @@ pub(super) fn measure(script: &str, timeout: u32, told: &[String]) -> Result<Sai
     Ok(said)
 }
 
-/// What a command says, which is printed too.
+/// The output of a command, which is also printed.
 fn echoed(command: &mut Command) -> Result<Said, String> {
     let problem = |e: std::io::Error| format!("{LAB}: {e}");
     let mut process = command.stdout(Stdio::piped()).spawn().map_err(problem)?;
@@ -79,7 +79,7 @@ fn lab(what: &str) -> Command {
     command
 }
 
-/// A network namespace with the interfaces of the server, which is gone with this value.
+/// A network namespace with the interfaces of the server. Dropping this value removes it.
 struct Network {
     name: String,
     _removed: Afterwards,
@@ -107,14 +107,14 @@ impl Said {
         rates.collect()
     }
 
-    /// The median of what a way carried, and how it is shown.
+    /// The median throughput of a way, as a number and as text.
     pub(super) fn carried(&self, way: &str, operation: &str) -> (f64, String) {
         let rates = self.rates(way, operation);
         let (middle, (least, most)) = (median(&rates), ends(&rates));
         (middle, format!("{middle:.1} ({least:.1} to {most:.1})"))
     }
 
-    /// What the guest noted of something (`info NAME: ...`).
+    /// The note of the guest about this subject (`info NAME: ...`).
     pub(super) fn note(&self, name: &str) -> &str {
         let begin = format!("info {name}: ");
         self.lines.iter().find_map(|line| line.strip_prefix(&begin)).unwrap_or_default()

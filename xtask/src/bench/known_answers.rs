@@ -1,11 +1,12 @@
-//! Whether the load generator measures what is so.
+//! Checks that the load generator measures correctly.
 
 use std::process::Command;
 
 use crate::command::{Chore, passed_on};
 use crate::repository;
 
-/// Runs the tests that `scripts/test` runs too, with limits for figures: there they check only what no stall of the machine can change.
+/// Runs tests that `scripts/test` also runs, with limits on the figures. There the tests check only facts that no stall
+/// of the machine can change.
 pub(super) fn run() -> Chore {
     let arguments = ["test", "--locked", "-p", "anabranch", "--test", "bench", "known_"];
     let mut command = Command::new("cargo");

@@ -1,4 +1,4 @@
-//! Whether limits hold on the real server: SMB and NFS clients together on one share.
+//! Checks that limits hold on the real server: SMB and NFS clients together on one share.
 
 mod found;
 
@@ -20,13 +20,13 @@ use super::{is_wanted, words};
 use crate::command::Chore;
 use crate::markdown::write_section;
 
-/// A limit of a plan, and the work that goes beyond it.
+/// A limit of a plan, and the load that exceeds it.
 struct Limit {
     name: &'static str,
     plan: &'static str,
     smb: &'static str,
     nfs: &'static str,
-    /// What is limited, its name, and to how much a second.
+    /// The column that is limited, its name, and its limit per second.
     column: Column,
     unit: &'static str,
     most: f64,
@@ -58,17 +58,17 @@ const LIMITS: [Limit; 7] = [
     limit("metadata", "custom metadata-iops=500", ["op=meta qd=16"; 2], REQUESTS, 500.0),
     limit("client", "custom client-iops=300", [READS; 2], OPERATIONS, 600.0),
 ];
-/// What counts as a limit that holds and is reached.
+/// The range in which a limit counts as kept and reached.
 const HOLDS: RangeInclusive<f64> = 0.97..=1.02;
-/// Parts are equal if the greater one is at most so much of the other.
+/// Parts are equal if the greater one is at most this many times the other.
 const EQUAL: f64 = 1.1;
 
 const GREEDY: &str = "op=randread bs=4k qd=32";
-/// At most 200 operations a second: less than its part of what the share has, and enough of them for a p99.
+/// At most 200 operations per second: less than its part of the share's limit, and enough of them for a p99.
 const LIGHT: &str = "op=randread bs=4k qd=1 think=5 file=light.dat";
-/// A p99 is what the machine does worst: one pair of figures says little.
+/// A p99 is the worst that the machine does, so one pair of figures says little.
 const LIGHT_ROUNDS: usize = 5;
-/// Runs with counting beside runs without.
+/// Pairs of runs with and without counting.
 const PAIRS: usize = 31;
 const BASELINE: f64 = 500.0;
 
@@ -128,7 +128,7 @@ enum Check<'a> {
     Credits,
 }
 
-/// What all checks of a run share.
+/// The values that all checks of a run share.
 struct Run {
     anabranch: PathBuf,
     fsload: Fsload,
@@ -154,7 +154,7 @@ impl Run {
         self.load_behind("", server, protocol, work, secs)
     }
 
-    /// A load, `before` in front of its command.
+    /// Runs a load, with `before` in front of its command.
     fn load_behind(
         &self,
         before: &str,
@@ -168,7 +168,7 @@ impl Run {
         self.fsload.begin(before, &format!("{protocol} {at} {file} {work} size=4M secs={secs}"))
     }
 
-    /// What a client works on is there before anything is measured.
+    /// Makes the files of a client before anything is measured.
     fn prepare(&self, server: &Server, work: &[(&str, &str)]) -> Result<(), String> {
         work.iter()
             .try_for_each(|(protocol, work)| self.load(server, protocol, work, 0.1)?.figures().map(drop))
@@ -198,7 +198,7 @@ impl Run {
         })
     }
 
-    /// A light client's latency alone on a share, and beside two that ask for all they can get.
+    /// The latency of a light client alone on a share, and beside two clients that take all they can get.
     fn light(&self) -> Result<(), String> {
         let (plan, secs) = ("custom iops=1000", self.secs / 2.0);
         let server = self.server(plan, "", "")?;
@@ -228,13 +228,13 @@ impl Run {
         })
     }
 
-    /// Credits spent between two looks, against what was done beyond the baseline meanwhile.
+    /// Compares the credits spent between two looks with the operations beyond the baseline in that time.
     fn credits(&self) -> Result<(), String> {
         let plan = format!("custom iops={BASELINE} burst-iops=1000 burst-credits=1000000");
         let server = self.server(&plan, "", "")?;
         self.prepare(&server, &[("smb", GREEDY), ("nfs3", GREEDY)])?;
         let clients = ["smb", "nfs3"].map(|protocol| self.load(&server, protocol, GREEDY, self.secs + 2.0));
-        // Nothing of the baseline is left over from before.
+        // Wait until nothing of the unused baseline is left.
         sleep(Duration::from_secs(2));
         let first = self.look(&server)?;
         sleep(Duration::from_secs_f64(self.secs));
@@ -246,7 +246,7 @@ impl Run {
         let expected =
             second.calls - first.calls - BASELINE * second.at.duration_since(first.at).as_secs_f64();
         let off = (spent - expected).abs();
-        // Two looks see up to so many operations more or less that are under way, and their own time is not exact.
+        // The operations under way shift the two looks by up to this many, and the times of the looks are not exact.
         let bound = f64::max(0.001 * expected, 40.0);
         self.found.add(Row {
             ok: off <= bound,
@@ -260,7 +260,7 @@ impl Run {
         })
     }
 
-    /// Burst credits that are left, and all calls but those that are not answered yet.
+    /// The burst credits that are left, and the number of answered calls.
     fn look(&self, server: &Server) -> Result<Look, String> {
         let before = Instant::now();
         let mut command = Command::new(&self.anabranch);
@@ -272,14 +272,16 @@ impl Run {
         Ok(Look { credits: number(&shown["burst_credits"]), calls, at })
     }
 
-    /// Server CPU per 4 KiB operation on a share without a plan: as it is, and without counting; pairs one after the other.
+    /// Server CPU per 4 KiB operation on a share without a plan, with counting and without it, in pairs one after the
+    /// other.
     ///
-    /// Server and client have a processor each, so that neither moves, and neither is in the other's way.
+    /// Server and client have one processor each, so that neither moves and neither disturbs the other.
     fn cost(&self, protocol: &str, label: &str) -> Result<(), String> {
         let secs = f64::max(self.secs / 20.0, 1.0);
         let mut pairs = Vec::new();
         for round in 0..PAIRS {
-            // New processes for each pair: what two of them differ by besides, such as where their memory lies, is another each time.
+            // Each pair uses new processes, so that other differences between two processes, such as their memory
+            // addresses, change from pair to pair.
             let start = |lines| self.server("unlimited", lines, "taskset -c 0");
             let servers = [start("bench-accounting = false\n")?, start("")?];
             for server in &servers {
@@ -308,7 +310,7 @@ impl Run {
     }
 }
 
-/// What a share shows at one time.
+/// The activity of a share at one time.
 struct Look {
     credits: f64,
     calls: f64,

@@ -1,4 +1,4 @@
-//! What one connection carries and what four carry where links are the limit.
+//! The throughput of one connection and of four if links are the limit.
 
 mod page;
 
@@ -18,7 +18,7 @@ use crate::repository;
 
 const PAGE: &str = "docs/measured/links.md";
 const LINKS: u8 = 4;
-/// What each link carries, in Mbit/s.
+/// The capacity of each link, in Mbit/s.
 const RATE: u32 = 200;
 
 #[derive(Args)]
@@ -58,7 +58,7 @@ impl Part {
         }
     }
 
-    /// What is limited while it is measured: a function of links-net.sh.
+    /// The limit during the measurement: a function of links-net.sh.
     fn limits(self) -> String {
         match self {
             Self::SingleThread | Self::SingleThreadNfs => format!("limit_links {LINKS} {RATE} bare"),
@@ -67,7 +67,7 @@ impl Part {
         }
     }
 
-    /// The family that is measured, on which target, and with which flags.
+    /// The family to measure, its target and its flags.
     fn family(self, server: &Server) -> (&'static str, String, Vec<String>) {
         let every = || (0..LINKS).flat_map(|link| ["--address".to_owned(), address(link).to_string()]);
         let quick = || "--quick".to_owned();
@@ -132,12 +132,12 @@ fn measure(anabranch: &Path, parts: &[Part], results: &Path) -> Result<(), Strin
     server.stop()
 }
 
-/// The server's address on a link (from 0).
+/// The server's address on a link (numbered from 0).
 fn address(link: u8) -> IpAddr {
     Ipv4Addr::new(10, 77, link, 1).into()
 }
 
-/// Two network namespaces with several links between them, which are gone with this value.
+/// Two network namespaces with several links between them. Dropping this value removes them.
 struct Links {
     server: String,
     client: String,

@@ -1,4 +1,4 @@
-//! A loopback of one's own.
+//! A separate loopback for measurements.
 
 use std::env;
 use std::process::Command;
@@ -7,11 +7,11 @@ use crate::bench::program;
 use crate::command::{Chore, passed_on};
 use crate::repository;
 
-/// Set where a chore runs in a network namespace of its own.
+/// This variable is set if a chore runs in its own network namespace.
 const INSIDE: &str = "XTASK_OWN_LOOPBACK";
 
-/// Does a chore on a loopback of its own (`scripts/own-loopback`, as root): this program once more with the same words. What is
-/// measured is built before: there is no other network inside.
+/// Runs a chore on a separate loopback (`scripts/own-loopback`, as root) by running this program again with the same
+/// arguments. The measured program is built before that, because the namespace has no other network.
 pub(super) fn inside(chore: impl FnOnce() -> Chore) -> Chore {
     if env::var_os(INSIDE).is_some() {
         return chore();

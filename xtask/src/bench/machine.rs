@@ -1,4 +1,4 @@
-//! Where, when and of which commit something was measured.
+//! The place, date and commit of a measurement.
 
 use std::process::Command;
 use std::{env, fs, thread};
@@ -6,7 +6,7 @@ use std::{env, fs, thread};
 use crate::command::said;
 use crate::repository;
 
-/// The commit of what is measured: that of the tree, or what COMMIT names.
+/// The commit of the measured program: that of the tree, or the one in COMMIT.
 pub(super) fn commit() -> Result<String, String> {
     let of = env::var("COMMIT").unwrap_or_else(|_| "HEAD".to_owned());
     said(Command::new("git").args(["rev-parse", "--short", &of]).current_dir(repository::top()))

@@ -1,4 +1,4 @@
-//! What the server keeps of its memory after load.
+//! How much memory the server keeps after load.
 
 mod large_writes;
 
@@ -19,7 +19,7 @@ use crate::markdown::table;
 /// The load: SMB clients in growing numbers, names over SMB, reads and writes over NFSv4.1. Large writes follow.
 const FAMILIES: [(&str, bool, &[&str]); 3] =
     [("scale-out", true, &[]), ("metadata", true, &[]), ("nfs-nconnect", false, &["--connections", "4"])];
-/// Seconds between the looks after the load.
+/// Seconds of rest before each look after the load.
 const RESTS: [u64; 3] = [5, 25, 30];
 const HEADS: [&str; 6] = ["environment", "at start", "at most", "5 s after", "30 s after", "60 s after"];
 
@@ -41,13 +41,13 @@ pub(super) fn run(given: &Given) -> Chore {
         let cells: Vec<_> =
             [name].into_iter().chain(figures.iter().map(|figure| format!("{figure:.0} MiB"))).collect();
         let printed = table(&HEADS, &[cells]);
-        // Heads only once, and each row as soon as it is there.
+        // The heading only once, and each row as soon as it is ready.
         println!("{}", printed.lines().skip(if index == 0 { 0 } else { 2 }).collect::<Vec<_>>().join("\n"));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The resident set in MiB at start, at its most, and after each rest.
+/// The resident set in MiB at the start, at its maximum, and after each rest.
 fn measure(anabranch: &Path, variant: &str, seconds: f64) -> Result<Vec<f64>, String> {
     let settings = variant.split(',').filter_map(|setting| setting.split_once('='));
     let environment = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -97,7 +97,7 @@ fn load(anabranch: &Path, server: &Server, seconds: f64) -> Result<(), String> {
     large_writes::run(server.address("nfs")).map_err(|e| format!("large writes: {e}"))
 }
 
-/// The most that was resident until the load had ended.
+/// The maximum of the resident set until the load has ended.
 fn watch(pid: u32, ended: &AtomicBool) -> Result<f64, String> {
     let mut most: f64 = 0.0;
     while !ended.load(Ordering::Relaxed) {
@@ -107,7 +107,7 @@ fn watch(pid: u32, ended: &AtomicBool) -> Result<f64, String> {
     Ok(most)
 }
 
-/// In MiB (proc_pid_status(5), VmRSS).
+/// The resident set in MiB (proc_pid_status(5), VmRSS).
 fn resident(pid: u32) -> Result<f64, String> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;

@@ -1,4 +1,4 @@
-//! What the metadata cache is worth, and what a name costs in a large directory.
+//! The benefit of the metadata cache, and the cost of a name in a large directory.
 
 mod samba;
 mod section;
@@ -23,11 +23,11 @@ use crate::markdown::write_section;
 use crate::repository;
 
 const PAGE: &str = "docs/measured/performance.md";
-/// Results of a whole run: the works with latency and without, and two servers or three with names.
+/// The number of results of a complete run: the loads with latency and without, and two or three servers with names.
 const WHOLE: usize = 16;
 const NAMES: u32 = 1_000_000;
 const DEPTH: u32 = 16;
-/// What is measured with and without the cache: its name, the protocol, fsload's words.
+/// The loads that are measured with and without the cache: name, protocol, arguments of fsload.
 const WORKS: [(&str, &str, &str); 7] = [
     ("SMB create, close, open, close, open to delete, close", "smb", "op=meta"),
     ("SMB create, close, open, close, open to delete, close, 4 connections", "smb", "op=meta conns=4"),
@@ -115,7 +115,7 @@ impl Bench<'_> {
                 "\n[[share]]\nname = \"off\"\ndirectory = \"{off}\"\nmetadata-cache = false\n"
             ),
             directory: Some(on.clone()),
-            // A session of its own, as the peers have: the scheduler divides the processors among sessions first.
+            // Its own session, like the peers have: the scheduler divides the processors among sessions first.
             before: words("setsid"),
             ..Settings::default()
         };
@@ -147,7 +147,8 @@ impl Bench<'_> {
             chown(directory, Some(1000), Some(1000)).map_err(|e| format!("{}: {e}", directory.display()))?;
         }
         let samba = Samba::start(&on)?;
-        // Samba makes its user the owner of the directory: what one server's client leaves there is the other's, too.
+        // Samba makes its user the owner of the directory. The files of one server's client must belong to the other
+        // server's client too.
         let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&on).map_err(|e| e.to_string())?);
         let server = self.serve(&[on, off], owner, 0)?;
         let Given { runs, secs, .. } = *self.given;
@@ -166,7 +167,7 @@ impl Bench<'_> {
         self.keep(json!({"what": "names", "runs": runs, "secs": secs, "work": server}), &targets, &figures)
     }
 
-    /// The figures of each target, each run of one next to one of the other.
+    /// The figures of each target. The runs of the targets alternate.
     fn in_turns(
         &self,
         name: &str,
@@ -216,7 +217,7 @@ impl Bench<'_> {
     }
 }
 
-/// A directory with so many files for `op=open` of fsload.
+/// Fills a directory with this many files for `op=open` of fsload.
 fn fill(directory: &Path, count: u32) -> Result<(), String> {
     let files = (0..count).map(|number| directory.join(format!("File {number:07}.txt")));
     let made = fs::create_dir_all(directory)

@@ -1,7 +1,7 @@
 //! Measurements, by name.
 //!
-//! What they share is here: figures of [rounds] and their [arithmetic](figures), the [machine] and commit, the [programs](program),
-//! a [server], and runs of [fsload].
+//! This file holds the shared parts: figures of [rounds] and their [arithmetic](figures), the [machine] and commit, the
+//! [programs](program), a [server], and runs of [fsload].
 
 mod afterwards;
 mod bare_loop;
@@ -30,7 +30,7 @@ use clap::{Args, Command, Subcommand};
 
 use crate::command::{self, Chore};
 
-/// The measurement that is asked for.
+/// The chosen measurement.
 #[derive(Args)]
 pub(crate) struct Chosen {
     #[command(subcommand)]
@@ -110,7 +110,7 @@ enum Bench {
     Trunks(trunks::Given),
 }
 
-/// What a script takes.
+/// The arguments of a script.
 #[derive(Args)]
 struct Script {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
@@ -135,7 +135,7 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
     }
 }
 
-/// Which measurements there are, a line each.
+/// Prints the measurements, one per line.
 fn list() -> Chore {
     for bench in Bench::augment_subcommands(Command::new("bench")).get_subcommands() {
         let about = bench.get_about().map(ToString::to_string).unwrap_or_default();
@@ -144,12 +144,12 @@ fn list() -> Chore {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a name has `only` in it, or one of several with `|` between.
+/// Whether a name contains `only`, or one of several parts separated by `|`.
 fn is_wanted(only: &str, name: &str) -> bool {
     only.split('|').any(|part| name.contains(part))
 }
 
-/// The words of a command.
+/// Splits a command into its words.
 fn words(command: &str) -> Vec<String> {
     command.split_whitespace().map(str::to_owned).collect()
 }

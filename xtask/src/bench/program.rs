@@ -1,4 +1,4 @@
-//! The programs that are measured, and that measure.
+//! The measured programs, and those that measure.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command::{output, ran};
 use crate::repository;
 
-/// The release build of this tree, made first, or what ANABRANCH names.
+/// The release build of this tree, which is made first, or the program in ANABRANCH.
 pub(super) fn anabranch() -> Result<PathBuf, String> {
     if let Some(given) = env::var_os("ANABRANCH") {
         return Ok(given.into());
@@ -20,7 +20,7 @@ pub(super) fn anabranch() -> Result<PathBuf, String> {
     Ok(repository::target().join("release/anabranch"))
 }
 
-/// The load generator of tests/peers, made first, or what FSLOAD names.
+/// The load generator of tests/peers, which is built first, or the program in FSLOAD.
 pub(super) fn fsload() -> Result<PathBuf, String> {
     if let Some(given) = env::var_os("FSLOAD") {
         return Ok(given.into());
@@ -32,19 +32,19 @@ pub(super) fn fsload() -> Result<PathBuf, String> {
     Ok(target.join("release/fsload"))
 }
 
-/// What a command prints as JSON.
+/// The output of a command as JSON.
 pub(super) fn json(command: &mut Command) -> Result<Value, String> {
     let printed = output(command)?;
     serde_json::from_str(&printed).map_err(|e| format!("{}: {e}", command.get_program().display()))
 }
 
-/// What a file has as JSON.
+/// The content of a file as JSON.
 pub(super) fn read_json(path: &Path) -> Result<Value, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// A command that begins with further words, such as `taskset -c 1`.
+/// A command behind a prefix, such as `taskset -c 1`.
 pub(super) fn behind(before: &[String], program: &Path) -> Command {
     match before.split_first() {
         Some((first, rest)) => {
@@ -56,7 +56,7 @@ pub(super) fn behind(before: &[String], program: &Path) -> Command {
     }
 }
 
-/// A number of a JSON value; what is not there is no number.
+/// A number of a JSON value; NaN if it is missing.
 pub(super) fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }

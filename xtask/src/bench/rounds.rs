@@ -1,16 +1,16 @@
-//! Kinds of a measurement, interleaved: whoever comes later finds a warmer machine.
+//! Interleaves the kinds of a measurement, because a later measurement finds a warmer machine.
 
-/// In which order `N` kinds are measured in a round: forwards and backwards in turns.
+/// The order in which `N` kinds are measured in a round: alternately forwards and backwards.
 pub(super) fn order<const N: usize>(round: usize) -> impl Iterator<Item = usize> {
     (0..N).map(move |at| if round.is_multiple_of(2) { at } else { N - 1 - at })
 }
 
-/// In which order `N` kinds are measured in a round: each begins one in turn.
+/// The order in which `N` kinds are measured in a round: each kind is first in turn.
 pub(super) fn rotated<const N: usize>(round: usize) -> impl Iterator<Item = usize> {
     (0..N).map(move |at| (round + at) % N)
 }
 
-/// Measures each of `N` kinds once in each round. Figures of one round stood next to each other.
+/// Measures each of `N` kinds once in each round. The figures of one round were measured side by side.
 pub(super) fn interleaved<const N: usize>(
     rounds: usize,
     mut measure: impl FnMut(usize) -> Result<f64, String>,

@@ -1,4 +1,4 @@
-//! What signing and encryption cost.
+//! The cost of signing and encryption.
 
 mod network;
 mod section;
@@ -24,7 +24,7 @@ struct Work {
     words: &'static str,
     /// Blocks in a MiB.
     blocks: f64,
-    /// What the server does with the data when it is encrypted.
+    /// The work of the server on the data when it is encrypted.
     cipher: &'static str,
 }
 
@@ -35,7 +35,7 @@ const WORKS: [Work; 4] = [
     Work { name: "1 MiB write, depth 8", words: "op=write bs=1m qd=8", blocks: 1.0, cipher: "open" },
 ];
 const MODES: usize = 3;
-/// What each mode is called, fsload's words for it, and the least of the plain rate that it should reach.
+/// For each mode: its name, its arguments of fsload, and the part of the plain rate that it should reach.
 const MODE: [(&str, &str, f64); MODES] =
     [("plain", "", 1.0), ("signed", "sign=1 signing=gmac", 0.90), ("encrypted", "encrypt=1", 0.85)];
 
@@ -55,10 +55,10 @@ pub(super) struct Given {
     only: String,
 }
 
-/// Where the client is, and what was measured there.
+/// The place of the client, and the measurements there.
 struct Regime {
     name: String,
-    /// Words in front of the client's command.
+    /// The prefix of the client's command.
     before: String,
     rows: Vec<Row>,
 }
@@ -128,7 +128,7 @@ fn measure(given: &Given, fsload: &Fsload, server: &Server, regimes: &mut [Regim
     Ok(())
 }
 
-/// taskset for the server and for the client: a half of the processors each.
+/// taskset for the server and for the client: half of the processors for each.
 fn halves(processors: usize) -> (String, String) {
     let half = processors.div_ceil(2);
     (format!("taskset -c 0-{}", half - 1), format!("taskset -c {}-{}", half % processors, processors - 1))

@@ -1,4 +1,4 @@
-//! A server for the length of a measurement.
+//! A server that runs during a measurement.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -14,10 +14,10 @@ use super::afterwards::Scratch;
 use crate::command::ran;
 
 pub(super) const PASSWORD: &str = "bench-Pass1";
-/// How long it may take to end.
+/// How long the server may take to end.
 const END_MAX: Duration = Duration::from_secs(60);
 
-/// What a server is to be. It has one share, which one user, `bench`, owns.
+/// The settings of a server. It has one share, which one user, `bench`, owns.
 pub(super) struct Settings {
     pub(super) share: &'static str,
     /// The uid and gid of the user.
@@ -28,13 +28,13 @@ pub(super) struct Settings {
     pub(super) share_lines: String,
     /// Whether the share lies in memory.
     pub(super) in_memory: bool,
-    /// The directory that is served, if it is there already.
+    /// The directory to serve, if it exists already.
     pub(super) directory: Option<PathBuf>,
-    /// Where it listens for SMB and NFS.
+    /// The addresses on which the server listens for SMB and NFS.
     pub(super) listen: [SocketAddr; 2],
-    /// By which address clients reach it, where it listens on all.
+    /// The address by which clients reach the server if it listens on all.
     pub(super) reached_at: Option<IpAddr>,
-    /// Words in front of its command.
+    /// The prefix of the server's command.
     pub(super) before: Vec<String>,
     pub(super) environment: Vec<(String, String)>,
 }
@@ -68,7 +68,7 @@ impl Settings {
     }
 }
 
-/// A server that runs. It ends with this value.
+/// A running server. Dropping this value ends it.
 pub(super) struct Server {
     process: Child,
     share: &'static str,
@@ -77,7 +77,7 @@ pub(super) struct Server {
     /// The directory that is served.
     pub(super) directory: PathBuf,
     home: Scratch,
-    /// Where the share lies if it lies elsewhere.
+    /// The place of the share, if it is another one.
     _memory: Option<Scratch>,
 }
 
@@ -123,7 +123,7 @@ impl Server {
         self.process.id()
     }
 
-    /// Where clients reach it over `smb` or `nfs`.
+    /// The address for clients of `smb` or `nfs`.
     pub(super) fn address(&self, of: &str) -> SocketAddr {
         let listens = self.ready[of];
         SocketAddr::new(self.reached_at.unwrap_or_else(|| listens.ip()), listens.port())
@@ -144,7 +144,7 @@ impl Server {
         format!("nfs://{}/{}?vers={version}{user}", self.address("nfs"), self.share)
     }
 
-    /// A share as fsload takes it, over `smb` or a version of NFS.
+    /// A share in the form that fsload takes, over `smb` or a version of NFS.
     pub(super) fn fsload(&self, protocol: &str, share: &str) -> String {
         let port = self.address(if protocol == "smb" { "smb" } else { "nfs" }).port();
         let pid = self.pid();
@@ -159,7 +159,7 @@ impl Server {
         fs::read_to_string(self.home.path().join("log")).unwrap_or_default()
     }
 
-    /// Ends it: within a minute, without an error, and with a log that has neither a panic nor a password.
+    /// Stops the server: within a minute, without an error, and with a log that has neither a panic nor a password.
     pub(super) fn stop(mut self) -> Result<(), String> {
         ran(Command::new("kill").args(["-TERM", &self.pid().to_string()]))?;
         let begun = Instant::now();
@@ -184,7 +184,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended already, or nobody waits for how it ends.
+        // The process has already ended, or its exit status does not matter.
         drop(self.process.kill());
         drop(self.process.wait());
     }

@@ -1,4 +1,4 @@
-//! What one link carries over NFSv4 and what four trunked links carry.
+//! The throughput of one link over NFSv4 and of four trunked links.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::repository;
 
 const PAGE: &str = "docs/measured/performance.md";
 const VERSION: &str = "4.2";
-/// Four connections over one link are nconnect. The two last ones have all links.
+/// Four connections over one link are nconnect. The last two ways have all links.
 const WAYS: [&str; 4] = ["one", "nconnect", "discovered", "trunked"];
 
 #[derive(Args)]
@@ -43,7 +43,7 @@ pub(super) fn run(given: &Given) -> Chore {
 
 struct Row {
     cells: Vec<String>,
-    /// Of the ways with all links, against one link.
+    /// The ratios of the ways with all links to one link.
     trunked: [f64; 2],
 }
 

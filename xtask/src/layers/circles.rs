@@ -1,13 +1,13 @@
-//! Circles of files: sets of files each of which imports from each other one, by however many steps.
+//! Import circles: sets of files in which each file imports from each other one, directly or indirectly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::modules::{Module, Modules};
 
-/// Who imports from whom.
+/// The imports: for each module, the modules that it imports from.
 pub(super) type Arrows = BTreeMap<Module, BTreeSet<Module>>;
 
-/// All circles, those inside one folder too.
+/// All circles, including those inside one folder.
 pub(super) fn circles(arrows: &Arrows) -> Vec<Vec<Module>> {
     let mut search =
         Search { arrows, index: BTreeMap::new(), low: BTreeMap::new(), stack: Vec::new(), found: Vec::new() };
@@ -19,7 +19,7 @@ pub(super) fn circles(arrows: &Arrows) -> Vec<Vec<Module>> {
     search.found
 }
 
-/// The circles of files of which not all lie in one folder.
+/// The circles whose files do not all lie in one folder.
 pub(super) fn crossing(modules: &Modules) -> Vec<Vec<Module>> {
     let mut found = circles(&modules.arrows());
     found.retain(|circle| folders(circle, modules).len() > 1);
@@ -31,7 +31,7 @@ pub(super) fn folders<'a>(circle: &'a [Module], modules: &Modules) -> BTreeSet<&
     circle.iter().map(|module| modules.folder(module)).collect()
 }
 
-/// A circle, as it is printed.
+/// A circle in the form in which it is printed.
 pub(super) fn shown(circle: &[Module]) -> String {
     let names = circle.iter().map(|m| if m.is_empty() { "(root)".to_owned() } else { m.join("::") });
     names.collect::<Vec<_>>().join(", ")
@@ -47,7 +47,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The lowest index that is reached from a module and is on the stack.
+    /// The lowest index on the stack that is reached from a module.
     fn visit(&mut self, module: &'a Module) -> usize {
         let (index, depth) = (self.index.len(), self.stack.len());
         let mut low = index;

@@ -1,8 +1,8 @@
-//! Imports only go up the table of ARCHITECTURE.md, each crate stands in the folder of its layer, and no circle of files crosses a
-//! folder.
+//! Checks that imports only go up the table of ARCHITECTURE.md, that each crate lies in the folder of its layer, and
+//! that no circle of files crosses a folder.
 //!
-//! The table is the only list of what a crate may use: it is read, and what it allows is used. What crates use is read from the
-//! manifests of the workspace (`cargo metadata`), and what files use from the paths in each source.
+//! The table is the only list of what a crate may use. Each allowed use must also exist. The uses of crates are read
+//! from the manifests of the workspace (`cargo metadata`), and those of files from the paths in each source.
 
 mod circles;
 mod modules;
@@ -25,7 +25,7 @@ use modules::Modules;
 use packages::{Package, Packages, short};
 use table::{Row, Table};
 
-/// What reaches the world, or needs a runtime.
+/// Crates that reach outside the process, or need a runtime.
 const RUNTIME: [&str; 16] = [
     "tokio",
     "mio",
@@ -76,10 +76,10 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What was found in a workspace.
+/// The result of the checks of a workspace.
 struct Verdict {
     members: usize,
-    /// Crates, each with what is wrong with it.
+    /// Crates, each with a fault.
     faults: Vec<(String, String)>,
 }
 
@@ -114,7 +114,7 @@ fn read_table(top: &Path) -> Result<Table, String> {
     Ok(Table::read(&fs::read_to_string(&page).map_err(|e| format!("{}: {e}", page.display()))?))
 }
 
-/// The crate of the chores has no row: it stands beside `crates/`, and uses none of them, so that it is built quickly.
+/// The crate of the chores has no row. It lies beside `crates/` and uses none of the crates, so that it builds quickly.
 fn chores_faults(package: &Package) -> Vec<String> {
     let misplaced =
         (package.place != CHORES).then(|| format!("stands in {}; its folder is {CHORES}", package.place));

@@ -1,4 +1,4 @@
-//! The modules of one crate, and who imports from whom.
+//! The modules of one crate, and their imports from each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,21 +9,21 @@ use super::source::{code, sources};
 use super::uses::{self, Import};
 use crate::words::words;
 
-/// Where a module is: names from the crate's root, which has none.
+/// The path of a module: names from the crate's root, whose path is empty.
 pub(super) type Module = Vec<String>;
 
 /// Words before the name of an item.
 const ITEMS: [&str; 9] = ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "mod"];
 
-/// What one file has and asks for.
+/// The items and the imports of one file.
 #[derive(Default)]
 struct File {
     items: BTreeSet<String>,
-    /// What a name stands for, as it is written.
+    /// The path for which each name stands, as written.
     names: BTreeMap<String, Vec<String>>,
-    /// The modules of which all names are here.
+    /// The modules from which all names are imported.
     globs: Vec<Vec<String>>,
-    /// What it needs itself; what it only passes on is not among them.
+    /// The paths that the file itself needs. Re-exports do not count.
     needs: Vec<Vec<String>>,
 }
 
@@ -44,7 +44,7 @@ impl File {
     }
 }
 
-/// The names of the items in a source, those inside of others too.
+/// The names of the items in a source, including nested ones.
 fn items(source: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut last = ("", 0);
@@ -67,7 +67,7 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    /// Those below the folder `src` of a crate.
+    /// Reads the files below the folder `src` of a crate.
     pub(super) fn read(src: &Path) -> Self {
         let read = |path: &Path| {
             let name = path.strip_prefix(src).unwrap_or(path).display().to_string();
@@ -76,21 +76,21 @@ impl Modules {
         Self::of(sources(src).iter().map(|path| read(path)))
     }
 
-    /// Those with these paths and texts.
+    /// Makes modules of these paths and texts.
     pub(super) fn of<P: AsRef<str>, T: AsRef<str>>(files: impl IntoIterator<Item = (P, T)>) -> Self {
         let file = |text: &str| File::read(&(code(text).join("\n") + "\n"));
         let files = files.into_iter().map(|(path, text)| (module(path.as_ref()), file(text.as_ref())));
         Self { files: files.collect() }
     }
 
-    /// The folder of `src` that a file belongs to: that of its own name where there is one (`a.rs` belongs to `a/`).
+    /// The folder of `src` to which a file belongs: the one with its own name if that exists (`a.rs` belongs to `a/`).
     pub(super) fn folder<'a>(&self, module: &'a Module) -> &'a str {
         let Some(first) = module.first() else { return "" };
         let is_folder = self.files.keys().any(|other| other.len() > 1 && other[0] == *first);
         if is_folder { first } else { "" }
     }
 
-    /// The modules that each one imports from, without itself.
+    /// The modules from which each module imports, except itself.
     pub(super) fn arrows(&self) -> Arrows {
         let targets = |module: &Module, file: &File| {
             let found = file.needs.iter().filter_map(|path| self.file_of(module, path, &mut Vec::new()));
@@ -99,7 +99,7 @@ impl Modules {
         self.files.iter().map(|(module, file)| (module.clone(), targets(module, file))).collect()
     }
 
-    /// The module in which what `module` calls `path` is defined; none for what is not of this crate.
+    /// The module that defines the `path` used in `module`; None if the path does not belong to this crate.
     fn file_of(
         &self,
         module: &Module,
@@ -140,12 +140,12 @@ impl Modules {
         found
     }
 
-    /// The module in which the name that `rest` begins with is defined, which `at` has.
+    /// The module that defines the first name of `rest`, as seen from `at`.
     fn defined(&self, at: Module, rest: &[String], asked: &mut Vec<(Module, Vec<String>)>) -> Option<Module> {
         let file = self.files.get(&at)?;
         let Some(name) = rest.first().filter(|name| *name != "*") else { return Some(at) };
         if let Some(path) = file.names.get(name) {
-            // `use bytes::bytes`: another crate's
+            // `use bytes::bytes`: a name of another crate
             if path.first() == Some(name) && !self.files.contains_key(&below(&at, name)) {
                 return None;
             }
@@ -168,7 +168,7 @@ fn below(module: &Module, name: &str) -> Module {
     [module.as_slice(), &[name.to_owned()]].concat()
 }
 
-/// The module that a file is, by its path below `src`.
+/// The module of a file with this path below `src`.
 fn module(path: &str) -> Module {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let mut names: Module = path.split('/').map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! The packages of a workspace, and what ends up in a build of each: what Cargo says of the manifests.
+//! The packages of a workspace, and the content of a build of each, according to Cargo.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,27 +8,27 @@ use serde_json::Value;
 
 use crate::command::output;
 
-/// A member of the workspace. Names of members have no `anabranch-` in front.
+/// A member of the workspace. Names of members are without the prefix `anabranch-`.
 pub(super) struct Package {
     id: String,
-    /// Its folder, from the top.
+    /// The folder, relative to the top.
     pub(super) place: String,
-    /// The workspace's packages that it uses.
+    /// The workspace's packages that the member uses.
     pub(super) uses: Vec<String>,
-    /// Those that its tests use.
+    /// The workspace's packages that only its tests use.
     pub(super) tests: Vec<String>,
 }
 
 pub(super) struct Packages {
     pub(super) members: BTreeMap<String, Package>,
-    /// The name of each package, as it stands in its manifest.
+    /// The name of each package in its manifest.
     names: BTreeMap<String, String>,
-    /// What each package needs in a build, tests apart.
+    /// The dependencies of each package in a build, without those of tests.
     needs: BTreeMap<String, Vec<String>>,
 }
 
 impl Packages {
-    /// Those of the workspace at `top`.
+    /// Reads the packages of the workspace at `top`.
     pub(super) fn read(top: &Path) -> Result<Self, String> {
         let metadata = output(
             Command::new("cargo")
@@ -53,7 +53,7 @@ impl Packages {
         Ok(read)
     }
 
-    /// Names of all that ends up in a build of a member, without what only tests use.
+    /// The names of all packages in a build of a member, without those that only tests use.
     pub(super) fn reached(&self, member: &Package) -> BTreeSet<&str> {
         let mut seen = BTreeSet::new();
         let mut todo = vec![&member.id];

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::words::{is_word, places};
 
-/// Uses of the clock, of threads, sockets and files: what begins so.
+/// Prefixes of paths that use the clock, threads, sockets or files.
 const IMPURE: [&str; 8] = [
     "Instant::now",
     "SystemTime::now",
@@ -17,7 +17,7 @@ const IMPURE: [&str; 8] = [
     "thread::sleep",
 ];
 
-/// The one file of a pure crate that starts threads: a thread that it has started may wait for a store.
+/// The only file of a pure crate that may start threads, which may wait for a store.
 const STARTS_THREADS: &str = "crates/store/storage/src/wait.rs";
 
 /// Paths of the source files below a folder, without files of tests.
@@ -37,23 +37,23 @@ pub(super) fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The lines of a source without comments and strings; lines of items that only tests have are empty.
+/// The lines of a source without comments and strings. Lines of items that only tests have are empty.
 pub(super) fn code(source: &str) -> Vec<String> {
     let mut item = Item::Kept;
     source.lines().map(|line| item.pass(without_strings(line))).collect()
 }
 
-/// Whether what is being read is an item that only tests have.
+/// The state of the reader: whether it is in an item that only tests have.
 enum Item {
     Kept,
-    /// `#[cfg(test)]` was read, and not yet the first line of what it stands for.
+    /// `#[cfg(test)]` was read, but not yet the first line of its item.
     Announced,
-    /// This line ends it.
+    /// This line ends the item.
     Until(String),
 }
 
 impl Item {
-    /// The next line, or an empty one in its place.
+    /// Passes a line on, or returns an empty one in its place.
     fn pass(&mut self, line: String) -> String {
         let last = match self {
             Self::Kept if line.trim() == "#[cfg(test)]" => {
@@ -76,7 +76,7 @@ impl Item {
     }
 }
 
-/// A line without its comment and the blanks at its end; strings are empty.
+/// A line without its comment and trailing blanks. Strings are empty.
 fn without_strings(line: &str) -> String {
     let (mut plain, mut rest) = (String::new(), line);
     while let Some(at) = rest.find('"') {
@@ -90,7 +90,7 @@ fn without_strings(line: &str) -> String {
     plain.split("//").next().unwrap_or_default().trim_end().to_owned()
 }
 
-/// How long the string is that a text begins with, with its quotes.
+/// The length of the string, with its quotes, with which a text begins.
 fn string_length(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -121,7 +121,7 @@ pub(super) fn impure_lines(folder: &Path, top: &Path) -> Vec<String> {
 }
 
 fn is_impure(line: &str) -> bool {
-    // A longer word than `std::thread` is something else.
+    // A longer word than `std::thread` is a different word.
     let whole =
         |wanted: &str, at: usize| wanted != "std::thread" || !line[at + wanted.len()..].starts_with(is_word);
     IMPURE.iter().any(|wanted| places(line, wanted).any(|at| whole(wanted, at)))

@@ -8,24 +8,24 @@ const PURE_LAYERS: [&str; 2] = ["wire", "rules"];
 /// A crate of the table.
 pub(super) struct Row {
     pub(super) layer: String,
-    /// What it may use.
+    /// The crates that it may use.
     pub(super) uses: Vec<String>,
-    /// What its tests may use besides.
+    /// The crates that its tests may use in addition.
     pub(super) tests: Vec<String>,
 }
 
 impl Row {
-    /// Where the crate stands: in the folder of its layer. The program has none, and stands beside the folders.
+    /// The folder of the crate: that of its layer. The program has no layer, and lies beside the folders.
     pub(super) fn folder(&self, name: &str) -> String {
         if self.layer == "-" { format!("crates/{name}") } else { format!("crates/{}/{name}", self.layer) }
     }
 
-    /// Whether the crate keeps to arithmetic: all of some layers do, and `storage`.
+    /// Whether the crate must be pure. This holds for all crates of some layers, and for `storage`.
     pub(super) fn is_pure(&self, name: &str) -> bool {
         PURE_LAYERS.contains(&self.layer.as_str()) || name == "storage"
     }
 
-    /// What a crate uses, held against its row. What is allowed and not used is a fault of the table.
+    /// Compares the uses of a crate with its row. An allowed use that does not exist is a fault of the table.
     pub(super) fn import_faults(&self, uses: &[String], tests: &[String]) -> Vec<String> {
         let unlisted = uses.iter().filter(|d| !self.uses.contains(d)).map(|d| format!("uses {d}"));
         let unlisted_tests = tests
@@ -45,7 +45,7 @@ impl Row {
         unlisted.chain(unlisted_tests).chain(unused).chain(unused_tests).collect()
     }
 
-    /// A crate stands in the folder of its layer.
+    /// Checks that a crate lies in the folder of its layer.
     pub(super) fn place_faults(&self, name: &str, place: &str) -> Vec<String> {
         let folder = self.folder(name);
         let layer = folder.rsplit_once('/').map_or("", |(layer, _)| layer);
@@ -63,7 +63,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Finds the table in a page: the rows of five cells whose second one names a crate.
+    /// Finds the table in a page: the rows of five cells whose second cell names a crate.
     pub(super) fn read(page: &str) -> Self {
         let mut rows = Vec::new();
         let mut layer = String::new();
@@ -87,7 +87,7 @@ impl Table {
         self.rows.iter().find(|(of, _)| of == name).map(|(_, row)| row)
     }
 
-    /// What is wrong with the table itself: a crate may use only what stands above it.
+    /// The faults of the table itself: a crate may use only crates above it.
     pub(super) fn faults(&self) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         for (index, (name, row)) in self.rows.iter().enumerate() {

@@ -8,7 +8,7 @@ const TABLE: &str = "| layer | crate | holds | may use | its tests also |\n\
                      | | `nfs-wire` | bytes | - | - |\n\
                      | front | `smb-server` | handlers | smb-wire | - |\n";
 
-/// A workspace, of files of which a test changes some.
+/// A workspace. Tests change some of its files.
 struct Planted {
     folder: tempfile::TempDir,
 }
@@ -39,7 +39,7 @@ impl Planted {
         fs::write(path, text).unwrap();
     }
 
-    /// What is found, as it is printed.
+    /// The faults in the form in which they are printed.
     fn faults(&self) -> Vec<String> {
         let top = self.folder.path().canonicalize().unwrap();
         let verdict = check(&top).unwrap();

@@ -1,17 +1,17 @@
-//! The paths in a source file: those of its `use` declarations, and those written out.
+//! The paths in a source file: those of its `use` declarations, and those written in full.
 
 use crate::words::{before, is_word, word_at, words};
 
-/// One name that a `use` declaration brings.
+/// One name that a `use` declaration imports.
 #[derive(Debug, PartialEq)]
 pub(super) struct Import {
     pub(super) path: Vec<String>,
     pub(super) name: String,
-    /// Whether it passes the name on.
+    /// Whether the name is re-exported.
     pub(super) public: bool,
 }
 
-/// What the `use` declarations of a source bring, and the source without them.
+/// The imports of the `use` declarations of a source, and the source without them.
 pub(super) fn split(source: &str) -> (Vec<Import>, String) {
     let (mut imports, mut rest, mut from) = (Vec::new(), String::new(), 0);
     let mut line = 0;
@@ -50,7 +50,7 @@ impl<'a> Declaration<'a> {
     }
 }
 
-/// What follows `pub` or `pub(...)`, where a text begins with it.
+/// The rest of a text that begins with `pub` or `pub(...)`.
 fn visibility(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("pub")?;
     let rest = match rest.strip_prefix('(') {
@@ -61,7 +61,7 @@ fn visibility(text: &str) -> Option<&str> {
     (further.len() < rest.len()).then_some(further)
 }
 
-/// The paths of a use tree, and the name that each has from then on: `a::{b, c as d}` -> (a b, b), (a c, d).
+/// The paths of a use tree, each with its local name: `a::{b, c as d}` -> (a b, b), (a c, d).
 fn leaves(tree: &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     let names = |path: &str| {
         let written = path.trim().split("::").filter(|name| !name.is_empty());
@@ -83,7 +83,7 @@ fn leaves(tree: &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     vec![(path, name)]
 }
 
-/// Splits at the commas that stand outside of braces.
+/// Splits at the commas outside of braces.
 fn parts(inner: &str) -> Vec<&str> {
     let mut depth = 0;
     let outside = |c: char| {
@@ -97,7 +97,7 @@ fn parts(inner: &str) -> Vec<&str> {
     inner.split(outside).map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// Paths of two names and more that are written out in a source.
+/// Paths of at least two names that are written in full in a source.
 pub(super) fn paths(source: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (begin, word) in words(source) {

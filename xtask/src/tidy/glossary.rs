@@ -4,10 +4,10 @@ use super::Texts;
 use crate::words::{before, is_word};
 
 const PAGE: &str = "CONTRIBUTING.md";
-/// Pages that may use them: the glossary's own, and that of the past.
+/// Pages that may use these phrases: that of the glossary itself, and that of the past.
 const UNCHECKED: [&str; 2] = [PAGE, "CHANGELOG.md"];
 
-/// The phrases of two or more words in the last column. Single words have other meanings, too.
+/// The phrases of two or more words in the last column. Single words also have other meanings.
 pub(super) struct Glossary {
     phrases: Vec<String>,
 }
@@ -21,7 +21,7 @@ impl Glossary {
         Ok(Self { phrases })
     }
 
-    /// Where a page uses a phrase, or its plural.
+    /// The places where a page uses a phrase, or its plural.
     pub(super) fn faults(&self, path: &str, text: &str) -> Vec<String> {
         if !path.ends_with(".md") || UNCHECKED.contains(&path) {
             return Vec::new();
@@ -44,7 +44,7 @@ impl Glossary {
 fn phrases(page: &str) -> Vec<String> {
     let section = page.split_once("## Glossary").map_or("", |(_, section)| section);
     let section = section.split("\n## ").next().unwrap_or_default();
-    // After the heads and the line below them.
+    // Skip the heading and the line below it.
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     let cells = rows.map(|row| row.trim_matches(['|', ' ']).split('|').collect::<Vec<_>>());
     let last = cells.filter(|cells| cells.len() == 3).map(|cells| cells[2]);
@@ -52,7 +52,7 @@ fn phrases(page: &str) -> Vec<String> {
     phrases.filter(|phrase| phrase.contains(' ') && !phrase.contains('(')).map(str::to_owned).collect()
 }
 
-/// How long a phrase is at the start of a text, in whatever case and with whatever blanks between its words.
+/// The length of a phrase at the start of a text, in any case and with any whitespace between its words.
 fn length(text: &str, phrase: &str) -> Option<usize> {
     let mut rest = text;
     for (index, word) in phrase.split(' ').enumerate() {

@@ -1,8 +1,8 @@
-//! What a line must not have.
+//! Content that no line may have.
 
 use crate::words::{before, is_word, places, word_at, words};
 
-/// What is wrong with a line, whatever its file is.
+/// The faults of a line of any file.
 pub(super) fn faults(line: &str) -> impl Iterator<Item = &'static str> {
     let rules = [
         (names_a_machine(line), "a path of one machine"),
@@ -13,7 +13,7 @@ pub(super) fn faults(line: &str) -> impl Iterator<Item = &'static str> {
     rules.into_iter().filter(|(broken, _)| *broken).map(|(_, what)| what)
 }
 
-/// Whether the folders of one machine are named from the root: not those of a variable, or of another folder.
+/// Whether the line names a folder of one machine by an absolute path: not relative to a variable or to another folder.
 fn names_a_machine(line: &str) -> bool {
     line.match_indices('/').any(|(at, _)| {
         let inner = before(line, at).is_some_and(|c| is_word(c) || "$}.".contains(c));
@@ -49,7 +49,7 @@ fn silences(line: &str) -> bool {
     })
 }
 
-/// A name in a line of Rust that says nothing.
+/// A meaningless name in a line of Rust.
 pub(super) fn poor_name(line: &str) -> Option<&str> {
     let code = line.split("//").next().unwrap_or_default();
     let names =

@@ -1,11 +1,11 @@
-//! Links of pages to files and headings, and pages that a source names.
+//! Links of pages to files and headings, and pages that a source mentions.
 
 use std::collections::BTreeSet;
 
 use super::Texts;
 use crate::words::{before, is_word, word_at};
 
-/// Links to files and headings that are not there, and pages of docs that a text names and nobody wrote.
+/// Links to files and headings that do not exist, and missing pages of docs that a text mentions.
 pub(super) fn faults(path: &str, text: &str, texts: &Texts<'_>) -> Vec<String> {
     let missing = pages(text).into_iter().filter(|page| !texts.paths.contains(*page));
     let mut wrong: Vec<_> = missing.map(|page| format!("names {page}, which is not there")).collect();
@@ -24,7 +24,7 @@ pub(super) fn faults(path: &str, text: &str, texts: &Texts<'_>) -> Vec<String> {
     wrong
 }
 
-/// Pages below `docs` that a text names from the top.
+/// Pages below `docs` that a text mentions by their paths from the top.
 fn pages(text: &str) -> BTreeSet<&str> {
     let of_path = |c: char| is_word(c) || c == '/' || c == '-';
     let named = text.match_indices("docs/").filter_map(|(at, folder)| {
@@ -38,7 +38,7 @@ fn pages(text: &str) -> BTreeSet<&str> {
     named.collect()
 }
 
-/// Where the links of a page lead, but those to other sites.
+/// The targets of the links of a page, except those to other sites.
 fn targets(page: &str) -> impl Iterator<Item = &str> {
     page.match_indices("](").filter_map(|(at, mark)| {
         let rest = &page[at + mark.len()..];
@@ -51,7 +51,7 @@ fn targets(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The path from the top of what a page calls `file`.
+/// The path from the top for a `file` that a page names relative to itself.
 fn beside(page: &str, file: &str) -> String {
     let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut names = Vec::new();
@@ -77,7 +77,7 @@ fn slug(heading: &str) -> String {
     let lower = heading.trim().to_lowercase();
     let mut rest = lower.as_str();
     while let Some(c) = rest.chars().next() {
-        // Of a link its text counts.
+        // Only the text of a link counts.
         if let Some((_, after)) = rest.strip_prefix("](").and_then(|link| link.split_once(')')) {
             rest = after;
             continue;

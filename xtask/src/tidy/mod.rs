@@ -1,7 +1,7 @@
-//! The texts of this repository: what no other tool looks at.
+//! Checks the texts of this repository for faults that no other tool finds.
 //!
-//! Sources are ASCII and short, name nothing of one machine, use the words of CONTRIBUTING.md, and leave no notes to oneself; links
-//! lead to pages and headings that are there. What lets a call to a store wait is made in few places.
+//! Sources are ASCII and short, name nothing of one machine, use the words of CONTRIBUTING.md, and leave no notes to
+//! oneself. Links lead to existing pages and headings. Tokens that let a call to a store wait are made in few places.
 
 mod glossary;
 mod lines;
@@ -20,9 +20,9 @@ use glossary::Glossary;
 const LINES_MAX: usize = 700;
 const TEST_LINES_MAX: usize = 1000;
 const BYTES_MAX: usize = 64 << 10;
-/// Ends of the names of sources. What begins with `#!` is one too.
+/// The endings of the names of sources. A file that begins with `#!` is a source too.
 const SOURCE: [&str; 8] = [".rs", ".py", ".sh", ".toml", ".md", ".txt", ".tsv", ".yml"];
-/// Parts of the paths of data.
+/// Parts of the paths of data files.
 const DATA: [&str; 8] =
     ["/testdata/", "/corpus/", "/captures/", "LICENSE", "Cargo.lock", "/baseline-", "/expected", "/data/"];
 /// These files contain what they look for.
@@ -38,10 +38,10 @@ pub(crate) fn run() -> Chore {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What was found in a repository.
+/// The result of the checks of a repository.
 struct Verdict {
     files: usize,
-    /// Paths, each with what is wrong there.
+    /// Paths, each with a fault.
     faults: Vec<(String, String)>,
 }
 
@@ -54,7 +54,7 @@ impl Verdict {
 /// The files of a repository.
 struct Texts<'a> {
     top: &'a Path,
-    /// Their paths from the top: those that git has, and those that it does not ignore.
+    /// The paths from the top of the files that git tracks or does not ignore.
     paths: BTreeSet<String>,
 }
 
@@ -123,7 +123,7 @@ fn file_faults(path: &str, raw: &[u8], texts: &Texts<'_>) -> Vec<String> {
     wrong
 }
 
-/// A file of tests may be longer, and tests at the end of a file do not count.
+/// Whether a file is too long. A file of tests may be longer, and tests at the end of a file do not count.
 fn too_long(path: &str, lines: &[&[u8]]) -> Option<String> {
     let tests = path.contains("/tests/") || path.ends_with("/tests.rs");
     let (count, most) = if tests {

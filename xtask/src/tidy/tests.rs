@@ -27,7 +27,7 @@ impl Planted {
         check(self.folder.path()).unwrap()
     }
 
-    /// What is found, as it is printed.
+    /// The faults in the form in which they are printed.
     fn faults(&self) -> Vec<String> {
         self.verdict().faults.iter().map(|(path, what)| format!("{path}: {what}")).collect()
     }

@@ -1,8 +1,9 @@
-//! Who may make what lets a call to a store wait (docs/adr/0014-waiting-is-a-token.md).
+//! The files that may make the token that lets a call to a store wait (docs/adr/0014-waiting-is-a-token.md).
 //!
-//! The compiler keeps everybody from making a `MayWait`. It is lent by values that few files make, and those are named here.
+//! The compiler does not let other code make a `MayWait`. A few values lend it, and few files make those values; the
+//! files are listed here.
 
-/// What makes a token, and the files that may name it outside of tests.
+/// The makers of tokens, and the files that may name them outside of tests.
 const MAKERS: [(&str, &[&str]); 4] = [
     (
         "StoreThread::spawn",
@@ -19,7 +20,7 @@ const MAKERS: [(&str, &[&str]); 4] = [
     ("conformance::MAY", &[]),
 ];
 
-/// What is wrong with a source: the tokens of tests, and what makes tokens elsewhere than it should.
+/// The faults of a source: tokens of tests, and makers of tokens in the wrong files.
 pub(super) fn faults(path: &str, text: &str) -> Vec<String> {
     let is_test =
         ["/tests/", "/tests.rs", "/examples/", "/conformance"].iter().any(|part| path.contains(part));

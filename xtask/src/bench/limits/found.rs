@@ -1,4 +1,4 @@
-//! What was found, kept in a file if there is one.
+//! The results, kept in a file if one is given.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,14 +20,14 @@ pub(super) struct Row {
     pub(super) secs: f64,
 }
 
-/// Rows as they are kept: whether it holds, name, goal, what was found, seconds, commit.
+/// The rows in the form in which they are kept: whether the limit holds, name, goal, finding, seconds, commit.
 pub(super) struct Found {
     path: Option<PathBuf>,
     rows: Mutex<Vec<Value>>,
 }
 
 impl Found {
-    /// What a file has that an earlier run has left, if there is one.
+    /// Reads the rows that an earlier run has left in the file, if there is one.
     pub(super) fn read(path: Option<PathBuf>) -> Result<Self, String> {
         let kept = path.as_ref().filter(|path| path.exists()).map(|path| {
             let problem = |e: String| format!("{}: {e}", path.display());
@@ -41,7 +41,7 @@ impl Found {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a row in, in the place of an earlier one of its name, and prints it.
+    /// Adds a row, in place of an earlier one with its name, and prints it.
     pub(super) fn add(&self, row: Row) -> Result<(), String> {
         let Row { ok, name, goal, found, secs } = row;
         println!("{} {name}: {found} (goal: {goal})", if ok { "ok  " } else { "FAIL" });

@@ -7,7 +7,7 @@ use crate::bench::machine;
 use crate::bench::program::number;
 use crate::markdown::table;
 
-/// A part that was measured, and what `anabranch advise` says of its rows.
+/// A part that was measured, and the output of `anabranch advise` for its rows.
 pub(super) struct Measured {
     pub(super) part: Part,
     pub(super) result: Value,
@@ -17,7 +17,7 @@ pub(super) struct Measured {
 const HEADS: [&str; 5] = ["", "1 connection: op/s (MB/s)", "4 connections", "ratio", "advice"];
 
 impl Part {
-    /// Heading, what is measured, and the rule of the advice.
+    /// The heading, the subject of the measurement, and the rule of the advice.
     fn about(self) -> (&'static str, &'static str, u64) {
         match self {
             Self::Multifile => (
@@ -39,8 +39,8 @@ impl Part {
         }
     }
 
-    /// Whether a comparison says something here. One operation at a time fits into the buckets of `trunks` and `flows`:
-    /// single-thread-nfs measures that with others.
+    /// Whether a comparison is meaningful here. One operation at a time fits into the token buckets of `trunks` and
+    /// `flows`; single-thread-nfs measures that with other buckets.
     fn shows(self, comparison: &Value) -> bool {
         let other = &comparison["other"];
         let single = other["threads"] == 1 && other["queue_depth"] == 1;
@@ -108,7 +108,7 @@ fn section(measured: &Measured) -> Result<String, String> {
     Ok(format!("\n## {heading}\n\n{about}\n\n{}\n\n{}\n", table(&HEADS, &rows), texts.join("\n")))
 }
 
-/// What a rule says of a row.
+/// The advice of a rule about a row.
 fn advice_of<'a>(advice: &'a Value, row: &str, rule: u64) -> Option<&'a Value> {
     let of_row = list(advice).iter().rev().find(|of| of["row"] == row)?;
     list(&of_row["advice"]).iter().find(|advice| advice["rule"] == rule)
@@ -132,7 +132,7 @@ fn operation(key: &Value) -> String {
     format!("{random}{}", if reads { "read" } else { "write" })
 }
 
-/// A row, as advice names it.
+/// The name of a row, as advice uses it.
 fn name(key: &Value) -> String {
     format!(
         "connections={} bs={} op={} files={} threads={} qd={}",

@@ -1,4 +1,5 @@
-//! 300 connections of NFSv3 that write 1 MiB each, at the same time: 9/10 of it, and when all are there the rest.
+//! 300 connections of NFSv3 that write 1 MiB each at the same time: first 9/10 of it, and the rest when all have come
+//! that far.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +9,7 @@ use std::time::Duration;
 const CONNECTIONS: u32 = 300;
 const BLOCK: u32 = 1 << 20;
 const FIRST_PART: usize = 943_718;
-/// Programs of RPC, both in version 3.
+/// RPC programs, both in version 3.
 const NFS: u32 = 100_003;
 const MOUNT: u32 = 100_005;
 /// Set in the mark of the last fragment of a record.
@@ -25,7 +26,7 @@ pub(super) fn run(server: SocketAddr) -> io::Result<()> {
     for (number, connection) in (0..).zip(&mut connections) {
         call(connection, NFS, 1, &opaque(&root))?;
         let place = u64::from(BLOCK) * number;
-        // How many, and UNSTABLE.
+        // The length, and UNSTABLE.
         let how = [place.to_be_bytes().to_vec(), BLOCK.to_be_bytes().to_vec(), vec![0; 4]].concat();
         let mut write = record(NFS, 7, &[opaque(&file), how, opaque(&block)].concat());
         rests.push(write.split_off(FIRST_PART));
@@ -38,7 +39,7 @@ pub(super) fn run(server: SocketAddr) -> io::Result<()> {
     connections.iter_mut().try_for_each(|connection| reply(connection).map(drop))
 }
 
-/// A call of RPC version 2, program version 3, AUTH_NONE (RFC 5531); the results without their header.
+/// Makes a call of RPC version 2, program version 3, AUTH_NONE (RFC 5531). Returns the results without their header.
 fn call(connection: &mut TcpStream, program: u32, procedure: u32, arguments: &[u8]) -> io::Result<Vec<u8>> {
     connection.write_all(&record(program, procedure, arguments))?;
     reply(connection)
@@ -65,7 +66,7 @@ fn opaque(data: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes(), data, &[0; 3][..padding]].concat()
 }
 
-/// The filehandle behind a status.
+/// The filehandle after a status.
 fn handle(results: &[u8]) -> io::Result<Vec<u8>> {
     let read = || {
         let length = u32::from_be_bytes(results.get(4..8)?.try_into().ok()?);

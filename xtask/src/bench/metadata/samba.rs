@@ -10,14 +10,14 @@ use crate::repository;
 
 const SCRIPT: &str = "tests/peers/samba.sh";
 
-/// Ends with this value, and so do the files of its state.
+/// A running Samba. Dropping this value ends it and removes the files of its state.
 pub(super) struct Samba {
     state: Scratch,
     port: u16,
 }
 
 impl Samba {
-    /// Serves a directory, where Samba is installed.
+    /// Serves a directory, if Samba is installed.
     pub(super) fn start(directory: &Path) -> Result<Option<Self>, String> {
         let installed = Command::new("smbd").arg("--version").stdout(Stdio::null()).status();
         if !installed.is_ok_and(|status| status.success()) {
@@ -43,7 +43,7 @@ impl Samba {
         self.state.path().join("samba")
     }
 
-    /// Where it is, as fsload takes it.
+    /// The address in the form that fsload takes.
     pub(super) fn fsload(&self) -> String {
         let pid = said(&mut self.script("pid")).unwrap_or_default();
         format!("port={} pid={pid}", self.port)

@@ -7,7 +7,7 @@ use crate::bench::fsload::{Column, Figures, Ratios, column};
 use crate::bench::machine;
 use crate::markdown::{reached, table};
 
-/// Goals: where the store is slow, of the rate and of the latency; where it is quick, of the CPU; of names.
+/// Goals: of the rate and the latency if the store is slow, of the CPU if it is quick, and of names.
 const RATE: f64 = 1.6;
 const LATENCY: f64 = 0.7;
 const LOCAL_CPU: f64 = 1.05;
@@ -104,7 +104,7 @@ fn names_cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// The medians of both sides and their ratio, column after column, with so many digits; and the ratios.
+/// The medians of both sides and their ratio, column by column, with this many digits; and the ratios.
 fn compared<const N: usize>(
     row: &Row,
     sides: [&str; 2],
@@ -126,7 +126,7 @@ fn work(row: &Row) -> &str {
     row["work"].as_str().unwrap_or_default()
 }
 
-/// A number, or a text of one.
+/// A number, possibly in text form.
 fn seconds(row: &Row) -> String {
     row["secs"]
         .as_f64()

@@ -1,4 +1,4 @@
-//! Two network namespaces with a link of limited speed between them, which are gone with this value.
+//! Two network namespaces with a link of limited speed between them. Dropping this value removes them.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{self, Command, Stdio};
@@ -36,7 +36,7 @@ impl Network {
         Ok(network)
     }
 
-    /// A command where the server is.
+    /// A command in the namespace of the server.
     pub(super) fn in_server(&self, command: &str) -> String {
         format!("ip netns exec {} {command}", self.server)
     }
@@ -47,7 +47,7 @@ impl Network {
     }
 }
 
-/// One end of the link: its address, its rate, and a congestion control that does not pace by timers.
+/// Sets up one end of the link: its address, its rate, and a congestion control that does not pace by timers.
 fn link_end(namespace: &str, device: &str, address: Ipv4Addr, gbit: u32) -> Result<(), String> {
     ran_words(&format!("ip -n {namespace} addr add {address}/24 dev {device}"))?;
     ran_words(&format!("ip -n {namespace} link set lo up"))?;

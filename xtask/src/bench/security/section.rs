@@ -66,7 +66,8 @@ fn rate_cells(row: &Row) -> [String; 7] {
     ]
 }
 
-/// The last cell: how much of the plain rate a server could reach that is busy all the time in both modes.
+/// The CPU cells of a row. The last is the part of the plain rate that a server could reach that is always busy in both
+/// modes.
 fn cpu_cells(row: &Row, costs: &[(String, f64)]) -> [String; 5] {
     let of_mib = |runs, which| median(&column(runs, which)) * row.work.blocks;
     let [plain, signed, encrypted] = row
