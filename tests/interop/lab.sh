@@ -1,12 +1,12 @@
 #!/bin/bash
 # The kernel's own clients (tests/lab) against one running Anabranch server, one share over both
 # protocols.   lab.sh [PART ...]     (all of them: see `all`)
-#   KILLS=20 lab.sh restart restart4.1 restart4     the server killed and started again that many times (3)
-#   FSX_SECS=600 lab.sh fsx                         fsx for so long over each protocol, side by side
-# PEER=samba   Samba (tests/peers/samba.sh) in the place of Anabranch, for cut, network-loss and cifs-restart*: what fails there
-#              as well is not Anabranch's
+#   KILLS=20 lab.sh restart restart4.1 restart4     kills and restarts the server that many times (3)
+#   FSX_SECS=600 lab.sh fsx                         runs fsx that long over each protocol, side by side
+# PEER=samba   uses Samba (tests/peers/samba.sh) instead of Anabranch, for cut, network-loss and cifs-restart*: a failure that also
+#              occurs there is not Anabranch's
 # ROUNDS, EVENTS, WRITERS   as in tests/lab/guest/cifs-cut.sh, for cut
-# KEEP=DIR     keeps there, of each part that failed, the packets (their first 300 bytes, if there is tcpdump) and the server's log
+# KEEP=DIR     keeps the packets (their first 300 bytes, if there is tcpdump) and the server's log of each failed part there
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
@@ -19,7 +19,7 @@ parts=${*:-$all}
 trap '[ -z "${PEER:-}" ] || stop_server; thaw; end_scratch; [ -z "$disk" ] || kill "$disk"; ip netns del "$ns" 2>/dev/null' EXIT
 
 START="ip netns exec $ns" listen=0.0.0.0 want_smb=445 want_nfs=2049
-# Samba in the place of start_server and the rest; it has no persistent handles.
+# Replaces start_server and the like by functions for Samba, which has no persistent handles.
 if [ "${PEER:-}" = samba ]; then
   SHARE=bench SMB_USER=bench SMB_PASS=bench-pass EXPORT=/none
   samba() {
@@ -36,7 +36,7 @@ fi
 
 nics='' flags=()
 server() { start_server ${flags[@]+"${flags[@]}"}; }
-# serve NICS FLAG...: the server on a network of that many interfaces, unless it is what runs.
+# serve NICS FLAG...: starts the server on a network with that many interfaces, unless it already runs so.
 serve() {
   [ "$*" != "$served" ] || return 0
   [ -z "$served" ] || { must "SIGTERM ends the server of $nics interfaces" stop_server; ip netns del "$ns"; }
@@ -46,7 +46,7 @@ serve() {
 }
 served=''
 
-# Sets $tcpdump while the packets of a part are taken down. A ring of files: a part may move gigabytes.
+# Sets $tcpdump while the packets of a part are recorded. They go into a ring of files, because a part may move gigabytes.
 tcpdump=''
 start_capture() {
   [ -n "${KEEP:-}" ] || return 0
@@ -69,8 +69,8 @@ end_capture() {
   rm -rf "$scratch/packets"
 }
 
-# A local disk that can be made to stall: an ext4 file system in a file, seen by the server and by $disk alone, which holds the
-# mount namespace that it is mounted in.
+# A local disk that can be made to stall: an ext4 file system in a file. Only the server and $disk see it; $disk holds the mount
+# namespace in which it is mounted.
 disk=''
 mount_disk() {
   local tries
@@ -88,7 +88,7 @@ mount_disk() {
   return 1
 }
 on_disk() { nsenter -t "$disk" -m -- "$@"; }
-# Thawed by a process of its own: also when this one is killed meanwhile.
+# Another process thaws the disk, even if this one is killed meanwhile.
 freeze() {
   # shellcheck disable=SC2016
   on_disk setsid sh -c 'fsfreeze -f "$0" && sleep "$1"; fsfreeze -u "$0"' "$scratch/disk" "$1"
@@ -101,14 +101,14 @@ guest() {  # SECONDS SCRIPT [-e NAME=VALUE ...]
   "$lab/client-lab" run ${engine[@]+"${engine[@]}"} --netns "$ns" --nics "$nics" --timeout "$limit" -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" -e SHARE="$SHARE" -e EXPORT="$EXPORT" \
     -e USER="$SMB_USER" -e PASS="$SMB_PASS" "$@" "$lab/guest/$script"
 }
-# tell PREFIX: count the ok and FAIL lines of a guest script, pass the others on. Its last line must be there.
+# tell PREFIX: counts the ok and FAIL lines of a guest script, and prints the others. The script's last line must be there.
 tell() {
   local line seen=0 ended=0
   while IFS= read -r line; do
     case $line in
       "ok "*) seen=1; pass "$1 ${line#ok }" ;;
       "FAIL "*) seen=1; fail "$1 ${line#FAIL }" ;;
-      # Asked for as a line of its own: results name these events, too.
+      # A request is at the beginning of its line, because results mention these events too.
       "  kill me "*) echo "$line"; kill_and_restart ;;
       "  freeze me "*) echo "$line"; freeze "${line##* }" || fail "the disk is frozen" ;;
       "  cut me "*) echo "$line"; ip netns exec "$ns" "$lab/close-connections" "${line##* }" "$SMB_PORT" ;;
@@ -119,7 +119,7 @@ tell() {
   [ "$seen" = 1 ] || fail "$1" "printed no result"
   [ "$ended" = 1 ] || fail "$1" "was cut off"
 }
-# restart VERSION: of NFS. Clients that held something must all have it back, and before the grace period ends by itself.
+# restart VERSION (of NFS): all clients must get back what they held, before the grace period ends by itself.
 restart() {
   local from; from=$(wc -l <"$scratch/server.log")
   tell "nfs v$1" < <(guest $((300 + KILLS * 60)) restart.sh -e VERSION="$1" -e KILLS="$KILLS" 2>&1)
@@ -127,7 +127,8 @@ restart() {
   local said
   if said=$(reclaimed "$from"); then pass "nfs v$1 restart: $said"; else fail "nfs v$1 restart" "$said"; fi
 }
-# reclaimed FROM-LINE: grace periods that began since then in the log, and how long they took; each must have ended with the last reclaim.
+# reclaimed FROM-LINE: reports the grace periods in the log from that line on, and their lengths. Each must have ended with the last
+# reclaim.
 reclaimed() {
   tail -n "+$(($1 + 1))" "$scratch/server.log" | sed -n 's/^\([^ ]*Z\) .*NFSv4 clients \(may\|have\) reclaim.*/\1 \2/p' >"$scratch/graces"
   python3 - "$scratch/graces" "$KILLS" <<'PYTHON'
@@ -140,7 +141,7 @@ print(f"{len(ended)} of {began} grace periods ended with the last reclaim, after
 sys.exit(len(ended) != began or began < int(sys.argv[2]))
 PYTHON
 }
-# pairs: with SMB sessions on this machine for share modes that the kernel's client does not ask for.
+# pairs: uses SMB sessions on this machine for share modes that the kernel's client does not request.
 pairs() {
   local port=1446
   ip netns exec "$ns" setpriv --pdeathsig KILL -- "$lab/smb-opens" $port 127.0.0.1 "$SHARE" "$SMB_USER" "$SMB_PASS" >"$scratch/opens" 2>&1 &
@@ -150,7 +151,7 @@ pairs() {
   grep -v '^ready' "$scratch/opens" | tail -n 5
   kill "$pid"; wait "$pid" 2>/dev/null
 }
-# with_program PREFIX SECONDS SCRIPT ...: the guest sees the program alone, not the directory that it was built in.
+# with_program PREFIX SECONDS SCRIPT ...: shows the guest only the program, not the directory in which it was built.
 with_program() {
   mkdir -p "$scratch/program"
   ln "$ANABRANCH" "$scratch/program/anabranch" 2>/dev/null || cp "$ANABRANCH" "$scratch/program/anabranch"
@@ -163,9 +164,9 @@ kill_and_restart() {
   server || fail "restart: the server starts again"
 }
 
-# pjdfstest prints only what fails, and its own count: tests that NFSv3 or its clients cannot pass
-# are named here (Ganesha fails them too, and utimensat::follow_symlink). With NFSv4 it is the
-# client's silly rename alone.
+# pjdfstest prints only failures and its own count. The tests that NFSv3 or its clients cannot pass
+# are named here (Ganesha fails them too, and also utimensat::follow_symlink). With NFSv4 only the
+# client's silly rename remains.
 known=unlink::open_file_not_freed,utimensat::y2038
 known4=unlink::open_file_not_freed
 posix() {  # KIND KNOWN
@@ -177,7 +178,7 @@ posix() {  # KIND KNOWN
   counts=${counts#*, }; failed=$((failed + ${counts%% *}))
 }
 
-# What a server without persistent handles can do: locks are lost, and so are files that are open while it is killed.
+# When a server without persistent handles is killed, locks are lost, and so are the files that are open.
 reopened=(); [ -z "${PEER:-}" ] || reopened=(-e PERSISTENT=0 -e WRITERS=files,log,cell,unstable,cached,names)
 two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
@@ -198,7 +199,7 @@ for part in $parts; do
   case $part in
     # With several channels the client would spin on the only processor of the other guest (docs/measured/linux-client.md).
     cifs-restart) engine=(--engine qemu --smp 2) ;;
-    # In the other guest a system call, and so a look at the clock, costs 50 us: the tools themselves would be what is measured.
+    # In the other guest a system call, such as a reading of the clock, costs 50 us: it would measure the tools themselves.
     fio) engine=(--engine qemu) ;;
     *) engine=() ;;
   esac

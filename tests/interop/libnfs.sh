@@ -1,6 +1,6 @@
 #!/bin/bash
 # Debian's libnfs tools against a server's NFSv3: list, copy there and back, checksums, refusals.
-# Starts one, or tests the one that NFS_PORT names (SERVER NFS_PORT MOUNT_PORT EXPORT; see server.sh).
+# Starts a server, or tests the one that NFS_PORT names (SERVER NFS_PORT MOUNT_PORT EXPORT; see server.sh).
 # LOCAL_DIR: the exported folder, when it can be read here.
 . "$(dirname "$0")/server.sh"
 own=''
@@ -11,7 +11,7 @@ fi
 : "${SERVER:=127.0.0.1}" "${EXPORT:=/$SHARE}" "${MOUNT_PORT:=$NFS_PORT}"
 here=$scratch/here; mkdir "$here"; cd "$here" || exit 1
 
-# As the user 1000, who owns the tests' share: the root of a client is nobody by default.
+# Runs as user 1000, who owns the tests' share: root of a client is nobody by default.
 url() { echo "nfs://$SERVER$EXPORT${1:+/$1}?version=3&nfsport=$NFS_PORT&mountport=$MOUNT_PORT&uid=${2:-1000}&gid=${2:-1000}"; }
 nfs() { local tool=$1; shift; timeout 60 "nfs-$tool" "$@" 2>&1; }
 put() { nfs cp "$1" "$(url "$2")"; }

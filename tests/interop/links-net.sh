@@ -5,7 +5,7 @@
 : "${server_ns:=anabranch-server-$$}" "${client_ns:=anabranch-client-$$}"
 address() { echo "10.77.$1.1"; }
 
-# can_make_links: whether this machine lets us; says why not.
+# can_make_links: whether this machine allows that; otherwise prints the reason.
 can_make_links() {
   [ "$(id -u)" = 0 ] || { echo "this needs root (network namespaces)"; return 1; }
   command -v ip >/dev/null && command -v tc >/dev/null || { echo "this needs ip and tc (iproute2)"; return 1; }
@@ -18,7 +18,7 @@ can_make_links() {
   return $status
 }
 
-# make_links COUNT: that many links, each a subnet of its own, not limited yet.
+# make_links COUNT: makes that many links, each with its own subnet and still without a limit.
 make_links() {
   local i
   ip netns add "$server_ns" && ip netns add "$client_ns" || return 1
@@ -30,9 +30,9 @@ make_links() {
   done
 }
 
-# limit_links COUNT MBIT [bare]: each link carries so much, each way. tc's token bucket lets through at once what fits into it after a
-# rest, which no real link does. It is 8 kB, so that the rate is kept while the machine is busy; with `bare` it is one packet of
-# 300 bytes, so that an operation that has the link to itself takes as long as its bytes do.
+# limit_links COUNT MBIT [bare]: limits each link to that rate, each way. After a rest, tc's token bucket passes as much as fits into
+# it at once, which no real link does. The bucket has 8 kB, so that the rate is kept while the machine is busy. With `bare` it has one
+# packet of 300 bytes, so that an operation that has the link to itself takes as long as its bytes do.
 limit_links() {
   local i ns mtu=1500 bucket=8kb
   [ "${3:-}" != bare ] || mtu=300 bucket=314b
@@ -44,8 +44,8 @@ limit_links() {
   done
 }
 
-# limit_flows MBIT: each TCP connection over link 0 carries so much, each way, and the link as much as they come to. Connections are
-# told apart by bits 1 to 7 of the client's port: two of four share a class in one of 22 cases.
+# limit_flows MBIT: limits each TCP connection over link 0 to that rate, each way; the link carries their sum. Connections are
+# distinguished by bits 1 to 7 of the client's port: two of four share a class in one of 22 cases.
 limit_flows() {
   local ns port n
   for ns in "$server_ns" "$client_ns"; do

@@ -1,9 +1,9 @@
-# Sourced by the scripts beside it: one Anabranch server for the length of a script.
+# Sourced by the scripts beside it: one Anabranch server that runs during a script.
 #   ANABRANCH     the program (target/debug/anabranch)
-#   SERVER SMB_PORT NFS_PORT SHARE EXPORT SMB_USER SMB_PASS   where and as whom; with SMB_PORT or
+#   SERVER SMB_PORT NFS_PORT SHARE EXPORT SMB_USER SMB_PASS   the server and the user; with SMB_PORT or
 #                 NFS_PORT set from outside, that server is tested and none is started
-#   SIGNING SQUASH   --smb-signing and --nfs-squash (enabled, none: what the suites and benchmarks were written and
-#                 measured with); `default` leaves the choice to the program
+#   SIGNING SQUASH   --smb-signing and --nfs-squash (enabled, none: the suites and benchmarks were written and measured
+#                 with these); `default` leaves the choice to the program
 . "$(dirname "${BASH_SOURCE[0]}")/../lab/guest/lib.sh"
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${ANABRANCH:=${CARGO_TARGET_DIR:-$top/target}/debug/anabranch}"
@@ -12,19 +12,19 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/anabranch-interop.XXXXXX")
 server_pid=''
 
-# must NAME COMMAND...: a check that runs in this shell, for what starts or ends the server.
+# must NAME COMMAND...: a check that runs in this shell, for commands that start or stop the server.
 must() {
   local name=$1; shift
   if "$@" >"$scratch/said" 2>&1; then pass "$name"; else fail "$name" "$(tail -n 1 "$scratch/said")"; return 1; fi
 }
 
-# start_server FLAG...: serve $share_dir with further flags; sets the ports from the ready line.
-# With a file $config, serve what that says instead.
+# start_server FLAG...: serves $share_dir with further flags; sets the ports from the ready line.
+# With a file $config, serves what that declares instead.
 # START (a command and its arguments) comes before the program: START="ip netns exec NAME".
 start_server() {
   : "${share_dir:=$scratch/share}" "${listen:=127.0.0.1}"
   mkdir -p -m 700 "$scratch/state"
-  # Owned by an ordinary user, who the account of the tests is: it is to be no superuser in the share.
+  # Owned by an ordinary user, for whom the account of the tests stands: the account must not be a superuser in the share.
   if [ ! -d "$share_dir" ]; then
     mkdir -p "$share_dir" && { [ "$(id -u)" != 0 ] || chown 1000:1000 "$share_dir"; }
   fi
@@ -71,7 +71,7 @@ stop_server() {
 # kill_server: no chance to clean up.
 kill_server() { kill -KILL "$server_pid"; wait "$server_pid" 2>/dev/null; server_pid=''; }
 
-# What a server must not have written: a panic, or a password.
+# Checks that the server has written neither a panic nor a password.
 log_is_clean() {
   if grep -nE 'panicked|RUST_BACKTRACE' "$scratch/server.log"; then return 1; fi
   if grep -nF "$SMB_PASS" "$scratch/server.log" "$scratch/ready"; then return 1; fi

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Samba's smbcacls against a server: access control lists set, inherited, denied, read back, kept in step with the mode.
-# smbcacls knows no port but 445: the server listens there on a loopback address of its own. (root)
+# smbcacls uses only port 445, so the server listens there on its own loopback address. (root)
 . "$(dirname "$0")/server.sh"
 [ "$(id -u)" = 0 ] || { echo "skipped: only root may listen on port 445"; exit 0; }
 SERVER_ADDRESS=127.$((64 + $$ % 64)).$((RANDOM % 256)).$((RANDOM % 254 + 1))

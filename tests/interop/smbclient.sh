@@ -1,6 +1,6 @@
 #!/bin/bash
 # Debian's smbclient against a server: lists, copies, checksums, refusals, dialects, ciphers.
-# Starts one, or tests the one that SMB_PORT names (see server.sh).
+# Starts a server, or tests the one that SMB_PORT names (see server.sh).
 . "$(dirname "$0")/server.sh"
 own=''
 if [ -z "${SMB_PORT:-}" ]; then
@@ -10,7 +10,7 @@ fi
 here=$scratch/here; mkdir "$here"; cd "$here" || exit 1
 printf '[global]\n' >"$scratch/smb.conf"
 
-# smb COMMANDS [OPTION...]: run smbclient's commands on the share as the user.
+# smb COMMANDS [OPTION...]: runs smbclient's commands on the share as the user.
 smb() { local c=$1; shift; smbclient_on "$SHARE" "$SMB_USER%$SMB_PASS" -c "$c" "$@"; }
 smbclient_on() {
   local share=$1 who=$2 out; shift 2
@@ -102,7 +102,7 @@ if [ -n "$own" ]; then
   check "no panic, no password in the log" log_is_clean
   must "SIGTERM ends it" stop_server
 
-  # A second share, which lets guests in. They have no key: the client must not insist on signing.
+  # A second share, which admits guests. They have no key, so the client must not insist on signing.
   open=$scratch/open; mkdir -m 777 "$open"; cp odd "$open/odd"; install -m 600 odd "$open/private"
   config=$scratch/guest.toml; install -m 600 /dev/null "$config"
   cat >"$config" <<EOF
@@ -135,7 +135,7 @@ EOF
   check "a user comes to both" smb ls
   must "SIGTERM ends that, too" stop_server
 
-  # As it is without a word about signing: users sign, guests cannot and come in.
+  # Without a setting for signing, users sign. Guests cannot sign, and are admitted.
   SIGNING=default must "a server with its own defaults starts" start_server
   check "a user who signs" smb ls
   check "and whose client would rather not" smb ls --client-protection=off
