@@ -1,6 +1,6 @@
-"""What hostile clients do. Each attack runs until its time is over or it can take no more, and says what it has got.
+"""Attacks of hostile clients. Each attack runs until its time is over or it can take no more, and returns what it has gained.
 
-An attack is a function (place, until) -> text. It comes from an address of its own, 127.0.0.66, which no other client has.
+An attack is a function (place, until) -> text. It uses its own address, 127.0.0.66, which no other client has.
 """
 import select
 import socket
@@ -23,7 +23,7 @@ def connect(place, port):
 
 
 def hold(place, port, greeting, until):
-    """As many connections as there can be, each with this first word; how many of them the server keeps."""
+    """Opens as many connections as possible, and sends this greeting over each. Returns how many of them the server keeps."""
     held = []
     while time.monotonic() < until and len(held) < CONNECTIONS_MAX:
         try:
@@ -41,7 +41,7 @@ def hold(place, port, greeting, until):
 
 
 def is_open(stream):
-    """Whether the server has not hung up; what it has answered is skipped."""
+    """Whether the server has kept the connection. Its replies are skipped."""
     try:
         stream.setblocking(False)
         return any(stream.recv(65536) for _ in range(64))
@@ -116,7 +116,7 @@ def guesses(place, until):
 
 
 def authenticate(user):
-    """With a response to the challenge that can be no account's."""
+    """An AUTHENTICATE_MESSAGE whose response to the challenge is wrong for every account."""
     name, response = user.encode("utf-16-le"), b"\x5a" * 16 + b"\1\1" + b"\0" * 42
     fields, payload = b"", b""
     for part in [b"\0" * 24, response, b"", name, b"", b""]:
@@ -143,7 +143,7 @@ def negotiate():
 
 
 def exchange(stream, question):
-    """The status and the SessionId of the answer."""
+    """The status and the SessionId of the reply."""
     stream.settimeout(60)
     stream.sendall(question)
     prefix = stream.recv(4, socket.MSG_WAITALL)
@@ -168,7 +168,7 @@ def opens(place, until):
 
 
 def slow_readers(place, until):
-    """READs of 64 KiB whose answers nobody takes (RFC 1813 3.3.6)."""
+    """READs of 64 KiB whose replies the client does not take (RFC 1813 3.3.6)."""
     readers, asked = [], 0
     while time.monotonic() < until and len(readers) < 24:
         stream = connect(place, place.nfs)
@@ -190,7 +190,7 @@ def slow_readers(place, until):
 
 
 def malformed(place, until):
-    """What breaks the protocol, again and again: a frame that is none, a record that is none."""
+    """Violates the protocols again and again, with an invalid frame and an invalid record."""
     sent = 0
     while time.monotonic() < until:
         for port, nonsense in [(place.smb, framed(b"\xfdSMB" + b"\0" * 100)), (place.nfs, nfs.words(0x80000028) + b"\xff" * 40)]:

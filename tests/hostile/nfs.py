@@ -1,4 +1,4 @@
-"""The least of NFSv3 and NFSv4.1 that an attack needs (RFC 5531, 1813, 8881): calls are bytes, answers are read only as far as needed."""
+"""The minimum of NFSv3 and NFSv4.1 for an attack (RFC 5531, 1813, 8881): calls are bytes, replies are read only as far as needed."""
 import itertools
 import os
 import socket
@@ -23,7 +23,7 @@ def sys(uid=1000, gid=1000):
 
 
 def call(program, version, procedure, arguments=b"", who=None):
-    """A whole record."""
+    """A complete record with a call."""
     message = words(next(xids), 0, 2, program, version, procedure) + (who or words(0, 0, 0, 0)) + arguments
     return words(0x80000000 | len(message)) + message
 
@@ -33,7 +33,7 @@ def null():
 
 
 def receive(stream):
-    """One answer, behind its RPC header. None: the server has hung up."""
+    """One reply without its RPC header. None: the server has closed the connection."""
     def take(length):
         data = b""
         while len(data) < length:
