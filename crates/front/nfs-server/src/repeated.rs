@@ -54,7 +54,7 @@ pub(crate) async fn once(
     }
 }
 
-/// A call under way. Dropping it ends the call, without a reply if the server is gone.
+/// A call under way. Dropping it ends the call: with its reply, or without one if the server has gone.
 struct Running {
     calls: Arc<RepeatedCalls>,
     key: Key,

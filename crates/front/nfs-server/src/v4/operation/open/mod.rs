@@ -55,7 +55,7 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
     let stateid = enter(c, &target, &wish, &held).await?;
     let delegation = delegation::delegate(c, &target.object, &target.found, &held, offer).await;
     if !target.object.standing.is_present(&held.share) {
-        // A check after a change of the rules may have passed over this client before the open was entered.
+        // A check after a change of the rules may have run before the open was entered.
         c.server().reconsider_client(&client, &held.share).await;
     }
     c.set_object(target.object);
@@ -69,8 +69,8 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
     })
 }
 
-/// Refuses early an open for which there is no room. Clients with an expired lease must not take the room of others, so
-/// the share must know how to end them.
+/// Waits for room for an open, so that no file is created that cannot be opened. The share must be able to end clients
+/// with an expired lease, so that no open is refused because of them.
 async fn wait_for_room(c: &Compound<'_>) -> Result<(), Status> {
     let Object { share, call, .. } = c.object()?;
     share.open_by_courtesy_of(c.server());
