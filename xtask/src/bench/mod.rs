@@ -41,72 +41,77 @@ pub(crate) struct Chosen {
 enum Bench {
     /// What it costs to serve 1 MiB, beside a bare loop that moves the same bytes
     ///
-    /// The loop receives a request, reads or writes a file with one call, and sends: 1 MiB at a time, eight requests under way, over one
-    /// connection of the loopback, files in memory. For each row it prints the median of the ratios of server CPU per operation, with
-    /// the 95 % interval of that median. Exits 1 if a ratio is above 1.3.
+    /// The loop receives a request, reads or writes a file with one call, and sends: 1 MiB at a time, eight requests
+    /// under way, over one connection of the loopback, with files in memory. For each row it prints the median of the
+    /// ratios of server CPU per operation, with the 95 % interval of that median. Exits 1 if a ratio is above 1.3.
     BareLoop(bare_loop::Given),
     /// Server CPU of this build and of another one, in turns
     ///
-    /// Each build serves a directory of its own with the same configuration (signing left to the client, root not squashed, as the
-    /// suites do); the load is `bench job` of PROGRAM for both. For each row it prints the median of the ratios of server CPU per
-    /// operation, with the 95 % interval of that median. Exits 1 if an interval lies above 1.03.
+    /// Each build serves its own directory with the same configuration (signing left to the client, root not squashed,
+    /// as in the suites). The load is `bench job` of PROGRAM for both. For each row it prints the median of the ratios
+    /// of server CPU per operation, with the 95 % interval of that median. Exits 1 if an interval lies above 1.03.
     Baseline(baseline::Given),
     /// What one SMB channel of the Linux kernel's client carries and what four carry
     ///
-    /// Each channel has a network interface of its own of 200 Mbit/s; the client is in a guest (tests/lab); rounds are interleaved.
-    /// Writes docs/measured/channels.md, and fails when four carry less than 3.6 times what one carries. About 5 minutes; root.
+    /// Each channel has its own network interface of 200 Mbit/s. The client is in a guest (tests/lab); rounds are
+    /// interleaved. Writes docs/measured/channels.md, and fails if four channels carry less than 3.6 times what one
+    /// carries. About 5 minutes; root.
     Channels(channels::Given),
     /// What the load generator costs: CPU of client and server for each read
     ///
-    /// 4 KiB random reads, plain, checked; the server on one processor, the client on another. Writes its rows into docs/bench.md.
-    /// About 40 s; root (a network namespace). ANABRANCH=PROGRAM COMMIT=COMMIT: that program, which is of that commit.
+    /// 4 KiB random reads, plain, checked; the server on one processor, the client on another. Writes its rows into
+    /// docs/bench.md. About 40 s; root (a network namespace). ANABRANCH=PROGRAM COMMIT=COMMIT measures that program,
+    /// which is of that commit.
     ClientCost(client_cost::Given),
     /// The load generator beside fio: the same jobs by both, in turns
     Fio(Script),
     /// The load generator against servers whose latency or rate is known
     ///
-    /// Each figure must be within 2 %. On a machine that is busy with other things neither those servers nor the generator are
-    /// punctual: it needs an idle one. About 2 minutes.
+    /// Each figure must be within 2 %. On a machine that is busy with other things, neither those servers nor the
+    /// generator are punctual: it needs an idle machine. About 2 minutes.
     KnownAnswers,
     /// Whether the limits of plans hold, and what counting costs
     ///
-    /// SMB and NFS clients together on one share. Every limit must hold within 2 % and at least 97 % of it be reached; two greedy
-    /// clients must have equal parts within 10 %, a third, light one a p99 latency of no more than three times that which it has
-    /// alone; burst credits must be exact to 0.1 %. Then, interleaved, the server CPU per 4 KiB read of a share without a plan, with
-    /// and without what counts and limits: no more than 3 %. ANABRANCH and FSLOAD name other builds than the release ones. Exits 1 if
-    /// something does not hold.
+    /// SMB and NFS clients together on one share. Every limit must hold within 2 %, and at least 97 % of it must be
+    /// reached. Two greedy clients must have equal parts within 10 %, and a third, light one a p99 latency of at most
+    /// three times the one that it has alone. Burst credits must be exact to 0.1 %. Then, interleaved, the server CPU
+    /// per 4 KiB read of a share without a plan, with and without counting and limiting: at most 3 % more. ANABRANCH
+    /// and FSLOAD name other builds than the release ones. Exits 1 if a check fails.
     Limits(limits::Given),
     /// The load generator over one connection and over four, where links are the limit
     ///
-    /// `anabranch bench run` between two network namespaces with four links of 200 Mbit/s each (tc), and over one link on which each
-    /// connection is limited; and what `anabranch advise` makes of each result. Writes docs/measured/links.md when all parts are
-    /// there. About 6 minutes; root.
+    /// `anabranch bench run` between two network namespaces with four links of 200 Mbit/s each (tc), and over one link
+    /// on which each connection is limited; then `anabranch advise` for each result. Writes docs/measured/links.md when
+    /// all parts are there. About 6 minutes; root.
     Links(links::Given),
     /// What the server keeps of its memory after load
     ///
-    /// The resident set at start, at its most, and 5, 30 and 60 s after the load, as rows of a Markdown table. The load: SMB clients
-    /// in growing numbers, names over SMB, reads and writes over NFSv4.1, and 300 connections of NFSv3 that write 1 MiB each.
-    /// ANABRANCH names another build than the release one.
+    /// Prints the resident set at the start, at its maximum, and 5, 30 and 60 s after the load, as rows of a Markdown
+    /// table. The load: SMB clients in growing numbers, names over SMB, reads and writes over NFSv4.1, and 300
+    /// connections of NFSv3 that write 1 MiB each. ANABRANCH names another build than the release one.
     Memory(memory::Given),
     /// What the metadata cache is worth; a name in a directory of a million
     ///
-    /// Opens, lookups and fsload's metadata cycles over SMB, NFSv3 and NFSv4.1 on two shares of one server, one with the cache and one
-    /// without, in turns; with so many microseconds added to each metadata call of the store, and with none. Then what opening a name
-    /// costs in a directory of 1,000,000 entries, beside Samba on the same directory, where it is installed. Writes its section of
-    /// docs/measured/performance.md. Root. ANABRANCH and FSLOAD name other builds than the release ones.
+    /// Opens, lookups and fsload's metadata cycles over SMB, NFSv3 and NFSv4.1 on two shares of one server, one with
+    /// the cache and one without, in turns; with some microseconds added to each metadata call of the store, and
+    /// without. Then the cost of opening a name in a directory of 1,000,000 entries, compared with Samba on the same
+    /// directory if it is installed. Writes its section of docs/measured/performance.md. Root. ANABRANCH and FSLOAD
+    /// name other builds than the release ones.
     Metadata(metadata::Given),
     /// What signing and encryption cost
     ///
-    /// Plain, signed (AES-128-GMAC) and encrypted (AES-128-GCM) reads and writes of 64 KiB and 1 MiB, interleaved, over a link and over
-    /// the loopback, where the processors are the limit. Server and load generator have a half of the processors each. Writes its
-    /// section of docs/measured/performance.md. 24 rows x RUNS x (SECS + 1) s, about 5 minutes; root. If others use the machine too, go
-    /// first: `setsid -w sh -c 'echo -20 >/proc/self/autogroup; cargo xtask bench security'`.
+    /// Plain, signed (AES-128-GMAC) and encrypted (AES-128-GCM) reads and writes of 64 KiB and 1 MiB, interleaved, over
+    /// a link and over the loopback, where the processors are the limit. Server and load generator have half of the
+    /// processors each. Writes its section of docs/measured/performance.md. 24 rows x RUNS x (SECS + 1) s, about 5
+    /// minutes; root. If others use the machine too, take precedence: `setsid -w sh -c 'echo -20 >/proc/self/autogroup;
+    /// cargo xtask bench security'`.
     Security(security::Given),
     /// What one link carries over NFSv4 and what four trunked links carry
     ///
-    /// Each link is a network interface of its own of 200 Mbit/s; and what four connections over one link carry (nconnect). The client
-    /// is the Linux kernel's in a guest (tests/lab); rounds are interleaved. Writes its section of docs/measured/performance.md, and
-    /// fails when four links carry less than 3.6 times what one carries. About 7 minutes; root.
+    /// Each link is a separate network interface of 200 Mbit/s. Also measures four connections over one link
+    /// (nconnect). The client is the Linux kernel's in a guest (tests/lab); rounds are interleaved. Writes its section
+    /// of docs/measured/performance.md, and fails if four links carry less than 3.6 times what one carries. About 7
+    /// minutes; root.
     Trunks(trunks::Given),
 }
 
