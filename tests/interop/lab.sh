@@ -3,8 +3,8 @@
 # protocols.   lab.sh [PART ...]     (all of them: see `all`)
 #   KILLS=20 lab.sh restart restart4.1 restart4     kills and restarts the server that many times (3)
 #   FSX_SECS=600 lab.sh fsx                         runs fsx that long over each protocol, side by side
-# PEER=samba   uses Samba (tests/peers/samba.sh) instead of Anabranch, for cut, network-loss and cifs-restart*: a failure that also
-#              occurs there is not Anabranch's
+# PEER=samba   uses Samba (tests/peers/samba.sh) instead of Anabranch, for cut, network-loss and cifs-restart*: a failure that
+#              also occurs there is not Anabranch's
 # ROUNDS, EVENTS, WRITERS   as in tests/lab/guest/cifs-cut.sh, for cut
 # KEEP=DIR     keeps the packets (their first 300 bytes, if there is tcpdump) and the server's log of each failed part there
 . "$(dirname "$0")/server.sh"
@@ -127,8 +127,8 @@ restart() {
   local said
   if said=$(reclaimed "$from"); then pass "nfs v$1 restart: $said"; else fail "nfs v$1 restart" "$said"; fi
 }
-# reclaimed FROM-LINE: reports the grace periods in the log from that line on, and their lengths. Each must have ended with the last
-# reclaim.
+# reclaimed FROM-LINE: reports the grace periods in the log from that line on, and their lengths. Each must have ended with the
+# last reclaim.
 reclaimed() {
   tail -n "+$(($1 + 1))" "$scratch/server.log" | sed -n 's/^\([^ ]*Z\) .*NFSv4 clients \(may\|have\) reclaim.*/\1 \2/p' >"$scratch/graces"
   python3 - "$scratch/graces" "$KILLS" <<'PYTHON'

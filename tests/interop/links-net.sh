@@ -30,9 +30,9 @@ make_links() {
   done
 }
 
-# limit_links COUNT MBIT [bare]: limits each link to that rate, each way. After a rest, tc's token bucket passes as much as fits into
-# it at once, which no real link does. The bucket has 8 kB, so that the rate is kept while the machine is busy. With `bare` it has one
-# packet of 300 bytes, so that an operation that has the link to itself takes as long as its bytes do.
+# limit_links COUNT MBIT [bare]: limits each link to that rate, each way. After a rest, tc's token bucket passes as much as fits
+# into it at once, which no real link does. The bucket has 8 kB, so that the rate is kept while the machine is busy. With `bare` it
+# has one packet of 300 bytes, so that an operation that has the link to itself takes as long as its bytes do.
 limit_links() {
   local i ns mtu=1500 bucket=8kb
   [ "${3:-}" != bare ] || mtu=300 bucket=314b

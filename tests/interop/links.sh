@@ -1,7 +1,7 @@
 #!/bin/bash
-# Several links between two network namespaces, each limited by tc: runs the families of `anabranch bench` over one and over four of
-# them, and checks the output of `anabranch advise` for the results. This is the short form of cargo xtask bench links, which also
-# judges the throughput: here it is only printed.   (about 2 minutes)
+# Several links between two network namespaces, each limited by tc: runs the families of `anabranch bench` over one and over four
+# of them, and checks the output of `anabranch advise` for the results. This is the short form of cargo xtask bench links, which
+# also judges the throughput: here it is only printed.   (about 2 minutes)
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/links-net.sh"
 # Links slow enough that a debug build, client and server on one machine, fills all four.
@@ -17,7 +17,7 @@ START="ip netns exec $server_ns" listen=0.0.0.0 want_smb=445 want_nfs=2049
 must "a server starts behind them" start_server --log warn || { finish; exit 1; }
 smb=smb://$SMB_USER:$SMB_PASS@$(address 0)/$SHARE nfs=nfs://$(address 0)$EXPORT
 
-# measure NAME FAMILY TARGET FLAG...: measures the rows of one and of four connections, and writes the result and the advice into files.
+# measure NAME FAMILY TARGET FLAG...: measures the rows of one and of four connections, and writes result and advice into files.
 measure() {
   local name=$1 family=$2 target=$3; shift 3
   ip netns exec "$client_ns" "$ANABRANCH" bench run "$family" --connections 1,4 --file-size 512k \
@@ -25,8 +25,8 @@ measure() {
     "$ANABRANCH" advise --json "$scratch/$name.json" >"$scratch/$name.advice"
 }
 seconds=0.5
-# measure_until EXPRESSION NAME FAMILY...: the same, and longer if the result does not satisfy the expression. On a busy machine a row
-# may end before each of its connections has had its turn.
+# measure_until EXPRESSION NAME FAMILY...: the same, and longer if the result does not satisfy the expression. On a busy machine
+# a row may end before each of its connections has had its turn.
 measure_until() {
   local expression=$1 seconds; shift
   for seconds in 0.5 2 6; do
@@ -34,8 +34,8 @@ measure_until() {
     ! judged "$1" "$expression" || break
   done
 }
-# judged NAME 'EXPRESSION': evaluates an expression with the result r, ratios(key=value...) of comparisons and verdicts(rule, row...) of
-# the advice.
+# judged NAME 'EXPRESSION': evaluates an expression with the result r, ratios(key=value...) of comparisons and
+# verdicts(rule, row...) of the advice.
 judged() {
   python3 - "$scratch/$1.json" "$scratch/$1.advice" "$2" <<'PYTHON'
 import json, sys
