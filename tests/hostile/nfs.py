@@ -1,4 +1,4 @@
-"""The minimum of NFSv3 and NFSv4.1 for an attack (RFC 5531, 1813, 8881): calls are bytes, replies are read only as far as needed."""
+"""The minimum of NFSv3 and NFSv4.1 for an attack (RFC 5531, 1813, 8881): calls are bytes, replies are read as far as needed."""
 import itertools
 import os
 import socket
