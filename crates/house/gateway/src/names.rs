@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Dropped when the lookup is done, to tell the caller that waits.
 type Asked = Sender<()>;
 
-/// Called for a share whose rules, or the names in them, have changed their meaning. It may keep the callers that wait
-/// until the consequences are complete.
+/// Called for a share whose rules, or the names in them, have a new meaning. It may keep the senders until it has dealt
+/// with the change, so that the callers wait that long.
 pub(crate) type Changed = Box<dyn Fn(&Arc<Share>, Vec<Asked>) + Send>;
 
 /// Looks names up until it is dropped.

@@ -39,7 +39,7 @@ faults! {
     WriteTorn,
     /// A lock is granted although another client's lock conflicts with it.
     LockNotChecked,
-    /// Unlocking a range frees all ranges of its owner.
+    /// Unlocking an SMB range frees all exclusive locks of its owner.
     UnlockTooMuch,
     /// No break is sent to a client when another changes what the client caches.
     BreakNotSent,

@@ -8,8 +8,7 @@
 //! that a [`storage::Feed`] follows. Before a cached answer is used, the feed is drained ([`Cache::settle`]). It has
 //! then reported every change that was complete when the request arrived, and the cache has forgotten what changed. An
 //! answer of the store is cached only if it was read after the directory was followed, and if the feed has reported no
-//! change to it meanwhile. Change times do not decide: two changes within one tick of the store's clock have the same
-//! time.
+//! change to it meanwhile. Change times are not used: two changes within one tick of the store's clock have the same time.
 //!
 //! **What is not kept**: the attributes of files. A file can change without an event: through a mapping, through an
 //! asynchronous write, and through a name in another directory. One call reads them and pins nothing. (`storage-local` keeps
