@@ -15,6 +15,7 @@ pub mod attributes;
 pub mod concurrency;
 pub mod data;
 pub mod directories;
+pub mod feeds;
 pub mod handles;
 pub mod kinds;
 pub mod links;
@@ -83,6 +84,7 @@ macro_rules! conformance_tests {
                 go_with_a_directory_that_is_held,
                 never_name_a_later_object, malformed, of_every_kind, one_for_all_names
             }
+            feeds { names, names_in_two_directories, the_directory_itself, moves, numbers, side_by_side }
             concurrency {
                 one_creator_wins, renames_are_atomic, writes_side_by_side, lists_while_changing,
                 one_object_one_number

@@ -426,7 +426,7 @@ mod tests {
 
     /// Without rules the wrapper behaves like any other store.
     fn subject() -> Faulty {
-        Faulty(store())
+        Faulty(FaultyStore::new(Arc::new(MemoryStore::new().with_feeds())))
     }
 
     crate::conformance_tests!(subject);

@@ -6,6 +6,7 @@
 
 mod data;
 mod directory;
+mod feed;
 mod file_systems;
 mod namespace;
 mod node;
@@ -14,15 +15,17 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-use crate::MayWait;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{Capabilities, Error, Handle, NodeRef, ObjectId, Result, Space, Storage, Timestamp, Wait};
+use crate::{
+    Capabilities, Error, Feed, Handle, MayWait, NodeRef, ObjectId, Result, Space, Storage, Timestamp, Wait,
+};
 use data::PAGE_BYTES;
+use feed::{Follower, MemoryFeed};
 use node::MemoryNode;
 use object::{Content, Object};
 
@@ -43,6 +46,8 @@ pub struct MemoryStore {
 struct Shared {
     /// Whether calls with [`Wait::Never`] succeed.
     at_hand: AtomicBool,
+    /// Whether the store has feeds.
+    has_feeds: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -58,6 +63,8 @@ struct State {
     clock: Clock,
     pages: u64,
     pages_max: u64,
+    /// The feeds that report changes of directories.
+    followers: Vec<Follower>,
 }
 
 #[derive(Debug)]
@@ -102,8 +109,18 @@ impl MemoryStore {
             clock,
             pages: 0,
             pages_max: capacity / PAGE_BYTES,
+            followers: Vec::new(),
         };
-        Self { shared: Arc::new(Shared { at_hand: AtomicBool::new(true), state: Mutex::new(state) }) }
+        let (at_hand, has_feeds) = (AtomicBool::new(true), AtomicBool::new(false));
+        Self { shared: Arc::new(Shared { at_hand, has_feeds, state: Mutex::new(state) }) }
+    }
+
+    /// The same store, which reports changes of its directories from now on ([`Storage::feed`]), so that callers may cache
+    /// what they read of them.
+    #[must_use]
+    pub fn with_feeds(self) -> Self {
+        self.shared.has_feeds.store(true, Ordering::Relaxed);
+        self
     }
 
     /// Sets whether calls with [`Wait::Never`] succeed (the default) or return [`Error::WouldBlock`].
@@ -134,6 +151,11 @@ impl Storage for MemoryStore {
         }
         let kind = object.kind();
         Ok(MemoryNode::pin(&self.shared, &mut state, id, kind))
+    }
+
+    fn feed(&self) -> Result<Arc<dyn Feed>> {
+        let has_feeds = self.shared.has_feeds.load(Ordering::Relaxed);
+        if has_feeds { Ok(Arc::new(MemoryFeed::new(&self.shared))) } else { Err(Error::NotSupported) }
     }
 
     fn space(&self, _: MayWait<'_>) -> Result<Space> {

@@ -121,7 +121,9 @@ impl State {
             self.free_unused(old);
         }
         self.leave(dir, name, id)?;
-        self.enter(to_dir, to_name, id)
+        self.enter(to_dir, to_name, id)?;
+        self.tell_moved(id);
+        Ok(())
     }
 
     fn check_replaces(&self, moves_directory: bool, old: ObjectId) -> Result<()> {
@@ -169,6 +171,7 @@ impl State {
         let directory = parent.directory_mut()?;
         directory.insert(name, id);
         directory.directories += u32::from(is_directory);
+        self.tell_name(dir, name, false);
         Ok(())
     }
 
@@ -183,6 +186,7 @@ impl State {
         let directory = parent.directory_mut()?;
         directory.remove(name);
         directory.directories = directory.directories.saturating_sub(u32::from(is_directory));
+        self.tell_name(dir, name, is_directory);
         Ok(())
     }
 

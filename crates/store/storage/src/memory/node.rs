@@ -44,6 +44,11 @@ impl MemoryNode {
         peer.filter(|p| Arc::ptr_eq(&p.shared, &self.shared)).ok_or(Error::CrossDevice)
     }
 
+    /// Whether the object is of this store.
+    pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+    }
+
     fn check_data(&self) -> Result<()> {
         match self.kind {
             FileKind::Regular => Ok(()),
@@ -183,7 +188,9 @@ impl Node for MemoryNode {
         if *set != SetAttributes::default() {
             object.set(set, now);
         }
-        Ok(object.attributes(Want::all()))
+        let attributes = object.attributes(Want::all());
+        state.tell_itself(self.id);
+        Ok(attributes)
     }
 
     fn set_security(&self, descriptor: Option<SecurityDescriptor>, _: MayWait<'_>) -> Result<Attributes> {
@@ -192,7 +199,9 @@ impl Node for MemoryNode {
         let object = state.object_mut(self.id)?;
         object.check_carries_xattrs()?;
         object.set_security(descriptor, now);
-        Ok(object.attributes(Want::all()))
+        let attributes = object.attributes(Want::all());
+        state.tell_itself(self.id);
+        Ok(attributes)
     }
 
     fn create(&self, name: Name<'_>, new: &NewNode<'_>, _: MayWait<'_>) -> Result<NodeRef> {
@@ -346,6 +355,7 @@ impl Node for MemoryNode {
             (entry, _) => entry.insert_entry(value.to_vec()),
         };
         object.ctime = now;
+        state.tell_itself(self.id);
         Ok(())
     }
 
@@ -356,6 +366,7 @@ impl Node for MemoryNode {
         object.check_carries_xattrs()?;
         object.xattrs.remove(name).ok_or(Error::NoAttribute)?;
         object.ctime = now;
+        state.tell_itself(self.id);
         Ok(())
     }
 

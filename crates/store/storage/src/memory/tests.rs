@@ -1,7 +1,8 @@
 use super::*;
 use crate::conformance::MAY;
 use crate::{
-    DirEntry, Name, NewKind, NewNode, Replace, SetAttributes, Stability, StreamName, View, Want, XattrMode,
+    DirEntry, Name, NewKind, NewNode, Replace, SetAttributes, Stability, StreamName, Uncertain, View, Want,
+    XattrMode,
 };
 
 fn file(mode: u32) -> NewNode<'static> {
@@ -158,6 +159,26 @@ fn a_snapshot_takes_nothing() {
     assert_eq!(read(&live), b"old");
 }
 
+#[test]
+fn a_feed_that_nobody_drains_follows_nothing_in_the_end() {
+    let store = MemoryStore::new();
+    assert_eq!(store.feed().unwrap_err(), Error::NotSupported);
+    let store = store.with_feeds();
+    let (feed, root) = (store.feed().unwrap(), store.root());
+    let number = feed.follow(&root).unwrap();
+    let mut changes = 0;
+    while feed.is_followed(number) {
+        root.create(Name::new(format!("file{changes}").as_bytes()).unwrap(), &file(0o600), MAY).unwrap();
+        changes += 1;
+    }
+    assert_eq!(changes, 257);
+    let mut all = 0;
+    feed.drain(&mut |uncertain| all += usize::from(uncertain == Uncertain::All));
+    feed.drain(&mut |uncertain| panic!("{uncertain:?} again"));
+    assert_eq!(all, 1);
+    assert!(feed.follow(&root).unwrap() != number);
+}
+
 /// The store has no file on disk, so nothing survives it.
 struct Memory(MemoryStore);
 
@@ -174,7 +195,7 @@ impl crate::conformance::Subject for Memory {
 }
 
 fn subject() -> Memory {
-    Memory(MemoryStore::new())
+    Memory(MemoryStore::new().with_feeds())
 }
 
 crate::conformance_tests!(subject);
