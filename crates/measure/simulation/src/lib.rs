@@ -24,6 +24,7 @@ mod world;
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chance::Chance;
@@ -79,11 +80,23 @@ pub struct Outcome {
     pub events: Vec<String>,
 }
 
-/// Simulates, on a thread of its own.
+/// Whether anything has panicked. A panic ends the task alone that it happens in.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
+/// Simulates, on a thread of its own. A panic of a server or a client is a failure.
 #[must_use]
 pub fn simulate(scenario: Scenario) -> Outcome {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        PANICKED.store(true, Ordering::Relaxed);
+        print(panic);
+    }));
     let simulation = std::thread::spawn(move || run(scenario));
-    simulation.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    let mut outcome = simulation.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    if PANICKED.load(Ordering::Relaxed) {
+        outcome.failure.get_or_insert_with(|| "a task has panicked".to_owned());
+    }
+    outcome
 }
 
 #[expect(clippy::expect_used, reason = "a runtime needs nothing that could be missing")]
@@ -102,7 +115,7 @@ fn run(scenario: Scenario) -> Outcome {
 async fn live(scenario: Scenario) -> Outcome {
     let mut chance = Chance::new(scenario.seed);
     let workers = Slow::new(Chance::new(chance.next()), Duration::from_millis(chance.below(20)));
-    let mut servers = Servers::new(Arc::clone(&workers), chance.once_in(2));
+    let mut servers = Servers::new(Arc::clone(&workers), chance.once_in(2), chance.once_in(2));
     tokio::task::spawn_local(workers.work());
     servers.start();
     let weather = Weather {

@@ -7,7 +7,7 @@ use nfs_wire::mount::{self, DirPath};
 use nfs_wire::v3::attr::SetAttributes;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{CookieVerifier, DirOpArgs, FileHandle, Name, StableHow};
-use nfs_wire::v3::{self, create, lookup, read, readdir, remove, write};
+use nfs_wire::v3::{self, create, lookup, read, readdir, remove, rename, write};
 use nfs_wire::xdr::{Decode, Encode};
 
 use crate::machine;
@@ -60,7 +60,9 @@ pub(crate) async fn run(world: Rc<World>, number: u32) {
     while !world.is_over() {
         let done = match world.below(100) {
             0..=79 => client.data().await,
-            80..=93 => client.name().await,
+            80..=89 => client.name().await,
+            90..=91 => client.rename().await,
+            92..=93 => client.look().await,
             94..=97 => client.list().await,
             _ => {
                 client.rpc.hang_up();
@@ -238,6 +240,60 @@ impl Client {
         }
         self.world.note(self.number, if is_there { "nfs3 remove" } else { "nfs3 create" }, &[which as u64]);
         self.names[which].turn();
+        Some(())
+    }
+
+    /// Gives a file of the client's own another name, in place of the file that has that name, if there is one.
+    async fn rename(&mut self) -> Option<()> {
+        let (from, to) = (self.world.pick(self.names.len()), self.world.pick(self.names.len()));
+        if from == to || !self.names[from].is_there {
+            return Some(());
+        }
+        let [old, new] = [from, to].map(|which| self.names[which].text(self.number, which));
+        let run = self.world.servers.borrow().runs();
+        for _ in 0..ATTEMPTS {
+            let place = |name| DirOpArgs { dir: self.root, name: Name(name) };
+            let arguments = rename::Args { from: place(old.as_bytes()), to: place(new.as_bytes()) };
+            let call = self.call(v3::Procedure::Rename, &arguments);
+            let answer = self.one(call).await?;
+            let was_away = self.world.servers.borrow().runs() != run;
+            match rename::Res::from_bytes(&answer).map(|res| res.err().map(|failure| failure.status)) {
+                Ok(None) => break,
+                // The call was carried out before the server was started again.
+                Ok(Some(Status::NoEnt)) if was_away => break,
+                Ok(Some(Status::Io | Status::NoSpc)) => {
+                    [from, to].into_iter().for_each(|which| self.names[which].give_up());
+                    return Some(());
+                }
+                Ok(Some(Status::JukeBox)) => self.world.pause(500).await,
+                other => {
+                    self.world.fail(self.number, format!("{old} to {new}: {other:?}"));
+                    return None;
+                }
+            }
+        }
+        self.world.note(self.number, "nfs3 rename", &[from as u64, to as u64]);
+        self.names[from].is_there = false;
+        self.names[to].is_there = true;
+        Some(())
+    }
+
+    /// Looks for a name of the client's own.
+    async fn look(&mut self) -> Option<()> {
+        let which = self.world.pick(self.names.len());
+        let is_there = self.names[which].is_there;
+        let name = self.names[which].text(self.number, which);
+        let what = DirOpArgs { dir: self.root, name: Name(name.as_bytes()) };
+        let call = self.call(v3::Procedure::Lookup, &lookup::Args { what });
+        let answer = self.one(call).await?;
+        let found = lookup::Res::from_bytes(&answer).map(|res| res.err().map(|failure| failure.status));
+        self.world.note(self.number, "nfs3 look", &[which as u64, is_there.into()]);
+        match found {
+            Ok(None) if is_there => {}
+            Ok(Some(Status::NoEnt)) if !is_there => {}
+            Ok(Some(Status::JukeBox | Status::Io)) => {}
+            other => self.world.fail(self.number, format!("{name}, there: {is_there}, is found: {other:?}")),
+        }
         Some(())
     }
 

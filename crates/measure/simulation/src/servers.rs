@@ -85,6 +85,7 @@ struct Run {
 pub(crate) struct Servers {
     memory: Arc<MemoryStore>,
     is_distant: bool,
+    tells_changes: bool,
     workers: Arc<Slow>,
     known: Known,
     runs: u8,
@@ -93,12 +94,15 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Makes servers of an empty share. `is_distant`: the store is not known to be local, so its calls may wait.
-    pub(crate) fn new(workers: Arc<Slow>, is_distant: bool) -> Self {
-        let memory = Arc::new(MemoryStore::new());
+    /// Makes servers of an empty share. `is_distant`: the store is not known to be local, so its calls may wait, and it
+    /// reports no changes. `tells_changes`: otherwise it does, so that directories are cached.
+    pub(crate) fn new(workers: Arc<Slow>, is_distant: bool, tells_changes: bool) -> Self {
+        let memory = MemoryStore::new();
+        let memory = Arc::new(if tells_changes { memory.with_feeds() } else { memory });
         Self {
             memory,
             is_distant,
+            tells_changes,
             workers,
             known: Arc::default(),
             runs: 0,
@@ -136,8 +140,12 @@ impl Servers {
             Arc::new(if self.is_distant { FaultyStore::distant(memory) } else { FaultyStore::new(memory) });
         let records = Arc::new(Records { known: Arc::clone(&self.known), ended: AtomicBool::new(false) });
         let workers = Arc::clone(&self.workers) as Arc<dyn Workers>;
-        let share =
-            Share::with_workers(ShareId(1), Settings::new(SHARE), Arc::clone(&store) as _, Some(workers));
+        // No time passes in a store without workers, so it is quick; of a quick store little is cached.
+        let mut settings = Settings::new(SHARE);
+        if self.tells_changes {
+            settings.quick_answer = Duration::ZERO;
+        }
+        let share = Share::with_workers(ShareId(1), settings, Arc::clone(&store) as _, Some(workers));
         let Ok(shares) = ShareTable::new([share]) else { return };
         let account = Account {
             name: USER.to_owned(),

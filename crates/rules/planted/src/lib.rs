@@ -47,6 +47,8 @@ faults! {
     RetryCarriedOut,
     /// A repeated call of NFSv3 is carried out again.
     DuplicateCarriedOut,
+    /// The metadata cache keeps what it knows of a directory that has changed.
+    ChangeMissed,
     /// New opens and locks are admitted before the clients from before a restart have reclaimed theirs.
     GraceForgotten,
 }

@@ -45,6 +45,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use planted::Fault;
 use storage::{
     Attributes, Feed, Handle, MayWait, NodeRef, ObjectId, ObservedId, Protection, QuickMap, Storage,
     Uncertain, View, Wait, Want,
@@ -266,7 +267,11 @@ impl Cache {
         // Before draining the feed: a change during the drain belongs to the next moment.
         view.settle(self.number);
         if self.directories.load(Ordering::Acquire) > 0 {
-            self.feed.drain(&mut |uncertain| self.apply(uncertain));
+            self.feed.drain(&mut |uncertain| {
+                if !planted::strikes(Fault::ChangeMissed) {
+                    self.apply(uncertain);
+                }
+            });
         }
         if self.has_leaving.swap(false, Ordering::AcqRel) {
             let leaving = std::mem::take(&mut *self.leaving.lock());

@@ -249,6 +249,7 @@ impl Client {
     pub(super) async fn find_files(&mut self) -> Result<(), Lost> {
         let answer = self.compound(&[ArgOp::PutRootFh, look(SHARE.as_bytes()), ArgOp::GetFh]).await?;
         self.root = found(&answer).unwrap_or_default();
+        let mut files = Vec::new();
         for file in 0..FILES {
             let (root, name) = (self.root.clone(), file_name(file));
             let answer = self.compound(&[put(&root), look(name.as_bytes()), ArgOp::GetFh]).await?;
@@ -256,8 +257,9 @@ impl Client {
                 self.world.fail(self.number, format!("{name} is not found"));
                 return Err(Lost::Over);
             };
-            self.files.push(object);
+            files.push(object);
         }
+        self.files = files;
         Ok(())
     }
 }
