@@ -37,6 +37,7 @@ pub use origin::Origin;
 pub use outbox::Outbox;
 pub use places::ConnectionLimits;
 pub use pulse::Pulse;
+pub use repeats::Repeats;
 pub use room::Room;
 pub use round_trip::RoundTrip;
 pub use shards::{Peer, Service, Shards, ShardsError};

@@ -17,8 +17,9 @@ const LINES_MAX: usize = 256;
 /// The subject of a line: an address (`None`: no address, or one too many), and the kind of the line.
 type About = (Option<Origin>, &'static str);
 
+/// Which log lines were written lately.
 #[derive(Debug, Default)]
-pub(crate) struct Repeats {
+pub struct Repeats {
     /// Guards the written lines, and how many were left out since.
     lines: Mutex<HashMap<About, Line>>,
 }
@@ -31,7 +32,7 @@ struct Line {
 
 impl Repeats {
     /// Whether to write a line, and if so, how many lines of its kind were left out before it.
-    pub(crate) fn admit(&self, origin: Option<Origin>, kind: &'static str, now: Instant) -> Option<u64> {
+    pub fn admit(&self, origin: Option<Origin>, kind: &'static str, now: Instant) -> Option<u64> {
         let mut lines = self.lines.lock();
         let mut about = (origin, kind);
         if !lines.contains_key(&about) && lines.len() >= LINES_MAX {
@@ -52,9 +53,14 @@ impl Repeats {
         Some(std::mem::take(&mut line.left_out))
     }
 
+    /// As [`Self::admit`], for a line about a client that is written now.
+    pub fn admit_from(&self, address: SocketAddr, kind: &'static str) -> Option<u64> {
+        self.admit(Some(address.ip().into()), kind, Instant::now())
+    }
+
     /// Writes a line about a client, unless one of its kind was written a short while ago.
     pub(crate) fn warn(&self, address: SocketAddr, kind: &'static str, what: &dyn fmt::Display) {
-        match self.admit(Some(address.ip().into()), kind, Instant::now()) {
+        match self.admit_from(address, kind) {
             None => {}
             Some(0) => tracing::warn!(%address, "{what}"),
             Some(left_out) => tracing::warn!(%address, left_out, "{what}"),

@@ -287,7 +287,10 @@ impl<'r> Admitted<'r> {
             Err(Late) if self.operation.is_guarded() => {
                 // The client is expected to send the request again (3.2.5.12). Linux reports a failure to its program.
                 let (peer, command) = (self.connection.peer.address, self.header.command);
-                tracing::info!(%peer, ?command, path = open.path, "a late request is refused");
+                let kind = "a late request is refused";
+                if let Some(left_out) = self.server.repeats.admit_from(peer, kind) {
+                    tracing::info!(%peer, ?command, path = open.path, left_out, "{kind}");
+                }
                 Err(NtStatus::FILE_NOT_AVAILABLE.into())
             }
             Err(Late) => Ok(None),

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use auth::ntlm::ServerNames;
 use auth::{Account, Accounts, spnego};
+use net::Repeats;
 use parking_lot::Mutex;
 use share::{Share, ShareTable, Terms};
 use smb_proto::open::FileIds;
@@ -58,6 +59,8 @@ pub struct Server {
     next_connection: AtomicU64,
     /// Failed logons.
     pub(crate) guesses: Guesses,
+    /// The log lines that clients cause.
+    pub(crate) repeats: Repeats,
     /// The interfaces that are reported to clients.
     pub(crate) interfaces: NetworkInterfaces,
 }
@@ -108,6 +111,7 @@ impl Server {
             file_ids: Mutex::new(FileIds::new(u64::from_le_bytes(random()))),
             next_connection: AtomicU64::new(1),
             guesses: Guesses::default(),
+            repeats: Repeats::default(),
             interfaces: NetworkInterfaces::new(config.interfaces.clone()),
             config,
         })

@@ -16,14 +16,19 @@ impl Courtesy for ServerState {
             return None;
         }
         Some(Box::pin(async move {
+            let mut ended = Vec::new();
             for client in late {
                 // The client may have come back while others were ended.
                 if self.v4.standing(&client, Instant::now()) == Standing::Current {
                     continue;
                 }
-                tracing::info!(client = %client.owner.escape_ascii(), "a silent NFSv4 client makes room for others");
                 // The client must not reclaim after a restart what another client has had meanwhile.
                 self.v4.expire_client(client.id).leave(&self.v4.recovery).await;
+                ended.push(client);
+            }
+            if let Some(first) = ended.first() {
+                let (count, first) = (ended.len(), first.shown());
+                tracing::info!(count, first, "silent NFSv4 clients make room for others");
             }
         }))
     }

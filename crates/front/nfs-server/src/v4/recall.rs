@@ -82,7 +82,7 @@ impl GrantHolder for Reach {
     fn evict(&self) {
         let Some((server, client)) = self.both() else { return };
         self.runtime().spawn(async move {
-            tracing::info!(client = %client.owner.escape_ascii(), "a silent NFSv4 client is in the way of others");
+            tracing::info!(client = client.shown(), "a silent NFSv4 client is in the way of others");
             // The client must not reclaim after a restart what another client has had meanwhile (RFC 8881 8.4.3).
             server.v4.expire_client(client.id).leave(&server.v4.recovery).await;
         });

@@ -108,7 +108,7 @@ async fn end(client: &Client, share: &Share, lost: Everything<Held, Delegated>) 
         return;
     }
     tracing::info!(
-        client = %client.owner.escape_ascii(),
+        client = client.shown(),
         share = share.name(),
         opens,
         delegations,

@@ -43,6 +43,6 @@ async fn recall(server: Arc<ServerState>, session: Arc<Session>) {
     let call = ArgOp::RecallSlot(RecallSlotArgs { target_highest_slot_id });
     let answer = server.v4.callbacks.call_over(&session, &call, &[]).await;
     if let Err(error) = answer.and_then(|answered| answered.ok()) {
-        tracing::debug!(client = %session.client.owner.escape_ascii(), "slots were not recalled: {error}");
+        tracing::debug!(client = session.client.shown(), "slots were not recalled: {error}");
     }
 }

@@ -285,8 +285,10 @@ impl State {
         loop {
             tokio::time::sleep(self.times.lease / 2).await;
             let gone = self.reap(Instant::now());
-            for client in &gone.0 {
-                tracing::info!(client = %client.owner.escape_ascii(), "an NFSv4 client stays away");
+            if let Some(first) = gone.0.first() {
+                // One line, however many there are: a client chooses its names, and may have many.
+                let (count, first) = (gone.0.len(), first.shown());
+                tracing::info!(count, first, "NFSv4 clients stay away");
             }
             gone.leave(&self.recovery).await;
         }
@@ -348,6 +350,15 @@ impl Tables {
 }
 
 impl Client {
+    /// The client's name for the log. The client chooses it, so it is cut to a length that fits a line.
+    pub(crate) fn shown(&self) -> String {
+        const SHOWN_BYTES_MAX: usize = 64;
+        match self.owner.get(..SHOWN_BYTES_MAX) {
+            Some(begin) => format!("{}...", begin.escape_ascii()),
+            None => self.owner.escape_ascii().to_string(),
+        }
+    }
+
     fn new(id: ClientId, owner: &[u8], now: Instant) -> Self {
         Self {
             id,

@@ -72,7 +72,7 @@ fn probe(request: &Request<'_>, session: Arc<Session>) {
     let server = Arc::clone(&request.connection.server);
     tokio::task::spawn_local(async move {
         if let Err(error) = server.v4.callbacks.probe(&session).await {
-            tracing::debug!(client = %session.client.owner.escape_ascii(), "back channel: {error}");
+            tracing::debug!(client = session.client.shown(), "back channel: {error}");
         }
     });
 }

@@ -60,10 +60,11 @@ pub(super) async fn handle(
     match bind(ctx, negotiated, request, &session, signer.is_some()).await {
         Ok(Bound::Done(channel, token)) => {
             ctx.envelope.channel = Some(channel);
-            tracing::info!(
-                peer = %ctx.connection.peer.address, session = session.id,
-                channels = session.channel_count(), "a channel joins its session"
-            );
+            let (peer, kind) = (ctx.connection.peer.address, "a channel joins its session");
+            if let Some(left_out) = ctx.server.repeats.admit_from(peer, kind) {
+                let channels = session.channel_count();
+                tracing::info!(%peer, session = session.id, channels, left_out, "{kind}");
+            }
             respond(ctx, SessionFlags::empty(), &token)
         }
         Ok(Bound::Continue(token)) => {

@@ -178,7 +178,10 @@ fn establish(
     drop(state);
     ctx.connection.set_channel(session.id, &channel);
     let flags = session_flags(&login);
-    tracing::info!(peer = %ctx.connection.peer.address, user = ?login.user, ?principal, "session begins");
+    let peer = ctx.connection.peer.address;
+    if let Some(left_out) = ctx.server.repeats.admit_from(peer, "session begins") {
+        tracing::info!(%peer, user = ?login.user, ?principal, left_out, "session begins");
+    }
     ctx.envelope.logged_on = Some((&*login).into());
     ctx.envelope.channel = Some(channel);
     Ok(flags)

@@ -35,6 +35,8 @@ pub(crate) struct DurableOpens {
     left: Notify,
     /// The most opens without a session.
     disconnected_max: usize,
+    /// The log lines that clients cause.
+    repeats: net::Repeats,
     /// The most persistent opens.
     persistent_max: usize,
     /// The journal in which persistent opens are recorded; without it there are none.
@@ -136,6 +138,7 @@ impl DurableOpens {
             changed: Notify::new(),
             left: Notify::new(),
             disconnected_max,
+            repeats: net::Repeats::default(),
             persistent_max,
             journal: OnceLock::new(),
         })
@@ -210,7 +213,10 @@ impl DurableOpens {
             let tables = &mut *self.tables.lock();
             let Some(entry) = tables.opens.get_mut(&id) else { return false };
             if tables.deadlines.len() >= self.disconnected_max && durability.kind != Kind::Persistent {
-                tracing::warn!("an open is closed with its connection: too many are kept already");
+                let kind = "an open is closed with its connection: too many are kept already";
+                if let Some(left_out) = self.repeats.admit(None, kind, now) {
+                    tracing::warn!(left_out, "{kind}");
+                }
                 return false;
             }
             let deadline = now.checked_add(durability.timeout).unwrap_or(now);
