@@ -2,6 +2,7 @@
 
 An attack is a function (place, until) -> text. It uses its own address, 127.0.0.66, which no other client has.
 """
+import os
 import select
 import socket
 import struct
@@ -14,10 +15,10 @@ ADDRESS = "127.0.0.66"
 CONNECTIONS_MAX = 3000
 
 
-def connect(place, port):
+def connect(place, port, address=ADDRESS):
     stream = socket.socket()
     stream.settimeout(10)
-    stream.bind((ADDRESS, 0))
+    stream.bind((address, 0))
     stream.connect((place.host, port))
     return stream
 
@@ -167,6 +168,22 @@ def opens(place, until):
     return f"{had} opens"
 
 
+def client_ids(place, until):
+    """NFSv4.1 clients with the longest names, each with a session (RFC 8881 18.35, 18.36), and as many that make none."""
+    stream = connect(place, place.nfs)
+    had = begun = 0
+    while time.monotonic() < until:
+        try:
+            nfs.Session(stream, name=os.urandom(1024))
+            had += 1
+            nfs.exchange_id(stream, os.urandom(1024))
+            begun += 1
+        except nfs.Refused:
+            time.sleep(0.05)
+    stream.close()
+    return f"{had} clients, {begun} more client ids"
+
+
 def slow_readers(place, until):
     """READs of 64 KiB whose replies the client does not take (RFC 1813 3.3.6)."""
     readers, asked = [], 0
@@ -204,4 +221,4 @@ def malformed(place, until):
     return f"{sent} connections with nonsense"
 
 
-ALL = [idle, null_calls, partial_records, partial_frames, sessions, guesses, opens, slow_readers, malformed]
+ALL = [idle, null_calls, partial_records, partial_frames, sessions, guesses, opens, client_ids, slow_readers, malformed]

@@ -76,27 +76,43 @@ def read3(file, offset, count):
     return call(NFS, 3, 6, opaque(file) + struct.pack(">QI", offset, count), who=sys())
 
 
-class Session:
-    """An NFSv4.1 client with one session of one slot (RFC 8881 18.35, 18.36)."""
+class Refused(Exception):
+    """A COMPOUND that has failed, with its status."""
 
-    def __init__(self, stream):
+
+def compound(stream, *operations):
+    """The status, and the results from the first operation's number on (RFC 8881 16.2)."""
+    body = opaque(b"") + words(1, len(operations)) + b"".join(operations)
+    answer = ask(stream, NFS, 4, 1, body, who=sys())
+    status, tag = struct.unpack(">II", answer[:8])
+    return status, answer[12 + tag + (-tag % 4):]
+
+
+def exchange_id(stream, owner):
+    """The client id for this owner, and the sequence number of its CREATE_SESSION (RFC 8881 18.35)."""
+    status, answer = compound(stream, words(42) + os.urandom(8) + opaque(owner) + words(0, 0, 0))
+    if status:
+        raise Refused(status)
+    return struct.unpack(">QI", answer[8:20])
+
+
+class Session:
+    """An NFSv4.1 client with one session of one slot (RFC 8881 18.36)."""
+
+    def __init__(self, stream, name=None):
         self.stream, self.sequence = stream, 0
-        owner = b"hostile " + os.urandom(8).hex().encode()
-        answer = self.compound(words(42) + os.urandom(8) + opaque(owner) + words(0, 0, 0))
-        client, sequence = struct.unpack(">QI", answer[8:20])
+        client, sequence = exchange_id(stream, name or b"hostile " + os.urandom(8).hex().encode())
         attributes = words(0, 1 << 16, 1 << 16, 4096, 8, 1, 0)
         arguments = struct.pack(">QII", client, sequence, 0) + attributes * 2 + words(0x40000000, 1, 0)
-        answer = self.compound(words(43) + arguments)
+        status, answer = compound(stream, words(43) + arguments)
+        if status:
+            raise Refused(status)
         self.session = answer[8:24]
         self.sequenced(words(58, 0))  # RECLAIM_COMPLETE
 
     def compound(self, *operations):
-        """The results, from the first operation's number on."""
-        body = opaque(b"") + words(1, len(operations)) + b"".join(operations)
-        answer = ask(self.stream, NFS, 4, 1, body, who=sys())
-        tag = struct.unpack(">I", answer[4:8])[0]
-        self.status = struct.unpack(">I", answer[:4])[0]
-        return answer[12 + tag + (-tag % 4):]
+        self.status, results = compound(self.stream, *operations)
+        return results
 
     def sequenced(self, *operations):
         self.sequence += 1

@@ -19,6 +19,14 @@ impl From<IpAddr> for Origin {
     }
 }
 
+impl Origin {
+    /// The address, or the first one of the network.
+    #[must_use]
+    pub fn address(self) -> IpAddr {
+        self.0
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::net::SocketAddr;
 
+use net::Origin;
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AuthStatus, OpaqueAuth, flavor};
 use nfs_wire::xdr::Decode;
@@ -77,8 +78,8 @@ impl CallerCache {
         let (identity, standing) = admit(share, self.client, squashing, stated.map(Stated::from));
         let machine = Client::Address(self.client.ip().to_canonical());
         let caller = Caller::new(identity).at(machine);
-        // The client alone states which user it is and which client.
-        let caller = caller.counted_for(Opener::named(("address", machine)));
+        // The client alone states which user it is and which client, and chooses its address in an IPv6 network.
+        let caller = caller.counted_for(Opener::named(("address", Origin::from(self.client.ip()))));
         if known.len() >= CALLERS_MAX {
             known.clear();
         }

@@ -6,6 +6,7 @@
 //! a value `C` in each record. The value is returned when the record is removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -52,6 +53,8 @@ pub struct ExchangeId<'a> {
     pub verifier: Verifier,
     /// Who sends the request.
     pub principal: Principal,
+    /// The network or address that the request comes from. The last quarter of the records is for those that have few.
+    pub origin: IpAddr,
     /// EXCHGID4_FLAG_UPD_CONFIRMED_REC_A.
     pub update: bool,
 }
@@ -90,6 +93,7 @@ struct Record<C, R> {
     owner: Arc<[u8]>,
     verifier: Verifier,
     principal: Principal,
+    origin: IpAddr,
     confirmed: bool,
     /// The slot of CREATE_SESSION (18.36.4): the last sequence ID and its reply; None if there was none. "If the
     /// session is not successfully created, then no changes are made to any client records": errors are not kept.
@@ -117,6 +121,8 @@ pub struct Clients<C, R> {
     next_session: u64,
     by_id: BTreeMap<ClientId, Record<C, R>>,
     by_owner: HashMap<Arc<[u8]>, Owner>,
+    /// How many records in `by_id` come from where.
+    by_origin: HashMap<IpAddr, usize>,
     /// The IDs in `by_id` that are not confirmed; the lowest is the oldest.
     unconfirmed: BTreeSet<ClientId>,
 }
@@ -133,6 +139,7 @@ impl<C, R: Clone> Clients<C, R> {
             next_session: 1,
             by_id: BTreeMap::new(),
             by_owner: HashMap::new(),
+            by_origin: HashMap::new(),
             unconfirmed: BTreeSet::new(),
         }
     }
@@ -142,7 +149,7 @@ impl<C, R: Clone> Clients<C, R> {
     ///
     /// # Errors
     /// [`Status::ClidInUse`], [`Status::NoEnt`], [`Status::NotSame`], [`Status::Perm`]; [`Status::Delay`] when the
-    /// table is full of clients that are alive.
+    /// table is full of clients that are alive, or the origin has too many of its own.
     pub fn exchange_id(
         &mut self,
         request: ExchangeId<'_>,
@@ -179,7 +186,7 @@ impl<C, R: Clone> Clients<C, R> {
         }
         // Case 4, "Replacement of Unconfirmed Record".
         self.forget_unconfirmed(request.owner, &mut gone);
-        self.make_room(now, &look, &mut gone)?;
+        self.make_room(request.origin, now, &look, &mut gone)?;
         let exchanged = self.enter(request, make);
         Ok((exchanged, gone))
     }
@@ -206,6 +213,7 @@ impl<C, R: Clone> Clients<C, R> {
             owner: Arc::clone(&owner),
             verifier: request.verifier,
             principal: request.principal,
+            origin: request.origin,
             confirmed: false,
             sequence: 0,
             answered: None,
@@ -213,6 +221,7 @@ impl<C, R: Clone> Clients<C, R> {
             value: make(id),
         };
         let sequence = record.next_sequence();
+        *self.by_origin.entry(record.origin).or_default() += 1;
         self.by_id.insert(id, record);
         self.unconfirmed.insert(id);
         self.by_owner.entry(owner).or_default().unconfirmed = Some(id);
@@ -229,25 +238,51 @@ impl<C, R: Clone> Clients<C, R> {
         }
     }
 
-    /// Makes room for one more record. Unconfirmed records are removed first, then clients whose lease has expired,
-    /// those that have been silent for longest first.
+    /// Makes room for one more record from `origin`. Unconfirmed records are removed first, then clients whose lease has
+    /// expired, those that have been silent for longest first. An origin that has a quarter of the records gets none of the
+    /// last quarter: it makes room among its own.
     fn make_room(
         &mut self,
+        origin: IpAddr,
         now: Instant,
         look: impl Fn(&C) -> Holding,
         gone: &mut Vec<C>,
     ) -> Result<(), Status> {
-        if self.by_id.len() < self.limits.clients_max {
+        let most = self.limits.clients_max;
+        let held = self.by_origin.get(&origin).copied().unwrap_or(0);
+        if limits::may_take(self.by_id.len(), held, most) {
             return Ok(());
         }
+        let has_few = held < most / 4 || most < 4;
+        let gives_way = |record: &Record<C, R>| has_few || record.origin == origin;
         let silent = |(id, record): (&ClientId, &Record<C, R>)| {
             let renewed = look(&record.value).renewed;
-            (self.times.standing(renewed, now) != Standing::Current).then_some((renewed, *id))
+            let is_silent = self.times.standing(renewed, now) != Standing::Current;
+            (is_silent && gives_way(record)).then_some((renewed, *id))
         };
-        let oldest = self.unconfirmed.first().copied();
+        let unconfirmed = self.unconfirmed.iter().filter_map(|id| Some((*id, self.by_id.get(id)?)));
+        let oldest = unconfirmed.filter(|(_, record)| gives_way(record)).map(|(id, _)| id).next();
         let first = oldest.or_else(|| self.by_id.iter().filter_map(silent).min().map(|(_, id)| id));
         gone.extend(self.forget(first.ok_or(Status::Delay)?));
         Ok(())
+    }
+
+    /// Removes a record from the tables of IDs and origins.
+    fn remove(&mut self, client: ClientId) -> Option<Record<C, R>> {
+        let record = self.by_id.remove(&client)?;
+        self.unconfirmed.remove(&client);
+        if let Some(count) = self.by_origin.get_mut(&record.origin) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.by_origin.remove(&record.origin);
+            }
+        }
+        debug_assert_eq!(
+            self.by_origin.values().sum::<usize>(),
+            self.by_id.len(),
+            "each record has an origin"
+        );
+        Some(record)
     }
 
     /// CREATE_SESSION, in the phases of RFC 8881 18.36.4. `create` is the fourth phase, which creates the session. With
@@ -297,7 +332,7 @@ impl<C, R: Clone> Clients<C, R> {
         let owner = self.by_owner.entry(owner).or_default();
         owner.unconfirmed = None;
         let before = owner.confirmed.replace(client)?;
-        self.by_id.remove(&before).map(|record| record.value)
+        self.remove(before).map(|record| record.value)
     }
 
     /// A session has ended.
@@ -329,8 +364,7 @@ impl<C, R: Clone> Clients<C, R> {
 
     /// Removes a client, whatever it has.
     pub fn forget(&mut self, client: ClientId) -> Option<C> {
-        let record = self.by_id.remove(&client)?;
-        self.unconfirmed.remove(&client);
+        let record = self.remove(client)?;
         if let Some(owner) = self.by_owner.get_mut(&record.owner) {
             owner.confirmed = owner.confirmed.filter(|id| *id != client);
             owner.unconfirmed = owner.unconfirmed.filter(|id| *id != client);

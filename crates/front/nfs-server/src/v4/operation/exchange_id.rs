@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use net::Origin;
 use nfs_proto::v4::client::ExchangeId;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::exchange_id::{
@@ -37,6 +38,7 @@ pub(super) async fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Res
             owner: args.client_owner.owner_id.0,
             verifier: args.client_owner.verifier,
             principal: request.principal(),
+            origin: Origin::from(request.connection.client).address(),
             update: args.flags.contains(Flags::UPD_CONFIRMED_REC_A),
         },
         Instant::now(),

@@ -43,8 +43,12 @@ fn table() -> Table {
     Clients::new(Limits::default(), TIMES, 7)
 }
 
+fn from(last: u8) -> IpAddr {
+    [192, 0, 2, last].into()
+}
+
 fn asking(owner: &[u8], run: u8, principal: Principal) -> ExchangeId<'_> {
-    ExchangeId { owner, verifier: verifier(run), principal, update: false }
+    ExchangeId { owner, verifier: verifier(run), principal, origin: from(1), update: false }
 }
 
 /// The test's view of a client.
@@ -275,6 +279,29 @@ fn ten_thousand_that_come_and_go_leave_room_for_others() {
 }
 
 #[test]
+fn one_origin_does_not_take_the_last_quarter_nor_what_others_have() {
+    let limits = Limits { clients_max: 100, ..Limits::default() };
+    let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
+    let honest = test.confirmed(b"honest", 1);
+    test.now += seconds(11); // its lease is over
+    for number in 0..74 {
+        let owner = [number];
+        let request = ExchangeId { origin: from(2), ..asking(&owner, 1, ALICE) };
+        let exchanged = test.exchange(request, idle).unwrap();
+        assert!(test.create(exchanged.client, exchanged.sequence, ALICE).is_ok());
+    }
+    assert_eq!(test.table.len(), 75);
+    let one_more = ExchangeId { origin: from(2), ..asking(b"one more", 1, ALICE) };
+    assert_eq!(test.exchange(one_more, idle), Err(Status::Delay), "its own clients are all alive");
+    assert!(test.table.confirmed(honest).is_some(), "nobody else makes room for it");
+    for number in 0..25 {
+        let owner = [b'o', number];
+        let request = ExchangeId { origin: from(3), ..asking(&owner, 1, ALICE) };
+        assert!(test.exchange(request, idle).is_ok(), "the last quarter is for those who have few");
+    }
+}
+
+#[test]
 fn a_full_table_of_living_clients_lets_nobody_in() {
     let limits = Limits { clients_max: 3, ..Limits::default() };
     let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
@@ -355,6 +382,7 @@ proptest! {
             prop_assert!(table.len() <= limits.clients_max);
             let named = table.by_owner.values().flat_map(|owner| [owner.confirmed, owner.unconfirmed]);
             prop_assert_eq!(named.flatten().count(), table.len());
+            prop_assert_eq!(table.by_origin.values().sum::<usize>(), table.len());
             prop_assert_eq!(table.unconfirmed.len(), table.by_id.values().filter(|record| !record.confirmed).count());
             for (id, record) in &table.by_id {
                 let owner = &table.by_owner[&record.owner];
