@@ -18,7 +18,7 @@ use crate::words::word_at;
 const SLACK: u64 = 600;
 
 #[derive(Args)]
-pub(crate) struct Given {
+pub(crate) struct FuzzArguments {
     /// For how long each target runs
     #[arg(default_value_t = 60)]
     seconds: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Given {
     part: String,
 }
 
-pub(crate) fn run(given: &Given) -> Chore {
+pub(crate) fn run(given: &FuzzArguments) -> Chore {
     let guided = succeeds(&["bolero", "--version"]) && succeeds(&["+nightly", "--version"]);
     let (mut passed, mut failed) = (0, 0);
     for (package, target) in targets()?.iter().filter(|(_, target)| target.contains(&given.part)) {

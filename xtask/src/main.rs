@@ -31,22 +31,22 @@ enum Chosen {
     /// Format, clippy, layers and tidy: what takes a minute before a commit
     Check,
     /// All that CI runs, or the steps that are named; `list` names them (scripts/test)
-    Test(Given),
+    Test(ScriptArguments),
     /// Imports go up the table of ARCHITECTURE.md, and no circle of files crosses a folder
     Layers(layers::Chosen),
     /// What no other tool looks at: lengths, names, words, links of sources and pages
     Tidy,
     /// All of smbtorture, or the suites that are named; `nfs` in front: all of pynfs, or the tests that are named
-    Conformance(Given),
+    Conformance(ScriptArguments),
     /// The Linux kernel's clients in a guest (tests/interop/lab.sh); `long` in front: their long runs
-    Lab(Given),
+    Lab(ScriptArguments),
     /// A measurement; without a name: which there are
     Bench(bench::Chosen),
     /// The fuzz targets for SECONDS each, or those with PART in their name
     ///
     /// With cargo-bolero and a nightly compiler through libFuzzer, otherwise with random input through the test
     /// harness. An input that fails belongs in the crate's corpus, in the commit that fixes the fault.
-    Fuzz(fuzz::Given),
+    Fuzz(fuzz::FuzzArguments),
     /// The simulation in a debug and in a release build: the same seeds must have the same histories
     Simulation,
     /// One page of a report of `anabranch report`, on standard output
@@ -54,17 +54,17 @@ enum Chosen {
     /// Lists the statements of the documents that were reproduced, those that were not, and why the rest could not be
     /// tested: `anabranch bench all --out results/ && anabranch report results/ --out report/ && cargo xtask report
     /// report/report.json >docs/measured/report.md`.
-    Report(report::Given),
+    Report(report::ReportArguments),
 }
 
 /// The arguments of a chore, in the form that its script takes.
 #[derive(Args)]
-struct Given {
+struct ScriptArguments {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }
 
-impl Given {
+impl ScriptArguments {
     /// Runs `usual` with the arguments, or `other` with those after `word` if the arguments begin with it.
     fn either(&self, usual: &str, word: &str, other: &str) -> Chore {
         match self.arguments.split_first() {

@@ -12,7 +12,7 @@ use crate::command::{Chore, said};
 use crate::markdown::table;
 
 #[derive(Args)]
-pub(crate) struct Given {
+pub(crate) struct ReportArguments {
     /// What `anabranch report` wrote: report.json
     report: PathBuf,
     /// A sentence about this run, such as its commit
@@ -20,7 +20,7 @@ pub(crate) struct Given {
     note: Option<String>,
 }
 
-pub(crate) fn run(given: &Given) -> Chore {
+pub(crate) fn run(given: &ReportArguments) -> Chore {
     let name = given.report.display();
     let text = fs::read_to_string(&given.report).map_err(|e| format!("{name}: {e}"))?;
     let report: Value = serde_json::from_str(&text).map_err(|e| format!("{name}: {e}"))?;

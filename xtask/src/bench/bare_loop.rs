@@ -40,7 +40,7 @@ const ROWS: [(&str, &str, bool); 6] = [
 ];
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct BareLoopArguments {
     /// The program that is measured [default: the release build of this tree, made first]
     program: Option<PathBuf>,
     /// Pairs of measurements of each row; one more warms up
@@ -54,7 +54,7 @@ pub(super) struct Given {
     only: String,
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &BareLoopArguments) -> Chore {
     let program = given.program.clone().map_or_else(program::anabranch, Ok)?;
     let server = Server::start(&program, &Settings { in_memory: true, ..Settings::default() })?;
     let rows: Vec<_> = ROWS.iter().filter(|row| is_wanted(&given.only, row.0)).collect();

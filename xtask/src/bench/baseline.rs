@@ -33,7 +33,7 @@ const ROWS: [(&str, &str, [&[&str]; 2]); 9] = [
 ];
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct BaselineArguments {
     /// The build to compare with
     baseline: PathBuf,
     /// The build that is compared [default: the release build of this tree, made first]
@@ -49,7 +49,7 @@ pub(super) struct Given {
     only: String,
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &BaselineArguments) -> Chore {
     let program = given.program.clone().map_or_else(program::anabranch, Ok)?;
     let settings = Settings::default();
     let servers = [Server::start(&given.baseline, &settings)?, Server::start(&program, &settings)?];

@@ -13,13 +13,13 @@ use crate::repository;
 const PAGE: &str = "docs/measured/channels.md";
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct ChannelsArguments {
     /// Rounds, each of one channel and of four
     #[arg(default_value_t = 5)]
     rounds: u32,
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &ChannelsArguments) -> Chore {
     let told = [format!("CHANNELS={INTERFACES}"), format!("ROUNDS={}", given.rounds)];
     let said = guest::measure("cifs-rate.sh", 120 + 120 * given.rounds, &told)?;
     let rows = ["read", "write"].map(|operation| Row::read(&said, operation));

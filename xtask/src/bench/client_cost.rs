@@ -19,7 +19,7 @@ const MAKER: &str = "cargo xtask bench client-cost";
 const LOADS: [(u32, u32); 5] = [(16, 1), (64, 1), (16, 4), (64, 4), (256, 4)];
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct ClientCostArguments {
     /// Measurements of each row
     #[arg(long, default_value_t = 3)]
     repetitions: u32,
@@ -28,7 +28,7 @@ pub(super) struct Given {
     seconds: f64,
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &ClientCostArguments) -> Chore {
     if machine::processors() < 2 {
         return Err("this needs two processors".to_owned());
     }
@@ -41,7 +41,7 @@ pub(super) fn run(given: &Given) -> Chore {
     })
 }
 
-fn measure(given: &Given) -> Result<Vec<Value>, String> {
+fn measure(given: &ClientCostArguments) -> Result<Vec<Value>, String> {
     let anabranch = program::anabranch()?;
     let before = words("setsid taskset -c 0");
     let server = Server::start(&anabranch, &Settings { in_memory: true, before, ..Settings::default() })?;

@@ -73,7 +73,7 @@ const PAIRS: usize = 31;
 const BASELINE: f64 = 500.0;
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct LimitsArguments {
     /// Seconds of each measurement of a limit
     #[arg(long, default_value_t = 60.0)]
     secs: f64,
@@ -91,7 +91,7 @@ pub(super) struct Given {
     rows: Option<PathBuf>,
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &LimitsArguments) -> Chore {
     let (anabranch, fsload) = (program::anabranch()?, Fsload::build()?);
     let run = Run { anabranch, fsload, secs: given.secs, found: Found::read(given.rows.clone())? };
     let limits = LIMITS.iter().filter(|limit| is_wanted(&given.only, limit.name)).map(Check::Limit);

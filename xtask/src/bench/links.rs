@@ -22,7 +22,7 @@ const LINKS: u8 = 4;
 const RATE: u32 = 200;
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct LinksArguments {
     /// Parts to measure [default: all]
     parts: Vec<Part>,
     /// Keep results here: parts may be measured one after the other
@@ -84,7 +84,7 @@ impl Part {
     }
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &LinksArguments) -> Chore {
     let anabranch = program::anabranch()?;
     let home = Scratch::make(None).map_err(|e| format!("a scratch folder: {e}"))?;
     let results = given.results.as_deref().unwrap_or_else(|| home.path());

@@ -24,7 +24,7 @@ const RESTS: [u64; 3] = [5, 25, 30];
 const HEADS: [&str; 6] = ["environment", "at start", "at most", "5 s after", "30 s after", "60 s after"];
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct MemoryArguments {
     /// Seconds of each measurement of a family
     #[arg(long, default_value_t = 0.4)]
     seconds: f64,
@@ -33,7 +33,7 @@ pub(super) struct Given {
     variant: Vec<String>,
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &MemoryArguments) -> Chore {
     let anabranch = program::anabranch()?;
     for (index, variant) in given.variant.iter().enumerate() {
         let figures = measure(&anabranch, variant, given.seconds)?;

@@ -39,7 +39,7 @@ const WORKS: [(&str, &str, &str); 7] = [
 ];
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct MetadataArguments {
     /// Runs of each row
     #[arg(long, default_value_t = 5)]
     runs: usize,
@@ -67,7 +67,7 @@ enum Part {
     Names,
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &MetadataArguments) -> Chore {
     let home = Scratch::make(None).map_err(|e| format!("a scratch folder: {e}"))?;
     let results = given.keep.clone().unwrap_or_else(|| home.path().join("results"));
     let bench = Bench { anabranch: program::anabranch()?, fsload: Fsload::build()?, given, results };
@@ -98,7 +98,7 @@ pub(super) fn run(given: &Given) -> Chore {
 struct Bench<'a> {
     anabranch: PathBuf,
     fsload: Fsload,
-    given: &'a Given,
+    given: &'a MetadataArguments,
     results: PathBuf,
 }
 
@@ -151,7 +151,7 @@ impl Bench<'_> {
         // server's client too.
         let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(&on).map_err(|e| e.to_string())?);
         let server = self.serve(&[on, off], owner, 0)?;
-        let Given { runs, secs, .. } = *self.given;
+        let MetadataArguments { runs, secs, .. } = *self.given;
         self.names_of("Anabranch, SMB", &format!("smb {}", server.fsload("smb", "on")), runs, secs)?;
         self.names_of("Anabranch, NFSv3", &format!("nfs3 {}", server.fsload("nfs3", "on")), runs, secs)?;
         if let Some(samba) = &samba {

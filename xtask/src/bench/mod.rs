@@ -44,25 +44,25 @@ enum Bench {
     /// The loop receives a request, reads or writes a file with one call, and sends: 1 MiB at a time, eight requests
     /// under way, over one connection of the loopback, with files in memory. For each row it prints the median of the
     /// ratios of server CPU per operation, with the 95 % interval of that median. Exits 1 if a ratio is above 1.3.
-    BareLoop(bare_loop::Given),
+    BareLoop(bare_loop::BareLoopArguments),
     /// Server CPU of this build and of another one, in turns
     ///
     /// Each build serves its own directory with the same configuration (signing left to the client, root not squashed,
     /// as in the suites). The load is `bench job` of PROGRAM for both. For each row it prints the median of the ratios
     /// of server CPU per operation, with the 95 % interval of that median. Exits 1 if an interval lies above 1.03.
-    Baseline(baseline::Given),
+    Baseline(baseline::BaselineArguments),
     /// What one SMB channel of the Linux kernel's client carries and what four carry
     ///
     /// Each channel has its own network interface of 200 Mbit/s. The client is in a guest (tests/lab); rounds are
     /// interleaved. Writes docs/measured/channels.md, and fails if four channels carry less than 3.6 times what one
     /// carries. About 5 minutes; root.
-    Channels(channels::Given),
+    Channels(channels::ChannelsArguments),
     /// What the load generator costs: CPU of client and server for each read
     ///
     /// 4 KiB random reads, plain, checked; the server on one processor, the client on another. Writes its rows into
     /// docs/bench.md. About 40 s; root (a network namespace). ANABRANCH=PROGRAM COMMIT=COMMIT measures that program,
     /// which is of that commit.
-    ClientCost(client_cost::Given),
+    ClientCost(client_cost::ClientCostArguments),
     /// The load generator beside fio: the same jobs by both, in turns
     Fio(Script),
     /// The load generator against servers whose latency or rate is known
@@ -77,19 +77,19 @@ enum Bench {
     /// three times the one that it has alone. Burst credits must be exact to 0.1 %. Then, interleaved, the server CPU
     /// per 4 KiB read of a share without a plan, with and without counting and limiting: at most 3 % more. ANABRANCH
     /// and FSLOAD name other builds than the release ones. Exits 1 if a check fails.
-    Limits(limits::Given),
+    Limits(limits::LimitsArguments),
     /// The load generator over one connection and over four, where links are the limit
     ///
     /// `anabranch bench run` between two network namespaces with four links of 200 Mbit/s each (tc), and over one link
     /// on which each connection is limited; then `anabranch advise` for each result. Writes docs/measured/links.md when
     /// all parts are there. About 6 minutes; root.
-    Links(links::Given),
+    Links(links::LinksArguments),
     /// What the server keeps of its memory after load
     ///
     /// Prints the resident set at the start, at its maximum, and 5, 30 and 60 s after the load, as rows of a Markdown
     /// table. The load: SMB clients in growing numbers, names over SMB, reads and writes over NFSv4.1, and 300
     /// connections of NFSv3 that write 1 MiB each. ANABRANCH names another build than the release one.
-    Memory(memory::Given),
+    Memory(memory::MemoryArguments),
     /// What the metadata cache is worth; a name in a directory of a million
     ///
     /// Opens, lookups and fsload's metadata cycles over SMB, NFSv3 and NFSv4.1 on two shares of one server, one with
@@ -97,7 +97,7 @@ enum Bench {
     /// without. Then the cost of opening a name in a directory of 1,000,000 entries, compared with Samba on the same
     /// directory if it is installed. Writes its section of docs/measured/performance.md. Root. ANABRANCH and FSLOAD
     /// name other builds than the release ones.
-    Metadata(metadata::Given),
+    Metadata(metadata::MetadataArguments),
     /// What signing and encryption cost
     ///
     /// Plain, signed (AES-128-GMAC) and encrypted (AES-128-GCM) reads and writes of 64 KiB and 1 MiB, interleaved, over
@@ -105,14 +105,14 @@ enum Bench {
     /// processors each. Writes its section of docs/measured/performance.md. 24 rows x RUNS x (SECS + 1) s, about 5
     /// minutes; root. If others use the machine too, take precedence: `setsid -w sh -c 'echo -20 >/proc/self/autogroup;
     /// cargo xtask bench security'`.
-    Security(security::Given),
+    Security(security::SecurityArguments),
     /// What one link carries over NFSv4 and what four trunked links carry
     ///
     /// Each link is a separate network interface of 200 Mbit/s. Also measures four connections over one link
     /// (nconnect). The client is the Linux kernel's in a guest (tests/lab); rounds are interleaved. Writes its section
     /// of docs/measured/performance.md, and fails if four links carry less than 3.6 times what one carries. About 7
     /// minutes; root.
-    Trunks(trunks::Given),
+    Trunks(trunks::TrunksArguments),
 }
 
 /// The arguments of a script.

@@ -40,7 +40,7 @@ const MODE: [(&str, &str, f64); MODES] =
     [("plain", "", 1.0), ("signed", "sign=1 signing=gmac", 0.90), ("encrypted", "encrypt=1", 0.85)];
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct SecurityArguments {
     /// Interleaved runs of each row
     #[arg(long, default_value_t = 7)]
     runs: usize,
@@ -69,7 +69,7 @@ struct Row {
     runs: [Vec<Figures>; MODES],
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &SecurityArguments) -> Chore {
     let (anabranch, fsload) = (program::anabranch()?, Fsload::build()?);
     let network = Network::make(given.gbit)?;
     let (ours, theirs) = halves(machine::processors());
@@ -100,13 +100,18 @@ pub(super) fn run(given: &Given) -> Chore {
     Ok(ExitCode::SUCCESS)
 }
 
-fn regime(given: &Given, name: String, before: String) -> Regime {
+fn regime(given: &SecurityArguments, name: String, before: String) -> Regime {
     let wanted = WORKS.iter().filter(|work| is_wanted(&given.only, &format!("{name} {}", work.name)));
     let rows = wanted.map(|work| Row { work, runs: [Vec::new(), Vec::new(), Vec::new()] }).collect();
     Regime { name, before, rows }
 }
 
-fn measure(given: &Given, fsload: &Fsload, server: &Server, regimes: &mut [Regime]) -> Result<(), String> {
+fn measure(
+    given: &SecurityArguments,
+    fsload: &Fsload,
+    server: &Server,
+    regimes: &mut [Regime],
+) -> Result<(), String> {
     let at = format!("smb {} server={}", server.fsload("smb", "data"), network::address().ip());
     for run in 0..given.runs {
         for regime in &mut *regimes {

@@ -15,13 +15,13 @@ const VERSION: &str = "4.2";
 const WAYS: [&str; 4] = ["one", "nconnect", "discovered", "trunked"];
 
 #[derive(Args)]
-pub(super) struct Given {
+pub(super) struct TrunksArguments {
     /// Rounds, each of the four ways
     #[arg(default_value_t = 5)]
     rounds: u32,
 }
 
-pub(super) fn run(given: &Given) -> Chore {
+pub(super) fn run(given: &TrunksArguments) -> Chore {
     let told = [
         format!("VERSION={VERSION}"),
         format!("WAYS={}", WAYS.join(" ")),

@@ -1,6 +1,6 @@
 //! The section of a page.
 
-use super::{Given, MODE, Regime, Row};
+use super::{MODE, Regime, Row, SecurityArguments};
 use crate::bench::figures::median;
 use crate::bench::fsload::{Column, Ratios, column};
 use crate::bench::machine;
@@ -23,7 +23,11 @@ const CPU_HEADS: [&str; 5] = [
     "with the cryptography alone added, of plain's rate, if the server's core is the limit",
 ];
 
-pub(super) fn section(given: &Given, regimes: &[Regime], costs: &[(String, f64)]) -> Result<String, String> {
+pub(super) fn section(
+    given: &SecurityArguments,
+    regimes: &[Regime],
+    costs: &[(String, f64)],
+) -> Result<String, String> {
     let [gmac, seal, open] = ["gmac", "seal", "open"].map(|of| cost(costs, of));
     let tables = regimes.iter().filter(|regime| !regime.rows.is_empty()).map(|regime| {
         let rates: Vec<_> = regime.rows.iter().map(rate_cells).collect();
