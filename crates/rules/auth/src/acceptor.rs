@@ -60,11 +60,11 @@ pub struct Acceptor {
     config: Arc<Config>,
     server_challenge: [u8; 8],
     timestamp: u64,
-    state: State,
+    state: AcceptorState,
 }
 
 #[derive(Debug)]
-enum State {
+enum AcceptorState {
     /// No token has come.
     Start,
     /// SPNEGO has selected NTLM, which begins with the next token.
@@ -90,7 +90,7 @@ impl Acceptor {
     /// A new authentication. `server_challenge` is random and used once; `timestamp` is the current time, in units of
     /// 100 ns since 1601.
     pub fn new(config: Arc<Config>, server_challenge: [u8; 8], timestamp: u64) -> Self {
-        Self { config, server_challenge, timestamp, state: State::Start }
+        Self { config, server_challenge, timestamp, state: AcceptorState::Start }
     }
 
     /// Takes the client's next token.
@@ -106,11 +106,11 @@ impl Acceptor {
         };
         let challenge = |token: &[u8]| Challenge::new(&config.names, token, server_challenge, timestamp);
         match state {
-            State::Start if ntlm::is_ntlm(token) => {
+            AcceptorState::Start if ntlm::is_ntlm(token) => {
                 let challenge = challenge(token)?;
-                Ok(wait(challenge.message().to_vec(), State::Challenged(challenge, None)))
+                Ok(wait(challenge.message().to_vec(), AcceptorState::Challenged(challenge, None)))
             }
-            State::Start => {
+            AcceptorState::Start => {
                 let Ok(Token::Init(init)) = Token::decode(token) else {
                     return Err(Reason::Malformed.into());
                 };
@@ -118,22 +118,22 @@ impl Acceptor {
                 if let Some(token) = optimistic {
                     let challenge = challenge(token)?;
                     let reply = incomplete(&challenge, Some(NTLMSSP));
-                    Ok(wait(reply, State::Challenged(challenge, Some(negotiation))))
+                    Ok(wait(reply, AcceptorState::Challenged(challenge, Some(negotiation))))
                 } else {
-                    Ok(wait(choose(&negotiation), State::Chosen(negotiation)))
+                    Ok(wait(choose(&negotiation), AcceptorState::Chosen(negotiation)))
                 }
             }
-            State::Chosen(negotiation) => {
+            AcceptorState::Chosen(negotiation) => {
                 let response = response(token)?;
                 let challenge = challenge(response.response_token.ok_or(Reason::Malformed)?)?;
                 let reply = incomplete(&challenge, None);
-                Ok(wait(reply, State::Challenged(challenge, Some(negotiation))))
+                Ok(wait(reply, AcceptorState::Challenged(challenge, Some(negotiation))))
             }
-            State::Challenged(challenge, None) => {
+            AcceptorState::Challenged(challenge, None) => {
                 let outcome = authenticate(&config, &challenge, token, accounts)?;
                 Ok(done(outcome, Vec::new()))
             }
-            State::Challenged(challenge, Some(negotiation)) => {
+            AcceptorState::Challenged(challenge, Some(negotiation)) => {
                 let response = response(token)?;
                 let token = response.response_token.ok_or(Reason::Malformed)?;
                 let outcome = authenticate(&config, &challenge, token, accounts)?;

@@ -78,7 +78,7 @@ impl Brake {
 
     /// The length of the pair's queue, if neither this queue nor that of the address is full.
     fn wait(&self, pair: &(IpAddr, String), now: Instant) -> Option<Duration> {
-        let wait = |entry: Option<&Entry>| entry.map_or(Duration::ZERO, |entry| entry.wait(now));
+        let wait = |entry: Option<&FailureCount>| entry.map_or(Duration::ZERO, |entry| entry.wait(now));
         let of_pair = wait(self.pairs.0.get(pair));
         let longest = of_pair.max(wait(self.addresses.0.get(&pair.0)));
         (longest < LINE_MAX).then_some(of_pair)
@@ -104,7 +104,7 @@ fn delay(failures: u32) -> Duration {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct FailureCount {
     count: u32,
     /// When the last failure happened.
     since: Instant,
@@ -114,7 +114,7 @@ struct Entry {
 
 /// Failures by their origin or account.
 #[derive(Debug)]
-struct Failures<K>(HashMap<K, Entry>);
+struct Failures<K>(HashMap<K, FailureCount>);
 
 impl<K> Default for Failures<K> {
     fn default() -> Self {
@@ -124,11 +124,11 @@ impl<K> Default for Failures<K> {
 
 impl<K: Clone + Eq + Hash> Failures<K> {
     /// Counts one more failure.
-    fn enter(&mut self, key: K, now: Instant) -> &mut Entry {
+    fn enter(&mut self, key: K, now: Instant) -> &mut FailureCount {
         if self.0.len() >= REMEMBERED_MAX && !self.0.contains_key(&key) {
             self.make_room(now);
         }
-        let entry = self.0.entry(key).or_insert(Entry { count: 0, since: now, line_until: now });
+        let entry = self.0.entry(key).or_insert(FailureCount { count: 0, since: now, line_until: now });
         entry.count = entry.remembered(now).saturating_add(1).min(FAILURES_MAX);
         entry.since = now;
         entry
@@ -144,7 +144,7 @@ impl<K: Clone + Eq + Hash> Failures<K> {
     }
 }
 
-impl Entry {
+impl FailureCount {
     fn wait(&self, now: Instant) -> Duration {
         self.line_until.saturating_duration_since(now)
     }

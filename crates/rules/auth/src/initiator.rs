@@ -1,6 +1,8 @@
 //! The client's side of an authentication: NTLM inside SPNEGO.
 
-use crate::ntlm::{Answer, AnswerOptions, MessageSigner, NegotiateFlags, Side, answer, negotiate_message};
+use crate::ntlm::{
+    AnswerOptions, AnsweringClient, MessageSigner, NegotiateFlags, Side, answer, negotiate_message,
+};
 use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
 /// The user who logs on.
@@ -74,10 +76,10 @@ pub struct Initiator {
     credentials: Credentials,
     randomness: Randomness,
     options: AnswerOptions,
-    state: State,
+    state: InitiatorState,
 }
 
-enum State {
+enum InitiatorState {
     Negotiated { negotiate: Vec<u8> },
     Answered { server: Option<MessageSigner> },
 }
@@ -95,7 +97,7 @@ impl Initiator {
         let init =
             NegTokenInit { mech_types: mech_types(), mech_token: Some(&negotiate), mech_list_mic: None };
         let token = init.encode();
-        let state = State::Negotiated { negotiate };
+        let state = InitiatorState::Negotiated { negotiate };
         (token, Self { credentials, randomness, options: AnswerOptions::default(), state })
     }
 
@@ -109,15 +111,15 @@ impl Initiator {
             return Err(InitiatorError::Rejected);
         }
         match self.state {
-            State::Negotiated { ref negotiate } => {
+            InitiatorState::Negotiated { ref negotiate } => {
                 let challenge = response.response_token.ok_or(InitiatorError::Malformed)?;
                 let (message, session_key, flags) =
                     answer(&self.answer(), negotiate, challenge).map_err(|_| InitiatorError::Malformed)?;
                 let (token, server) = respond(&message, &session_key, flags);
-                let next = Self { state: State::Answered { server }, ..self };
+                let next = Self { state: InitiatorState::Answered { server }, ..self };
                 Ok(InitiatorStep::Continue { token, session_key, next })
             }
-            State::Answered { server } => {
+            InitiatorState::Answered { server } => {
                 if let Some(mut server) = server {
                     let mic = response.mech_list_mic.ok_or(InitiatorError::MechListMic)?;
                     if !server.verify(&mech_types().encoding, mic) {
@@ -129,8 +131,8 @@ impl Initiator {
         }
     }
 
-    fn answer(&self) -> Answer<'_> {
-        Answer {
+    fn answer(&self) -> AnsweringClient<'_> {
+        AnsweringClient {
             user: &self.credentials.user,
             domain: &self.credentials.domain,
             nt_hash: &self.credentials.nt_hash,

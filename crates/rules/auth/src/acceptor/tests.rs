@@ -2,7 +2,9 @@ use super::*;
 use crate::FailureClass;
 use crate::accounts::{AccountList, nt_hash};
 use crate::initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};
-use crate::ntlm::{Answer, AnswerOptions, AuthenticateMessage, NegotiateFlags, answer, negotiate_message};
+use crate::ntlm::{
+    AnswerOptions, AnsweringClient, AuthenticateMessage, NegotiateFlags, answer, negotiate_message,
+};
 use crate::spnego::KERBEROS;
 
 const SERVER_CHALLENGE: [u8; 8] = [0x51; 8];
@@ -85,7 +87,7 @@ impl Client {
     }
 
     fn answer(&self, negotiate: &[u8], challenge: &[u8]) -> Vec<u8> {
-        let with = Answer {
+        let with = AnsweringClient {
             user: self.user,
             domain: "WORKGROUP",
             nt_hash: &nt_hash(self.password),

@@ -41,7 +41,7 @@ impl Default for AnswerOptions {
 
 /// The client that answers, and its random bytes.
 #[derive(Clone, Copy)]
-pub struct Answer<'a> {
+pub struct AnsweringClient<'a> {
     /// The user's name
     pub user: &'a str,
     /// The user's domain; may be empty
@@ -65,7 +65,7 @@ pub struct Answer<'a> {
 /// # Errors
 /// [`MessageError`] for bytes that are not a challenge, or malformed target information.
 pub fn answer(
-    with: &Answer<'_>,
+    with: &AnsweringClient<'_>,
     negotiate: &[u8],
     challenge: &[u8],
 ) -> Result<(Vec<u8>, [u8; 16], NegotiateFlags), MessageError> {
@@ -105,7 +105,7 @@ pub fn answer(
 }
 
 /// NTLMv2_CLIENT_CHALLENGE and four bytes of zeros: "temp" of [MS-NLMP] 3.3.2.
-fn temp(with: &Answer<'_>, target_info: &[u8]) -> Result<Vec<u8>, MessageError> {
+fn temp(with: &AnsweringClient<'_>, target_info: &[u8]) -> Result<Vec<u8>, MessageError> {
     let mut pairs = Vec::new();
     let mut timestamp = with.timestamp.to_le_bytes();
     if with.options.target_info && !target_info.is_empty() {

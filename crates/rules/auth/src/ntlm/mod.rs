@@ -11,7 +11,7 @@ pub(crate) use acceptor::guest;
 pub use acceptor::{Challenge, NtlmAuthenticated, ServerNames};
 pub use av_pair::{AvFlags, AvId, AvPairs};
 pub use crypto::{nt_proof, ntowf_v2, session_base_key};
-pub use initiator::{Answer, AnswerOptions, answer, negotiate_message};
+pub use initiator::{AnswerOptions, AnsweringClient, answer, negotiate_message};
 pub use message::{
     AuthenticateMessage, ChallengeMessage, MessageError, NegotiateFlags, NegotiateMessage, is_ntlm,
 };
