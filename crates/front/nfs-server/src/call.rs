@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use net::Buffer;
-use nfs_proto::filehandle::Target;
+use nfs_proto::filehandle::FileHandleTarget;
 use nfs_proto::v4::client::Principal;
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call};
@@ -86,7 +86,7 @@ impl Request<'_> {
     /// exist; [`Status::JukeBox`] when its store does not answer yet.
     pub(crate) fn named<'h>(&self, handle: &'h FileHandle) -> Result<Named<'h>, Status> {
         let connection = self.connection;
-        let Target { share, storage_handle } =
+        let FileHandleTarget { share, storage_handle } =
             connection.server.file_handles.decode(handle).map_err(|_| Status::BadHandle)?;
         let (shares, id) = (&connection.shares, ShareId(share));
         // Clients give up a stale filehandle for good. A share whose store does not answer yet will exist once the

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use nfs_proto::filehandle::{FileHandleCodec, Target};
+use nfs_proto::filehandle::{FileHandleCodec, FileHandleTarget};
 use nfs_wire::v3::attr::{Attributes, WccData};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
@@ -118,7 +118,7 @@ impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
         node: &NodeRef,
     ) -> Result<FileHandle, Status> {
         let handle = node.handle().map_err(|error| status::of(error.into()))?;
-        let target = Target { share: self.share.id().0, storage_handle: handle.as_bytes() };
+        let target = FileHandleTarget { share: self.share.id().0, storage_handle: handle.as_bytes() };
         codec.encode(target).ok_or(Status::ServerFault)
     }
 }

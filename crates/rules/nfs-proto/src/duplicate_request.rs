@@ -83,7 +83,7 @@ pub enum Seen {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RememberedCall {
     /// The entry's place in the order of arrival.
     number: u64,
     arrived: Instant,
@@ -95,8 +95,8 @@ struct Entry {
 #[derive(Debug)]
 pub struct DuplicateRequests {
     limits: Limits,
-    entries: HashMap<Key, Entry>,
-    /// The keys of `entries` by [`Entry::number`].
+    entries: HashMap<Key, RememberedCall>,
+    /// The keys of `entries` by [`RememberedCall::number`].
     arrivals: BTreeMap<u64, Key>,
     next_number: u64,
     /// Bytes of the replies in `entries`.
@@ -121,7 +121,7 @@ impl DuplicateRequests {
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
-        self.entries.insert(key, Entry { number, arrived: now, reply: None });
+        self.entries.insert(key, RememberedCall { number, arrived: now, reply: None });
         self.arrivals.insert(number, key);
         debug_assert_eq!(self.entries.len(), self.arrivals.len(), "each call has one place in the order");
         self.shrink();

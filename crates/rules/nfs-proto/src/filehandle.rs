@@ -35,7 +35,7 @@ impl std::fmt::Debug for FileHandleCodec {
 
 /// The object that a filehandle names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct FileHandleTarget<'a> {
     /// The number of the share.
     pub share: u32,
     /// The storage's own handle.
@@ -73,7 +73,7 @@ impl FileHandleCodec {
     /// The filehandle of an object; `None` if the storage's handle is empty or longer than
     /// [`STORAGE_HANDLE_BYTES_MAX`].
     #[must_use]
-    pub fn encode(&self, target: Target<'_>) -> Option<FileHandle> {
+    pub fn encode(&self, target: FileHandleTarget<'_>) -> Option<FileHandle> {
         let length = target.storage_handle.len();
         if length == 0 || length > STORAGE_HANDLE_BYTES_MAX {
             return None;
@@ -95,7 +95,7 @@ impl FileHandleCodec {
     ///
     /// # Errors
     /// [`BadHandle`] if the filehandle was not made with this key.
-    pub fn decode<'a>(&self, handle: &'a FileHandle) -> Result<Target<'a>, BadHandle> {
+    pub fn decode<'a>(&self, handle: &'a FileHandle) -> Result<FileHandleTarget<'a>, BadHandle> {
         let (signed, mac) = handle.as_bytes().split_last_chunk::<MAC_BYTES>().ok_or(BadHandle::Format)?;
         let ([version, flags, share @ ..], storage_handle) =
             signed.split_first_chunk::<HEAD_BYTES>().ok_or(BadHandle::Format)?;
@@ -110,7 +110,7 @@ impl FileHandleCodec {
         if self.hasher.hash(signed) != u64::from_be_bytes(*mac) {
             return Err(BadHandle::Signature);
         }
-        Ok(Target { share: u32::from_be_bytes(*share), storage_handle })
+        Ok(FileHandleTarget { share: u32::from_be_bytes(*share), storage_handle })
     }
 }
 
@@ -127,20 +127,23 @@ mod tests {
     #[test]
     fn the_longest_storage_handle_fits_into_a_filehandle() {
         let storage_handle = [7; STORAGE_HANDLE_BYTES_MAX];
-        let handle = codec().encode(Target { share: 9, storage_handle: &storage_handle }).unwrap();
+        let handle = codec().encode(FileHandleTarget { share: 9, storage_handle: &storage_handle }).unwrap();
         assert!(handle.as_bytes().len() <= FILE_HANDLE_BYTES_MAX);
-        assert_eq!(codec().decode(&handle), Ok(Target { share: 9, storage_handle: &storage_handle }));
+        assert_eq!(
+            codec().decode(&handle),
+            Ok(FileHandleTarget { share: 9, storage_handle: &storage_handle })
+        );
     }
 
     #[test]
     fn empty_and_too_long_storage_handles_are_refused() {
-        assert_eq!(codec().encode(Target { share: 1, storage_handle: &[] }), None);
-        assert_eq!(codec().encode(Target { share: 1, storage_handle: &[1; 45] }), None);
+        assert_eq!(codec().encode(FileHandleTarget { share: 1, storage_handle: &[] }), None);
+        assert_eq!(codec().encode(FileHandleTarget { share: 1, storage_handle: &[1; 45] }), None);
     }
 
     #[test]
     fn another_key_refuses_the_handle() {
-        let handle = codec().encode(Target { share: 1, storage_handle: b"x" }).unwrap();
+        let handle = codec().encode(FileHandleTarget { share: 1, storage_handle: b"x" }).unwrap();
         let other = FileHandleCodec::new(b"0123456789abcdeF");
         assert_eq!(other.decode(&handle), Err(BadHandle::Signature));
     }
@@ -156,7 +159,7 @@ mod tests {
     proptest! {
         #[test]
         fn handles_round_trip(share: u32, storage_handle in proptest::collection::vec(any::<u8>(), 1..=44)) {
-            let target = Target { share, storage_handle: &storage_handle };
+            let target = FileHandleTarget { share, storage_handle: &storage_handle };
             let handle = codec().encode(target).unwrap();
             prop_assert_eq!(codec().decode(&handle), Ok(target));
         }
@@ -168,7 +171,7 @@ mod tests {
             at: proptest::sample::Index,
             bit in 0..8_u8,
         ) {
-            let handle = codec().encode(Target { share, storage_handle: &storage_handle }).unwrap();
+            let handle = codec().encode(FileHandleTarget { share, storage_handle: &storage_handle }).unwrap();
             let mut bytes = handle.as_bytes().to_vec();
             let at = at.index(bytes.len());
             bytes[at] ^= 1_u8 << bit;

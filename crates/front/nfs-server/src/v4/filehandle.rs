@@ -1,6 +1,6 @@
 //! The filehandle of an object of a share.
 
-use nfs_proto::filehandle::Target;
+use nfs_proto::filehandle::FileHandleTarget;
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::status::Status;
 use share::ShareId;
@@ -15,6 +15,6 @@ use crate::status;
 /// Those of the store; [`Status::ServerFault`] for a storage handle that is too long.
 pub(super) fn of_node(server: &ServerState, share: ShareId, node: &NodeRef) -> Result<SignedHandle, Status> {
     let handle = node.handle().map_err(|error| status::v4(error.into()))?;
-    let target = Target { share: share.0, storage_handle: handle.as_bytes() };
+    let target = FileHandleTarget { share: share.0, storage_handle: handle.as_bytes() };
     server.file_handles.encode(target).ok_or(Status::ServerFault)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nfs_proto::v4::slot::{Fingerprint, Kept};
+use nfs_proto::v4::slot::{Fingerprint, KeptReply};
 use nfs_wire::v4::callback::{ReferringCall, ReferringCalls};
 use nfs_wire::v4::status::Status;
 
@@ -53,13 +53,13 @@ impl InSession {
     /// Ends the request, which has run.
     pub(super) fn end(mut self, reply: &mut Reply) {
         let kept = match self.keep {
-            Some(fingerprint) => Kept::Reply(reply.body().into(), fingerprint),
-            None => Kept::No,
+            Some(fingerprint) => KeptReply::Reply(reply.body().into(), fingerprint),
+            None => KeptReply::No,
         };
         self.release(kept);
     }
 
-    fn release(&mut self, kept: Kept) {
+    fn release(&mut self, kept: KeptReply) {
         self.ended = true;
         let is_awaited = self.session.state.lock().slots.end(self.slot, kept);
         if is_awaited {
@@ -71,7 +71,7 @@ impl InSession {
 impl Drop for InSession {
     fn drop(&mut self) {
         if !self.ended {
-            self.release(Kept::No); // the program has failed, or is ending
+            self.release(KeptReply::No); // the program has failed, or is ending
         }
     }
 }

@@ -8,7 +8,7 @@
 pub const BACK_SLOTS_MAX: u32 = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BackSlotState {
     Free,
     Calling,
     /// The last request was sent and never answered.
@@ -19,7 +19,7 @@ enum State {
 struct Slot {
     /// The sequence ID of the last request.
     sequence: u32,
-    state: State,
+    state: BackSlotState,
 }
 
 /// The slots of one session's back channel.
@@ -56,16 +56,17 @@ impl BackSlots {
     #[must_use]
     pub fn new(offered: u32) -> Self {
         let count = usize::try_from(offered.clamp(1, BACK_SLOTS_MAX)).unwrap_or(1);
-        Self { slots: vec![Slot { sequence: 0, state: State::Free }; count] }
+        Self { slots: vec![Slot { sequence: 0, state: BackSlotState::Free }; count] }
     }
 
     /// Takes the lowest free slot; None while all are taken.
     pub fn begin(&mut self) -> Option<Ticket> {
-        let (index, slot) = self.slots.iter_mut().enumerate().find(|(_, slot)| slot.state == State::Free)?;
-        slot.state = State::Calling;
+        let (index, slot) =
+            self.slots.iter_mut().enumerate().find(|(_, slot)| slot.state == BackSlotState::Free)?;
+        slot.state = BackSlotState::Calling;
         slot.sequence = slot.sequence.wrapping_add(1);
         let (sequence, slot) = (slot.sequence, u32::try_from(index).ok()?);
-        let highest = self.slots.iter().rposition(|slot| slot.state == State::Calling);
+        let highest = self.slots.iter().rposition(|slot| slot.state == BackSlotState::Calling);
         let highest_slot = highest.and_then(|index| u32::try_from(index).ok()).unwrap_or(slot);
         Some(Ticket { slot, sequence, highest_slot })
     }
@@ -73,17 +74,18 @@ impl BackSlots {
     /// A request has ended. An answer may also come for a request that was given up before.
     pub fn end(&mut self, ticket: Ticket, ended: Ended) {
         let slot = usize::try_from(ticket.slot).ok().and_then(|index| self.slots.get_mut(index));
-        let Some(slot) = slot.filter(|slot| slot.sequence == ticket.sequence && slot.state != State::Free)
+        let Some(slot) =
+            slot.filter(|slot| slot.sequence == ticket.sequence && slot.state != BackSlotState::Free)
         else {
             return;
         };
         slot.state = match ended {
-            Ended::Answered => State::Free,
+            Ended::Answered => BackSlotState::Free,
             Ended::NotBegun => {
                 slot.sequence = slot.sequence.wrapping_sub(1);
-                State::Free
+                BackSlotState::Free
             }
-            Ended::Unanswered => State::InDoubt,
+            Ended::Unanswered => BackSlotState::InDoubt,
         };
     }
 
@@ -91,13 +93,13 @@ impl BackSlots {
     /// ID").
     #[must_use]
     pub fn is_faulty(&self) -> bool {
-        self.slots.iter().all(|slot| slot.state == State::InDoubt)
+        self.slots.iter().all(|slot| slot.state == BackSlotState::InDoubt)
     }
 
     /// Requests that wait for an answer.
     #[must_use]
     pub fn calling(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.state == State::Calling).count()
+        self.slots.iter().filter(|slot| slot.state == BackSlotState::Calling).count()
     }
 }
 

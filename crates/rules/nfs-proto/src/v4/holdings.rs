@@ -76,7 +76,7 @@ impl Revocation {
 }
 
 #[derive(Debug)]
-struct State<O, D> {
+struct HeldState<O, D> {
     seqid: u32,
     file: FileKey,
     kind: Kind<O, D>,
@@ -87,7 +87,7 @@ struct State<O, D> {
 pub struct Holdings<O, D> {
     limits: Limits,
     names: Names,
-    states: HashMap<Other, State<O, D>>,
+    states: HashMap<Other, HeldState<O, D>>,
     opens: HashMap<(FileKey, Box<[u8]>), Other>,
     locks: HashMap<(Other, u64), Other>,
     delegations: HashMap<FileKey, Other>,
@@ -176,12 +176,12 @@ impl<O, D> Holdings<O, D> {
 
     fn insert(&mut self, file: FileKey, kind: Kind<O, D>) -> Result<Other, Kind<O, D>> {
         let Some(other) = self.names.make() else { return Err(kind) };
-        self.states.insert(other, State { seqid: 1, file, kind });
+        self.states.insert(other, HeldState { seqid: 1, file, kind });
         Ok(other)
     }
 
     /// Checks a stateid as required by RFC 8881 8.2.4, except for its kind.
-    fn state(&self, sent: Stateid, file: FileKey) -> Result<&State<O, D>, StateidError> {
+    fn state(&self, sent: Stateid, file: FileKey) -> Result<&HeldState<O, D>, StateidError> {
         let state = self.states.get(&sent.other).filter(|state| state.file == file);
         let state = state.ok_or(StateidError::Bad)?;
         if let Kind::Revoked(revocation) = state.kind {
@@ -202,7 +202,7 @@ impl<O, D> Holdings<O, D> {
     /// The open itself, if [`Limits::opens_max`] is reached.
     pub fn open(&mut self, file: FileKey, owner: &[u8], new: Opened<O>) -> Result<(Stateid, Option<O>), O> {
         if let Some(other) = self.opens.get(&(file, owner.into())).copied()
-            && let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&other)
+            && let Some(HeldState { kind: Kind::Open(open), .. }) = self.states.get_mut(&other)
         {
             let unneeded = open.add(new);
             return Ok((self.bump(other), unneeded));
@@ -240,7 +240,7 @@ impl<O, D> Holdings<O, D> {
     /// [`StateidError`].
     pub fn close(&mut self, sent: Stateid, file: FileKey) -> Result<Ended<O>, StateidError> {
         self.find_open(sent, file)?;
-        let Some(State { kind: Kind::Open(open), .. }) = self.states.remove(&sent.other) else {
+        let Some(HeldState { kind: Kind::Open(open), .. }) = self.states.remove(&sent.other) else {
             return Err(StateidError::Bad);
         };
         self.opens.remove(&(file, open.owner));
@@ -260,7 +260,7 @@ impl<O, D> Holdings<O, D> {
         (access, deny): (ShareAccess, ShareDeny),
     ) -> Result<(Stateid, Vec<O>), DowngradeError> {
         self.find_open(sent, file)?;
-        let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&sent.other) else {
+        let Some(HeldState { kind: Kind::Open(open), .. }) = self.states.get_mut(&sent.other) else {
             return Err(StateidError::Bad.into());
         };
         let gone = open.downgrade(access, deny)?;
@@ -294,7 +294,7 @@ impl<O, D> Holdings<O, D> {
 
     fn open_of(&self, lock: LockState) -> Result<&OpenState<O>, StateidError> {
         match self.states.get(&lock.open) {
-            Some(State { kind: Kind::Open(open), .. }) => Ok(open),
+            Some(HeldState { kind: Kind::Open(open), .. }) => Ok(open),
             _ => Err(StateidError::Bad),
         }
     }
@@ -341,7 +341,7 @@ impl<O, D> Holdings<O, D> {
         if self.locks.len() >= self.limits.lock_states_max {
             return Err(LimitReached("sets of locks"));
         }
-        let Some(State { kind: Kind::Open(_), file, .. }) = self.states.get(&open) else {
+        let Some(HeldState { kind: Kind::Open(_), file, .. }) = self.states.get(&open) else {
             return Err(LimitReached("opens"));
         };
         let file = *file;
@@ -349,7 +349,7 @@ impl<O, D> Holdings<O, D> {
         let other = self.insert(file, Kind::Lock(lock)).map_err(|_| LimitReached("stateids"))?;
         self.locks.insert((open, number), other);
         self.lock_owners.enter(file, number);
-        if let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&open) {
+        if let Some(HeldState { kind: Kind::Open(open), .. }) = self.states.get_mut(&open) {
             open.lock_states.push(other);
         }
         Ok(Stateid { seqid: 1, other })
@@ -369,7 +369,7 @@ impl<O, D> Holdings<O, D> {
 
     /// Forgets a set of locks. Returns the number of the lock-owner if that was its last set on the file.
     fn end_lock_state(&mut self, other: Other) -> Option<u64> {
-        let State { kind: Kind::Lock(lock), file, .. } = self.states.remove(&other)? else { return None };
+        let HeldState { kind: Kind::Lock(lock), file, .. } = self.states.remove(&other)? else { return None };
         self.locks.remove(&(lock.open, lock.owner));
         self.lock_owners.leave(file, lock.owner).then_some(lock.owner)
     }
@@ -418,7 +418,7 @@ impl<O, D> Holdings<O, D> {
         check_seqid(sent.seqid, state.seqid)?;
         self.delegations.remove(&file);
         match self.states.remove(&sent.other) {
-            Some(State { kind: Kind::Delegation(delegation), .. }) => Ok(delegation.held),
+            Some(HeldState { kind: Kind::Delegation(delegation), .. }) => Ok(delegation.held),
             _ => Err(StateidError::Bad),
         }
     }
@@ -487,19 +487,19 @@ impl<O, D> Holdings<O, D> {
 
     /// Revokes what a stateid stands for. As many revoked stateids are remembered as there may be opens; beyond that
     /// the client finds the stateids unknown.
-    fn revoke(&mut self, other: Other, why: StateidError) -> Option<State<O, D>> {
+    fn revoke(&mut self, other: Other, why: StateidError) -> Option<HeldState<O, D>> {
         let state = self.states.remove(&other)?;
         let revocation = Revocation { why, of_delegation: matches!(state.kind, Kind::Delegation(_)) };
         if self.revoked.all < self.limits.opens_max {
-            let State { seqid, file, .. } = state;
-            self.states.insert(other, State { seqid, file, kind: Kind::Revoked(revocation) });
+            let HeldState { seqid, file, .. } = state;
+            self.states.insert(other, HeldState { seqid, file, kind: Kind::Revoked(revocation) });
             self.revoked.add(revocation);
         }
         Some(state)
     }
 
     /// Removes the entries that lead to revoked state.
-    fn forget_names(&mut self, State { file, kind, .. }: &State<O, D>) {
+    fn forget_names(&mut self, HeldState { file, kind, .. }: &HeldState<O, D>) {
         match kind {
             Kind::Open(open) => _ = self.opens.remove(&(*file, open.owner.clone())),
             Kind::Lock(lock) => _ = self.locks.remove(&(lock.open, lock.owner)),
@@ -523,7 +523,7 @@ impl<O, D> Holdings<O, D> {
             Kind::Open(_) | Kind::Delegation(_) => Err(FreeError::Held),
             Kind::Lock(lock) if holds_locks(self.open_of(lock)?, lock) => Err(FreeError::Held),
             Kind::Lock(lock) => {
-                if let Some(State { kind: Kind::Open(open), .. }) = self.states.get_mut(&lock.open) {
+                if let Some(HeldState { kind: Kind::Open(open), .. }) = self.states.get_mut(&lock.open) {
                     open.lock_states.retain(|other| *other != sent.other);
                 }
                 self.end_lock_state(sent.other);
@@ -607,7 +607,7 @@ impl<O, D> Default for Everything<O, D> {
 }
 
 impl<O, D> Everything<O, D> {
-    fn take(&mut self, state: State<O, D>) {
+    fn take(&mut self, state: HeldState<O, D>) {
         match state.kind {
             Kind::Open(open) => self.opens.extend(open.opens.into_iter().map(|open| open.held)),
             Kind::Lock(lock) => self.lock_owners.push((state.file, lock.owner)),

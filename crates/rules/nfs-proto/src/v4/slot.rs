@@ -56,7 +56,7 @@ pub enum Begun {
 
 /// Whether a reply is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptReply {
     /// The client did not ask to keep the reply.
     No,
     /// The reply, and the fingerprint of the request.
@@ -64,13 +64,13 @@ pub enum Kept {
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum SlotState {
     /// No request has come yet: a session starts "with the error NFS4ERR_SEQ_MISORDERED" in each slot
     /// (RFC 8881 18.36.4).
     #[default]
     Unused,
     Running,
-    Done(Kept),
+    Done(KeptReply),
     /// The client has given the slot back. When they use it again, some clients continue its sequence and others begin
     /// with 1.
     Retired,
@@ -80,7 +80,7 @@ enum State {
 struct Slot {
     /// The sequence ID of the last request.
     sequence: u32,
-    state: State,
+    state: SlotState,
     /// Whether a retry of the last request came while that request was running.
     is_awaited: bool,
     /// Which reduction of the target the reply to the last request announced.
@@ -174,12 +174,12 @@ impl SlotTable {
     fn retire(&mut self) {
         let target = usize::try_from(self.target).unwrap_or(usize::MAX);
         let above = self.slots.get_mut(target..).unwrap_or_default();
-        if above.iter().any(|slot| matches!(slot.state, State::Running)) {
+        if above.iter().any(|slot| matches!(slot.state, SlotState::Running)) {
             return;
         }
-        for slot in above.iter_mut().filter(|slot| !matches!(slot.state, State::Unused)) {
+        for slot in above.iter_mut().filter(|slot| !matches!(slot.state, SlotState::Unused)) {
             self.kept_bytes = self.kept_bytes.saturating_sub(slot.state.bytes());
-            slot.state = State::Retired;
+            slot.state = SlotState::Retired;
         }
         self.granted = self.target;
     }
@@ -206,26 +206,28 @@ impl SlotTable {
             self.slots.resize_with(index.saturating_add(1), Slot::default);
         }
         let slot = self.slots.get_mut(index).ok_or(Status::BadSlot)?;
-        let is_anew = matches!(slot.state, State::Retired) && request.sequence == 1;
+        let is_anew = matches!(slot.state, SlotState::Retired) && request.sequence == 1;
         if request.sequence == slot.sequence && !is_anew && planted::strikes(Fault::RetryCarriedOut) {
-            slot.state = State::Running;
+            slot.state = SlotState::Running;
             self.running = self.running.saturating_add(1);
             return Ok(Begun::New);
         }
         if request.sequence == slot.sequence && !is_anew {
             return match &slot.state {
-                State::Unused | State::Retired => Err(Status::SeqMisordered),
-                State::Running => {
+                SlotState::Unused | SlotState::Retired => Err(Status::SeqMisordered),
+                SlotState::Running => {
                     slot.is_awaited = true;
                     Err(Status::Delay)
                 }
-                State::Done(Kept::No) => Ok(Begun::Uncached),
-                State::Done(Kept::Reply(_, first)) if *first != fingerprint() => Err(Status::SeqFalseRetry),
-                State::Done(Kept::Reply(reply, _)) => Ok(Begun::Replay(Arc::clone(reply))),
+                SlotState::Done(KeptReply::No) => Ok(Begun::Uncached),
+                SlotState::Done(KeptReply::Reply(_, first)) if *first != fingerprint() => {
+                    Err(Status::SeqFalseRetry)
+                }
+                SlotState::Done(KeptReply::Reply(reply, _)) => Ok(Begun::Replay(Arc::clone(reply))),
             };
         }
         let is_next = request.sequence == slot.sequence.wrapping_add(1) || is_anew;
-        if !is_next || matches!(slot.state, State::Running) {
+        if !is_next || matches!(slot.state, SlotState::Running) {
             return Err(Status::SeqMisordered);
         }
         slot.sequence = request.sequence;
@@ -235,7 +237,7 @@ impl SlotTable {
         // last one above it.
         let has_heard = slot.told == self.falls && request.highest_slot < self.target;
         slot.told = self.falls;
-        let before = std::mem::replace(&mut slot.state, State::Running);
+        let before = std::mem::replace(&mut slot.state, SlotState::Running);
         self.kept_bytes = self.kept_bytes.saturating_sub(before.bytes());
         self.running = self.running.saturating_add(1);
         self.running_max = self.running_max.max(self.running);
@@ -248,10 +250,10 @@ impl SlotTable {
 
     /// A request for which [`SlotTable::begin`] returned `New` has run. Returns whether a retry of it came meanwhile and
     /// was answered with [`Status::Delay`].
-    pub fn end(&mut self, slot: u32, kept: Kept) -> bool {
+    pub fn end(&mut self, slot: u32, kept: KeptReply) -> bool {
         let slot = usize::try_from(slot).ok().and_then(|index| self.slots.get_mut(index));
-        let Some(slot) = slot.filter(|slot| matches!(slot.state, State::Running)) else { return false };
-        slot.state = State::Done(kept);
+        let Some(slot) = slot.filter(|slot| matches!(slot.state, SlotState::Running)) else { return false };
+        slot.state = SlotState::Done(kept);
         self.kept_bytes = self.kept_bytes.saturating_add(slot.state.bytes());
         self.running = self.running.saturating_sub(1);
         slot.is_awaited
@@ -270,11 +272,11 @@ impl SlotTable {
     }
 }
 
-impl State {
+impl SlotState {
     fn bytes(&self) -> usize {
         match self {
-            Self::Done(Kept::Reply(reply, _)) => reply.len(),
-            Self::Unused | Self::Running | Self::Retired | Self::Done(Kept::No) => 0,
+            Self::Done(KeptReply::Reply(reply, _)) => reply.len(),
+            Self::Unused | Self::Running | Self::Retired | Self::Done(KeptReply::No) => 0,
         }
     }
 }
@@ -303,7 +305,7 @@ mod tests {
 
     fn run(slots: &mut SlotTable, slot: u32, sequence: u32, text: &str) {
         assert_eq!(begin(slots, slot, sequence, text), Ok(Begun::New));
-        slots.end(slot, Kept::Reply(reply(text), print(text)));
+        slots.end(slot, KeptReply::Reply(reply(text), print(text)));
     }
 
     #[test]
@@ -323,10 +325,10 @@ mod tests {
         assert_eq!(begin(&mut slots, 0, 1, "a"), Ok(Begun::New));
         assert_eq!(begin(&mut slots, 0, 1, "a"), Err(Status::Delay));
         assert_eq!(begin(&mut slots, 0, 2, "b"), Err(Status::SeqMisordered), "the client did not wait");
-        assert!(slots.end(0, Kept::No), "the retry waits");
+        assert!(slots.end(0, KeptReply::No), "the retry waits");
         assert_eq!(begin(&mut slots, 0, 1, "a"), Ok(Begun::Uncached));
         assert_eq!(begin(&mut slots, 0, 2, "b"), Ok(Begun::New));
-        assert!(!slots.end(0, Kept::No), "no retry of this request came");
+        assert!(!slots.end(0, KeptReply::No), "no retry of this request came");
     }
 
     #[test]
@@ -384,15 +386,15 @@ mod tests {
         // A request that was sent before the client could know.
         assert_eq!(slots.begin(busy(0, 0), || print("")), Ok(Begun::New));
         assert_eq!((slots.begin(busy(5, 5), || print("")), slots.granted()), (Ok(Begun::New), 8));
-        slots.end(0, Kept::No);
+        slots.end(0, KeptReply::No);
         // The client has learned of it, and one request is still under way.
         run(&mut slots, 0, 3, "a");
         assert_eq!(slots.granted(), 8);
-        slots.end(5, Kept::Reply(reply("late"), print("")));
+        slots.end(5, KeptReply::Reply(reply("late"), print("")));
         assert_eq!(slots.begin(busy(5, 5), || print("")), Ok(Begun::Replay(reply("late"))), "not yet");
         let above = Request { slot: 0, sequence: 4, highest_slot: 5 };
         assert_eq!((slots.begin(above, || print("")), slots.granted()), (Ok(Begun::New), 8), "it uses it");
-        slots.end(0, Kept::No);
+        slots.end(0, KeptReply::No);
         run(&mut slots, 0, 5, "b");
         assert_eq!((slots.granted(), slots.highest_slot(), slots.usage().kept_bytes), (2, 1, 1 + 5));
         assert_eq!(begin(&mut slots, 2, 2, ""), Err(Status::BadSlot));
@@ -423,8 +425,8 @@ mod tests {
     fn what_ends_twice_ends_once() {
         let mut slots = SlotTable::new(2);
         run(&mut slots, 0, 1, "a");
-        slots.end(0, Kept::No);
-        slots.end(1, Kept::No);
+        slots.end(0, KeptReply::No);
+        slots.end(1, KeptReply::No);
         assert_eq!(begin(&mut slots, 0, 1, "a"), Ok(Begun::Replay(reply("a"))));
         assert_eq!(slots.usage().running, 0);
     }
@@ -465,7 +467,7 @@ mod tests {
                 let begun = server.begin(request(slot, sequence), || print(&name));
                 if begun == Ok(Begun::New) {
                     *runs.entry(name.clone()).or_insert(0) += 1;
-                    server.end(slot, Kept::Reply(reply(&name), print(&name)));
+                    server.end(slot, KeptReply::Reply(reply(&name), print(&name)));
                     return Ok(reply(&name));
                 }
                 begun.map(|begun| match begun {
