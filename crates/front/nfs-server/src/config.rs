@@ -51,18 +51,18 @@ pub struct Config {
     /// this time.
     pub silence: Duration,
     /// The limits of the duplicate request cache.
-    pub repeated_calls: duplicate_request::Limits,
+    pub repeated_calls: duplicate_request::CallCacheLimits,
     /// How long NFSv4 clients keep their state without renewing their lease.
     pub lease_times: LeaseTimes,
     /// How long an NFSv4 client may take to answer a callback.
     pub callback_timeout: Duration,
     /// The most NFSv4 clients, and sessions of each.
-    pub clients: client::Limits,
+    pub clients: client::ClientLimits,
     /// The store that records NFSv4 clients, which may then reclaim what they hold after a restart. Without it they may
     /// not.
     pub client_records: Option<Arc<dyn ClientRecords>>,
     /// The limits of an NFSv4 session.
-    pub sessions: session::Limits,
+    pub sessions: session::SessionLimits,
     /// The address on which the server listens. NFSv4 clients that ask get the addresses that it stands for.
     pub listen: Option<IpAddr>,
 }
@@ -85,10 +85,10 @@ impl Config {
             connections_max: 65_536,
             connections_per_address: None,
             silence: SILENCE,
-            repeated_calls: duplicate_request::Limits::default(),
+            repeated_calls: duplicate_request::CallCacheLimits::default(),
             lease_times: LeaseTimes::default(),
-            clients: client::Limits::default(),
-            sessions: session::Limits::default(),
+            clients: client::ClientLimits::default(),
+            sessions: session::SessionLimits::default(),
             client_records: None,
             callback_timeout: CALLBACK_TIMEOUT,
             listen: None,

@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use net::Buffer;
-use nfs_proto::duplicate_request::{DuplicateRequests, Key, Limits, Seen};
+use nfs_proto::duplicate_request::{CallCacheLimits, DuplicateRequests, Key, Seen};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -20,7 +20,7 @@ pub(crate) struct RepeatedCalls {
 }
 
 impl RepeatedCalls {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: CallCacheLimits) -> Self {
         Self { cache: Mutex::new(DuplicateRequests::new(limits)), ended: Notify::new() }
     }
 }
@@ -86,7 +86,7 @@ mod tests {
     use tokio::task::{LocalSet, spawn_local};
 
     fn calls() -> Arc<RepeatedCalls> {
-        Arc::new(RepeatedCalls::new(Limits::default()))
+        Arc::new(RepeatedCalls::new(CallCacheLimits::default()))
     }
 
     fn key() -> Key {

@@ -56,7 +56,7 @@ impl Key {
 
 /// What the cache may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallCacheLimits {
     /// The most calls.
     pub entries_max: usize,
     /// The most bytes of replies.
@@ -65,7 +65,7 @@ pub struct Limits {
     pub age_max: Duration,
 }
 
-impl Default for Limits {
+impl Default for CallCacheLimits {
     fn default() -> Self {
         Self { entries_max: 64 * 1024, bytes_max: 32 << 20, age_max: Duration::from_secs(120) }
     }
@@ -94,7 +94,7 @@ struct RememberedCall {
 /// Calls that are running or ran recently, with the replies of the latter.
 #[derive(Debug)]
 pub struct DuplicateRequests {
-    limits: Limits,
+    limits: CallCacheLimits,
     entries: HashMap<Key, RememberedCall>,
     /// The keys of `entries` by [`RememberedCall::number`].
     arrivals: BTreeMap<u64, Key>,
@@ -106,7 +106,7 @@ pub struct DuplicateRequests {
 impl DuplicateRequests {
     /// An empty cache.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: CallCacheLimits) -> Self {
         Self { limits, entries: HashMap::new(), arrivals: BTreeMap::new(), next_number: 0, bytes: 0 }
     }
 
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_repetition_gets_the_first_reply() {
-        let (mut cache, now) = (DuplicateRequests::new(Limits::default()), start());
+        let (mut cache, now) = (DuplicateRequests::new(CallCacheLimits::default()), start());
         let key = key(1, 7, b"arguments");
         assert_eq!(cache.begin(key, now), Seen::New);
         assert_eq!(cache.begin(key, now), Seen::InProgress);
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_call_that_ended_without_reply_runs_again() {
-        let (mut cache, now) = (DuplicateRequests::new(Limits::default()), start());
+        let (mut cache, now) = (DuplicateRequests::new(CallCacheLimits::default()), start());
         let key = key(1, 7, b"");
         assert_eq!(cache.begin(key, now), Seen::New);
         cache.forget(&key);
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn calls_are_forgotten_after_a_while() {
-        let limits = Limits { age_max: Duration::from_secs(10), ..Limits::default() };
+        let limits = CallCacheLimits { age_max: Duration::from_secs(10), ..CallCacheLimits::default() };
         let (mut cache, now) = (DuplicateRequests::new(limits), start());
         let key = key(1, 7, b"");
         assert_eq!(cache.begin(key, now), Seen::New);
@@ -292,7 +292,7 @@ mod tests {
     struct Model(Vec<(u32, Duration, Option<usize>)>);
 
     impl Model {
-        fn begin(&mut self, limits: Limits, xid: u32, now: Duration) -> Seen {
+        fn begin(&mut self, limits: CallCacheLimits, xid: u32, now: Duration) -> Seen {
             self.0.retain(|(_, arrived, _)| now - *arrived <= limits.age_max);
             if let Some((.., length)) = self.0.iter().find(|(known, ..)| *known == xid) {
                 return length.map_or(Seen::InProgress, |length| Seen::Done(reply(length)));
@@ -302,7 +302,7 @@ mod tests {
             Seen::New
         }
 
-        fn shrink(&mut self, limits: Limits) {
+        fn shrink(&mut self, limits: CallCacheLimits) {
             while self.0.len() > limits.entries_max || self.bytes() > limits.bytes_max {
                 self.0.remove(0);
             }
@@ -316,7 +316,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_behaves_as_the_model_and_keeps_its_limits(steps in proptest::collection::vec(step(), 0..120)) {
-            let limits = Limits { entries_max: 6, bytes_max: 60, age_max: Duration::from_secs(9) };
+            let limits = CallCacheLimits { entries_max: 6, bytes_max: 60, age_max: Duration::from_secs(9) };
             let (mut cache, mut model, start) = (DuplicateRequests::new(limits), Model::default(), start());
             let mut now = Duration::ZERO;
             for step in steps {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nfs_proto::v4::grace::Reclaims;
 use nfs_proto::v4::holdings::{DowngradeError, Everything, FreeError, Holdings, UseError};
-use nfs_proto::v4::limits::Limits;
+use nfs_proto::v4::limits::HoldingLimits;
 use nfs_proto::v4::offload::{Offloads, Progress};
 use nfs_proto::v4::open_state::Opened;
 use nfs_proto::v4::stateid::{FileKey, Names, Other, StateidError};
@@ -69,7 +69,7 @@ impl Files {
         let (run, number) = (half(id >> 32), half(id));
         Self {
             number,
-            holdings: Mutex::new(Holdings::new(Limits::default(), Names::new(run, number))),
+            holdings: Mutex::new(Holdings::new(HoldingLimits::default(), Names::new(run, number))),
             offloads: Mutex::default(),
             reclaims_complete: AtomicBool::new(false),
             is_over: AtomicBool::new(false),

@@ -34,7 +34,7 @@ use crate::config::Config;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) times: LeaseTimes,
-    pub(crate) sessions: session::Limits,
+    pub(crate) sessions: session::SessionLimits,
     /// Identifies this server, and stays the same after each start: clients may treat several of its addresses as one
     /// server (RFC 8881 2.10.5).
     pub(crate) server_owner: [u8; 8],

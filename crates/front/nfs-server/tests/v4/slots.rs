@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nfs_proto::v4::session::Limits;
+use nfs_proto::v4::session::SessionLimits;
 use nfs_wire::v4::callback;
 use nfs_wire::v4::compound::{ArgOp, ResOp};
 use nfs_wire::v4::sequence;
@@ -24,7 +24,7 @@ fn server(all_kept_bytes_max: u64) -> TestServer {
         1,
         |_| {},
         |config| {
-            config.sessions = Limits { all_kept_bytes_max, ..Limits::default() };
+            config.sessions = SessionLimits { all_kept_bytes_max, ..SessionLimits::default() };
             config.lease_times.lease = Duration::from_secs(9);
         },
     );

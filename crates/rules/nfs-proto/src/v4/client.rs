@@ -31,14 +31,14 @@ pub enum Principal {
 
 /// What the table may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ClientLimits {
     /// The most client records, confirmed or not.
     pub clients_max: usize,
     /// The most sessions of one client.
     pub sessions_max: usize,
 }
 
-impl Default for Limits {
+impl Default for ClientLimits {
     fn default() -> Self {
         Self { clients_max: 16_384, sessions_max: 64 }
     }
@@ -113,7 +113,7 @@ struct Owner {
 /// The clients of one run of a server. `R` is the reply to CREATE_SESSION.
 #[derive(Debug)]
 pub struct Clients<C, R> {
-    limits: Limits,
+    limits: ClientLimits,
     times: LeaseTimes,
     /// The upper half of client IDs: IDs from an earlier run of the server are stale.
     run: u32,
@@ -130,7 +130,7 @@ pub struct Clients<C, R> {
 impl<C, R: Clone> Clients<C, R> {
     /// An empty table. `run` distinguishes this run of the server from earlier ones.
     #[must_use]
-    pub fn new(limits: Limits, times: LeaseTimes, run: u32) -> Self {
+    pub fn new(limits: ClientLimits, times: LeaseTimes, run: u32) -> Self {
         Self {
             limits,
             times,

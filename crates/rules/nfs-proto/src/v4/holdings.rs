@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::limits::{LimitReached, Limits};
+use super::limits::{HoldingLimits, LimitReached};
 use super::lock_owner::LockOwners;
 use super::lock_state::LockState;
 use super::open_state::{NoSuchUnion, OpenState, Opened, ShareAccess, ShareDeny};
@@ -85,7 +85,7 @@ struct HeldState<O, D> {
 /// Everything that one client holds.
 #[derive(Debug)]
 pub struct Holdings<O, D> {
-    limits: Limits,
+    limits: HoldingLimits,
     names: Names,
     states: HashMap<Other, HeldState<O, D>>,
     opens: HashMap<(FileKey, Box<[u8]>), Other>,
@@ -149,7 +149,7 @@ pub struct Ended<O> {
 impl<O, D> Holdings<O, D> {
     /// A client that holds nothing.
     #[must_use]
-    pub fn new(limits: Limits, names: Names) -> Self {
+    pub fn new(limits: HoldingLimits, names: Names) -> Self {
         Self {
             limits,
             names,
@@ -199,7 +199,7 @@ impl<O, D> Holdings<O, D> {
     /// Enters an OPEN that was admitted. If an open is returned, it is not needed beside the existing ones.
     ///
     /// # Errors
-    /// The open itself, if [`Limits::opens_max`] is reached.
+    /// The open itself, if [`HoldingLimits::opens_max`] is reached.
     pub fn open(&mut self, file: FileKey, owner: &[u8], new: Opened<O>) -> Result<(Stateid, Option<O>), O> {
         if let Some(other) = self.opens.get(&(file, owner.into())).copied()
             && let Some(HeldState { kind: Kind::Open(open), .. }) = self.states.get_mut(&other)

@@ -3,7 +3,7 @@
 /// The most that one client may hold at a time. Requests beyond that are refused, so that one client cannot harm the
 /// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct HoldingLimits {
     /// Opens: one for each pair of open-owner and file.
     pub opens_max: usize,
     /// Sets of byte-range locks: one for each pair of lock-owner and open.
@@ -12,13 +12,13 @@ pub struct Limits {
     pub delegations_max: usize,
 }
 
-impl Default for Limits {
+impl Default for HoldingLimits {
     fn default() -> Self {
         Self { opens_max: 65_536, lock_states_max: 65_536, delegations_max: 16_384 }
     }
 }
 
-/// One of the [`Limits`] is reached.
+/// One of the [`HoldingLimits`] is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a client holds too much: {0}")]
 pub struct LimitReached(pub &'static str);

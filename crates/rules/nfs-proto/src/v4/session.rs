@@ -14,7 +14,7 @@ pub const OPERATIONS_MIN: u32 = 2;
 
 /// The most that a session may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct SessionLimits {
     /// Slots.
     pub slots_max: u32,
     /// Operations of a COMPOUND.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub connections_max: usize,
 }
 
-impl Default for Limits {
+impl Default for SessionLimits {
     /// 256 slots, more than any client asks for by default (Linux: 64), and READ and WRITE of 1 MiB.
     fn default() -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Default for Limits {
 /// [`Status::TooSmall`] for a channel that could carry no request (RFC 8881 18.36.3, `ca_maxresponsesize`).
 pub fn fore_channel(
     asked: &ChannelAttributes,
-    limits: &Limits,
+    limits: &SessionLimits,
     reserved: u64,
 ) -> Result<ChannelAttributes, Status> {
     check_size(asked)?;
@@ -84,7 +84,7 @@ pub fn kept_bytes_max(fore: &ChannelAttributes, slots: u32) -> u64 {
 /// half of the memory for cached replies, so that the other half is there for new sessions. The result is at least one,
 /// and at most the number of slots that was negotiated.
 #[must_use]
-pub fn slots_among(fore: &ChannelAttributes, limits: &Limits, sessions: usize) -> u32 {
+pub fn slots_among(fore: &ChannelAttributes, limits: &SessionLimits, sessions: usize) -> u32 {
     let sessions = u64::try_from(sessions).unwrap_or(u64::MAX);
     let part = (limits.all_kept_bytes_max / 2).checked_div(sessions).unwrap_or(u64::MAX);
     let slots = part.checked_div(fore.response_cached_bytes_max.into()).unwrap_or(u64::MAX);
@@ -163,12 +163,12 @@ impl Associations {
 
     /// SEQUENCE over a connection: "the connection is automatically associated with the fore channel" (RFC 8881
     /// 2.10.3.1). Returns false when the session has too many connections; the request is served all the same.
-    pub fn used(&mut self, connection: ConnectionNumber, limits: &Limits) -> bool {
+    pub fn used(&mut self, connection: ConnectionNumber, limits: &SessionLimits) -> bool {
         self.channels(connection).is_some() || self.add(connection, Channels::FORE, limits)
     }
 
     /// CREATE_SESSION over a connection.
-    pub fn created(&mut self, connection: ConnectionNumber, channels: Channels, limits: &Limits) {
+    pub fn created(&mut self, connection: ConnectionNumber, channels: Channels, limits: &SessionLimits) {
         self.add(connection, channels, limits);
     }
 
@@ -182,7 +182,7 @@ impl Associations {
         &mut self,
         connection: ConnectionNumber,
         direction: ClientDirection,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<Channels, Status> {
         let asked = Channels::asked(direction);
         let Some((_, channels)) = self.0.iter_mut().find(|(known, _)| *known == connection) else {
@@ -195,7 +195,7 @@ impl Associations {
         Ok(asked)
     }
 
-    fn add(&mut self, connection: ConnectionNumber, channels: Channels, limits: &Limits) -> bool {
+    fn add(&mut self, connection: ConnectionNumber, channels: Channels, limits: &SessionLimits) -> bool {
         let room = self.0.len() < limits.connections_max;
         if room {
             self.0.push((connection, channels));
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_channel_is_what_is_asked_for_within_the_limits() {
-        let limits = Limits::default();
+        let limits = SessionLimits::default();
         let fore = fore_channel(&LINUX, &limits, 0).unwrap();
         assert_eq!(fore, ChannelAttributes { response_cached_bytes_max: 4096, ..LINUX });
         let greedy = ChannelAttributes {
@@ -283,7 +283,7 @@ mod tests {
             [(128, 128, true), (127, 8192, false), (8192, 127, false), (0, 0, false)]
         {
             let asked = ChannelAttributes { request_bytes_max, response_bytes_max, ..LINUX };
-            assert_eq!(fore_channel(&asked, &Limits::default(), 0).is_ok(), fits);
+            assert_eq!(fore_channel(&asked, &SessionLimits::default(), 0).is_ok(), fits);
             assert_eq!(back_channel(&asked).is_ok(), fits);
         }
         assert_eq!(back_channel(&LINUX), Ok(LINUX));
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn however_many_come_the_replies_that_may_be_kept_are_bounded() {
-        let limits = Limits { all_kept_bytes_max: 1 << 20, ..Limits::default() };
+        let limits = SessionLimits { all_kept_bytes_max: 1 << 20, ..SessionLimits::default() };
         let (mut reserved, mut fewest) = (0, u32::MAX);
         for _ in 0..10_000 {
             let fore = fore_channel(&LINUX, &limits, reserved).unwrap();
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn slots_are_shared_out_when_there_are_many_sessions() {
         let (limits, fore) =
-            (Limits::default(), ChannelAttributes { response_cached_bytes_max: 4096, ..LINUX });
+            (SessionLimits::default(), ChannelAttributes { response_cached_bytes_max: 4096, ..LINUX });
         let slots = |sessions| slots_among(&fore, &limits, sessions);
         assert_eq!([0, 1, 1024, 1025, 10_000, usize::MAX].map(slots), [64, 64, 64, 63, 6, 1]);
         let keeps_nothing = ChannelAttributes { response_cached_bytes_max: 0, ..LINUX };
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn connections_are_bound_by_use_and_by_request() {
         let (limits, mut session) =
-            (Limits { connections_max: 3, ..Limits::default() }, Associations::default());
+            (SessionLimits { connections_max: 3, ..SessionLimits::default() }, Associations::default());
         let [a, b, c, d] = [1, 2, 3, 4].map(ConnectionNumber);
         session.created(a, Channels::BOTH, &limits);
         assert!(session.used(b, &limits) && session.used(b, &limits));
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_connection_keeps_its_channels() {
-        let (limits, mut session) = (Limits::default(), Associations::default());
+        let (limits, mut session) = (SessionLimits::default(), Associations::default());
         let connection = ConnectionNumber(1);
         session.used(connection, &limits);
         assert_eq!(session.bind(connection, ClientDirection::Fore, &limits), Ok(Channels::FORE));

@@ -40,7 +40,7 @@ fn verifier(run: u8) -> Verifier {
 }
 
 fn table() -> Table {
-    Clients::new(Limits::default(), TIMES, 7)
+    Clients::new(ClientLimits::default(), TIMES, 7)
 }
 
 fn from(last: u8) -> IpAddr {
@@ -206,7 +206,7 @@ fn a_session_that_could_not_be_created_changes_nothing() {
 fn a_client_has_so_many_sessions() {
     let mut test = Simulated::new();
     let client = test.exchange(asking(b"a", 1, ROOT), idle).unwrap().client;
-    let most = u32::try_from(Limits::default().sessions_max).unwrap();
+    let most = u32::try_from(ClientLimits::default().sessions_max).unwrap();
     for sequence in 1..=most {
         assert_eq!(test.create(client, sequence, ROOT), Ok(sequence));
     }
@@ -267,7 +267,7 @@ fn who_is_late_keeps_what_it_has_for_a_while() {
 
 #[test]
 fn ten_thousand_that_come_and_go_leave_room_for_others() {
-    let limits = Limits { clients_max: 100, ..Limits::default() };
+    let limits = ClientLimits { clients_max: 100, ..ClientLimits::default() };
     let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
     let keeper = test.confirmed(b"keeper", 1);
     for number in 0..10_000_u32 {
@@ -303,7 +303,7 @@ fn one_origin_does_not_take_the_last_quarter_nor_what_others_have() {
 
 #[test]
 fn a_full_table_of_living_clients_lets_nobody_in() {
-    let limits = Limits { clients_max: 3, ..Limits::default() };
+    let limits = ClientLimits { clients_max: 3, ..ClientLimits::default() };
     let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
     let begun = test.now;
     for owner in [b"a", b"b", b"c"] {
@@ -344,7 +344,7 @@ proptest! {
     /// of a record is returned exactly once, and the limit holds.
     #[test]
     fn the_two_indices_agree(steps in proptest::collection::vec(step(), 1..150)) {
-        let limits = Limits { clients_max: 4, sessions_max: 3 };
+        let limits = ClientLimits { clients_max: 4, sessions_max: 3 };
         let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
         let mut ids = Vec::new();
         for step in steps {

@@ -11,10 +11,10 @@ const OTHER: FileKey = FileKey::live(1, 11);
 type Client = Holdings<u32, &'static str>;
 
 fn client() -> Client {
-    limited(Limits::default())
+    limited(HoldingLimits::default())
 }
 
-fn limited(limits: Limits) -> Client {
+fn limited(limits: HoldingLimits) -> Client {
     Holdings::new(limits, Names::new(9, 1))
 }
 
@@ -61,8 +61,8 @@ fn opens_of_one_owner_have_one_stateid() {
 fn stateids_of_others_and_of_other_files_are_refused() {
     let mut client = client();
     let mine = open(&mut client, b"a", R, 1);
-    let mut neighbour = Client::new(Limits::default(), Names::new(9, 2));
-    let mut earlier = Client::new(Limits::default(), Names::new(8, 1));
+    let mut neighbour = Client::new(HoldingLimits::default(), Names::new(9, 2));
+    let mut earlier = Client::new(HoldingLimits::default(), Names::new(8, 1));
     for stolen in [open(&mut neighbour, b"a", R, 1), open(&mut earlier, b"a", R, 1)] {
         assert_eq!(client.for_data(latest(stolen), FILE, R).err(), Some(StateidError::Bad.into()));
         assert_eq!(client.test(stolen), Err(StateidError::Bad));
@@ -184,7 +184,7 @@ fn an_administrator_takes_what_is_not_to_be_kept_and_the_locks_with_it() {
 
 #[test]
 fn no_more_is_remembered_of_what_was_revoked_than_may_be_open() {
-    let mut client = limited(Limits { opens_max: 2, lock_states_max: 9, delegations_max: 9 });
+    let mut client = limited(HoldingLimits { opens_max: 2, lock_states_max: 9, delegations_max: 9 });
     for _ in 0..5 {
         open(&mut client, b"a", R, 1);
         open(&mut client, b"b", R, 2);
@@ -207,7 +207,7 @@ fn a_set_of_locks_is_freed_once_it_is_empty() {
 
 #[test]
 fn limits_hold_at_the_edge() {
-    let limits = Limits { opens_max: 2, lock_states_max: 1, delegations_max: 1 };
+    let limits = HoldingLimits { opens_max: 2, lock_states_max: 1, delegations_max: 1 };
     let mut client = limited(limits);
     let a = open(&mut client, b"a", R, 1);
     open(&mut client, b"b", R, 2);
