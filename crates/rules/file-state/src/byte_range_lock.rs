@@ -42,7 +42,7 @@ pub enum LockError {
     /// This lock conflicts (STATUS_LOCK_NOT_GRANTED, NFS4ERR_DENIED).
     #[error("the range is locked")]
     Conflict(ByteRangeLock),
-    /// [`Limits::locks_max`](crate::Limits::locks_max) is reached.
+    /// [`FileLimits::locks_max`](crate::FileLimits::locks_max) is reached.
     #[error("the file has too many locks")]
     TooMany,
 }
@@ -53,7 +53,7 @@ pub enum UnlockError {
     /// The open holds no lock of exactly this range (STATUS_RANGE_NOT_LOCKED).
     #[error("the range is not locked")]
     NotLocked,
-    /// The unlock would leave more locks than [`Limits::locks_max`](crate::Limits::locks_max) allows.
+    /// The unlock would leave more locks than [`FileLimits::locks_max`](crate::FileLimits::locks_max) allows.
     #[error("the file has too many locks")]
     TooMany,
 }

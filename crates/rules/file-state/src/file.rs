@@ -6,7 +6,7 @@ use crate::share_reservation::Reservations;
 use crate::stream_opens::{StreamOpens, denies_deletion};
 use crate::under::{Sum, Under};
 use crate::{
-    Access, AcknowledgeError, Actor, Break, Breaks, ByteRange, ByteRangeLock, Caching, Holder, Limits,
+    Access, AcknowledgeError, Actor, Break, Breaks, ByteRange, ByteRangeLock, Caching, FileLimits, Holder,
     LockChange, LockError, LockKind, LockOwner, OpenKey, Operation, Reservation, ReserveError, Sharing,
     UnlockError,
 };
@@ -39,7 +39,7 @@ pub enum IoConflict {
 /// All state of one file (or directory) that outlives a request.
 #[derive(Debug, Clone, Default)]
 pub struct FileState {
-    limits: Limits,
+    limits: FileLimits,
     reservations: Reservations,
     stream_opens: StreamOpens,
     locks: Locks,
@@ -51,7 +51,7 @@ pub struct FileState {
 impl FileState {
     /// A file that nobody has open.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: FileLimits) -> Self {
         Self { limits, ..Self::default() }
     }
 

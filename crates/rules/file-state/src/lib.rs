@@ -24,7 +24,7 @@ pub use access::{Access, Sharing};
 pub use byte_range_lock::{ByteRangeLock, LockChange, LockError, LockKind, UnlockError};
 pub use caching::{AcknowledgeError, Break, Breaks, Caching, Holder, Operation, is_quiet};
 pub use file::{FileState, IoConflict, Released};
-pub use limits::Limits;
+pub use limits::FileLimits;
 pub use owner::{Actor, LockOwner, OpenKey};
 pub use range::{ByteRange, InvalidRange};
 pub use share_reservation::{Reservation, ReserveError};

@@ -2,7 +2,7 @@
 
 /// The most that the clients of one file may hold at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct FileLimits {
     /// Share reservations: opens of the file.
     pub reservations_max: usize,
     /// Byte-range locks, counted after merging.
@@ -11,7 +11,7 @@ pub struct Limits {
     pub grants_max: usize,
 }
 
-impl Default for Limits {
+impl Default for FileLimits {
     fn default() -> Self {
         Self { reservations_max: 16_384, locks_max: 16_384, grants_max: 1_024 }
     }

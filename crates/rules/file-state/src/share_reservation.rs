@@ -30,7 +30,7 @@ pub enum ReserveError {
     /// The file will be deleted when its last open closes (STATUS_DELETE_PENDING).
     #[error("the file is about to be deleted")]
     DeletePending,
-    /// [`Limits::reservations_max`](crate::Limits::reservations_max) is reached.
+    /// [`FileLimits::reservations_max`](crate::FileLimits::reservations_max) is reached.
     #[error("the file has too many opens")]
     TooMany,
 }

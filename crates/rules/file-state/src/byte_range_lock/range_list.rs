@@ -6,14 +6,14 @@ use crate::{ByteRange, LockOwner};
 ///
 /// Finding the ranges that overlap a given one costs the logarithm of the length, plus the entries between the first
 /// and the last overlap. That is little where ranges are disjoint. A long range before many short ones makes the search
-/// a walk over the short ones, which [`Limits::locks_max`](crate::Limits::locks_max) bounds.
+/// a walk over the short ones, which [`FileLimits::locks_max`](crate::FileLimits::locks_max) bounds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RangeList {
-    list: Vec<Entry>,
+    list: Vec<OwnedRange>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct OwnedRange {
     owner: LockOwner,
     range: ByteRange,
     /// The greatest end of this range and of all before it. It never decreases along the list.
@@ -96,7 +96,7 @@ impl RangeList {
 
     pub(super) fn insert(&mut self, owner: LockOwner, range: ByteRange) {
         let at = self.list.partition_point(|e| e.range <= range);
-        self.list.insert(at, Entry { owner, range, reach: 0 });
+        self.list.insert(at, OwnedRange { owner, range, reach: 0 });
         self.reach_from(at, 1);
     }
 

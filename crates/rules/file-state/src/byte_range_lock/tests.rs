@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Actor, FileState, IoConflict, Limits, OpenKey};
+use crate::{Actor, FileLimits, FileState, IoConflict, OpenKey};
 use LockKind::{Exclusive, Shared};
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn range(offset: u64, length: u64) -> ByteRange {
 }
 
 fn state(locks: &[(LockOwner, ByteRange, LockKind)]) -> FileState {
-    let mut state = FileState::new(Limits::default());
+    let mut state = FileState::new(FileLimits::default());
     for &(owner, range, kind) in locks {
         state.lock(owner, range, kind).unwrap();
     }
@@ -156,7 +156,7 @@ fn an_open_unlocks_exactly_what_it_locked() {
 
 #[test]
 fn a_clients_owner_merges_and_splits() {
-    let mut state = FileState::new(Limits::default());
+    let mut state = FileState::new(FileLimits::default());
     state.lock(P, range(10, 10), Exclusive).unwrap();
     state.lock(P, range(30, 10), Exclusive).unwrap();
     state.lock(P, range(20, 10), Exclusive).unwrap();
@@ -345,7 +345,7 @@ impl Model {
 proptest! {
     #[test]
     fn locks_do_what_the_model_does(ops in prop::collection::vec(an_op(), 1..60)) {
-        let limits = Limits { locks_max: MANY, ..Limits::default() };
+        let limits = FileLimits { locks_max: MANY, ..FileLimits::default() };
         let (mut state, mut model) = (FileState::new(limits), Model::default());
         for op in ops {
             match op {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{ByteRange, FileState, Limits, LockKind, LockOwner};
+use crate::{ByteRange, FileLimits, FileState, LockKind, LockOwner};
 use proptest::prelude::*;
 
 const LEASE: Holder = Holder::Lease { client: [1; 16], key: [1; 16] };
@@ -14,7 +14,7 @@ const OPEN_TO_WRITE: Operation = Operation::Open { access: Access::WRITE_DATA, s
 const ATTRIBUTES: Access = ATTRIBUTES_ONLY.difference(Access::READ_CONTROL);
 
 fn new_state() -> FileState {
-    FileState::new(Limits::default())
+    FileState::new(FileLimits::default())
 }
 
 /// Makes a grant to a holder under which these opens work.
@@ -280,7 +280,7 @@ fn an_operation_during_a_break_takes_more_afterwards() {
 
 #[test]
 fn all_holders_are_told_and_the_limit_is_exact() {
-    let limits = Limits { grants_max: 3, ..Limits::default() };
+    let limits = FileLimits { grants_max: 3, ..FileLimits::default() };
     let mut state = FileState::new(limits);
     for holder in [LEASE, LEASE_2, DELEGATION] {
         assert_eq!(grant(&mut state, holder, &[], RH), RH);

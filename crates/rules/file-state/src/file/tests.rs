@@ -206,7 +206,7 @@ fn the_last_close_frees_locks() {
 
 #[test]
 fn the_limit_of_opens_is_exact() {
-    let mut state = FileState::new(Limits { reservations_max: 2, ..Limits::default() });
+    let mut state = FileState::new(FileLimits { reservations_max: 2, ..FileLimits::default() });
     state.reserve(A, Access::READ_DATA, ALL).unwrap();
     state.reserve(B, Access::READ_DATA, ALL).unwrap();
     assert_eq!(state.reserve(C, Access::READ_DATA, ALL), Err(ReserveError::TooMany));
@@ -259,7 +259,7 @@ fn a_file_goes_when_the_last_open_of_a_stream_closes() {
 
 #[test]
 fn opens_of_streams_are_counted() {
-    let limits = Limits { reservations_max: 2, ..Limits::default() };
+    let limits = FileLimits { reservations_max: 2, ..FileLimits::default() };
     let mut state = FileState::new(limits);
     state.reserve_stream(A, Access::READ_DATA, ALL).unwrap();
     state.reserve(B, Access::READ_DATA, ALL).unwrap();
@@ -327,7 +327,7 @@ fn what_opens_do_together_is_that_of_each() {
 fn as_many_opens_as_there_may_be_are_let_in_and_go() {
     // Looking at all opens for each one would take hundreds of millions of steps.
     let mut state = FileState::default();
-    let most = u64::try_from(Limits::default().reservations_max).unwrap();
+    let most = u64::try_from(FileLimits::default().reservations_max).unwrap();
     let (lease, shared) = (Holder::Delegation(1), Access::READ_DATA);
     for n in 0..most {
         state.reserve(OpenKey(n), shared, ALL).unwrap();
