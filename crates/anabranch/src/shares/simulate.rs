@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use control::trace::Line;
-use limits::simulation::{Outcome, Simulation};
+use limits::simulation::{Simulation, SimulationOutcome};
 use limits::{Operation, Plan};
 use serde::Serialize;
 use share::Turn;
@@ -91,7 +91,7 @@ fn replay(plan: &Plan, credits: Option<u64>, lines: Vec<Line>) -> Report {
     report(plan, simulation.finish(), clients.len(), moved)
 }
 
-fn report(plan: &Plan, outcome: Outcome, clients: usize, bytes: u64) -> Report {
+fn report(plan: &Plan, outcome: SimulationOutcome, clients: usize, bytes: u64) -> Report {
     let of_waits = |per_mille: usize| {
         let rank = (outcome.waits.len() * per_mille).div_ceil(1000).max(1);
         outcome.waits.get(rank - 1).copied().unwrap_or_default().as_secs_f64()

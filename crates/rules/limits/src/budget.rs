@@ -39,7 +39,7 @@ pub struct Ticket(u64);
 /// Whether an operation may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Answer {
+pub enum BudgetAnswer {
     /// The operation may go on.
     Go,
     /// The operation has to wait until its ticket is released.
@@ -144,15 +144,15 @@ impl Budget {
 
     /// Whether an operation of a client may go on now. An operation that has to wait must be withdrawn
     /// ([`Budget::withdraw`]) when its caller no longer waits for it.
-    pub fn ask(&mut self, now: Time, client: u64, operation: Operation) -> Answer {
+    pub fn ask(&mut self, now: Time, client: u64, operation: Operation) -> BudgetAnswer {
         self.settle(now);
         let ticket = Ticket(self.next);
         self.next += 1;
-        let Some(stage) = self.pass(now, ticket, client, operation, 0) else { return Answer::Go };
+        let Some(stage) = self.pass(now, ticket, client, operation, 0) else { return BudgetAnswer::Go };
         let longest = (Duration::ZERO, Limit::ALL[stage]);
         let waiting = Waiting { client, operation, stage, begun: now, since: now, longest };
         self.waiting.insert(ticket, waiting);
-        Answer::Wait(ticket)
+        BudgetAnswer::Wait(ticket)
     }
 
     /// Counts an operation that is not held back. Later operations, of this client and of others, wait for what it

@@ -23,7 +23,7 @@ mod units;
 
 pub use anf::{Level, Pool, PoolError, Qos, check_pools};
 pub use azure::Media;
-pub use budget::{Answer, Budget, Operation, Released, Ticket, Waits};
+pub use budget::{Budget, BudgetAnswer, Operation, Released, Ticket, Waits};
 pub use change::{ChangeError, DECREASE_AFTER, Provisioned};
 pub use last_quarter::may_take;
 pub use limit::{Counted, Limit, Scope};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Answer, Budget, Limit, Limits, Operation, Released, Time, Waits};
+use crate::{Budget, BudgetAnswer, Limit, Limits, Operation, Released, Time, Waits};
 
 /// A budget to which operations arrive at given times, whether or not earlier ones still wait. (A client that waits for
 /// its answers would have sent later.)
@@ -34,7 +34,7 @@ pub struct Credits {
 
 /// The result of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// Operations that arrived.
     pub operations: u64,
     /// How long those operations waited that had to wait, in ascending order.
@@ -49,7 +49,7 @@ pub struct Outcome {
     pub credits: Option<Credits>,
 }
 
-impl Outcome {
+impl SimulationOutcome {
     /// The wait that this fraction of all operations does not exceed, including the operations that did not wait.
     #[must_use]
     pub fn percentile(&self, per_mille: u64) -> Duration {
@@ -90,7 +90,7 @@ impl Simulation {
         self.operations += 1;
         if waits {
             // An operation that has to wait is counted when it is released.
-            let (Answer::Go | Answer::Wait(_)) = self.budget.ask(now, client, operation);
+            let (BudgetAnswer::Go | BudgetAnswer::Wait(_)) = self.budget.ask(now, client, operation);
         } else {
             self.budget.charge(now, client, operation);
         }
@@ -99,10 +99,10 @@ impl Simulation {
 
     /// Lets all operations that still wait go on, and returns the result.
     #[must_use]
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(mut self) -> SimulationOutcome {
         self.go_on_until(None);
         self.waits.sort_unstable();
-        Outcome {
+        SimulationOutcome {
             operations: self.operations,
             waits: self.waits,
             by_limit: self.by_limit.into_iter().collect(),
@@ -151,7 +151,7 @@ mod tests {
     const READ: Operation = Operation::Read { file: 1, bytes: 4096 };
 
     /// The same number of operations in each second, evenly spaced.
-    fn steady(plan: &str, per_second: u32, seconds: u32) -> Outcome {
+    fn steady(plan: &str, per_second: u32, seconds: u32) -> SimulationOutcome {
         let mut simulation = Simulation::new(limits(plan), None);
         for number in 0..per_second * seconds {
             simulation.come(Duration::from_secs(1) * number / per_second, 1, READ, true);

@@ -57,8 +57,8 @@ fn simulate(budget: &mut Budget, loads: &mut [Load], from: Time, to: Time) {
         if next == Some(now) {
             let Some(Reverse((_, index))) = events.pop() else { unreachable!() };
             match budget.ask(now, loads[index].client, loads[index].operation) {
-                Answer::Go => begin.push((index, now)),
-                Answer::Wait(ticket) => {
+                BudgetAnswer::Go => begin.push((index, now)),
+                BudgetAnswer::Wait(ticket) => {
                     waiting.insert(ticket, (index, now));
                 }
             }
@@ -155,8 +155,10 @@ fn credits_accrue_below_the_baseline_and_not_while_throttled() {
     let saved = budget.credits(3600 * SECOND).unwrap();
     assert_within(saved, 2_100 * 3_600, 1);
     // Held back by the throughput: the baseline that is not used meanwhile is lost.
-    assert_eq!(budget.ask(3600 * SECOND, 1, write(1, 20 * MIB)), Answer::Go);
-    let Answer::Wait(ticket) = budget.ask(3600 * SECOND, 1, read(1, KIB)) else { panic!("not throttled") };
+    assert_eq!(budget.ask(3600 * SECOND, 1, write(1, 20 * MIB)), BudgetAnswer::Go);
+    let BudgetAnswer::Wait(ticket) = budget.ask(3600 * SECOND, 1, read(1, KIB)) else {
+        panic!("not throttled")
+    };
     assert_eq!(budget.throttled(), [Limit::Throughput]);
     let before = budget.credits(3600 * SECOND).unwrap();
     assert_eq!(budget.credits(3605 * SECOND), Some(before));
@@ -205,8 +207,8 @@ fn many_light_clients_do_not_get_more_than_there_is() {
 #[test]
 fn metadata_that_waits_does_not_hold_up_data() {
     let mut budget = budget("custom metadata-iops=10");
-    while budget.ask(Time::ZERO, 1, Operation::Metadata) == Answer::Go {}
-    assert_eq!(budget.ask(Time::ZERO, 1, read(1, KIB)), Answer::Go);
+    while budget.ask(Time::ZERO, 1, Operation::Metadata) == BudgetAnswer::Go {}
+    assert_eq!(budget.ask(Time::ZERO, 1, read(1, KIB)), BudgetAnswer::Go);
 }
 
 #[test]
@@ -214,7 +216,7 @@ fn whoever_goes_away_frees_its_place_and_gives_back_what_it_took() {
     let mut budget = budget("custom file-iops=10 iops=8");
     let mut tickets = Vec::new();
     for file in 0..6 {
-        if let Answer::Wait(ticket) = budget.ask(Time::ZERO, 1, read(file, KIB)) {
+        if let BudgetAnswer::Wait(ticket) = budget.ask(Time::ZERO, 1, read(file, KIB)) {
             tickets.push((ticket, file));
         }
     }
@@ -234,7 +236,7 @@ fn a_plan_changes_while_operations_wait() {
     let mut budget = budget("custom iops=1");
     let mut tickets = Vec::new();
     for _ in 0..50 {
-        if let Answer::Wait(ticket) = budget.ask(Time::ZERO, 1, read(1, KIB)) {
+        if let BudgetAnswer::Wait(ticket) = budget.ask(Time::ZERO, 1, read(1, KIB)) {
             tickets.push(ticket);
         }
     }
@@ -245,14 +247,14 @@ fn a_plan_changes_while_operations_wait() {
     budget.change(SECOND, Limits::NONE, &mut released);
     assert_eq!(released.iter().map(|r| r.ticket).collect::<Vec<_>>(), tickets, "in order");
     assert_eq!(budget.waiting(), 0);
-    assert_eq!(budget.ask(SECOND, 1, read(1, KIB)), Answer::Go);
+    assert_eq!(budget.ask(SECOND, 1, read(1, KIB)), BudgetAnswer::Go);
 }
 
 #[test]
 fn what_was_not_used_is_given_back() {
     let mut budget = budget("custom read=1MiB/s");
     for _ in 0..1000 {
-        assert_eq!(budget.ask(Time::ZERO, 1, read(1, MIB)), Answer::Go);
+        assert_eq!(budget.ask(Time::ZERO, 1, read(1, MIB)), BudgetAnswer::Go);
         budget.put_back(Time::ZERO, 1, read(1, MIB), MIB);
     }
 }
@@ -262,7 +264,7 @@ fn gates_of_files_that_rest_are_forgotten() {
     let mut budget = budget("custom file-iops=100");
     for file in 0..100_000 {
         let now = Duration::from_millis(file);
-        assert_eq!(budget.ask(now, 1, read(file, KIB)), Answer::Go);
+        assert_eq!(budget.ask(now, 1, read(file, KIB)), BudgetAnswer::Go);
     }
     assert!(budget.others.len() <= 2 * SWEEP_AT, "{}", budget.others.len());
 }
@@ -301,8 +303,11 @@ proptest! {
         let mut released = Vec::new();
         for step in steps {
             match step {
-                Step::Ask(client, operation) => if let Answer::Wait(ticket) = budget.ask(now, client, operation) {
-                    waiting.push((ticket, client, operation));
+                Step::Ask(client, operation) => {
+                    let answer = budget.ask(now, client, operation);
+                    if let BudgetAnswer::Wait(ticket) = answer {
+                        waiting.push((ticket, client, operation));
+                    }
                 },
                 Step::Withdraw(index) => if index < waiting.len() {
                     let (ticket, client, operation) = waiting.remove(index);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use limits::{Answer, Budget, Limits, Operation, Released, Ticket, Time};
+use limits::{Budget, BudgetAnswer, Limits, Operation, Released, Ticket, Time};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
@@ -97,7 +97,7 @@ impl Throttle {
         operation: Operation,
     ) -> Option<(Waiting<'_>, oneshot::Receiver<Released>)> {
         let mut state = self.state.lock();
-        let Answer::Wait(ticket) = state.budget.ask(self.now(), client, operation) else { return None };
+        let BudgetAnswer::Wait(ticket) = state.budget.ask(self.now(), client, operation) else { return None };
         let (sender, released) = oneshot::channel();
         state.waiting.insert(ticket, sender);
         self.keep_pace(&mut state);
