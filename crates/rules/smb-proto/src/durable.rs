@@ -186,7 +186,7 @@ pub struct LeaseName {
 
 /// What the server knows of an open that a client wants to reclaim.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct KnownOpen<'a> {
     /// How the open outlives its connection, if it does.
     pub durability: Option<Durability>,
     /// Open.CreateGuid; zero without one
@@ -234,7 +234,7 @@ pub struct ReconnectV2 {
 /// STATUS_OBJECT_NAME_NOT_FOUND when this is not the open that the client means; STATUS_INVALID_PARAMETER when the
 /// request names another file (only with a lease: otherwise the name is ignored), or when the open is not persistent;
 /// STATUS_ACCESS_DENIED for another user.
-pub fn check_reconnect(known: &Known<'_>, asked: &Reconnect<'_>) -> Result<(), NtStatus> {
+pub fn check_reconnect(known: &KnownOpen<'_>, asked: &Reconnect<'_>) -> Result<(), NtStatus> {
     let durability = known.durability.ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
     let is_persistent = durability.kind == Kind::Persistent;
     let other_client = known.lease.is_some() && known.client_guid != asked.client_guid;
@@ -278,7 +278,7 @@ pub struct Replay<'a> {
 /// STATUS_DUPLICATE_OBJECTID for a request that is not marked as a replay, or comes on another session;
 /// STATUS_ACCESS_DENIED for another user or lease; STATUS_INVALID_PARAMETER when the open is persistent and the request
 /// does not say so.
-pub fn check_replay(known: &Known<'_>, asked: &Replay<'_>) -> Result<(), NtStatus> {
+pub fn check_replay(known: &KnownOpen<'_>, asked: &Replay<'_>) -> Result<(), NtStatus> {
     if !asked.flagged {
         return Err(NtStatus::DUPLICATE_OBJECTID);
     }

@@ -18,8 +18,8 @@ fn guid(byte: u8) -> Guid {
     Guid([byte; 16])
 }
 
-fn known() -> Known<'static> {
-    Known {
+fn known() -> KnownOpen<'static> {
+    KnownOpen {
         durability: Some(DURABLE),
         create_guid: guid(1),
         client_guid: guid(2),
@@ -103,7 +103,7 @@ fn the_same_client_gets_its_open_back() {
     // Version 1 does not identify the CREATE.
     assert_eq!(check_reconnect(&known(), &Reconnect { v2: None, ..asked() }), Ok(()));
     // Without a lease neither the client nor the name matters.
-    let known = Known { lease: None, ..known() };
+    let known = KnownOpen { lease: None, ..known() };
     let asked = Reconnect { lease: None, client_guid: guid(9), names_file: false, ..asked() };
     assert_eq!(check_reconnect(&known, &asked), Ok(()));
 }
@@ -112,14 +112,14 @@ fn the_same_client_gets_its_open_back() {
 fn what_is_not_the_open_that_is_meant_is_not_found() {
     let (known, asked) = (known(), asked());
     let other = |create_guid| Some(ReconnectV2 { create_guid, persistent: false });
-    let persistent = Known { durability: Some(PERSISTENT), ..known };
+    let persistent = KnownOpen { durability: Some(PERSISTENT), ..known };
     let cases = [
-        (Known { durability: None, ..known }, asked),
-        (Known { keeps_handle: false, ..known }, asked),
+        (KnownOpen { durability: None, ..known }, asked),
+        (KnownOpen { keeps_handle: false, ..known }, asked),
         (known, Reconnect { client_guid: guid(9), ..asked }),
         (known, Reconnect { v2: other(guid(9)), ..asked }),
         (known, Reconnect { lease: None, names_file: false, ..asked }),
-        (Known { lease: None, ..known }, asked),
+        (KnownOpen { lease: None, ..known }, asked),
         (known, Reconnect { lease: Some(LeaseName { key: [8; 16], version: 2 }), ..asked }),
         (known, Reconnect { lease: Some(LeaseName { key: KEY, version: 1 }), ..asked }),
         (persistent, asked),
@@ -134,7 +134,7 @@ fn another_name_or_more_persistence_is_an_invalid_parameter() {
     let wrong = Err(NtStatus::INVALID_PARAMETER);
     let elsewhere = Reconnect { names_file: false, ..asked() };
     assert_eq!(check_reconnect(&known(), &elsewhere), wrong);
-    assert_eq!(check_reconnect(&Known { delete_on_close: true, ..known() }, &elsewhere), Ok(()));
+    assert_eq!(check_reconnect(&KnownOpen { delete_on_close: true, ..known() }, &elsewhere), Ok(()));
     let persistent = Some(ReconnectV2 { create_guid: guid(1), persistent: true });
     assert_eq!(check_reconnect(&known(), &Reconnect { v2: persistent, ..asked() }), wrong);
 }
@@ -148,9 +148,9 @@ fn another_user_is_denied() {
 #[test]
 fn persistent_and_resilient_opens_need_no_cached_handle() {
     let v2 = Some(ReconnectV2 { create_guid: guid(1), persistent: true });
-    let persistent = Known { durability: Some(PERSISTENT), keeps_handle: false, ..known() };
+    let persistent = KnownOpen { durability: Some(PERSISTENT), keeps_handle: false, ..known() };
     assert_eq!(check_reconnect(&persistent, &Reconnect { v2, ..asked() }), Ok(()));
-    let resilient = Known { durability: Some(RESILIENT), keeps_handle: false, ..known() };
+    let resilient = KnownOpen { durability: Some(RESILIENT), keeps_handle: false, ..known() };
     assert_eq!(check_reconnect(&resilient, &asked()), Ok(()));
 }
 
@@ -162,7 +162,7 @@ fn replay() -> Replay<'static> {
 fn a_replay_gets_the_open_that_was_made() {
     assert_eq!(check_replay(&known(), &replay()), Ok(()));
     assert_eq!(check_replay(&known(), &Replay { lease: None, ..replay() }), Ok(()));
-    let persistent = Known { durability: Some(PERSISTENT), ..known() };
+    let persistent = KnownOpen { durability: Some(PERSISTENT), ..known() };
     assert_eq!(check_replay(&persistent, &Replay { persistent: true, ..replay() }), Ok(()));
     // A replay may ask for a property that the open does not have.
     assert_eq!(check_replay(&known(), &Replay { persistent: true, ..replay() }), Ok(()));
@@ -177,8 +177,8 @@ fn what_is_no_replay_is_refused() {
     assert_eq!(check_replay(&known(), &Replay { user: "otto", ..replay() }), denied);
     let other = Some(LeaseName { key: [8; 16], version: 2 });
     assert_eq!(check_replay(&known(), &Replay { lease: other, ..replay() }), denied);
-    assert_eq!(check_replay(&Known { lease: None, ..known() }, &replay()), denied);
-    let persistent = Known { durability: Some(PERSISTENT), ..known() };
+    assert_eq!(check_replay(&KnownOpen { lease: None, ..known() }, &replay()), denied);
+    let persistent = KnownOpen { durability: Some(PERSISTENT), ..known() };
     assert_eq!(check_replay(&persistent, &replay()), Err(NtStatus::INVALID_PARAMETER));
 }
 

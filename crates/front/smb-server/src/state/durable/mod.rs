@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use smb_proto::durable::{AppInstanceVersion, Durability, Known, LeaseName};
+use smb_proto::durable::{AppInstanceVersion, Durability, KnownOpen, LeaseName};
 use smb_wire::create::{CreateAction, ShareAccess};
 use smb_wire::{AccessMask, Guid};
 
@@ -104,9 +104,9 @@ impl Open {
     }
 
     /// The properties of the open for the rules; `None` unless the open was made durable.
-    pub(crate) fn known(&self) -> Option<Known<'_>> {
+    pub(crate) fn known(&self) -> Option<KnownOpen<'_>> {
         let durable = self.durable.get()?;
-        Some(Known {
+        Some(KnownOpen {
             durability: durable.durability(),
             create_guid: durable.origin.create_guid,
             client_guid: durable.origin.client_guid,
