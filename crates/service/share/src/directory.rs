@@ -13,7 +13,7 @@ use crate::{Call, Caller, Found, Result, Share, Terms};
 
 /// One entry of a listing.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct ListingEntry {
     /// The name of the entry.
     pub name: Vec<u8>,
     /// The file number of the entry.
@@ -30,7 +30,7 @@ pub struct Entry {
 #[derive(Debug, Clone)]
 pub struct Listing {
     /// The entries, without `.` and `..`.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListingEntry>,
     /// Whether the listing reaches the end of the directory.
     pub end: bool,
     /// The directory's own attributes.
@@ -129,7 +129,7 @@ fn list_now(
         match pick(entry.name) {
             Pick::Stop => return ControlFlow::Break(()),
             Pick::Skip => {}
-            Pick::Take => entries.push(Entry {
+            Pick::Take => entries.push(ListingEntry {
                 name: entry.name.to_vec(),
                 id: entry.id,
                 kind: entry.kind,
@@ -150,7 +150,7 @@ fn list_now(
 }
 
 /// Whether the caller may read the object of an entry.
-fn is_shown(caller: &Caller, dir: &NodeRef, entry: &Entry, may: MayWait<'_>) -> bool {
+fn is_shown(caller: &Caller, dir: &NodeRef, entry: &ListingEntry, may: MayWait<'_>) -> bool {
     let Some((node, attributes)) = entry.node.clone().or_else(|| look(dir, &entry.name, Want::empty(), may))
     else {
         return false;

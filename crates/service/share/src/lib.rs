@@ -57,7 +57,7 @@ pub use budget::LimitsStatus;
 pub use cache::{CacheCount, CacheCounts, is_short_name, short_name};
 pub use call::{Call, as_of_one_moment};
 pub use caller::Caller;
-pub use directory::{Entry, Listing, Pick};
+pub use directory::{Listing, ListingEntry, Pick};
 pub use entries::{Created, RenameHow};
 pub use error::{Error, Result};
 pub use file_state::{

@@ -8,7 +8,7 @@ use file_state::Operation;
 use storage::{Attributes, NodeRef, SetAttributes, SetTime, Want};
 
 use crate::schedule::Work;
-use crate::{Call, Entry, Error, Result, Share, Unwritten};
+use crate::{Call, Error, ListingEntry, Result, Share, Unwritten};
 
 impl Share {
     /// The attributes of an object, including changes that another client has not sent yet.
@@ -83,7 +83,7 @@ impl Share {
     pub(crate) async fn list_as_written(
         self: &Arc<Self>,
         call: &Call,
-        entries: &mut [Entry],
+        entries: &mut [ListingEntry],
         want: Want,
     ) -> Result<()> {
         if !self.agreement.has_writers() {

@@ -28,19 +28,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 struct Script {
     /// Guards what is to be told, and whether somebody was woken.
-    told: Mutex<(VecDeque<Told>, bool)>,
+    told: Mutex<(VecDeque<ScriptedNews>, bool)>,
     news: Condvar,
     is_full: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Told {
+enum ScriptedNews {
     Entry(ObservedId, &'static str, Deed),
     Lost,
 }
 
 impl Script {
-    fn tell(&self, told: &[Told]) {
+    fn tell(&self, told: &[ScriptedNews]) {
         self.told.lock().0.extend(told);
         self.news.notify_all();
     }
@@ -64,10 +64,10 @@ impl Observer for Script {
         }
         for told in told.0.drain(..) {
             each(match told {
-                Told::Entry(dir, name, deed) => {
+                ScriptedNews::Entry(dir, name, deed) => {
                     Observed::Entry { dir, name: name.as_bytes(), is_dir: false, deed }
                 }
-                Told::Lost => Observed::Lost,
+                ScriptedNews::Lost => Observed::Lost,
             });
         }
         Ok(true)
@@ -167,11 +167,11 @@ async fn what_is_lost_is_an_overflow_for_all() {
     let test = Scripted::new();
     let (flat, deep) = (test.watch(false), test.watch(true));
     test.observed(1).await;
-    test.script.tell(&[Told::Lost]);
+    test.script.tell(&[ScriptedNews::Lost]);
     for watch in [&flat, &deep] {
         assert_eq!(tokio::time::timeout(PATIENCE, watch.seen()).await.unwrap(), Seen::Overflow);
     }
-    test.script.tell(&[Told::Entry(test.top, "a", Deed::Made)]);
+    test.script.tell(&[ScriptedNews::Entry(test.top, "a", Deed::Made)]);
     for watch in [&flat, &deep] {
         assert_eq!(next(watch).await, [(ChangeAction::Added, "a".to_owned())]);
     }
@@ -195,13 +195,13 @@ async fn own_changes_are_told_once_whenever_the_observer_sees_them() {
     let top = test.top;
     test.make("own").await;
     test.script.tell(&[
-        Told::Entry(top, "own", Deed::Made),
-        Told::Entry(top, "own", Deed::Attributes),
-        Told::Entry(top, "own", Deed::Written),
-        Told::Entry(top, "a", Deed::MovedAway(7)),
-        Told::Entry(top, "b", Deed::MovedHere(7)),
-        Told::Entry(top, "c", Deed::MovedHere(8)),
-        Told::Entry(top, "own", Deed::Removed),
+        ScriptedNews::Entry(top, "own", Deed::Made),
+        ScriptedNews::Entry(top, "own", Deed::Attributes),
+        ScriptedNews::Entry(top, "own", Deed::Written),
+        ScriptedNews::Entry(top, "a", Deed::MovedAway(7)),
+        ScriptedNews::Entry(top, "b", Deed::MovedHere(7)),
+        ScriptedNews::Entry(top, "c", Deed::MovedHere(8)),
+        ScriptedNews::Entry(top, "own", Deed::Removed),
     ]);
     let mut told = Vec::new();
     while told.len() < 5 {

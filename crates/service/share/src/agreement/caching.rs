@@ -16,7 +16,7 @@ use tokio::sync::futures::OwnedNotified;
 
 use super::Agreement;
 use super::file::File;
-use super::files::Entry;
+use super::files::OpenFile;
 use super::open::Open;
 use crate::operation::Patience;
 use crate::{Call, Caller, Error, Result};
@@ -223,7 +223,7 @@ impl Taken {
     }
 }
 
-impl Entry {
+impl OpenFile {
     /// Takes from the grants of others what conflicts with the operation. `own` is the grant that the caller works under.
     pub(super) fn take_back(
         &mut self,
@@ -392,7 +392,7 @@ impl Agreement {
     /// Grants a new open what it asks for, as far as the other opens allow.
     pub(super) fn grant(
         &self,
-        entry: &mut Entry,
+        entry: &mut OpenFile,
         node: &NodeRef,
         open: OpenKey,
         request: &GrantRequest,
@@ -412,7 +412,7 @@ impl Agreement {
     }
 
     /// Follows the close of an open that worked under this grant.
-    pub(super) fn end_grant(&self, entry: &mut Entry, holder: Holder) {
+    pub(super) fn end_grant(&self, entry: &mut OpenFile, holder: Holder) {
         let before = entry.held.len();
         entry.end_grant(holder);
         if entry.node.kind() == FileKind::Directory {
@@ -436,7 +436,7 @@ impl Agreement {
 
     /// What the grant of an open allows at present. While part of it is being broken: what the client may still be caching.
     pub(crate) fn granted(&self, open: &Open) -> Granted {
-        let look = |entry: &mut Entry| Granted {
+        let look = |entry: &mut OpenFile| Granted {
             state: entry.state.granted(open.holder()),
             breaking: entry.state.breaking_to(open.holder()).is_some(),
             grown: false,

@@ -8,7 +8,7 @@ use storage::NodeRef;
 
 use super::Agreement;
 use super::caching::{Answering, Taken};
-use super::files::Entry;
+use super::files::OpenFile;
 use super::open::Open;
 use crate::{Error, Result};
 
@@ -96,7 +96,7 @@ impl Agreement {
     /// Checks that truncating or extending a file affects no bytes locked by others.
     pub(crate) fn check_cut(&self, file: &File, from: u64, to: u64) -> Result<()> {
         let range = ByteRange::new(from.min(to), from.abs_diff(to))?;
-        let ask = |entry: &mut Entry| entry.state.check_write(file.actor(), range);
+        let ask = |entry: &mut OpenFile| entry.state.check_write(file.actor(), range);
         self.files.with(file.node().id(), ask).unwrap_or(Ok(())).map_err(Error::from)
     }
 

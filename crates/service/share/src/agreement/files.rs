@@ -29,7 +29,7 @@ pub(crate) struct Doomed {
 
 /// The state of a file while it is open.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct OpenFile {
     /// Pins the object, so that its file number is not reused.
     pub node: NodeRef,
     pub state: FileState,
@@ -47,7 +47,7 @@ pub(super) struct Entry {
     pub freed: Arc<Notify>,
 }
 
-impl Entry {
+impl OpenFile {
     /// The location by which this open was made.
     pub(super) fn location(&self, open: OpenKey) -> Option<&Location> {
         self.locations.get(&open)
@@ -87,7 +87,7 @@ pub(super) struct Files {
 
 #[derive(Debug, Default)]
 struct Table {
-    entries: QuickMap<ObjectId, Entry>,
+    entries: QuickMap<ObjectId, OpenFile>,
     removed: Removed,
 }
 
@@ -119,7 +119,7 @@ impl Files {
     }
 
     /// Runs `look` on an open file; None if the file is not open.
-    pub(super) fn with<T>(&self, id: ObjectId, look: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, id: ObjectId, look: impl FnOnce(&mut OpenFile) -> T) -> Option<T> {
         self.table(id).lock().entries.get_mut(&id).map(look)
     }
 
@@ -131,14 +131,14 @@ impl Files {
         &self,
         found: &Found,
         open: OpenKey,
-        admit: impl FnOnce(&mut Entry) -> (Result<()>, T),
+        admit: impl FnOnce(&mut OpenFile) -> (Result<()>, T),
     ) -> std::result::Result<(Result<()>, T), Refused> {
         let node = &found.node;
         let mut table = self.table(node.id()).lock();
         if table.removed.may_have(node.id(), found.epoch) {
             return Err(Refused::Gone);
         }
-        let entry = table.entries.entry(node.id()).or_insert_with(|| Entry {
+        let entry = table.entries.entry(node.id()).or_insert_with(|| OpenFile {
             node: Arc::clone(node),
             state: FileState::default(),
             locations: SmallMap::default(),
@@ -188,7 +188,7 @@ impl Files {
 }
 
 impl Places {
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &OpenFile) {
         let node = &entry.node;
         // A stream's directory is its file, which is open too.
         for dir in entry.locations.values().map(|at| &at.parent).filter(|d| d.kind() == FileKind::Directory) {

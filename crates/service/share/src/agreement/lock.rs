@@ -7,7 +7,7 @@ use file_state::{ByteRange, ByteRangeLock, Holder, LockError, LockKind, LockOwne
 use storage::{NodeRef, ObjectId};
 
 use super::caching::Taken;
-use super::files::Entry;
+use super::files::OpenFile;
 use super::{Agreement, Open};
 use crate::{Call, Error, Result};
 
@@ -153,7 +153,7 @@ impl Agreement {
     /// [`Error::LimitReached`] if the remaining parts would be too many locks, [`Error::Closed`].
     pub(crate) fn unlock_as(&self, open: &Open, owner: u64, range: ByteRange) -> Result<()> {
         open.require_open()?;
-        let unlock = |entry: &mut Entry| {
+        let unlock = |entry: &mut OpenFile| {
             let change = entry.state.unlock(LockOwner::Client(owner), range)?;
             if change.freed {
                 entry.freed.notify_waiters();
@@ -207,7 +207,7 @@ impl Agreement {
     }
 }
 
-impl Entry {
+impl OpenFile {
     /// The lock of `owner` conflicts: if its client is late, the client loses what it holds.
     fn evict_late_locker(&self, owner: LockOwner, timeout: Duration) -> Taken {
         let holder = match owner {

@@ -9,7 +9,7 @@ use storage::{NodeRef, ObjectId};
 
 use super::Agreement;
 use super::caching::{Admission, Answering, GrantRequest, Granted, Taken};
-use super::files::{Doomed, Entry, Refused};
+use super::files::{Doomed, OpenFile, Refused};
 use super::openers::Openers;
 use crate::found::{Found, Stream};
 use crate::{Error, Result};
@@ -277,7 +277,7 @@ impl Agreement {
     /// closes it. The caches are checked next. If the new open has to wait for either, the refusal says what to wait for.
     fn admit_entry(
         &self,
-        entry: &mut Entry,
+        entry: &mut OpenFile,
         key: OpenKey,
         holder: Holder,
         operation: Option<Operation>,
@@ -361,7 +361,7 @@ impl Agreement {
 
     /// Whether the file of an open is to be deleted because of this very open.
     pub(crate) fn is_delete_on_close(&self, open: &Open) -> bool {
-        let marked = |entry: &mut Entry| {
+        let marked = |entry: &mut OpenFile| {
             entry.state.reservation(open.key).is_some_and(|reservation| reservation.delete_on_close)
         };
         self.files.with(open.node.id(), marked).unwrap_or(false)

@@ -6,7 +6,7 @@ use file_state::{Access, ByteRange, ByteRangeLock, Caching, LockKind, LockOwner,
 
 use super::Agreement;
 use super::caching::{Admission, GrantKey, GrantRequest};
-use super::files::Entry;
+use super::files::OpenFile;
 use super::open::{Ended, Open, OpenRequest};
 use super::openers::Openers;
 use crate::found::Found;
@@ -32,7 +32,7 @@ pub struct Holding {
 impl Agreement {
     /// What an open holds; None if the open is closed.
     pub(crate) fn holding(&self, open: &Open) -> Option<Holding> {
-        let look = |entry: &mut Entry| {
+        let look = |entry: &mut OpenFile| {
             let state = &entry.state;
             let reservation = state.reservation(open.key())?;
             let own = |lock: &ByteRangeLock| lock.owner == LockOwner::Open(open.key());

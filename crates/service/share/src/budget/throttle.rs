@@ -15,14 +15,14 @@ use tokio::sync::{Notify, oneshot};
 #[derive(Debug)]
 pub(super) struct Throttle {
     origin: Instant,
-    state: Mutex<State>,
+    state: Mutex<ThrottleState>,
     /// Wakes the releasing task when it is needed earlier than planned.
     earlier: Notify,
 }
 
 /// Guarded as a whole by [`Throttle::state`].
 #[derive(Debug)]
-struct State {
+struct ThrottleState {
     budget: Budget,
     waiting: HashMap<Ticket, oneshot::Sender<Released>>,
     /// Whether there is a releasing task, and when it checks again.
@@ -73,8 +73,11 @@ impl Drop for Pacer {
 
 impl Throttle {
     pub(super) fn new(limits: Limits) -> Self {
-        let state =
-            State { budget: Budget::new(limits, Time::ZERO), waiting: HashMap::new(), pace: Pace::Stopped };
+        let state = ThrottleState {
+            budget: Budget::new(limits, Time::ZERO),
+            waiting: HashMap::new(),
+            pace: Pace::Stopped,
+        };
         Self { origin: Instant::now(), state: Mutex::new(state), earlier: Notify::new() }
     }
 
@@ -106,7 +109,7 @@ impl Throttle {
     }
 
     /// Makes sure that the budget is checked when the next operation may go on.
-    fn keep_pace(self: &Arc<Self>, state: &mut State) {
+    fn keep_pace(self: &Arc<Self>, state: &mut ThrottleState) {
         let Some(due) = state.budget.due() else { return };
         match state.pace {
             Pace::Stopped => {
@@ -146,7 +149,7 @@ impl Throttle {
     }
 
     /// Wakes the released operations, after releasing the lock.
-    fn let_go(&self, mut state: parking_lot::MutexGuard<'_, State>, released: Vec<Released>) {
+    fn let_go(&self, mut state: parking_lot::MutexGuard<'_, ThrottleState>, released: Vec<Released>) {
         let senders: Vec<_> = released
             .into_iter()
             .filter_map(|released| Some((state.waiting.remove(&released.ticket)?, released)))

@@ -24,7 +24,7 @@ const WATCH: Duration = Duration::from_secs(2);
 /// How long the threads do the work after calls that waited.
 const REST: Duration = Duration::from_millis(100);
 /// How long calls may wait within [`REST`] before the threads do the work.
-const PATIENCE: Duration = Duration::from_millis(10);
+const WAIT_PATIENCE: Duration = Duration::from_millis(10);
 
 /// The kind of work that a call does. Each kind is scheduled separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Door {
             self.waits_since.store(now, Ordering::Relaxed);
             self.waited.store(0, Ordering::Relaxed);
         }
-        self.waited.fetch_add(length, Ordering::Relaxed).saturating_add(length) >= micros(PATIENCE)
+        self.waited.fetch_add(length, Ordering::Relaxed).saturating_add(length) >= micros(WAIT_PATIENCE)
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
         assert!(is_inline(&gate, Work::Metadata, t), "it may have been pushed aside");
         assert!(gate.is_watched(Work::Metadata, t + WATCH - tick));
         assert!(!gate.is_watched(Work::Metadata, t + WATCH));
-        gate.was_slow(Work::Metadata, t, PATIENCE - tick);
+        gate.was_slow(Work::Metadata, t, WAIT_PATIENCE - tick);
         assert!(is_inline(&gate, Work::Metadata, t));
         gate.was_slow(Work::Metadata, t, tick);
         assert!(!is_inline(&gate, Work::Metadata, t + REST - tick));
@@ -246,7 +246,7 @@ mod tests {
         let gate = Gate::new(KnownLocal::of(&MemoryStore::new()));
         for i in 0..100 {
             let t = gate.started + Duration::from_secs(1) + (REST + SLOW) * i;
-            gate.was_slow(Work::Write, t, PATIENCE - SLOW);
+            gate.was_slow(Work::Write, t, WAIT_PATIENCE - SLOW);
             assert!(is_inline(&gate, Work::Write, t));
         }
     }
@@ -276,7 +276,7 @@ mod tests {
         // It is watched for as long as this test runs.
         gate.write.watch_until.store(u64::MAX, Ordering::Relaxed);
         let begun = gate.begin(Work::Write, Instant::now());
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(WAIT_PATIENCE);
         gate.end(Work::Write, begun);
         assert!(gate.write.pool_until.load(Ordering::Relaxed) > 0, "it has waited too much");
     }

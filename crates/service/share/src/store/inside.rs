@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use super::Store;
 
 /// A store that keeps a thread waiting for this long is held.
-const PATIENCE: Duration = Duration::from_millis(200);
+const STORE_PATIENCE: Duration = Duration::from_millis(200);
 
 /// All threads that have called a store. The lock guards the list.
 static THREADS: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
@@ -135,7 +135,7 @@ impl StoreWatch {
             let before = self.seen.get(&slot.thread).filter(|before| before.sleeps_on(&now_seen));
             let since = before.map_or(now, |before| before.since);
             seen.insert(slot.thread, Seen { since, ..now_seen });
-            if now.saturating_duration_since(since) >= PATIENCE {
+            if now.saturating_duration_since(since) >= STORE_PATIENCE {
                 let of_store = held.entry(store).or_insert(Held { since, threads: 0 });
                 of_store.since = of_store.since.min(since);
                 of_store.threads += 1;
@@ -159,7 +159,7 @@ impl Store {
     fn hold(&self, held: Option<Held>) {
         let before = std::mem::replace(&mut *self.held.lock(), held);
         // The store's own threads may still wait for it after the held-up threads have returned.
-        let answers = || self.pool.health().longest.is_none_or(|longest| longest < PATIENCE);
+        let answers = || self.pool.health().longest.is_none_or(|longest| longest < STORE_PATIENCE);
         if held.is_some() && !self.gate.set_held(true) {
             tracing::error!(share = self.name, "the storage does not answer: a thread waits for it");
         } else if held.is_none() && before.is_none() && self.gate.is_held() && answers() {

@@ -63,7 +63,7 @@ pub(super) struct Pool(Arc<Shared>);
 struct Shared {
     name: String,
     /// Guards the jobs that no thread has taken yet, and the state of the threads.
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     work: Condvar,
     places: Arc<Semaphore>,
     /// Requests that wait for a place.
@@ -73,7 +73,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     queue: VecDeque<ThreadJob>,
     threads: usize,
     /// Threads that wait for a job.

@@ -19,7 +19,7 @@ const TOLD_MAX: usize = 16_384;
 /// The observer passes a change within this time, unless the machine is very busy.
 const TOLD_FOR: Duration = Duration::from_secs(1);
 /// How long the observer waits for calls in progress, at most, and how often it checks.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CALLS_PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_micros(200);
 
 /// What a change does to a name.
@@ -45,7 +45,7 @@ impl From<ChangeAction> for Effect {
 }
 
 #[derive(Debug)]
-struct Told {
+struct OwnChange {
     at: Instant,
     effect: Effect,
     /// Whether the observer has seen the change. It sees each creation and each removal once.
@@ -54,7 +54,7 @@ struct Told {
 
 #[derive(Debug, Default)]
 struct Memory {
-    told: HashMap<(ObjectId, Vec<u8>), Vec<Told>>,
+    told: HashMap<(ObjectId, Vec<u8>), Vec<OwnChange>>,
     count: usize,
 }
 
@@ -149,7 +149,7 @@ impl OwnChanges {
             // A file that is written repeatedly.
             Some(last) if (last.effect, effect) == (Effect::Modified, Effect::Modified) => last.at = at,
             _ => {
-                told.push(Told { at, effect, seen: false });
+                told.push(OwnChange { at, effect, seen: false });
                 memory.count += 1;
             }
         }
@@ -157,7 +157,7 @@ impl OwnChanges {
 
     /// Waits until every call in progress has ended, and so has reported its changes.
     pub(super) fn settle(&self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CALLS_PATIENCE;
         // Twice, to include calls that began with the counter in use before the previous switch.
         for _ in 0..2 {
             let before = self.turn.fetch_xor(1, Ordering::SeqCst) & 1;
