@@ -77,7 +77,7 @@ fn add(sums: &mut Sums, cells: &Cells) {
 
 /// A client that is counted separately.
 #[derive(Debug)]
-struct Known {
+struct CountedClient {
     /// The counts of its ended connections.
     sums: Sums,
     /// The number of open accounts.
@@ -97,7 +97,7 @@ pub struct Accounting {
 #[derive(Debug)]
 struct Ledger {
     open: Vec<(Client, Arc<Cells>)>,
-    clients: HashMap<Client, Known>,
+    clients: HashMap<Client, CountedClient>,
     settle_at: usize,
 }
 
@@ -120,13 +120,13 @@ impl Ledger {
         }
         self.open = still_open;
         self.settle_at = (2 * self.open.len()).max(SETTLE_AT);
-        let is_gone = |(client, known): (&Client, &Known)| {
+        let is_gone = |(client, known): (&Client, &CountedClient)| {
             let silent = now.saturating_duration_since(known.seen);
             (known.open == 0 && silent >= CLIENT_KEPT).then_some(*client)
         };
         let gone: Vec<Client> = self.clients.iter().filter_map(is_gone).collect();
         gone.into_iter().for_each(|client| self.forget(client, now));
-        let is_away = |(client, known): (&Client, &Known)| {
+        let is_away = |(client, known): (&Client, &CountedClient)| {
             (known.open == 0 && *client != Client::Unknown).then_some((known.seen, *client))
         };
         let mut away: Vec<(Instant, Client)> = self.clients.iter().filter_map(is_away).collect();
@@ -146,8 +146,8 @@ impl Ledger {
         known.sums.iter().for_each(|(api, counts)| others.sums.entry(api).or_default().add(counts));
     }
 
-    fn know(&mut self, client: Client, now: Instant) -> &mut Known {
-        let new = || Known { sums: Sums::new(), open: 0, seen: now };
+    fn know(&mut self, client: Client, now: Instant) -> &mut CountedClient {
+        let new = || CountedClient { sums: Sums::new(), open: 0, seen: now };
         self.clients.entry(client).or_insert_with(new)
     }
 
