@@ -55,7 +55,7 @@ use crate::folded::FoldedNames;
 pub(crate) use budget::Budget;
 use counts::Counts;
 pub use counts::{CacheCount, CacheCounts};
-use directory::{Directory, Judgement, Known, OWN_BYTES};
+use directory::{Directory, Judgement, KnownName, OWN_BYTES};
 pub(crate) use node::{is_followed, make_room};
 use pace::Pace;
 pub use pace::QUICK;
@@ -295,7 +295,7 @@ impl Cache {
                 });
                 self.folded.touch(id, name);
                 self.judge(id);
-                if let (Some(Some(Known::Directory(child))), true) = (gone, is_dir_gone) {
+                if let (Some(Some(KnownName::Directory(child))), true) = (gone, is_dir_gone) {
                     self.forget(child.id());
                 }
             }
@@ -527,7 +527,7 @@ impl Cache {
 
     /// Ends a read, or a change of `events` events. Caches what the name stands for now, if there was no other event for the
     /// name.
-    pub(crate) fn end(&self, ticket: Option<Ticket>, events: u64, now: Option<Outcome>, view: View<'_>) {
+    pub(crate) fn end(&self, ticket: Option<Ticket>, events: u64, now: Option<NameMeaning>, view: View<'_>) {
         if events > 0 {
             view.end();
         }
@@ -543,12 +543,12 @@ impl Cache {
             let now = now.filter(|_| given == ticket.events.wrapping_add(events))?;
             if events > 0 {
                 // Under the lock, so that later events for the name come after this.
-                self.folded.know(ticket.dir, &ticket.name, !matches!(now, Outcome::Absent));
+                self.folded.know(ticket.dir, &ticket.name, !matches!(now, NameMeaning::Absent));
             }
             let known = match now {
-                Outcome::Absent => Known::Absent,
-                Outcome::Directory(node) => Known::Directory(node),
-                Outcome::Other => return None,
+                NameMeaning::Absent => KnownName::Absent,
+                NameMeaning::Directory(node) => KnownName::Directory(node),
+                NameMeaning::Other => return None,
             };
             if !directory.is_kept {
                 return None; // the directory was dropped a moment ago
@@ -643,7 +643,7 @@ impl Cache {
 
 /// What a name stands for, as far as it can be cached.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum NameMeaning {
     Absent,
     Directory(NodeRef),
     /// Something other than a directory.

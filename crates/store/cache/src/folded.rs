@@ -27,7 +27,7 @@ use crate::cache::Budget;
 use crate::fold::fold;
 use names::Names;
 pub(crate) use reading::Reading;
-pub(crate) use wanted::Wanted;
+pub(crate) use wanted::WantedName;
 
 /// Doubtful names of an index that are kept one by one, as a fraction of its names but at least this many. With more, the
 /// directory is read again.
@@ -184,7 +184,7 @@ pub struct FoldedNames {
 
 /// The answer of the index.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum IndexAnswer {
     Name(Vec<u8>),
     Absent,
     /// There is no index, or it is out of date.
@@ -209,15 +209,15 @@ impl FoldedNames {
         }
     }
 
-    pub(crate) fn ask_followed(&self, dir: ObjectId, wanted: &Wanted) -> Answer {
+    pub(crate) fn ask_followed(&self, dir: ObjectId, wanted: &WantedName) -> IndexAnswer {
         let mut indexes = self.indexes.lock();
         indexes.clock += 1;
         let now = indexes.clock;
-        let Some(index) = indexes.by_dir.get_mut(&dir) else { return Answer::Unknown };
+        let Some(index) = indexes.by_dir.get_mut(&dir) else { return IndexAnswer::Unknown };
         index.used = now;
-        let Basis::Told(doubtful) = &index.basis else { return Answer::Unknown };
+        let Basis::Told(doubtful) = &index.basis else { return IndexAnswer::Unknown };
         if wanted.is_short && !index.names.has_short() {
-            return Answer::Unknown;
+            return IndexAnswer::Unknown;
         }
         let names: Vec<_> = if doubtful.count == 0 {
             Vec::new()
@@ -228,9 +228,9 @@ impl FoldedNames {
             alike.filter_map(|folded| doubtful.names.get(folded)).flatten().cloned().collect()
         };
         if !names.is_empty() {
-            return Answer::Doubtful(names);
+            return IndexAnswer::Doubtful(names);
         }
-        index.find(wanted).map_or(Answer::Absent, Answer::Name)
+        index.find(wanted).map_or(IndexAnswer::Absent, IndexAnswer::Name)
     }
 
     /// Enters a doubtful name that was looked up.
@@ -310,20 +310,20 @@ impl FoldedNames {
         indexes.by_dir.retain(|_, index| matches!(index.basis, Basis::Time { .. }));
     }
 
-    pub(crate) fn ask(&self, dir: ObjectId, changed: Timestamp, wanted: &Wanted) -> Answer {
+    pub(crate) fn ask(&self, dir: ObjectId, changed: Timestamp, wanted: &WantedName) -> IndexAnswer {
         let mut indexes = self.indexes.lock();
         indexes.clock += 1;
         let now = indexes.clock;
-        let Some(index) = indexes.by_dir.get_mut(&dir) else { return Answer::Unknown };
-        let Basis::Time { as_of, is_settled } = index.basis else { return Answer::Unknown };
+        let Some(index) = indexes.by_dir.get_mut(&dir) else { return IndexAnswer::Unknown };
+        let Basis::Time { as_of, is_settled } = index.basis else { return IndexAnswer::Unknown };
         if as_of != changed {
-            return Answer::Unknown;
+            return IndexAnswer::Unknown;
         }
         index.used = now;
         match index.find(wanted) {
-            Some(name) => Answer::Name(name),
-            None if is_settled && (index.names.has_short() || !wanted.is_short) => Answer::Absent,
-            None => Answer::Unknown,
+            Some(name) => IndexAnswer::Name(name),
+            None if is_settled && (index.names.has_short() || !wanted.is_short) => IndexAnswer::Absent,
+            None => IndexAnswer::Unknown,
         }
     }
 
@@ -448,7 +448,7 @@ impl Index {
         if is_there { self.names.add(name) } else { self.names.remove(name) }
     }
 
-    fn find(&self, wanted: &Wanted) -> Option<Vec<u8>> {
+    fn find(&self, wanted: &WantedName) -> Option<Vec<u8>> {
         let names = &self.names;
         let by_short = || if wanted.is_short { names.of_short(&wanted.folded) } else { None };
         let found = names.like(&wanted.folded).or_else(|| names.like(wanted.short.as_ref()?));

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use storage::{Attributes, Error, MayWait, Name, Node, Wait, Want};
 
 use crate::cache::{is_followed, make_room};
-use crate::folded::{Answer, FoldedNames, Reading, Wanted};
+use crate::folded::{FoldedNames, IndexAnswer, Reading, WantedName};
 
 /// How often a name that keeps changing is looked up before the directory is read again.
 const TRIES: usize = 4;
@@ -50,7 +50,7 @@ impl FoldedNames {
         effort: Effort,
         may: MayWait<'_>,
     ) -> Result<Option<Vec<u8>>> {
-        let wanted = Wanted::of(wanted);
+        let wanted = WantedName::of(wanted);
         if is_followed(dir, may.view()) {
             return self.find_followed(dir, &wanted, effort, may);
         }
@@ -59,9 +59,9 @@ impl FoldedNames {
             None => dir.attributes(Want::empty(), Wait::May(may))?.ctime,
         };
         match self.ask(dir.id(), ctime, &wanted) {
-            Answer::Name(name) => Ok(Some(name)),
-            Answer::Absent => Ok(None),
-            Answer::Unknown | Answer::Doubtful(_) => {
+            IndexAnswer::Name(name) => Ok(Some(name)),
+            IndexAnswer::Absent => Ok(None),
+            IndexAnswer::Unknown | IndexAnswer::Doubtful(_) => {
                 read(dir, Reading::by_time(self, dir.id(), ctime, &wanted), effort, may)
             }
         }
@@ -70,7 +70,7 @@ impl FoldedNames {
     fn find_followed(
         &self,
         dir: &dyn Node,
-        wanted: &Wanted,
+        wanted: &WantedName,
         effort: Effort,
         may: MayWait<'_>,
     ) -> Result<Option<Vec<u8>>> {
@@ -79,10 +79,10 @@ impl FoldedNames {
         }
         for _ in 0..TRIES {
             match self.ask_followed(dir.id(), wanted) {
-                Answer::Name(name) => return Ok(Some(name)),
-                Answer::Absent => return Ok(None),
-                Answer::Unknown => break,
-                Answer::Doubtful(names) => {
+                IndexAnswer::Name(name) => return Ok(Some(name)),
+                IndexAnswer::Absent => return Ok(None),
+                IndexAnswer::Unknown => break,
+                IndexAnswer::Doubtful(names) => {
                     for (name, change) in names {
                         self.look_again(dir, &name, change, may)?;
                     }

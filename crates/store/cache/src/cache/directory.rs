@@ -22,7 +22,7 @@ const ENDED: u64 = u64::MAX;
 
 /// What a name is known to stand for.
 #[derive(Debug)]
-pub(crate) enum Known {
+pub(crate) enum KnownName {
     Absent,
     Directory(NodeRef),
 }
@@ -118,7 +118,7 @@ pub(super) struct Directory {
     attributes: Option<(Attributes, Want)>,
     guard: Option<Guard>,
     security: Option<Option<Arc<SecurityDescriptor>>>,
-    names: HashMap<Vec<u8>, Known>,
+    names: HashMap<Vec<u8>, KnownName>,
     pending: HashMap<Vec<u8>, Pending>,
     listing: Option<Arc<Vec<Listed>>>,
 }
@@ -156,7 +156,7 @@ impl Directory {
     }
 
     /// Records changes of a name. Returns what was known of the name.
-    pub(super) fn name_changed(&mut self, name: &[u8], changes: u32) -> Option<Known> {
+    pub(super) fn name_changed(&mut self, name: &[u8], changes: u32) -> Option<KnownName> {
         self.serial = self.serial.wrapping_add(1);
         self.changes = self.changes.wrapping_add(changes.max(1).into());
         self.judged = self.worth.changed();
@@ -340,7 +340,7 @@ impl Directory {
     }
 
     /// Runs `look` on what is known of a name.
-    pub(super) fn name<T>(&mut self, name: &[u8], look: impl FnOnce(&Known) -> T) -> Option<T> {
+    pub(super) fn name<T>(&mut self, name: &[u8], look: impl FnOnce(&KnownName) -> T) -> Option<T> {
         self.used = true;
         let known = self.names.get(name)?;
         self.worth.answered();
@@ -348,7 +348,7 @@ impl Directory {
     }
 
     /// Keeps what a name stands for. Returns what was known before.
-    pub(super) fn know(&mut self, name: &[u8], known: Known) -> Option<Known> {
+    pub(super) fn know(&mut self, name: &[u8], known: KnownName) -> Option<KnownName> {
         let old = self.names.insert(name.to_vec(), known);
         if old.is_none() {
             self.bytes += NAME_BYTES + name.len();

@@ -12,8 +12,8 @@ use storage::{
     XattrMode,
 };
 
-use super::directory::{Known, LISTING_MAX, Listed};
-use super::{Cache, Outcome, Purpose, Still};
+use super::directory::{KnownName, LISTING_MAX, Listed};
+use super::{Cache, NameMeaning, Purpose, Still};
 
 pub(super) fn inner(node: &dyn Node) -> Result<&NodeRef> {
     let node: Option<&CachedNode> = node.as_any().downcast_ref();
@@ -83,8 +83,8 @@ impl CachedNode {
         }
         let known = self.cache.kept(self.id(), |directory| {
             directory.name(name.as_bytes(), |known| match known {
-                Known::Absent => Err(Error::NotFound),
-                Known::Directory(node) => Ok(Arc::clone(node)),
+                KnownName::Absent => Err(Error::NotFound),
+                KnownName::Directory(node) => Ok(Arc::clone(node)),
             })
         });
         match known.flatten() {
@@ -120,9 +120,9 @@ impl CachedNode {
         let outcome = match &answer {
             Ok(found) => {
                 let node = node(found);
-                (node.kind() == FileKind::Directory).then(|| Outcome::Directory(Arc::clone(node)))
+                (node.kind() == FileKind::Directory).then(|| NameMeaning::Directory(Arc::clone(node)))
             }
-            Err(Error::NotFound) => Some(Outcome::Absent),
+            Err(Error::NotFound) => Some(NameMeaning::Absent),
             Err(_) => None,
         };
         self.cache.end(ticket, 0, outcome, wait.view());
@@ -133,7 +133,7 @@ impl CachedNode {
     fn remove(&self, name: Name<'_>, remove: impl FnOnce() -> Result<()>, may: MayWait<'_>) -> Result<()> {
         let ticket = self.cache.begin(self.id(), name.as_bytes());
         let removed = remove();
-        self.cache.end(ticket, 1, removed.is_ok().then_some(Outcome::Absent), may.view());
+        self.cache.end(ticket, 1, removed.is_ok().then_some(NameMeaning::Absent), may.view());
         removed
     }
 
@@ -149,8 +149,8 @@ impl CachedNode {
         let mut made = make();
         let node = made.as_mut().ok().map(node);
         let outcome = node.as_ref().map(|node| match node.kind() {
-            FileKind::Directory => Outcome::Directory(Arc::clone(node)),
-            _ => Outcome::Other,
+            FileKind::Directory => NameMeaning::Directory(Arc::clone(node)),
+            _ => NameMeaning::Other,
         });
         self.cache.end(ticket, 1, outcome, may.view());
         if let Some(node) = node {
@@ -485,7 +485,7 @@ impl Node for CachedNode {
         let target = self.peer(target)?;
         let ticket = self.cache.begin(self.id(), name.as_bytes());
         let linked = self.inner.link(name, &**target, may);
-        self.cache.end(ticket, 1, linked.is_ok().then_some(Outcome::Other), may.view());
+        self.cache.end(ticket, 1, linked.is_ok().then_some(NameMeaning::Other), may.view());
         linked
     }
 
@@ -514,8 +514,8 @@ impl Node for CachedNode {
         let target = self.cache.begin(to.id(), to_name.as_bytes());
         let moved = self.inner.rename(name, &**to, to_name, replace, may);
         // A rename that changes nothing is reported twice or not at all; then nothing is cached.
-        self.cache.end(from, 1, moved.is_ok().then_some(Outcome::Absent), may.view());
-        self.cache.end(target, 1, moved.is_ok().then_some(Outcome::Other), may.view());
+        self.cache.end(from, 1, moved.is_ok().then_some(NameMeaning::Absent), may.view());
+        self.cache.end(target, 1, moved.is_ok().then_some(NameMeaning::Other), may.view());
         moved
     }
 

@@ -18,7 +18,7 @@ const BELIEVED_FOR: Duration = Duration::from_millis(100);
 
 /// A file that had no descriptor when it was last changed.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct UnsecuredFile {
     ctime: Timestamp,
     /// None: any later change has another change time.
     made: Option<Instant>,
@@ -30,11 +30,11 @@ pub(super) struct Unsecured {
     /// How often a descriptor was stored through this cache.
     stored: AtomicU64,
     /// Each lock guards its table.
-    tables: [Mutex<QuickMap<ObjectId, Known>>; STRIPES],
+    tables: [Mutex<QuickMap<ObjectId, UnsecuredFile>>; STRIPES],
 }
 
 impl Unsecured {
-    fn table(&self, id: ObjectId) -> &Mutex<QuickMap<ObjectId, Known>> {
+    fn table(&self, id: ObjectId) -> &Mutex<QuickMap<ObjectId, UnsecuredFile>> {
         &self.tables[usize::try_from(id.number % STRIPES as u64).unwrap_or(0)]
     }
 
@@ -71,7 +71,7 @@ impl Unsecured {
         if table.len() >= FILES_MAX {
             table.clear();
         }
-        table.insert(attributes.id, Known { ctime: attributes.ctime, made });
+        table.insert(attributes.id, UnsecuredFile { ctime: attributes.ctime, made });
     }
 
     /// Records that a descriptor was stored with a file.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use storage::{ObjectId, Timestamp};
 
 use super::names::Names;
-use super::wanted::{Candidates, Wanted};
+use super::wanted::{Candidates, WantedName};
 use super::{Basis, Doubtful, FoldedNames, Index, Taken};
 use crate::clock;
 
@@ -15,7 +15,7 @@ use crate::clock;
 pub(crate) struct Reading<'a> {
     indexes: &'a FoldedNames,
     dir: ObjectId,
-    wanted: &'a Wanted,
+    wanted: &'a WantedName,
     /// The index; None if there is no room for it.
     index: Option<Index>,
     /// The candidates found without an index.
@@ -30,14 +30,14 @@ impl<'a> Reading<'a> {
         indexes: &'a FoldedNames,
         dir: ObjectId,
         as_of: Timestamp,
-        wanted: &'a Wanted,
+        wanted: &'a WantedName,
     ) -> Self {
         let basis = Basis::Time { as_of, is_settled: as_of.is_settled_at(clock::now()) };
         Self::begin(indexes, dir, basis, wanted, None)
     }
 
     /// Begins to read a followed directory.
-    pub(crate) fn told(indexes: &'a FoldedNames, dir: ObjectId, wanted: &'a Wanted) -> Self {
+    pub(crate) fn told(indexes: &'a FoldedNames, dir: ObjectId, wanted: &'a WantedName) -> Self {
         let number = indexes.begin_reading(dir);
         Self::begin(indexes, dir, Basis::Told(Doubtful::default()), wanted, Some(number))
     }
@@ -46,7 +46,7 @@ impl<'a> Reading<'a> {
         indexes: &'a FoldedNames,
         dir: ObjectId,
         basis: Basis,
-        wanted: &'a Wanted,
+        wanted: &'a WantedName,
         number: Option<u64>,
     ) -> Self {
         let taken = Taken { budget: Arc::clone(&indexes.budget), bytes: 0 };
