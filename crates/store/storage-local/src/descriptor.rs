@@ -59,14 +59,14 @@ const BELIEVED_FOR: Duration = Duration::from_millis(100);
 
 /// The stored descriptor as last read. It is valid until the object's change time moves, and for a moment in any case.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct KnownDescriptor {
     stored: Option<Stored>,
     /// None: read within a tick of the last change, so another change may have the same time.
     as_of: Option<Timestamp>,
     read: Instant,
 }
 
-impl Known {
+impl KnownDescriptor {
     /// For a new object, which has no descriptor, if it was not changed since then.
     pub(crate) fn none(ctime: Option<Timestamp>) -> Self {
         Self { stored: None, as_of: ctime, read: Instant::now() }
@@ -130,7 +130,7 @@ impl LocalNode {
         let stored = self.read_descriptor()?;
         let found = in_force(&stored);
         let as_of = is_settled(attributes.ctime).then_some(attributes.ctime);
-        *known = Some(Known { stored, as_of, read: Instant::now() });
+        *known = Some(KnownDescriptor { stored, as_of, read: Instant::now() });
         Ok(found)
     }
 
@@ -168,7 +168,7 @@ impl LocalNode {
             },
         }
         let as_of = Some(ctime_of(&stat(&self.fd)?));
-        *known = Some(Known { stored, as_of, read: Instant::now() });
+        *known = Some(KnownDescriptor { stored, as_of, read: Instant::now() });
         self.attributes_now(storage::Want::all(), Reach::Device)
     }
 }

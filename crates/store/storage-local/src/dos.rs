@@ -34,7 +34,7 @@ pub(crate) struct Dos {
 
 /// The values as last read. They are valid until the object's change time moves.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Known {
+pub(crate) struct KnownDos {
     dos: Dos,
     /// None: read within a tick of the last change, so another change may have the same time.
     as_of: Option<Timestamp>,
@@ -89,7 +89,7 @@ fn decode_time(rest: &mut &[u8]) -> Option<Option<Timestamp>> {
     Some(Some(time).filter(|time| time.nanos < 1_000_000_000))
 }
 
-impl Known {
+impl KnownDos {
     /// For a new object, which has none of this, if it was not changed since then.
     pub(crate) fn none(ctime: Option<Timestamp>) -> Self {
         Self { dos: Dos::default(), as_of: ctime }
@@ -114,7 +114,7 @@ impl LocalNode {
             None => return Err(Error::WouldBlock),
         }
         let dos = self.read_dos()?;
-        *self.dos.lock() = Some(Known { dos, as_of: is_settled(ctime).then_some(ctime) });
+        *self.dos.lock() = Some(KnownDos { dos, as_of: is_settled(ctime).then_some(ctime) });
         Ok(dos)
     }
 
@@ -137,7 +137,7 @@ impl LocalNode {
         let ctime = set.ctime.map(|shown| (shown, now()));
         let dos = Dos { flags: set.flags.or(old.flags), btime: set.btime.or(old.btime), ctime };
         self.put_xattr(DOS_XATTR, &dos.encode(), XattrFlags::empty()).map_err(from_errno)?;
-        *known = Some(Known { dos, as_of: Some(ctime_of(&stat(&self.fd)?)) });
+        *known = Some(KnownDos { dos, as_of: Some(ctime_of(&stat(&self.fd)?)) });
         Ok(())
     }
 }

@@ -131,8 +131,8 @@ impl LocalNode {
         let node = self.store.cache.enter(node);
         let as_of = Some(ctime_of(&made));
         // Others may have found the object already, and know more.
-        node.dos.lock().get_or_insert(dos::Known::none(as_of));
-        node.security.lock().get_or_insert(descriptor::Known::none(as_of));
+        node.dos.lock().get_or_insert(dos::KnownDos::none(as_of));
+        node.security.lock().get_or_insert(descriptor::KnownDescriptor::none(as_of));
         Ok((node, made))
     }
 

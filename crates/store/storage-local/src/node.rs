@@ -46,9 +46,9 @@ pub(crate) struct LocalNode {
     /// The generation in the index of handles.
     pub(crate) generation: OnceLock<u64>,
     /// Guards the flags and birth time as last read.
-    pub(crate) dos: Mutex<Option<dos::Known>>,
+    pub(crate) dos: Mutex<Option<dos::KnownDos>>,
     /// Guards the security descriptor as last read.
-    pub(crate) security: Mutex<Option<descriptor::Known>>,
+    pub(crate) security: Mutex<Option<descriptor::KnownDescriptor>>,
 }
 
 impl std::fmt::Debug for LocalNode {

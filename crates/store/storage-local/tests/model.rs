@@ -54,7 +54,7 @@ enum Op {
 
 /// The result of a call, as far as it is the same for every store.
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum CallResult {
     Done,
     Bytes(Vec<u8>),
     Count(u64),
@@ -157,7 +157,7 @@ impl Side<'_> {
         place.iter().try_fold(self.store.root(), |node, at| node.lookup(named(at), Wait::May(MAY)))
     }
 
-    fn run(&mut self, op: &Op) -> Result<Answer> {
+    fn run(&mut self, op: &Op) -> Result<CallResult> {
         match op {
             Op::Create(place, at, kind, mode) => {
                 let kind = match kind {
@@ -169,24 +169,28 @@ impl Side<'_> {
                 let new = NewNode { kind, mode: *mode, uid: 11, gid: 12 };
                 answer_of(&self.walk(place)?.create(named(at), &new, MAY)?)
             }
-            Op::RemoveFile(place, at) => self.walk(place)?.remove_file(named(at), MAY).map(|()| Answer::Done),
-            Op::RemoveDir(place, at) => self.walk(place)?.remove_dir(named(at), MAY).map(|()| Answer::Done),
+            Op::RemoveFile(place, at) => {
+                self.walk(place)?.remove_file(named(at), MAY).map(|()| CallResult::Done)
+            }
+            Op::RemoveDir(place, at) => {
+                self.walk(place)?.remove_dir(named(at), MAY).map(|()| CallResult::Done)
+            }
             Op::Rename(place, at, to, to_at, replace) => {
                 let (dir, to) = (self.walk(place)?, self.walk(to)?);
-                dir.rename(named(at), &*to, named(to_at), *replace, MAY).map(|()| Answer::Done)
+                dir.rename(named(at), &*to, named(to_at), *replace, MAY).map(|()| CallResult::Done)
             }
             Op::Link(place, at, target) => {
                 let target = self.walk(target)?;
-                self.walk(place)?.link(named(at), &*target, MAY).map(|()| Answer::Done)
+                self.walk(place)?.link(named(at), &*target, MAY).map(|()| CallResult::Done)
             }
             Op::Hold(place) => {
                 let node = self.walk(place)?;
                 self.held.push(node);
-                Ok(Answer::Done)
+                Ok(CallResult::Done)
             }
             Op::ReadHeld(number) => match self.held.get(*number) {
                 Some(node) => read(node, 0, 20_000),
-                None => Ok(Answer::Done),
+                None => Ok(CallResult::Done),
             },
             Op::Set(place, set) => {
                 let node = self.walk(place)?;
@@ -197,47 +201,47 @@ impl Side<'_> {
         }
     }
 
-    fn run_on_data(&self, op: &Op) -> Result<Answer> {
+    fn run_on_data(&self, op: &Op) -> Result<CallResult> {
         match op {
             Op::Write(place, offset, data) => {
                 let node = self.walk(place)?;
                 let data = [IoSlice::new(&data[..data.len() / 2]), IoSlice::new(&data[data.len() / 2..])];
-                Ok(Answer::Count(node.write(*offset, &data, Stability::Unstable, Wait::May(MAY))? as u64))
+                Ok(CallResult::Count(node.write(*offset, &data, Stability::Unstable, Wait::May(MAY))? as u64))
             }
             Op::Read(place, offset, count) => read(&self.walk(place)?, *offset, *count),
             Op::Punch(place, offset, length) => {
-                self.walk(place)?.punch_hole(*offset, *length, MAY).map(|()| Answer::Done)
+                self.walk(place)?.punch_hole(*offset, *length, MAY).map(|()| CallResult::Done)
             }
             Op::Allocate(place, offset, length, grow) => {
-                self.walk(place)?.allocate(*offset, *length, *grow, MAY).map(|()| Answer::Done)
+                self.walk(place)?.allocate(*offset, *length, *grow, MAY).map(|()| CallResult::Done)
             }
             Op::Copy(place, offset, to, to_offset, length) => {
                 let (from, to) = (self.walk(place)?, self.walk(to)?);
-                from.copy_range(*offset, &*to, *to_offset, *length, MAY).map(Answer::Count)
+                from.copy_range(*offset, &*to, *to_offset, *length, MAY).map(CallResult::Count)
             }
             Op::SetXattr(place, at, value, mode) => {
-                self.walk(place)?.set_xattr(at.as_bytes(), value, *mode, MAY).map(|()| Answer::Done)
+                self.walk(place)?.set_xattr(at.as_bytes(), value, *mode, MAY).map(|()| CallResult::Done)
             }
             Op::RemoveXattr(place, at) => {
-                self.walk(place)?.remove_xattr(at.as_bytes(), MAY).map(|()| Answer::Done)
+                self.walk(place)?.remove_xattr(at.as_bytes(), MAY).map(|()| CallResult::Done)
             }
-            _ => Ok(Answer::Done),
+            _ => Ok(CallResult::Done),
         }
     }
 }
 
-fn read(node: &NodeRef, offset: u64, count: usize) -> Result<Answer> {
+fn read(node: &NodeRef, offset: u64, count: usize) -> Result<CallResult> {
     let mut into = vec![0xee; count];
     let count = node.read(offset, &mut into, Wait::May(MAY))?;
     into.truncate(count);
-    Ok(Answer::Bytes(into))
+    Ok(CallResult::Bytes(into))
 }
 
-fn answer_of(node: &NodeRef) -> Result<Answer> {
+fn answer_of(node: &NodeRef) -> Result<CallResult> {
     let found = node.attributes(Want::all(), Wait::May(MAY))?;
     // The store decides the size of a directory, and the times that nobody has set.
     let is_directory = found.kind == FileKind::Directory;
-    Ok(Answer::Attributes {
+    Ok(CallResult::Attributes {
         kind: found.kind,
         mode: found.mode,
         uid: found.uid,
@@ -253,11 +257,11 @@ struct Seen {
     path: String,
     /// The number, as the order in which it was first seen.
     object: usize,
-    attributes: Answer,
+    attributes: CallResult,
     links: Option<u32>,
     flags: Option<FileFlags>,
     text: Option<Vec<u8>>,
-    data: Option<Answer>,
+    data: Option<CallResult>,
     xattrs: Option<Vec<(Vec<u8>, Vec<u8>)>>,
 }
 
