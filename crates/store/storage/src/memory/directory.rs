@@ -8,7 +8,7 @@ use crate::ObjectId;
 /// after any entry, whatever was added and removed meanwhile.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Directory {
-    by_name: BTreeMap<Vec<u8>, Entry>,
+    by_name: BTreeMap<Vec<u8>, NameEntry>,
     by_cookie: BTreeMap<u64, Vec<u8>>,
     last_cookie: u64,
     /// How many of the entries are directories.
@@ -16,7 +16,7 @@ pub(super) struct Directory {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct NameEntry {
     id: ObjectId,
     cookie: u64,
 }
@@ -44,7 +44,7 @@ impl Directory {
         let mut directory = self.clone();
         for (name, entry) in &self.by_name {
             if let Some(id) = picture(entry.id) {
-                directory.by_name.insert(name.clone(), Entry { id, ..*entry });
+                directory.by_name.insert(name.clone(), NameEntry { id, ..*entry });
             } else {
                 directory.remove(name);
                 directory.directories = directory.directories.saturating_sub(1);
@@ -58,7 +58,7 @@ impl Directory {
         self.last_cookie += 1;
         let cookie = self.last_cookie;
         self.by_cookie.insert(cookie, name.to_vec());
-        self.by_name.insert(name.to_vec(), Entry { id, cookie });
+        self.by_name.insert(name.to_vec(), NameEntry { id, cookie });
     }
 
     pub(super) fn remove(&mut self, name: &[u8]) {
