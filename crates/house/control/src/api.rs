@@ -165,13 +165,13 @@ impl IntoResponse for Refusal {
     }
 }
 
-type Answer<T> = Result<Json<T>, Refusal>;
+type JsonReply<T> = Result<Json<T>, Refusal>;
 
 /// Runs a call of the administration on a thread that may wait for the disk.
 async fn administer<T: Send + 'static>(
     about: Arc<About>,
     work: impl FnOnce(&dyn Administration) -> Result<T, Refusal> + Send + 'static,
-) -> Answer<T> {
+) -> JsonReply<T> {
     let done = tokio::task::spawn_blocking(move || work(&*about.subject.administration)).await;
     let failed =
         || Refusal::new(RefusalKind::Failed, "the server failed to carry it out", "Its log says why.");
@@ -198,7 +198,7 @@ async fn clients(State(about): State<Arc<About>>) -> Response {
 async fn client_activity(
     State(about): State<Arc<About>>,
     Path(client): Path<String>,
-) -> Answer<activity::ClientActivity> {
+) -> JsonReply<activity::ClientActivity> {
     let found = activity::of_client(&about.subject.shares.present().in_order(), &client);
     found.map(Json).ok_or_else(|| {
         let what = format!("client {client} has called nothing of a share");
@@ -206,11 +206,11 @@ async fn client_activity(
     })
 }
 
-async fn shares(State(about): State<Arc<About>>) -> Answer<crate::shares::Shares> {
+async fn shares(State(about): State<Arc<About>>) -> JsonReply<crate::shares::Shares> {
     administer(about, |administration| administration.shares()).await
 }
 
-async fn share(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<crate::shares::Share> {
+async fn share(State(about): State<Arc<About>>, Path(name): Path<String>) -> JsonReply<crate::shares::Share> {
     administer(about, move |administration| administration.share(&name)).await
 }
 
@@ -224,7 +224,7 @@ async fn change_share(
     State(about): State<Arc<About>>,
     Path(name): Path<String>,
     body: Bytes,
-) -> Answer<crate::shares::Share> {
+) -> JsonReply<crate::shares::Share> {
     let change = read(&body)?;
     administer(about, move |administration| administration.change_share(&name, change)).await
 }
@@ -232,7 +232,7 @@ async fn change_share(
 async fn remove_share(
     State(about): State<Arc<About>>,
     Path(name): Path<String>,
-) -> Answer<crate::shares::Share> {
+) -> JsonReply<crate::shares::Share> {
     administer(about, move |administration| administration.remove_share(&name)).await
 }
 
@@ -243,7 +243,7 @@ async fn all_activity(State(about): State<Arc<About>>) -> Json<activity::Activit
 async fn share_activity(
     State(about): State<Arc<About>>,
     Path(name): Path<String>,
-) -> Answer<activity::ShareActivity> {
+) -> JsonReply<activity::ShareActivity> {
     let share = served(&about, &name)?;
     Ok(Json(activity::of_share(&share)))
 }
@@ -276,7 +276,7 @@ async fn begin_trace(
     Ok((StatusCode::CREATED, Json(TracePart::default())).into_response())
 }
 
-async fn trace_part(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<TracePart> {
+async fn trace_part(State(about): State<Arc<About>>, Path(name): Path<String>) -> JsonReply<TracePart> {
     let Recorded { operations, lost, is_over } = served(&about, &name)?.take_recorded().ok_or_else(|| {
         let what = format!("nothing is recorded of the share {name}");
         Refusal::new(RefusalKind::NotFound, what, "Begin with POST.")
@@ -285,11 +285,11 @@ async fn trace_part(State(about): State<Arc<About>>, Path(name): Path<String>) -
     Ok(Json(TracePart { lines, operations: operations.len() as u64, lost, over: is_over }))
 }
 
-async fn users(State(about): State<Arc<About>>) -> Answer<crate::users::Users> {
+async fn users(State(about): State<Arc<About>>) -> JsonReply<crate::users::Users> {
     administer(about, |administration| administration.users()).await
 }
 
-async fn user(State(about): State<Arc<About>>, Path(name): Path<String>) -> Answer<crate::users::User> {
+async fn user(State(about): State<Arc<About>>, Path(name): Path<String>) -> JsonReply<crate::users::User> {
     administer(about, move |administration| administration.user(&name)).await
 }
 
@@ -303,7 +303,7 @@ async fn change_user(
     State(about): State<Arc<About>>,
     Path(name): Path<String>,
     body: Bytes,
-) -> Answer<crate::users::User> {
+) -> JsonReply<crate::users::User> {
     let change = read(&body)?;
     administer(about, move |administration| administration.change_user(&name, change)).await
 }
@@ -311,11 +311,11 @@ async fn change_user(
 async fn remove_user(
     State(about): State<Arc<About>>,
     Path(name): Path<String>,
-) -> Answer<crate::users::User> {
+) -> JsonReply<crate::users::User> {
     administer(about, move |administration| administration.remove_user(&name)).await
 }
 
-async fn tokens(State(about): State<Arc<About>>) -> Answer<of_tokens::Tokens> {
+async fn tokens(State(about): State<Arc<About>>) -> JsonReply<of_tokens::Tokens> {
     administer(about, |administration| administration.tokens()).await
 }
 
@@ -328,7 +328,7 @@ async fn make_token(State(about): State<Arc<About>>, body: Bytes) -> Result<Resp
 async fn remove_token(
     State(about): State<Arc<About>>,
     Path(name): Path<String>,
-) -> Answer<of_tokens::TokenInfo> {
+) -> JsonReply<of_tokens::TokenInfo> {
     administer(about, move |administration| administration.remove_token(&name)).await
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 /// Limits of the connections to the control address.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct ControlLimits {
     /// The most connections at a time.
     pub(crate) connections_max: usize,
     /// The most connections of one address.
@@ -22,7 +22,7 @@ pub(crate) struct Limits {
     pub(crate) connection_time: Duration,
 }
 
-impl Default for Limits {
+impl Default for ControlLimits {
     fn default() -> Self {
         Self {
             connections_max: 64,
@@ -36,13 +36,13 @@ impl Default for Limits {
 /// The open connections.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    limits: Limits,
+    limits: ControlLimits,
     /// Guards the list, oldest first.
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<OpenConnection>>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OpenConnection {
     address: IpAddr,
     has_asked: Arc<AtomicBool>,
     /// Dropped when the connection must end.
@@ -58,7 +58,7 @@ pub(crate) struct Place {
 }
 
 impl Connections {
-    pub(crate) fn new(limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(limits: ControlLimits) -> Arc<Self> {
         Arc::new(Self { limits, entries: Mutex::default() })
     }
 
@@ -68,7 +68,7 @@ impl Connections {
         let of_address = entries.iter().filter(|entry| entry.address == address).count();
         let from = (of_address >= self.limits.of_one_address_max).then_some(address);
         if from.is_some() || entries.len() >= self.limits.connections_max {
-            let gives_way = |entry: &Entry| {
+            let gives_way = |entry: &OpenConnection| {
                 !entry.has_asked.load(Ordering::Relaxed)
                     && from.is_none_or(|address| entry.address == address)
             };
@@ -77,7 +77,7 @@ impl Connections {
         }
         let (sender, stay) = oneshot::channel();
         let has_asked = Arc::new(AtomicBool::new(false));
-        entries.push(Entry { address, has_asked: Arc::clone(&has_asked), _stay: sender });
+        entries.push(OpenConnection { address, has_asked: Arc::clone(&has_asked), _stay: sender });
         drop(entries);
         Some(Place { connections: Arc::clone(self), has_asked, stay })
     }
@@ -106,7 +106,11 @@ mod tests {
     use super::*;
 
     fn connections() -> Arc<Connections> {
-        Connections::new(Limits { connections_max: 4, of_one_address_max: 2, ..Limits::default() })
+        Connections::new(ControlLimits {
+            connections_max: 4,
+            of_one_address_max: 2,
+            ..ControlLimits::default()
+        })
     }
 
     fn address(n: u8) -> IpAddr {

@@ -47,7 +47,7 @@ pub use health::{StuckShard, alarms};
 pub use token::{Digest, Token};
 
 use clients::Clients;
-use connections::Limits;
+use connections::ControlLimits;
 use host::Hosts;
 use metrics::Audience;
 use tokens::KnownTokens;
@@ -92,10 +92,10 @@ impl Control {
     /// # Errors
     /// The system has no more threads or descriptors.
     pub fn start(listener: TcpListener, subject: Subject) -> io::Result<Self> {
-        Self::start_within(Limits::default(), listener, subject)
+        Self::start_within(ControlLimits::default(), listener, subject)
     }
 
-    fn start_within(limits: Limits, listener: TcpListener, mut subject: Subject) -> io::Result<Self> {
+    fn start_within(limits: ControlLimits, listener: TcpListener, mut subject: Subject) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
@@ -238,10 +238,10 @@ mod tests {
     }
 
     fn serve() -> Served {
-        serve_within(Limits::default())
+        serve_within(ControlLimits::default())
     }
 
-    fn serve_within(limits: Limits) -> Served {
+    fn serve_within(limits: ControlLimits) -> Served {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let token = Token::new([7; 32]);
@@ -480,10 +480,10 @@ mod tests {
 
     #[test]
     fn who_sends_no_whole_head_in_time_is_disconnected() {
-        let limits = Limits {
+        let limits = ControlLimits {
             head_time: Duration::from_millis(300),
             connection_time: Duration::MAX,
-            ..Limits::default()
+            ..ControlLimits::default()
         };
         let Served { control: _control, address, .. } = serve_within(limits);
         let mut silent = TcpStream::connect(address).unwrap();
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn the_oldest_silent_connection_gives_way_and_the_others_stay() {
-        let limits = Limits { connections_max: 3, of_one_address_max: 3, ..Limits::default() };
+        let limits = ControlLimits { connections_max: 3, of_one_address_max: 3, ..ControlLimits::default() };
         let Served { control: _control, address, .. } = serve_within(limits);
         let mut silent: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
         assert!(ask(address, "/healthz").contains("200 OK"), "there is room for who asks");

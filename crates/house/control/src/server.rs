@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::connections::{Connections, Limits, Place};
+use crate::connections::{Connections, ControlLimits, Place};
 
 /// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -46,7 +46,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     routes: Router,
-    limits: Limits,
+    limits: ControlLimits,
 ) -> Infallible {
     let connections = Connections::new(limits);
     loop {
@@ -74,7 +74,7 @@ async fn answer(
     tls: Option<TlsAcceptor>,
     routes: Router,
     mut place: Place,
-    limits: Limits,
+    limits: ControlLimits,
 ) {
     let has_asked = place.has_asked();
     let conversation = async {
@@ -114,7 +114,7 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     routes: Router,
     has_asked: Arc<AtomicBool>,
-    limits: Limits,
+    limits: ControlLimits,
 ) -> io::Result<()> {
     let service = TowerToHyperService::new(routes);
     let service = service_fn(move |request| {
