@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 /// How long a storage may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STORAGE_PATIENCE: Duration = Duration::from_secs(10);
 /// When no answer has come for this long, another thread asks the next question.
 const STEP: Duration = Duration::from_millis(100);
 
 /// The answer, if it comes in time.
 pub(crate) fn answer<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    answer_within(PATIENCE, ask)
+    answer_within(STORAGE_PATIENCE, ask)
 }
 
 /// The answer, if it comes within this time.
@@ -34,7 +34,7 @@ where
     T: Send + 'static,
     R: Send + 'static,
 {
-    answers_within(PATIENCE, about, ask)
+    answers_within(STORAGE_PATIENCE, about, ask)
 }
 
 fn answers_within<T, R>(

@@ -9,7 +9,7 @@ use share::{Group, folded_name};
 
 /// The answer of the name service about a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer<T> {
+pub(crate) enum NameAnswer<T> {
     /// The meaning of the name.
     Known(T),
     /// There is no such name.
@@ -21,9 +21,9 @@ pub(crate) enum Answer<T> {
 /// Looks names up, which may take long.
 pub(crate) trait NameService: Send {
     /// The addresses of a machine, in the form of their family, in order and without duplicates.
-    fn host(&self, name: &str) -> Answer<Vec<IpAddr>>;
+    fn host(&self, name: &str) -> NameAnswer<Vec<IpAddr>>;
     /// A group of users.
-    fn group(&self, name: &str) -> Answer<Group>;
+    fn group(&self, name: &str) -> NameAnswer<Group>;
 }
 
 /// The name service of this machine.
@@ -31,28 +31,28 @@ pub(crate) trait NameService: Send {
 pub(crate) struct System;
 
 impl NameService for System {
-    fn host(&self, name: &str) -> Answer<Vec<IpAddr>> {
+    fn host(&self, name: &str) -> NameAnswer<Vec<IpAddr>> {
         match (name, 0).to_socket_addrs() {
             Ok(found) => {
                 let mut addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
                 addresses.sort_unstable();
                 addresses.dedup();
-                if addresses.is_empty() { Answer::Unknown } else { Answer::Known(addresses) }
+                if addresses.is_empty() { NameAnswer::Unknown } else { NameAnswer::Known(addresses) }
             }
-            Err(error) if is_unknown(&error) => Answer::Unknown,
-            Err(error) => Answer::Unavailable(error.to_string()),
+            Err(error) if is_unknown(&error) => NameAnswer::Unknown,
+            Err(error) => NameAnswer::Unavailable(error.to_string()),
         }
     }
 
-    fn group(&self, name: &str) -> Answer<Group> {
+    fn group(&self, name: &str) -> NameAnswer<Group> {
         match unistd::Group::from_name(name) {
             Ok(Some(found)) => {
                 let members = found.mem.iter().map(|member| folded_name(member)).collect();
-                Answer::Known(Group { gid: found.gid.as_raw(), members })
+                NameAnswer::Known(Group { gid: found.gid.as_raw(), members })
             }
-            Ok(None) => Answer::Unknown,
+            Ok(None) => NameAnswer::Unknown,
             // getgrnam_r(3) of glibc fails only if the last service that it asked could not answer.
-            Err(error) => Answer::Unavailable(error.to_string()),
+            Err(error) => NameAnswer::Unavailable(error.to_string()),
         }
     }
 }
@@ -78,9 +78,11 @@ mod tests {
     #[test]
     fn this_machine_knows_itself_and_nobody_of_a_name_that_cannot_be() {
         let here: IpAddr = [127, 0, 0, 1].into();
-        assert!(matches!(System.host("localhost"), Answer::Known(addresses) if addresses.contains(&here)));
-        assert_eq!(System.group("root"), Answer::Known(Group { gid: 0, members: Vec::new() }));
-        assert_eq!(System.group("nobody knows this one"), Answer::Unknown);
+        assert!(
+            matches!(System.host("localhost"), NameAnswer::Known(addresses) if addresses.contains(&here))
+        );
+        assert_eq!(System.group("root"), NameAnswer::Known(Group { gid: 0, members: Vec::new() }));
+        assert_eq!(System.group("nobody knows this one"), NameAnswer::Unknown);
     }
 
     #[test]

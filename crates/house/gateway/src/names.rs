@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use share::{Group, Names, Right, Rules, Share, ShareId, ShareTable, Who};
 
 use crate::accounts::AccountBook;
-use crate::name_service::{Answer, NameService};
+use crate::name_service::{NameAnswer, NameService};
 
 /// How often names are looked up again.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a change of rules waits until the new names are known, and until clients that are no longer admitted have
 /// lost their opens. A name that is not known admits no client.
-const PATIENCE: Duration = Duration::from_secs(5);
+const NAMES_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Dropped when the lookup is done, to tell the caller that waits.
 type Asked = Sender<()>;
@@ -55,7 +55,7 @@ impl NameLookup {
     pub(crate) fn look_again(&self) {
         let (done, is_done) = mpsc::channel();
         if self.0.send(done).is_ok() {
-            let _ = is_done.recv_timeout(PATIENCE);
+            let _ = is_done.recv_timeout(NAMES_PATIENCE);
         }
     }
 }
@@ -144,12 +144,12 @@ fn groups(rights: &[Right]) -> impl Iterator<Item = &str> {
 struct Remembered<T> {
     /// The kind of the names, for the log.
     kind: &'static str,
-    by_name: HashMap<String, Entry<T>>,
+    by_name: HashMap<String, RememberedName<T>>,
     /// Counts the lookups of all names.
     round: u64,
 }
 
-struct Entry<T> {
+struct RememberedName<T> {
     /// The round in which the name was looked up last.
     round: u64,
     /// The last meaning, and when the name service gave it.
@@ -186,7 +186,7 @@ impl<T: Clone> Remembered<T> {
         &mut self,
         names: impl Iterator<Item = &'a str>,
         now: Instant,
-        ask: impl Fn(&str) -> Answer<T>,
+        ask: impl Fn(&str) -> NameAnswer<T>,
     ) -> HashMap<String, T> {
         let mut known = HashMap::new();
         for name in names {
@@ -205,25 +205,25 @@ impl<T: Clone> Remembered<T> {
     }
 }
 
-impl<T> Default for Entry<T> {
+impl<T> Default for RememberedName<T> {
     fn default() -> Self {
         Self { round: 0, last: None, said: None }
     }
 }
 
-impl<T> Entry<T> {
+impl<T> RememberedName<T> {
     /// Processes an answer. Returns the fault of the name and its reason, if any.
-    fn settle(&mut self, answer: Answer<T>, now: Instant) -> Option<(Said, String)> {
+    fn settle(&mut self, answer: NameAnswer<T>, now: Instant) -> Option<(Said, String)> {
         match answer {
-            Answer::Known(known) => {
+            NameAnswer::Known(known) => {
                 (self.last, self.said) = (Some((known, now)), None);
                 None
             }
-            Answer::Unknown => {
+            NameAnswer::Unknown => {
                 self.last = None;
                 Some((Said::Unknown, String::new()))
             }
-            Answer::Unavailable(why) => {
+            NameAnswer::Unavailable(why) => {
                 self.last.take_if(|(_, at)| now.saturating_duration_since(*at) >= KEPT);
                 let said = if self.last.is_some() { Said::Kept } else { Said::Unavailable };
                 Some((said, why))
@@ -291,32 +291,32 @@ mod tests {
 
     /// Gives the configured answer for any name.
     #[derive(Clone)]
-    struct Told(Arc<Mutex<Answer<u8>>>);
+    struct ScriptedNames(Arc<Mutex<NameAnswer<u8>>>);
 
-    impl Told {
-        fn answer<T>(&self, known: impl Fn(u8) -> T) -> Answer<T> {
+    impl ScriptedNames {
+        fn answer<T>(&self, known: impl Fn(u8) -> T) -> NameAnswer<T> {
             match &*self.0.lock() {
-                Answer::Known(number) => Answer::Known(known(*number)),
-                Answer::Unknown => Answer::Unknown,
-                Answer::Unavailable(why) => Answer::Unavailable(why.clone()),
+                NameAnswer::Known(number) => NameAnswer::Known(known(*number)),
+                NameAnswer::Unknown => NameAnswer::Unknown,
+                NameAnswer::Unavailable(why) => NameAnswer::Unavailable(why.clone()),
             }
         }
     }
 
-    impl NameService for Told {
-        fn host(&self, _: &str) -> Answer<Vec<IpAddr>> {
+    impl NameService for ScriptedNames {
+        fn host(&self, _: &str) -> NameAnswer<Vec<IpAddr>> {
             self.answer(|number| vec![[192, 0, 2, number].into()])
         }
 
-        fn group(&self, _: &str) -> Answer<Group> {
+        fn group(&self, _: &str) -> NameAnswer<Group> {
             self.answer(|number| Group { gid: number.into(), members: Vec::new() })
         }
     }
 
     /// A share, the lookup of the names in its rules, and the number of changes that it has reported.
-    fn told(first: Answer<u8>) -> (Arc<Share>, Lookup, Told, Arc<Mutex<usize>>) {
+    fn told(first: NameAnswer<u8>) -> (Arc<Share>, Lookup, ScriptedNames, Arc<Mutex<usize>>) {
         let (share, table) = share_for("client.example");
-        let service = Told(Arc::new(Mutex::new(first)));
+        let service = ScriptedNames(Arc::new(Mutex::new(first)));
         let changes = Arc::new(Mutex::new(0));
         let counted = Arc::clone(&changes);
         let changed: Changed = Box::new(move |_, _| *counted.lock() += 1);
@@ -324,13 +324,13 @@ mod tests {
         (share, lookup, service, changes)
     }
 
-    fn out() -> Answer<u8> {
-        Answer::Unavailable("out".to_owned())
+    fn out() -> NameAnswer<u8> {
+        NameAnswer::Unavailable("out".to_owned())
     }
 
     #[test]
     fn what_a_name_stood_for_holds_for_a_day_without_an_answer() {
-        let (share, mut lookup, service, changes) = told(Answer::Known(7));
+        let (share, mut lookup, service, changes) = told(NameAnswer::Known(7));
         let begin = Instant::now();
         lookup.look(begin, &[]);
         assert!(lets_in(&share, [192, 0, 2, 7]) && !lets_in(&share, [192, 0, 2, 8]));
@@ -343,7 +343,7 @@ mod tests {
         lookup.look(begin + KEPT, &[]);
         assert!(!lets_in(&share, [192, 0, 2, 7]));
         assert_eq!(*changes.lock(), 1, "whom it let in is let in no more");
-        *service.0.lock() = Answer::Known(8);
+        *service.0.lock() = NameAnswer::Known(8);
         lookup.look(begin + KEPT, &[]);
         assert!(lets_in(&share, [192, 0, 2, 8]));
         *service.0.lock() = out();
@@ -357,10 +357,10 @@ mod tests {
         let now = Instant::now();
         lookup.look(now, &[]);
         assert!(!lets_in(&share, [192, 0, 2, 7]));
-        *service.0.lock() = Answer::Known(7);
+        *service.0.lock() = NameAnswer::Known(7);
         lookup.look(now, &[]);
         assert!(lets_in(&share, [192, 0, 2, 7]));
-        *service.0.lock() = Answer::Unknown;
+        *service.0.lock() = NameAnswer::Unknown;
         lookup.look(now, &[]);
         assert!(!lets_in(&share, [192, 0, 2, 7]));
         *service.0.lock() = out();
@@ -371,31 +371,31 @@ mod tests {
 
     #[test]
     fn each_thing_is_said_once_until_the_name_is_known_again() {
-        let mut entry = Entry::<u8>::default();
+        let mut entry = RememberedName::<u8>::default();
         let now = Instant::now();
-        let mut said = |answer: Answer<u8>| {
+        let mut said = |answer: NameAnswer<u8>| {
             let (said, _) = entry.settle(answer, now)?;
             (entry.said.replace(said) != Some(said)).then_some(said)
         };
-        let unavailable = || Answer::Unavailable(String::new());
+        let unavailable = || NameAnswer::Unavailable(String::new());
         assert_eq!([said(unavailable()), said(unavailable())], [Some(Said::Unavailable), None]);
         assert_eq!(
-            [said(Answer::Known(1)), said(unavailable()), said(unavailable())],
+            [said(NameAnswer::Known(1)), said(unavailable()), said(unavailable())],
             [None, Some(Said::Kept), None]
         );
-        assert_eq!([said(Answer::Unknown), said(Answer::Unknown)], [Some(Said::Unknown), None]);
-        assert_eq!([said(Answer::Known(1)), said(Answer::Unknown)], [None, Some(Said::Unknown)]);
+        assert_eq!([said(NameAnswer::Unknown), said(NameAnswer::Unknown)], [Some(Said::Unknown), None]);
+        assert_eq!([said(NameAnswer::Known(1)), said(NameAnswer::Unknown)], [None, Some(Said::Unknown)]);
     }
 
     #[test]
     fn groups_are_remembered_as_machines_are() {
-        let (share, mut lookup, service, _) = told(Answer::Known(50));
+        let (share, mut lookup, service, _) = told(NameAnswer::Known(50));
         let staff = Right { who: "@staff".parse().unwrap(), role: share::Role::Reader };
         share.set_rules(Rules { rights: vec![staff], ..Rules::default() });
         let identity = share::Identity { uid: 7, gid: 50, groups: Vec::new() };
         let may = || share.role(share::Asking::Account("anna", &identity)).is_some();
         for (answer, is_member) in
-            [(Answer::Known(50), true), (out(), true), (Answer::Unknown, false), (out(), false)]
+            [(NameAnswer::Known(50), true), (out(), true), (NameAnswer::Unknown, false), (out(), false)]
         {
             *service.0.lock() = answer;
             lookup.look(Instant::now(), &[]);
