@@ -8,7 +8,7 @@ use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::{Anonymous, NfsServer, Squashing};
 use share::Terms;
 use smb_server::Interfaces;
-use state::{Kept, Known};
+use state::{NfsClientTable, PersistentOpenTable};
 use storage::{StoreThread, View};
 
 use crate::names::Changed;
@@ -19,7 +19,7 @@ use crate::sockets::Addresses;
 use crate::waiting::wait_for;
 
 /// Restores the persistent opens of SMB clients, before any client is served.
-fn restore(smb: &Arc<smb_server::Server>, kept: Arc<Kept>) -> std::io::Result<()> {
+fn restore(smb: &Arc<smb_server::Server>, kept: Arc<PersistentOpenTable>) -> std::io::Result<()> {
     let smb = Arc::clone(smb);
     let restored = StoreThread::spawn("restore", move |thread| {
         smb.keep_persistent_opens(kept, thread.may_wait(View::FRESH))
@@ -41,7 +41,7 @@ impl Servers {
         let accounts = Arc::clone(&prepared.accounts);
         let config = smb_config(settings, at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
-        let kept = Arc::new(Kept(prepared.state.store()));
+        let kept = Arc::new(PersistentOpenTable(prepared.state.store()));
         restore(&smb, kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
@@ -154,7 +154,7 @@ fn nfs_config(
     let connections_max = config.connections_max.min(prepared.descriptors.nfs_connections);
     let connections_per_address = settings.connections_per_address;
     let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
-        Some(Arc::new(Known(prepared.state.store())));
+        Some(Arc::new(NfsClientTable(prepared.state.store())));
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
     let listen = at.map(|at| at.ip());
     Ok(nfs_server::Config {

@@ -22,8 +22,8 @@ mod state_file;
 pub mod store;
 
 pub use error::{Error, Result};
-pub use nfs_clients::Known;
-pub use persistent_opens::Kept;
+pub use nfs_clients::NfsClientTable;
+pub use persistent_opens::PersistentOpenTable;
 pub use records::{ShareRecord, TokenRecord, UserRecord};
 pub use state::{State, exists, file};
 pub use state_file::Closed;

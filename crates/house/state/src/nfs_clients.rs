@@ -13,9 +13,9 @@ const CLIENTS: Table = Table { name: "nfs-clients", form: Form::BytesToNothing }
 
 /// The table of clients.
 #[derive(Debug)]
-pub struct Known(pub Arc<dyn Store>);
+pub struct NfsClientTable(pub Arc<dyn Store>);
 
-impl ClientRecords for Known {
+impl ClientRecords for NfsClientTable {
     fn keep(&self, record: &ClientRecord) -> io::Result<()> {
         let change = CLIENTS.put(&record.owner, &[]);
         self.0.write(&vec![change].into()).map(drop).map_err(io::Error::other)
@@ -45,7 +45,7 @@ mod tests {
     fn what_is_kept_is_there_after_a_restart_and_what_is_forgotten_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let state = State::open(&directory.path().join("state")).unwrap();
-        let known = Known(state.store());
+        let known = NfsClientTable(state.store());
         assert_eq!(known.all().unwrap(), []);
         for owner in [&b"a"[..], b"b\0\xff", b"c", b"a"] {
             known.keep(&record(owner)).unwrap();
@@ -53,6 +53,6 @@ mod tests {
         known.forget(&[record(b"c"), record(b"nobody")]).unwrap();
         drop((known, state));
         let state = State::open(&directory.path().join("state")).unwrap();
-        assert_eq!(Known(state.store()).all().unwrap(), [record(b"a"), record(b"b\0\xff")]);
+        assert_eq!(NfsClientTable(state.store()).all().unwrap(), [record(b"a"), record(b"b\0\xff")]);
     }
 }

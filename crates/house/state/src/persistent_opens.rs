@@ -13,9 +13,9 @@ const OPENS: Table = Table { name: "persistent-opens", form: Form::NumberToBytes
 
 /// The table of persistent opens.
 #[derive(Debug)]
-pub struct Kept(pub Arc<dyn Store>);
+pub struct PersistentOpenTable(pub Arc<dyn Store>);
 
-impl PersistentOpens for Kept {
+impl PersistentOpens for PersistentOpenTable {
     fn write(&self, changes: &[Change]) -> io::Result<()> {
         let change = |change: &Change| match change {
             Change::Keep(open) => Ok(OPENS.put(&open.id.to_le_bytes(), &serde_json::to_vec(open)?)),
@@ -66,14 +66,14 @@ mod tests {
     fn what_is_kept_is_there_after_a_restart_and_what_is_forgotten_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let state = State::open(&directory.path().join("state")).unwrap();
-        let kept = Kept(state.store());
+        let kept = PersistentOpenTable(state.store());
         assert_eq!(kept.all().unwrap(), []);
         let keep = |open: PersistentOpen| Change::Keep(Box::new(open));
         kept.write(&[keep(open(1, "a")), keep(open(u64::MAX, "b")), keep(open(3, "c"))]).unwrap();
         kept.write(&[keep(open(3, "d")), Change::Forget(1), Change::Forget(9)]).unwrap();
         drop((kept, state));
         let state = State::open(&directory.path().join("state")).unwrap();
-        assert_eq!(Kept(state.store()).all().unwrap(), [open(3, "d"), open(u64::MAX, "b")]);
+        assert_eq!(PersistentOpenTable(state.store()).all().unwrap(), [open(3, "d"), open(u64::MAX, "b")]);
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
         let state = State::open(&directory.path().join("state")).unwrap();
         let store = state.store();
         assert!(store.write(&vec![OPENS.put(&7_u64.to_le_bytes(), b"{")].into()).unwrap());
-        let kept = Kept(store);
+        let kept = PersistentOpenTable(store);
         kept.write(&[Change::Keep(Box::new(open(8, "a")))]).unwrap();
         assert_eq!(kept.all().unwrap(), [open(8, "a")]);
     }

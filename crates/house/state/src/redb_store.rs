@@ -8,7 +8,7 @@ use redb::{
     WriteTransaction,
 };
 
-use crate::store::{Batch, Change, Entry, Form, Store, StoreError, Table};
+use crate::store::{Batch, Change, Form, KeyValue, Store, StoreError, Table};
 
 /// A database of redb.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ fn read<K: Key + 'static, V: Value + 'static>(database: &Database, name: &str, k
 fn scan<K: Key + 'static, V: Value + 'static>(
     database: &Database,
     name: &str,
-) -> Result<Vec<Entry>, StoreError> {
+) -> Result<Vec<KeyValue>, StoreError> {
     let transaction = database.begin_read()?;
     let table = match transaction.open_table(TableDefinition::<K, V>::new(name)) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
@@ -127,7 +127,7 @@ impl Store for RedbStore {
         typed!(table.form, read(&self.0, table.name, key))
     }
 
-    fn scan(&self, table: Table) -> Result<Vec<Entry>, StoreError> {
+    fn scan(&self, table: Table) -> Result<Vec<KeyValue>, StoreError> {
         typed!(table.form, scan(&self.0, table.name))
     }
 

@@ -487,7 +487,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::store::{Entry, StoreError};
+    use crate::store::{KeyValue, StoreError};
 
     fn open(directory: &tempfile::TempDir) -> State {
         State::open(&directory.path().join("state")).unwrap()
@@ -633,7 +633,7 @@ mod tests {
             self.store.read(table, key)
         }
 
-        fn scan(&self, table: Table) -> std::result::Result<Vec<Entry>, StoreError> {
+        fn scan(&self, table: Table) -> std::result::Result<Vec<KeyValue>, StoreError> {
             self.store.scan(table)
         }
 

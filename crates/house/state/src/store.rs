@@ -7,7 +7,7 @@ use std::fmt;
 pub type StoreError = Box<dyn Error + Send + Sync>;
 
 /// A key and its value, in the form of their table.
-pub type Entry = (Vec<u8>, Vec<u8>);
+pub type KeyValue = (Vec<u8>, Vec<u8>);
 
 /// What keys and values of a table are. Whoever keeps types on the disk (redb does) keeps these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The database cannot be read.
-    fn scan(&self, table: Table) -> Result<Vec<Entry>, StoreError>;
+    fn scan(&self, table: Table) -> Result<Vec<KeyValue>, StoreError>;
 
     /// Writes a batch, and returns when it is on stable storage; false: something is not as it was expected, and nothing was written.
     ///

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anabranch_state::{Kept, Known, ShareRecord, State, TokenRecord, UserRecord};
+use anabranch_state::{NfsClientTable, PersistentOpenTable, ShareRecord, State, TokenRecord, UserRecord};
 use control::Token;
 use control::tokens::Scope;
 use nfs_server::{ClientRecord, ClientRecords};
@@ -63,8 +63,8 @@ fn what_is_on_the_disk_is_read() {
     assert_eq!(share.rules.clients, ["10.0.0.0/8"]);
     let user = &state.added_users().unwrap()[0];
     assert_eq!((&*user.name, user.uid, user.nt_hash), ("Anna", Some(1000), [7; 16]));
-    assert_eq!(Kept(state.store()).all().unwrap()[0].id, 300);
-    assert_eq!(Known(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
+    assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
+    assert_eq!(NfsClientTable(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
     state.forget_share("data").unwrap();
     drop(state);
     let database = open(&directory);
@@ -87,8 +87,8 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let token = TokenRecord { name: "CI".to_owned(), scope: Scope::Read, digest, made: 5 };
     state.keep_token(&token).unwrap();
     let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
-    Kept(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
-    Known(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
+    PersistentOpenTable(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
+    NfsClientTable(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
     drop(state);
     let database = open(&directory);
     let transaction = database.begin_read().unwrap();
