@@ -37,12 +37,12 @@ pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Option<AuthSys<'
 pub(crate) struct CallerCache {
     client: SocketAddr,
     /// By the credential's body.
-    known: RefCell<QuickMap<Box<[u8]>, Vec<Known>>>,
+    known: RefCell<QuickMap<Box<[u8]>, Vec<KnownCaller>>>,
 }
 
 /// The sender of a credential by a version of NFS, in a share whose rules have this number.
 #[derive(Debug)]
-struct Known {
+struct KnownCaller {
     share: ShareId,
     generation: u64,
     caller: Caller,
@@ -70,7 +70,7 @@ impl CallerCache {
     ) -> (Caller, Standing) {
         let generation = share.rules_generation();
         let mut known = self.known.borrow_mut();
-        let is_here = |known: &Known| known.share == share.id();
+        let is_here = |known: &KnownCaller| known.share == share.id();
         let found = known.get(credential.body).and_then(|seen| seen.iter().find(|known| is_here(known)));
         if let Some(found) = found.filter(|known| known.generation == generation) {
             return (found.caller.clone(), found.standing);
@@ -85,7 +85,7 @@ impl CallerCache {
         }
         let seen = known.entry(credential.body.into()).or_default();
         seen.retain(|known| !is_here(known));
-        seen.push(Known { share: share.id(), generation, caller: caller.clone(), standing });
+        seen.push(KnownCaller { share: share.id(), generation, caller: caller.clone(), standing });
         (caller, standing)
     }
 }

@@ -82,7 +82,7 @@ impl NfsServer {
     /// A server for these shares. Pass it to [`net::Shards::listen`].
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
-        let v4 = v4::state::State::new(&config);
+        let v4 = v4::state::V4State::new(&config);
         let connections =
             ConnectionLimits { max: config.connections_max, of_one_address: config.connections_per_address };
         let state = ServerState {

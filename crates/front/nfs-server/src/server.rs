@@ -9,7 +9,7 @@ use crate::config::{Exports, Squashing};
 use crate::mount::mounted::MountTable;
 use crate::repeated::RepeatedCalls;
 use crate::traffic::Connections;
-use crate::v4::state::State;
+use crate::v4::state::V4State;
 
 /// The state of the server.
 #[derive(Debug)]
@@ -25,5 +25,5 @@ pub(crate) struct ServerState {
     pub(crate) repeated_writes: Arc<RepeatedCalls>,
     pub(crate) mounts: MountTable,
     pub(crate) connections: Connections,
-    pub(crate) v4: State,
+    pub(crate) v4: V4State,
 }

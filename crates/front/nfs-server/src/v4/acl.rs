@@ -61,20 +61,20 @@ const FLAGS: [(wire::AceFlags, AceFlags); 5] = [
 
 /// A list that is sent to a client, from which the wire type borrows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct ReplyAcl {
     flags: wire::AclFlags,
-    entries: Vec<Entry>,
+    entries: Vec<ReplyAce>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct ReplyAce {
     ace_type: u32,
     flags: wire::AceFlags,
     mask: wire::AceMask,
     who: Cow<'static, str>,
 }
 
-impl Told {
+impl ReplyAcl {
     /// The list of a descriptor. If there is none, everybody may do everything.
     pub(super) fn of(descriptor: &SecurityDescriptor) -> Self {
         let mut flags = wire::AclFlags::empty();
@@ -82,10 +82,10 @@ impl Told {
         flags.set(wire::AclFlags::PROTECTED, descriptor.control.contains(Control::DACL_PROTECTED));
         let Some(dacl) = &descriptor.dacl else {
             let everybody = Ace::allow(Sid::EVERYONE, AccessMask::FILE_ALL, AceFlags::empty());
-            return Self { flags, entries: Entry::of(&everybody, descriptor).into_iter().collect() };
+            return Self { flags, entries: ReplyAce::of(&everybody, descriptor).into_iter().collect() };
         };
-        let mut entries: Vec<Entry> = Vec::with_capacity(dacl.aces.len());
-        for entry in dacl.aces.iter().filter_map(|ace| Entry::of(ace, descriptor)) {
+        let mut entries: Vec<ReplyAce> = Vec::with_capacity(dacl.aces.len());
+        for entry in dacl.aces.iter().filter_map(|ace| ReplyAce::of(ace, descriptor)) {
             match entries.last_mut() {
                 Some(last) if last.is_completed_by(&entry) => {
                     last.flags |= entry.flags & !wire::AceFlags::INHERIT_ONLY
@@ -108,7 +108,7 @@ impl Told {
     }
 }
 
-impl Entry {
+impl ReplyAce {
     /// The form of an entry for NFS clients, if it concerns them.
     fn of(ace: &Ace, descriptor: &SecurityDescriptor) -> Option<Self> {
         let (ace_type, mask, sid) = ace.statement()?;

@@ -10,7 +10,7 @@ use nfs_wire::v4::types::{Bitmap, FileHandle, FileType, Fsid, NAME_BYTES_MAX, Sp
 use nfs_wire::xdr::{Encode, Writer};
 use storage::{Attributes, Capabilities, FileFlags, FileKind, Space, Timestamp, Want};
 
-use super::acl::Told;
+use super::acl::ReplyAcl;
 use super::locations::Locations;
 use super::owner::Digits;
 use crate::attributes::MODE_BITS;
@@ -178,7 +178,7 @@ pub(super) struct Subject {
     pub(super) attributes: Attributes,
     /// At the top of a share: the number of the directory below the mount point.
     pub(super) mounted_on: u64,
-    pub(super) acl: Option<Told>,
+    pub(super) acl: Option<ReplyAcl>,
     pub(super) handle: Option<SignedHandle>,
     pub(super) locations: Option<Locations>,
     owner: Digits,
@@ -351,7 +351,7 @@ mod tests {
             space: Some(space),
         };
         let handle = SignedHandle::new(b"handle");
-        let acl = Some(Told::of(&acl::SecurityDescriptor::default()));
+        let acl = Some(ReplyAcl::of(&acl::SecurityDescriptor::default()));
         let locations =
             Some(Locations { share: Some("data".into()), addresses: vec!["10.0.0.1".to_owned()] });
         Subject { acl, handle, locations, ..Subject::new(fs, attributes) }

@@ -10,7 +10,7 @@ use nfs_wire::v4::types::SessionId;
 use nfs_wire::xdr::Reader;
 
 use super::link::Link;
-use super::state::{Session, State};
+use super::state::{Session, V4State};
 
 /// The NFSv4 side of a connection.
 #[derive(Debug)]
@@ -23,14 +23,14 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(state: &State, outbox: &Outbox) -> Self {
+    pub(crate) fn new(state: &V4State, outbox: &Outbox) -> Self {
         let link = Link { number: state.number_connection(), mailbox: outbox.mailbox() };
         Self { link, sessions: RefCell::default(), ended: Cell::new(false) }
     }
 
     /// The session to which a request over this connection belongs. RFC 8881 2.10.3.1: a request is enough to associate
     /// its connection with the fore channel, since no state protection is offered.
-    pub(super) fn session(&self, state: &State, id: SessionId) -> Option<Arc<Session>> {
+    pub(super) fn session(&self, state: &V4State, id: SessionId) -> Option<Arc<Session>> {
         let mut known = self.sessions.borrow_mut();
         if let Some(place) = known.iter().rposition(|session| session.id == id) {
             let last = known.len().saturating_sub(1);
@@ -72,7 +72,7 @@ impl Connection {
     }
 
     /// Passes on a reply of the client. Returns false if it answers no call.
-    pub(crate) fn replied(&self, state: &State, record: &Bytes) -> bool {
+    pub(crate) fn replied(&self, state: &V4State, record: &Bytes) -> bool {
         if state.callbacks.replied(self.link.number, record) {
             return true;
         }
@@ -81,7 +81,7 @@ impl Connection {
     }
 
     /// Handles the end of the connection.
-    pub(crate) fn ended(&self, state: &State) {
+    pub(crate) fn ended(&self, state: &V4State) {
         self.ended.set(true);
         for session in self.sessions.take() {
             session.disassociate(self.link.number);

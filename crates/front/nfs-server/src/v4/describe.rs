@@ -8,7 +8,7 @@ use nfs_wire::v4::types::Fsid;
 use share::Share;
 use storage::{Attributes, Capabilities, NodeRef, Space};
 
-use super::acl::Told;
+use super::acl::ReplyAcl;
 use super::attributes::{self, FileSystem, Needs, Subject, Telling};
 use super::compound::Compound;
 use super::locations::Locations;
@@ -88,7 +88,7 @@ pub(super) async fn describe(
         subject.mounted_on = entry_id(share);
     }
     if needs.acl {
-        subject.acl = Some(Told::of(&share.security(&of.call, node).await.map_err(status::v4)?));
+        subject.acl = Some(ReplyAcl::of(&share.security(&of.call, node).await.map_err(status::v4)?));
     }
     if needs.handle {
         subject.handle = Some(filehandle::of_node(c.server(), share.id(), node)?);

@@ -14,7 +14,7 @@ use share::{Ending, Outcome};
 use super::compound::Compound;
 use super::operation;
 use super::reply::Reply;
-use super::sequence::{self, Entry, Highest};
+use super::sequence::{self, Highest, SequenceOutcome};
 use super::state::Session;
 use crate::call::{CallError, Request};
 use crate::operation::Needs;
@@ -73,16 +73,18 @@ async fn in_session(
     let patient_until = now + REPEATED_WAITS;
     let (in_session, slots) = loop {
         let refused = match sequence::begin(request, args, &operations, &reply, now) {
-            Ok(Entry::Run(in_session, slots)) => break (in_session, slots),
-            Ok(Entry::Repeat(body)) => return Reply::repeat(request.call.xid, &body),
-            Ok(Entry::Uncached(session, slots)) => return uncached(&session, args, slots, operations, reply),
-            Ok(Entry::Running(ended)) if now < patient_until => {
+            Ok(SequenceOutcome::Run(in_session, slots)) => break (in_session, slots),
+            Ok(SequenceOutcome::Repeat(body)) => return Reply::repeat(request.call.xid, &body),
+            Ok(SequenceOutcome::Uncached(session, slots)) => {
+                return uncached(&session, args, slots, operations, reply);
+            }
+            Ok(SequenceOutcome::Running(ended)) if now < patient_until => {
                 // Boxed: it is rare, and each request would carry the room for it.
                 let _ = Box::pin(tokio::time::timeout_at(patient_until.into(), ended)).await;
                 now = Instant::now();
                 continue;
             }
-            Ok(Entry::Running(_)) => Status::Delay,
+            Ok(SequenceOutcome::Running(_)) => Status::Delay,
             Err(status) => status,
         };
         reply.fail(Number::Sequence, refused);

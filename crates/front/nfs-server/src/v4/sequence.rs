@@ -25,7 +25,7 @@ pub(super) const OPERATION: Operation<Number> =
 const RESULT_BYTES: usize = 4 + 4 + 16 + 5 * 4;
 
 /// The result of SEQUENCE.
-pub(super) enum Entry {
+pub(super) enum SequenceOutcome {
     Run(InSession, Highest),
     /// The body of the reply to the first run.
     Repeat(Arc<[u8]>),
@@ -48,7 +48,7 @@ pub(super) fn begin(
     operations: &Operations<'_>,
     reply: &Reply,
     now: Instant,
-) -> Result<Entry, Status> {
+) -> Result<SequenceOutcome, Status> {
     let connection = &request.connection;
     let session = connection.v4.session(&connection.server.v4, args.session_id).ok_or(Status::BadSession)?;
     if operations.left() >= session.fore.operations_max {
@@ -70,7 +70,9 @@ pub(super) fn begin(
     }
     let begun = match state.slots.begin(asked, fingerprint) {
         // Registered under the lock, so that an end right afterwards is not missed.
-        Err(Status::Delay) => return Ok(Entry::Running(Arc::clone(&session.ended).notified_owned())),
+        Err(Status::Delay) => {
+            return Ok(SequenceOutcome::Running(Arc::clone(&session.ended).notified_owned()));
+        }
         begun => begun?,
     };
     let slots = Highest { granted: state.slots.highest_slot(), target: state.slots.target_highest_slot() };
@@ -79,10 +81,10 @@ pub(super) fn begin(
     Ok(match begun {
         Begun::New => {
             let keep = args.cache_this.then(fingerprint);
-            Entry::Run(InSession::begin(session, args.slot_id, args.sequence_id, keep), slots)
+            SequenceOutcome::Run(InSession::begin(session, args.slot_id, args.sequence_id, keep), slots)
         }
-        Begun::Replay(body) => Entry::Repeat(body),
-        Begun::Uncached => Entry::Uncached(session, slots),
+        Begun::Replay(body) => SequenceOutcome::Repeat(body),
+        Begun::Uncached => SequenceOutcome::Uncached(session, slots),
     })
 }
 

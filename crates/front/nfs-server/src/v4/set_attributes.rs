@@ -24,7 +24,7 @@ pub(super) enum Of {
 
 /// The attributes that a client wants to set, checked as far as possible without the object.
 #[derive(Debug, Default)]
-pub(super) struct Wanted<'a> {
+pub(super) struct AttributesToSet<'a> {
     /// All attributes to set.
     pub(super) attributes: AttributeSet,
     /// The attributes that the store sets directly.
@@ -45,7 +45,7 @@ enum List<'a> {
     Dacl(Acl41<'a>),
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> AttributesToSet<'a> {
     /// Decodes the attributes that a client wants to set.
     ///
     /// # Errors
@@ -238,7 +238,7 @@ mod tests {
     fn decode(values: Vec<Value<'_>>, of: Of) -> Result<SetAttributes, Status> {
         let buffer: AttributesBuf = values.into_iter().collect();
         let supported = supported(2, Capabilities::all());
-        Wanted::decode(&buffer.as_attributes(), supported, of).map(|wanted| wanted.set)
+        AttributesToSet::decode(&buffer.as_attributes(), supported, of).map(|wanted| wanted.set)
     }
 
     fn existing(value: Value<'_>) -> Result<SetAttributes, Status> {
@@ -299,7 +299,7 @@ mod tests {
     fn all_values_must_be_there() {
         let set = AttributeSet::of(&[A::Size, A::Mode]);
         let cut_off = Attributes { set, values: &[0; 8] };
-        let decoded = Wanted::decode(&cut_off, supported(1, Capabilities::all()), Of::Existing);
+        let decoded = AttributesToSet::decode(&cut_off, supported(1, Capabilities::all()), Of::Existing);
         assert_eq!(decoded.map(|wanted| wanted.set), Err(Status::BadXdr));
     }
 }

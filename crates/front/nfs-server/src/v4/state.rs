@@ -32,7 +32,7 @@ use crate::config::Config;
 
 /// The NFSv4 state of a server.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct V4State {
     pub(crate) times: LeaseTimes,
     pub(crate) sessions: session::SessionLimits,
     /// Identifies this server, and stays the same after each start: clients may treat several of its addresses as one
@@ -139,7 +139,7 @@ impl Gone {
     }
 }
 
-impl State {
+impl V4State {
     pub(crate) fn new(config: &Config) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         // As good as random: the verifier differs in each run, and the key is secret.

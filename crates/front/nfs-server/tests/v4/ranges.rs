@@ -32,9 +32,14 @@ fn file(client: &mut V4Client, root: &[u8], name: &str, data: &[u8]) -> (Stateid
 }
 
 /// Whether the end was reached, data by its offset, holes by offset and length.
-type Told = (bool, Vec<(u64, Vec<u8>)>, Vec<(u64, u64)>);
+type DataAndHoles = (bool, Vec<(u64, Vec<u8>)>, Vec<(u64, u64)>);
 
-fn read_plus(client: &mut V4Client, (stateid, file): (Stateid, &[u8]), offset: u64, count: u32) -> Told {
+fn read_plus(
+    client: &mut V4Client,
+    (stateid, file): (Stateid, &[u8]),
+    offset: u64,
+    count: u32,
+) -> DataAndHoles {
     let reply = client.ok(&[put(file), ArgOp::ReadPlus(read_plus::Args { stateid, offset, count })]);
     let ResOp::ReadPlus(Ok(ok)) = reply.last() else { panic!("{reply:?}") };
     let (mut data, mut holes) = (Vec::new(), Vec::new());

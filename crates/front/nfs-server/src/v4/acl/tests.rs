@@ -25,9 +25,9 @@ fn described(subject: &Subject, control: Control, acl: Acl) -> SecurityDescripto
 }
 
 /// The list that a client reads after it has set this one.
-fn comes_back(subject: &Subject, aces: &[wire::Ace<'_>]) -> Told {
+fn comes_back(subject: &Subject, aces: &[wire::Ace<'_>]) -> ReplyAcl {
     let (control, acl) = given_acl(aces, subject).unwrap();
-    Told::of(&described(subject, control, acl))
+    ReplyAcl::of(&described(subject, control, acl))
 }
 
 fn refused(subject: &Subject, ace: wire::Ace<'_>) -> Status {
@@ -88,7 +88,7 @@ fn a_child_inherits_for_its_own_owner() {
     let (control, acl) = given_acl(&aces, &DIR).unwrap();
     let parent = described(&DIR, control, acl);
     let newborn = Newborn { owner: Sid::of_user(7), group: Sid::of_group(7), is_dir: false };
-    let told = Told::of(&parent.inherited_by(&newborn).unwrap());
+    let told = ReplyAcl::of(&parent.inherited_by(&newborn).unwrap());
     assert_eq!(told.acl(), [allow("OWNER@", NO, Mask::READ_DATA), allow("1000", NO, Mask::WRITE_DATA)]);
 }
 
@@ -99,7 +99,7 @@ fn rights_are_those_of_windows() {
     let all = allow("7", NO, RIGHTS | RETENTION);
     let (_, acl) = given_acl(&[all], &FILE).unwrap();
     assert_eq!(acl.aces, [Ace::allow(Sid::of_user(7), AccessMask::FILE_ALL, AceFlags::empty())]);
-    let told = Told::of(&described(
+    let told = ReplyAcl::of(&described(
         &FILE,
         Control::DACL_PRESENT,
         Acl {
@@ -147,7 +147,7 @@ fn only_the_dacl_knows_of_automatic_inheritance() {
     let aces = vec![allow("7", Flags::INHERITED, Mask::READ_DATA), allow("OWNER@", FD, Mask::READ_DATA)];
     let given = wire::Acl41 { flags: AclFlags::AUTO_INHERIT, aces: aces.clone() };
     let (control, acl) = given_dacl(&given, &DIR).unwrap();
-    let told = Told::of(&described(&DIR, control, acl));
+    let told = ReplyAcl::of(&described(&DIR, control, acl));
     assert_eq!(told.dacl(), given);
     assert_eq!(told.acl()[0].flags, NO);
     let told = comes_back(&DIR, &aces);
@@ -162,7 +162,7 @@ fn what_bits_say_stays_bits() {
     for mode in [0o644, 0o700, 0o077, 0o751] {
         for is_dir in [false, true] {
             let by_mode = SecurityDescriptor::of_mode(mode, is_dir, 1000, 100);
-            let told = Told::of(&by_mode);
+            let told = ReplyAcl::of(&by_mode);
             assert!(told.acl().iter().all(|ace| matches!(ace.who.0, b"OWNER@" | b"GROUP@" | b"EVERYONE@")));
             let subject = Subject { is_dir, ..DIR };
             let (control, acl) = given_acl(&told.acl(), &subject).unwrap();
@@ -173,7 +173,7 @@ fn what_bits_say_stays_bits() {
 
 #[test]
 fn without_a_list_everybody_may_do_everything() {
-    let told = Told::of(&SecurityDescriptor::default());
+    let told = ReplyAcl::of(&SecurityDescriptor::default());
     assert_eq!(told.acl(), [allow("EVERYONE@", NO, RIGHTS)]);
 }
 
@@ -187,7 +187,7 @@ fn what_cannot_be_said_otherwise_is_told_as_it_counts() {
         |ace_type| Ace { flags: AceFlags::empty(), body: AceBody::Other { ace_type, data: data.clone() } };
     let nobody = Ace::allow(Sid::CREATOR_OWNER, AccessMask::FILE_ALL, AceFlags::empty());
     let aces = vec![conditional(0x0A), conditional(0x09), nobody];
-    let told = Told::of(&described(&DIR, Control::DACL_PRESENT, Acl { revision: 2, aces }));
+    let told = ReplyAcl::of(&described(&DIR, Control::DACL_PRESENT, Acl { revision: 2, aces }));
     assert_eq!(told.acl(), [deny("7", NO, Mask::READ_DATA)]);
 }
 

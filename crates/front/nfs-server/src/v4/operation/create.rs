@@ -11,7 +11,7 @@ use super::new_object::{NewObject, make};
 use crate::operation::Operation;
 use crate::v4::attributes;
 use crate::v4::compound::Compound;
-use crate::v4::set_attributes::{Of, Wanted};
+use crate::v4::set_attributes::{AttributesToSet, Of};
 
 pub(super) const OPERATION: Operation<Number> =
     Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::Create, "Create") };
@@ -22,7 +22,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk
     let (kind, target, device) = parts(&args.what)?;
     let name = args.name.checked()?;
     let supported = attributes::supported(c.minor_version, dir.share.capabilities());
-    let wanted = Wanted::decode(&args.attributes, supported, Of::New)?;
+    let wanted = AttributesToSet::decode(&args.attributes, supported, Of::New)?;
     let made = make(dir, name, NewObject { kind, target, device, wanted: &wanted }).await?;
     let change = directory::change(&made.dir);
     let object = dir.beside(made.found.node);

@@ -7,7 +7,7 @@ use storage::{Device, FileKind, Want};
 use super::directory;
 use crate::object::Object;
 use crate::status;
-use crate::v4::set_attributes::Wanted;
+use crate::v4::set_attributes::AttributesToSet;
 
 /// The object to create.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct NewObject<'w, 'a> {
     /// The text of a symbolic link; empty otherwise.
     pub(super) target: Vec<u8>,
     pub(super) device: Device,
-    pub(super) wanted: &'w Wanted<'a>,
+    pub(super) wanted: &'w AttributesToSet<'a>,
 }
 
 /// Creates an object with everything that its creator wants, or not at all.

@@ -193,14 +193,14 @@ enum About {
 }
 
 /// An entry with the requested attributes.
-struct Entry<'a> {
+struct ReplyEntry<'a> {
     cookie: u64,
     name: &'a [u8],
     about: &'a About,
     wanted: AttributeSet,
 }
 
-impl Encode for Entry<'_> {
+impl Encode for ReplyEntry<'_> {
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.u64(self.cookie);
         Name(self.name).encode(writer);
@@ -243,7 +243,7 @@ impl Page<'_, '_> {
             }
             self.names_left = Some(left.unwrap_or(0));
         }
-        let fits = self.listing.push(&Entry { cookie, name, about, wanted: self.wanted });
+        let fits = self.listing.push(&ReplyEntry { cookie, name, about, wanted: self.wanted });
         self.any |= fits;
         fits
     }

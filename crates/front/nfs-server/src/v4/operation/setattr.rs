@@ -8,7 +8,7 @@ use nfs_wire::v4::status::Status;
 use crate::operation::Operation;
 use crate::v4::attributes;
 use crate::v4::compound::Compound;
-use crate::v4::set_attributes::{Of, Wanted};
+use crate::v4::set_attributes::{AttributesToSet, Of};
 
 pub(super) const OPERATION: Operation<Number> =
     Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::SetAttr, "SetAttr") };
@@ -23,7 +23,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Res {
 async fn set(c: &Compound<'_>, args: &Args<'_>) -> Result<Res, Status> {
     let object = c.object_to_change()?;
     let supported = attributes::supported(c.minor_version, object.share.capabilities());
-    let wanted = Wanted::decode(&args.attributes, supported, Of::Existing)?;
+    let wanted = AttributesToSet::decode(&args.attributes, supported, Of::Existing)?;
     // 18.30.3: the stateid matters only for the size.
     let file = match wanted.set.size {
         Some(_) => c.file(args.stateid, ShareAccess::WRITE)?,

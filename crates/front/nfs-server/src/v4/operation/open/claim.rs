@@ -8,7 +8,7 @@ use nfs_wire::v4::types::{Name, Stateid};
 use storage::Want;
 
 use super::create;
-use super::target::{Target, existing, look_up, unchanged};
+use super::target::{FileToOpen, existing, look_up, unchanged};
 use super::wish::Wish;
 use crate::object::Object;
 use crate::status;
@@ -17,7 +17,7 @@ use crate::v4::files::{file_of, unusable};
 use crate::v4::operation::directory;
 
 /// Finds the file, or creates it.
-pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<Target, Status> {
+pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<FileToOpen, Status> {
     let object = c.object()?;
     match wish.claim.0 {
         Claim::Null(name) => named(object, name, wish, c.minor_version).await,
@@ -38,13 +38,18 @@ pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<Target, St
 
 /// The current filehandle. A caller that has it may open the file if the permissions of the file allow that, whatever
 /// those of its directory are.
-async fn current(object: &Object) -> Result<Target, Status> {
+async fn current(object: &Object) -> Result<FileToOpen, Status> {
     let found = object.share.found(&object.call, &object.node, Want::FLAGS).await.map_err(status::v4)?;
     let change = unchanged(&found.attributes);
     Ok(existing(object.clone(), found, change))
 }
 
-async fn named(dir: &Object, name: Name<'_>, wish: &Wish<'_>, minor_version: u32) -> Result<Target, Status> {
+async fn named(
+    dir: &Object,
+    name: Name<'_>,
+    wish: &Wish<'_>,
+    minor_version: u32,
+) -> Result<FileToOpen, Status> {
     directory::check(dir)?;
     match &wish.how {
         How::Create(how) => create::create(dir, name.checked()?, how, minor_version).await,

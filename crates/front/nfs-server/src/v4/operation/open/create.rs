@@ -7,12 +7,12 @@ use nfs_wire::v4::types::Verifier;
 use share::Created;
 use storage::{Device, FileKind, SetTime};
 
-use super::target::{Target, look_up};
+use super::target::{FileToOpen, look_up};
 use crate::exclusive::Mark;
 use crate::object::Object;
 use crate::v4::attributes;
 use crate::v4::operation::{directory, new_object};
-use crate::v4::set_attributes::{Of, Wanted};
+use crate::v4::set_attributes::{AttributesToSet, Of};
 
 /// Where the verifier of an exclusive creation is kept: the client sets these next.
 const VERIFIER_IN: AttributeSet = AttributeSet::of(&[Attribute::TimeAccessSet, Attribute::TimeModifySet]);
@@ -23,18 +23,18 @@ pub(super) async fn create(
     name: &[u8],
     how: &CreateHow<'_>,
     minor_version: u32,
-) -> Result<Target, Status> {
+) -> Result<FileToOpen, Status> {
     let supported = attributes::supported(minor_version, dir.share.capabilities());
     match how {
         CreateHow::Unchecked(attributes) => {
-            unchecked(dir, name, *attributes, Wanted::decode(attributes, supported, Of::New)?).await
+            unchecked(dir, name, *attributes, AttributesToSet::decode(attributes, supported, Of::New)?).await
         }
         CreateHow::Guarded(attributes) => {
-            make(dir, name, Wanted::decode(attributes, supported, Of::New)?).await
+            make(dir, name, AttributesToSet::decode(attributes, supported, Of::New)?).await
         }
         CreateHow::Exclusive(verifier) => {
             // "SHOULD NOT leave the file's access control to anyone but the owner of the file."
-            let mut new = Wanted::decode(&Attributes::EMPTY, supported, Of::New)?;
+            let mut new = AttributesToSet::decode(&Attributes::EMPTY, supported, Of::New)?;
             new.set.mode = Some(0);
             exclusive(dir, name, *verifier, new).await
         }
@@ -44,7 +44,7 @@ pub(super) async fn create(
             if !attributes.set.difference(attributes::exclusive(supported)).is_empty() {
                 return Err(Status::Inval);
             }
-            exclusive(dir, name, *verifier, Wanted::decode(attributes, supported, Of::New)?).await
+            exclusive(dir, name, *verifier, AttributesToSet::decode(attributes, supported, Of::New)?).await
         }
     }
 }
@@ -53,8 +53,8 @@ async fn unchecked(
     dir: &Object,
     name: &[u8],
     attributes: Attributes<'_>,
-    new: Wanted<'_>,
-) -> Result<Target, Status> {
+    new: AttributesToSet<'_>,
+) -> Result<FileToOpen, Status> {
     let truncates = attributes.value(Attribute::Size) == Some(Value::Size(0));
     let refused = match make(dir, name, new).await {
         // A caller may open an existing file although the directory is not writable.
@@ -68,7 +68,7 @@ async fn unchecked(
     // "the attributes specified by createattrs are not used, except that when createattrs specifies the size attribute
     // with a size of zero, the existing file is truncated"
     let attributes_set = if truncates { AttributeSet::of(&[Attribute::Size]) } else { AttributeSet::EMPTY };
-    Ok(Target { truncates, attributes_set, ..found })
+    Ok(FileToOpen { truncates, attributes_set, ..found })
 }
 
 /// Creates the file, marked with the verifier, or finds the file that an earlier transmission of this call has created.
@@ -76,8 +76,8 @@ async fn exclusive(
     dir: &Object,
     name: &[u8],
     verifier: Verifier,
-    mut new: Wanted<'_>,
-) -> Result<Target, Status> {
+    mut new: AttributesToSet<'_>,
+) -> Result<FileToOpen, Status> {
     let mark = Mark::of(verifier.0);
     new.set.atime = Some(SetTime::To(mark.atime));
     new.set.mtime = Some(SetTime::To(mark.mtime));
@@ -91,10 +91,10 @@ async fn exclusive(
     if !mark.is_on(&found.found.attributes) {
         return Err(Status::Exist);
     }
-    Ok(Target { attributes_set, is_new: true, ..found })
+    Ok(FileToOpen { attributes_set, is_new: true, ..found })
 }
 
-async fn make(dir: &Object, name: &[u8], wanted: Wanted<'_>) -> Result<Target, Status> {
+async fn make(dir: &Object, name: &[u8], wanted: AttributesToSet<'_>) -> Result<FileToOpen, Status> {
     if dir.is_read_only() {
         return Err(Status::RoFs);
     }
@@ -105,7 +105,7 @@ async fn make(dir: &Object, name: &[u8], wanted: Wanted<'_>) -> Result<Target, S
         wanted: &wanted,
     };
     let Created { found, dir: change } = new_object::make(dir, name, new).await?;
-    Ok(Target {
+    Ok(FileToOpen {
         object: dir.beside(found.node.clone()),
         found,
         is_new: true,

@@ -22,7 +22,7 @@ use crate::operation::Operation;
 use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::files::{Held, file_of};
-use target::Target;
+use target::FileToOpen;
 use wish::Wish;
 
 /// Properties of every open of this server: its locks may overlap and be split, and the server may tell the client that
@@ -78,7 +78,7 @@ async fn wait_for_room(c: &Compound<'_>) -> Result<(), Status> {
 }
 
 /// The rights that an open needs, or why the caller may not have them.
-fn access(target: &Target, wish: &Wish<'_>) -> Result<Access, Status> {
+fn access(target: &FileToOpen, wish: &Wish<'_>) -> Result<Access, Status> {
     if target.is_new {
         Ok(rights(wish.access))
     } else {
@@ -91,7 +91,7 @@ fn access(target: &Target, wish: &Wish<'_>) -> Result<Access, Status> {
 /// open-owner").
 async fn admit(
     c: &Compound<'_>,
-    target: &Target,
+    target: &FileToOpen,
     wish: &Wish<'_>,
     access: Access,
     wanted: Caching,
@@ -112,7 +112,7 @@ async fn admit(
 }
 
 /// UNCHECKED4 with a size of zero, for a file that exists (RFC 8881 18.16.3).
-async fn truncate(target: &Target, held: &Held) -> Result<(), Status> {
+async fn truncate(target: &FileToOpen, held: &Held) -> Result<(), Status> {
     let Object { share, call, .. } = &target.object;
     let writes = held.open.access().contains(Access::WRITE_DATA);
     let file = if writes { File::Open(Arc::clone(&held.open)) } else { target.object.file() };
@@ -121,7 +121,12 @@ async fn truncate(target: &Target, held: &Held) -> Result<(), Status> {
 }
 
 /// Gives the open its stateid.
-async fn enter(c: &Compound<'_>, target: &Target, wish: &Wish<'_>, held: &Held) -> Result<Stateid, Status> {
+async fn enter(
+    c: &Compound<'_>,
+    target: &FileToOpen,
+    wish: &Wish<'_>,
+    held: &Held,
+) -> Result<Stateid, Status> {
     let new = Opened { access: wish.access, deny: wish.deny, held: held.clone() };
     let entered = c.client().files.open(file_of(&target.object), wish.owner, new);
     match entered {

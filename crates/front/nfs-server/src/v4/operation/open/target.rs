@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::v4::operation::directory;
 
 /// A file that is about to be opened.
-pub(super) struct Target {
+pub(super) struct FileToOpen {
     /// The file, with the caller as known there.
     pub(super) object: Object,
     pub(super) found: Found,
@@ -23,7 +23,7 @@ pub(super) struct Target {
 }
 
 /// The file with that name.
-pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status> {
+pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<FileToOpen, Status> {
     let found = dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
     let found = found.map_err(|error| directory::not_found(error, name))?;
     let change = unchanged(&dir.of_directory(&found).await.map_err(directory::refused)?);
@@ -34,9 +34,9 @@ pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<Target, Status>
     Ok(existing(dir.beside(found.node.clone()), found, change))
 }
 
-pub(super) fn existing(object: Object, found: Found, change: ChangeInfo) -> Target {
+pub(super) fn existing(object: Object, found: Found, change: ChangeInfo) -> FileToOpen {
     let attributes_set = AttributeSet::EMPTY;
-    Target { object, found, is_new: false, truncates: false, change, attributes_set }
+    FileToOpen { object, found, is_new: false, truncates: false, change, attributes_set }
 }
 
 pub(super) fn unchanged(attributes: &Attributes) -> ChangeInfo {
