@@ -14,7 +14,7 @@ use crate::context::{Admitted, InSession, OnShare, RequestContext, Subject};
 use crate::receive::request::check_tree;
 use crate::state::session::Session;
 use crate::status::Failure;
-use crate::tree::{Target, Tree};
+use crate::tree::{Tree, TreeTarget};
 use crate::{handler, status};
 
 /// Answers an admitted request. Requests about a share are counted there.
@@ -42,7 +42,7 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
         Subject::Tree(session, login, tree) => {
             let ctx = InSession::new(ctx, session, login).on_tree(tree);
             match (&tree.target, &ctx.operation.on_share) {
-                (Target::Disk(share), Some(operation)) => {
+                (TreeTarget::Disk(share), Some(operation)) => {
                     let call =
                         Call::new(operation, ctx.caller().clone(), begun).within(&ctx.connection.moment);
                     let answered = dispatch_share(&OnShare::new(ctx, share, &call)).await;
@@ -51,8 +51,8 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
                     count(&ctx, share, &call, outcome);
                     answered
                 }
-                (Target::Disk(_), None) => Err(NtStatus::INVALID_PARAMETER.into()),
-                (Target::Pipe, _) => Box::pin(dispatch_pipe(&ctx)).await,
+                (TreeTarget::Disk(_), None) => Err(NtStatus::INVALID_PARAMETER.into()),
+                (TreeTarget::Pipe, _) => Box::pin(dispatch_pipe(&ctx)).await,
             }
         }
     }
@@ -60,7 +60,7 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
 
 /// Counts a TREE_CONNECT that has succeeded, if it was to a share.
 fn count_tree_connect(ctx: &InSession<'_>, tree: &Tree, begun: Instant) {
-    if let (Target::Disk(share), Some(operation)) = (&tree.target, &ctx.operation.on_share) {
+    if let (TreeTarget::Disk(share), Some(operation)) = (&tree.target, &ctx.operation.on_share) {
         let call = Call::new(operation, ctx.caller().clone(), begun);
         call.needs_no_turn();
         count(ctx, share, &call, status::outcome(ctx.status()));

@@ -13,7 +13,7 @@ const ENTRY_BYTES: usize = 5;
 
 /// The list that a client asks for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedAttributes<'a> {
     /// A FILE_GET_EA_INFORMATION list; empty for all attributes.
     pub(crate) names: &'a [u8],
     /// Whether only the first attribute is wanted.
@@ -54,7 +54,10 @@ pub(crate) fn size(all: &[ExtendedAttribute]) -> u32 {
 /// # Errors
 /// STATUS_NO_EAS_ON_FILE; STATUS_BUFFER_TOO_SMALL when not even the first attribute fits; STATUS_EA_LIST_INCONSISTENT
 /// for malformed names; STATUS_INVALID_EA_NAME.
-pub(crate) fn encode(all: &[ExtendedAttribute], wanted: Wanted<'_>) -> Result<(Vec<u8>, bool), NtStatus> {
+pub(crate) fn encode(
+    all: &[ExtendedAttribute],
+    wanted: WantedAttributes<'_>,
+) -> Result<(Vec<u8>, bool), NtStatus> {
     let chosen = choose(all, wanted.names)?;
     if chosen.is_empty() {
         return Err(NtStatus::NO_EAS_ON_FILE);
@@ -96,8 +99,8 @@ mod tests {
         ExtendedAttribute { name: name.into(), value: value.into() }
     }
 
-    fn wanted(names: &[u8], limit: usize) -> Wanted<'_> {
-        Wanted { names, single: false, limit }
+    fn wanted(names: &[u8], limit: usize) -> WantedAttributes<'_> {
+        WantedAttributes { names, single: false, limit }
     }
 
     #[test]
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!(decode(&list).unwrap(), all[..1]);
         assert_eq!(encode(&all, wanted(&[], 8)).unwrap_err(), NtStatus::BUFFER_TOO_SMALL);
         assert_eq!(encode(&[], wanted(&[], 8)).unwrap_err(), NtStatus::NO_EAS_ON_FILE);
-        let single = Wanted { single: true, ..wanted(&[], 1000) };
+        let single = WantedAttributes { single: true, ..wanted(&[], 1000) };
         assert_eq!(decode(&encode(&all, single).unwrap().0).unwrap(), all[..1]);
     }
 

@@ -13,7 +13,7 @@ pub(crate) const IPC: &str = "IPC$";
 
 /// The target of a tree connect.
 #[derive(Debug, Clone)]
-pub(crate) enum Target {
+pub(crate) enum TreeTarget {
     /// A share of files.
     Disk(Arc<Share>),
     /// Named pipes: IPC$.
@@ -26,7 +26,7 @@ pub(crate) struct Tree {
     /// TreeConnect.TreeId
     pub(crate) id: u32,
     /// TreeConnect.Share
-    pub(crate) target: Target,
+    pub(crate) target: TreeTarget,
     /// TreeConnect.MaximalAccess
     pub(crate) maximal_access: AccessMask,
     /// Share.EncryptData: requests must be encrypted.
@@ -41,7 +41,7 @@ impl Tree {
     /// A new tree connect.
     pub(crate) fn new(
         id: u32,
-        target: Target,
+        target: TreeTarget,
         maximal_access: AccessMask,
         encrypt_data: bool,
         admitted: TreeAdmission,
@@ -66,11 +66,11 @@ impl Tree {
 
     /// Whether the tree connect leads to this share.
     pub(crate) fn leads_to(&self, share: &Arc<Share>) -> bool {
-        matches!(&self.target, Target::Disk(own) if Arc::ptr_eq(own, share))
+        matches!(&self.target, TreeTarget::Disk(own) if Arc::ptr_eq(own, share))
     }
 
     /// Whether the share of the tree connect is no longer served.
     pub(crate) fn is_of_withdrawn_share(&self) -> bool {
-        matches!(&self.target, Target::Disk(share) if share.is_withdrawn())
+        matches!(&self.target, TreeTarget::Disk(share) if share.is_withdrawn())
     }
 }

@@ -9,7 +9,7 @@ use smb_wire::{FileAttributes, FileTime, NtStatus, close, create, flush, read, w
 
 use crate::context::Admitted;
 use crate::pipe::{Message, Pipe};
-use crate::state::open::{Open, Target};
+use crate::state::open::{Open, OpenTarget};
 use crate::status::Failure;
 
 /// Bytes that a pipe claims to occupy, as in Windows.
@@ -24,7 +24,7 @@ pub(crate) fn open(ctx: &Admitted<'_>, request: &create::Request<'_>) -> Result<
     let open = Open::new(
         ctx.server.file_id(),
         Arc::clone(ctx.tree),
-        Target::Pipe(Mutex::new(pipe)),
+        OpenTarget::Pipe(Mutex::new(pipe)),
         ACCESS,
         name,
         request.create_options,

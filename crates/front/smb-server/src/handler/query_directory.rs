@@ -49,7 +49,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     let enumeration = prepare(&mut slot, &request)?;
     let from_start = enumeration.at == Location::Start;
     let mut data = Vec::with_capacity(limit.min(usize::from(u16::MAX)));
-    let mut answer = Answer {
+    let mut answer = ListingReply {
         ctx,
         open: &open,
         class,
@@ -115,7 +115,7 @@ fn prepare<'e>(
 }
 
 /// A reply being written.
-struct Answer<'a, 'o> {
+struct ListingReply<'a, 'o> {
     ctx: &'a OnShare<'a>,
     open: &'a Open,
     class: FileInfoClass,
@@ -150,7 +150,7 @@ impl Step {
     }
 }
 
-impl Answer<'_, '_> {
+impl ListingReply<'_, '_> {
     /// Writes entries until there is no more room or there are no more entries.
     ///
     /// # Errors

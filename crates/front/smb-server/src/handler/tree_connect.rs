@@ -16,7 +16,7 @@ use crate::front;
 use crate::login::Login;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
-use crate::tree::{IPC, Target, Tree};
+use crate::tree::{IPC, Tree, TreeTarget};
 
 /// FILE_ALL_ACCESS
 const ALL: AccessMask = AccessMask::from_bits_retain(0x001F_01FF);
@@ -49,9 +49,9 @@ pub(crate) async fn handle(
     let path = request.path.decode().map_err(|_| NtStatus::INVALID_PARAMETER)?;
     let name = share_name(&path)?;
     let target = if name.eq_ignore_ascii_case(IPC) {
-        Target::Pipe
+        TreeTarget::Pipe
     } else {
-        Target::Disk(ctx.server.share(name).ok_or(NtStatus::BAD_NETWORK_NAME)?)
+        TreeTarget::Disk(ctx.server.share(name).ok_or(NtStatus::BAD_NETWORK_NAME)?)
     };
     let admitted = admitted(ctx, &target)?;
     let encrypt_data = admit(&ctx.server.config, login, &target)?;
@@ -81,8 +81,8 @@ fn share_name(path: &str) -> Result<&str, Failure> {
 
 /// Whether this user may connect. Returns Share.EncryptData. Refuses guests unless the share admits them, and a session
 /// that cannot encrypt if the share demands encryption.
-fn admit(config: &Config, login: &Login, target: &Target) -> Result<bool, Failure> {
-    let Target::Disk(share) = target else { return Ok(false) };
+fn admit(config: &Config, login: &Login, target: &TreeTarget) -> Result<bool, Failure> {
+    let TreeTarget::Disk(share) = target else { return Ok(false) };
     if login.principal != Principal::User && !config.lets_guests_in(share.terms()) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
@@ -92,8 +92,8 @@ fn admit(config: &Config, login: &Login, target: &Target) -> Result<bool, Failur
 }
 
 /// How the share's rules admit this user on this client.
-fn admitted(ctx: &InSession<'_>, target: &Target) -> Result<TreeAdmission, Failure> {
-    let Target::Disk(share) = target else { return Ok(TreeAdmission::of_nobody()) };
+fn admitted(ctx: &InSession<'_>, target: &TreeTarget) -> Result<TreeAdmission, Failure> {
+    let TreeTarget::Disk(share) = target else { return Ok(TreeAdmission::of_nobody()) };
     let client = ctx.connection.peer.address;
     let generation = share.rules_generation();
     let admission = admission::admit(share, client, ctx.login).ok_or(NtStatus::ACCESS_DENIED)?;
@@ -101,29 +101,32 @@ fn admitted(ctx: &InSession<'_>, target: &Target) -> Result<TreeAdmission, Failu
 }
 
 /// The most that the user may do in the share. The permissions of each file are checked separately.
-fn maximal_access(target: &Target, admission: Admission) -> AccessMask {
+fn maximal_access(target: &TreeTarget, admission: Admission) -> AccessMask {
     match target {
-        Target::Disk(share) if share.is_read_only() || admission.read_only => READ_ONLY,
-        Target::Disk(_) | Target::Pipe => ALL,
+        TreeTarget::Disk(share) if share.is_read_only() || admission.read_only => READ_ONLY,
+        TreeTarget::Disk(_) | TreeTarget::Pipe => ALL,
     }
 }
 
 /// TreeConnect.Share.IsCA, which only SMB 3 has.
 fn is_continuous(ctx: &InSession<'_>, tree: &Tree) -> bool {
     let is_smb3 = ctx.connection.dialect().is_some_and(|dialect| dialect.is_smb3());
-    let Target::Disk(share) = &tree.target else { return false };
+    let TreeTarget::Disk(share) = &tree.target else { return false };
     is_smb3 && ctx.server.offers_persistence() && share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE)
 }
 
 fn response(tree: &Tree, continuous: bool) -> Response {
     let (share_type, mut share_flags) = match tree.target {
-        Target::Disk(_) => (ShareType::Disk, ShareFlags::empty()),
-        Target::Pipe => (ShareType::Pipe, ShareFlags::NO_CACHING),
+        TreeTarget::Disk(_) => (ShareType::Disk, ShareFlags::empty()),
+        TreeTarget::Pipe => (ShareType::Pipe, ShareFlags::NO_CACHING),
     };
     share_flags.set(ShareFlags::ENCRYPT_DATA, tree.encrypt_data);
     let mut capabilities = ShareCapabilities::empty();
     capabilities.set(ShareCapabilities::CONTINUOUS_AVAILABILITY, continuous);
-    let hides = matches!(&tree.target, Target::Disk(share) if share.terms().contains(Terms::ACCESS_BASED_ENUMERATION));
+    let hides = matches!(
+        &tree.target,
+        TreeTarget::Disk(share) if share.terms().contains(Terms::ACCESS_BASED_ENUMERATION)
+    );
     share_flags.set(ShareFlags::ACCESS_BASED_DIRECTORY_ENUM, hides);
     Response { share_type, share_flags, capabilities, maximal_access: tree.maximal_access }
 }

@@ -49,7 +49,7 @@ impl LeaseId {
 
 /// A break that the client has to acknowledge.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct PendingLeaseBreak {
     /// The notification.
     notification: Notification,
     /// The connection over which it was sent, if it was.
@@ -193,7 +193,7 @@ pub(crate) struct Lease {
     clients: Arc<Clients>,
     /// Lease.Version: whether the client knows epochs.
     is_v2: bool,
-    state: Mutex<State>,
+    state: Mutex<MutableLease>,
 }
 
 /// Shows only the name in a log, because the lease reaches the whole server.
@@ -205,7 +205,7 @@ impl std::fmt::Debug for Lease {
 
 /// The state of a lease that changes; guarded by [`Lease::state`].
 #[derive(Debug)]
-struct State {
+struct MutableLease {
     /// Lease.Epoch
     epoch: u16,
     /// When the first reply to a CREATE granted the lease.
@@ -215,7 +215,7 @@ struct State {
     /// The sessions of the opens in Lease.LeaseOpens, one for each open.
     sessions: Vec<Weak<Session>>,
     /// The break that the client has to acknowledge.
-    told: Option<Told>,
+    told: Option<PendingLeaseBreak>,
     /// Whether the reply that grants the lease was never sent. If so, the client cannot acknowledge a break.
     is_unheard: bool,
 }
@@ -228,7 +228,7 @@ impl Lease {
         clients: &Arc<Clients>,
     ) -> Arc<Self> {
         let has_parent = asked.flags.contains(LeaseFlags::PARENT_LEASE_KEY_SET);
-        let state = State {
+        let state = MutableLease {
             epoch: asked.v2.map_or(0, |v2| v2.epoch),
             answered: None,
             parent_key: asked.v2.filter(|_| has_parent).map(|v2| v2.parent_key),
@@ -362,7 +362,7 @@ impl Lease {
         loop {
             let sessions = {
                 let mut state = self.state.lock();
-                state.told = Some(Told { notification: *notification, connection: None });
+                state.told = Some(PendingLeaseBreak { notification: *notification, connection: None });
                 state.sessions.clone()
             };
             let sent = self.send(&sessions, notification);

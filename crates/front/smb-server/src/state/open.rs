@@ -22,7 +22,7 @@ use crate::tree::Tree;
 
 /// The object that is open.
 #[derive(Debug)]
-pub(crate) enum Target {
+pub(crate) enum OpenTarget {
     /// A file or directory of a share.
     File(Arc<share::Open>),
     /// A named pipe of IPC$.
@@ -46,7 +46,7 @@ pub(crate) struct Open {
     /// Open.TreeConnect
     pub(crate) tree: Arc<Tree>,
     /// Open.LocalOpen
-    pub(crate) target: Target,
+    pub(crate) target: OpenTarget,
     /// Open.GrantedAccess
     pub(crate) granted_access: AccessMask,
     /// The path from the share's root as the client named it, with backslashes.
@@ -171,7 +171,7 @@ impl Open {
     pub(crate) fn new(
         id: FileId,
         tree: Arc<Tree>,
-        target: Target,
+        target: OpenTarget,
         granted_access: AccessMask,
         path: String,
         create_options: CreateOptions,
@@ -201,7 +201,7 @@ impl Open {
         Ok(Arc::new(Self {
             id,
             tree,
-            target: Target::File(Arc::clone(before.file()?)),
+            target: OpenTarget::File(Arc::clone(before.file()?)),
             granted_access: before.granted_access,
             path: before.path.clone(),
             create_options: before.create_options,
@@ -236,8 +236,8 @@ impl Open {
     /// STATUS_INVALID_DEVICE_REQUEST for a pipe.
     pub(crate) fn file(&self) -> Result<&Arc<share::Open>, Failure> {
         match &self.target {
-            Target::File(open) => Ok(open),
-            Target::Pipe(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
+            OpenTarget::File(open) => Ok(open),
+            OpenTarget::Pipe(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
         }
     }
 
@@ -247,15 +247,17 @@ impl Open {
     /// STATUS_INVALID_DEVICE_REQUEST for a file.
     pub(crate) fn pipe(&self) -> Result<&Mutex<Pipe>, Failure> {
         match &self.target {
-            Target::Pipe(pipe) => Ok(pipe),
-            Target::File(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
+            OpenTarget::Pipe(pipe) => Ok(pipe),
+            OpenTarget::File(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
         }
     }
 
     /// Whether the client may keep the open after the application has closed it, and no break of that is under way: the
     /// open has a batch oplock or a lease with handle caching.
     pub(crate) fn keeps_handle(&self) -> bool {
-        let (Target::File(open), crate::tree::Target::Disk(share)) = (&self.target, &self.tree.target) else {
+        let (OpenTarget::File(open), crate::tree::TreeTarget::Disk(share)) =
+            (&self.target, &self.tree.target)
+        else {
             return false;
         };
         let granted = share.granted(open);
@@ -264,7 +266,7 @@ impl Open {
 
     /// Whether the open works under this grant.
     pub(crate) fn works_under(&self, share: &Arc<Share>, holder: Holder) -> bool {
-        self.tree.leads_to(share) && matches!(&self.target, Target::File(open) if open.holder() == holder)
+        self.tree.leads_to(share) && matches!(&self.target, OpenTarget::File(open) if open.holder() == holder)
     }
 
     /// Takes over the grant of the same open in an earlier session. From now on this session receives breaks.
@@ -281,7 +283,7 @@ impl Open {
     /// Notes that this reply ([`Self::note_heard`]), which tells the client of the open, will never be sent. If the
     /// client has got another reply since, over another channel, it may know of the open.
     pub(crate) fn note_unheard(&self, answer: u64) {
-        let Target::File(open) = &self.target else { return };
+        let OpenTarget::File(open) = &self.target else { return };
         let grant = self.grant.lock();
         if self.answers.load(Ordering::Relaxed) != answer {
             return;
@@ -351,7 +353,7 @@ impl Open {
 
     fn on_share(&self) -> Option<(&Arc<Share>, &Arc<share::Open>)> {
         match (&self.target, &self.tree.target) {
-            (Target::File(open), crate::tree::Target::Disk(share)) => Some((share, open)),
+            (OpenTarget::File(open), crate::tree::TreeTarget::Disk(share)) => Some((share, open)),
             _ => None,
         }
     }

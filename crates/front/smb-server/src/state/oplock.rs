@@ -105,7 +105,7 @@ impl Site {
 /// The oplock of an open, as the share sees it.
 pub(crate) struct Oplock {
     site: Site,
-    state: Mutex<State>,
+    state: Mutex<MutableOplock>,
 }
 
 /// Shows only the file in a log, because the oplock reaches the whole server.
@@ -117,20 +117,20 @@ impl std::fmt::Debug for Oplock {
 
 /// The state of an oplock that changes; guarded by [`Oplock::state`].
 #[derive(Debug)]
-struct State {
+struct MutableOplock {
     /// Open.FileId
     id: FileId,
     /// Open.Session
     session: Weak<Session>,
     /// The break that the client has to acknowledge.
-    told: Option<Told>,
+    told: Option<PendingOplockBreak>,
     /// Whether the reply that grants the oplock was never sent. If so, the client cannot acknowledge a break.
     is_unheard: bool,
 }
 
 /// A break that the client has to acknowledge.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct PendingOplockBreak {
     level: OplockLevel,
     /// The connection over which it was sent, if it was.
     connection: Option<u64>,
@@ -139,7 +139,7 @@ struct Told {
 impl Oplock {
     /// The oplock that an open with this identifier may get.
     pub(crate) fn new(id: FileId, session: Weak<Session>, place: &GrantTarget<'_>) -> Arc<Self> {
-        let state = State { id, session, told: None, is_unheard: false };
+        let state = MutableOplock { id, session, told: None, is_unheard: false };
         Arc::new(Self { site: Site::new(*place), state: Mutex::new(state) })
     }
 
@@ -195,7 +195,7 @@ impl Oplock {
         loop {
             let (file_id, session) = {
                 let mut state = self.state.lock();
-                state.told = Some(Told { level, connection: None });
+                state.told = Some(PendingOplockBreak { level, connection: None });
                 (state.id, state.session.clone())
             };
             let notification = Notification::Oplock(OplockBreak { oplock_level: level, file_id });

@@ -53,9 +53,9 @@ fn reads_end_with_the_file() {
     make_file(&mut client, "f", b"0123456789");
     let id = Opening::default().send(&mut client, "f").unwrap().id;
     let end = Err(NtStatus::END_OF_FILE);
-    type Outcome = Result<&'static [u8], NtStatus>;
+    type ReadOutcome = Result<&'static [u8], NtStatus>;
     // offset, length, minimum count
-    let cases: [((u64, u32, u32), Outcome); 16] = [
+    let cases: [((u64, u32, u32), ReadOutcome); 16] = [
         ((0, 4, 0), Ok(b"0123")),
         ((0, 10, 10), Ok(b"0123456789")),
         ((8, 10, 0), Ok(b"89")),

@@ -9,7 +9,7 @@ use smb_wire::create_context::{self, LeaseFlags, ResponseContext};
 use smb_wire::{FileId, NtStatus};
 use storage::FileKind;
 
-use super::Outcome;
+use super::CreateOutcome;
 use super::wish::Wish;
 use crate::context::OnShare;
 use crate::state::lease::{self, LeaseId};
@@ -103,7 +103,7 @@ pub(super) fn ask(ctx: &OnShare<'_>, wish: &Wish, found: &Found) -> Result<Askin
 }
 
 /// The response that says what the client may cache.
-pub(super) fn answer(granted: share::Granted, grant: &Grant, outcome: &mut Outcome) {
+pub(super) fn answer(granted: share::Granted, grant: &Grant, outcome: &mut CreateOutcome) {
     match grant {
         Grant::Oplock(_) => outcome.oplock_level = oplock::level_of(granted.state),
         Grant::Lease(hold) => {

@@ -16,7 +16,7 @@ use smb_wire::{AccessMask, FileId, Guid, HeaderFlags, NtStatus};
 use storage::{Handle, Want};
 
 use super::contexts::{Asked, DurableV2};
-use super::{Outcome, access, caching};
+use super::{CreateOutcome, access, caching};
 use crate::context::OnShare;
 use crate::state::durable::{Before, Origin, Reservation, is_same_share};
 use crate::state::lease::LeaseId;
@@ -29,7 +29,7 @@ pub(super) enum Start {
     /// The CREATE makes an open. A replay of the CREATE is held off while this is held.
     New(Option<Reservation>),
     /// The open exists already.
-    Again(Outcome),
+    Again(CreateOutcome),
 }
 
 /// Looks for an existing open: one that a client reclaims after its connection broke (3.3.5.9.7, 3.3.5.9.12), or one
@@ -106,7 +106,7 @@ async fn reconnect(
     ctx: &OnShare<'_>,
     request: &Request<'_>,
     asked: &Asked,
-) -> Result<Option<Outcome>, Failure> {
+) -> Result<Option<CreateOutcome>, Failure> {
     let (mut file_id, v2) = match (asked.durable.reconnect, asked.durable.reconnect_v2) {
         (Some(file_id), _) => (file_id, None),
         (None, Some(v2)) if is_smb3(ctx) => {
@@ -229,9 +229,9 @@ impl Found {
         open: Arc<Open>,
         action: CreateAction,
         contexts: Vec<ResponseContext<'static>>,
-    ) -> Outcome {
+    ) -> CreateOutcome {
         let Self { attributes, maximal } = self;
-        let mut outcome = Outcome {
+        let mut outcome = CreateOutcome {
             open: Arc::clone(&open),
             attributes,
             maximal,
@@ -254,7 +254,7 @@ async fn replay(
     v2: DurableV2,
     open: Arc<Open>,
     session_id: Option<u64>,
-) -> Result<Outcome, Failure> {
+) -> Result<CreateOutcome, Failure> {
     let session = ctx.session;
     let replay = Replay {
         flagged: ctx.header.flags.contains(HeaderFlags::REPLAY_OPERATION),
@@ -357,7 +357,7 @@ pub(super) async fn make_durable(
     ctx: &OnShare<'_>,
     request: &Request<'_>,
     asked: &Asked,
-    outcome: &mut Outcome,
+    outcome: &mut CreateOutcome,
 ) -> Result<(), Failure> {
     let (login, session) = (ctx.login, ctx.session);
     let v2 = request_v2(ctx, asked);

@@ -26,7 +26,7 @@ use crate::attributes;
 use crate::context::OnShare;
 use crate::front;
 use crate::operation::{Effect, Needs, Operation};
-use crate::state::open::{Open, Target};
+use crate::state::open::{Open, OpenTarget};
 use crate::status::Failure;
 
 /// The properties of CREATE.
@@ -66,7 +66,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
 }
 
 /// The result for the client.
-struct Outcome {
+struct CreateOutcome {
     open: Arc<Open>,
     attributes: Attributes,
     /// The maximal access of the client to the object.
@@ -83,7 +83,7 @@ async fn enter(ctx: &OnShare<'_>, request: &Request<'_>, opened: &mut Opened) ->
     let open = Open::new(
         opened.id,
         Arc::clone(ctx.tree),
-        Target::File(Arc::clone(&opened.open)),
+        OpenTarget::File(Arc::clone(&opened.open)),
         AccessMask::from_bits_retain(opened.granted.bits()),
         path.trim_end_matches('\\').to_owned(),
         durable::options(ctx, request),
@@ -104,13 +104,13 @@ async fn complete(
     wish: &Wish,
     mut opened: Opened,
     open: &Arc<Open>,
-) -> Result<Outcome, Failure> {
+) -> Result<CreateOutcome, Failure> {
     replace_extended_attributes(ctx, wish, &opened).await?;
     set_space_aside(ctx, wish, &mut opened).await;
     // An open for attributes alone has not recalled a write delegation.
     let (share, node) = (ctx.share, opened.open.node());
     opened.attributes = share.as_written(ctx.call, node, opened.attributes, Want::FLAGS).await?;
-    let mut outcome = Outcome {
+    let mut outcome = CreateOutcome {
         open: Arc::clone(open),
         attributes: opened.attributes,
         maximal: opened.maximal,
@@ -153,7 +153,7 @@ async fn set_space_aside(ctx: &OnShare<'_>, wish: &Wish, opened: &mut Opened) {
     }
 }
 
-fn answer(ctx: &OnShare<'_>, asked: &Asked, outcome: Outcome) -> Result<Buffer, Failure> {
+fn answer(ctx: &OnShare<'_>, asked: &Asked, outcome: CreateOutcome) -> Result<Buffer, Failure> {
     if outcome.oplock_level != OplockLevel::None {
         ctx.connection.note_answered(&outcome.open);
     }

@@ -13,7 +13,7 @@ use super::{require_room, respond};
 use crate::context::{Admitted, OnShare, RequestContext};
 use crate::state::open::Open;
 use crate::status::Failure;
-use crate::tree::Target;
+use crate::tree::TreeTarget;
 
 /// ServerSideCopyMaxNumberofChunks, ServerSideCopyMaxChunkSize, ServerSideCopyMaxDataSize: the values of Windows.
 const CHUNKS_MAX: usize = 256;
@@ -48,7 +48,9 @@ fn source<'c, 'r>(
         |at: usize| key.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
     let id = FileId { persistent: number(0).unwrap_or(0), volatile: number(8).unwrap_or(0) };
     let open = ctx.session.open(id).ok_or(NtStatus::OBJECT_NAME_NOT_FOUND)?;
-    let Target::Disk(share) = &open.tree.target else { return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()) };
+    let TreeTarget::Disk(share) = &open.tree.target else {
+        return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
+    };
     let ctx = on_share.ok_or(NtStatus::INVALID_DEVICE_REQUEST)?;
     if Arc::ptr_eq(share, ctx.share) { Ok((ctx, open)) } else { Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()) }
 }

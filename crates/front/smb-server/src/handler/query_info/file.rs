@@ -17,7 +17,7 @@ use storage::{Attributes, FileKind, NodeRef, StreamEntry, Want};
 use super::Information;
 use crate::attributes;
 use crate::context::OnShare;
-use crate::extended_attributes::{self, Wanted};
+use crate::extended_attributes::{self, WantedAttributes};
 use crate::name::path_to_client;
 use crate::state::open::Open;
 use crate::status::Failure;
@@ -161,7 +161,7 @@ async fn ea(ctx: &OnShare<'_>, node: &NodeRef) -> Result<Ea, Failure> {
 /// [MS-FSA] 2.1.5.12.12.
 async fn full_ea(ctx: &OnShare<'_>, node: &NodeRef, request: &Request<'_>) -> Result<Information, Failure> {
     let all = ctx.share.extended_attributes(ctx.call, node).await?;
-    let wanted = Wanted {
+    let wanted = WantedAttributes {
         names: request.input_buffer,
         single: request.flags.contains(QueryInfoFlags::RETURN_SINGLE_ENTRY),
         limit: usize::try_from(request.output_buffer_length).unwrap_or(usize::MAX),

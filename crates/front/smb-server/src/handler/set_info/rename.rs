@@ -43,14 +43,14 @@ fn check<'a>(
 }
 
 /// The place of a new name.
-struct Target {
+struct RenameTarget {
     dir: NodeRef,
     name: Vec<u8>,
     /// The object that already has the name.
     existing: Option<Found>,
 }
 
-impl Target {
+impl RenameTarget {
     async fn find(ctx: &OnShare<'_>, name: &Utf16<'_>, is_directory: bool) -> Result<Self, Failure> {
         let text = name.decode()?;
         // A full path name may begin at the root of the share.
@@ -111,7 +111,7 @@ pub(super) async fn rename(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) 
         return rename_stream(ctx, open, stream, wanted.flags).await;
     }
     let node = open.file()?.node();
-    let target = Target::find(ctx, &wanted.name, open.is_directory).await?;
+    let target = RenameTarget::find(ctx, &wanted.name, open.is_directory).await?;
     // The root of the share has no name.
     let from = share.location(open.file()?).ok_or(NtStatus::INVALID_PARAMETER)?;
     // [MS-FSA] 2.1.5.15.11: neither an object that is being deleted, nor a directory with an open object below it.
@@ -165,7 +165,7 @@ pub(super) async fn link(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) ->
     let share = ctx.share;
     ctx.call.works_under(open.file()?.directory());
     let node = open.file()?.node();
-    let target = Target::find(ctx, &wanted.name, false).await?;
+    let target = RenameTarget::find(ctx, &wanted.name, false).await?;
     if share.is_delete_pending(node) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }

@@ -19,7 +19,7 @@ use super::{Durable, Origin};
 use crate::admission::TreeAdmission;
 use crate::server::Server;
 use crate::state::lease::LeaseId;
-use crate::state::open::{Grant, Open, Target};
+use crate::state::open::{Grant, Open, OpenTarget};
 use crate::state::oplock::{GrantTarget, Oplock};
 use crate::status::Failure;
 use crate::tree::{self, Tree};
@@ -72,7 +72,8 @@ impl Open {
     }
 
     fn record(&self, durable: &Durable) -> Option<PersistentOpen> {
-        let (Target::File(file), tree::Target::Disk(share)) = (&self.target, &self.tree.target) else {
+        let (OpenTarget::File(file), tree::TreeTarget::Disk(share)) = (&self.target, &self.tree.target)
+        else {
             return None;
         };
         let holding = share.holding(file)?;
@@ -193,7 +194,7 @@ impl Server {
     fn enter_restored(&self, restored: Vec<Restored>) {
         let now = Instant::now();
         for Restored { open, share, grant, holding } in restored {
-            if let Target::File(file) = &open.target {
+            if let OpenTarget::File(file) = &open.target {
                 share.settle_restored(file, grant.key, &holding);
             }
             self.durable.enter_disconnected(&open, now);
@@ -214,13 +215,13 @@ impl Server {
         let (request, grant) = self.restored_grant(share, id, share.file_of(&handle, may)?, record)?;
         let owner = Opener::named(("user", &record.owner));
         let file = share.restore(&handle, &holding, request.clone(), [None, Some(owner)], may)?;
-        let target = tree::Target::Disk(Arc::clone(share));
+        let target = tree::TreeTarget::Disk(Arc::clone(share));
         let encrypts = share.terms().contains(Terms::ENCRYPTED);
         let tree = Tree::new(0, target, AccessMask::empty(), encrypts, TreeAdmission::of_nobody());
         let open = Open::new(
             id,
             Arc::new(tree),
-            Target::File(file),
+            OpenTarget::File(file),
             AccessMask::from_bits_retain(record.granted_access),
             record.path.clone(),
             CreateOptions::from_bits_retain(record.create_options),

@@ -17,7 +17,7 @@ use crate::state::lease::LeaseId;
 use crate::state::open::Open;
 use crate::state::session::Session;
 use crate::status::Failure;
-use crate::tree::{Target, Tree};
+use crate::tree::{Tree, TreeTarget};
 
 /// How long a client that has come back waits for the end of its former connection. Another shard may not have noticed
 /// that end yet.
@@ -46,7 +46,7 @@ pub(crate) struct DurableOpens {
 #[derive(Debug, Default)]
 struct Tables {
     /// The opens by their persistent identifier.
-    opens: HashMap<u64, Entry>,
+    opens: HashMap<u64, DurableOpen>,
     /// The CREATEs by the client and its CreateGuid.
     creates: HashMap<CreateKey, Create>,
     /// The opens by AppInstanceId.
@@ -65,7 +65,7 @@ struct Tables {
 type CreateKey = (Guid, Guid);
 
 #[derive(Debug)]
-struct Entry {
+struct DurableOpen {
     open: Arc<Open>,
     session: OpenSession,
 }
@@ -438,11 +438,11 @@ impl Tables {
         if let Some(lease) = open.persistent_lease() {
             self.leases.entry(lease).or_default().push(id);
         }
-        self.opens.insert(id, Entry { open: Arc::clone(open), session });
+        self.opens.insert(id, DurableOpen { open: Arc::clone(open), session });
     }
 
     fn remove(&mut self, id: u64) -> Option<Arc<Open>> {
-        let Entry { open, session } = self.opens.remove(&id)?;
+        let DurableOpen { open, session } = self.opens.remove(&id)?;
         if open.is_persistent() {
             self.persistent = self.persistent.saturating_sub(1);
             forget(&mut self.names, &folded_name(&open.path), id);
@@ -477,7 +477,7 @@ fn forget<K: Hash + Eq>(ids: &mut HashMap<K, Vec<u64>>, key: &K, id: u64) {
     }
 }
 
-impl Entry {
+impl DurableOpen {
     fn is_replayable(&self) -> bool {
         self.open.durable.get().is_some_and(|durable| durable.is_replayable())
     }
@@ -495,7 +495,7 @@ impl OpenSession {
 
 pub(crate) fn is_same_share(one: &Tree, other: &Tree) -> bool {
     match (&one.target, &other.target) {
-        (Target::Disk(one), Target::Disk(other)) => Arc::ptr_eq(one, other),
+        (TreeTarget::Disk(one), TreeTarget::Disk(other)) => Arc::ptr_eq(one, other),
         _ => false,
     }
 }
