@@ -146,7 +146,7 @@ impl Post {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(2);
+    const URGENT_PATIENCE: Duration = Duration::from_secs(2);
 
     #[test]
     fn messages_wait_in_order_and_not_without_end() {
@@ -154,11 +154,11 @@ mod tests {
         let mailbox = Mailbox::of(&post);
         assert!(post.collect().is_none());
         assert_eq!(mailbox.post(Buffer::from(&b"1"[..])), Ok(()));
-        assert_eq!(mailbox.clone().post_urgently(Buffer::from(&b"2"[..]), PATIENCE), Ok(()));
+        assert_eq!(mailbox.clone().post_urgently(Buffer::from(&b"2"[..]), URGENT_PATIENCE), Ok(()));
         assert_eq!(mailbox.post(Buffer::from(&b"3"[..])), Err(PostError::Full));
         let Collected { frames, urgent, close } = post.collect().unwrap();
         assert_eq!(frames.iter().map(|frame| frame.to_vec()).collect::<Vec<_>>(), [b"1", b"2"]);
-        assert!(urgent == Some(PATIENCE) && !close && post.collect().is_none());
+        assert!(urgent == Some(URGENT_PATIENCE) && !close && post.collect().is_none());
         mailbox.close();
         assert_eq!(mailbox.post(Buffer::default()), Err(PostError::Gone));
         let last = post.collect().unwrap();

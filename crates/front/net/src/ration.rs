@@ -25,7 +25,7 @@ const ORIGIN_BYTES_MAX: usize = 4 << 20;
 const LATE_ORIGIN_BYTES_MAX: usize = (1 << 20) + 64 * 1024;
 /// How long a refused connection waits before another one is disconnected. Frames of well-behaved clients are complete
 /// by then.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
 /// An address that holds nothing and was refused is served first, if it asks again within this time.
 const FIRST_FOR: Duration = Duration::from_secs(1);
 
@@ -97,7 +97,7 @@ impl Ration {
         let more = bytes.saturating_sub(self.bytes);
         if more > 0 && (self.stopped.is_given() || !table.has_room(self.origin, more, now)) {
             let since = now.saturating_duration_since(*self.refused.get_or_insert(now));
-            if since >= PATIENCE {
+            if since >= REFUSED_PATIENCE {
                 table.make_room(self.origin, more);
             }
             return false;
@@ -235,7 +235,7 @@ mod tests {
     /// Asks in vain for longer than the patience of any holder.
     fn ask_in_vain(ration: &mut Ration, bytes: usize) {
         let now = Instant::now();
-        assert!(!ration.ask_at(bytes, now) && !ration.ask_at(bytes, now + PATIENCE));
+        assert!(!ration.ask_at(bytes, now) && !ration.ask_at(bytes, now + REFUSED_PATIENCE));
     }
 
     #[test]
