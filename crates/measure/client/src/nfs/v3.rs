@@ -10,7 +10,7 @@ use crate::{Client, Fault, FaultKind, Framing, Handle, Outcome, Request, Result,
 
 /// What is remembered of a call.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct SentCall {
     tag: usize,
     procedure: v3::Procedure,
     bytes: u32,
@@ -18,7 +18,7 @@ struct Kept {
 
 /// One connection.
 pub(super) struct Connection {
-    calls: Calls<Kept>,
+    calls: Calls<SentCall>,
     directories: Vec<FileHandle>,
     files: Vec<FileHandle>,
     /// The file behind each tag's own open.
@@ -40,7 +40,7 @@ impl Connection {
         body: impl FnOnce(&mut Writer<'_>),
     ) -> Sent {
         let number = Procedure { program: PROGRAM, version: VERSION, number: procedure as u32 };
-        self.calls.call(number, Kept { tag, procedure, bytes }, out, body);
+        self.calls.call(number, SentCall { tag, procedure, bytes }, out, body);
         Sent::Yes
     }
 
@@ -48,7 +48,7 @@ impl Connection {
         Ok(DirOpArgs { dir: handle(&self.directories, directory)?, name: Name(name.as_bytes()) })
     }
 
-    fn ended<'m>(&mut self, kept: Kept, results: &mut Reader<'m>) -> Result<Outcome<'m>> {
+    fn ended<'m>(&mut self, kept: SentCall, results: &mut Reader<'m>) -> Result<Outcome<'m>> {
         use v3::Procedure::{Create, GetAttr, Lookup, MkDir, Null, Read, ReadDirPlus, Remove, RmDir, Write};
         Ok(match kept.procedure {
             Read => match v3::read::Res::decode(results).map_err(garbled)? {
@@ -103,7 +103,7 @@ impl Connection {
     /// What CREATE or MKDIR has made.
     fn made(
         &mut self,
-        kept: Kept,
+        kept: SentCall,
         what: &str,
         outcome: std::result::Result<CreatedOk, Status>,
     ) -> Result<Outcome<'static>> {

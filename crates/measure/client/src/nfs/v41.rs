@@ -20,7 +20,7 @@ pub(super) const COMPOUND: Procedure = Procedure { program: PROGRAM, version: VE
 
 /// What is remembered of a call.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct SentCall {
     tag: usize,
     slot: u32,
     bytes: u32,
@@ -32,7 +32,7 @@ type Object = (Vec<u8>, Option<Stateid>);
 
 /// One connection.
 pub(super) struct Connection {
-    calls: Calls<Kept>,
+    calls: Calls<SentCall>,
     client_id: ClientId,
     session_id: SessionId,
     /// The session's highest slot.
@@ -103,7 +103,7 @@ impl Connection {
             cache_this,
         };
         let all = [&[ArgOp::Sequence(sequence)], operations].concat();
-        self.calls.call(COMPOUND, Kept { tag, slot, bytes, opens }, out, |w| encode_args(w, "", 1, &all));
+        self.calls.call(COMPOUND, SentCall { tag, slot, bytes, opens }, out, |w| encode_args(w, "", 1, &all));
         Sent::Yes
     }
 
@@ -115,7 +115,7 @@ impl Connection {
         }
     }
 
-    fn ended<'m>(&mut self, kept: Kept, mut results: Res<'m>) -> Result<Outcome<'m>> {
+    fn ended<'m>(&mut self, kept: SentCall, mut results: Res<'m>) -> Result<Outcome<'m>> {
         let sequence = results.results.next().transpose().map_err(garbled)?;
         self.give_back(kept.slot, matches!(sequence, Some(ResOp::Sequence(Ok(_)))));
         let mut handle = None;
@@ -263,7 +263,7 @@ impl Connection {
     /// DESTROY_SESSION alone in its COMPOUND needs no slot (RFC 8881 18.37.3).
     fn leave(&mut self, tag: usize, out: &mut Vec<u8>) -> Sent {
         let all = [ArgOp::DestroySession(destroy_session::Args { session_id: self.session_id })];
-        let kept = Kept { tag, slot: u32::MAX, bytes: 0, opens: false };
+        let kept = SentCall { tag, slot: u32::MAX, bytes: 0, opens: false };
         self.calls.call(COMPOUND, kept, out, |w| encode_args(w, "", 1, &all));
         Sent::Yes
     }
