@@ -106,7 +106,7 @@ pub(crate) struct Link {
 
 /// What a single request brought.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum LinkReply {
     Done,
     Handle(Handle),
 }
@@ -122,7 +122,7 @@ impl Link {
     ///
     /// # Errors
     /// What the server refused, or what is wrong with the connection.
-    pub(crate) fn ask(&mut self, request: &Request<'_>) -> Result<Answer> {
+    pub(crate) fn ask(&mut self, request: &Request<'_>) -> Result<LinkReply> {
         const AGAIN: u32 = 100;
         for _ in 0..AGAIN {
             if let Some(answer) = self.ask_once(request)? {
@@ -133,10 +133,10 @@ impl Link {
         Err(Fault::new(ProblemKind::Refused, "the server says again and again that it would answer later"))
     }
 
-    fn ask_once(&mut self, request: &Request<'_>) -> Result<Option<Answer>> {
+    fn ask_once(&mut self, request: &Request<'_>) -> Result<Option<LinkReply>> {
         let mut out = Vec::new();
         match self.client.submit(0, request, &mut out)? {
-            Sent::NotNeeded => return Ok(Some(Answer::Done)),
+            Sent::NotNeeded => return Ok(Some(LinkReply::Done)),
             Sent::NotNow => return Err(Fault::protocol("the server lets not one request in")),
             Sent::Yes => self.wire.send(&out)?,
         }
@@ -145,10 +145,10 @@ impl Link {
             let mut message = self.wire.receive()?;
             self.client.receive(&mut message, &mut |_, outcome| {
                 answer = Some(match outcome {
-                    Outcome::Handle(handle) => Ok(Some(Answer::Handle(handle))),
+                    Outcome::Handle(handle) => Ok(Some(LinkReply::Handle(handle))),
                     Outcome::Later => Ok(None),
                     Outcome::Refused(fault) => Err(Fault::from(fault)),
-                    Outcome::Data(_) | Outcome::Done | Outcome::Written(_) => Ok(Some(Answer::Done)),
+                    Outcome::Data(_) | Outcome::Done | Outcome::Written(_) => Ok(Some(LinkReply::Done)),
                 });
             })?;
         }
@@ -161,8 +161,8 @@ impl Link {
     /// As [`Self::ask`].
     pub(crate) fn handle(&mut self, request: &Request<'_>) -> Result<Handle> {
         match self.ask(request)? {
-            Answer::Handle(handle) => Ok(handle),
-            Answer::Done => Err(Fault::protocol("the server has given no handle")),
+            LinkReply::Handle(handle) => Ok(handle),
+            LinkReply::Done => Err(Fault::protocol("the server has given no handle")),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{self, CYCLE_NAMES, FIRST_THREAD_DIRECTORY, Measured, cycle_name, directory};
 use crate::fault::{Fault, Result};
 use crate::files::Files;
-use crate::link::{Answer, Link, Network};
+use crate::link::{Link, LinkReply, Network};
 use crate::result::{Key, Mix, Negotiated, ProblemKind};
 use crate::security::Security;
 use crate::server::Server;
@@ -151,8 +151,8 @@ impl<'a> Site<'a> {
 
     fn make_directory(&self, link: &mut Link, parent: usize, name: &str) -> Result<Handle> {
         let made = match link.ask(&Request::MakeDirectory { parent, name })? {
-            Answer::Handle(handle) => handle,
-            Answer::Done => match self.directories.get(parent) {
+            LinkReply::Handle(handle) => handle,
+            LinkReply::Done => match self.directories.get(parent) {
                 Some(Handle::Path(path)) if !path.is_empty() => Handle::Path(format!("{path}\\{name}")),
                 _ => Handle::Path(name.to_owned()),
             },
