@@ -15,7 +15,7 @@ use crate::print::harmless;
 use crate::problem::{Cause, Problem, Result};
 
 /// How long the server may take to be reached, and to say something.
-const PATIENCE: Duration = Duration::from_secs(10);
+const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
@@ -53,7 +53,7 @@ pub(crate) fn call<T: DeserializeOwned>(access: &Access, method: &str, path: &st
 /// # Errors
 /// Something other than "nobody listens there".
 pub(crate) fn answers(access: &Access) -> Result<bool> {
-    match TcpStream::connect_timeout(&access.address, PATIENCE) {
+    match TcpStream::connect_timeout(&access.address, SERVER_PATIENCE) {
         Ok(_) => Ok(true),
         Err(e) if e.kind() == ErrorKind::ConnectionRefused => Ok(false),
         Err(e) => Err(unreachable(access, &e)),
@@ -74,9 +74,9 @@ pub(crate) fn path_part(name: &str) -> String {
 }
 
 fn exchange(access: &Access, method: &str, path: &str, body: &[u8]) -> io::Result<Vec<u8>> {
-    let stream = TcpStream::connect_timeout(&access.address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let stream = TcpStream::connect_timeout(&access.address, SERVER_PATIENCE)?;
+    stream.set_read_timeout(Some(SERVER_PATIENCE))?;
+    stream.set_write_timeout(Some(SERVER_PATIENCE))?;
     match &access.certificate {
         None => converse(stream, access, method, path, body),
         Some(certificate) => {

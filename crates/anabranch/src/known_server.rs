@@ -18,7 +18,7 @@ use rustls::{
 /// # Errors
 /// The TLS library refuses its own settings.
 pub(crate) fn connect(certificate: &CertificateDer<'_>, address: IpAddr) -> io::Result<ClientConnection> {
-    let known = Known { certificate: certificate.clone().into_owned() };
+    let known = KnownCertificate { certificate: certificate.clone().into_owned() };
     let config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .map_err(io::Error::other)?
@@ -30,11 +30,11 @@ pub(crate) fn connect(certificate: &CertificateDer<'_>, address: IpAddr) -> io::
 
 /// Trusts one certificate. Its names and dates do not count: its fingerprint does.
 #[derive(Debug)]
-struct Known {
+struct KnownCertificate {
     certificate: CertificateDer<'static>,
 }
 
-impl ServerCertVerifier for Known {
+impl ServerCertVerifier for KnownCertificate {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

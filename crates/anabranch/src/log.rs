@@ -25,7 +25,7 @@ use crate::settings::{Given, LogFormat};
 /// Bytes that a pipe, a socket or a terminal takes without waiting once it says that it takes any (pipe(7): `PIPE_BUF`).
 const PIECE: usize = 4096;
 /// How long the ready line, the last lines of the log and the last word of a program may wait for their reader.
-const PATIENCE: Duration = Duration::from_secs(2);
+const READER_PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes of lines that wait to be written.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
@@ -144,13 +144,13 @@ pub(crate) fn check(given: &Given) -> Result<String> {
 
 /// Waits a moment until all that was logged is written.
 pub(crate) fn finish() {
-    QUEUE.finish(PATIENCE);
+    QUEUE.finish(READER_PATIENCE);
 }
 
 /// Says something to whoever started the program, if it is taken within a moment: the ready line, the last error.
 pub(crate) fn say(to: impl AsFd + Send + 'static, text: &str) {
     let text = text.to_owned();
-    in_time::answer_within(2 * PATIENCE, move || write_taken(to, text.as_bytes(), PATIENCE));
+    in_time::answer_within(2 * READER_PATIENCE, move || write_taken(to, text.as_bytes(), READER_PATIENCE));
 }
 
 /// Takes lines, one a call; never fails, and never waits for who reads them.

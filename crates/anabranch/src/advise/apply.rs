@@ -14,7 +14,7 @@ use load::target::Target;
 use super::arguments::Advise;
 use super::live::{self, Judged};
 use super::live_facts::works;
-use super::trial::{self, Change, Outcome};
+use super::trial::{self, Change, TrialOutcome};
 use crate::ask::{self, path_part};
 use crate::bench::{measure_plan, stopping};
 use crate::control_access::{self, Access};
@@ -87,7 +87,7 @@ fn nothing(command: &Advise, text: &str) -> Result<()> {
     print(if command.asking.json { "null\n" } else { text })
 }
 
-fn tell(command: &Advise, outcome: &Outcome, change: &Change) -> Result<()> {
+fn tell(command: &Advise, outcome: &TrialOutcome, change: &Change) -> Result<()> {
     if command.asking.json {
         return print(&json(outcome)?);
     }

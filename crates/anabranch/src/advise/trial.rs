@@ -29,7 +29,7 @@ pub(super) struct Change {
 
 /// What came of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Outcome {
+pub(super) struct TrialOutcome {
     rule: u8,
     share: String,
     change: String,
@@ -88,7 +88,7 @@ pub(super) fn run(
     change: &Change,
     stop: &AtomicBool,
     mut measure: impl FnMut() -> Result<f64>,
-) -> Result<Outcome> {
+) -> Result<TrialOutcome> {
     let mut undo = Undo { access, share, change, is_changed: false };
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS {
@@ -108,7 +108,7 @@ pub(super) fn run(
     let kept = ratio.is_some_and(|ratio| ratio.effect == Effect::Higher);
     undo.set(kept)?;
     undo.is_changed = false;
-    Ok(Outcome {
+    Ok(TrialOutcome {
         rule: change.rule,
         share: share.to_owned(),
         change: change.what.clone(),
@@ -120,7 +120,7 @@ pub(super) fn run(
 }
 
 /// What came of it, for people.
-pub(super) fn render(outcome: &Outcome) -> String {
+pub(super) fn render(outcome: &TrialOutcome) -> String {
     let mut text = format!("R{}  {} on the share {}\n", outcome.rule, outcome.change, outcome.share);
     for (name, rate) in [("before", &outcome.before), ("after", &outcome.after)] {
         let rate = rate.as_ref().map_or_else(

@@ -17,7 +17,7 @@ use crate::problem::{Cause, Problem, Result};
 /// Between two questions for what was recorded.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// How much longer than the recording's own time it is waited for its end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const RECORDING_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What was recorded.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,7 +52,7 @@ pub(super) fn run(record: &ShareRecord) -> Result<()> {
     writeln!(file, "{HEAD}\n# share {} for {} s", record.name, record.seconds).map_err(|e| cannot(&e))?;
     writeln!(file, "# microseconds\tapi\tprotocol\tclient\tfile\toffset\tbytes").map_err(|e| cannot(&e))?;
     let mut summary = Summary { share: record.name.clone(), seconds: record.seconds, ..Summary::default() };
-    let deadline = Instant::now() + Duration::from_secs(record.seconds) + PATIENCE;
+    let deadline = Instant::now() + Duration::from_secs(record.seconds) + RECORDING_PATIENCE;
     loop {
         std::thread::sleep(INTERVAL);
         let part: TracePart = ask::get(&access, &path)?;
