@@ -280,7 +280,7 @@ fn ten_thousand_that_come_and_go_leave_room_for_others() {
 
 #[test]
 fn one_origin_does_not_take_the_last_quarter_nor_what_others_have() {
-    let limits = Limits { clients_max: 100, ..Limits::default() };
+    let limits = ClientLimits { clients_max: 100, ..ClientLimits::default() };
     let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
     let honest = test.confirmed(b"honest", 1);
     test.now += seconds(11); // its lease is over
