@@ -221,7 +221,8 @@ impl<C, R: Clone> Clients<C, R> {
             value: make(id),
         };
         let sequence = record.next_sequence();
-        *self.by_origin.entry(record.origin).or_default() += 1;
+        let count = self.by_origin.entry(record.origin).or_default();
+        *count = count.saturating_add(1);
         self.by_id.insert(id, record);
         self.unconfirmed.insert(id);
         self.by_owner.entry(owner).or_default().unconfirmed = Some(id);
