@@ -1,7 +1,8 @@
 //! RPC: what is answered before any procedure runs (RFC 5531).
 
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use nfs_wire::mount;
 use nfs_wire::record_mark::{FRAGMENTS_MAX, Mark};
@@ -53,7 +54,7 @@ fn empty_fragments_are_bounded() {
 
 #[test]
 fn who_is_silent_and_has_no_state_has_to_go() {
-    let silence = std::time::Duration::from_secs(2);
+    let silence = Duration::from_secs(2);
     let server = TestServer::with(Arc::default(), export(Squash::None), 1, |_| {}, |c| c.silence = silence);
     let (mut mounted, root) = server.mounted();
     mounted.attributes(root);
@@ -189,5 +190,28 @@ fn what_is_no_call_ends_its_connection_only() {
     let reply = Reply { xid: 1, body: ReplyBody::accepted(AcceptStatus::Success) };
     client.send_record(&reply.encode_to_vec());
     assert!(client.is_closed());
+    neighbour.attributes(root);
+}
+
+/// SMB clients on the wrong port: their first frame, of SMB 2 ([MS-SMB2] 2.1, 2.2.3) or of its predecessor ([MS-CIFS]
+/// 2.2.4.52), looks like a fragment with more to come. They are told at once, by a connection that ends.
+#[test]
+fn an_smb_client_is_hung_up_on_without_an_answer() {
+    let server = TestServer::start();
+    let (mut neighbour, root) = server.mounted();
+    let header = [&b"\xfeSMB\x40\0"[..], &[0; 58]].concat();
+    // StructureSize, one dialect, signing enabled, Capabilities, ClientGuid, SMB 2.0.2.
+    let body = [&[36, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0][..], &[7; 16], &[0; 8], &[0x02, 0x02]].concat();
+    let smb2 = [header, body].concat();
+    let smb1 = [&b"\xffSMB\x72"[..], &[0; 28], b"\x0c\0\x02NT LM 0.12\0"].concat();
+    for message in [smb2, smb1] {
+        let mut client = server.client();
+        // A connection without a call would end anyway, after 60 s.
+        client.stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        client.stream.write_all(&u32::try_from(message.len()).unwrap().to_be_bytes()).unwrap();
+        client.stream.write_all(&message).unwrap();
+        let end = client.stream.read(&mut [0]).map_err(|e| e.kind());
+        assert!(matches!(end, Ok(0) | Err(ErrorKind::ConnectionReset)), "{:?}: {end:?}", &message[..4]);
+    }
     neighbour.attributes(root);
 }
