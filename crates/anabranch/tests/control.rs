@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -191,6 +191,71 @@ fn with_a_certificate_it_speaks_tls_and_nothing_else() {
     machine.stop();
     machine.start(&[]);
     assert!(machine.done(&["share", "list"]).contains("data"), "no certificate, no TLS");
+}
+
+/// What `openssl` prints of a certificate in a file, or of the one that a server shows.
+fn openssl(arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } =
+        Command::new("openssl").args(arguments).stdin(Stdio::null()).output().unwrap();
+    assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+/// The SHA-256 of the certificate in a file.
+fn fingerprint(certificate: &str) -> String {
+    let printed = openssl(&["x509", "-in", certificate, "-noout", "-fingerprint", "-sha256"]);
+    printed.trim_end().split_once('=').unwrap().1.to_owned()
+}
+
+#[test]
+fn beyond_loopback_it_speaks_tls_with_a_certificate_of_its_own() {
+    let machine = Machine::new();
+    let log = path(&machine.directory, "log");
+    let mut flags = flags(&machine.directory);
+    let control = flags.iter().position(|flag| flag == "--control").unwrap();
+    flags[control + 1] = "0.0.0.0:0".to_owned();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut fingerprints = Vec::new();
+    for run in ["the first", "the second"] {
+        let mut server = Server::start_logging(&flags, fs::File::create(&log).unwrap().into());
+        let (host, port) = server.address("control").rsplit_once(':').unwrap();
+        assert_eq!(host, "0.0.0.0", "{run}");
+        let address = format!("127.0.0.1:{port}");
+
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("speaks HTTPS"), "{run}: {answer}");
+
+        // The certificate of the state directory is the one that the server shows, and the one in the log.
+        let shown = path(&machine.directory, "shown.pem");
+        fs::write(&shown, openssl(&["s_client", "-connect", &address, "-showcerts"])).unwrap();
+        let own = path(&machine.directory, "state/control-certificate.pem");
+        let printed = fingerprint(&own);
+        assert_eq!(fingerprint(&shown), printed, "{run}");
+        let said = fs::read_to_string(&log).unwrap();
+        assert!(said.contains(&format!("SHA-256 {printed}")), "{run}: {printed}: {said}");
+        let url = format!("https://{address}/healthz");
+        let curl = ["--silent", "--show-error", "--max-time", "60", "--noproxy", "*", "--cacert", &own, &url];
+        let asked = Command::new("curl").args(curl).output().unwrap();
+        assert!(asked.status.success(), "{run}: {}", String::from_utf8_lossy(&asked.stderr));
+        assert!(
+            machine.done(&["share", "list"]).contains("data"),
+            "{run}: the commands know the certificate"
+        );
+        fingerprints.push(printed);
+        assert_eq!(server.end_with("TERM"), Some(0), "{run}");
+    }
+    assert_eq!(fingerprints[0], fingerprints[1], "it is kept");
+
+    // Another certificate in the state directory is not that of this server.
+    let [other, _] = machine.make_certificate("other");
+    let server = Server::start(&flags);
+    fs::copy(&other, path(&machine.directory, "state/control-certificate.pem")).unwrap();
+    let (status, said, errors) = machine.run(&["share", "list"]);
+    assert!(status == Some(6) && said.is_empty() && errors.contains("certificate"), "{errors}");
+    drop(server);
 }
 
 #[test]
