@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{PipeWriter, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use smb_proto::dialect::Dialect;
+use smb_wire::NtStatus;
+use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
 mod disk;
@@ -190,4 +192,49 @@ fn the_short_name_of_a_part_is_what_is_logged() {
     let said = std::fs::read_to_string(&log).unwrap();
     assert!(said.contains(" anabranch_smb_server::"), "{said}");
     assert!(said.lines().all(|line| line.contains(" anabranch_smb_server")), "{said}");
+}
+
+/// A connection to SMB from 127.0.0.`from`, with its dialect negotiated.
+fn client_from(server: &Server, from: u8) -> Client {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, from], 0)).into()).unwrap();
+    socket.connect(&server.address("smb").parse::<SocketAddr>().unwrap().into()).unwrap();
+    let mut client = Client::over(socket.into());
+    client.negotiate(&[Dialect::Smb311]);
+    client
+}
+
+#[test]
+fn that_logons_fail_again_and_again_is_said_once_and_keeps_nobody_else_out() {
+    const GUESSES: usize = 16;
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let flags = flags(&directory);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut server = Server::start_logging(&flags, std::fs::File::create(&log).unwrap().into());
+    std::thread::scope(|scope| {
+        // All at once: the answers are held back. Few for the same account, whose failures wait for each other.
+        let guesses: Vec<_> = (0..GUESSES)
+            .map(|number| {
+                let user = if number < 3 { "anna".to_owned() } else { format!("nobody{number}") };
+                let mut client = client_from(&server, 3);
+                scope.spawn(move || client.log_in(&user, "wrong").unwrap_err())
+            })
+            .collect();
+        let begun = Instant::now();
+        let mut owner = client_from(&server, 2);
+        owner.log_in("anna", "hush-hush").unwrap();
+        owner.tree_connect("data").unwrap();
+        let waiting = guesses.iter().filter(|guess| !guess.is_finished()).count();
+        println!("the right password: {:?}, {waiting} of {GUESSES} others wait", begun.elapsed());
+        for guess in guesses {
+            assert_eq!(guess.join().unwrap(), NtStatus::LOGON_FAILURE);
+        }
+    });
+    assert_eq!(server.end_with("TERM"), Some(0));
+    let said = std::fs::read_to_string(&log).unwrap();
+    let lines = |words: &str| said.lines().filter(|line| line.contains(words)).collect::<Vec<_>>();
+    let told = lines("logons fail again and again");
+    assert!(told.len() == 1 && told[0].contains("127.0.0.3"), "{said}");
+    assert_eq!(lines("authentication failed").len(), 5, "each is told until then: {said}");
 }
