@@ -25,15 +25,10 @@ impl Upkeep {
         let (stop, stopped) = mpsc::channel();
         let run = move || {
             // A copy was made at the start.
-            let mut copied = Instant::now();
+            let mut copying = DailyCopy { made: Instant::now() };
             loop {
                 look(&shares, &state);
-                if copied.elapsed() >= copies::INTERVAL {
-                    copied = Instant::now();
-                    let state = Arc::clone(&state);
-                    // Runs on a separate thread, so that a hanging disk holds up nothing else.
-                    std::thread::spawn(move || state.keep_copy());
-                }
+                copying.make_if_due(&state, Instant::now());
                 if stopped.recv_timeout(burst_credits::INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
@@ -51,11 +46,61 @@ fn look(shares: &ShareTable, state: &State) {
     }
 }
 
+/// The copy of the state database that is made once a day.
+struct DailyCopy {
+    /// When the last one was begun.
+    made: Instant,
+}
+
+impl DailyCopy {
+    /// Begins a copy if the last one is old enough. It is made on a separate thread, so that a hanging disk holds up
+    /// nothing else.
+    fn make_if_due(&mut self, state: &Arc<State>, now: Instant) -> Option<JoinHandle<()>> {
+        if now.saturating_duration_since(self.made) < copies::INTERVAL {
+            return None;
+        }
+        self.made = now;
+        let state = Arc::clone(state);
+        Some(std::thread::spawn(move || state.keep_copy()))
+    }
+}
+
 impl Drop for Upkeep {
     fn drop(&mut self) {
         drop(self.stop.take());
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that keeps things up has failed");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const DAY: u64 = 24 * 60;
+
+    #[test]
+    fn the_state_database_is_copied_once_a_day() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("state");
+        let state = Arc::new(State::open(&directory).unwrap());
+        let copy = copies::path(&directory);
+        let start = Instant::now();
+        let mut copying = DailyCopy { made: start };
+        let mut is_made_after = |minutes: u64| {
+            let _ = std::fs::remove_file(&copy);
+            let begun = copying.make_if_due(&state, start + Duration::from_secs(minutes * 60));
+            let is_begun = begun.is_some();
+            begun.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_eq!(copy.exists(), is_begun, "after {minutes} minutes");
+            is_begun
+        };
+        assert!(!is_made_after(0) && !is_made_after(DAY - 1));
+        assert!(is_made_after(DAY) && !is_made_after(DAY + 1));
+        // After a turn that came late, the next copy is made a day later.
+        assert!(is_made_after(5 * DAY + 10) && !is_made_after(6 * DAY + 9) && is_made_after(6 * DAY + 10));
     }
 }
