@@ -18,9 +18,9 @@ use crate::notice::Notice;
 /// Bytes that each stranger may hold without asking.
 pub(crate) const FREE_BYTES: usize = 4 * 1024;
 /// Bytes of all strangers together.
-const BYTES_MAX: usize = 16 << 20;
+pub const STRANGERS_BYTES_MAX: usize = 16 << 20;
 /// Bytes of all strangers from one address: more than three of the largest NFS calls.
-const ORIGIN_BYTES_MAX: usize = 4 << 20;
+pub const STRANGERS_OF_ORIGIN_BYTES_MAX: usize = 4 << 20;
 /// The last quarter is for addresses that hold no more than this: one such call.
 const LATE_ORIGIN_BYTES_MAX: usize = (1 << 20) + 64 * 1024;
 /// How long a refused connection waits before another one is disconnected. Frames of well-behaved clients are complete
@@ -132,14 +132,14 @@ impl Table {
     /// Whether an address may hold this many more bytes.
     fn has_room(&mut self, origin: Origin, more: usize, now: Instant) -> bool {
         let own = self.held_by(origin);
-        own.saturating_add(more) <= ORIGIN_BYTES_MAX && self.may_have(origin, own, more, now)
+        own.saturating_add(more) <= STRANGERS_OF_ORIGIN_BYTES_MAX && self.may_have(origin, own, more, now)
     }
 
     /// Tells a large holder to end, unless enough memory is about to become free already. The holder is one of this
     /// address if the address has used up its own part, otherwise one of the address that holds most.
     fn make_room(&mut self, origin: Origin, more: usize) {
         let own = self.origins.get(&origin);
-        if own.is_some_and(|held| held.bytes.saturating_add(more) > ORIGIN_BYTES_MAX) {
+        if own.is_some_and(|held| held.bytes.saturating_add(more) > STRANGERS_OF_ORIGIN_BYTES_MAX) {
             if own.is_some_and(|held| held.going < more) {
                 self.stop_largest_of(origin);
             }
@@ -162,9 +162,9 @@ impl Table {
         let others_come_first = self
             .first
             .is_some_and(|(first, at)| first != origin && now.saturating_duration_since(at) < FIRST_FOR);
-        let is_late = others_come_first || held > BYTES_MAX - BYTES_MAX / 4;
+        let is_late = others_come_first || held > STRANGERS_BYTES_MAX - STRANGERS_BYTES_MAX / 4;
         let is_modest = !others_come_first && own.saturating_add(more) <= LATE_ORIGIN_BYTES_MAX;
-        let has_room = held <= BYTES_MAX && (!is_late || is_modest);
+        let has_room = held <= STRANGERS_BYTES_MAX && (!is_late || is_modest);
         if !others_come_first && (own == 0 || has_room) {
             self.first = (!has_room).then_some((origin, now));
         }
@@ -229,7 +229,7 @@ mod tests {
         let _others: Vec<_> = (3..7).map(|last| holding(&rations, last, MIB)).collect();
         let mut small = from(&rations, 9);
         assert!(small.ask(FREE_BYTES) && !small.ask(FREE_BYTES + 1) && small.ask(100));
-        assert_eq!(rations.table.lock().held, BYTES_MAX);
+        assert_eq!(rations.table.lock().held, STRANGERS_BYTES_MAX);
     }
 
     /// Asks in vain for longer than the patience of any holder.
@@ -267,7 +267,7 @@ mod tests {
         assert!(!is_stopped(&modest) && !is_stopped(&asking));
         assert_eq!(full.iter().filter(|ration| is_stopped(ration)).count(), 1, "that is enough");
         let _others: Vec<_> = (10..13).map(|last| holding(&rations, last, MIB)).collect();
-        assert_eq!(rations.table.lock().held, BYTES_MAX);
+        assert_eq!(rations.table.lock().held, STRANGERS_BYTES_MAX);
     }
 
     #[test]

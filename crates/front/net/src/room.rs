@@ -10,11 +10,11 @@ use std::rc::Rc;
 use tokio::sync::{Mutex, Notify};
 
 /// The most bytes of replies that wait to be sent or are being made.
-const BYTES_MAX: usize = 4 << 20;
+pub const REPLIES_BYTES_MAX: usize = 4 << 20;
 /// Replies of up to this many bytes need not wait for larger ones, which may take long.
-const SMALL_BYTES: usize = 64 << 10;
+pub const SMALL_REPLY_BYTES_MAX: usize = 64 << 10;
 /// Bytes reserved for small replies.
-const SMALL_ANSWERS_BYTES: usize = 512 << 10;
+pub const SMALL_REPLIES_BYTES: usize = 512 << 10;
 
 /// Tracks the replies that are being made for one connection. For the connection's own shard.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Rooms {
     /// Waits for room for a reply of this many bytes. `held` returns how much waits to be sent; `had` is the room that
     /// the caller has for the same reply.
     pub(crate) async fn enter(self: &Rc<Self>, bytes: usize, had: usize, held: impl Fn() -> usize) -> Room {
-        let is_small = bytes <= SMALL_BYTES;
+        let is_small = bytes <= SMALL_REPLY_BYTES_MAX;
         let line = if is_small { &self.small } else { &self.large };
         if line.waiting.get() > 0 || !self.is_free(bytes, held()) {
             Box::pin(self.wait(line, bytes, had, held)).await;
@@ -88,13 +88,13 @@ impl Rooms {
     fn is_free(&self, bytes: usize, held: usize) -> bool {
         let (small, large) = (self.small.making.get(), self.large.making.get());
         let taken = small.saturating_add(large).saturating_add(held);
-        let is_alone = held == 0 && taken.saturating_sub(self.stalled.get()) <= SMALL_ANSWERS_BYTES;
-        let fits = if bytes > SMALL_BYTES {
-            taken.saturating_add(bytes) <= BYTES_MAX - SMALL_ANSWERS_BYTES
+        let is_alone = held == 0 && taken.saturating_sub(self.stalled.get()) <= SMALL_REPLIES_BYTES;
+        let fits = if bytes > SMALL_REPLY_BYTES_MAX {
+            taken.saturating_add(bytes) <= REPLIES_BYTES_MAX - SMALL_REPLIES_BYTES
         } else {
             // Small replies must not keep large ones out for ever.
-            let gives_way = self.large.waiting.get() > 0 && small.saturating_add(bytes) > SMALL_ANSWERS_BYTES;
-            taken.saturating_add(bytes) <= BYTES_MAX && !gives_way
+            let gives_way = self.large.waiting.get() > 0 && small.saturating_add(bytes) > SMALL_REPLIES_BYTES;
+            taken.saturating_add(bytes) <= REPLIES_BYTES_MAX && !gives_way
         };
         fits || is_alone || self.is_over.get()
     }
@@ -170,11 +170,11 @@ mod tests {
         drop(first);
         let one = poll(pin!(enter(MIB))).unwrap();
         assert!(poll(pin!(enter(MIB))).is_none(), "the client takes nothing");
-        let small: Vec<_> = (0..16).map(|_| poll(pin!(enter(SMALL_BYTES))).unwrap()).collect();
-        assert!(poll(pin!(enter(SMALL_BYTES))).is_none(), "nor small ones");
+        let small: Vec<_> = (0..16).map(|_| poll(pin!(enter(SMALL_REPLY_BYTES_MAX))).unwrap()).collect();
+        assert!(poll(pin!(enter(SMALL_REPLY_BYTES_MAX))).is_none(), "nor small ones");
         drop((one, small));
         assert!(poll(pin!(enter(MIB))).is_some());
-        held.set(BYTES_MAX + 1);
+        held.set(REPLIES_BYTES_MAX + 1);
         assert!(poll(pin!(enter(1))).is_none());
     }
 
@@ -185,8 +185,8 @@ mod tests {
         let large: Vec<_> = (0..3).map(|_| poll(pin!(enter(MIB))).unwrap()).collect();
         let mut waits = pin!(enter(8 * MIB));
         assert!(poll(waits.as_mut()).is_none());
-        let small: Vec<_> = (0..8).map(|_| poll(pin!(enter(SMALL_BYTES))).unwrap()).collect();
-        assert!(poll(pin!(enter(SMALL_BYTES))).is_none(), "that much is kept for them");
+        let small: Vec<_> = (0..8).map(|_| poll(pin!(enter(SMALL_REPLY_BYTES_MAX))).unwrap()).collect();
+        assert!(poll(pin!(enter(SMALL_REPLY_BYTES_MAX))).is_none(), "that much is kept for them");
         drop(large);
         let alone = poll(waits.as_mut()).unwrap();
         assert!(poll(pin!(enter(MIB))).is_none());
@@ -198,7 +198,7 @@ mod tests {
     fn who_waits_comes_in_turn_and_at_the_end_at_once() {
         let (rooms, held) = (Rc::<Rooms>::default(), Cell::new(4 * MIB));
         let enter = |bytes| rooms.enter(bytes, 0, || held.get());
-        let (mut first, mut second) = (pin!(enter(2 * MIB)), pin!(enter(SMALL_BYTES + 1)));
+        let (mut first, mut second) = (pin!(enter(2 * MIB)), pin!(enter(SMALL_REPLY_BYTES_MAX + 1)));
         assert!(poll(first.as_mut()).is_none() && poll(second.as_mut()).is_none());
         held.set(2 * MIB);
         rooms.note();

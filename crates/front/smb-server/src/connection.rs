@@ -27,7 +27,7 @@ use crate::status::Failure;
 /// The most bytes of a READ, WRITE or transaction without multi-credit requests (SMB 2.0.2).
 const IO_BYTES_SINGLE_CREDIT: u32 = 64 * 1024;
 /// How many logons may fail on a connection on which no user has logged on.
-const FAILED_LOGONS_MAX: u32 = 5;
+pub const FAILED_LOGONS_MAX: u32 = 5;
 
 /// One connection of a client. It lives on one shard.
 pub struct Connection {

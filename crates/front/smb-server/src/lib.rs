@@ -37,10 +37,11 @@ mod status;
 mod tree;
 
 pub use config::{Config, Dialect, GivenInterface, Interface, Interfaces, Limits, Protection, Timeouts};
-pub use connection::Connection;
+pub use connection::{Connection, FAILED_LOGONS_MAX};
 pub use front::FRONT;
 pub use guesses::LogonCounts;
 pub use handler::operations;
+pub use serve::STRANGER_FRAME_BYTES_MAX;
 pub use server::Server;
 pub use service::Service;
 pub use state::durable::{Change, PersistentLease, PersistentLock, PersistentOpen, PersistentOpens};

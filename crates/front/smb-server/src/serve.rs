@@ -19,7 +19,7 @@ use crate::{dispatch, reply};
 /// The most bytes of a frame besides the payload of one request: headers, and the small requests of its compound.
 const FRAME_OVERHEAD: usize = 64 * 1024;
 /// The most bytes of a frame before any user has logged on.
-const STRANGER_FRAME_BYTES: usize = 64 * 1024;
+pub const STRANGER_FRAME_BYTES_MAX: usize = 64 * 1024;
 
 impl Connection {
     /// 3.3.5.2, up to the point where requests are processed one by one.
@@ -108,7 +108,7 @@ impl Protocol for Connection {
         let most = if self.is_known() {
             usize::try_from(self.io_bytes_max()).unwrap_or(usize::MAX).saturating_add(FRAME_OVERHEAD)
         } else {
-            STRANGER_FRAME_BYTES
+            STRANGER_FRAME_BYTES_MAX
         };
         if length > most {
             return Err(PrefixError(format!("a frame of {length} bytes, where at most {most} are taken")));
