@@ -16,11 +16,11 @@ use crate::v4::client_records::ClientRecords;
 pub const TRANSFER_BYTES_MAX: u32 = 1 << 20;
 
 /// The most bytes of one call: a WRITE and what precedes its data.
-pub(crate) const RECORD_BYTES_MAX: usize = TRANSFER_BYTES_MAX as usize + 8 * 1024;
+pub const RECORD_BYTES_MAX: usize = TRANSFER_BYTES_MAX as usize + 8 * 1024;
 
 /// The most calls of one connection that wait for the device or for another client. Each may hold a buffer of
 /// [`TRANSFER_BYTES_MAX`].
-pub(crate) const PENDING_CALLS_MAX: usize = 256;
+pub const PENDING_CALLS_MAX: usize = 256;
 
 /// How long an NFSv4 client may take to answer a callback, unless [`Config`] says otherwise.
 const CALLBACK_TIMEOUT: Duration = Duration::from_secs(10);

@@ -51,14 +51,14 @@ use std::time::{Duration, Instant};
 
 use net::{ConnectionLimits, Outbox, Peer, Service};
 use nfs_proto::filehandle::FileHandleCodec;
-use nfs_wire::record_mark::FRAGMENTS_MAX;
 use share::Share;
 
-pub use config::{Anonymous, Config, Squashing, TRANSFER_BYTES_MAX};
+pub use config::{Anonymous, Config, PENDING_CALLS_MAX, RECORD_BYTES_MAX, Squashing, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
 pub use front::{NFS3, NFS4};
-pub use mount::mounted::Mounted;
+pub use mount::mounted::{MOUNTS_MAX, Mounted};
 pub use nfs_proto::v4::recovery::ClientRecord;
+pub use nfs_wire::record_mark::FRAGMENTS_MAX;
 pub use operations::operations;
 pub use traffic::{ConnectionReport, Sizes};
 pub use v4::client_records::ClientRecords;
@@ -155,9 +155,9 @@ impl Service for NfsServer {
 
     fn limits(&self) -> net::Limits {
         net::Limits {
-            frame_bytes: config::RECORD_BYTES_MAX,
+            frame_bytes: RECORD_BYTES_MAX,
             fragments: FRAGMENTS_MAX,
-            pending_frames: config::PENDING_CALLS_MAX,
+            pending_frames: PENDING_CALLS_MAX,
             silence: self.silence,
             ..net::Limits::default()
         }

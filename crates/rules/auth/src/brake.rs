@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 use crate::accounts::{folded_name, local_name};
 
 /// The delay of the first failure. Each further failure waits twice as long.
-const DELAY_FIRST: Duration = Duration::from_millis(250);
+pub const DELAY_FIRST: Duration = Duration::from_millis(250);
 /// The longest delay. Windows 11 24H2 delays each failure by this much.
-const DELAY_MAX: Duration = Duration::from_secs(2);
+pub const DELAY_MAX: Duration = Duration::from_secs(2);
 /// How much each failure adds to the queue of its address, whatever the account.
 const ADDRESS_STEP: Duration = Duration::from_millis(100);
 /// The longest queue.
-const LINE_MAX: Duration = Duration::from_secs(10);
+pub const LINE_MAX: Duration = Duration::from_secs(10);
 /// How long until one failure is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
 /// The most failures that are remembered of an address or an account.

@@ -8,7 +8,7 @@
 
 mod acceptor;
 pub mod accounts;
-mod brake;
+pub mod brake;
 mod der;
 mod failure;
 mod initiator;

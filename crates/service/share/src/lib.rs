@@ -61,8 +61,8 @@ pub use directory::{Listing, ListingEntry, Pick};
 pub use entries::{Created, RenameHow};
 pub use error::{Error, Result};
 pub use file_state::{
-    Access, AcknowledgeError, Break, ByteRange, ByteRangeLock, Caching, Holder, LockKind, LockOwner, OpenKey,
-    Sharing,
+    Access, AcknowledgeError, Break, ByteRange, ByteRangeLock, Caching, Holder, Limits as FileLimits,
+    LockKind, LockOwner, OpenKey, Sharing,
 };
 pub use found::{Found, Location, Stream};
 pub use identity::Identity;
@@ -77,5 +77,5 @@ pub use settings::{Settings, ShareId};
 pub use share::Share;
 pub use store::{Alarm, Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, StoreWatch, Workers};
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
-pub use watch::{Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
+pub use watch::{CHANGES_BYTES_MAX, CHANGES_MAX, Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use xattrs::ExtendedAttribute;

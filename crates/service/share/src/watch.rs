@@ -23,9 +23,9 @@ use crate::security::{Object, permission};
 use crate::{Caller, Error, Identity, Result};
 
 /// Changes that wait in a watch until they are fetched. With more, the watch drops them and reports an overflow.
-const CHANGES_MAX: usize = 4096;
+pub const CHANGES_MAX: usize = 4096;
 /// Bytes of changes that wait in all watches of a share together. Beyond that, a watch with a further change overflows.
-const CHANGES_BYTES_MAX: usize = 64 << 20;
+pub const CHANGES_BYTES_MAX: usize = 64 << 20;
 
 bitflags! {
     /// Kinds of changes: the bits of CompletionFilter, [MS-SMB2] 2.2.35.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use parking_lot::Mutex;
 
 /// Mounts that are remembered for DUMP; with more the oldest are forgotten.
-const MOUNTS_MAX: usize = 4096;
+pub const MOUNTS_MAX: usize = 4096;
 
 /// A mount reported by a client.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,175 @@
+//! Compares the table of limits in `docs/security.md` with the limits of the code.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anabranch_gateway::settings::Settings;
+use nfs_proto::v4::limits::Limits as ClientLimits;
+use share::ShareTable;
+
+const DOCUMENT: &str = include_str!("../../../../docs/security.md");
+const HEAD: &str = "| what | how much | how the rest is refused |";
+
+/// Rows whose limits are fractions of others, or are private to their part and tested there.
+const NOT_COMPARED: [&str; 6] = [
+    "connections of one address",
+    "unidentified connections",
+    "opens of a user, an SMB client or an NFS address on a share",
+    "connections to the control address",
+    "log lines about one address and kind",
+    "log lines that wait to be written",
+];
+
+/// The first two cells of each row.
+fn rows() -> Vec<(&'static str, &'static str)> {
+    let after = DOCUMENT.lines().skip_while(|line| *line != HEAD);
+    let rows: Vec<_> = after
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            assert_eq!(cells.len(), 3, "{line}");
+            (cells[0], cells[1])
+        })
+        .collect();
+    assert!(!rows.is_empty(), "there is no table {HEAD}");
+    rows
+}
+
+/// The numbers in a cell: bytes, milliseconds or counts. A number behind a slash is a divisor, and no limit.
+fn numbers(cell: &str) -> Vec<u64> {
+    let words: Vec<&str> = cell.split([' ', '(', ')']).filter(|word| !word.is_empty()).collect();
+    let bare = |word: &str| word.trim_end_matches([';', ',']).replace(',', "");
+    let mut found = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let Ok(number) = bare(word).parse::<f64>() else { continue };
+        let unit = words.get(index + 1).map(|word| bare(word)).unwrap_or_default();
+        let factor = match unit.as_str() {
+            "KiB" => 1024.0,
+            "MiB" => 1_048_576.0,
+            "s" => 1000.0,
+            "min" => 60_000.0,
+            _ => 1.0,
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of a document")]
+        found.push((number * factor).round() as u64);
+    }
+    found
+}
+
+fn count(limit: usize) -> u64 {
+    u64::try_from(limit).unwrap_or(u64::MAX)
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Limits on connections, frames and replies.
+fn transport() -> Vec<(&'static str, Vec<u64>)> {
+    let (smb, nfs) = (smb_server::Limits::default(), nfs_config());
+    let general = net::Limits::default();
+    assert_eq!(smb.connections_max, nfs.connections_max);
+    let transfer = u64::from(nfs_server::TRANSFER_BYTES_MAX);
+    let record = count(nfs_server::RECORD_BYTES_MAX);
+    vec![
+        ("connections of SMB, and of NFS", vec![count(smb.connections_max)]),
+        ("an SMB connection without a logon", vec![milliseconds(general.greeting)]),
+        ("an NFS connection without a session, silent", vec![milliseconds(nfs.silence)]),
+        (
+            "first frame of an SMB client that has not logged on",
+            vec![count(smb_server::STRANGER_FRAME_BYTES_MAX)],
+        ),
+        ("an SMB frame", vec![smb.io_bytes_max.into()]),
+        ("an NFS record", vec![transfer, record - transfer, count(nfs_server::FRAGMENTS_MAX)]),
+        (
+            "partial frames of all unidentified connections",
+            vec![count(net::STRANGERS_BYTES_MAX), count(net::STRANGERS_OF_ORIGIN_BYTES_MAX)],
+        ),
+        (
+            "replies that a client does not read, including those in preparation (reads from a disk, listings, extended \
+             attributes, access control lists, directory changes)",
+            vec![
+                count(net::REPLIES_BYTES_MAX),
+                count(net::SMALL_REPLIES_BYTES),
+                count(net::SMALL_REPLY_BYTES_MAX),
+                smb.io_bytes_max.into(),
+            ],
+        ),
+        ("NFS calls in progress on a connection", vec![count(nfs_server::PENDING_CALLS_MAX)]),
+        ("SMB requests of a connection that wait", vec![count(smb.pending_requests_max)]),
+        ("SMB requests in one compound", vec![count(smb.compound_max)]),
+    ]
+}
+
+/// Limits on what one client holds.
+fn clients() -> Vec<(&'static str, Vec<u64>)> {
+    let (smb, nfs, of_client) = (smb_server::Limits::default(), nfs_config(), ClientLimits::default());
+    let logons = [smb.sessions_max, smb.sessions_per_connection_max, smb.logons_per_connection_max];
+    let delays = [auth::brake::DELAY_FIRST, auth::brake::DELAY_MAX].map(milliseconds);
+    let queue = milliseconds(auth::brake::LINE_MAX);
+    vec![
+        ("SMB sessions", logons.map(count).to_vec()),
+        ("channels of a session", vec![Settings::new("".into()).max_channels.into()]),
+        ("tree connects of a session", vec![count(smb.trees_per_session_max)]),
+        ("failed logons", [&delays[..], &[u64::from(smb_server::FAILED_LOGONS_MAX), queue]].concat()),
+        ("opens of an SMB session", vec![count(smb.opens_per_session_max)]),
+        ("durable opens kept for disconnected SMB clients", vec![count(smb.disconnected_opens_max)]),
+        ("persistent opens of all SMB clients", vec![count(smb.persistent_opens_max)]),
+        ("NFSv4 clients", vec![count(nfs.clients.clients_max), count(nfs.clients.sessions_max)]),
+        (
+            "slots of an NFSv4 session, operations of a COMPOUND",
+            vec![nfs.sessions.slots_max.into(), nfs.sessions.operations_max.into()],
+        ),
+        ("replies cached for all NFSv4 sessions", vec![nfs.sessions.all_kept_bytes_max]),
+        ("opens of an NFSv4 client", vec![count(of_client.opens_max)]),
+        ("sets of locks of an NFSv4 client", vec![count(of_client.lock_states_max)]),
+        ("delegations of an NFSv4 client", vec![count(of_client.delegations_max)]),
+        ("mounts in the list of MOUNT", vec![count(nfs_server::MOUNTS_MAX)]),
+    ]
+}
+
+/// Limits on a share and its files.
+fn shares() -> Vec<(&'static str, Vec<u64>)> {
+    let (share, of_file) = (share::Settings::new("data"), share::FileLimits::default());
+    let changes = [share::CHANGES_MAX, share::CHANGES_BYTES_MAX];
+    let store = [share::STORE_THREADS_MAX, share::STORE_WAITING_MAX];
+    let lists = [share::CLIENT_RULES_MAX, share::RIGHTS_MAX];
+    vec![
+        ("opens of a share", vec![count(share.opens_max)]),
+        ("opens of a file", vec![count(of_file.reservations_max)]),
+        ("byte-range locks of a file", vec![count(of_file.locks_max)]),
+        ("caching grants of a file", vec![count(of_file.grants_max)]),
+        ("watched directories of a share (CHANGE_NOTIFY)", vec![count(share.watches_max)]),
+        ("changes that wait in a watch; in all watches of a share", changes.map(count).to_vec()),
+        ("calls that wait for a storage", store.map(count).to_vec()),
+        ("entries of a client list, of a user list", lists.map(count).to_vec()),
+    ]
+}
+
+fn nfs_config() -> nfs_server::Config {
+    let shares = ShareTable::new([]).unwrap_or_else(|e| panic!("{e:?}"));
+    nfs_server::Config::new(shares, nfs_server::Squashing::default(), [0; 16], [0; 8])
+}
+
+#[test]
+fn the_limits_are_those_that_are_printed() {
+    let rows = rows();
+    let known: Vec<_> = [transport(), clients(), shares()].concat();
+    for (what, limits) in &known {
+        let cells: Vec<_> = rows.iter().filter(|(name, _)| name == what).collect();
+        assert_eq!(cells.len(), 1, "rows of {what}");
+        assert_eq!(numbers(cells[0].1), *limits, "{what}: {}", cells[0].1);
+    }
+    let compared: BTreeSet<&str> = known.iter().map(|(what, _)| *what).chain(NOT_COMPARED).collect();
+    let printed: BTreeSet<&str> = rows.iter().map(|(what, _)| *what).collect();
+    assert_eq!(printed, compared, "each row is compared, or said not to be");
+}
+
+#[test]
+fn numbers_of_a_cell_are_read_with_their_units() {
+    assert_eq!(numbers("D/8 each, 65,536 at most"), [65_536]);
+    assert_eq!(numbers("1 MiB and 8 KiB, 512 fragments"), [1 << 20, 8 << 10, 512]);
+    assert_eq!(numbers("after 0.25 s to 2 s; 5 min"), [250, 2000, 300_000]);
+    assert_eq!(numbers("`--max-channels` (4)"), [4]);
+}
