@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anabranch_gateway::settings::Settings;
-use nfs_proto::v4::limits::Limits as ClientLimits;
+use nfs_proto::v4::limits::HoldingLimits as ClientLimits;
 use share::ShareTable;
 
 const DOCUMENT: &str = include_str!("../../../../docs/security.md");

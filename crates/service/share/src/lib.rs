@@ -61,8 +61,8 @@ pub use directory::{Listing, ListingEntry, Pick};
 pub use entries::{Created, RenameHow};
 pub use error::{Error, Result};
 pub use file_state::{
-    Access, AcknowledgeError, Break, ByteRange, ByteRangeLock, Caching, Holder, Limits as FileLimits,
-    LockKind, LockOwner, OpenKey, Sharing,
+    Access, AcknowledgeError, Break, ByteRange, ByteRangeLock, Caching, FileLimits, Holder, LockKind,
+    LockOwner, OpenKey, Sharing,
 };
 pub use found::{Found, Location, Stream};
 pub use identity::Identity;
