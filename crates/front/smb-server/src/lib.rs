@@ -31,6 +31,7 @@ pub mod report;
 mod serve;
 mod server;
 mod service;
+mod session_table;
 mod signal;
 mod state;
 mod status;

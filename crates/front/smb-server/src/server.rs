@@ -1,15 +1,15 @@
 //! The server: its shares, accounts and sessions. [MS-SMB2] 3.3.1.5.
 
-use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use auth::ntlm::ServerNames;
 use auth::{Account, Accounts, spnego};
-use net::Repeats;
+use net::{Origin, Repeats};
 use parking_lot::Mutex;
-use share::{Share, ShareTable, Terms};
+use share::{Opener, Share, ShareTable, Terms};
 use smb_proto::open::FileIds;
 use smb_proto::session::{Principal, SessionIds};
 use smb_wire::{FileId, FileTime, Guid, NtStatus};
@@ -19,15 +19,13 @@ use crate::guesses::{Guesses, LogonCounts};
 use crate::network_interfaces::NetworkInterfaces;
 use crate::pipe::Host;
 use crate::report;
+use crate::session_table::SessionTable;
 use crate::state::clients::Clients;
 use crate::state::durable::DurableOpens;
 use crate::state::lease::LeaseTable;
 use crate::state::open::Open;
 use crate::state::session::Session;
 use crate::status::Failure;
-
-/// Tables of sessions, each with its own lock: sessions rarely use the same one.
-const SESSION_TABLES: usize = 16;
 
 /// An SMB server, shared by all its connections.
 pub struct Server {
@@ -47,7 +45,7 @@ pub struct Server {
     /// ShareList
     pub(crate) shares: Arc<ShareTable>,
     /// GlobalSessionTable
-    sessions: [Mutex<HashMap<u64, Arc<Session>>>; SESSION_TABLES],
+    sessions: SessionTable,
     /// ConnectionList
     pub(crate) clients: Arc<Clients>,
     /// GlobalLeaseTableList
@@ -99,7 +97,7 @@ impl Server {
             acceptor_with_guests: Arc::new(acceptor_with_guests),
             acceptor_again: Arc::new(acceptor_again),
             shares,
-            sessions: std::array::from_fn(|_| Mutex::default()),
+            sessions: SessionTable::new(config.limits.sessions_max),
             leases: LeaseTable::new(&clients),
             clients,
             // The identifiers begin within 32 bits, because some clients keep no more.
@@ -142,7 +140,7 @@ impl Server {
     /// through them, including opens of clients that have lost their connection. Clients that use the share get
     /// STATUS_NETWORK_NAME_DELETED (3.3.5.2.11).
     pub async fn end_share(&self, share: &Arc<Share>) {
-        for session in self.sessions() {
+        for session in self.sessions.all() {
             session.disconnect_trees_to(share).await;
         }
         self.durable.close_disconnected_if(|open| open.tree.leads_to(share)).await;
@@ -151,7 +149,7 @@ impl Server {
     /// Ends the tree connects to a share whose clients the share's current rules would not admit in the same way: at
     /// once, even if no request comes over them.
     pub async fn reconsider(&self, share: &Arc<Share>) {
-        for session in self.sessions() {
+        for session in self.sessions.all() {
             session.reconsider_trees_to(share).await;
         }
     }
@@ -201,29 +199,24 @@ impl Server {
         self.file_ids.lock().allocate()
     }
 
-    fn table(&self, session_id: u64) -> &Mutex<HashMap<u64, Arc<Session>>> {
-        // The identifiers count up, so their low bits spread them evenly.
-        let index = usize::try_from(session_id % SESSION_TABLES as u64).unwrap_or(0);
-        &self.sessions[index]
-    }
-
-    /// Enters a session.
+    /// Enters a session, counted for its user and for the address that it is made from.
     ///
     /// # Errors
-    /// STATUS_INSUFFICIENT_RESOURCES at the limit.
-    pub(crate) fn add_session(&self, session: &Arc<Session>) -> Result<(), Failure> {
-        let mut table = self.table(session.id).lock();
-        // Each table has an equal part of the limit, so that no lock counts all sessions.
-        if table.len() >= self.config.limits.sessions_max.div_ceil(SESSION_TABLES) {
-            return Err(NtStatus::INSUFFICIENT_RESOURCES.into());
-        }
-        table.insert(session.id, Arc::clone(session));
-        Ok(())
+    /// STATUS_INSUFFICIENT_RESOURCES if one of them may have no more sessions now.
+    pub(crate) fn add_session(
+        &self,
+        session: &Arc<Session>,
+        user: Opener,
+        from: IpAddr,
+    ) -> Result<(), Failure> {
+        let address = Opener::named(("address", Origin::from(from)));
+        let is_entered = self.sessions.add(session, [user, address]);
+        if is_entered { Ok(()) } else { Err(NtStatus::INSUFFICIENT_RESOURCES.into()) }
     }
 
     /// The session with this SessionId, on any connection.
     pub(crate) fn session(&self, id: u64) -> Option<Arc<Session>> {
-        self.table(id).lock().get(&id).cloned()
+        self.sessions.get(id)
     }
 
     /// The offer to clients for further channels. This may wait for the kernel, so it must not run on a shard.
@@ -238,7 +231,7 @@ impl Server {
     /// 3.3.4.12: ends the sessions of a user who may no longer log on, and closes what is open in them, including opens
     /// kept for the user's lost connections. The account must be removed or disabled before.
     pub async fn end_user(&self, name: &str) {
-        for session in self.sessions() {
+        for session in self.sessions.all() {
             let login = session.login().filter(|login| login.principal == Principal::User);
             if login.is_some_and(|login| auth::same_name(&login.user, name)) {
                 self.remove_session(session.id);
@@ -251,25 +244,17 @@ impl Server {
         self.durable.close_disconnected_if(is_theirs).await;
     }
 
-    fn sessions(&self) -> Vec<Arc<Session>> {
-        let mut sessions = Vec::new();
-        for table in &self.sessions {
-            sessions.extend(table.lock().values().cloned());
-        }
-        sessions
-    }
-
     /// All sessions, in the order of their identifiers.
     #[must_use]
     pub fn report(&self) -> Vec<report::Session> {
-        let mut reports: Vec<_> = self.sessions().iter().filter_map(|session| session.report()).collect();
+        let mut reports: Vec<_> = self.sessions.all().iter().filter_map(|session| session.report()).collect();
         reports.sort_by_key(|session| session.id);
         reports
     }
 
     /// Removes a session from the table; the caller ends it.
-    pub(crate) fn remove_session(&self, id: u64) -> Option<Arc<Session>> {
-        self.table(id).lock().remove(&id)
+    pub(crate) fn remove_session(&self, id: u64) {
+        self.sessions.remove(id);
     }
 }
 

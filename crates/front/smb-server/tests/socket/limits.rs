@@ -1,6 +1,7 @@
 //! What clients may take up: each limit at its edge. Beyond it the request fails, and the others go on.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anabranch_smb_server::{Config, Dialect, Limits};
 use auth::{Credentials, Initiator, Randomness, nt_hash};
@@ -42,11 +43,26 @@ fn sessions_of_a_connection() {
 #[test]
 fn sessions_of_the_server() {
     let server = server(Limits { sessions_max: 16, ..Limits::default() });
-    let mut clients: Vec<_> = (0..16).map(|_| server.log_in()).collect();
-    let mut refused = server.connect();
-    refused.negotiate(&[Dialect::Smb311]);
-    assert_eq!(refused.log_in(USER, PASSWORD).unwrap_err(), NtStatus::INSUFFICIENT_RESOURCES);
-    assert!(clients.iter_mut().all(crate::client::Client::is_alive));
+    let log_in = |last: u8, user| {
+        let mut client = server.connect_from([127, 0, 0, last].into());
+        client.negotiate(&[Dialect::Smb311]);
+        let outcome = client.log_in(user, PASSWORD).map(drop);
+        (client, outcome)
+    };
+    let full = Err(NtStatus::INSUFFICIENT_RESOURCES);
+    let mut clients: Vec<_> = (0..12).map(|_| log_in(1, USER)).collect();
+    // The last quarter is for users and addresses that have few.
+    for (last, user) in [(1, USER), (2, USER), (1, OTHER_USER)] {
+        assert_eq!(log_in(last, user).1, full, "{user} from {last}");
+    }
+    clients.extend([2, 2, 2, 3].map(|last| log_in(last, OTHER_USER)));
+    assert!(clients.iter_mut().all(|(client, outcome)| outcome.is_ok() && client.is_alive()));
+    assert_eq!(log_in(4, OTHER_USER).1, full, "nothing is left");
+    drop(clients.pop());
+    let begun = Instant::now();
+    while log_in(3, OTHER_USER).1.is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "a session that has ended makes room");
+    }
 }
 
 /// Who only begins to log on takes no room from those who do.
@@ -171,7 +187,7 @@ fn connections() {
     third.expect_closed();
     assert!(first.is_alive());
     drop(first);
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     loop {
         let mut client = server.connect();
         let request = client.negotiate_request(&[Dialect::Smb202], &[]);

@@ -133,7 +133,8 @@ fn establish(
 ) -> Result<SessionFlags, Failure> {
     let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
     let (principal, user, caller) = who(&authenticated.identity, &ctx.server.config.guest, client(ctx));
-    let caller = caller.counted_for(opener(ctx));
+    let counted = counted_user(principal, &user);
+    let caller = caller.counted_for_user(counted).counted_for(opener(ctx));
     let mut state = session.state.lock();
     if let Some(before) = state.login.clone() {
         // 3.3.5.5.2: keys and protection stay the same, even for another user. A session without keys gets none.
@@ -161,7 +162,7 @@ fn establish(
         return Err(NtStatus::ACCESS_DENIED.into());
     }
     // The session is entered only now: failed logons take no room from successful ones.
-    ctx.server.add_session(session)?;
+    ctx.server.add_session(session, counted, ctx.connection.peer.address.ip())?;
     state.rules.authenticated(principal, crypto.clone(), requires_signing, config.signing, config.encryption);
     let channel = state.rules.add_first_channel(ctx.connection.id).map_err(|_| NtStatus::INTERNAL_ERROR)?;
     state.endpoints.push(Arc::clone(&ctx.connection.endpoint));
@@ -206,11 +207,15 @@ fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Princi
         Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account)),
         Identity::Anonymous => (Principal::Anonymous, String::new(), nobody.clone()),
     };
-    let counted = match principal {
-        Principal::User => Opener::named(("user", &user)),
+    (principal, user, Caller::new(identity).at(client))
+}
+
+/// The user for whom sessions and opens are counted; all guests are one.
+fn counted_user(principal: Principal, user: &str) -> Opener {
+    match principal {
+        Principal::User => Opener::named(("user", user)),
         Principal::Guest | Principal::Anonymous => Opener::named("guests"),
-    };
-    (principal, user, Caller::new(identity).at(client).counted_for_user(counted))
+    }
 }
 
 /// The client for which opens are counted. Others may see its GUID in transit, so a client that uses the GUID from
