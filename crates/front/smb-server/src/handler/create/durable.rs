@@ -422,7 +422,7 @@ fn has_instance(asked: &Asked) -> bool {
 /// store cannot give, and named streams, have none.
 async fn handle_to_persist(ctx: &OnShare<'_>, asked: &Asked, open: &Open) -> Result<Option<Handle>, Failure> {
     let asks = request_v2(ctx, asked).is_some_and(|v2| v2.flags.contains(DurableFlags::PERSISTENT));
-    if !asks || !may_persist(ctx) || !ctx.server.durable.has_room_for_persistent() {
+    if !asks || !may_persist(ctx) || !ctx.server.durable.has_room_for_persistent(&ctx.login.user) {
         return Ok(None);
     }
     Ok(ctx.share.handle(ctx.call, open.file()?).await.ok())

@@ -8,6 +8,7 @@
 //! session or its timeout passes.
 
 mod journal;
+mod owners;
 mod persistent;
 mod table;
 

@@ -13,6 +13,7 @@ use smb_wire::{FileId, Guid, NtStatus};
 use tokio::sync::Notify;
 
 use super::journal::Journal;
+use super::owners::OwnerCounts;
 use crate::state::lease::LeaseId;
 use crate::state::open::Open;
 use crate::state::session::Session;
@@ -53,8 +54,10 @@ struct Tables {
     instances: HashMap<Guid, Vec<u64>>,
     /// The opens without a session, by the time until which they are kept.
     deadlines: BTreeSet<(Instant, u64)>,
-    /// The number of persistent opens.
-    persistent: usize,
+    /// The opens without a session in number.
+    disconnected: OwnerCounts,
+    /// The persistent opens in number.
+    persistent: OwnerCounts,
     /// The persistent opens by their leases.
     leases: HashMap<LeaseId, Vec<u64>>,
     /// The persistent opens by the folded names by which they were opened: every CREATE searches for them.
@@ -179,9 +182,9 @@ impl DurableOpens {
         self.journal.get().is_some()
     }
 
-    /// Whether there is room for another persistent open.
-    pub(crate) fn has_room_for_persistent(&self) -> bool {
-        self.offers_persistence() && self.tables.lock().persistent < self.persistent_max
+    /// Whether there is room for another persistent open of this user.
+    pub(crate) fn has_room_for_persistent(&self, owner: &str) -> bool {
+        self.offers_persistence() && self.tables.lock().persistent.has_room(owner, self.persistent_max)
     }
 
     /// Enters an open that belongs to a session.
@@ -195,7 +198,7 @@ impl DurableOpens {
         let deadline = timeout.and_then(|timeout| now.checked_add(timeout)).unwrap_or(now);
         let mut tables = self.tables.lock();
         tables.enter(open, OpenSession::Disconnected(deadline));
-        tables.deadlines.insert((deadline, open.id.persistent));
+        tables.disconnect(open, deadline);
         drop(tables);
         self.changed.notify_one();
     }
@@ -212,7 +215,8 @@ impl DurableOpens {
         {
             let tables = &mut *self.tables.lock();
             let Some(entry) = tables.opens.get_mut(&id) else { return false };
-            if tables.deadlines.len() >= self.disconnected_max && durability.kind != Kind::Persistent {
+            let has_room = tables.disconnected.has_room(owner_of(open), self.disconnected_max);
+            if !has_room && durability.kind != Kind::Persistent {
                 let kind = "an open is closed with its connection: too many are kept already";
                 if let Some(left_out) = self.repeats.admit(None, kind, now) {
                     tracing::warn!(left_out, "{kind}");
@@ -221,7 +225,7 @@ impl DurableOpens {
             }
             let deadline = now.checked_add(durability.timeout).unwrap_or(now);
             entry.session = OpenSession::Disconnected(deadline);
-            tables.deadlines.insert((deadline, id));
+            tables.disconnect(open, deadline);
         }
         open.detach();
         self.changed.notify_one();
@@ -255,7 +259,7 @@ impl DurableOpens {
         again.take_grant(&entry.open, session);
         entry.open = Arc::clone(&again);
         entry.session = OpenSession::Session(session.id);
-        tables.deadlines.remove(&(deadline, id.persistent));
+        tables.connect(&again, deadline);
         Ok(again)
     }
 
@@ -432,7 +436,7 @@ impl Tables {
             self.instances.entry(instance).or_default().push(id);
         }
         if open.is_persistent() {
-            self.persistent += 1;
+            self.persistent.enter(owner_of(open));
             self.names.entry(folded_name(&open.path)).or_default().push(id);
         }
         if let Some(lease) = open.persistent_lease() {
@@ -441,14 +445,28 @@ impl Tables {
         self.opens.insert(id, DurableOpen { open: Arc::clone(open), session });
     }
 
+    /// The open has no session from now on, and is kept until then.
+    fn disconnect(&mut self, open: &Open, deadline: Instant) {
+        if self.deadlines.insert((deadline, open.id.persistent)) {
+            self.disconnected.enter(owner_of(open));
+        }
+    }
+
+    /// The open, which was kept until then, has a session again, or is closed.
+    fn connect(&mut self, open: &Open, deadline: Instant) {
+        if self.deadlines.remove(&(deadline, open.id.persistent)) {
+            self.disconnected.leave(owner_of(open));
+        }
+    }
+
     fn remove(&mut self, id: u64) -> Option<Arc<Open>> {
         let DurableOpen { open, session } = self.opens.remove(&id)?;
         if open.is_persistent() {
-            self.persistent = self.persistent.saturating_sub(1);
+            self.persistent.leave(owner_of(&open));
             forget(&mut self.names, &folded_name(&open.path), id);
         }
         if let OpenSession::Disconnected(deadline) = session {
-            self.deadlines.remove(&(deadline, id));
+            self.connect(&open, deadline);
         }
         if let Some(durable) = open.durable.get() {
             let origin = &durable.origin;
@@ -465,6 +483,11 @@ impl Tables {
         }
         Some(open)
     }
+}
+
+/// Open.DurableOwner
+fn owner_of(open: &Open) -> &str {
+    open.durable.get().map_or("", |durable| &durable.origin.owner)
 }
 
 /// Removes one of the opens with this key.
