@@ -79,6 +79,7 @@ impl SessionTable {
     pub(crate) fn remove(&self, id: u64) {
         let Some(Listed { holders, .. }) = self.table(id).lock().remove(&id) else { return };
         let mut counts = self.counts.lock();
+        debug_assert!(counts.all > 0, "a listed session was counted");
         counts.all = counts.all.saturating_sub(1);
         for holder in holders {
             let Entry::Occupied(mut held) = counts.held.entry(holder) else { continue };

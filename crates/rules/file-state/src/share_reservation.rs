@@ -133,7 +133,10 @@ impl Reservations {
     }
 
     fn count(&mut self, of: &Reservation, add: bool) {
-        let step = |n: &mut usize| *n = if add { n.saturating_add(1) } else { n.saturating_sub(1) };
+        let step = |n: &mut usize| {
+            debug_assert!(add || *n > 0, "a reservation that ends was counted");
+            *n = if add { n.saturating_add(1) } else { n.saturating_sub(1) };
+        };
         if !is_for_attributes(of.access) {
             step(&mut self.counting);
         }

@@ -112,6 +112,7 @@ impl Ledger {
             match self.clients.get_mut(&client) {
                 Some(known) if has_ended => {
                     add(&mut known.sums, &cells);
+                    debug_assert!(known.open > 0, "an account that was open was counted");
                     known.open = known.open.saturating_sub(1);
                     known.seen = now;
                 }

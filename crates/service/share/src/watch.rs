@@ -424,7 +424,8 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let changes = &self.changes;
         changes.observation.end(&self.watcher.dir, self.watcher.recursive);
-        changes.count.fetch_sub(1, Ordering::Relaxed);
+        let before = changes.count.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "a watch that ends was counted");
         self.watcher.empty(&mut self.watcher.queue.lock());
         let mut watchers = changes.watchers.lock();
         let table = if self.watcher.recursive { &mut watchers.1 } else { &mut watchers.0 };

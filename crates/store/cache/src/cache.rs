@@ -364,7 +364,8 @@ impl Cache {
         };
         directory.end();
         self.budget.change(directory.bytes, 0);
-        self.directories.fetch_sub(1, Ordering::AcqRel);
+        let before = self.directories.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(before > 0, "a directory that is kept was counted");
         self.observed.lock().remove(&directory.observed);
         self.leaving.lock().push(directory.observed);
         self.has_leaving.store(true, Ordering::Release);

@@ -424,7 +424,8 @@ impl Client {
             self.had_back.store(true, Ordering::Relaxed);
         }
         self.back_connections.fetch_add(more, Ordering::Relaxed);
-        self.back_connections.fetch_sub(fewer, Ordering::Relaxed);
+        let before = self.back_connections.fetch_sub(fewer, Ordering::Relaxed);
+        debug_assert!(before >= fewer, "connections that are associated no longer were counted");
     }
 
     /// Whether the server has a connection for calls to the client.

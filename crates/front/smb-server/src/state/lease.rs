@@ -176,6 +176,7 @@ impl Drop for LeaseHold {
         let mut table = self.table.table(self.lease.id).lock();
         if let Entry::Occupied(mut listed) = table.entry(self.lease.id) {
             let holds = &mut listed.get_mut().holds;
+            debug_assert!(*holds > 0, "a lease that nothing holds is not listed");
             *holds = holds.saturating_sub(1);
             if *holds == 0 {
                 listed.remove();

@@ -63,6 +63,7 @@ impl Revoked {
     }
 
     fn take(&mut self, one: Revocation) {
+        debug_assert!(self.all > 0, "what is taken was counted");
         self.all = self.all.saturating_sub(1);
         self.delegations = self.delegations.saturating_sub(one.of_delegation.into());
         self.by_administrator = self.by_administrator.saturating_sub(one.is_administrative().into());

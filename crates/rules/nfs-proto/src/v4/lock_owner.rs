@@ -68,6 +68,7 @@ impl LockOwners {
     /// A use has ended.
     pub(super) fn drop(&mut self, number: u64) {
         let Some(owner) = self.by_number.get_mut(&number) else { return };
+        debug_assert!(owner.uses > 0, "an owner that nobody uses is forgotten");
         owner.uses = owner.uses.saturating_sub(1);
         if owner.uses == 0
             && let Some(owner) = self.by_number.remove(&number)
@@ -89,6 +90,7 @@ impl LockOwners {
     pub(super) fn leave(&mut self, file: FileKey, number: u64) -> bool {
         self.drop(number);
         let Some(sets) = self.sets.get_mut(&(file, number)) else { return true };
+        debug_assert!(*sets > 0, "a file without sets of locks is forgotten");
         *sets = sets.saturating_sub(1);
         let last = *sets == 0;
         if last {

@@ -255,6 +255,7 @@ impl SlotTable {
         let Some(slot) = slot.filter(|slot| matches!(slot.state, SlotState::Running)) else { return false };
         slot.state = SlotState::Done(kept);
         self.kept_bytes = self.kept_bytes.saturating_add(slot.state.bytes());
+        debug_assert!(self.running > 0, "the request of a running slot was counted");
         self.running = self.running.saturating_sub(1);
         slot.is_awaited
     }

@@ -340,6 +340,7 @@ impl Agreement {
             }
             let released = entry.state.release(open.key);
             self.end_grant(entry, open.holder);
+            debug_assert!(entry.opens > 0, "an open of the file is counted");
             entry.opens = entry.opens.saturating_sub(1);
             entry.locations.remove(&open.key);
             // Also wake calls that wait through this very open: their wait is over.

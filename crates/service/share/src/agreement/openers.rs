@@ -77,7 +77,8 @@ impl OpenCount {
 
     /// Counts one open less.
     pub(super) fn leave(&self, openers: Openers) {
-        self.all.fetch_sub(1, Ordering::Relaxed);
+        let before = self.all.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "an open that leaves was counted");
         for opener in openers.into_iter().flatten() {
             let mut table = self.table(opener).lock();
             match table.get_mut(&opener) {

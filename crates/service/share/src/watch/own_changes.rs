@@ -87,7 +87,8 @@ pub(crate) struct UnderWay<'a>(&'a AtomicUsize);
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        let before = self.0.fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(before > 0, "a call that ends has begun");
     }
 }
 

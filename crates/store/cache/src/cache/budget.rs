@@ -32,7 +32,8 @@ impl Budget {
         if after >= before {
             self.taken.fetch_add(after - before, Ordering::Relaxed);
         } else {
-            self.taken.fetch_sub(before - after, Ordering::Relaxed);
+            let taken = self.taken.fetch_sub(before - after, Ordering::Relaxed);
+            debug_assert!(taken >= before - after, "memory that is given back was taken");
         }
     }
 }

@@ -369,6 +369,7 @@ impl Directory {
     /// Ends a read or a change of a name. Returns the events for it so far.
     pub(super) fn finish(&mut self, name: &[u8]) -> u64 {
         let Some(pending) = self.pending.get_mut(name) else { return ENDED };
+        debug_assert!(pending.users > 0, "a name that nobody reads or changes is not pending");
         pending.users = pending.users.saturating_sub(1);
         let events = pending.events;
         if pending.users == 0 {

@@ -63,6 +63,7 @@ impl Drop for Watched {
     fn drop(&mut self) {
         self.cache.with(self.dir, |directory| {
             if directory.observed == self.observed {
+                debug_assert!(directory.changing > 0, "this change of the directory was counted");
                 directory.changing = directory.changing.saturating_sub(1);
             }
         });
