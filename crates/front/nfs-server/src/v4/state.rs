@@ -551,3 +551,16 @@ impl Session {
         self.back.remove(connection, &self.client);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_clients_choose_are_cut_for_the_log() {
+        let shown = |owner: &[u8]| Client::new(ClientId(1), owner, Instant::now()).shown();
+        assert_eq!(shown(b"Linux NFSv4.1 host"), "Linux NFSv4.1 host");
+        assert_eq!(shown(&[b'a'; 63]), "a".repeat(63));
+        assert_eq!(shown(&[0; 1024]), format!("{}...", "\\x00".repeat(64)));
+    }
+}
