@@ -34,7 +34,7 @@ use smb_wire::{AccessMask, Command as SmbCommand, FileAttributes, FileId, Guid, 
 use tempfile::TempDir;
 
 const ROOT: (u32, u32) = (0, 0);
-/// NFS3ERR_JUKEBOX (RFC 1813 2.6): come back later.
+/// NFS3ERR_JUKEBOX (RFC 1813 2.6): retry later.
 const JUKEBOX: Status = Status(10_008);
 /// MNT3ERR_SERVERFAULT (RFC 1813 5.1.5)
 const SERVER_FAULT: Status = Status(10_006);

@@ -60,7 +60,7 @@ fn session(session: &SmbSession) -> [String; 10] {
     ]
 }
 
-/// The user, or as what a client without an account was let in.
+/// The user, or as what a client without an account was admitted.
 pub(crate) fn user(session: &SmbSession) -> String {
     if session.user.is_empty() { format!("({})", session.principal) } else { harmless(&session.user) }
 }

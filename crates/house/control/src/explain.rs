@@ -98,7 +98,7 @@ fn never_more_than_one(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
         findings.push(Finding::limit(
             "no-key",
             "A session without an account has no key to bind further channels with.",
-            format!("the user was let in as {}", session.principal),
+            format!("the user was admitted as {}", session.principal),
             "Log on with an account of this server.",
         ));
     }

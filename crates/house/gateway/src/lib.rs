@@ -2,7 +2,7 @@
 //!
 //! A caller prepares a gateway ([`Prepared`]: the state database and the stores of the shares are open), gives it
 //! sockets ([`Sockets`]) and runs it ([`Gateway`]). Its [`Administration`] creates, changes and removes shares, users
-//! and tokens, and replaces the configuration as a whole. Signals, flags, settings files and the log belong to the
+//! and tokens, and replaces the configuration as a whole. Signals, flags, configuration files and the log belong to the
 //! caller.
 //!
 //! The invariant: the state of a gateway is in its values. Several gateways can live in one process independently; each

@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(*changes.lock(), 0, "nothing has changed");
         lookup.look(begin + KEPT, &[]);
         assert!(!lets_in(&share, [192, 0, 2, 7]));
-        assert_eq!(*changes.lock(), 1, "whom it let in is let in no more");
+        assert_eq!(*changes.lock(), 1, "a client that it admitted is no longer admitted");
         *service.0.lock() = NameAnswer::Known(8);
         lookup.look(begin + KEPT, &[]);
         assert!(lets_in(&share, [192, 0, 2, 8]));

@@ -128,7 +128,7 @@ fn smb_config(
 fn warn_of_guests(settings: &Settings) {
     let required = settings.encryption_required();
     if required && settings.shares.iter().any(|share| share.terms.contains(Terms::GUESTS)) {
-        tracing::warn!("guests have no key to encrypt with, as is required: none is let in");
+        tracing::warn!("guests have no key to encrypt with, as is required: none is admitted");
     }
 }
 

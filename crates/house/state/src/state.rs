@@ -1,6 +1,6 @@
 //! The state database: one file under the state directory.
 //!
-//! Holds what must be the same after a restart: who the server is, the key of NFS file handles, the
+//! Holds what must be the same after a restart: who the server is, the key of NFS filehandles, the
 //! number of each share, its burst credits, and the accounts (their NT hashes, never a password).
 
 use std::fs::{self, OpenOptions};
@@ -228,7 +228,7 @@ impl State {
         self.lasting("server-guid", || self.random())
     }
 
-    /// The key that NFS file handles are signed with.
+    /// The key that NFS filehandles are signed with.
     ///
     /// # Errors
     /// The database cannot be read, or not written the first time.

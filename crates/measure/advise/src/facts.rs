@@ -150,7 +150,7 @@ pub struct Limits {
     pub client_bytes: Option<f64>,
     /// Burst credits that are left.
     pub credits: Option<f64>,
-    /// Burst credits that are used a second, less those that come back.
+    /// Burst credits that are used a second, less those that are regained.
     pub credits_used: Option<f64>,
 }
 

@@ -24,7 +24,7 @@
 //! replies to them say whether others changed it too ([`Watch`]). When nothing needs a directory any more, it is no
 //! longer followed.
 //!
-//! **The server's own changes** come back as events like all others. A call that changes a name waits for its own event
+//! **The server's own changes** return as events like all others. A call that changes a name waits for its own event
 //! and counts events. If its own event was the only one for the name, the outcome is cached ([`Cache::begin`],
 //! [`Cache::end`]).
 

@@ -28,7 +28,7 @@ use crate::sys::{self, KernelHandle, Mark};
 
 /// How much is read at once: some dozen events.
 const READ_BYTES: usize = 4096;
-/// The longest event: its header, the file handles (MAX_HANDLE_SZ) and names (NAME_MAX) of the directory and the entry,
+/// The longest event: its header, the kernel's handles (MAX_HANDLE_SZ) and names (NAME_MAX) of the directory and the entry,
 /// and both names of a rename.
 const EVENT_BYTES_MAX: usize = 1024;
 /// The most directories that are followed at a time, however many nodes and marks there may be.

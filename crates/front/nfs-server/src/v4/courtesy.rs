@@ -18,7 +18,7 @@ impl Courtesy for ServerState {
         Some(Box::pin(async move {
             let mut ended = Vec::new();
             for client in late {
-                // The client may have come back while others were ended.
+                // The client may have returned while others were ended.
                 if self.v4.standing(&client, Instant::now()) == Standing::Current {
                     continue;
                 }

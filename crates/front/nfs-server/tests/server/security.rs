@@ -158,11 +158,7 @@ fn chmod_shows_in_the_descriptor() {
     set(&mut client, file, with_mode(0o640)).unwrap();
     assert_eq!(smb.security("file"), SecurityDescriptor::of_mode(0o640, false, 0, 0));
     set(&mut client, file, with_mode(0o444)).unwrap();
-    assert_eq!(
-        smb.security("file"),
-        SecurityDescriptor::of_mode(0o444, false, 0, 0),
-        "it does not come back"
-    );
+    assert_eq!(smb.security("file"), SecurityDescriptor::of_mode(0o444, false, 0, 0), "it does not return");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_store_that_hangs_holds_up_no_client_of_another() {
     }
     let gaps: Vec<_> = (0..EACH_SHARD).map(|_| use_other_share(&server)).collect();
     println!("others were served after {gaps:?}");
-    assert_eq!(server.data.store_health().under_way, asked.len(), "nothing has come back");
+    assert_eq!(server.data.store_health().under_way, asked.len(), "nothing has returned");
     drop(stall);
     for (client, procedure) in clients.iter_mut().zip(asked) {
         // xid, REPLY, accepted, AUTH_NONE, success; then the status.

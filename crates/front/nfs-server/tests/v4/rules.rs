@@ -1,4 +1,4 @@
-//! Whom the rules of a share let in: at its name, and for every operation on filehandles that a client has.
+//! Which clients the rules of a share admit: at its name, and for every operation on filehandles that a client has.
 
 use nfs_wire::v4::attr::AttributeSet;
 use nfs_wire::v4::compound::{ArgOp, ResOp};
@@ -196,7 +196,7 @@ fn who_is_not_let_in_any_more_keeps_nobody_out() {
     assert_eq!(tested(&mut gone, &[kept]), [Ok(())], "another share's");
     let close = |stateid| ArgOp::Close(close::Args { seqid: 0, open_stateid: stateid });
     assert_eq!(gone.fails(&[put(&file), close(opened)]), Status::AdminRevoked);
-    // Let in again, it has to begin again.
+    // Admitted again, the client has to begin again.
     change_rules(&server, Rules::default());
     let read = |stateid| ArgOp::Read(read::Args { stateid, offset: 0, count: 1 });
     for (file, stateid) in [(&file, opened), (&file, locks), (&delegated, delegation)] {

@@ -161,7 +161,7 @@ impl LeaseHold {
         self.lease.add_session(Arc::downgrade(session));
         self.lease.remove_session(&std::mem::replace(&mut self.session, Arc::downgrade(session)));
         let told = self.lease.state.lock().told;
-        // Another open of the lease may have come back earlier, and the break been sent.
+        // Another open of the lease may have returned earlier, and the break been sent.
         let clients = &self.lease.clients;
         let has = |connection| clients.has(self.lease.id.client, connection);
         told.filter(|told| !told.connection.is_some_and(has)).into_iter().for_each(|told| {

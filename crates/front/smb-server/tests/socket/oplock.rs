@@ -303,7 +303,7 @@ fn nfs_clients_wait_for_what_is_not_written_yet() {
     let (file, share) = (File::Stateless(node(&server, "file")), &server.share);
     let read =
         || by_nfs(share.read(&nfs(), &file, 0, vec![0; 6])).map(|(data, count)| data[..count].to_vec());
-    assert_eq!(read(), Err(Error::Delayed), "come back later");
+    assert_eq!(read(), Err(Error::Delayed), "retry later");
     assert_eq!(broken(&mut ann).oplock_level, OplockLevel::LevelII);
     assert_eq!(read(), Err(Error::Delayed), "nobody is told twice");
     ann.write(held.id, 0, b"cached").unwrap();

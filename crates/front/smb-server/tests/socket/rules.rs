@@ -1,4 +1,4 @@
-//! Whom the rules of a share let in: at TREE_CONNECT, and when they change.
+//! Which clients the rules of a share admit: at TREE_CONNECT, and when they change.
 
 use anabranch_smb_server::{Config, Dialect};
 use share::{Protocols, Right, Role, Rules, Terms};

@@ -212,7 +212,7 @@ fn what_bits_say_is_not_stored_and_chmod_takes_the_rest_back() {
     assert!(stored().is_none());
     assert_eq!(get(&mut bob, file), of_mode);
     set_dacl(&mut bob, file, vec![Ace::allow(Sid::of_user(7), READ, NONE)]).unwrap();
-    // Behind the server's back.
+    // By a local program.
     node.set_attributes(&SetAttributes { mode: Some(0o640), ..SetAttributes::default() }, MAY).unwrap();
     let of_mode = SecurityDescriptor::of_mode(0o640, false, 1000, 1000).with_ownership().dacl.unwrap().aces;
     assert_eq!(aces(&mut bob, file), of_mode);

@@ -68,7 +68,7 @@ fn a_store_that_hangs_holds_up_no_client_of_another() {
     }
     let gaps: Vec<_> = (0..EACH_SHARD).map(|_| use_other_share(&server)).collect();
     println!("others were served after {gaps:?}");
-    assert_eq!(server.share.store_health().under_way, clients.len(), "nothing has come back");
+    assert_eq!(server.share.store_health().under_way, clients.len(), "nothing has returned");
     drop(stall);
     for (client, _) in &mut clients {
         assert_eq!(answer(client), NtStatus::SUCCESS);

@@ -116,7 +116,7 @@ impl Grace {
         false
     }
 
-    /// Ends the grace period when its time has come. Returns the records of clients that have not come back. These
+    /// Ends the grace period when its time has come. Returns the records of clients that have not returned. These
     /// records are void, so that after another restart the clients cannot reclaim what others may have locked meanwhile
     /// (RFC 8881 8.4.3).
     pub fn end(&mut self, now: Instant) -> Vec<ClientRecord> {

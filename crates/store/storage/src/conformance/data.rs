@@ -50,7 +50,7 @@ pub fn changes_the_size(subject: &mut dyn Subject) {
     assert_eq!(set_size(&*node, 9000).unwrap().size, 9000);
     let mut expected = vec![7; 5000];
     expected.resize(9000, 0);
-    assert_eq!(read(&*node, 0, 10_000), expected, "what was cut off does not come back");
+    assert_eq!(read(&*node, 0, 10_000), expected, "what was cut off does not return");
     assert_eq!(set_size(&*node, 0).unwrap().size, 0);
     assert_eq!(read(&*node, 0, 10), b"");
     assert_eq!(set_size(&*node, 1 << 33).unwrap().size, 1 << 33);

@@ -20,7 +20,7 @@ use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::{Tree, TreeTarget};
 
-/// How long a client that has come back waits for the end of its former connection. Another shard may not have noticed
+/// How long a client that has returned waits for the end of its former connection. Another shard may not have noticed
 /// that end yet.
 const NOTICED: Duration = Duration::from_millis(300);
 
