@@ -464,7 +464,7 @@ async fn a_name_that_is_being_removed_is_waited_for() {
     let store = Arc::new(FaultyStore::distant(Arc::new(MemoryStore::new())));
     let share = Share::new(ShareId(1), Settings::new("data"), Arc::clone(&store) as Arc<dyn Storage>);
     make(&share, &root(), "file", FileKind::Regular, 0o600).await;
-    // Not through the open of its maker, who is admitted whatever was removed.
+    // Looked up: what the creation has found may be opened, whatever was removed since.
     let found = find(&share, &root(), "file").await.unwrap();
     let request = OpenRequest { delete_on_close: true, ..OpenRequest::new(Access::DELETE, Sharing::empty()) };
     let held = share.open(&root(), &found, &request).await.unwrap();
