@@ -182,10 +182,12 @@ impl Client {
         self.rpc.greeting =
             Some(self.rpc.call(COMPOUND, |w| encode_args(w, "", 1, &[ArgOp::BindConnToSession(bind)])));
         let was_away = self.session.is_none();
+        // A client that was silent for longer than its lease before the restart may have lost its state to others.
+        let had_lease = self.world.servers.borrow().started().saturating_sub(self.renewed) < LEASE;
         self.renewed = self.asked;
         self.session = Some(Session { client_id, id, slots: [1; SLOTS], run });
         self.world.note(self.number, "nfs4 session", &[client_id.0, was_away.into()]);
-        self.reclaim().await?;
+        self.reclaim(had_lease).await?;
         let done = [ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })];
         let answer = self.compound(&done).await?;
         let _ = self.outcome("nfs4 reclaim complete", &answer, &[Status::CompleteAlready, Status::Delay]);
@@ -194,7 +196,7 @@ impl Client {
     }
 
     /// Reclaims what the client held (RFC 8881 8.4.2.1). Refused state and delegations are gone.
-    pub(super) async fn reclaim(&mut self) -> Result<(), Lost> {
+    pub(super) async fn reclaim(&mut self, had_lease: bool) -> Result<(), Lost> {
         for file in 0..FILES {
             let Some(before) = self.opens[file].take() else { continue };
             let got = self.reclaim_open(file, &before).await;
@@ -211,7 +213,7 @@ impl Client {
                         (servers.runs(), servers.started())
                     };
                     let is_in_time = machine::elapsed().saturating_sub(started) < IN_TIME;
-                    if self.held_in.wrapping_add(1) == run && is_in_time {
+                    if had_lease && self.held_in.wrapping_add(1) == run && is_in_time {
                         self.world.fail(self.number, format!("file {file} cannot be reclaimed"));
                     }
                     self.world.locks.borrow_mut().closed(owner);
