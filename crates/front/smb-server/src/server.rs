@@ -209,8 +209,7 @@ impl Server {
         user: Opener,
         from: IpAddr,
     ) -> Result<(), Failure> {
-        let address = Opener::named(("address", Origin::from(from)));
-        let is_entered = self.sessions.add(session, [user, address]);
+        let is_entered = self.sessions.add(session, user, Origin::from(from));
         if is_entered { Ok(()) } else { Err(NtStatus::INSUFFICIENT_RESOURCES.into()) }
     }
 

@@ -1,12 +1,13 @@
 //! GlobalSessionTable ([MS-SMB2] 3.3.1.5): the sessions of all connections.
 //!
-//! A session is counted for its user and for the address that it was made from. [`limits::may_take`] decides whether a
-//! holder may have one more, so that neither a user nor an address can take the sessions of all.
+//! A session is counted for its user and for the address that it was made from. [`limits::may_take`] decides whether they
+//! may have one more, so that neither a user nor an address can take the sessions of all.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use limits::HeldCount;
+use net::Origin;
 use parking_lot::Mutex;
 use share::Opener;
 
@@ -15,18 +16,18 @@ use crate::state::session::Session;
 /// Tables of sessions by their identifier, each with its own lock, to reduce contention.
 const TABLES: usize = 16;
 
-/// A session with the holders that it is counted for: its user, and its address.
+/// A session, with its user and the address that it was made from.
 struct Listed {
     session: Arc<Session>,
-    holders: [Opener; 2],
+    user: Opener,
+    from: Origin,
 }
 
 /// The sessions in number.
 #[derive(Default)]
 struct Counts {
-    all: usize,
-    /// The sessions of each holder; none is zero.
-    held: HashMap<Opener, usize>,
+    of_users: HeldCount<Opener>,
+    of_addresses: HeldCount<Origin>,
 }
 
 /// The sessions of a server.
@@ -50,22 +51,18 @@ impl SessionTable {
         &self.by_id[usize::try_from(session_id % TABLES as u64).unwrap_or(0)]
     }
 
-    /// Enters a session. Returns false if one of its holders may have no more sessions now.
-    pub(crate) fn add(&self, session: &Arc<Session>, holders: [Opener; 2]) -> bool {
+    /// Enters a session. Returns false if its user or its address may have no more sessions now.
+    pub(crate) fn add(&self, session: &Arc<Session>, user: Opener, from: Origin) -> bool {
         let mut table = self.table(session.id).lock();
         {
-            let mut counts = self.counts.lock();
-            let held = holders.iter().filter_map(|holder| counts.held.get(holder)).max();
-            if !limits::may_take(counts.all, held.copied().unwrap_or(0), self.most) {
+            let Counts { of_users, of_addresses } = &mut *self.counts.lock();
+            if !of_users.may_take(&user, self.most) || !of_addresses.may_take(&from, self.most) {
                 return false;
             }
-            counts.all = counts.all.saturating_add(1);
-            for holder in holders {
-                let held = counts.held.entry(holder).or_default();
-                *held = held.saturating_add(1);
-            }
+            of_users.enter(user);
+            of_addresses.enter(from);
         }
-        let before = table.insert(session.id, Listed { session: Arc::clone(session), holders });
+        let before = table.insert(session.id, Listed { session: Arc::clone(session), user, from });
         debug_assert!(before.is_none(), "identifiers of sessions are never used again");
         true
     }
@@ -77,17 +74,10 @@ impl SessionTable {
 
     /// Removes a session; the caller ends it.
     pub(crate) fn remove(&self, id: u64) {
-        let Some(Listed { holders, .. }) = self.table(id).lock().remove(&id) else { return };
+        let Some(Listed { user, from, .. }) = self.table(id).lock().remove(&id) else { return };
         let mut counts = self.counts.lock();
-        debug_assert!(counts.all > 0, "a listed session was counted");
-        counts.all = counts.all.saturating_sub(1);
-        for holder in holders {
-            let Entry::Occupied(mut held) = counts.held.entry(holder) else { continue };
-            *held.get_mut() = held.get().saturating_sub(1);
-            if *held.get() == 0 {
-                held.remove();
-            }
-        }
+        counts.of_users.leave(&user);
+        counts.of_addresses.leave(&from);
     }
 
     /// All sessions.

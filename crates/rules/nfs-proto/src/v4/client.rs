@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use limits::HeldCount;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, SessionId, Verifier};
 
@@ -122,7 +123,7 @@ pub struct Clients<C, R> {
     by_id: BTreeMap<ClientId, Record<C, R>>,
     by_owner: HashMap<Arc<[u8]>, Owner>,
     /// How many records in `by_id` come from where.
-    by_origin: HashMap<IpAddr, usize>,
+    by_origin: HeldCount<IpAddr>,
     /// The IDs in `by_id` that are not confirmed; the lowest is the oldest.
     unconfirmed: BTreeSet<ClientId>,
 }
@@ -139,7 +140,7 @@ impl<C, R: Clone> Clients<C, R> {
             next_session: 1,
             by_id: BTreeMap::new(),
             by_owner: HashMap::new(),
-            by_origin: HashMap::new(),
+            by_origin: HeldCount::default(),
             unconfirmed: BTreeSet::new(),
         }
     }
@@ -221,8 +222,7 @@ impl<C, R: Clone> Clients<C, R> {
             value: make(id),
         };
         let sequence = record.next_sequence();
-        let count = self.by_origin.entry(record.origin).or_default();
-        *count = count.saturating_add(1);
+        self.by_origin.enter(record.origin);
         self.by_id.insert(id, record);
         self.unconfirmed.insert(id);
         self.by_owner.entry(owner).or_default().unconfirmed = Some(id);
@@ -250,11 +250,10 @@ impl<C, R: Clone> Clients<C, R> {
         gone: &mut Vec<C>,
     ) -> Result<(), Status> {
         let most = self.limits.clients_max;
-        let held = self.by_origin.get(&origin).copied().unwrap_or(0);
-        if limits::may_take(self.by_id.len(), held, most) {
+        if self.by_origin.may_take(&origin, most) {
             return Ok(());
         }
-        let has_few = held < most / 4 || most < 4;
+        let has_few = self.by_origin.held(&origin) < most / 4 || most < 4;
         let gives_way = |record: &Record<C, R>| has_few || record.origin == origin;
         let silent = |(id, record): (&ClientId, &Record<C, R>)| {
             let renewed = look(&record.value).renewed;
@@ -272,17 +271,8 @@ impl<C, R: Clone> Clients<C, R> {
     fn remove(&mut self, client: ClientId) -> Option<Record<C, R>> {
         let record = self.by_id.remove(&client)?;
         self.unconfirmed.remove(&client);
-        if let Some(count) = self.by_origin.get_mut(&record.origin) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.by_origin.remove(&record.origin);
-            }
-        }
-        debug_assert_eq!(
-            self.by_origin.values().sum::<usize>(),
-            self.by_id.len(),
-            "each record has an origin"
-        );
+        self.by_origin.leave(&record.origin);
+        debug_assert_eq!(self.by_origin.all(), self.by_id.len(), "each record has an origin");
         Some(record)
     }
 

@@ -8,7 +8,6 @@
 //! session or its timeout passes.
 
 mod journal;
-mod owners;
 mod persistent;
 mod table;
 

@@ -6,6 +6,7 @@ use std::hash::Hash;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use limits::HeldCount;
 use parking_lot::Mutex;
 use share::{Holder, Share, folded_name};
 use smb_proto::durable::{Durability, Kind};
@@ -13,7 +14,6 @@ use smb_wire::{FileId, Guid, NtStatus};
 use tokio::sync::Notify;
 
 use super::journal::Journal;
-use super::owners::OwnerCounts;
 use crate::state::lease::LeaseId;
 use crate::state::open::Open;
 use crate::state::session::Session;
@@ -54,10 +54,10 @@ struct Tables {
     instances: HashMap<Guid, Vec<u64>>,
     /// The opens without a session, by the time until which they are kept.
     deadlines: BTreeSet<(Instant, u64)>,
-    /// The opens without a session in number.
-    disconnected: OwnerCounts,
-    /// The persistent opens in number.
-    persistent: OwnerCounts,
+    /// The opens without a session, by their owners.
+    disconnected: HeldCount<String>,
+    /// The persistent opens, by their owners.
+    persistent: HeldCount<String>,
     /// The persistent opens by their leases.
     leases: HashMap<LeaseId, Vec<u64>>,
     /// The persistent opens by the folded names by which they were opened: every CREATE searches for them.
@@ -184,7 +184,7 @@ impl DurableOpens {
 
     /// Whether there is room for another persistent open of this user.
     pub(crate) fn has_room_for_persistent(&self, owner: &str) -> bool {
-        self.offers_persistence() && self.tables.lock().persistent.has_room(owner, self.persistent_max)
+        self.offers_persistence() && self.tables.lock().persistent.may_take(owner, self.persistent_max)
     }
 
     /// Enters an open that belongs to a session.
@@ -215,7 +215,7 @@ impl DurableOpens {
         {
             let tables = &mut *self.tables.lock();
             let Some(entry) = tables.opens.get_mut(&id) else { return false };
-            let has_room = tables.disconnected.has_room(owner_of(open), self.disconnected_max);
+            let has_room = tables.disconnected.may_take(owner_of(open), self.disconnected_max);
             if !has_room && durability.kind != Kind::Persistent {
                 let kind = "an open is closed with its connection: too many are kept already";
                 if let Some(left_out) = self.repeats.admit(None, kind, now) {
@@ -436,7 +436,7 @@ impl Tables {
             self.instances.entry(instance).or_default().push(id);
         }
         if open.is_persistent() {
-            self.persistent.enter(owner_of(open));
+            self.persistent.enter(owner_of(open).to_owned());
             self.names.entry(folded_name(&open.path)).or_default().push(id);
         }
         if let Some(lease) = open.persistent_lease() {
@@ -448,7 +448,7 @@ impl Tables {
     /// The open has no session from now on, and is kept until then.
     fn disconnect(&mut self, open: &Open, deadline: Instant) {
         if self.deadlines.insert((deadline, open.id.persistent)) {
-            self.disconnected.enter(owner_of(open));
+            self.disconnected.enter(owner_of(open).to_owned());
         }
     }
 

@@ -382,7 +382,7 @@ proptest! {
             prop_assert!(table.len() <= limits.clients_max);
             let named = table.by_owner.values().flat_map(|owner| [owner.confirmed, owner.unconfirmed]);
             prop_assert_eq!(named.flatten().count(), table.len());
-            prop_assert_eq!(table.by_origin.values().sum::<usize>(), table.len());
+            prop_assert_eq!(table.by_origin.all(), table.len());
             prop_assert_eq!(table.unconfirmed.len(), table.by_id.values().filter(|record| !record.confirmed).count());
             for (id, record) in &table.by_id {
                 let owner = &table.by_owner[&record.owner];
