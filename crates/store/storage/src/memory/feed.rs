@@ -31,17 +31,18 @@ pub(super) struct Followed {
     by_id: HashMap<ObjectId, ObservedId>,
     by_number: HashMap<ObservedId, ObjectId>,
     changes: Vec<Change>,
-    /// Whether changes were lost.
+    /// Whether changes were lost since the last drain.
     is_overrun: bool,
 }
 
 impl Followed {
     fn tell(&mut self, dir: ObjectId, change: impl FnOnce(ObservedId) -> Change) {
-        let Some(number) = self.by_id.get(&dir).copied() else { return };
+        let Some(number) = self.by_id.get(&dir).copied().filter(|_| !self.is_overrun) else { return };
         if self.changes.len() < CHANGES_MAX {
             return self.changes.push(change(number));
         }
-        *self = Self { next: self.next, is_overrun: true, ..Self::default() };
+        self.changes.clear();
+        self.is_overrun = true;
     }
 }
 
@@ -106,13 +107,16 @@ impl Feed for MemoryFeed {
 
     fn drain(&self, each: &mut dyn FnMut(Uncertain<'_>)) {
         let _passing_on = self.passing_on.lock();
-        let (changes, is_overrun) = {
+        let changes = {
             let mut followed = self.followed.lock();
-            (take(&mut followed.changes), take(&mut followed.is_overrun))
+            if followed.is_overrun {
+                // Nothing is followed from now on, whenever it was.
+                *followed = Followed { next: followed.next, ..Followed::default() };
+                drop(followed);
+                return each(Uncertain::All);
+            }
+            take(&mut followed.changes)
         };
-        if is_overrun {
-            each(Uncertain::All);
-        }
         for change in &changes {
             each(match *change {
                 Change::Name { dir, ref name, is_dir_gone } => {
