@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::Origin;
 
 /// How long further lines of the same kind about the same address are only counted.
-pub(crate) const QUIET: Duration = Duration::from_secs(10);
+const QUIET: Duration = Duration::from_secs(10);
 /// How many pairs of address and kind are told apart. All others share one line of each kind.
 const LINES_MAX: usize = 256;
 
@@ -68,7 +68,7 @@ impl Repeats {
     }
 
     /// Lines that were left out long enough ago to be reported: their subjects, and how many.
-    pub(crate) fn overdue(&self, now: Instant) -> Vec<(About, u64)> {
+    fn overdue(&self, now: Instant) -> Vec<(About, u64)> {
         let mut lines = self.lines.lock();
         lines.retain(|_, line| line.left_out > 0 || line.is_recent(now));
         let due = lines.iter_mut().filter(|(_, line)| line.left_out > 0 && !line.is_recent(now));
@@ -79,11 +79,15 @@ impl Repeats {
         .collect()
     }
 
-    /// Logs the overdue lines.
-    pub(crate) fn tell(&self, now: Instant) {
-        for ((origin, kind), count) in self.overdue(now) {
-            let from = origin.map_or_else(|| "several".to_owned(), |origin| origin.to_string());
-            tracing::warn!(address = from, "{kind}: {count} more lines were left out");
+    /// Has `write` log the overdue lines (the address, the kind, how many), for as long as it is polled. Without this, lines
+    /// that no other line follows are never reported, and keep their places.
+    pub async fn tell_overdue(&self, write: fn(&str, &str, u64)) {
+        loop {
+            tokio::time::sleep(QUIET).await;
+            for ((origin, kind), count) in self.overdue(Instant::now()) {
+                let from = origin.map_or_else(|| "several".to_owned(), |origin| origin.to_string());
+                write(&from, kind, count);
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::crew::{self, Crew, Job, Keeper};
 use crate::give_back::{Freed, trim_process};
 use crate::places::{Place, Places};
 use crate::ration::Rations;
-use crate::repeats::{QUIET, Repeats};
+use crate::repeats::Repeats;
 use crate::{ConnectionLimits, Limits, Outbox, Protocol, Pulse};
 
 /// Connections that may wait to be accepted, as far as the system allows (net.core.somaxconn): many may arrive at once.
@@ -95,10 +95,10 @@ impl Shards {
         shards.spawn(move || {
             let repeats = Arc::clone(&repeats);
             async move {
-                loop {
-                    tokio::time::sleep(QUIET).await;
-                    repeats.tell(Instant::now());
-                }
+                let write = |address: &str, kind: &str, count| {
+                    tracing::warn!(address, "{kind}: {count} more lines were left out");
+                };
+                repeats.tell_overdue(write).await;
             }
         })?;
         Ok(shards)

@@ -58,7 +58,7 @@ pub struct Server {
     /// Failed logons.
     pub(crate) guesses: Guesses,
     /// The log lines that clients cause.
-    pub(crate) repeats: Repeats,
+    pub(crate) repeats: Arc<Repeats>,
     /// The interfaces that are reported to clients.
     pub(crate) interfaces: NetworkInterfaces,
 }
@@ -88,6 +88,7 @@ impl Server {
         let acceptor_again = auth::Config { allow_anonymous: true, ..acceptor.clone() };
         let acceptor_with_guests = auth::Config { guest: Some(guest(&config)), ..acceptor_again.clone() };
         let clients = Arc::default();
+        let repeats = Arc::new(Repeats::default());
         Arc::new(Self {
             guid,
             started: now(),
@@ -105,11 +106,12 @@ impl Server {
             durable: DurableOpens::new(
                 config.limits.disconnected_opens_max,
                 config.limits.persistent_opens_max,
+                Arc::clone(&repeats),
             ),
             file_ids: Mutex::new(FileIds::new(u64::from_le_bytes(random()))),
             next_connection: AtomicU64::new(1),
             guesses: Guesses::default(),
-            repeats: Repeats::default(),
+            repeats,
             interfaces: NetworkInterfaces::new(config.interfaces.clone()),
             config,
         })
@@ -154,10 +156,13 @@ impl Server {
         }
     }
 
-    /// Closes opens that outlived their connection and were not reclaimed in time, for as long as it is polled. Run it
-    /// beside the server, on any runtime.
+    /// Closes opens that outlived their connection and were not reclaimed in time, and reports the log lines that were
+    /// left out, for as long as it is polled. Run it beside the server, on any runtime.
     pub async fn scavenge(&self) {
-        self.durable.scavenge().await;
+        let write = |address: &str, kind: &str, count| {
+            tracing::info!(address, "{kind}: {count} more lines were left out");
+        };
+        tokio::join!(self.durable.scavenge(), self.repeats.tell_overdue(write));
     }
 
     /// Closes the opens that are kept for clients without a connection, except persistent ones. To be called when the

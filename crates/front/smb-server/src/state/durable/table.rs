@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use limits::HeldCount;
+use net::Repeats;
 use parking_lot::Mutex;
 use share::{Holder, Share, folded_name};
 use smb_proto::durable::{Durability, Kind};
@@ -37,7 +38,7 @@ pub(crate) struct DurableOpens {
     /// The most opens without a session.
     disconnected_max: usize,
     /// The log lines that clients cause.
-    repeats: net::Repeats,
+    repeats: Arc<Repeats>,
     /// The most persistent opens.
     persistent_max: usize,
     /// The journal in which persistent opens are recorded; without it there are none.
@@ -134,14 +135,15 @@ impl Drop for Reservation {
 }
 
 impl DurableOpens {
-    /// Empty tables, with room for this many opens without a session and this many persistent ones.
-    pub(crate) fn new(disconnected_max: usize, persistent_max: usize) -> Arc<Self> {
+    /// Empty tables, with room for this many opens without a session and this many persistent ones, and the log lines that
+    /// clients have caused.
+    pub(crate) fn new(disconnected_max: usize, persistent_max: usize, repeats: Arc<Repeats>) -> Arc<Self> {
         Arc::new(Self {
             tables: Mutex::default(),
             changed: Notify::new(),
             left: Notify::new(),
             disconnected_max,
-            repeats: net::Repeats::default(),
+            repeats,
             persistent_max,
             journal: OnceLock::new(),
         })
