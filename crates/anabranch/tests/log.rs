@@ -238,3 +238,38 @@ fn that_logons_fail_again_and_again_is_said_once_and_keeps_nobody_else_out() {
     assert!(told.len() == 1 && told[0].contains("127.0.0.3"), "{said}");
     assert_eq!(lines("authentication failed").len(), 5, "each is told until then: {said}");
 }
+
+/// The number behind `key` in a line of the log.
+fn number_after(line: &str, key: &str) -> u64 {
+    let rest = line.split_once(key).map_or("", |(_, rest)| rest);
+    rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn logons_of_one_address_are_counted_and_not_written_one_by_one() {
+    const LOGONS: u64 = 50;
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let flags = flags(&directory);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let server = Server::start_logging(&flags, std::fs::File::create(&log).unwrap().into());
+    let begun = Instant::now();
+    for _ in 0..LOGONS {
+        client_from(&server, 4).log_in("anna", "hush-hush").unwrap();
+    }
+    loop {
+        let said = std::fs::read_to_string(&log).unwrap();
+        let lines = said.lines().filter(|line| line.contains("session begins"));
+        let (counts, written): (Vec<_>, Vec<_>) = lines.partition(|line| line.contains("more lines"));
+        let counted = counts.iter().map(|line| number_after(line, "session begins: "));
+        let left_out = written.iter().map(|line| number_after(line, "left_out="));
+        let all = written.len() as u64 + counted.chain(left_out).sum::<u64>();
+        // One line in ten seconds, however fast the machine is.
+        assert!(written.len() as u64 <= 1 + begun.elapsed().as_secs() / 10, "{said}");
+        if all == LOGONS {
+            break;
+        }
+        assert!(all < LOGONS && begun.elapsed() < Duration::from_secs(120), "{all} of {LOGONS}: {said}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
