@@ -180,7 +180,11 @@ fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<St
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use nfs_wire::auth_sys::{Groups, MachineName};
+    use share::Settings;
+    use storage::memory::MemoryStore;
 
     use super::*;
 
@@ -197,6 +201,23 @@ mod tests {
 
     fn is(uid: u32, gid: u32, groups: &[u32]) -> Identity {
         Identity { uid, gid, groups: groups.to_vec() }
+    }
+
+    #[test]
+    fn opens_are_counted_for_the_network_of_an_ipv6_address() {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        let openers = |address: &str| {
+            let callers = CallerCache::new(SocketAddr::new(address.parse().unwrap(), 700));
+            callers.caller(&share, &Squashing::default(), &OpaqueAuth::NONE, None).0.openers
+        };
+        assert_eq!(
+            openers("2001:db8::1"),
+            openers("2001:db8::2:3"),
+            "a client has all addresses of its network"
+        );
+        assert_ne!(openers("2001:db8::1"), openers("2001:db8:0:1::1"));
+        assert_eq!(openers("::ffff:192.0.2.1"), openers("192.0.2.1"));
+        assert_ne!(openers("192.0.2.1"), openers("192.0.2.2"));
     }
 
     #[test]
