@@ -124,6 +124,9 @@ pub struct Clients<C, R> {
     by_owner: HashMap<Arc<[u8]>, Owner>,
     /// How many records in `by_id` come from where.
     by_origin: HeldCount<IpAddr>,
+    /// Until then no record gives way, as was found by a look at all of them: to an origin that has many, or (`None`) to those
+    /// that have few.
+    full_until: HashMap<Option<IpAddr>, Instant>,
     /// The IDs in `by_id` that are not confirmed; the lowest is the oldest.
     unconfirmed: BTreeSet<ClientId>,
 }
@@ -141,6 +144,7 @@ impl<C, R: Clone> Clients<C, R> {
             by_id: BTreeMap::new(),
             by_owner: HashMap::new(),
             by_origin: HeldCount::default(),
+            full_until: HashMap::new(),
             unconfirmed: BTreeSet::new(),
         }
     }
@@ -223,6 +227,9 @@ impl<C, R: Clone> Clients<C, R> {
         };
         let sequence = record.next_sequence();
         self.by_origin.enter(record.origin);
+        // An unconfirmed record gives way.
+        self.full_until.remove(&Some(record.origin));
+        self.full_until.remove(&None);
         self.by_id.insert(id, record);
         self.unconfirmed.insert(id);
         self.by_owner.entry(owner).or_default().unconfirmed = Some(id);
@@ -254,16 +261,28 @@ impl<C, R: Clone> Clients<C, R> {
             return Ok(());
         }
         let has_few = self.by_origin.held(&origin) < most / 4 || most < 4;
+        let asking = (!has_few).then_some(origin);
+        if self.full_until.get(&asking).is_some_and(|until| now < *until) {
+            return Err(Status::Delay);
+        }
         let gives_way = |record: &Record<C, R>| has_few || record.origin == origin;
-        let silent = |(id, record): (&ClientId, &Record<C, R>)| {
-            let renewed = look(&record.value).renewed;
-            let is_silent = self.times.standing(renewed, now) != Standing::Current;
-            (is_silent && gives_way(record)).then_some((renewed, *id))
-        };
         let unconfirmed = self.unconfirmed.iter().filter_map(|id| Some((*id, self.by_id.get(id)?)));
         let oldest = unconfirmed.filter(|(_, record)| gives_way(record)).map(|(id, _)| id).next();
-        let first = oldest.or_else(|| self.by_id.iter().filter_map(silent).min().map(|(_, id)| id));
-        gone.extend(self.forget(first.ok_or(Status::Delay)?));
+        if let Some(oldest) = oldest {
+            gone.extend(self.forget(oldest));
+            return Ok(());
+        }
+        let theirs = self.by_id.iter().filter(|(_, record)| gives_way(record));
+        let first = theirs.map(|(id, record)| (look(&record.value).renewed, *id)).min();
+        let (renewed, first) = first.ok_or(Status::Delay)?;
+        if self.times.standing(renewed, now) == Standing::Current {
+            // Leases are only ever renewed, so nobody is silent before this one could be. Without this a client that is
+            // refused could have all records looked at again and again.
+            self.full_until.retain(|_, until| now < *until);
+            self.full_until.extend(renewed.checked_add(self.times.lease).map(|until| (asking, until)));
+            return Err(Status::Delay);
+        }
+        gone.extend(self.forget(first));
         Ok(())
     }
 

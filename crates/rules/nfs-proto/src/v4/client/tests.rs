@@ -302,6 +302,29 @@ fn one_origin_does_not_take_the_last_quarter_nor_what_others_have() {
 }
 
 #[test]
+fn a_refused_origin_does_not_have_all_records_looked_at_each_time() {
+    let limits = ClientLimits { clients_max: 100, ..ClientLimits::default() };
+    let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
+    for number in 0..75 {
+        test.confirmed(&[number], 1);
+    }
+    let looks = std::cell::Cell::new(0);
+    let look = |client: &Carried| {
+        looks.set(looks.get() + 1);
+        idle(client)
+    };
+    for _ in 0..50 {
+        assert_eq!(test.exchange(asking(b"one more", 1, ROOT), look), Err(Status::Delay));
+    }
+    assert_eq!(looks.get(), 75);
+    test.now += seconds(11); // their leases are over
+    assert!(test.exchange(asking(b"one more", 1, ROOT), look).is_ok());
+    assert_eq!((looks.get(), test.gone.len()), (150, 1));
+    assert!(test.exchange(asking(b"another", 1, ROOT), look).is_ok(), "the unconfirmed one gives way");
+    assert_eq!(looks.get(), 150);
+}
+
+#[test]
 fn a_full_table_of_living_clients_lets_nobody_in() {
     let limits = ClientLimits { clients_max: 3, ..ClientLimits::default() };
     let mut test = Simulated { table: Clients::new(limits, TIMES, 7), ..Simulated::new() };
