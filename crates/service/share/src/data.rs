@@ -13,7 +13,7 @@ use storage::{Attributes, FileKind, MayWait, NodeRef, ObjectId, SetAttributes, T
 
 use self::read_permits::ReadPermits;
 use crate::security::{Object, permission};
-use crate::{Error, Open, Result};
+use crate::{Error, Result};
 
 /// The rights that allow reading. A user who may execute a program may read it: the client pages it in (RFC 1813 4.4). See
 /// [`Data::check`] for callers without an open.
@@ -93,15 +93,6 @@ fn check_rights(
     let object = Object::new(attributes, security.as_deref());
     let allowed = permission::permitted(who, object);
     if allowed.intersects(rights) { Ok(()) } else { Err(Error::AccessDenied) }
-}
-
-/// Clears the privilege bits of a program at the first write through an open, based on its mode at that time.
-pub(crate) fn take_privilege(open: &Open, may: MayWait<'_>) -> Result<()> {
-    if !open.begins_to_write_program() {
-        return Ok(());
-    }
-    let mode = open.node().attributes(Want::empty(), Wait::May(may))?.mode;
-    take_privilege_bits(open.node(), mode, may)
 }
 
 /// Clears the privilege bits of a program that has this mode.

@@ -8,7 +8,7 @@ use file_state::{Access, ByteRange, Operation};
 use planted::Fault;
 use storage::{Attributes, MayWait, NodeRef, Stability, Wait, Want};
 
-use crate::data::{Data, MAY_READ, take_privilege, take_privilege_bits};
+use crate::data::{Data, MAY_READ, take_privilege_bits};
 use crate::schedule::Work;
 use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, File, Location, Open, Result, Share, budget};
@@ -302,4 +302,13 @@ fn only_appends(file: &File) -> bool {
         File::Open(open) => open.access() & (Access::WRITE_DATA | Access::APPEND_DATA) == Access::APPEND_DATA,
         File::Stateless(_) => false,
     }
+}
+
+/// Clears the privilege bits of a program at the first write through an open, based on its mode at that time.
+fn take_privilege(open: &Open, may: MayWait<'_>) -> Result<()> {
+    if !open.begins_to_write_program() {
+        return Ok(());
+    }
+    let mode = open.node().attributes(Want::empty(), Wait::May(may))?.mode;
+    take_privilege_bits(open.node(), mode, may)
 }

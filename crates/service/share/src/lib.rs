@@ -12,6 +12,7 @@ mod budget;
 mod call;
 mod caller;
 mod data;
+mod descriptors;
 mod directory;
 mod door;
 mod entries;

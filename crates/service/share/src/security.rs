@@ -23,7 +23,7 @@ use self::terms::CurrentTerms;
 use crate::{Error, Result, Settings};
 
 pub use self::descriptor::SecurityChange;
-pub(crate) use self::descriptor::{Birth, keep_in_step};
+pub(crate) use self::descriptor::{Birth, keep_in_step, of_mode};
 pub use self::permission::{Object, may_delete, permitted};
 pub(crate) use self::read_only::CHANGES;
 pub use self::read_only::ReadOnly;

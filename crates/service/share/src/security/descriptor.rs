@@ -1,4 +1,4 @@
-//! Reading, setting and inheriting security descriptors, which are kept in step with the permission bits.
+//! Setting and inheriting security descriptors, which are kept in step with the permission bits.
 //!
 //! A descriptor that says more than permission bits can is stored with its object, and the object gets the closest
 //! permission bits. A descriptor that says no more is not stored: the bits are enough.
@@ -6,15 +6,11 @@
 use std::sync::Arc;
 
 use acl::{Acl, Control, Newborn, SecurityDescriptor, Sid};
-use file_state::{Access, Operation};
-use storage::{Attributes, Capabilities, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
+use file_state::Access;
+use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
 
-use crate::agreement::Admission;
-use crate::schedule::Work;
-use crate::security::Object;
-use crate::security::permission;
-use crate::watch::ChangeKinds;
-use crate::{Call, Caller, Error, File, NewObject, Result, Share};
+use super::permission::{self, Object};
+use crate::{Caller, Error, NewObject, Result};
 
 /// The low bits of a mode, for reading, writing and executing.
 const PERMISSION_BITS: u32 = 0o777;
@@ -30,85 +26,28 @@ pub struct SecurityChange {
     pub dacl: Option<(Control, Option<Acl>)>,
 }
 
-impl Share {
-    /// The security descriptor of an object: the one in force, or one made from the permission bits.
+impl SecurityChange {
+    /// Changes the descriptor and the permission bits of an object. `asks_permission`: the object's permissions decide whether
+    /// the caller may. `is_kept`: the store keeps descriptors.
     ///
     /// # Errors
-    /// The store's.
-    pub async fn security(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<SecurityDescriptor> {
-        let attributes = self.attributes(call, node, Want::empty()).await?;
-        let in_force = self.in_force(call, node, &attributes).await?;
-        Ok(in_force.map_or_else(|| of_mode(&attributes), Arc::unwrap_or_clone))
-    }
-
-    /// The descriptor in force for an object with these attributes.
-    pub(crate) async fn in_force(
-        self: &Arc<Self>,
-        call: &Call,
-        node: &NodeRef,
-        attributes: &Attributes,
-    ) -> Result<Option<Arc<SecurityDescriptor>>> {
-        match node.security(attributes, Wait::Never(call.view())) {
-            Err(storage::Error::WouldBlock) => {
-                let (node, attributes) = (Arc::clone(node), *attributes);
-                self.run(call, Work::Blocking, move |_, may| Ok(node.security(&attributes, Wait::May(may))?))
-                    .await
-            }
-            answer => Ok(answer?),
-        }
-    }
-
-    /// Sets the owner, group and DACL of an object ([MS-FSA] 2.1.5.17). Without an open, the object's permissions decide who
-    /// may set the DACL.
-    ///
-    /// # Errors
-    /// [`Error::NotOpenedForThis`] without WRITE_OWNER or WRITE_DAC for what is set; [`Error::NotOwner`] where the
-    /// permissions do not give them; [`Error::InvalidOwner`] and [`Error::InvalidGroup`]; [`storage::Error::NotSupported`]
-    /// where the store keeps no descriptors and the permission bits cannot express this one; the store's.
-    pub async fn set_security(
-        self: &Arc<Self>,
-        call: &Call,
-        file: &File,
-        change: SecurityChange,
-    ) -> Result<()> {
-        self.check_writable(file.node().id())?;
-        if let File::Open(open) = file {
-            let owners = change.owner.is_some() || change.group.is_some();
-            open.require(if owners { Access::WRITE_OWNER } else { Access::empty() })?;
-            open.require(if change.dacl.is_some() { Access::WRITE_DAC } else { Access::empty() })?;
-        }
-        let (caller, file) = (call.caller.clone(), file.clone());
-        self.run_settled(call, Work::Metadata, move |share, may| {
-            let node = file.node();
-            if let Some(answering) = share.agreement.take_back(
-                node.id(),
-                file.holder().or(caller.client),
-                Operation::SetAttributes,
-            ) {
-                return Ok(Admission::Wait(answering));
-            }
-            share.set_security_now(&caller, &file, change.clone(), may)?;
-            share.tell_modified(&file, ChangeKinds::SECURITY, may);
-            Ok(Admission::Done(()))
-        })
-        .await
-    }
-
-    fn set_security_now(
-        &self,
+    /// [`Error::NotOwner`], [`Error::InvalidOwner`], [`Error::InvalidGroup`], [`storage::Error::NotSupported`] where the bits
+    /// cannot express a descriptor that is not kept; the store's.
+    pub(crate) fn carry_out(
+        self,
         caller: &Caller,
-        file: &File,
-        change: SecurityChange,
+        node: &NodeRef,
+        asks_permission: bool,
+        is_kept: bool,
         may: MayWait<'_>,
     ) -> Result<()> {
-        let node = file.node();
         let before = node.attributes(Want::empty(), Wait::May(may))?;
         let in_force = node.security(&before, Wait::May(may))?;
-        if matches!(file, File::Stateless(_)) {
+        if asks_permission {
             let object = Object::new(&before, in_force.as_deref());
-            check_permitted(caller, object, &change)?;
+            check_permitted(caller, object, &self)?;
         }
-        let owners = Owners::of(caller, &before, in_force.as_deref(), &change)?;
+        let owners = Owners::of(caller, &before, in_force.as_deref(), &self)?;
         let (uid, gid) = (owners.uid, owners.gid);
         let is_dir = before.kind == FileKind::Directory;
         // A program must not run as its new owner because the old owner set its mode so.
@@ -116,7 +55,7 @@ impl Share {
         let had_mode =
             if is_handed_on { permission::mode_without_privilege(before.mode) } else { before.mode };
         let newborn = Newborn { owner: owners.owner, group: owners.group, is_dir };
-        let (mode, wanted) = match change.dacl {
+        let (mode, wanted) = match self.dacl {
             Some((control, dacl)) => {
                 let control = control | Control::DACL_PRESENT;
                 let given = SecurityDescriptor { control, dacl, ..SecurityDescriptor::default() };
@@ -129,7 +68,7 @@ impl Share {
             }
         };
         let keeps = Some(wanted).filter(|wanted| !wanted.is_of_mode(mode, is_dir, uid, gid));
-        if !self.keeps_security() && keeps.as_ref().is_some_and(|keeps| !keeps.is_kept_by_bits()) {
+        if !is_kept && keeps.as_ref().is_some_and(|keeps| !keeps.is_kept_by_bits()) {
             return Err(storage::Error::NotSupported.into());
         }
         let set = SetAttributes {
@@ -141,7 +80,7 @@ impl Share {
         if set != SetAttributes::default() {
             node.set_attributes(&set, may).map_err(|error| refused_owner(error, &set))?;
         }
-        if self.keeps_security()
+        if is_kept
             && (keeps.is_some() || in_force.is_some())
             && let Err(refused) = node.set_security(keeps, may)
         {
@@ -149,10 +88,6 @@ impl Share {
             return Err(refused.into());
         }
         Ok(())
-    }
-
-    fn keeps_security(&self) -> bool {
-        self.capabilities().contains(Capabilities::XATTRS)
     }
 }
 
@@ -230,7 +165,8 @@ fn put_back(node: &NodeRef, before: &Attributes, set: &SetAttributes, may: MayWa
     }
 }
 
-fn of_mode(attributes: &Attributes) -> SecurityDescriptor {
+/// The descriptor that says what the permission bits say.
+pub(crate) fn of_mode(attributes: &Attributes) -> SecurityDescriptor {
     let is_dir = attributes.kind == FileKind::Directory;
     SecurityDescriptor::of_mode(attributes.mode, is_dir, attributes.uid, attributes.gid)
 }
