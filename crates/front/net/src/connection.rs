@@ -321,6 +321,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
 
     async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Ended {
         loop {
+            self.outbox.attend(true);
             let more = match self.take_turn() {
                 Ok(more) => more,
                 Err(ended) => {
@@ -332,7 +333,9 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             if self.outbox.held_bytes() < self.limits.pending_bytes {
                 self.collect();
             }
-            match self.outbox.try_flush(&self.stream) {
+            let flushed = self.outbox.try_flush(&self.stream);
+            self.outbox.attend(false);
+            match flushed {
                 Ok(true) if self.outbox.is_closing() => {
                     return self.outbox.fault().map_or(Ended::ByUs, Ended::Protocol);
                 }

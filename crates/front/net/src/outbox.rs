@@ -35,6 +35,8 @@ struct Queue {
     /// Memory of the buffers, in bytes.
     held: Cell<usize>,
     closing: Cell<bool>,
+    /// Whether the loop of the connection is at work, and will look at the queue before it waits.
+    attended: Cell<bool>,
     /// The reason why the protocol has ended the connection, if the client is to blame.
     fault: RefCell<Option<String>>,
     /// The posts from other shards, and the wake-up of the connection's loop.
@@ -55,6 +57,7 @@ impl Outbox {
             sent_messages: Cell::default(),
             held: Cell::default(),
             closing: Cell::default(),
+            attended: Cell::default(),
             fault: RefCell::default(),
             post: Post::new(posted_frames),
             round_trip: RoundTrip::default(),
@@ -90,7 +93,15 @@ impl Outbox {
         self.0.queued_messages.set(self.0.queued_messages.get() + 1);
         self.0.held.set(self.0.held.get() + message.memory_bytes());
         self.0.buffers.borrow_mut().push_back(message);
-        self.0.post.ready.notify_one();
+        if !self.0.attended.get() {
+            self.0.post.ready.notify_one();
+        }
+    }
+
+    /// Notes whether the loop of the connection is at work, and will flush before it waits. Until then, a message that is
+    /// queued need not wake it.
+    pub(crate) fn attend(&self, is_attended: bool) {
+        self.0.attended.set(is_attended);
     }
 
     /// Waits for room for a reply of this many bytes. The caller asks before it allocates memory for the reply, and
@@ -214,5 +225,28 @@ impl Outbox {
         }
         self.0.sent.set(sent);
         self.0.rooms.note();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[test]
+    fn a_message_wakes_the_loop_unless_the_loop_is_at_work() {
+        let outbox = Outbox::new(1);
+        let is_woken = || {
+            let filled = pin!(outbox.filled());
+            filled.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+        };
+        outbox.attend(true);
+        outbox.send(Buffer::from(&b"reply"[..]));
+        assert!(!is_woken());
+        outbox.attend(false);
+        outbox.send(Buffer::from(&b"reply"[..]));
+        assert!(is_woken() && !is_woken());
     }
 }
