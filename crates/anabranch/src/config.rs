@@ -168,6 +168,7 @@ mod tests {
             continuous-availability = true
             access-based-enumeration = true
             metadata-cache = false
+            reserved-names = [".snapshots"]
             encrypted = true
             plan = "azure-files-v1 capacity=1TiB"
             devices = true
@@ -198,9 +199,9 @@ mod tests {
         let share = &given.share[0].0;
         assert_eq!((share.terms, share.metadata_cache), (Terms::all(), false));
         assert_eq!((share.rules.rights.len(), share.comment.as_str()), (3, "What we do"));
-        let clients = share.rules.clients.iter().map(ToString::to_string);
-        let expected = ["10.0.0.0/8 access=ro squash=all protocols=nfs secure-port"];
-        assert_eq!(clients.collect::<Vec<_>>(), expected);
+        assert_eq!(share.reserved_names, [".snapshots"]);
+        let expected = "10.0.0.0/8 access=ro squash=all protocols=nfs secure-port";
+        assert_eq!(share.rules.clients.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
         assert_eq!(share.plan.to_string(), "azure-files-v1 capacity=1TiB");
         assert_eq!((given.user[0].uid, given.user[0].groups.as_deref()), (Some(1000), Some(&[50, 51][..])));
         let settings = Settings::new(given).unwrap();

@@ -10,7 +10,6 @@ use smb_proto::dialect::Dialect;
 use smb_wire::NtStatus;
 use tempfile::TempDir;
 
-#[expect(dead_code, reason = "not all that other tests ask is asked here")]
 mod nfs;
 mod nfs4;
 #[path = "../../front/smb-server/tests/socket/client/protection.rs"]
@@ -210,6 +209,25 @@ fn who_may_use_a_share_changes() {
     anna.tree_connect("more").unwrap();
     running.reload("", &[DATA, MORE, ANNA].concat(), READ_AGAIN);
     anna.tree_connect("data").unwrap();
+}
+
+#[test]
+fn reserved_names_change() {
+    let running = Running::start(&[DATA, MORE, ANNA].concat());
+    fs::create_dir(running.directory.path().join("data/.back")).unwrap();
+    let mut kernel = Nfs::connect(running.server.address("nfs"));
+    let on_data = kernel.mount(ROOT, "/data").unwrap();
+    let inside = kernel.lookup(ROOT, &on_data, ".back").unwrap();
+    for (name, found) in [(".BACK", Err(Status::NOENT)), (".other", Ok(inside))] {
+        let reserved = format!("{DATA}reserved-names = [{name:?}]\n");
+        running.reload("", &[&reserved, MORE, ANNA].concat(), READ_AGAIN);
+        assert_eq!(kernel.look(ROOT, &on_data), Status::OK, "a filehandle from before");
+        assert_eq!(kernel.lookup(ROOT, &on_data, ".back"), found, "{name}");
+        assert_eq!(kernel.mkdir(ROOT, &on_data, name), Status::ACCES);
+    }
+    let bad = format!("{DATA}reserved-names = [\"a/b\"]\n");
+    let said = running.reload("", &[&bad, MORE, ANNA].concat(), STAYS);
+    assert!(said.contains("\"a/b\" in reserved-names cannot be the name of a file"), "{said}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use control::shares::Rules as Written;
-use gateway::settings::{ShareSettings, check_share_name};
+use gateway::settings::{ShareSettings, check_reserved_name, check_share_name};
 use limits::Plan;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -39,9 +39,20 @@ impl ShareGiven {
         let plan = table.plan.as_deref().map_or(Ok(Plan::Unlimited), str::parse);
         let plan =
             plan.map_err(|e: limits::PlanError| format!("the plan of the share {}: {e}", table.name))?;
-        let metadata_cache = table.metadata_cache;
-        let (name, directory, comment) = (table.name, table.directory, table.comment);
-        Ok(Self(ShareSettings { name, directory, terms, rules, comment, plan, metadata_cache }))
+        for name in &table.reserved_names {
+            check_reserved_name(name).map_err(of_share)?;
+        }
+        let ShareTable { name, directory, comment, metadata_cache, reserved_names, .. } = table;
+        Ok(Self(ShareSettings {
+            name,
+            directory,
+            terms,
+            rules,
+            comment,
+            plan,
+            metadata_cache,
+            reserved_names,
+        }))
     }
 }
 
@@ -57,7 +68,7 @@ impl FromStr for ShareGiven {
 }
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [&str; 18] = [
+pub(crate) const SHARE_KEYS: [&str; 19] = [
     "name",
     "directory",
     "read-only",
@@ -65,6 +76,7 @@ pub(crate) const SHARE_KEYS: [&str; 18] = [
     "continuous-availability",
     "access-based-enumeration",
     "metadata-cache",
+    "reserved-names",
     "encrypted",
     "plan",
     "protocols",
@@ -115,6 +127,8 @@ struct ShareTable {
     plan: Option<String>,
     #[serde(default = "yes")]
     metadata_cache: bool,
+    #[serde(default)]
+    reserved_names: Vec<String>,
 }
 
 impl ShareTable {

@@ -39,11 +39,15 @@ impl Drop for Fuse {
 impl Fuse {
     /// None where the system has no FUSE, or this user may not mount.
     pub(crate) fn mount(at: &Path) -> Option<Self> {
+        Self::mount_as("fuse", at)
+    }
+
+    /// Mounts it as this kind of file system: `fuse.NAME`, as programs are told by their mounts.
+    pub(crate) fn mount_as(kind: &str, at: &Path) -> Option<Self> {
         let device = OpenOptions::new().read(true).write(true).open("/dev/fuse").ok()?;
         fcntl_setfd(&device, FdFlags::empty()).ok()?;
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0,allow_other", device.as_raw_fd());
-        let mounted =
-            Command::new("mount").args(["-i", "-t", "fuse", "-o", &options, "test"]).arg(at).status();
+        let mounted = Command::new("mount").args(["-i", "-t", kind, "-o", &options, "test"]).arg(at).status();
         if !mounted.is_ok_and(|status| status.success()) {
             return None;
         }

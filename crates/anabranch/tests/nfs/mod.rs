@@ -10,6 +10,7 @@ pub(crate) struct Status(pub(crate) u32);
 
 impl Status {
     pub(crate) const OK: Self = Self(0);
+    pub(crate) const NOENT: Self = Self(2);
     pub(crate) const ACCES: Self = Self(13);
     pub(crate) const ROFS: Self = Self(30);
 }

@@ -1,6 +1,7 @@
 //! Opens shares from their declarations and records: at the start, and when one is created.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -18,6 +19,11 @@ use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings};
 use crate::{directories, in_time};
 
+/// Why a share is not served on which clients could make snapshots by creating directories.
+const NO_SNAPSHOT_NAME: &str = "ceph-fuse uses another client_snapdir than .snap, and does not tell it, \
+    so clients could find snapshot directories and make snapshots there";
+const GIVE_SNAPSHOT_NAME: &str = "Declare the share in the configuration file, with reserved-names = [\"NAME\"], where NAME is the \
+    value of client_snapdir; or leave client_snapdir as it is.";
 /// Why a share is not served whose storage does not answer.
 pub(crate) const NO_ANSWER: &str = "its storage does not answer; it is served as soon as that does";
 
@@ -114,9 +120,19 @@ fn unseen(given: &ShareSettings, before: Option<&Declared>) -> DeclaredShare {
     }
 }
 
-/// Applies the present declaration to a share that is served: everything but its name and its directory.
+/// Applies the present declaration to a share that is served: everything but its name, its directory and its reserved
+/// names.
 pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
-    let ShareSettings { name: _, directory: _, terms, rules, comment, plan, metadata_cache } = now;
+    let ShareSettings {
+        name: _,
+        directory: _,
+        reserved_names: _,
+        terms,
+        rules,
+        comment,
+        plan,
+        metadata_cache,
+    } = now;
     share.set_terms(*terms);
     share.set_metadata_cache(*metadata_cache);
     share.set_comment(comment.clone());
@@ -136,16 +152,22 @@ pub(crate) fn shadowed(name: &str, place: &str) -> String {
     format!("{place} declares a share {name}, which goes before")
 }
 
-/// The store of a share's directory.
+/// The store of a share's directory. The `reserved` names do not exist for clients.
 ///
 /// # Errors
-/// The directory cannot be opened.
-fn open_store(name: &str, directory: &Path, state: &State) -> Result<Arc<dyn Storage>> {
+/// The directory cannot be opened, or has reserved names that are not known.
+fn open_store(name: &str, directory: &Path, reserved: &[String], state: &State) -> Result<Arc<dyn Storage>> {
+    let problem = |why: &dyn fmt::Display, advice: &str| {
+        let what = format!("share {name}: cannot serve {}: {why}", directory.display());
+        Problem::new(Cause::Directory, what, advice)
+    };
+    if reserved.is_empty() && storage_local::lacks_reserved_names(directory).map_err(|e| problem(&e, ""))? {
+        return Err(problem(&NO_SNAPSHOT_NAME, GIVE_SNAPSHOT_NAME));
+    }
     let kept = LocalState { database: state.database(), name: name.to_lowercase() };
-    let options = LocalOptions { state: Some(kept), ..LocalOptions::default() };
-    let store = LocalStore::open(directory, options).map_err(|e| {
-        Problem::new(Cause::Directory, format!("share {name}: cannot serve {}: {e}", directory.display()), "")
-    })?;
+    let options =
+        LocalOptions { state: Some(kept), reserved_names: reserved.to_vec(), ..LocalOptions::default() };
+    let store = LocalStore::open(directory, options).map_err(|e| problem(&e, ""))?;
     Ok(Arc::new(store))
 }
 
@@ -284,7 +306,7 @@ impl Opener {
             accounting: !self.is_uncounted,
             ..share::Settings::new(&given.name)
         };
-        let store = open_store(&given.name, directory, &self.state)?;
+        let store = open_store(&given.name, directory, &given.reserved_names, &self.state)?;
         let store = match self.metadata_latency {
             Some(by) => slowed(store, by),
             None => store,
@@ -305,7 +327,7 @@ impl Opener {
             metadata_cache: !record.uncached,
             ..share::Settings::new(&record.name)
         };
-        let store = open_store(&record.name, directory, &self.state)?;
+        let store = open_store(&record.name, directory, &[], &self.state)?;
         self.open(settings, store)
     }
 

@@ -69,6 +69,9 @@ pub struct ShareSettings {
     pub plan: Plan,
     /// Whether the metadata cache is on.
     pub metadata_cache: bool,
+    /// Names that [`check_reserved_name`] accepts, and that do not exist for clients, besides those that are known to
+    /// have a special meaning to the file system.
+    pub reserved_names: Vec<String>,
 }
 
 /// A declared user.
@@ -134,6 +137,7 @@ impl ShareSettings {
             comment: String::new(),
             plan: Plan::Unlimited,
             metadata_cache: true,
+            reserved_names: Vec::new(),
         }
     }
 }
@@ -187,6 +191,17 @@ pub fn check_ids(name: &str, mut ids: impl Iterator<Item = u32>) -> Result<(), S
     } else {
         Ok(())
     }
+}
+
+/// Checks that this can be the name of an object in a directory.
+///
+/// # Errors
+/// The reason why it cannot, in words.
+pub fn check_reserved_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+        return Err(format!("{name:?} in reserved-names cannot be the name of a file"));
+    }
+    Ok(())
 }
 
 fn check_name(what: &str, name: &str, forbidden: &str, max: usize) -> Result<(), String> {

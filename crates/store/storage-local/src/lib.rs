@@ -47,4 +47,5 @@ mod sys;
 mod xattr;
 
 pub use limits::raise_descriptor_limit;
+pub use reserved::lacks_reserved_names;
 pub use store::{LocalOptions, LocalState, LocalStore};

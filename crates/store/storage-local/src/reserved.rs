@@ -5,12 +5,14 @@
 //! they exist. On other file systems they are ordinary names.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
-use rustix::fs::AtFlags;
-use storage::Result;
+use rustix::fs::{AtFlags, Mode, OFlags, open};
+use storage::{Error, Result};
 
 use crate::attributes::{device_of, stat};
 use crate::depot;
+use crate::errno::from_errno;
 use crate::probe;
 
 /// statfs(2) of CephFS and ZFS.
@@ -29,11 +31,18 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// The names reserved by the file system of this root, or the `given` names instead.
-    pub(crate) fn of(root: &OwnedFd, given: Option<Vec<String>>) -> Result<Self> {
-        let names = given.map_or_else(|| of_file_system(root), Ok)?;
+    /// The names reserved by the file system of this root, and the `given` names.
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`] if the file system has a reserved name that it does not tell and that is not given.
+    pub(crate) fn of(root: &OwnedFd, given: &[String]) -> Result<Self> {
+        let OfFileSystem { mut names, is_complete } = of_file_system(root)?;
+        if !is_complete && given.is_empty() {
+            return Err(Error::NotSupported);
+        }
+        names.extend_from_slice(given);
         if !names.is_empty() {
-            tracing::info!("hidden because of what the file system makes of them: {}", names.join(", "));
+            tracing::info!("names hidden from clients: {}", names.join(", "));
         }
         Ok(Self { of_file_system: names.iter().map(|name| folded(name)).collect() })
     }
@@ -53,23 +62,37 @@ fn folded(name: &str) -> String {
     name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-fn of_file_system(root: &OwnedFd) -> Result<Vec<String>> {
+/// Whether the file system of this directory has a reserved name that it does not tell: ceph-fuse with another
+/// `client_snapdir` than `.snap`. [`LocalStore::open`](crate::LocalStore::open) then needs the name among
+/// [`reserved_names`](crate::LocalOptions::reserved_names).
+///
+/// # Errors
+/// The directory cannot be opened.
+pub fn lacks_reserved_names(directory: &Path) -> Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(directory, flags, Mode::empty()).map_err(from_errno)?;
+    Ok(!of_file_system(&root)?.is_complete)
+}
+
+/// The names that a file system reserves.
+#[derive(Debug, PartialEq, Eq)]
+struct OfFileSystem {
+    names: Vec<String>,
+    /// Whether these are all of them.
+    is_complete: bool,
+}
+
+fn of_file_system(root: &OwnedFd) -> Result<OfFileSystem> {
     let magic = probe::file_system(root)?;
     if !matches!(magic, CEPHFS_MAGIC | ZFS_MAGIC | FUSE_MAGIC) {
-        return Ok(Vec::new());
+        return Ok(OfFileSystem { names: Vec::new(), is_complete: true });
     }
     let device = device_of(&stat(root)?);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = Mount::of(&mounts, &format!("{}:{}", device.major, device.minor));
-    let names = names_of(magic, &mount);
-    if mount.is_ceph_fuse() && !is_looked_up(root, CEPHFS_NAME) {
-        // It exists in every directory that is not in a snapshot, but in no listing.
-        tracing::warn!(
-            "the snapshot directories of this CephFS are not called {CEPHFS_NAME}: clients may find them and make snapshots there. \
-             ceph-fuse does not tell another name: leave client_snapdir as it is"
-        );
-    }
-    Ok(names)
+    // A snapshot directory exists in every directory that is not in a snapshot, but in no listing.
+    let is_complete = !mount.is_ceph_fuse() || is_looked_up(root, CEPHFS_NAME);
+    Ok(OfFileSystem { names: names_of(magic, &mount), is_complete })
 }
 
 fn is_looked_up(root: &OwnedFd, name: &str) -> bool {

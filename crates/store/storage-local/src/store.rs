@@ -52,14 +52,14 @@ pub struct LocalOptions {
     pub nodes_max: Option<usize>,
     /// Whether to use the file system's own handles, where the server may.
     pub native_handles: bool,
-    /// Names that clients cannot look up, list or create, in any case; None: those with a special meaning to the file
-    /// system (`.snap` of CephFS, `.zfs` of ZFS).
-    pub reserved_names: Option<Vec<String>>,
+    /// Names that clients cannot look up, list or create, in any case, besides those that are known to have a special
+    /// meaning to the file system (`.snap` of CephFS, `.zfs` of ZFS).
+    pub reserved_names: Vec<String>,
 }
 
 impl Default for LocalOptions {
     fn default() -> Self {
-        Self { state: None, nodes_max: None, native_handles: true, reserved_names: None }
+        Self { state: None, nodes_max: None, native_handles: true, reserved_names: Vec::new() }
     }
 }
 
@@ -112,7 +112,7 @@ impl LocalStore {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::PermissionDenied`];
-    /// [`Error::NotSupported`] without `/proc`.
+    /// [`Error::NotSupported`] without `/proc`, or if reserved names are missing ([`lacks_reserved_names`]).
     pub fn open(path: &Path, options: LocalOptions) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = open(path, flags, Mode::empty()).map_err(from_errno)?;
@@ -139,7 +139,7 @@ impl LocalStore {
             cache: Cache::new(options.nodes_max.unwrap_or_else(limits::nodes_max)),
             moves: Moves::default(),
             depot,
-            reserved: Reserved::of(&root, options.reserved_names)?,
+            reserved: Reserved::of(&root, &options.reserved_names)?,
             descriptor_xattr: probe::descriptor_xattr(&root),
             root,
             descriptors,

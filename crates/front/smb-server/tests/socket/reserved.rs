@@ -14,8 +14,7 @@ use crate::opening::{Opening, make_file};
 fn names_of_the_file_system_cannot_be_opened_made_or_listed() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(directory.path().join(".snapshots/inside")).unwrap();
-    let options =
-        LocalOptions { reserved_names: Some(vec![".snapshots".to_owned()]), ..LocalOptions::default() };
+    let options = LocalOptions { reserved_names: vec![".snapshots".to_owned()], ..LocalOptions::default() };
     let store = LocalStore::open(directory.path(), options).unwrap();
     let server = TestServer::start_on(Config::default(), Arc::new(store));
     let mut client = server.client();

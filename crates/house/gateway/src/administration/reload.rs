@@ -58,8 +58,8 @@ impl Administration {
         Ok(())
     }
 
-    /// Ends the shares that are no longer declared, those that are declared with another directory, and those created
-    /// by command that conflict with a declaration.
+    /// Ends the shares that are no longer declared, those that are declared with another directory or other reserved
+    /// names, and those created by command that conflict with a declaration.
     fn end_what_leaves(
         &self,
         before: &Declared,
@@ -70,7 +70,11 @@ impl Administration {
         for DeclaredShare { given, directory, .. } in &before.shares {
             let declared = now.share(&given.name);
             match declared {
-                Some(now) if now.given.name == given.name && now.directory == *directory => {}
+                Some(now) if now.given.name == given.name && now.directory == *directory => {
+                    if now.given.reserved_names != given.reserved_names {
+                        end(serving, &given.name)?; // to be opened with the names that are reserved now
+                    }
+                }
                 Some(_) => {
                     if end(serving, &given.name)? {
                         // The filehandles of this share are not those of the declared share with the same name.
@@ -149,7 +153,7 @@ fn open_new(opener: &Opener, now: &Declared, serving: &Serving) -> Result<Vec<Ar
     opener.open_declared(&new.cloned().collect::<Vec<_>>(), &serving.shares)
 }
 
-/// Serves the shares whose directories have changed, and which were ended for that reason.
+/// Serves the shares whose directories or reserved names have changed, and which were ended for that reason.
 fn enter_changed(opener: &Opener, now: &Declared, serving: &Serving) -> Result<()> {
     let present = serving.shares.present();
     let is_missing = |name| present.by_name(name).is_none() && present.awaited_by_name(name).is_none();
