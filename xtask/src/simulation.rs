@@ -1,4 +1,5 @@
-//! Runs the simulation in both build profiles: a seed must have the same history, whatever the compiler does.
+//! Runs the simulation in both build profiles: a seed must have the same history, whatever the compiler does. Then a million
+//! operations run in the release build.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,14 +9,17 @@ use crate::repository;
 
 /// Seeds that are simulated in both profiles.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
-/// Operations of each seed.
-const OPERATIONS: u64 = 20_000;
+/// Operations of each of these seeds.
+const OPERATIONS: &str = "5000";
+/// Seeds of the release build, operations of each, and how many seeds are simulated side by side.
+const MILLION: [&str; 6] = ["--seeds", "100", "--operations", "10000", "--jobs", "2"];
 
 pub(crate) fn run() -> Chore {
     let [debug, release] = [built(&[], "debug")?, built(&["--release"], "release")?];
     let (mut passed, mut failed) = (0, 0);
     for seed in SEEDS {
-        let [debug, release] = [simulated(&debug, seed)?, simulated(&release, seed)?];
+        let arguments = ["--seed", &seed.to_string(), "--operations", OPERATIONS];
+        let [debug, release] = [simulated(&debug, &arguments)?, simulated(&release, &arguments)?];
         print!("{release}");
         if debug == release {
             passed += 1;
@@ -24,6 +28,9 @@ pub(crate) fn run() -> Chore {
             print!("FAIL seed {seed} has another history in a debug build: {debug}");
         }
     }
+    let million = simulated(&release, &MILLION)?;
+    println!("{}", million.lines().last().unwrap_or_default());
+    passed += 1;
     println!("{passed} passed, {failed} failed");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -35,9 +42,8 @@ fn built(profile: &[&str], folder: &str) -> Result<PathBuf, String> {
     Ok(repository::target().join(folder).join("anabranch-simulation"))
 }
 
-/// Simulates a seed, which must succeed, and returns the output.
-fn simulated(program: &Path, seed: u64) -> Result<String, String> {
-    let arguments = ["--seed", &seed.to_string(), "--operations", &OPERATIONS.to_string()];
+/// Simulates seeds, which must succeed, and returns the output.
+fn simulated(program: &Path, arguments: &[&str]) -> Result<String, String> {
     let done = Command::new(program).args(arguments).output();
     let done = done.map_err(|e| format!("{}: {e}", program.display()))?;
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
