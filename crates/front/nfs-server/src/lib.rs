@@ -34,6 +34,7 @@ mod new_object;
 mod object;
 mod operation;
 mod operations;
+mod received;
 mod repeated;
 mod reply;
 mod run;

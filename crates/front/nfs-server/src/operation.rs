@@ -28,7 +28,8 @@ pub(crate) struct Operation<N> {
     /// NFSv4: what the operation requires.
     pub(crate) needs: Needs,
     /// NFSv4: how many bytes of room the reply must have before the operation begins (RFC 8881 2.10.6.4): the most that
-    /// its result can have, if the client must get the result. Other results are checked afterwards.
+    /// its result can have, if the client must get the result. Other results are checked afterwards. NFSv3 and MOUNT have
+    /// no such limit: counts in the arguments bound the results that can be long.
     pub(crate) result_bytes: usize,
 }
 

@@ -6,25 +6,27 @@ use std::rc::Rc;
 use bytes::Bytes;
 use net::Buffer;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody, flavor};
-use nfs_wire::xdr::Reader;
 use nfs_wire::{mount as mount_wire, v3 as v3_wire, v4 as v4_wire};
 use share::as_of_one_moment;
 
 use crate::call::{CallError, Request};
 use crate::connection::Connection;
+use crate::received::Received;
 use crate::reply::{reply, success};
 use crate::traffic::Traffic;
 use crate::{credentials, mount, v3, v4};
 
-/// Runs the call in `record`, and reports its end to `ended`. Returns `None` if there is no call to answer; the
-/// connection has already noticed that.
+/// Runs a call, and reports its end to `ended`. There always is a reply; [`net::Later`] allows none.
 ///
 /// The end is reported here and not in a future around this one. This future is large: it would be copied into the
 /// outer one, or need a second box.
-pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes, ended: fn(&Traffic)) -> Option<Buffer> {
-    let mut arguments = Reader::new(&record);
-    let call = Call::decode(&mut arguments).ok()?;
-    let answer = match admitted(&connection, &record, &call) {
+pub(crate) async fn answer(
+    connection: Rc<Connection>,
+    received: Received,
+    ended: fn(&Traffic),
+) -> Option<Buffer> {
+    let (call, arguments) = (received.call(), received.arguments());
+    let answer = match admitted(&connection, &received.record, &call) {
         Ok(Some(request)) if call.program == v3_wire::PROGRAM => {
             as_of_one_moment(&connection.moment, pin!(v3::run::dispatch(&request, arguments))).await
         }
@@ -42,12 +44,11 @@ pub(crate) async fn answer(connection: Rc<Connection>, record: Bytes, ended: fn(
 /// copied with it.
 pub(crate) async fn answer_v4(
     connection: Rc<Connection>,
-    record: Bytes,
+    received: Received,
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
-    let mut arguments = Reader::new(&record);
-    let call = Call::decode(&mut arguments).ok()?;
-    let answer = match admitted(&connection, &record, &call) {
+    let (call, arguments) = (received.call(), received.arguments());
+    let answer = match admitted(&connection, &received.record, &call) {
         Ok(Some(request)) => {
             as_of_one_moment(&connection.moment, pin!(v4::run::dispatch(&request, arguments))).await
         }

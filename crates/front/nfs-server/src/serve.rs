@@ -5,15 +5,15 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use net::{Answer, Prefix, PrefixError, Protocol};
 use nfs_proto::duplicate_request::Key;
 use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{Call, CallError};
-use nfs_wire::xdr::Reader;
 use nfs_wire::{v3 as v3_wire, v4 as v4_wire};
 
 use crate::connection::Connection;
+use crate::received::Received;
 use crate::repeated::{self, RepeatedCalls};
 use crate::traffic::Traffic;
 use crate::{reply, run, v3};
@@ -48,15 +48,8 @@ impl Protocol for Connection {
 
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer {
         let frame = frame.freeze(); // data to write is taken from the buffer into which it was received
-        let mut reader = Reader::new(&frame);
-        let once = match Call::decode(&mut reader) {
-            Ok(call) => {
-                self.traffic.begin(&call);
-                if (call.program, call.version) == (v4_wire::PROGRAM, v4_wire::VERSION) {
-                    return self.answer_v4(frame);
-                }
-                is_kept(&call).then(|| (self.kept_calls(&call), Key::new(self.client, &call, reader.rest())))
-            }
+        let received = match Received::decode(&frame) {
+            Ok(received) => received,
             Err(CallError::Rejected(reply)) => return Answer::Now(reply::reply(&reply, &())),
             Err(CallError::Unanswerable) if self.v4.replied(&self.server.v4, &frame) => {
                 return Answer::Nothing;
@@ -64,12 +57,19 @@ impl Protocol for Connection {
             Err(CallError::Unanswerable) => return Answer::Close("a message that is no RPC call".to_owned()),
         };
         self.has_called.set(true);
-        let Some((calls, key)) = once else {
-            return Answer::Later(Box::pin(run::answer(self, frame, Traffic::end)));
-        };
+        let call = received.call();
+        self.traffic.begin(&call);
+        if (call.program, call.version) == (v4_wire::PROGRAM, v4_wire::VERSION) {
+            return self.answer_v4(received);
+        }
+        if !is_kept(&call) {
+            return Answer::Later(Box::pin(run::answer(self, received, Traffic::end)));
+        }
+        let calls = self.kept_calls(&call);
+        let key = Key::new(self.client, &call, received.arguments().rest());
         let traffic = Arc::clone(&self.traffic);
         // Boxed before it is put into other futures: it is large, and each of them would copy it.
-        let reply = Box::pin(run::answer(self, frame, |_| ()));
+        let reply = Box::pin(run::answer(self, received, |_| ()));
         Answer::Later(Box::pin(async move {
             let reply = repeated::once(calls, key, reply).await;
             traffic.end();
@@ -93,9 +93,8 @@ impl Connection {
 
     /// An NFSv4 call runs to its end even if its connection ends. The client sends the call again over another
     /// connection, into the same slot, and must find it either running or answered.
-    fn answer_v4(self: Rc<Self>, frame: Bytes) -> Answer {
-        self.has_called.set(true);
-        Answer::Certainly(Box::pin(run::answer_v4(self, frame, Traffic::end)))
+    fn answer_v4(self: Rc<Self>, received: Received) -> Answer {
+        Answer::Certainly(Box::pin(run::answer_v4(self, received, Traffic::end)))
     }
 }
 
