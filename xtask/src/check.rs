@@ -27,11 +27,12 @@ pub(crate) fn run() -> Chore {
 
 type Check = (&'static str, fn() -> Chore);
 
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 5] = [
     ("fmt", || cargo(&["fmt", "--all", "--check"])),
     ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])),
     ("layers", || layers::run(&layers::Chosen::default())),
     ("tidy", tidy::run),
+    ("publish", || cargo(&["publish", "--quiet", "--workspace", "--dry-run", "--locked", "--allow-dirty"])),
 ];
 
 fn cargo(arguments: &[&str]) -> Chore {
